@@ -1,0 +1,156 @@
+// The seam between the mathematics and the hot loops: points stay where they are held, centroids go up, integer sums
+// come down. Nothing above this line knows where the points are, in how many pieces, or in which precision.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/data_plan.h"
+#include "core/matrix.h"
+
+namespace kith {
+
+/// A request to assign every row to its nearest centroid.
+struct AssignRequest {
+  MatrixView<const double> centroids;  // (k, d)
+  FixedScale inertia;                  // grid of the inertia sums (high limb)
+  int inertia_bits = 0;                // the low limb's grid is 2^-inertia_bits of the high one's
+};
+
+/// What one assignment adds up. Blocks of points ADD to it.
+struct Assignment {
+  explicit Assignment(std::int64_t clusters) : counts(clusters, 0), inertia(clusters) {}
+  std::vector<std::int64_t> counts;  // (k) rows per cluster
+  std::vector<Limbs> inertia;        // (k) sum of D(x, its centroid) per cluster, in two limbs
+  std::int64_t changed = 0;          // rows whose label differs from the one before (all rows the first time)
+  std::int64_t screened = 0;         // rows that went through the screen
+  std::int64_t rechecked = 0;        // rows that the screen could not decide
+  std::int64_t candidates = 0;       // distances computed by the definition for them
+};
+
+/// Integer sums of the rows of each cluster on the grid of ColumnScales.
+struct ClusterSums {
+  ClusterSums(std::int64_t clusters, std::int64_t columns, int limbs)
+      : limbs(limbs), high(clusters * columns, 0), low(limbs == 2 ? clusters * columns : 0, 0) {}
+  int limbs;
+  std::vector<std::int64_t> high;  // (k, d)
+  std::vector<std::int64_t> low;   // (k, d), empty with one limb
+};
+
+/// A row and its squared distance to the centroid it belongs to.
+struct FarRow {
+  double distance = 0.0;
+  std::int64_t row = 0;
+  std::int32_t label = 0;
+};
+
+/// Queries of a neighbour search.
+struct Queries {
+  MatrixView<const double> values;  // (q, d)
+  /// The row number of query 0 when the queries are rows of the searched set and each is to be left out of its own
+  /// list; -1 when nothing is left out.
+  std::int64_t excluded_row = -1;
+};
+
+/// Per query the k nearest rows found so far, ordered by (D, index); unfilled places hold (+inf, -1). Searching another
+/// block of rows with the same lists merges in place.
+struct NeighborLists {
+  NeighborLists(std::int64_t queries, std::int64_t neighbors);
+  Matrix<double> distance;     // (q, k) squared
+  Matrix<std::int64_t> index;  // (q, k)
+};
+
+/// Rows that a backend holds where it computes. Row numbers are global: first_row of the block + position.
+/// Not thread-safe; one caller at a time.
+///
+/// Held per row between calls: a label (-1 at first), the label contained in the sums that were handed out, and a
+/// squared distance (+inf at first).
+class Points {
+ public:
+  virtual ~Points() = default;
+  virtual std::int64_t rows() const = 0;
+  virtual std::int64_t columns() const = 0;
+
+  // Once, before anything else: what make_plan() asks, then what it found.
+  virtual void add_range(ColumnRange&) const = 0;
+  virtual void add_magnitudes(const ColumnScales&, ColumnMagnitudes&) const = 0;
+  virtual void prepare(const DataPlan&) = 0;
+
+  // k-means.
+  /// Back to the state after prepare(): labels -1, nothing in the sums, distances +inf.
+  virtual void forget() = 0;
+  /// Label of every row = argmin of D over the centroids (ties: lowest index); its D is kept; results are ADDED.
+  virtual void assign(const AssignRequest&, Assignment&) = 0;
+  /// ADDS to the sums what changed in the labels since the last call: rows that left are subtracted, rows that came are
+  /// added. After forget() every labelled row comes.
+  virtual void add_moves(ClusterSums&) = 0;
+  /// Gives one row another label (relocation).
+  virtual void relabel(std::int64_t row, std::int32_t label) = 0;
+  /// The `count` rows (or all, if fewer) with the largest kept distance, by (distance descending, row ascending).
+  virtual std::vector<FarRow> farthest(std::int64_t count) const = 0;
+  virtual void labels(std::span<std::int32_t>) const = 0;  // (n)
+  virtual void distances(std::span<double>) const = 0;     // (n) squared, as kept
+  /// Values of some rows as float64. out: (rows.size(), d)
+  virtual void copy_rows(std::span<const std::int64_t> rows, MatrixView<double> out) const = 0;
+
+  // Seeding: the kept distance is the smallest D to any seed so far. Called after forget().
+  /// Kept distance = min(kept distance, D(x, seed)); returns the largest kept distance afterwards. seed: (d)
+  virtual double lower(std::span<const double> seed) = 0;
+  /// totals[t] = sum over rows of to_fixed(min(kept distance, D(x, candidate t))), ADDED. candidates: (t, d)
+  virtual void add_trial_totals(MatrixView<const double> candidates, FixedScale, std::span<std::int64_t> totals) const = 0;
+  /// Sum over rows of to_fixed(kept distance).
+  virtual std::int64_t total(FixedScale) const = 0;
+  /// The first row whose inclusive prefix of to_fixed(kept distance) exceeds target (0 <= target < total).
+  virtual std::int64_t draw(FixedScale, std::int64_t target) const = 0;
+
+  // Neighbours.
+  /// Merges the k nearest of these rows into the lists.
+  virtual void search(const Queries&, NeighborLists&) const = 0;
+  /// D of every query and every row. out: (q, n)
+  virtual void all_distances(MatrixView<const double> queries, MatrixView<double> out) const = 0;
+};
+
+/// Rows for a backend to hold. The memory behind `values` must outlive the Points made from it.
+struct PointBlock {
+  PointsView values;            // (n, d)
+  std::int64_t first_row = 0;   // its row number in the whole data set
+};
+
+struct Device {
+  std::string name;         // "NVIDIA H200", "Intel Xeon ..."
+  std::string description;  // "132 SMs, 139 GiB", "AVX-512, 2 threads"
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual Device device() const = 0;
+  /// Throws Error(device) when the block cannot be held, naming needed and free bytes.
+  virtual std::unique_ptr<Points> hold(const PointBlock&) = 0;
+  /// Bytes of the device's own memory in use, 0 where it is the host's.
+  virtual std::int64_t device_bytes() const { return 0; }
+};
+
+struct BackendOptions {
+  int threads = 0;               // CPU threads; 0: those this process may use
+  int device = 0;                // CUDA device number
+  std::int64_t block_rows = 0;   // rows per block of work; 0: chosen from sizes. Results do not depend on it.
+  std::int64_t device_memory = 0;  // bytes of device memory the run may take; 0: what is free
+};
+
+/// A row of the table of backends: a name, a line for `kith devices`, why it cannot be used, how to open it.
+struct BackendEntry {
+  const char* name;
+  const char* summary;
+  /// Empty when the backend can be opened with these options, else the reason with its remedy.
+  std::string (*missing)(const BackendOptions&);
+  std::unique_ptr<Backend> (*open)(const BackendOptions&);
+};
+
+/// All backends, best first. Defined in kernels/backends.cpp.
+std::span<const BackendEntry> backends();
+
+}  // namespace kith

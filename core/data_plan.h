@@ -1,0 +1,58 @@
+// What has to be known about all points before the first sum: column ranges, grids of the integer sums, and the
+// centring and scaling of the low-precision screen. The same for every block of the same data set.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/fixed_point.h"
+
+namespace kith {
+
+class Points;
+
+/// Smallest and largest value of each column. Starts empty (+inf, -inf); blocks are merged in place.
+struct ColumnRange {
+  explicit ColumnRange(std::int64_t columns);
+  std::vector<double> minimum, maximum;  // (d)
+};
+
+/// The grid of each column's integer sums: q = rint(x 2^shift[j]), 2^shift[j] = first[j] * second[j].
+struct ColumnScales {
+  int limbs = 1;                      // 1, or 2 for data with heavy-tailed columns
+  int low_bits = 0;                   // the second limb's grid is 2^-low_bits of the first's
+  std::vector<int> shift;             // (d)
+  std::vector<double> first, second;  // (d)
+  double low_scale() const { return power_of_two(low_bits); }
+};
+
+/// Integer sums over all rows of q and |q| (one limb), and whether every value was exactly on its grid.
+struct ColumnMagnitudes {
+  explicit ColumnMagnitudes(std::int64_t columns);
+  std::vector<std::int64_t> sum, absolute_sum;  // (d)
+  std::vector<std::uint8_t> on_grid;            // (d) 1: rint changed no value of the column
+};
+
+/// How a screen sees values: x' = x 2^-exponent - center, rounded to the screen's precision.
+/// Any center and exponent is correct (the certificate measures what was lost); good ones certify more rows.
+struct Screen {
+  int exponent = 0;
+  std::vector<float> center;  // (d) already scaled by 2^-exponent
+};
+
+struct DataPlan {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  ColumnRange range{0};
+  ColumnScales scales;
+  Screen screen;
+  std::vector<double> mean;  // (d) from the integer sums
+};
+
+/// Two passes over the points. Throws Error(data) when squared distances would leave the range of float64.
+DataPlan make_plan(const Points& points);
+
+/// The scale of inertia sums: from the box of the points, widened to hold the centroids. values: (k, d) row-major.
+FixedScale inertia_scale(const DataPlan& plan, const double* centroids, std::int64_t clusters);
+
+}  // namespace kith

@@ -1,0 +1,29 @@
+// The definition of kith's squared distance, in float64: every label and neighbour is an argmin of this function.
+//
+// Thirty-two accumulators, lane l taking columns l, l+32, l+64, ...; then a tree of additions. Zero columns appended
+// change nothing, and thirty-two lanes fit a GPU warp and four 512-bit registers. The vector twins in kernels/ do the
+// same operations in the same order; tests/reference.cpp states it once more in plain loops.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace kith {
+
+inline constexpr int kLanes = 32;
+
+/// Squared Euclidean distance D of two rows of d columns. The operand types may differ; all arithmetic is float64.
+template <class A, class B>
+inline double squared_distance(const A* x, const B* c, std::int64_t d) {
+  double lane[kLanes] = {};
+  for (std::int64_t j = 0; j < d; ++j) {
+    const double t = static_cast<double>(x[j]) - static_cast<double>(c[j]);
+    lane[j % kLanes] = std::fma(t, t, lane[j % kLanes]);
+  }
+  for (int w = kLanes / 2; w > 0; w /= 2) {
+    for (int l = 0; l < w; ++l) lane[l] += lane[l + w];
+  }
+  return lane[0];
+}
+
+}  // namespace kith

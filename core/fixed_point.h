@@ -1,0 +1,73 @@
+// Sums that do not depend on order: floating-point values become 64-bit integers on a fixed grid and are added exactly.
+//
+// One limb holds rint(v 2^shift). Two limbs hold floor(v 2^shift) and the remainder on a second grid of 2^-bits; they
+// are joined in 128-bit arithmetic before the one conversion back. docs/contract.md, Sums.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "core/portable.h"
+
+namespace kith {
+
+/// 2^shift as two factors, since the power itself may leave the range of float64 (subnormal data, huge data).
+struct FixedScale {
+  double first = 1.0;
+  double second = 1.0;
+  int shift = 0;
+};
+
+struct Limbs {
+  std::int64_t high = 0;
+  std::int64_t low = 0;
+};
+
+/// 2^e for -1022 <= e <= 1023.
+inline double power_of_two(int e) { return std::ldexp(1.0, e); }
+
+inline FixedScale fixed_scale(int shift) {
+  if (shift >= -1022 && shift <= 1023) return {power_of_two(shift), 1.0, shift};
+  return {power_of_two(shift / 2), power_of_two(shift - shift / 2), shift};
+}
+
+/// e such that 2^e is the smallest power of two above |v|. For 0 the exponent below every subnormal.
+inline int exponent_above(double v) {
+  if (v == 0.0) return -1074;
+  int e = 0;
+  std::frexp(v, &e);
+  return e;
+}
+
+/// ceil(log2 n) for n >= 1.
+inline int ceil_log2(std::int64_t n) {
+  int bits = 0;
+  while (bits < 62 && (std::int64_t{1} << bits) < n) ++bits;
+  return bits;
+}
+
+/// 61 - ceil(log2 n): the bits that one of n terms may take so that their sum stays in an int64.
+inline int term_bits(std::int64_t n) { return 61 - ceil_log2(n); }
+
+/// v 2^shift rounded to the nearest integer, ties to even.
+KITH_BOTH inline std::int64_t to_fixed(double v, double first, double second) {
+  return static_cast<std::int64_t>(rint(v * first * second));
+}
+
+/// Both limbs of v; `low_scale` = 2^bits of the second grid.
+KITH_BOTH inline Limbs to_limbs(double v, double first, double second, double low_scale) {
+  const double scaled = v * first * second;
+  const double high = floor(scaled);
+  return {static_cast<std::int64_t>(high), static_cast<std::int64_t>(rint((scaled - high) * low_scale))};
+}
+
+/// The float64 nearest to sum 2^-shift.
+inline double from_fixed(std::int64_t sum, int shift) { return std::ldexp(static_cast<double>(sum), -shift); }
+
+/// The float64 nearest to (high + low 2^-bits) 2^-shift.
+inline double from_limbs(Limbs sum, int shift, int bits) {
+  const auto joined = static_cast<__int128>(sum.high) * (std::int64_t{1} << bits) + sum.low;
+  return std::ldexp(static_cast<double>(joined), -(shift + bits));
+}
+
+}  // namespace kith

@@ -1,0 +1,52 @@
+// k-means by Lloyd's iteration: assign, relocate empty clusters, update, stop tests; then one more assignment, so that
+// labels, counts and inertia always belong to the centroids that are returned.
+//
+// S. P. Lloyd: Least squares quantization in PCM (1982). Rules in docs/contract.md, Lloyd's iteration.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/backend.h"
+#include "core/observer.h"
+
+namespace kith {
+
+enum class Init { kmeans_plus_plus, random, first, given };
+
+struct KMeansOptions {
+  std::int64_t clusters = 0;
+  Init init = Init::kmeans_plus_plus;
+  MatrixView<const double> given;  // (k, d) for Init::given
+  int runs = 1;                    // best inertia wins, ties go to the lowest run
+  int max_iterations = 300;
+  double tolerance = 1e-4;         // x mean column variance >= sum of squared shifts stops; 0: until no label changes
+  std::uint64_t seed = 0;
+};
+
+struct KMeansResult {
+  Matrix<double> centroids;                 // (k, d)
+  std::vector<std::int32_t> labels;         // (n)
+  std::vector<double> distances;            // (n) squared, to the own centroid
+  std::vector<std::int64_t> counts;         // (k)
+  std::vector<double> inertia_per_cluster;  // (k)
+  std::vector<std::int64_t> nearest_row;    // (k) the row nearest each centroid, ties to the lowest
+  double inertia = 0.0;
+  std::int64_t iterations = 0;              // assignments of the loop, as scikit-learn's n_iter_
+  std::string stopped_by;                   // "labels", "tolerance" or "max-iterations"
+  double stopped_value = 0.0;               // changed labels (0), the shift, or the number of iterations
+  double shift_threshold = 0.0;             // tolerance x mean column variance
+  std::int64_t empty_clusters = 0;
+  int run = 0;                              // which of the runs won
+  std::vector<IterationRecord> history;     // of the winning run
+};
+
+/// Throws Error(usage) for k out of range or a start of the wrong shape, naming n, d and k.
+KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& options, Observer& observer);
+
+/// One assignment of all rows to given centroids (k, d); nothing is updated. Iterations, stops and nearest_row stay
+/// empty; history holds the one assignment.
+KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const double> centroids, Observer& observer);
+
+}  // namespace kith

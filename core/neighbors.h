@@ -1,0 +1,27 @@
+// Exact nearest neighbours, ordered by (D, index): blocks of queries take turns, each list is complete when it returns.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "core/backend.h"
+#include "core/observer.h"
+
+namespace kith {
+
+struct NeighborOptions {
+  std::int64_t neighbors = 0;       // k, 1 .. candidates per query
+  bool base_is_queries = false;     // the set against itself
+  bool include_self = false;        // with base_is_queries: keep each row in its own list
+  std::int64_t block_queries = 0;   // queries per block; 0: chosen so that lists stay small. Answers do not depend on it.
+};
+
+/// Receives finished lists: first query, squared distances and row numbers of the block.
+using NeighborSink = std::function<void(std::int64_t first_query, const NeighborLists&)>;
+
+/// Searches `base` for every row of `queries` (n_q, d). Throws Error(usage) when k exceeds the rows that can be found,
+/// or Error(data) when the widths differ.
+void nearest_neighbors(const Points& base, PointsView queries, const NeighborOptions& options, const NeighborSink& sink,
+                       Observer& observer);
+
+}  // namespace kith

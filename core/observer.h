@@ -1,0 +1,32 @@
+// How a long computation tells what it is doing. Core calls it; the program shows it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace kith {
+
+/// One Lloyd iteration, as reported and shown.
+struct IterationRecord {
+  double inertia = 0.0;          // of the assignment that opens the iteration
+  std::int64_t changed = 0;      // labels that differ from the iteration before
+  double shift = 0.0;            // sum of squared centroid shifts
+  double seconds = 0.0;
+  std::int64_t screened = 0;
+  std::int64_t rechecked = 0;
+  std::int64_t candidates = 0;
+  std::int64_t relocated = 0;    // empty clusters that were given a row
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  /// A phase begins ("prepare", "seed", "iterate", "assign", "search"); `steps` is its length, 0 if unknown.
+  virtual void phase(const std::string& /*name*/, std::int64_t /*steps*/) {}
+  /// `done` of the phase's steps are done.
+  virtual void progress(std::int64_t /*done*/) {}
+  virtual void iteration(const IterationRecord&) {}
+  virtual void warning(const std::string& /*message*/) {}
+};
+
+}  // namespace kith

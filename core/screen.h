@@ -1,0 +1,46 @@
+// The certificate: how far a screened score may be from the true one, so that a low-precision screen may decide a row.
+//
+// The score of centroid c for row x is h(c) - x'.c' with h = |c'|^2 / 2 on centred, scaled values (Screen); it ranks
+// like D. A row is decided when second best - best > 2 E; otherwise every c within 2 E of the best is recomputed by the
+// definition. docs/contract.md, Fast paths, derives E; N. J. Higham, Accuracy and Stability of Numerical Algorithms
+// (2002), chapter 3, is the source of the summation bounds.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/data_plan.h"
+#include "core/matrix.h"
+#include "core/portable.h"
+
+namespace kith {
+
+/// Rows as the screen multiplies them, and what was lost on the way.
+struct ScreenedRows {
+  Matrix<float> values;           // (k, d) c^ = float(c 2^-exponent - center)
+  std::vector<float> half_norm;   // (k) float(|c'|^2 / 2)
+  double largest_norm = 0.0;      // max |c'|
+  double largest_residual = 0.0;  // max |c' - c^|
+};
+
+ScreenedRows screen_rows(MatrixView<const double> rows, const Screen& screen);
+
+/// E as a function of a row's screened norm |x^|, in units of the score; already doubled and rounded outwards:
+/// margin(|x^|) >= 2 E. Infinite when nothing can be certified.
+struct ScreenMargin {
+  float constant = 0.0F;
+  float linear = 0.0F;
+  float quadratic = 0.0F;
+  KITH_BOTH float at(float norm) const { return constant + norm * (linear + norm * quadratic); }
+};
+
+/// What a screen's arithmetic may lose.
+struct ScreenArithmetic {
+  double rounding = 0x1p-24;      // unit roundoff of the screened operands of the rows x
+  double accumulation = 0.0;      // A(d): error of x^.c^ relative to |x^||c^|
+};
+
+/// The margin for rows of d columns against screened rows with these norms.
+ScreenMargin screen_margin(const ScreenedRows& rows, std::int64_t columns, int exponent, ScreenArithmetic arithmetic);
+
+}  // namespace kith

@@ -1,0 +1,82 @@
+// Reading points: what is in a file, and rows of it as float32 or float64, in blocks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/matrix.h"
+
+namespace kith::data {
+
+/// "points.h5:/train" taken apart. A colon belongs to the file's name when a file of the whole name exists.
+struct Location {
+  std::string file;
+  std::string dataset;  // empty: the only 2-D numeric dataset of the file
+};
+Location parse_location(const std::string& text);
+
+/// What `kith info` shows of one dataset.
+struct DatasetInfo {
+  std::string path;                 // "/train"
+  std::vector<std::int64_t> shape;
+  std::string type;                 // "float32", "uint8", "string", "compound", ...
+  std::string byte_order;           // "little", "big", "" for one byte and non-numbers
+  std::string layout;               // "contiguous", "chunked 256 x 64", "compact", "external", "virtual"
+  std::vector<std::string> filters; // "shuffle", "deflate 9", "fletcher32", ...
+  std::int64_t stored_bytes = 0;
+  std::string unreadable;           // why it cannot be read as points, empty if it can
+};
+
+enum class Precision { automatic, f32, f64 };
+
+struct ReadOptions {
+  Precision precision = Precision::automatic;
+  bool vector_as_column = false;  // accept rank 1 as n rows of one column
+};
+
+/// An open dataset of n rows and d columns.
+class PointSource {
+ public:
+  virtual ~PointSource() = default;
+  virtual std::string name() const = 0;        // "points.h5:/train", as shown and stored
+  virtual std::string element_type() const = 0;  // "uint8", as in the file
+  virtual std::int64_t rows() const = 0;
+  virtual std::int64_t columns() const = 0;
+  virtual ValueClass value_class() const = 0;  // from the element type and ReadOptions::precision
+  virtual std::int64_t file_bytes() const = 0; // bytes the dataset takes in the file
+  /// Rows first .. first + out.rows - 1. The overload must match value_class(). Throws Error(data) on NaN or infinity
+  /// (row and column of the first), values the class cannot hold (row and column), and damaged data.
+  virtual void read(std::int64_t first, MatrixView<float> out) = 0;
+  virtual void read(std::int64_t first, MatrixView<double> out) = 0;
+  /// Values that --precision f32 has changed so far.
+  virtual std::int64_t changed_values() const = 0;
+};
+
+/// Opens points for reading. Throws Error(data) with file, dataset, expected, found and remedy.
+std::unique_ptr<PointSource> open_points(const std::string& location, const ReadOptions& options = {});
+
+/// Reads a whole dataset.
+PointsMatrix read_all(PointSource& source);
+
+/// Reads a small matrix as float64 (centroids), from a dataset or from a result file's /centroids when `location` names
+/// a file of format "kith-clusters" without a dataset.
+Matrix<double> read_centroids(const std::string& location);
+
+/// Every dataset of a file, readable or not, in path order.
+std::vector<DatasetInfo> list_datasets(const std::string& file);
+
+/// A row of the table of formats, shown by `kith devices` and the help.
+struct FormatEntry {
+  const char* name;        // "HDF5"
+  const char* extensions;  // ".h5 .hdf5"
+  const char* summary;
+  bool (*recognises)(const std::string& file);  // by content, then by name
+  std::unique_ptr<PointSource> (*open)(const Location&, const ReadOptions&);
+  std::vector<DatasetInfo> (*list)(const std::string& file);
+};
+std::span<const FormatEntry> formats();
+
+}  // namespace kith::data

@@ -1,0 +1,16 @@
+// The table of backends, best first.
+#include "kernels/backends.h"
+
+#include <array>
+
+namespace kith {
+
+std::span<const BackendEntry> backends() {
+  static constexpr std::array<BackendEntry, 2> table{{
+      {"cuda", "NVIDIA GPUs, compute capability 7.5 and later", cuda::missing, cuda::open},
+      {"cpu", "any x86-64 or arm64 processor, all threads", cpu::missing, cpu::open},
+  }};
+  return table;
+}
+
+}  // namespace kith

@@ -1,0 +1,14 @@
+// What the rooms of kernels/ offer to the table of backends.
+#pragma once
+
+#include "core/backend.h"
+
+namespace kith::cpu {
+std::string missing(const BackendOptions& options);
+std::unique_ptr<Backend> open(const BackendOptions& options);
+}  // namespace kith::cpu
+
+namespace kith::cuda {
+std::string missing(const BackendOptions& options);
+std::unique_ptr<Backend> open(const BackendOptions& options);
+}  // namespace kith::cuda

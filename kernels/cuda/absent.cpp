@@ -1,0 +1,13 @@
+// Stands in for the CUDA room in a build without nvcc: says so, and opens nothing.
+#include "core/error.h"
+#include "kernels/backends.h"
+
+namespace kith::cuda {
+
+std::string missing(const BackendOptions&) {
+  return "this kith was built without CUDA; rebuild where nvcc is installed (./dev build)";
+}
+
+std::unique_ptr<Backend> open(const BackendOptions& options) { throw Error(ExitCode::device, "cuda: " + missing(options)); }
+
+}  // namespace kith::cuda
