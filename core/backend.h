@@ -100,7 +100,8 @@ class Points {
   /// Kept distance = min(kept distance, D(x, seed)); returns the largest kept distance afterwards. seed: (d)
   virtual double lower(std::span<const double> seed) = 0;
   /// totals[t] = sum over rows of to_fixed(min(kept distance, D(x, candidate t))), ADDED. candidates: (t, d)
-  virtual void add_trial_totals(MatrixView<const double> candidates, FixedScale, std::span<std::int64_t> totals) const = 0;
+  virtual void add_trial_totals(MatrixView<const double> candidates, FixedScale,
+                                std::span<std::int64_t> totals) const = 0;
   /// Sum over rows of to_fixed(kept distance).
   virtual std::int64_t total(FixedScale) const = 0;
   /// The first row whose inclusive prefix of to_fixed(kept distance) exceeds target (0 <= target < total).
@@ -115,8 +116,8 @@ class Points {
 
 /// Rows for a backend to hold. The memory behind `values` must outlive the Points made from it.
 struct PointBlock {
-  PointsView values;            // (n, d)
-  std::int64_t first_row = 0;   // its row number in the whole data set
+  PointsView values;           // (n, d)
+  std::int64_t first_row = 0;  // its row number in the whole data set
 };
 
 struct Device {
@@ -135,9 +136,9 @@ class Backend {
 };
 
 struct BackendOptions {
-  int threads = 0;               // CPU threads; 0: those this process may use
-  int device = 0;                // CUDA device number
-  std::int64_t block_rows = 0;   // rows per block of work; 0: chosen from sizes. Results do not depend on it.
+  int threads = 0;                 // CPU threads; 0: those this process may use
+  int device = 0;                  // CUDA device number
+  std::int64_t block_rows = 0;     // rows per block of work; 0: chosen from sizes. Results do not depend on it.
   std::int64_t device_memory = 0;  // bytes of device memory the run may take; 0: what is free
 };
 

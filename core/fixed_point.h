@@ -31,9 +31,8 @@ inline FixedScale fixed_scale(int shift) {
   return {power_of_two(shift / 2), power_of_two(shift - shift / 2), shift};
 }
 
-/// e such that 2^e is the smallest power of two above |v|. For 0 the exponent below every subnormal.
+/// e such that 2^e is the smallest power of two above |v|; 0 for 0, whose grid does not matter.
 inline int exponent_above(double v) {
-  if (v == 0.0) return -1074;
   int e = 0;
   std::frexp(v, &e);
   return e;

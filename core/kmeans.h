@@ -21,7 +21,7 @@ struct KMeansOptions {
   MatrixView<const double> given;  // (k, d) for Init::given
   int runs = 1;                    // best inertia wins, ties go to the lowest run
   int max_iterations = 300;
-  double tolerance = 1e-4;         // x mean column variance >= sum of squared shifts stops; 0: until no label changes
+  double tolerance = 1e-4;  // x mean column variance >= sum of squared shifts stops; 0: until no label changes
   std::uint64_t seed = 0;
 };
 
@@ -33,13 +33,13 @@ struct KMeansResult {
   std::vector<double> inertia_per_cluster;  // (k)
   std::vector<std::int64_t> nearest_row;    // (k) the row nearest each centroid, ties to the lowest
   double inertia = 0.0;
-  std::int64_t iterations = 0;              // assignments of the loop, as scikit-learn's n_iter_
-  std::string stopped_by;                   // "labels", "tolerance" or "max-iterations"
-  double stopped_value = 0.0;               // changed labels (0), the shift, or the number of iterations
-  double shift_threshold = 0.0;             // tolerance x mean column variance
+  std::int64_t iterations = 0;   // assignments of the loop, as scikit-learn's n_iter_
+  std::string stopped_by;        // "labels", "tolerance" or "max-iterations"
+  double stopped_value = 0.0;    // changed labels (0), the shift, or the number of iterations
+  double shift_threshold = 0.0;  // tolerance x mean column variance
   std::int64_t empty_clusters = 0;
-  int run = 0;                              // which of the runs won
-  std::vector<IterationRecord> history;     // of the winning run
+  int run = 0;                           // which of the runs won
+  std::vector<IterationRecord> history;  // of the winning run
 };
 
 /// Throws Error(usage) for k out of range or a start of the wrong shape, naming n, d and k.

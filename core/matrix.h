@@ -39,8 +39,7 @@ struct MatrixView {
   /// `count` rows from row `first` on.
   MatrixView middle(std::int64_t first, std::int64_t count) const { return {data + first * columns, count, columns}; }
   operator MatrixView<const T>() const  // NOLINT: a view of mutable rows is a view of rows
-    requires(!std::is_const_v<T>)
-  {
+      requires(!std::is_const_v<T>) {
     return {data, rows, columns};
   }
 };

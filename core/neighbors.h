@@ -10,10 +10,11 @@
 namespace kith {
 
 struct NeighborOptions {
-  std::int64_t neighbors = 0;       // k, 1 .. candidates per query
-  bool base_is_queries = false;     // the set against itself
-  bool include_self = false;        // with base_is_queries: keep each row in its own list
-  std::int64_t block_queries = 0;   // queries per block; 0: chosen so that lists stay small. Answers do not depend on it.
+  std::int64_t neighbors = 0;    // k, 1 .. candidates per query
+  bool base_is_queries = false;  // the set against itself
+  bool include_self = false;     // with base_is_queries: keep each row in its own list
+  std::int64_t block_queries =
+      0;  // queries per block; 0: chosen so that lists stay small. Answers do not depend on it.
 };
 
 /// Receives finished lists: first query, squared distances and row numbers of the block.

@@ -8,14 +8,14 @@ namespace kith {
 
 /// One Lloyd iteration, as reported and shown.
 struct IterationRecord {
-  double inertia = 0.0;          // of the assignment that opens the iteration
-  std::int64_t changed = 0;      // labels that differ from the iteration before
-  double shift = 0.0;            // sum of squared centroid shifts
+  double inertia = 0.0;      // of the assignment that opens the iteration
+  std::int64_t changed = 0;  // labels that differ from the iteration before
+  double shift = 0.0;        // sum of squared centroid shifts
   double seconds = 0.0;
   std::int64_t screened = 0;
   std::int64_t rechecked = 0;
   std::int64_t candidates = 0;
-  std::int64_t relocated = 0;    // empty clusters that were given a row
+  std::int64_t relocated = 0;  // empty clusters that were given a row
 };
 
 class Observer {

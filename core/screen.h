@@ -15,6 +15,26 @@
 
 namespace kith {
 
+/// One row on its way into the screen: its squared norm before and what rounding took from it, as squares.
+struct ScreenedNorms {
+  double squared_norm = 0.0;      // |c'|^2
+  double squared_residual = 0.0;  // |c' - c^|^2
+};
+
+/// out (d) = float(row 2^-exponent - center). `scale` = 2^-screen.exponent.
+template <class T>
+inline ScreenedNorms screen_row(const T* row, std::int64_t d, double scale, const float* center, float* out) {
+  ScreenedNorms norms;
+  for (std::int64_t j = 0; j < d; ++j) {
+    const double centred = static_cast<double>(row[j]) * scale - static_cast<double>(center[j]);
+    out[j] = static_cast<float>(centred);
+    const double lost = centred - static_cast<double>(out[j]);
+    norms.squared_norm += centred * centred;
+    norms.squared_residual += lost * lost;
+  }
+  return norms;
+}
+
 /// Rows as the screen multiplies them, and what was lost on the way.
 struct ScreenedRows {
   Matrix<float> values;           // (k, d) c^ = float(c 2^-exponent - center)
@@ -25,8 +45,9 @@ struct ScreenedRows {
 
 ScreenedRows screen_rows(MatrixView<const double> rows, const Screen& screen);
 
-/// E as a function of a row's screened norm |x^|, in units of the score; already doubled and rounded outwards:
-/// margin(|x^|) >= 2 E. Infinite when nothing can be certified.
+/// E as a function of a row's screened norm |x^|, in units of the score; already doubled and rounded outwards, so that
+/// at(norm) >= 2 E when norm was summed in float32 in any order. Infinite when nothing can be certified; a comparison
+/// with it must be written so that NaN certifies nothing.
 struct ScreenMargin {
   float constant = 0.0F;
   float linear = 0.0F;
@@ -36,8 +57,8 @@ struct ScreenMargin {
 
 /// What a screen's arithmetic may lose.
 struct ScreenArithmetic {
-  double rounding = 0x1p-24;      // unit roundoff of the screened operands of the rows x
-  double accumulation = 0.0;      // A(d): error of x^.c^ relative to |x^||c^|
+  double rounding = 0x1p-24;  // unit roundoff of the screened operands of the rows x
+  double accumulation = 0.0;  // A(d): error of x^.c^ relative to |x^||c^|
 };
 
 /// The margin for rows of d columns against screened rows with these norms.

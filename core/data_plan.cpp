@@ -1,0 +1,120 @@
+// Column ranges, integer grids and screen constants of a data set, from two passes over its points.
+#include "core/data_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/backend.h"
+#include "core/error.h"
+
+namespace kith {
+
+ColumnRange::ColumnRange(std::int64_t columns)
+    : minimum(columns, std::numeric_limits<double>::infinity()),
+      maximum(columns, -std::numeric_limits<double>::infinity()) {}
+
+ColumnMagnitudes::ColumnMagnitudes(std::int64_t columns)
+    : sum(columns, 0), absolute_sum(columns, 0), on_grid(columns, 1) {}
+
+namespace {
+
+double largest_magnitude(const ColumnRange& range, std::int64_t j) {
+  return std::max(std::abs(range.minimum[j]), std::abs(range.maximum[j]));
+}
+
+/// The squared diagonal of the box of the points: no D between points, or between points and their means, exceeds it.
+void check_box(const ColumnRange& range) {
+  double box = 0.0;
+  std::size_t widest = 0;
+  for (std::size_t j = 0; j < range.minimum.size(); ++j) {
+    const double width = range.maximum[j] - range.minimum[j];
+    if (width > range.maximum[widest] - range.minimum[widest]) widest = j;
+    box += width * width;
+  }
+  if (box < std::numeric_limits<double>::max() / 4) return;
+  throw Error(
+      ExitCode::data,
+      fmt::format("column {} runs from {} to {}: squared distances leave the range of float64; expected columns "
+                  "whose width squared stays below 1e307; divide the values by a power of ten",
+                  widest, range.minimum[widest], range.maximum[widest]));
+}
+
+ColumnScales grids(const ColumnRange& range, std::int64_t rows) {
+  ColumnScales scales;
+  scales.low_bits = term_bits(rows);
+  for (std::size_t j = 0; j < range.minimum.size(); ++j) {
+    const FixedScale scale = fixed_scale(scales.low_bits - exponent_above(largest_magnitude(range, j)));
+    scales.shift.push_back(scale.shift);
+    scales.first.push_back(scale.first);
+    scales.second.push_back(scale.second);
+  }
+  return scales;
+}
+
+/// Two limbs unless every column is exactly on its grid or is not heavy-tailed: max|x| <= 4096 mean|x|.
+int limbs_needed(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
+  for (std::int64_t j = 0; j < plan.columns; ++j) {
+    const double largest = largest_magnitude(plan.range, j) * plan.scales.first[j] * plan.scales.second[j];
+    const double total = static_cast<double>(magnitudes.absolute_sum[j]);
+    if (!magnitudes.on_grid[j] && !(largest * static_cast<double>(plan.rows) <= 4096.0 * total)) return 2;
+  }
+  return 1;
+}
+
+/// Centre: the mean. Exponent: the widest column fills the unit interval; data whose spread is below 2^-60 of its
+/// magnitude is left small rather than scaled until the centre overflows.
+Screen screen_constants(const DataPlan& plan) {
+  double reach = 0.0, magnitude = 0.0;
+  for (std::int64_t j = 0; j < plan.columns; ++j) {
+    reach = std::max({reach, plan.range.maximum[j] - plan.mean[j], plan.mean[j] - plan.range.minimum[j]});
+    magnitude = std::max(magnitude, largest_magnitude(plan.range, j));
+  }
+  int exponent = exponent_above(magnitude) - 60;
+  if (reach > 0.0) exponent = std::max(exponent, exponent_above(reach));
+  Screen screen;
+  screen.exponent = std::max(exponent, -126);  // 2^126 is the largest scale of float32
+  for (const double m : plan.mean) screen.center.push_back(static_cast<float>(std::ldexp(m, -screen.exponent)));
+  return screen;
+}
+
+}  // namespace
+
+DataPlan make_plan(const Points& points) {
+  DataPlan plan;
+  plan.rows = points.rows();
+  plan.columns = points.columns();
+  plan.range = ColumnRange(plan.columns);
+  points.add_range(plan.range);
+  check_box(plan.range);
+  plan.scales = grids(plan.range, plan.rows);
+  ColumnMagnitudes magnitudes(plan.columns);
+  points.add_magnitudes(plan.scales, magnitudes);
+  plan.scales.limbs = limbs_needed(plan, magnitudes);
+  for (std::int64_t j = 0; j < plan.columns; ++j) {
+    plan.mean.push_back(from_fixed(magnitudes.sum[j], plan.scales.shift[j]) / static_cast<double>(plan.rows));
+  }
+  plan.screen = screen_constants(plan);
+  return plan;
+}
+
+FixedScale inertia_scale(const DataPlan& plan, const double* centroids, std::int64_t clusters) {
+  double box = 0.0;
+  for (std::int64_t j = 0; j < plan.columns; ++j) {
+    double low = plan.range.minimum[j], high = plan.range.maximum[j];
+    for (std::int64_t c = 0; c < clusters; ++c) {
+      low = std::min(low, centroids[c * plan.columns + j]);
+      high = std::max(high, centroids[c * plan.columns + j]);
+    }
+    box += (high - low) * (high - low);
+  }
+  if (!(box < std::numeric_limits<double>::max() / 4)) {
+    throw Error(ExitCode::data,
+                "centroids lie so far from the points that squared distances leave the range of float64");
+  }
+  return fixed_scale(term_bits(plan.rows) - exponent_above(box));
+}
+
+}  // namespace kith

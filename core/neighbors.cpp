@@ -1,0 +1,67 @@
+// Blocks of queries against all held points, each block's lists handed on when complete.
+#include "core/neighbors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace kith {
+
+NeighborLists::NeighborLists(std::int64_t queries, std::int64_t neighbors)
+    : distance(queries, neighbors), index(queries, neighbors) {
+  std::fill(distance.data(), distance.data() + distance.size(), std::numeric_limits<double>::infinity());
+  std::fill(index.data(), index.data() + index.size(), -1);
+}
+
+namespace {
+
+constexpr std::int64_t kBlockBytes = std::int64_t{128} << 20;  // of lists and queries at a time
+
+std::int64_t block_size(const NeighborOptions& options, std::int64_t queries, std::int64_t columns) {
+  const std::int64_t bytes_per_query = 16 * options.neighbors + 8 * columns;
+  const std::int64_t chosen = options.block_queries > 0 ? options.block_queries : kBlockBytes / bytes_per_query;
+  return std::clamp<std::int64_t>(chosen, 1, queries);
+}
+
+void check(const Points& base, const PointsView& queries, const NeighborOptions& options) {
+  if (columns_of(queries) != base.columns()) {
+    throw Error(ExitCode::data, fmt::format("queries have {} columns, the base has {}; expected the same number",
+                                            columns_of(queries), base.columns()));
+  }
+  const bool leaves_out = options.base_is_queries && !options.include_self;
+  const std::int64_t available = base.rows() - (leaves_out ? 1 : 0);
+  if (options.neighbors < 1 || options.neighbors > available) {
+    throw Error(
+        ExitCode::usage,
+        fmt::format("k = {} neighbors: expected 1 to {}, the rows that can be found{}", options.neighbors, available,
+                    leaves_out ? " (each row is left out of its own list; see --include-self)" : ""));
+  }
+}
+
+}  // namespace
+
+void nearest_neighbors(const Points& base, PointsView queries, const NeighborOptions& options, const NeighborSink& sink,
+                       Observer& observer) {
+  check(base, queries, options);
+  const std::int64_t count = rows_of(queries), columns = base.columns();
+  const std::int64_t block = block_size(options, count, columns);
+  const bool leaves_out = options.base_is_queries && !options.include_self;
+  observer.phase("search", count);
+  Matrix<double> values(block, columns);
+  for (std::int64_t first = 0; first < count; first += block) {
+    const std::int64_t rows = std::min(block, count - first);
+    std::visit(
+        [&](const auto& view) {
+          const auto* from = view.data + first * columns;
+          std::copy(from, from + rows * columns, values.data());
+        },
+        queries);
+    NeighborLists lists(rows, options.neighbors);
+    base.search({MatrixView<const double>{values.data(), rows, columns}, leaves_out ? first : -1}, lists);
+    sink(first, lists);
+    observer.progress(first + rows);
+  }
+}
+
+}  // namespace kith

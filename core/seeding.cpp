@@ -1,0 +1,84 @@
+// Starting centroids: greedy k-means++ with integer totals, and random rows.
+#include "core/seeding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/fixed_point.h"
+#include "core/philox.h"
+
+namespace kith {
+namespace {
+
+Matrix<double> rows_of_points(const Points& points, const std::vector<std::int64_t>& rows) {
+  Matrix<double> values(static_cast<std::int64_t>(rows.size()), points.columns());
+  points.copy_rows(rows, values.view());
+  return values;
+}
+
+/// Every row coincides with a seed: any choice is as good, so the lowest rows not yet chosen.
+void complete_with_lowest(std::vector<std::int64_t>& seeds, std::int64_t clusters, Observer& observer) {
+  observer.warning(
+      fmt::format("only {} distinct rows for {} clusters: the remaining centroids repeat rows, and their "
+                  "clusters stay empty",
+                  seeds.size(), clusters));
+  const std::unordered_set<std::int64_t> chosen(seeds.begin(), seeds.end());
+  for (std::int64_t row = 0; static_cast<std::int64_t>(seeds.size()) < clusters; ++row) {
+    if (!chosen.contains(row)) seeds.push_back(row);
+  }
+}
+
+}  // namespace
+
+std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, std::int64_t clusters, RandomStream random,
+                                                  Observer& observer) {
+  const std::int64_t rows = points.rows();
+  const auto trials = static_cast<std::int64_t>(2 + std::floor(std::log(static_cast<double>(clusters))));
+  points.forget();
+  std::vector<std::int64_t> seeds{random_below(random.seed, random.stream, 0, rows)};
+  double largest = points.lower(rows_of_points(points, seeds).row(0));
+
+  std::vector<std::int64_t> candidates(trials);
+  std::vector<std::int64_t> totals(trials);
+  while (static_cast<std::int64_t>(seeds.size()) < clusters) {
+    observer.progress(static_cast<std::int64_t>(seeds.size()));
+    if (!(largest > 0.0)) {
+      complete_with_lowest(seeds, clusters, observer);
+      break;
+    }
+    const FixedScale scale = fixed_scale(term_bits(rows) - exponent_above(largest));
+    const std::int64_t total = points.total(scale);
+    const std::uint64_t first_draw = 1 + (seeds.size() - 1) * static_cast<std::uint64_t>(trials);
+    for (std::int64_t t = 0; t < trials; ++t) {
+      candidates[t] = points.draw(scale, random_below(random.seed, random.stream, first_draw + t, total));
+    }
+    const Matrix<double> values = rows_of_points(points, candidates);
+    std::fill(totals.begin(), totals.end(), 0);
+    points.add_trial_totals(values.view(), scale, totals);
+    const auto winner = std::min_element(totals.begin(), totals.end()) - totals.begin();  // the first of equals
+    seeds.push_back(candidates[winner]);
+    largest = points.lower(values.row(winner));
+  }
+  return seeds;
+}
+
+std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t clusters, RandomStream random) {
+  std::unordered_map<std::int64_t, std::int64_t> moved;  // the shuffled places that differ from their own number
+  const auto at = [&](std::int64_t place) {
+    const auto found = moved.find(place);
+    return found == moved.end() ? place : found->second;
+  };
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t i = 0; i < clusters; ++i) {
+    const std::int64_t other = i + random_below(random.seed, random.stream, static_cast<std::uint64_t>(i), rows - i);
+    chosen.push_back(at(other));
+    moved[other] = at(i);
+  }
+  return chosen;
+}
+
+}  // namespace kith
