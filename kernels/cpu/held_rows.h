@@ -1,0 +1,60 @@
+// The rows that the CPU backend holds: the caller's memory, per-row state, and what every operation needs.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "core/backend.h"
+#include "core/screen.h"
+#include "kernels/cpu/instructions.h"
+#include "kernels/cpu/threads.h"
+
+namespace kith::cpu {
+
+template <class T>
+struct HeldRows {
+  MatrixView<const T> values;  // (n, d), the caller's memory
+  std::int64_t first_row = 0;
+  const Instructions& set;
+  Threads& threads;
+  std::int64_t block_rows = 0;  // forced rows per task, 0: chosen
+  DataPlan plan;
+
+  std::vector<std::int32_t> label;   // (n) -1 before the first assignment
+  std::vector<std::int32_t> summed;  // (n) the label contained in the sums handed out
+  std::vector<double> distance;      // (n) kept squared distance
+
+  std::int64_t rows() const { return values.rows; }
+  std::int64_t columns() const { return values.columns; }
+  const T* row(std::int64_t i) const { return values.data + i * values.columns; }
+  double scale() const { return power_of_two(-plan.screen.exponent); }
+  ScreenArithmetic arithmetic() const { return {0x1p-24, set.accumulation(columns())}; }
+
+  void forget() {
+    label.assign(rows(), -1);
+    summed.assign(rows(), -1);
+    distance.assign(rows(), std::numeric_limits<double>::infinity());
+  }
+
+  /// Rows per task so that a task is worth handing to a thread: `work_per_row` in multiply-adds or the like.
+  std::int64_t rows_per_task(std::int64_t work_per_row) const {
+    if (block_rows > 0) return block_rows;
+    constexpr std::int64_t kWorthwhile = 2'000'000;
+    const std::int64_t enough = std::max<std::int64_t>(kWorthwhile / std::max<std::int64_t>(work_per_row, 1), set.lanes);
+    return (enough + set.lanes - 1) / set.lanes * set.lanes;
+  }
+
+  /// work(first, last, task, thread) on ranges of rows.
+  template <class Work>
+  void for_ranges(std::int64_t rows_per_range, const Work& work) const {
+    const std::int64_t ranges = (rows() + rows_per_range - 1) / rows_per_range;
+    threads.run(ranges, [&](std::int64_t task, int thread) {
+      const std::int64_t first = task * rows_per_range;
+      work(first, std::min(first + rows_per_range, rows()), task, thread);
+    });
+  }
+};
+
+}  // namespace kith::cpu

@@ -1,0 +1,41 @@
+// Chooses the instruction set: the best supported one, or the one that KITH_CPU names.
+#include "kernels/cpu/instructions.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace kith::cpu {
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::array<const Instructions*, 3> kTable{&kAvx512, &kAvx2, &kPlain};  // best first
+#else
+constexpr std::array<const Instructions*, 1> kTable{&kPlain};
+#endif
+
+const Instructions& choose() {
+  const char* forced = std::getenv("KITH_CPU");
+  std::string names;
+  for (const Instructions* set : kTable) {
+    if (forced == nullptr || *forced == '\0') {
+      if (set->supported()) return *set;
+    } else if (std::string_view(forced) == set->name) {
+      if (set->supported()) return *set;
+      throw Error(ExitCode::usage, fmt::format("KITH_CPU={}: this processor does not have it; unset KITH_CPU", forced));
+    }
+    names += names.empty() ? set->name : fmt::format(", {}", set->name);
+  }
+  throw Error(ExitCode::usage, fmt::format("KITH_CPU={}: expected one of {}; or unset it", forced, names));
+}
+
+}  // namespace
+
+const Instructions& instructions() { return choose(); }
+
+}  // namespace kith::cpu

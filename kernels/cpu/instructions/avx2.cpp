@@ -1,0 +1,121 @@
+// AVX2 with FMA: eight floats a vector, panels of 16 rows, groups of six columns.
+#include <immintrin.h>
+
+#include "kernels/cpu/instructions/kernels.h"
+
+namespace kith::cpu {
+namespace {
+
+struct Avx2 {
+  using F = __m256;
+  using D = __m256d;
+  using I = __m256i;
+  static constexpr int floats = 8, doubles = 4, panel = 2, group = 6;
+  static constexpr double roundings_per_product = 1;
+
+  static F zero() { return _mm256_setzero_ps(); }
+  static F load(const float* p) { return _mm256_loadu_ps(p); }
+  static void store(float* p, F v) { _mm256_storeu_ps(p, v); }
+  static F broadcast(const float* p) { return _mm256_broadcast_ss(p); }
+  static F multiply_add(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
+  static F add(F a, F b) { return _mm256_add_ps(a, b); }
+  static F subtract(F a, F b) { return _mm256_sub_ps(a, b); }
+  static F root(F a) { return _mm256_sqrt_ps(a); }
+  static unsigned not_greater(F a, F b) {
+    return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_NGT_UQ)));
+  }
+
+  static F centred(const float* x, double scale, F center) {
+    return _mm256_fmsub_ps(_mm256_loadu_ps(x), _mm256_set1_ps(static_cast<float>(scale)), center);
+  }
+  static F centred(const double* x, double scale, F center) {
+    const D s = _mm256_set1_pd(scale);
+    const D low = _mm256_sub_pd(_mm256_mul_pd(_mm256_loadu_pd(x), s), _mm256_cvtps_pd(_mm256_castps256_ps128(center)));
+    const D high = _mm256_sub_pd(_mm256_mul_pd(_mm256_loadu_pd(x + 4), s), _mm256_cvtps_pd(_mm256_extractf128_ps(center, 1)));
+    return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
+  }
+  static float centred_one(float x, double scale, float center) {
+    return __builtin_fmaf(x, static_cast<float>(scale), -center);
+  }
+  static float centred_one(double x, double scale, float center) {
+    return static_cast<float>(x * scale - static_cast<double>(center));
+  }
+
+  /// Eight vectors as an 8 x 8 matrix, transposed: within 128-bit halves, then the halves.
+  static void transpose(F* m) {
+    F t[8];
+    for (int i = 0; i < 8; i += 4) {
+      const F a = _mm256_unpacklo_ps(m[i], m[i + 1]), b = _mm256_unpackhi_ps(m[i], m[i + 1]);
+      const F c = _mm256_unpacklo_ps(m[i + 2], m[i + 3]), d = _mm256_unpackhi_ps(m[i + 2], m[i + 3]);
+      t[i] = _mm256_shuffle_ps(a, c, 0x44);
+      t[i + 1] = _mm256_shuffle_ps(a, c, 0xee);
+      t[i + 2] = _mm256_shuffle_ps(b, d, 0x44);
+      t[i + 3] = _mm256_shuffle_ps(b, d, 0xee);
+    }
+    for (int i = 0; i < 4; ++i) {
+      m[i] = _mm256_permute2f128_ps(t[i], t[i + 4], 0x20);
+      m[i + 4] = _mm256_permute2f128_ps(t[i], t[i + 4], 0x31);
+    }
+  }
+
+  static D zero_d() { return _mm256_setzero_pd(); }
+  static D load_d(const float* p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+  static D load_d(const double* p) { return _mm256_loadu_pd(p); }
+  static I first_lanes(int count) {
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_set_epi64x(3, 2, 1, 0));
+  }
+  static D load_first_d(const float* p, int count) {
+    const __m128i mask = _mm_cmpgt_epi32(_mm_set1_epi32(count), _mm_set_epi32(3, 2, 1, 0));
+    return _mm256_cvtps_pd(_mm_maskload_ps(p, mask));
+  }
+  static D load_first_d(const double* p, int count) { return _mm256_maskload_pd(p, first_lanes(count)); }
+  static D broadcast_d(double v) { return _mm256_set1_pd(v); }
+  static D add_d(D a, D b) { return _mm256_add_pd(a, b); }
+  static D subtract_d(D a, D b) { return _mm256_sub_pd(a, b); }
+  static D multiply_d(D a, D b) { return _mm256_mul_pd(a, b); }
+  static D multiply_add_d(D a, D b, D c) { return _mm256_fmadd_pd(a, b, c); }
+  static D floor_d(D a) { return _mm256_floor_pd(a); }
+  static double tree_d(D a) {
+    const __m128d c = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(c, _mm_unpackhi_pd(c, c)));
+  }
+
+  static I load_i(const std::int64_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+  static void store_i(std::int64_t* p, I v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+  static I add_i(I a, I b) { return _mm256_add_epi64(a, b); }
+  /// AVX2 has no conversion to 64-bit integers: four scalar ones.
+  static I nearest_i(D a) {
+    const __m128d low = _mm256_castpd256_pd128(a), high = _mm256_extractf128_pd(a, 1);
+    return _mm256_set_epi64x(_mm_cvtsd_si64(_mm_unpackhi_pd(high, high)), _mm_cvtsd_si64(high),
+                             _mm_cvtsd_si64(_mm_unpackhi_pd(low, low)), _mm_cvtsd_si64(low));
+  }
+
+  struct Nearest {
+    F best, second;
+    F index;
+    void load(const float* b, const float* s, const std::int32_t* i) {
+      best = _mm256_loadu_ps(b);
+      second = _mm256_loadu_ps(s);
+      index = _mm256_castsi256_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(i)));
+    }
+    void store(float* b, float* s, std::int32_t* i) const {
+      _mm256_storeu_ps(b, best);
+      _mm256_storeu_ps(s, second);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(i), _mm256_castps_si256(index));
+    }
+    void see(F score, std::int32_t column) {
+      const F nearer = _mm256_cmp_ps(score, best, _CMP_LT_OQ);
+      second = _mm256_min_ps(second, _mm256_max_ps(best, score));
+      index = _mm256_blendv_ps(index, _mm256_castsi256_ps(_mm256_set1_epi32(column)), nearer);
+      best = _mm256_min_ps(best, score);
+    }
+  };
+};
+
+bool supported() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+
+}  // namespace
+
+const Instructions kAvx2 = instructions_of<Avx2>("avx2", "AVX2 and FMA, float32 products", supported);
+
+}  // namespace kith::cpu

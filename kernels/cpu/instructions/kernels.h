@@ -1,0 +1,202 @@
+// The hot loops of the CPU, written once over a vector type V that each instruction set supplies.
+//
+// V has: F (floats), D (doubles, V::doubles of them), floats, and the operations used below; nothing else differs
+// between instruction sets. A panel is V::panel vectors wide; V::group columns are multiplied at a time, so that
+// panel * group accumulators stay in registers (the register tile of K. Goto, R. van de Geijn: Anatomy of
+// high-performance matrix multiplication, 2008).
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/instructions.h"
+
+namespace kith::cpu {
+
+template <class V>
+struct Kernels {
+  using F = typename V::F;
+  using D = typename V::D;
+  static constexpr int kLanes = V::panel * V::floats;
+  static constexpr int kGroup = V::group;
+
+  /// One register tile: a panel times one group over `length` columns of the points.
+  template <bool kAdd>
+  static void multiply(const float* panel, const float* columns, std::int64_t length, float* tile) {
+    F sum[kGroup][V::panel];
+    for (int r = 0; r < kGroup; ++r) {
+      for (int p = 0; p < V::panel; ++p) sum[r][p] = V::zero();
+    }
+    for (std::int64_t j = 0; j < length; ++j) {
+      F x[V::panel];
+      for (int p = 0; p < V::panel; ++p) x[p] = V::load(panel + j * kLanes + p * V::floats);
+      for (int r = 0; r < kGroup; ++r) {
+        const F c = V::broadcast(columns + j * kGroup + r);
+        for (int p = 0; p < V::panel; ++p) sum[r][p] = V::multiply_add(x[p], c, sum[r][p]);
+      }
+    }
+    for (int r = 0; r < kGroup; ++r) {
+      for (int p = 0; p < V::panel; ++p) {
+        float* at = tile + r * kLanes + p * V::floats;
+        V::store(at, kAdd ? V::add(V::load(at), sum[r][p]) : sum[r][p]);
+      }
+    }
+  }
+
+  static void products(const float* panel, const float* columns, std::int64_t d, std::int64_t groups, float* tile) {
+    for (std::int64_t j = 0; j < d; j += kDotBlock) {
+      const std::int64_t length = d - j < kDotBlock ? d - j : kDotBlock;
+      for (std::int64_t g = 0; g < groups; ++g) {
+        const float* group = columns + (g * d + j) * kGroup;
+        if (j == 0) {
+          multiply<false>(panel, group, length, tile + g * kGroup * kLanes);
+        } else {
+          multiply<true>(panel + j * kLanes, group, length, tile + g * kGroup * kLanes);
+        }
+      }
+    }
+  }
+
+  static void nearest_two(const float* tile, const float* half_norm, std::int64_t count, std::int32_t first, float* best,
+                          float* second, std::int32_t* index) {
+    typename V::Nearest state[V::panel];
+    for (int p = 0; p < V::panel; ++p) state[p].load(best + p * V::floats, second + p * V::floats, index + p * V::floats);
+    for (std::int64_t c = 0; c < count; ++c) {
+      const F h = V::broadcast(half_norm + c);
+      for (int p = 0; p < V::panel; ++p) {
+        state[p].see(V::subtract(h, V::load(tile + c * kLanes + p * V::floats)), first + static_cast<std::int32_t>(c));
+      }
+    }
+    for (int p = 0; p < V::panel; ++p) state[p].store(best + p * V::floats, second + p * V::floats, index + p * V::floats);
+  }
+
+  static std::int64_t within(const float* tile, const float* half_norm, std::int64_t count, const float* limit, Hit* hits) {
+    Hit* out = hits;
+    for (std::int64_t c = 0; c < count; ++c) {
+      const F h = V::broadcast(half_norm + c);
+      for (int p = 0; p < V::panel; ++p) {
+        const F score = V::subtract(h, V::load(tile + c * kLanes + p * V::floats));
+        unsigned mask = V::not_greater(score, V::load(limit + p * V::floats));
+        while (mask != 0) {
+          const int lane = __builtin_ctz(mask) + p * V::floats;
+          mask &= mask - 1;
+          *out++ = {half_norm[c] - tile[c * kLanes + lane], static_cast<std::int32_t>(c), lane};
+        }
+      }
+    }
+    return out - hits;
+  }
+
+  template <class T>
+  static void pack(const T* const* rows, std::int64_t d, double scale, const float* center, float* panel, float* norm) {
+    F squares[V::panel];
+    for (int p = 0; p < V::panel; ++p) squares[p] = V::zero();
+    std::int64_t j = 0;
+    for (; j + V::floats <= d; j += V::floats) {
+      for (int p = 0; p < V::panel; ++p) {
+        F block[V::floats];
+        const F middle = V::load(center + j);
+        for (int i = 0; i < V::floats; ++i) block[i] = V::centred(rows[p * V::floats + i] + j, scale, middle);
+        V::transpose(block);
+        for (int i = 0; i < V::floats; ++i) {
+          V::store(panel + (j + i) * kLanes + p * V::floats, block[i]);
+          squares[p] = V::multiply_add(block[i], block[i], squares[p]);
+        }
+      }
+    }
+    for (; j < d; ++j) {
+      for (int lane = 0; lane < kLanes; ++lane) panel[j * kLanes + lane] = V::centred_one(rows[lane][j], scale, center[j]);
+      for (int p = 0; p < V::panel; ++p) {
+        const F x = V::load(panel + j * kLanes + p * V::floats);
+        squares[p] = V::multiply_add(x, x, squares[p]);
+      }
+    }
+    for (int p = 0; p < V::panel; ++p) V::store(norm + p * V::floats, V::root(squares[p]));
+  }
+
+  /// The 32 accumulators of the definition are 32 / V::doubles vectors; the first steps of the tree add whole vectors.
+  template <class T>
+  static double distance(const T* x, const double* c, std::int64_t d) {
+    constexpr int kVectors = 32 / V::doubles;
+    D lane[kVectors];
+    for (int v = 0; v < kVectors; ++v) lane[v] = V::zero_d();
+    std::int64_t j = 0;
+    for (; j + 32 <= d; j += 32) {
+      for (int v = 0; v < kVectors; ++v) {
+        const D t = V::subtract_d(V::load_d(x + j + v * V::doubles), V::load_d(c + j + v * V::doubles));
+        lane[v] = V::multiply_add_d(t, t, lane[v]);
+      }
+    }
+    for (int v = 0; j < d; ++v, j += V::doubles) {  // columns that are not there count as zero differences
+      const int left = static_cast<int>(d - j < V::doubles ? d - j : V::doubles);
+      const D t = V::subtract_d(V::load_first_d(x + j, left), V::load_first_d(c + j, left));
+      lane[v] = V::multiply_add_d(t, t, lane[v]);
+    }
+    for (int w = kVectors / 2; w > 0; w /= 2) {
+      for (int v = 0; v < w; ++v) lane[v] = V::add_d(lane[v], lane[v + w]);
+    }
+    return V::tree_d(lane[0]);
+  }
+
+  template <class T>
+  static void add_rows(const T* const* rows, std::int64_t count, std::int64_t d, GridView grid, std::int64_t* high,
+                       std::int64_t* low) {
+    std::int64_t j = 0;
+    for (; j + V::doubles <= d; j += V::doubles) {
+      add_block<V::doubles>(rows, count, j, grid, high, low);
+    }
+    for (; j < d; ++j) add_one(rows, count, j, grid, high, low);
+  }
+
+ private:
+  template <int kWidth, class T>
+  static void add_block(const T* const* rows, std::int64_t count, std::int64_t j, GridView grid, std::int64_t* high,
+                        std::int64_t* low) {
+    const D first = V::load_d(grid.first + j), second = V::load_d(grid.second + j);
+    typename V::I sum = V::load_i(high + j);
+    if (low == nullptr) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        sum = V::add_i(sum, V::nearest_i(V::multiply_d(V::multiply_d(V::load_d(rows[i] + j), first), second)));
+      }
+    } else {
+      typename V::I low_sum = V::load_i(low + j);
+      const D low_scale = V::broadcast_d(grid.low_scale);
+      for (std::int64_t i = 0; i < count; ++i) {
+        const D scaled = V::multiply_d(V::multiply_d(V::load_d(rows[i] + j), first), second);
+        const D floor = V::floor_d(scaled);
+        sum = V::add_i(sum, V::nearest_i(floor));
+        low_sum = V::add_i(low_sum, V::nearest_i(V::multiply_d(V::subtract_d(scaled, floor), low_scale)));
+      }
+      V::store_i(low + j, low_sum);
+    }
+    V::store_i(high + j, sum);
+  }
+
+  template <class T>
+  static void add_one(const T* const* rows, std::int64_t count, std::int64_t j, GridView grid, std::int64_t* high,
+                      std::int64_t* low) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double scaled = static_cast<double>(rows[i][j]) * grid.first[j] * grid.second[j];
+      if (low == nullptr) {
+        high[j] += static_cast<std::int64_t>(__builtin_rint(scaled));
+      } else {
+        const double floor = __builtin_floor(scaled);
+        high[j] += static_cast<std::int64_t>(floor);
+        low[j] += static_cast<std::int64_t>(__builtin_rint((scaled - floor) * grid.low_scale));
+      }
+    }
+  }
+};
+
+/// A row of the table of instruction sets.
+template <class V>
+constexpr Instructions instructions_of(const char* name, const char* summary, bool (*supported)()) {
+  using K = Kernels<V>;
+  return {name,           summary,
+          supported,      K::kLanes,
+          K::kGroup,      V::roundings_per_product,
+          K::products,    K::nearest_two,
+          K::within,      {K::template pack<float>, K::template distance<float>, K::template add_rows<float>},
+          {K::template pack<double>, K::template distance<double>, K::template add_rows<double>}};
+}
+
+}  // namespace kith::cpu

@@ -1,0 +1,130 @@
+// No particular instruction set: vectors of four floats that the compiler maps to what every processor of the
+// architecture has (SSE2 on x86-64, NEON on arm64).
+#include <cmath>
+
+#include "kernels/cpu/instructions/kernels.h"
+
+namespace kith::cpu {
+namespace {
+
+struct Plain {
+  typedef float F __attribute__((vector_size(16)));
+  typedef double D __attribute__((vector_size(16)));
+  typedef std::int64_t I __attribute__((vector_size(16)));
+  typedef std::int32_t N __attribute__((vector_size(16)));
+  static constexpr int floats = 4, doubles = 2, panel = 2, group = 4;
+#ifdef FP_FAST_FMAF
+  static constexpr double roundings_per_product = 1;
+  static F multiply_add(F a, F b, F c) {
+    F r;
+    for (int i = 0; i < 4; ++i) r[i] = __builtin_fmaf(a[i], b[i], c[i]);
+    return r;
+  }
+#else
+  static constexpr double roundings_per_product = 2;
+  static F multiply_add(F a, F b, F c) { return a * b + c; }
+#endif
+
+  static F zero() { return F{}; }
+  static F load(const float* p) {
+    F v;
+    __builtin_memcpy(&v, p, sizeof v);
+    return v;
+  }
+  static void store(float* p, F v) { __builtin_memcpy(p, &v, sizeof v); }
+  static F broadcast(const float* p) { return F{*p, *p, *p, *p}; }
+  static F add(F a, F b) { return a + b; }
+  static F subtract(F a, F b) { return a - b; }
+  static F root(F a) {
+    for (int i = 0; i < 4; ++i) a[i] = __builtin_sqrtf(a[i]);
+    return a;
+  }
+  static unsigned not_greater(F a, F b) {
+    unsigned mask = 0;
+    for (unsigned i = 0; i < 4; ++i) mask |= static_cast<unsigned>(!(a[i] > b[i])) << i;
+    return mask;
+  }
+
+  static F centred(const float* x, double scale, F center) {
+    F v;
+    for (int i = 0; i < 4; ++i) v[i] = centred_one(x[i], scale, center[i]);
+    return v;
+  }
+  static F centred(const double* x, double scale, F center) {
+    F v;
+    for (int i = 0; i < 4; ++i) v[i] = centred_one(x[i], scale, center[i]);
+    return v;
+  }
+  /// In float64: the product is exact and the difference is rounded once before it becomes a float.
+  template <class T>
+  static float centred_one(T x, double scale, float center) {
+    return static_cast<float>(static_cast<double>(x) * scale - static_cast<double>(center));
+  }
+  static void transpose(F* m) {
+    for (int i = 0; i < 4; ++i) {
+      for (int j = 0; j < i; ++j) {
+        const float t = m[i][j];
+        m[i][j] = m[j][i];
+        m[j][i] = t;
+      }
+    }
+  }
+
+  static D zero_d() { return D{}; }
+  template <class T>
+  static D load_d(const T* p) {
+    return D{static_cast<double>(p[0]), static_cast<double>(p[1])};
+  }
+  template <class T>
+  static D load_first_d(const T* p, int count) {
+    return D{static_cast<double>(p[0]), count > 1 ? static_cast<double>(p[1]) : 0.0};
+  }
+  static D broadcast_d(double v) { return D{v, v}; }
+  static D add_d(D a, D b) { return a + b; }
+  static D subtract_d(D a, D b) { return a - b; }
+  static D multiply_d(D a, D b) { return a * b; }
+  static D multiply_add_d(D a, D b, D c) { return D{__builtin_fma(a[0], b[0], c[0]), __builtin_fma(a[1], b[1], c[1])}; }
+  static D floor_d(D a) { return D{__builtin_floor(a[0]), __builtin_floor(a[1])}; }
+  static double tree_d(D a) { return a[0] + a[1]; }
+
+  static I load_i(const std::int64_t* p) { return I{p[0], p[1]}; }
+  static void store_i(std::int64_t* p, I v) {
+    p[0] = v[0];
+    p[1] = v[1];
+  }
+  static I add_i(I a, I b) { return a + b; }
+  static I nearest_i(D a) {
+    return I{static_cast<std::int64_t>(__builtin_rint(a[0])), static_cast<std::int64_t>(__builtin_rint(a[1]))};
+  }
+
+  struct Nearest {
+    F best, second;
+    N index;
+    void load(const float* b, const float* s, const std::int32_t* i) {
+      best = Plain::load(b);
+      second = Plain::load(s);
+      __builtin_memcpy(&index, i, sizeof index);
+    }
+    void store(float* b, float* s, std::int32_t* i) const {
+      Plain::store(b, best);
+      Plain::store(s, second);
+      __builtin_memcpy(i, &index, sizeof index);
+    }
+    /// A NaN score becomes the second best, so that its row is not certified.
+    void see(F score, std::int32_t column) {
+      const N nearer = score < best;
+      const F worse = nearer ? best : score;
+      second = second < worse ? second : worse;
+      index = nearer ? N{column, column, column, column} : index;
+      best = nearer ? score : best;
+    }
+  };
+};
+
+bool supported() { return true; }
+
+}  // namespace
+
+const Instructions kPlain = instructions_of<Plain>("plain", "what every processor of the architecture has", supported);
+
+}  // namespace kith::cpu

@@ -1,0 +1,99 @@
+// The thread pool: workers sleep between rounds; within a round tasks are claimed from a shared counter.
+#include "kernels/cpu/threads.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <utility>
+
+namespace kith::cpu {
+namespace {
+
+/// Processors' worth of time that the control group grants, or a large number.
+int group_quota() {
+  constexpr int kNone = 1 << 20;
+  double quota = 0, period = 0;
+  std::string first;
+  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> first >> period) {
+    if (first == "max" || period <= 0) return kNone;
+    quota = std::stod(first);
+  } else {
+    std::ifstream v1_quota("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), v1_period("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+    if (!(v1_quota >> quota) || !(v1_period >> period) || quota <= 0 || period <= 0) return kNone;
+  }
+  return std::max(1, static_cast<int>(quota / period + 0.5));
+}
+
+}  // namespace
+
+int usable_threads() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  int allowed = static_cast<int>(std::thread::hardware_concurrency());
+  if (sched_getaffinity(0, sizeof set, &set) == 0) allowed = CPU_COUNT(&set);
+  return std::max(1, std::min(allowed, group_quota()));
+}
+
+Threads::Threads(int count) {
+  const int wanted = count > 0 ? count : usable_threads();
+  for (int thread = 1; thread < wanted; ++thread) workers_.emplace_back([this, thread] { serve(thread); });
+}
+
+Threads::~Threads() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  start_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void Threads::run(std::int64_t tasks, const std::function<void(std::int64_t, int)>& work) {
+  if (tasks <= 1 || workers_.empty()) {
+    for (std::int64_t task = 0; task < tasks; ++task) work(task, 0);
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    work_ = &work;
+    tasks_ = tasks;
+    next_ = 0;
+    failure_ = nullptr;
+    busy_ = static_cast<int>(workers_.size());
+    ++round_;
+  }
+  start_.notify_all();
+  take_tasks(0);
+  std::unique_lock lock(mutex_);
+  finish_.wait(lock, [this] { return busy_ == 0; });
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Threads::serve(int thread) {
+  std::uint64_t seen = 0;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      start_.wait(lock, [&] { return closing_ || round_ != seen; });
+      if (closing_) return;
+      seen = round_;
+    }
+    take_tasks(thread);
+    const std::lock_guard lock(mutex_);
+    if (--busy_ == 0) finish_.notify_one();
+  }
+}
+
+void Threads::take_tasks(int thread) {
+  try {
+    for (std::int64_t task = next_++; task < tasks_; task = next_++) (*work_)(task, thread);
+  } catch (...) {
+    next_ = tasks_;  // nobody needs the rest
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+  }
+}
+
+}  // namespace kith::cpu
