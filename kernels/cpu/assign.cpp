@@ -49,9 +49,10 @@ class Assigner {
     std::fill_n(second, kMaxLanes, std::numeric_limits<float>::infinity());
     std::fill_n(index, kMaxLanes, -1);
     rows_.pack(count, [&](int lane) { return first + lane; });
-    centroids_.multiply(rows_.panel(), rows_.tile(), [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
-      held_.set.nearest_two(rows_.tile(), half_norm, columns, static_cast<std::int32_t>(from), best, second, index);
-    });
+    centroids_.multiply(
+        rows_.panel(), rows_.tile(), [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
+          held_.set.nearest_two(rows_.tile(), half_norm, columns, static_cast<std::int32_t>(from), best, second, index);
+        });
     for (int lane = 0; lane < count; ++lane) {
       const float margin = centroids_.margin(rows_.norm(lane));
       if (second[lane] - best[lane] > margin) {  // false for NaN and for an infinite margin
@@ -76,29 +77,30 @@ class Assigner {
     std::fill_n(label, kMaxLanes, 0);
     std::fill(limit_ + waiting_, limit_ + kMaxLanes, -std::numeric_limits<float>::infinity());
     waiting_rows_.pack(waiting_, [&](int lane) { return waiting_row_[lane]; });
-    centroids_.multiply(
-        waiting_rows_.panel(), waiting_rows_.tile(),
-        [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
-          const std::int64_t found = held_.set.within(waiting_rows_.tile(), half_norm, columns, limit_, hits_.data());
-          for (std::int64_t h = 0; h < found; ++h) {
-            const int lane = hits_[h].lane;
-            if (lane >= waiting_) continue;  // a NaN in a lane that repeats the last row
-            const auto c = static_cast<std::int32_t>(from + hits_[h].column);
-            const double distance = distance_to(waiting_row_[lane], c);
-            ++sums.candidates;
-            if (distance < nearest[lane]) {  // columns come in ascending order: ties keep the lowest
-              nearest[lane] = distance;
-              label[lane] = c;
-            }
-          }
-        });
+    centroids_.multiply(waiting_rows_.panel(), waiting_rows_.tile(),
+                        [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
+                          const std::int64_t found =
+                              held_.set.within(waiting_rows_.tile(), half_norm, columns, limit_, hits_.data());
+                          for (std::int64_t h = 0; h < found; ++h) {
+                            const int lane = hits_[h].lane;
+                            if (lane >= waiting_) continue;  // a NaN in a lane that repeats the last row
+                            const auto c = static_cast<std::int32_t>(from + hits_[h].column);
+                            const double distance = distance_to(waiting_row_[lane], c);
+                            ++sums.candidates;
+                            if (distance < nearest[lane]) {  // columns come in ascending order: ties keep the lowest
+                              nearest[lane] = distance;
+                              label[lane] = c;
+                            }
+                          }
+                        });
     for (int lane = 0; lane < waiting_; ++lane) settle(waiting_row_[lane], label[lane], nearest[lane]);
     sums.rechecked += waiting_;
     waiting_ = 0;
   }
 
   double distance_to(std::int64_t row, std::int32_t centroid) const {
-    return held_.set.template rows<T>().distance(held_.row(row), request_.centroids.row(centroid).data(), held_.columns());
+    return held_.set.template rows<T>().distance(held_.row(row), request_.centroids.row(centroid).data(),
+                                                 held_.columns());
   }
 
   void settle(std::int64_t row, std::int32_t label) { settle(row, label, distance_to(row, label)); }
@@ -108,8 +110,7 @@ class Assigner {
     held_.label[row] = label;
     held_.distance[row] = distance;
     ++sums.counts[label];
-    const Limbs limbs =
-        to_limbs(distance, request_.inertia.first, request_.inertia.second, low_scale_);
+    const Limbs limbs = to_limbs(distance, request_.inertia.first, request_.inertia.second, low_scale_);
     sums.inertia[label].high += limbs.high;
     sums.inertia[label].low += limbs.low;
   }

@@ -13,8 +13,8 @@
 namespace kith::cpu {
 
 inline constexpr int kMaxLanes = 64;
-inline constexpr int kTileColumns = 64;    // columns of one tile: it stays in the first-level cache
-inline constexpr int kDotBlock = 256;      // columns of the points summed by one chain of multiply-adds
+inline constexpr int kTileColumns = 64;  // columns of one tile: it stays in the first-level cache
+inline constexpr int kDotBlock = 256;    // columns of the points summed by one chain of multiply-adds
 
 /// A screened score that may matter: its column within the tile and its row's lane.
 struct Hit {
@@ -54,7 +54,8 @@ struct Instructions {
   /// tile[(g * group + r) * lanes + lane] = sum over j of panel[j][lane] * columns[g][j][r], in chains of kDotBlock.
   /// columns: groups laid out [g][j][r].
   void (*products)(const float* panel, const float* columns, std::int64_t d, std::int64_t groups, float* tile);
-  /// Running best, second best score and best column per lane; score = half_norm[column] - tile. Columns count from `first`.
+  /// Running best, second best score and best column per lane; score = half_norm[column] - tile. Columns count from
+  /// `first`.
   void (*nearest_two)(const float* tile, const float* half_norm, std::int64_t count, std::int32_t first, float* best,
                       float* second, std::int32_t* index);
   /// Every column of the tile with !(score > limit[lane]); returns how many. hits: room for count * lanes.

@@ -34,7 +34,8 @@ class ScreenColumns {
   std::int64_t count() const { return static_cast<std::int64_t>(half_norm_.size()); }
   float margin(float norm) const { return margin_.at(norm); }
 
-  /// For every tile of at most kTileColumns columns: products of the panel, then see(first column, columns, half norms).
+  /// For every tile of at most kTileColumns columns: products of the panel, then see(first column, columns, half
+  /// norms).
   template <class See>
   void multiply(const float* panel, float* tile, const See& see) const {
     const std::int64_t step = kTileColumns / set_.group * set_.group;
@@ -46,7 +47,8 @@ class ScreenColumns {
   }
 
  private:
-  ScreenColumns(const Instructions& set, const DataPlan& plan, ScreenArithmetic arithmetic, MatrixView<const double> rows)
+  ScreenColumns(const Instructions& set, const DataPlan& plan, ScreenArithmetic arithmetic,
+                MatrixView<const double> rows)
       : set_(set), d_(plan.columns) {
     ScreenedRows screened = screen_rows(rows, plan.screen);
     margin_ = screen_margin(screened, d_, plan.screen.exponent, arithmetic);
@@ -67,7 +69,10 @@ template <class T>
 class RowPanel {
  public:
   explicit RowPanel(const HeldRows<T>& held)
-      : held_(held), panel_(held.columns(), held.set.lanes), tile_(kTileColumns, held.set.lanes), norm_(held.set.lanes) {}
+      : held_(held),
+        panel_(held.columns(), held.set.lanes),
+        tile_(kTileColumns, held.set.lanes),
+        norm_(held.set.lanes) {}
 
   /// Packs rows row_of(0), row_of(1), ... row_of(count - 1), count <= lanes; further lanes repeat the last.
   template <class RowOf>

@@ -1,7 +1,8 @@
 // The sums of clusters: rows that left a cluster are subtracted from its integer sums, rows that came are added.
 //
 // Each thread sorts the moves of its range of rows by cluster (a counting sort), adds up one cluster's rows at a time
-// and flushes with integer atomics. In a late iteration few rows move, and the cost is one comparison of labels per row.
+// and flushes with integer atomics. In a late iteration few rows move, and the cost is one comparison of labels per
+// row.
 #include <atomic>
 
 #include "kernels/cpu/operations.h"

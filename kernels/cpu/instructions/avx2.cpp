@@ -31,7 +31,8 @@ struct Avx2 {
   static F centred(const double* x, double scale, F center) {
     const D s = _mm256_set1_pd(scale);
     const D low = _mm256_sub_pd(_mm256_mul_pd(_mm256_loadu_pd(x), s), _mm256_cvtps_pd(_mm256_castps256_ps128(center)));
-    const D high = _mm256_sub_pd(_mm256_mul_pd(_mm256_loadu_pd(x + 4), s), _mm256_cvtps_pd(_mm256_extractf128_ps(center, 1)));
+    const D high =
+        _mm256_sub_pd(_mm256_mul_pd(_mm256_loadu_pd(x + 4), s), _mm256_cvtps_pd(_mm256_extractf128_ps(center, 1)));
     return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
   }
   static float centred_one(float x, double scale, float center) {

@@ -29,7 +29,8 @@ struct Avx512 {
   static F centred(const double* x, double scale, F center) {
     const D s = _mm512_set1_pd(scale);
     const D low = _mm512_sub_pd(_mm512_mul_pd(_mm512_loadu_pd(x), s), _mm512_cvtps_pd(_mm512_castps512_ps256(center)));
-    const D high = _mm512_sub_pd(_mm512_mul_pd(_mm512_loadu_pd(x + 8), s), _mm512_cvtps_pd(_mm512_extractf32x8_ps(center, 1)));
+    const D high =
+        _mm512_sub_pd(_mm512_mul_pd(_mm512_loadu_pd(x + 8), s), _mm512_cvtps_pd(_mm512_extractf32x8_ps(center, 1)));
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
   }
   static float centred_one(float x, double scale, float center) {
@@ -109,8 +110,8 @@ struct Avx512 {
 };
 
 bool supported() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
 }
 
 }  // namespace

@@ -56,20 +56,23 @@ struct Kernels {
     }
   }
 
-  static void nearest_two(const float* tile, const float* half_norm, std::int64_t count, std::int32_t first, float* best,
-                          float* second, std::int32_t* index) {
+  static void nearest_two(const float* tile, const float* half_norm, std::int64_t count, std::int32_t first,
+                          float* best, float* second, std::int32_t* index) {
     typename V::Nearest state[V::panel];
-    for (int p = 0; p < V::panel; ++p) state[p].load(best + p * V::floats, second + p * V::floats, index + p * V::floats);
+    for (int p = 0; p < V::panel; ++p)
+      state[p].load(best + p * V::floats, second + p * V::floats, index + p * V::floats);
     for (std::int64_t c = 0; c < count; ++c) {
       const F h = V::broadcast(half_norm + c);
       for (int p = 0; p < V::panel; ++p) {
         state[p].see(V::subtract(h, V::load(tile + c * kLanes + p * V::floats)), first + static_cast<std::int32_t>(c));
       }
     }
-    for (int p = 0; p < V::panel; ++p) state[p].store(best + p * V::floats, second + p * V::floats, index + p * V::floats);
+    for (int p = 0; p < V::panel; ++p)
+      state[p].store(best + p * V::floats, second + p * V::floats, index + p * V::floats);
   }
 
-  static std::int64_t within(const float* tile, const float* half_norm, std::int64_t count, const float* limit, Hit* hits) {
+  static std::int64_t within(const float* tile, const float* half_norm, std::int64_t count, const float* limit,
+                             Hit* hits) {
     Hit* out = hits;
     for (std::int64_t c = 0; c < count; ++c) {
       const F h = V::broadcast(half_norm + c);
@@ -104,7 +107,8 @@ struct Kernels {
       }
     }
     for (; j < d; ++j) {
-      for (int lane = 0; lane < kLanes; ++lane) panel[j * kLanes + lane] = V::centred_one(rows[lane][j], scale, center[j]);
+      for (int lane = 0; lane < kLanes; ++lane)
+        panel[j * kLanes + lane] = V::centred_one(rows[lane][j], scale, center[j]);
       for (int p = 0; p < V::panel; ++p) {
         const F x = V::load(panel + j * kLanes + p * V::floats);
         squares[p] = V::multiply_add(x, x, squares[p]);
@@ -191,11 +195,16 @@ struct Kernels {
 template <class V>
 constexpr Instructions instructions_of(const char* name, const char* summary, bool (*supported)()) {
   using K = Kernels<V>;
-  return {name,           summary,
-          supported,      K::kLanes,
-          K::kGroup,      V::roundings_per_product,
-          K::products,    K::nearest_two,
-          K::within,      {K::template pack<float>, K::template distance<float>, K::template add_rows<float>},
+  return {name,
+          summary,
+          supported,
+          K::kLanes,
+          K::kGroup,
+          V::roundings_per_product,
+          K::products,
+          K::nearest_two,
+          K::within,
+          {K::template pack<float>, K::template distance<float>, K::template add_rows<float>},
           {K::template pack<double>, K::template distance<double>, K::template add_rows<double>}};
 }
 

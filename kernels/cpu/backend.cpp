@@ -1,0 +1,48 @@
+// The CPU backend: any x86-64 or arm64 processor, its best instruction set, all threads this process may use.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <string>
+
+#include "kernels/backends.h"
+#include "kernels/cpu/points.h"
+
+namespace kith::cpu {
+namespace {
+
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) != 0) continue;
+    const auto colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "processor";
+}
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(const BackendOptions& options)
+      : set_(instructions()), threads_(options.threads), block_rows_(options.block_rows) {}
+
+  Device device() const override {
+    return {processor_name(),
+            fmt::format("{}, {} thread{}", set_.summary, threads_.count(), threads_.count() == 1 ? "" : "s")};
+  }
+  std::unique_ptr<Points> hold(const PointBlock& block) override {
+    return hold_points(block, set_, threads_, block_rows_);
+  }
+
+ private:
+  const Instructions& set_;
+  Threads threads_;
+  std::int64_t block_rows_;
+};
+
+}  // namespace
+
+std::string missing(const BackendOptions&) { return ""; }
+
+std::unique_ptr<Backend> open(const BackendOptions& options) { return std::make_unique<CpuBackend>(options); }
+
+}  // namespace kith::cpu

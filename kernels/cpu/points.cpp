@@ -1,0 +1,75 @@
+// Points of the CPU backend.
+#include "kernels/cpu/points.h"
+
+#include "kernels/cpu/operations.h"
+
+namespace kith::cpu {
+namespace {
+
+template <class T>
+class CpuPoints final : public Points {
+ public:
+  CpuPoints(MatrixView<const T> values, std::int64_t first_row, const Instructions& set, Threads& threads,
+            std::int64_t block_rows)
+      : held_{values, first_row, set, threads, block_rows, {}, {}, {}, {}} {}
+
+  std::int64_t rows() const override { return held_.rows(); }
+  std::int64_t columns() const override { return held_.columns(); }
+  void add_range(ColumnRange& range) const override { cpu::add_range(held_, range); }
+  void add_magnitudes(const ColumnScales& scales, ColumnMagnitudes& magnitudes) const override {
+    cpu::add_magnitudes(held_, scales, magnitudes);
+  }
+  void prepare(const DataPlan& plan) override {
+    held_.plan = plan;
+    held_.forget();
+  }
+
+  void forget() override { held_.forget(); }
+  void assign(const AssignRequest& request, Assignment& assignment) override {
+    cpu::assign(held_, request, assignment);
+  }
+  void add_moves(ClusterSums& sums) override { cpu::add_moves(held_, sums); }
+  void relabel(std::int64_t row, std::int32_t label) override { held_.label[row - held_.first_row] = label; }
+  std::vector<FarRow> farthest(std::int64_t count) const override { return cpu::farthest(held_, count); }
+  void labels(std::span<std::int32_t> out) const override {
+    std::copy(held_.label.begin(), held_.label.end(), out.begin());
+  }
+  void distances(std::span<double> out) const override {
+    std::copy(held_.distance.begin(), held_.distance.end(), out.begin());
+  }
+  void copy_rows(std::span<const std::int64_t> rows, MatrixView<double> out) const override {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const T* row = held_.row(rows[i] - held_.first_row);
+      std::copy(row, row + held_.columns(), out.row(static_cast<std::int64_t>(i)).begin());
+    }
+  }
+
+  double lower(std::span<const double> seed) override { return cpu::lower(held_, seed); }
+  void add_trial_totals(MatrixView<const double> candidates, FixedScale scale,
+                        std::span<std::int64_t> totals) const override {
+    cpu::add_trial_totals(held_, candidates, scale, totals);
+  }
+  std::int64_t total(FixedScale scale) const override { return cpu::total(held_, scale); }
+  std::int64_t draw(FixedScale scale, std::int64_t target) const override { return cpu::draw(held_, scale, target); }
+
+  void search(const Queries& queries, NeighborLists& lists) const override { cpu::search(held_, queries, lists); }
+  void all_distances(MatrixView<const double> queries, MatrixView<double> out) const override {
+    cpu::all_distances(held_, queries, out);
+  }
+
+ private:
+  HeldRows<T> held_;
+};
+
+}  // namespace
+
+std::unique_ptr<Points> hold_points(const PointBlock& block, const Instructions& set, Threads& threads,
+                                    std::int64_t block_rows) {
+  return std::visit(
+      [&]<class T>(MatrixView<const T> values) -> std::unique_ptr<Points> {
+        return std::make_unique<CpuPoints<T>>(values, block.first_row, set, threads, block_rows);
+      },
+      block.values);
+}
+
+}  // namespace kith::cpu

@@ -1,0 +1,16 @@
+// The CPU backend's side of the seam: core/backend.h's verbs, each handed to its operation.
+#pragma once
+
+#include <memory>
+
+#include "core/backend.h"
+#include "kernels/cpu/instructions.h"
+#include "kernels/cpu/threads.h"
+
+namespace kith::cpu {
+
+/// Points in the caller's memory. `set` and `threads` must outlive them.
+std::unique_ptr<Points> hold_points(const PointBlock& block, const Instructions& set, Threads& threads,
+                                    std::int64_t block_rows);
+
+}  // namespace kith::cpu

@@ -1,0 +1,185 @@
+// Data that breaks nearest-neighbour programs, and the backends that every test runs on.
+#include "tests/cases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <stdexcept>
+
+#include "core/philox.h"
+
+namespace kith::test {
+namespace {
+
+using Value = std::function<double(std::int64_t, std::int64_t)>;
+
+double uniform(std::uint64_t seed, std::int64_t i, std::int64_t j) {
+  return static_cast<double>(random_bits(seed, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)) >> 11) * 0x1p-53;
+}
+double normal(std::uint64_t seed, std::int64_t i, std::int64_t j) {
+  double sum = -6.0;
+  for (std::uint64_t part = 0; part < 12; ++part) sum += uniform(seed + part, i, j);
+  return sum;
+}
+double rounded(double v) { return static_cast<double>(static_cast<float>(v)); }
+
+Matrix<double> fill(std::int64_t n, std::int64_t d, const Value& value) {
+  Matrix<double> m(n, d);
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < d; ++j) m(i, j) = value(i, j);
+  }
+  return m;
+}
+
+Matrix<double> blobs(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  return fill(n, d, [=](auto i, auto j) { return rounded(10 * normal(seed, i % 7, j) + normal(seed + 20, i, j)); });
+}
+Matrix<double> uniforms(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  return fill(n, d, [=](auto i, auto j) { return rounded(uniform(seed, i, j)); });
+}
+/// Whole numbers 0 to 3: distances tie exactly, often.
+Matrix<double> integers(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  return fill(n, d, [=](auto i, auto j) { return std::floor(4 * uniform(seed, i, j)); });
+}
+Matrix<double> all_equal(std::int64_t n, std::int64_t d, std::uint64_t) {
+  return fill(n, d, [](auto, auto j) { return rounded(0.1 * static_cast<double>(j + 1)); });
+}
+Matrix<double> duplicates(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  return fill(n, d, [=](auto i, auto j) { return rounded(normal(seed, i % 5, j)); });
+}
+/// Far from the origin: expanding |x - c|^2 in float32 leaves nothing.
+Matrix<double> offset(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  return fill(n, d, [=](auto i, auto j) { return rounded(1e6 + normal(seed, i, j)); });
+}
+Matrix<double> one_wide_column(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  return fill(n, d, [=](auto i, auto j) { return rounded(normal(seed, i, j) * (j == d / 2 ? 1e4 : 1.0)); });
+}
+/// Unit vectors that differ by 1e-4 or less.
+Matrix<double> near_duplicate_units(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  Matrix<double> m = fill(n, d, [=](auto i, auto j) { return normal(seed, i % 3, j) + 1e-4 * normal(seed + 20, i, j); });
+  for (std::int64_t i = 0; i < n; ++i) {
+    double length = 0;
+    for (const double v : m.row(i)) length += v * v;
+    for (double& v : m.row(i)) v = rounded(v / std::sqrt(length));
+  }
+  return m;
+}
+Matrix<double> subnormals(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  return fill(n, d, [=](auto i, auto j) { return std::floor(200 * uniform(seed, i, j)) * 0x1p-149; });
+}
+Matrix<double> near_float32_limit(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  return fill(n, d, [=](auto i, auto j) { return rounded(3.4e38 * (2 * uniform(seed, i, j) - 1)); });
+}
+/// A few huge values in a column of small ones: sums need two limbs.
+Matrix<double> heavy_tails(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  return fill(n, d, [=](auto i, auto j) { return rounded(normal(seed, i, j) * (i % 97 == 0 ? 1e12 : 1e-3)); });
+}
+/// Values that float32 cannot hold, apart by the last places of float64.
+Matrix<double> fine_float64(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  return fill(n, d, [=](auto i, auto j) { return 1.0 / 3 + 1e-13 * normal(seed, i, j); });
+}
+Matrix<double> wide_float64(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  return fill(n, d, [=](auto i, auto j) { return normal(seed, i, j) * (i % 2 == 0 ? 1e150 : 1e140); });
+}
+Matrix<double> tiny_float64(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  return fill(n, d, [=](auto i, auto j) { return normal(seed, i, j) * 1e-310; });
+}
+
+}  // namespace
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> table{{"blobs", true, blobs},
+                                       {"uniform", true, uniforms},
+                                       {"integers with ties", true, integers},
+                                       {"all equal", true, all_equal},
+                                       {"duplicates", true, duplicates},
+                                       {"offset 1e6", true, offset},
+                                       {"one column 1e4 times larger", true, one_wide_column},
+                                       {"near-duplicate unit vectors", true, near_duplicate_units},
+                                       {"subnormals", true, subnormals},
+                                       {"near the float32 limit", true, near_float32_limit},
+                                       {"heavy tails", true, heavy_tails},
+                                       {"fine float64", false, fine_float64},
+                                       {"wide float64", false, wide_float64},
+                                       {"tiny float64", false, tiny_float64}};
+  return table;
+}
+
+std::vector<Shape> shapes(std::int64_t work) {
+  const std::vector<std::int64_t> ns{1, 2, 31, 32, 33, 255, 256, 257, 1021};
+  const std::vector<std::int64_t> ds{1, 2, 3, 15, 16, 17, 31, 32, 33, 64, 127, 128, 129, 384, 768, 1024, 1025, 4097};
+  const std::vector<std::int64_t> ks{1, 2, 7, 64, 1000, -1};  // -1: k = n
+  std::vector<Shape> chosen;
+  std::set<std::pair<std::int64_t, std::int64_t>> seen_nd, seen_dk, seen_nk;
+  // Every pair of values that fits occurs at least once.
+  for (const std::int64_t n : ns) {
+    for (const std::int64_t d : ds) {
+      for (std::int64_t k : ks) {
+        k = k < 0 ? n : k;
+        if (k > n || n * d * k > work) continue;
+        const bool fresh = !seen_nd.count({n, d}) || !seen_dk.count({d, k}) || !seen_nk.count({n, k});
+        if (!fresh) continue;
+        seen_nd.insert({n, d});
+        seen_dk.insert({d, k});
+        seen_nk.insert({n, k});
+        chosen.push_back({n, d, k});
+      }
+    }
+  }
+  return chosen;
+}
+
+Matrix<double> centroids_near(MatrixView<const double> points, std::int64_t k) {
+  Matrix<double> centroids(k, points.columns);
+  for (std::int64_t c = 0; c < k; ++c) {
+    const auto a = points.row((c * 7 + 1) % points.rows), b = points.row((c * 13 + 5) % points.rows);
+    for (std::int64_t j = 0; j < points.columns; ++j) centroids(c, j) = c % 2 == 0 ? a[j] : a[j] / 2 + b[j] / 2;
+  }
+  if (k > 2) std::copy(centroids.row(0).begin(), centroids.row(0).end(), centroids.row(k - 1).begin());
+  return centroids;
+}
+
+PointsMatrix as_class(MatrixView<const double> values, ValueClass c) {
+  if (c == ValueClass::f64) {
+    Matrix<double> m(values.rows, values.columns);
+    std::copy(values.data, values.data + values.size(), m.data());
+    return m;
+  }
+  Matrix<float> m(values.rows, values.columns);
+  for (std::int64_t i = 0; i < values.size(); ++i) {
+    m.data()[i] = static_cast<float>(values.data[i]);
+    if (static_cast<double>(m.data()[i]) != values.data[i]) throw std::logic_error("test data not exact in float32");
+  }
+  return m;
+}
+
+std::vector<Tested> tested_backends(const BackendOptions& options) {
+  const char* required = std::getenv("KITH_REQUIRE");
+  std::vector<Tested> opened;
+  for (const BackendEntry& entry : backends()) {
+    const std::string reason = entry.missing(options);
+    if (reason.empty()) {
+      opened.push_back({entry.name, entry.open(options)});
+    } else if (required != nullptr && std::string(required).find(entry.name) != std::string::npos) {
+      throw std::runtime_error("KITH_REQUIRE names " + std::string(entry.name) + ", but: " + reason);
+    } else {
+      static std::set<std::string> told;
+      if (told.insert(entry.name).second) std::fprintf(stderr, "skipping backend %s: %s\n", entry.name, reason.c_str());
+    }
+  }
+  return opened;
+}
+
+std::string shared_data() {
+  const char* given = std::getenv("KITH_SHARED_DATA");
+  const std::string folder = given != nullptr ? given : KITH_SOURCE_DIR "/../shared/data";
+  if (std::filesystem::is_directory(folder)) return folder;
+  std::fprintf(stderr, "skipping: no shared data at %s (set KITH_SHARED_DATA)\n", folder.c_str());
+  return "";
+}
+
+}  // namespace kith::test

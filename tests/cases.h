@@ -1,0 +1,46 @@
+// Data that breaks nearest-neighbour programs, and the backends that every test runs on.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/backend.h"
+
+namespace kith::test {
+
+struct Shape {
+  std::int64_t n, d, k;
+};
+
+/// A kind of data. make(n, d, seed) gives values that are exact in float32 when `exact_in_float32`.
+struct Kind {
+  const char* name;
+  bool exact_in_float32;
+  Matrix<double> (*make)(std::int64_t n, std::int64_t d, std::uint64_t seed);
+};
+const std::vector<Kind>& kinds();
+
+/// Every n, d and k of the test plan, in combinations whose definition takes at most `work` multiply-adds.
+std::vector<Shape> shapes(std::int64_t work);
+
+/// Centroids for a shape: half of them rows of the points, the rest means of two rows, the last repeating the first.
+Matrix<double> centroids_near(MatrixView<const double> points, std::int64_t k);
+
+/// The same values as points of a class. f32 needs values that are exact in float32.
+PointsMatrix as_class(MatrixView<const double> values, ValueClass c);
+
+/// A backend to test, opened; what it is called in messages.
+struct Tested {
+  std::string name;
+  std::unique_ptr<Backend> backend;
+};
+
+/// Every backend of the table that this machine can open with these options. KITH_REQUIRE=cuda (or a comma-separated
+/// list) makes a missing one a failure; otherwise a missing one is told on stderr once.
+std::vector<Tested> tested_backends(const BackendOptions& options = {});
+
+/// A folder of the shared test data, empty (with a message) where it is absent.
+std::string shared_data();
+
+}  // namespace kith::test

@@ -1,0 +1,186 @@
+// The definition in plain nested loops.
+#include "tests/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace kith::test {
+
+double reference_distance(const double* x, const double* c, std::int64_t d) {
+  double a[32];
+  for (int l = 0; l < 32; ++l) {
+    a[l] = 0.0;
+    for (std::int64_t j = l; j < d; j += 32) {
+      const double t = x[j] - c[j];
+      a[l] = std::fma(t, t, a[l]);
+    }
+  }
+  for (const int w : {16, 8, 4, 2, 1}) {
+    for (int l = 0; l < w; ++l) a[l] = a[l] + a[l + w];
+  }
+  return a[0];
+}
+
+namespace {
+
+class ReferencePoints final : public Points {
+ public:
+  explicit ReferencePoints(MatrixView<const double> values) : values_(values.rows, values.columns) {
+    std::copy(values.data, values.data + values.size(), values_.data());
+  }
+
+  std::int64_t rows() const override { return values_.rows(); }
+  std::int64_t columns() const override { return values_.columns(); }
+
+  void add_range(ColumnRange& range) const override {
+    for (std::int64_t i = 0; i < rows(); ++i) {
+      for (std::int64_t j = 0; j < columns(); ++j) {
+        range.minimum[j] = std::min(range.minimum[j], values_(i, j));
+        range.maximum[j] = std::max(range.maximum[j], values_(i, j));
+      }
+    }
+  }
+  void add_magnitudes(const ColumnScales& scales, ColumnMagnitudes& magnitudes) const override {
+    for (std::int64_t i = 0; i < rows(); ++i) {
+      for (std::int64_t j = 0; j < columns(); ++j) {
+        const double scaled = values_(i, j) * scales.first[j] * scales.second[j];
+        const auto q = static_cast<std::int64_t>(std::rint(scaled));
+        magnitudes.sum[j] += q;
+        magnitudes.absolute_sum[j] += std::abs(q);
+        if (std::rint(scaled) != scaled) magnitudes.on_grid[j] = 0;
+      }
+    }
+  }
+  void prepare(const DataPlan& plan) override {
+    scales_ = plan.scales;
+    forget();
+  }
+
+  void forget() override {
+    label_.assign(rows(), -1);
+    summed_.assign(rows(), -1);
+    distance_.assign(rows(), std::numeric_limits<double>::infinity());
+  }
+  void assign(const AssignRequest& request, Assignment& assignment) override {
+    for (std::int64_t i = 0; i < rows(); ++i) {
+      std::int32_t best = -1;
+      double nearest = std::numeric_limits<double>::infinity();
+      for (std::int64_t c = 0; c < request.centroids.rows; ++c) {
+        const double distance = to(i, request.centroids.row(c).data());
+        if (distance < nearest || best < 0) {
+          nearest = distance;
+          best = static_cast<std::int32_t>(c);
+        }
+      }
+      assignment.changed += label_[i] != best;
+      label_[i] = best;
+      distance_[i] = nearest;
+      ++assignment.counts[best];
+      const double scaled = nearest * request.inertia.first * request.inertia.second;
+      assignment.inertia[best].high += static_cast<std::int64_t>(std::floor(scaled));
+      assignment.inertia[best].low +=
+          static_cast<std::int64_t>(std::rint(std::ldexp(scaled - std::floor(scaled), request.inertia_bits)));
+    }
+  }
+  void add_moves(ClusterSums& sums) override {
+    for (std::int64_t i = 0; i < rows(); ++i) {
+      if (summed_[i] >= 0) add_row(i, summed_[i], -1, sums);
+      if (label_[i] >= 0) add_row(i, label_[i], 1, sums);
+      summed_[i] = label_[i];
+    }
+  }
+  void relabel(std::int64_t row, std::int32_t label) override { label_[row] = label; }
+  std::vector<FarRow> farthest(std::int64_t count) const override {
+    std::vector<FarRow> all;
+    for (std::int64_t i = 0; i < rows(); ++i) all.push_back({distance_[i], i, label_[i]});
+    std::stable_sort(all.begin(), all.end(), [](const FarRow& a, const FarRow& b) { return a.distance > b.distance; });
+    all.resize(std::min<std::size_t>(all.size(), count));
+    return all;
+  }
+  void labels(std::span<std::int32_t> out) const override { std::copy(label_.begin(), label_.end(), out.begin()); }
+  void distances(std::span<double> out) const override { std::copy(distance_.begin(), distance_.end(), out.begin()); }
+  void copy_rows(std::span<const std::int64_t> rows, MatrixView<double> out) const override {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      for (std::int64_t j = 0; j < columns(); ++j) out(static_cast<std::int64_t>(i), j) = values_(rows[i], j);
+    }
+  }
+
+  double lower(std::span<const double> seed) override {
+    for (std::int64_t i = 0; i < rows(); ++i) distance_[i] = std::min(distance_[i], to(i, seed.data()));
+    return *std::max_element(distance_.begin(), distance_.end());
+  }
+  void add_trial_totals(MatrixView<const double> candidates, FixedScale scale,
+                        std::span<std::int64_t> totals) const override {
+    for (std::int64_t t = 0; t < candidates.rows; ++t) {
+      for (std::int64_t i = 0; i < rows(); ++i) {
+        totals[t] += fixed(std::min(distance_[i], to(i, candidates.row(t).data())), scale);
+      }
+    }
+  }
+  std::int64_t total(FixedScale scale) const override {
+    std::int64_t sum = 0;
+    for (const double distance : distance_) sum += fixed(distance, scale);
+    return sum;
+  }
+  std::int64_t draw(FixedScale scale, std::int64_t target) const override {
+    std::int64_t prefix = 0;
+    for (std::int64_t i = 0; i < rows(); ++i) {
+      prefix += fixed(distance_[i], scale);
+      if (prefix > target) return i;
+    }
+    return -1;
+  }
+
+  void search(const Queries& queries, NeighborLists& lists) const override {
+    const std::int64_t k = lists.index.columns();
+    for (std::int64_t q = 0; q < queries.values.rows; ++q) {
+      std::vector<std::pair<double, std::int64_t>> all;
+      for (std::int64_t i = 0; i < k && lists.index(q, i) >= 0; ++i) all.emplace_back(lists.distance(q, i), lists.index(q, i));
+      for (std::int64_t i = 0; i < rows(); ++i) {
+        if (queries.excluded_row >= 0 && i == queries.excluded_row + q) continue;
+        all.emplace_back(to(i, queries.values.row(q).data()), i);
+      }
+      std::sort(all.begin(), all.end());
+      for (std::int64_t i = 0; i < std::min<std::int64_t>(k, static_cast<std::int64_t>(all.size())); ++i) {
+        lists.distance(q, i) = all[i].first;
+        lists.index(q, i) = all[i].second;
+      }
+    }
+  }
+  void all_distances(MatrixView<const double> queries, MatrixView<double> out) const override {
+    for (std::int64_t q = 0; q < queries.rows; ++q) {
+      for (std::int64_t i = 0; i < rows(); ++i) out(q, i) = to(i, queries.row(q).data());
+    }
+  }
+
+ private:
+  double to(std::int64_t i, const double* other) const { return reference_distance(values_.row(i).data(), other, columns()); }
+  static std::int64_t fixed(double v, FixedScale scale) {
+    return static_cast<std::int64_t>(std::rint(v * scale.first * scale.second));
+  }
+  void add_row(std::int64_t i, std::int32_t cluster, std::int64_t sign, ClusterSums& sums) const {
+    for (std::int64_t j = 0; j < columns(); ++j) {
+      const double scaled = values_(i, j) * scales_.first[j] * scales_.second[j];
+      const std::int64_t at = cluster * columns() + j;
+      if (sums.limbs == 1) {
+        sums.high[at] += sign * static_cast<std::int64_t>(std::rint(scaled));
+      } else {
+        sums.high[at] += sign * static_cast<std::int64_t>(std::floor(scaled));
+        sums.low[at] +=
+            sign * static_cast<std::int64_t>(std::rint(std::ldexp(scaled - std::floor(scaled), scales_.low_bits)));
+      }
+    }
+  }
+
+  Matrix<double> values_;
+  ColumnScales scales_;
+  std::vector<std::int32_t> label_, summed_;
+  std::vector<double> distance_;
+};
+
+}  // namespace
+
+std::unique_ptr<Points> reference_points(MatrixView<const double> values) { return std::make_unique<ReferencePoints>(values); }
+
+}  // namespace kith::test
