@@ -1,0 +1,103 @@
+// kith assign: the nearest given centroid of every point in a file.
+#include <fmt/format.h>
+
+#include "app/commands.h"
+#include "app/results.h"
+#include "app/session.h"
+#include "app/terminal.h"
+#include "core/kmeans.h"
+
+namespace kith::app {
+namespace {
+
+struct AssignOptions {
+  std::string points;
+  std::string centroids;
+  bool save_distances = false;
+  CommonOptions common;
+};
+
+void declare(OptionSet& set, AssignOptions& options) {
+  set.positional({.names = "POINTS", .help = "FILE:DATASET of n rows; FILE alone if it holds one matrix."},
+                 options.points);
+  set.text({.names = "--centroids",
+            .value = "RESULT",
+            .help = "A result of kith cluster, or FILE:DATASET of any matrix with as many columns as the points."},
+           options.centroids);
+  set.flag({.names = "--save-distances", .help = "Also write every point's distance to its centroid."},
+           options.save_distances);
+  add_common_options(set, options.common);
+}
+
+void check_columns(const AssignOptions& options, const data::PointSource& points, const Matrix<double>& centroids) {
+  if (centroids.columns() == points.columns()) return;
+  throw Error(ExitCode::data,
+              fmt::format("{}: expected {} columns, as {} has, found {}; give the centroids of points like these",
+                          options.centroids, points.columns(), points.name(), centroids.columns()));
+}
+
+void warn_of_options(const OptionSet& set, const AssignOptions& options, Session& session) {
+  session.warn_without_effect(set, "--seed", "assign draws nothing at random");
+  if (options.common.output.empty()) session.warn_without_effect(set, "--save-distances", "there is no --output");
+  session.warn_without_effect(set);
+}
+
+void write(const AssignOptions& options, const data::PointSource& points, const KMeansResult& result,
+           const data::OutputOptions& output) {
+  data::ResultFile file(options.common.output, output);
+  const std::string command = fmt::format("assign {} --centroids {} --precision {}{}", stored_name(points.name()),
+                                          stored_name(options.centroids), name_of(points.value_class()),
+                                          options.save_distances ? " --save-distances" : "");
+  write_head(file, {"kith-assignment", command, points.value_class()}, points);
+  file.attribute("centroids", stored_name(options.centroids));
+  file.attribute("inertia", result.inertia);
+  file.attribute("empty_clusters", result.empty_clusters);
+  write_assignment(file, result);
+  if (options.save_distances) write_distances(file, result.distances, points.value_class());
+  file.finish();
+}
+
+}  // namespace
+
+int run_assign(const Arguments& arguments) {
+  AssignOptions options;
+  OptionSet set({.command = "assign",
+                 .summary = "the nearest given centroid of every point, by the rules of kith cluster.",
+                 .usage = "POINTS --centroids RESULT [options]",
+                 .examples = {"kith assign new.h5 --centroids clusters.h5 -o labels.h5",
+                              "kith assign new.h5:/train --centroids means.h5:/means --save-distances -o labels.h5"}});
+  declare(set, options);
+  if (!set.parse(arguments)) return 0;
+  if (options.points.empty()) set.refuse_missing("POINTS, the file to assign,");
+  if (options.centroids.empty()) set.refuse_missing("--centroids");
+  Session session("assign", options.common);
+  const std::string& target = options.common.output;
+  const data::OutputOptions output = output_options(options.common, {options.points, options.centroids});
+  if (!target.empty()) data::check_output(target, output);
+  const auto points = open_input(options.points, session);
+  session.report.points = describe(*points);
+  const Matrix<double> centroids = data::read_centroids(options.centroids);
+  check_columns(options, *points, centroids);
+
+  auto backend = choose_backend(session);
+  warn_of_options(set, options, session);
+  const PointsMatrix values = read_points(*points, assignment_bytes(*points, centroids.rows()), session);
+  HeldPoints held = hold_points(std::move(backend), view_of(values), session);
+  const KMeansResult result = assign_only(*held.points, held.plan, centroids.view(), session.progress);
+  note_device_memory(held, session);
+  session.report.iterations = result.history;
+  session.report.inertia = result.inertia;
+  session.report.clusters = cluster_report(result);
+  session.report.phase("assign").flops = assignment_flops(*points, centroids.rows());
+  if (!target.empty()) {
+    session.progress.phase("write", 0);
+    write(options, *points, result, output);
+    session.wrote(target);
+  } else if (!options.common.json) {
+    print_out(cluster_table(result));
+  }
+  session.close(target.empty() ? "" : fmt::format("kith info {}", target));
+  return 0;
+}
+
+}  // namespace kith::app

@@ -1,0 +1,206 @@
+// kith cluster: k-means of the points in a file.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "app/commands.h"
+#include "app/results.h"
+#include "app/session.h"
+#include "app/suggest.h"
+#include "app/terminal.h"
+#include "core/kmeans.h"
+
+namespace kith::app {
+namespace {
+
+struct ClusterOptions {
+  std::string points;
+  std::int64_t clusters = 0;
+  std::string init = "k-means++";
+  std::int64_t runs = 1;
+  std::int64_t max_iterations = 300;
+  double tolerance = 1e-4;
+  bool save_distances = false;
+  CommonOptions common;
+};
+
+constexpr std::int64_t kLargestInt = std::numeric_limits<std::int32_t>::max();
+
+void declare(OptionSet& set, ClusterOptions& options) {
+  set.positional({.names = "POINTS", .help = "FILE:DATASET of n rows; FILE alone if it holds one matrix."},
+                 options.points);
+  set.integer({.names = "-k,--clusters",
+               .value = "K",
+               .help = "Number of clusters.",
+               .shown_default = "rows of the --init file"},
+              {1, kLargestInt}, options.clusters);
+  set.text({.names = "--init",
+            .value = "HOW",
+            .help = "First centroids: k-means++, random, first (rows), or FILE[:DATASET] of K rows."},
+           options.init);
+  set.integer({.names = "--n-init", .value = "N", .help = "Runs from different starts; the lowest inertia is kept."},
+              {1, 1'000'000}, options.runs);
+  set.integer({.names = "--max-iterations", .value = "N", .help = "Most iterations of a run."}, {1, kLargestInt},
+              options.max_iterations);
+  set.number({.names = "--tolerance",
+              .value = "T",
+              .help = "Stop when the squared shifts of the centroids sum to at most T x mean column variance; 0: only "
+                      "when no label changes."},
+             options.tolerance);
+  set.flag({.names = "--save-distances", .help = "Also write every point's distance to its centroid."},
+           options.save_distances);
+  add_common_options(set, options.common);
+}
+
+const std::vector<std::string> kRules{"k-means++", "random", "first"};
+
+bool is_rule(const std::string& init) { return std::find(kRules.begin(), kRules.end(), init) != kRules.end(); }
+
+/// How the run starts: a rule, or centroids from a file.
+struct Start {
+  Init init = Init::given;
+  std::string stored;        // as in the result file
+  Matrix<double> centroids;  // (k, d) for Init::given
+  bool is_random() const { return init == Init::kmeans_plus_plus || init == Init::random; }
+};
+
+Start read_start(const std::string& how) {
+  if (how == "k-means++") return {Init::kmeans_plus_plus, how, {}};
+  if (how == "random") return {Init::random, how, {}};
+  if (how == "first") return {Init::first, how, {}};
+  if (!std::filesystem::exists(data::parse_location(how).file)) {
+    throw Error(ExitCode::usage, fmt::format("--init: expected {} or an existing FILE[:DATASET], found '{}'; the "
+                                             "nearest rule is {}",
+                                             fmt::join(kRules, ", "), how, nearest_name(how, kRules)));
+  }
+  return {Init::given, stored_name(how), data::read_centroids(how)};
+}
+
+/// Everything that can be known to be wrong before the points are read.
+void check(const OptionSet& set, ClusterOptions& options, const Start& start, const data::PointSource& points) {
+  const std::string& init = options.init;
+  if (start.init == Init::given) {
+    if (options.clusters == 0) options.clusters = start.centroids.rows();
+    if (start.centroids.rows() != options.clusters || start.centroids.columns() != points.columns()) {
+      throw Error(ExitCode::usage,
+                  fmt::format("--init {}: expected {} centroids of {} columns, as -k and {} say, found {} x {}", init,
+                              options.clusters, points.columns(), points.name(), start.centroids.rows(),
+                              start.centroids.columns()));
+    }
+  }
+  if (options.clusters == 0) set.refuse_missing("-k, the number of clusters,");
+  if (options.clusters > points.rows()) {
+    throw Error(ExitCode::usage, fmt::format("-k {}: {} has only {} rows; expected at most {} clusters",
+                                             options.clusters, points.name(), points.rows(), points.rows()));
+  }
+  if (!(options.tolerance >= 0.0)) {
+    throw Error(ExitCode::usage, fmt::format("--tolerance: expected 0 or more, found {}", options.tolerance));
+  }
+}
+
+void warn_of_options(const OptionSet& set, const ClusterOptions& options, const Start& start, Session& session) {
+  if (!start.is_random()) {
+    const std::string why = fmt::format("--init {} draws nothing at random", options.init);
+    session.warn_without_effect(set, "--seed", why);
+    session.warn_without_effect(set, "--n-init", why);
+  }
+  if (options.common.output.empty()) session.warn_without_effect(set, "--save-distances", "there is no --output");
+  session.warn_without_effect(set);
+}
+
+std::string stored_command(const ClusterOptions& options, const Start& start, const data::PointSource& points) {
+  std::string command =
+      fmt::format("cluster {} --clusters {} --init {}", stored_name(points.name()), options.clusters, start.stored);
+  if (start.is_random()) command += fmt::format(" --n-init {} --seed {}", options.runs, options.common.seed);
+  command += fmt::format(" --max-iterations {} --tolerance {} --precision {}", options.max_iterations,
+                         options.tolerance, name_of(points.value_class()));
+  return command + (options.save_distances ? " --save-distances" : "");
+}
+
+void write(const ClusterOptions& options, const Start& start, const data::PointSource& points,
+           const KMeansResult& result, const data::OutputOptions& output) {
+  data::ResultFile file(options.common.output, output);
+  write_head(file, {"kith-clusters", stored_command(options, start, points), points.value_class()}, points);
+  file.attribute("seed", options.common.seed);
+  file.attribute("init", start.stored);
+  file.attribute("inertia", result.inertia);
+  file.attribute("iterations", result.iterations);
+  file.attribute("stopped_by", result.stopped_by);
+  file.attribute("stopped_value", result.stopped_value);
+  file.attribute("tolerance", options.tolerance);
+  file.attribute("empty_clusters", result.empty_clusters);
+  write_assignment(file, result);
+  file.dataset("centroids", result.centroids.view());
+  file.dataset("nearest_row", std::span<const std::int64_t>(result.nearest_row));
+  if (options.save_distances) write_distances(file, result.distances, points.value_class());
+  file.finish();
+}
+
+void fill(Report& report, const KMeansResult& result, double flops_per_assignment) {
+  report.iterations = result.history;
+  report.inertia = result.inertia;
+  report.stopped_by = result.stopped_by;
+  report.stopped_value = result.stopped_value;
+  report.phase("iterate").flops = flops_per_assignment * static_cast<double>(result.iterations);
+  report.phase("assign").flops = flops_per_assignment;
+  report.clusters = cluster_report(result);
+}
+
+}  // namespace
+
+int run_cluster(const Arguments& arguments) {
+  ClusterOptions options;
+  OptionSet set({.command = "cluster",
+                 .summary = "k-means: labels, centroids, counts and inertia of the points in a file.",
+                 .usage = "POINTS -k K [options]",
+                 .examples = {"kith cluster points.h5:/train -k 50 -o clusters.h5",
+                              "kith cluster points.h5:/train -k 50 --n-init 10 --seed 1 -o clusters.h5",
+                              "kith cluster points.h5:/train --init clusters.h5 --tolerance 0 -o better.h5",
+                              "kith cluster points.h5:/train -k 10        # a table on standard output"}});
+  declare(set, options);
+  if (!set.parse(arguments)) return 0;
+  if (options.points.empty()) set.refuse_missing("POINTS, the file to cluster,");
+  Session session("cluster", options.common);
+  const data::OutputOptions output =
+      output_options(options.common, {options.points, is_rule(options.init) ? "" : options.init});
+  if (!options.common.output.empty()) data::check_output(options.common.output, output);
+  const auto points = open_input(options.points, session);
+  session.report.points = describe(*points);
+  session.report.seed = options.common.seed;
+  const Start start = read_start(options.init);
+  check(set, options, start, *points);
+
+  auto backend = choose_backend(session);
+  warn_of_options(set, options, start, session);
+  const PointsMatrix values = read_points(*points, assignment_bytes(*points, options.clusters), session);
+  HeldPoints held = hold_points(std::move(backend), view_of(values), session);
+  const KMeansResult result = kmeans(*held.points, held.plan,
+                                     {.clusters = options.clusters,
+                                      .init = start.init,
+                                      .given = start.centroids.view(),
+                                      .runs = start.is_random() ? static_cast<int>(options.runs) : 1,
+                                      .max_iterations = static_cast<int>(options.max_iterations),
+                                      .tolerance = options.tolerance,
+                                      .seed = static_cast<std::uint64_t>(options.common.seed)},
+                                     session.progress);
+  note_device_memory(held, session);
+  fill(session.report, result, assignment_flops(*points, options.clusters));
+  if (result.stopped_by == "max-iterations") {
+    session.progress.warning(
+        fmt::format("not converged after {} iterations; give a larger --max-iterations", result.iterations));
+  }
+  const std::string& target = options.common.output;
+  if (!target.empty()) {
+    session.progress.phase("write", 0);
+    write(options, start, *points, result, output);
+    session.wrote(target);
+  } else if (!options.common.json) {
+    print_out(cluster_table(result));
+  }
+  session.close(target.empty() ? "" : fmt::format("kith assign NEW.h5 --centroids {}", target));
+  return 0;
+}
+
+}  // namespace kith::app

@@ -1,0 +1,79 @@
+// The table of commands, and how the first word of the command line chooses one.
+#include "app/commands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "app/suggest.h"
+#include "app/terminal.h"
+#include "core/error.h"
+
+namespace kith::app {
+namespace {
+
+std::string short_help() {
+  std::string out =
+      "kith: exact k-means and nearest neighbours, from HDF5 files to HDF5 files,\n"
+      "the same bytes on every processor, graphics card and number of threads.\n"
+      "\n"
+      "Examples:\n"
+      "  kith cluster points.h5:/train -k 50 -o clusters.h5\n"
+      "  kith assign new.h5:/train --centroids clusters.h5 -o labels.h5\n"
+      "  kith knn points.h5:/train --queries points.h5:/test -k 10 -o neighbors.h5\n"
+      "\n"
+      "Usage: kith COMMAND [arguments]\n"
+      "\n"
+      "Commands:\n";
+  for (const Command& command : commands()) out += fmt::format("  {:<11}{}\n", command.name, command.summary);
+  out += "\nkith COMMAND --help explains a command; kith --version prints the version.\n";
+  return out;
+}
+
+}  // namespace
+
+std::span<const Command> commands() {
+  static constexpr std::array<Command, 7> table{{
+      {"cluster", "k-means: labels, centroids, counts and inertia", run_cluster},
+      {"assign", "the nearest given centroid of every point", run_assign},
+      {"knn", "the exact k nearest neighbours of every query", run_knn},
+      {"distances", "the matrix of all distances", run_distances},
+      {"info", "what is in a file: datasets, shapes, types, statistics", run_info},
+      {"devices", "what kith can compute on here, what is missing and why", run_devices},
+      {"generate", "synthetic points: blobs, uniform, shells", run_generate},
+  }};
+  return table;
+}
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const Command& command : commands()) names.emplace_back(command.name);
+  return names;
+}
+
+int run_program(const Arguments& words) {
+  const std::string first = words.empty() ? "--help" : words.front();
+  if (first == "--version" || first == "-V") {
+    print_out("kith " KITH_VERSION "\n");
+    return 0;
+  }
+  if (first == "--help" || first == "-h" || (first == "help" && words.size() == 1)) {
+    print_out(short_help());
+    return 0;
+  }
+  const bool wants_help = first == "help";
+  const std::string name = wants_help ? words[1] : first;
+  const Arguments rest = wants_help ? Arguments{"--help"} : Arguments(words.begin() + 1, words.end());
+  const auto table = commands();
+  const auto command = std::find_if(table.begin(), table.end(), [&](const Command& c) { return name == c.name; });
+  if (command != table.end()) return command->run(rest);
+  if (name.size() > 1 && name.front() == '-') {
+    throw Error(ExitCode::usage,
+                fmt::format("expected a command before {}: kith COMMAND {} ...; see kith --help", name, name));
+  }
+  throw Error(ExitCode::usage, fmt::format("unknown command '{}'; the nearest is '{}'; see kith --help", name,
+                                           nearest_name(name, command_names())));
+}
+
+}  // namespace kith::app

@@ -1,0 +1,36 @@
+// The table of commands.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kith::app {
+
+/// What follows the command's name.
+using Arguments = std::vector<std::string>;
+
+/// Every command returns the exit code of the program, and throws Error for everything that ends it early.
+int run_cluster(const Arguments& arguments);
+int run_assign(const Arguments& arguments);
+int run_knn(const Arguments& arguments);
+int run_distances(const Arguments& arguments);
+int run_info(const Arguments& arguments);
+int run_devices(const Arguments& arguments);
+int run_generate(const Arguments& arguments);
+
+struct Command {
+  const char* name;
+  const char* summary;
+  int (*run)(const Arguments&);
+};
+
+/// In the order of the help.
+std::span<const Command> commands();
+std::vector<std::string> command_names();
+
+/// Runs `kith WORDS...`: a command, --help or --version. Returns the exit code; throws Error(usage) for an unknown
+/// name.
+int run_program(const Arguments& words);
+
+}  // namespace kith::app

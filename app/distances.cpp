@@ -1,0 +1,159 @@
+// kith distances: the matrix of all distances between two sets of points, or within one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "app/commands.h"
+#include "app/results.h"
+#include "app/session.h"
+#include "app/terminal.h"
+
+namespace kith::app {
+namespace {
+
+constexpr std::int64_t kBlockBytes = std::int64_t{64} << 20;  // of distances as float64 at a time
+
+struct DistancesOptions {
+  std::string a;
+  std::string b;  // empty: a again
+  bool squared = false;
+  CommonOptions common;
+  Unit unit() const { return squared ? Unit::squared : Unit::root; }
+};
+
+void declare(OptionSet& set, DistancesOptions& options) {
+  set.positional({.names = "A", .help = "FILE:DATASET whose rows become the rows of the matrix."}, options.a);
+  set.positional(
+      {.names = "B", .help = "FILE:DATASET whose rows become the columns of the matrix.", .shown_default = "A"},
+      options.b);
+  set.flag({.names = "--squared", .help = "Distances squared instead of their roots."}, options.squared);
+  add_common_options(set, options.common);
+}
+
+void warn_of_options(const OptionSet& set, const DistancesOptions& options, Session& session) {
+  session.warn_without_effect(set, "--seed", "distances draws nothing at random");
+  if (options.common.output.empty() && options.common.json) {
+    session.warn_without_effect(set, "--squared", "no distances are written");
+  }
+  session.warn_without_effect(set);
+}
+
+/// Rows of distances on their way out, as T.
+template <class T>
+class Rows {
+ public:
+  Rows(Unit unit, data::ResultFile* file, bool printed) : unit_(unit), file_(file), printed_(printed) {}
+
+  void take(std::int64_t first, MatrixView<const double> squared) {
+    Matrix<T> out(squared.rows, squared.columns);
+    const auto size = static_cast<std::size_t>(out.size());
+    convert_distances({squared.data, size}, unit_, std::span<T>(out.data(), size));
+    if (file_ != nullptr) file_->write_rows<T>("distances", first, out.view());
+    for (std::int64_t i = 0; printed_ && i < out.rows(); ++i)
+      print_out(fmt::format("{}\n", fmt::join(out.row(i), "\t")));
+  }
+
+ private:
+  Unit unit_;
+  data::ResultFile* file_;
+  bool printed_;
+};
+
+std::string stored_command(const DistancesOptions& options, const data::PointSource& a, const data::PointSource* b,
+                           ValueClass value_class) {
+  return fmt::format("distances {}{}{} --precision {}", stored_name(a.name()),
+                     b != nullptr ? " " + stored_name(b->name()) : "", options.squared ? " --squared" : "",
+                     name_of(value_class));
+}
+
+/// Rows of `from` against all held points, block by block.
+template <class T>
+void compute(const HeldPoints& held, PointsView from, std::int64_t block_rows, Rows<T> rows, Session& session) {
+  const std::int64_t count = rows_of(from), width = held.points->rows();
+  const std::int64_t chosen = block_rows > 0 ? block_rows : kBlockBytes / (8 * std::max(width, columns_of(from)));
+  const std::int64_t block = std::clamp<std::int64_t>(chosen, 1, count);
+  Matrix<double> queries(block, columns_of(from)), out(block, width);
+  session.progress.phase("search", count);
+  for (std::int64_t first = 0; first < count; first += block) {
+    const std::int64_t here = std::min(block, count - first);
+    std::visit(
+        [&](const auto& view) {
+          const auto part = view.middle(first, here);
+          std::copy(part.data, part.data + part.size(), queries.data());
+        },
+        from);
+    const auto found = out.view().middle(0, here);
+    held.points->all_distances(queries.view().middle(0, here), found);
+    {
+      const PhaseWithin phase(session.progress, "write");
+      rows.take(first, found);
+    }
+    session.progress.progress(first + here);
+  }
+}
+
+}  // namespace
+
+int run_distances(const Arguments& arguments) {
+  DistancesOptions options;
+  OptionSet set({.command = "distances",
+                 .summary = "the matrix of all distances, rows of A against rows of B (or of A).",
+                 .usage = "A [B] [options]",
+                 .examples = {"kith distances points.h5:/test points.h5:/train -o distances.h5",
+                              "kith distances points.h5:/test --squared -o squares.h5",
+                              "kith distances small.h5                 # tab-separated, on standard output"}});
+  declare(set, options);
+  if (!set.parse(arguments)) return 0;
+  if (options.a.empty()) set.refuse_missing("A, the file with the points,");
+  Session session("distances", options.common);
+  const std::string& target = options.common.output;
+  const data::OutputOptions output = output_options(options.common, {options.a, options.b});
+  if (!target.empty()) data::check_output(target, output);
+  const auto a = open_input(options.a, session);
+  const auto b = options.b.empty() ? nullptr : open_input(options.b, session);
+  const data::PointSource& held_source = b ? *b : *a;
+  session.report.points = describe(held_source);
+  if (b) session.report.queries = describe(*a);
+  if (a->columns() != held_source.columns()) {
+    throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}", b->name(), a->columns(),
+                                            a->name(), b->columns()));
+  }
+  const bool narrow = a->value_class() == ValueClass::f32 && held_source.value_class() == ValueClass::f32;
+  const ValueClass value_class = narrow ? ValueClass::f32 : ValueClass::f64;
+
+  auto backend = choose_backend(session);
+  warn_of_options(set, options, session);
+  const PointsMatrix a_values = read_points(*a, 4 * kBlockBytes, session);
+  const PointsMatrix b_values = b ? read_points(*b, 4 * kBlockBytes, session) : PointsMatrix{};
+  const HeldPoints held = hold_points(std::move(backend), view_of(b ? b_values : a_values), session);
+
+  std::optional<data::ResultFile> file;
+  const std::int64_t rows = a->rows(), columns = held_source.rows();
+  if (!target.empty()) {
+    file.emplace(target, output);
+    write_head(*file, {"kith-distances", stored_command(options, *a, b.get(), value_class), value_class}, *a);
+    if (b) file->attribute("others", stored_name(b->name()));
+    file->attribute("distances", std::string(name_of(options.unit())));
+    narrow ? file->create_matrix<float>("distances", rows, columns)
+           : file->create_matrix<double>("distances", rows, columns);
+  }
+  const bool printed = !file && !options.common.json;
+  data::ResultFile* out = file ? &*file : nullptr;
+  if (narrow) {
+    compute(held, view_of(a_values), options.common.block_rows, Rows<float>(options.unit(), out, printed), session);
+  } else {
+    compute(held, view_of(a_values), options.common.block_rows, Rows<double>(options.unit(), out, printed), session);
+  }
+  note_device_memory(held, session);
+  session.report.phase("search").flops = assignment_flops(*a, columns);
+  if (file) {
+    session.progress.phase("write", 0);
+    file->finish();
+    session.wrote(target);
+  }
+  session.close(target.empty() ? "" : fmt::format("kith info {}", target));
+  return 0;
+}
+
+}  // namespace kith::app

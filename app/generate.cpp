@@ -1,0 +1,169 @@
+// kith generate: synthetic points in a file, with the blob or shell that each belongs to.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "app/commands.h"
+#include "app/session.h"
+#include "app/synthetic.h"
+#include "app/terminal.h"
+#include "kernels/cpu/threads.h"
+
+namespace kith::app {
+namespace {
+
+constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;  // of rows made between two writes
+
+struct GenerateOptions {
+  std::string target;
+  std::string shape = "blobs";
+  std::string type = "float32";
+  double duplicates = 0.0;
+  Recipe recipe;
+  CommonOptions common;
+};
+
+void declare(OptionSet& set, GenerateOptions& options) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  Recipe& recipe = options.recipe;
+  set.positional({.names = "OUT", .help = "FILE[:DATASET] to write; the dataset is /points unless named."},
+                 options.target);
+  set.choice({.names = "--kind", .value = "NAME", .help = "blobs, uniform or shells."}, {"blobs", "uniform", "shells"},
+             options.shape);
+  set.integer({.names = "-n,--rows", .value = "N", .help = "Number of points."}, {1, kMost}, recipe.rows);
+  set.integer({.names = "-d,--columns", .value = "D", .help = "Values per point."}, {1, kMost}, recipe.columns);
+  set.integer({.names = "-k,--clusters",
+               .value = "K",
+               .help = "Number of blobs or shells; their numbers are written to /labels."},
+              {1, std::numeric_limits<std::int32_t>::max()}, recipe.clusters);
+  set.choice({.names = "--type", .value = "T", .help = "Element type: float32, float64, uint8, int32 or int64."},
+             {"float32", "float64", "uint8", "int32", "int64"}, options.type);
+  set.flag({.names = "--integers", .help = "Whole numbers 0 to 255, as the integer types always have."},
+           recipe.integers);
+  set.number({.names = "--offset", .value = "X", .help = "Added to every value."}, recipe.offset);
+  set.number(
+      {.names = "--duplicates", .value = "SHARE", .help = "Share of rows that repeat an earlier row, 0 to below 1."},
+      options.duplicates);
+  set.begin_common();
+  set.flag({.names = "-f,--force", .help = "Replace an existing file."}, options.common.force);
+  add_seed_option(set, options.common);
+  add_thread_option(set, options.common);
+  add_talk_options(set, options.common);
+}
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ExitCode::usage, message); }
+
+/// Fills the recipe from what was asked; throws Error(usage) where it does not fit the type.
+void complete(GenerateOptions& options) {
+  Recipe& recipe = options.recipe;
+  recipe.shape = options.shape == "blobs" ? Shape::blobs : options.shape == "uniform" ? Shape::uniform : Shape::shells;
+  recipe.seed = static_cast<std::uint64_t>(options.common.seed);
+  if (!(options.duplicates >= 0.0 && options.duplicates < 1.0)) {
+    refuse(fmt::format("--duplicates: expected a share from 0 to below 1, found {}", options.duplicates));
+  }
+  recipe.duplicates = static_cast<std::int64_t>(options.duplicates * static_cast<double>(recipe.rows));
+  if (options.type == "float32" || options.type == "float64") return;
+  recipe.integers = true;
+  const double most = options.type == "uint8" ? 0.0 : options.type == "int32" ? 0x1p31 - 256.0 : 0x1p52;
+  if (std::rint(recipe.offset) != recipe.offset || !(std::abs(recipe.offset) <= most)) {
+    refuse(
+        fmt::format("--offset: expected a whole number from {:.0f} to {:.0f} with --type {}, whose values 0 to 255 "
+                    "it is added to, found {}",
+                    -most, most, options.type, recipe.offset));
+  }
+}
+
+std::string stored_command(const GenerateOptions& options) {
+  const Recipe& r = options.recipe;
+  std::string command = fmt::format("generate --kind {} --rows {} --columns {}", options.shape, r.rows, r.columns);
+  if (r.shape != Shape::uniform) command += fmt::format(" --clusters {}", r.clusters);
+  return command + fmt::format(" --type {}{} --offset {} --duplicates {} --seed {}", options.type,
+                               r.integers ? " --integers" : "", r.offset, options.duplicates, r.seed);
+}
+
+template <class T>
+void write_points(data::ResultFile& file, const std::string& dataset, const Recipe& recipe, cpu::Threads& threads,
+                  Session& session) {
+  const Synthetic synthetic(recipe);
+  file.create_matrix<T>(dataset, recipe.rows, recipe.columns);
+  constexpr std::int64_t kTask = 64;  // rows
+  const std::int64_t block =
+      std::clamp<std::int64_t>(kBlockBytes / (recipe.columns * static_cast<std::int64_t>(sizeof(T))), 1, recipe.rows);
+  Matrix<T> values(block, recipe.columns);
+  session.progress.phase("generate", recipe.rows);
+  for (std::int64_t first = 0; first < recipe.rows; first += block) {
+    const std::int64_t here = std::min(block, recipe.rows - first);
+    threads.run((here + kTask - 1) / kTask, [&](std::int64_t task, int) {
+      std::vector<double> row(static_cast<std::size_t>(recipe.columns));
+      for (std::int64_t i = task * kTask; i < std::min((task + 1) * kTask, here); ++i) {
+        synthetic.row(first + i, row);
+        std::transform(row.begin(), row.end(), values.row(i).begin(), [](double v) { return static_cast<T>(v); });
+      }
+    });
+    {
+      const PhaseWithin phase(session.progress, "write");
+      file.write_rows<T>(dataset, first, values.view().middle(0, here));
+    }
+    session.progress.progress(first + here);
+  }
+  if (recipe.shape == Shape::uniform) return;
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(recipe.rows));
+  for (std::int64_t i = 0; i < recipe.rows; ++i) labels[i] = synthetic.label(i);
+  file.dataset("labels", std::span<const std::int32_t>(labels));
+}
+
+}  // namespace
+
+int run_generate(const Arguments& arguments) {
+  GenerateOptions options;
+  OptionSet set({.command = "generate",
+                 .summary = "synthetic points, the same on every machine: blobs, uniform, shells.",
+                 .usage = "OUT [options]",
+                 .examples = {"kith generate blobs.h5 -n 100000 -d 16 -k 20 --seed 1",
+                              "kith generate tied.h5:/train --kind uniform -n 5000 -d 4 --type uint8 --duplicates 0.2",
+                              "kith generate far.h5 --kind shells -d 3 -k 4 --offset 1e6 --type float64"}});
+  declare(set, options);
+  if (!set.parse(arguments)) return 0;
+  if (options.target.empty()) set.refuse_missing("OUT, the file to write,");
+  complete(options);
+  const data::Location target = data::parse_location(options.target);
+  const std::string dataset = target.dataset.empty() ? "points" : target.dataset.substr(target.dataset[0] == '/');
+  const bool labelled = options.recipe.shape != Shape::uniform;
+  if (dataset.empty() || dataset.find('/') != std::string::npos || (labelled && dataset == "labels")) {
+    refuse(
+        fmt::format("{}: expected a dataset of the file's root other than /labels, such as /points", options.target));
+  }
+  Session session("generate", options.common);
+  const data::OutputOptions output = output_options(options.common, {});
+  data::check_output(target.file, output);
+  if (!labelled) session.warn_without_effect(set, "--clusters", "uniform points have no clusters");
+  session.report.seed = options.common.seed;
+  session.report.points = PointsReport{fmt::format("{}:/{}", target.file, dataset), options.recipe.rows,
+                                       options.recipe.columns, options.type};
+
+  cpu::Threads threads(static_cast<int>(options.common.threads));
+  session.report.backend = "cpu";
+  session.report.threads = threads.count();
+  data::ResultFile file(target.file, output);
+  file.attribute("format", std::string("kith-points"));
+  file.attribute("format_version", std::int64_t{1});
+  file.attribute("kith_version", std::string(KITH_VERSION));
+  file.attribute("command", stored_command(options));
+  const auto write = [&](auto zero) { write_points<decltype(zero)>(file, dataset, options.recipe, threads, session); };
+  if (options.type == "float32") write(float{});
+  if (options.type == "float64") write(double{});
+  if (options.type == "uint8") write(std::uint8_t{});
+  if (options.type == "int32") write(std::int32_t{});
+  if (options.type == "int64") write(std::int64_t{});
+  session.progress.phase("write", 0);
+  file.finish();
+  session.wrote(target.file);
+  session.close(labelled ? fmt::format("kith cluster {} -k {} -o clusters.h5", options.target, options.recipe.clusters)
+                         : fmt::format("kith knn {} -k 5 -o neighbors.h5", options.target));
+  return 0;
+}
+
+}  // namespace kith::app

@@ -1,0 +1,162 @@
+// kith info: what is in files: datasets, shapes, types, layout, and statistics of their columns.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "app/commands.h"
+#include "app/session.h"
+#include "app/statistics.h"
+#include "app/terminal.h"
+#include "core/error.h"
+
+namespace kith::app {
+namespace {
+
+/// A dataset, and what --stats found in it.
+struct Described {
+  data::DatasetInfo info;
+  std::vector<ColumnStatistics> statistics;
+  std::string without;  // why there are no statistics: NaN in row 3, ...
+};
+
+struct DescribedFile {
+  std::string name;
+  std::vector<Described> datasets;
+};
+
+bool is_matrix_or_vector(const data::DatasetInfo& info) { return info.shape.size() == 1 || info.shape.size() == 2; }
+
+void add_statistics(const std::string& file, Described& dataset, Progress& progress) {
+  if (!is_matrix_or_vector(dataset.info)) return;
+  try {
+    const auto source = data::open_points(file + ":" + dataset.info.path,
+                                          {.precision = data::Precision::automatic, .vector_as_column = true});
+    dataset.statistics = column_statistics(*source, progress);
+  } catch (const Error& error) {  // that values are missing or not finite is an answer here
+    if (error.code() != ExitCode::data) throw;
+    dataset.without = error.what();
+  }
+}
+
+DescribedFile look_into(const std::string& text, bool stats, Progress& progress) {
+  const data::Location location = data::parse_location(text);
+  DescribedFile file{location.file, {}};
+  for (const data::DatasetInfo& info : data::list_datasets(location.file)) {
+    const bool asked = location.dataset.empty() || info.path == location.dataset;
+    if (asked) file.datasets.push_back({info, {}, ""});
+  }
+  if (file.datasets.empty() && !location.dataset.empty()) {
+    throw Error(ExitCode::data, fmt::format("{}: no dataset {}; kith info {} lists what is there", location.file,
+                                            location.dataset, location.file));
+  }
+  if (!stats) return file;
+  for (Described& dataset : file.datasets) add_statistics(location.file, dataset, progress);
+  return file;
+}
+
+/// Columns of text as wide as their widest cell, two spaces apart.
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> width;
+  for (const auto& row : rows) {
+    width.resize(std::max(width.size(), row.size()));
+    for (std::size_t j = 0; j < row.size(); ++j) width[j] = std::max(width[j], row[j].size());
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t j = 0; j < row.size(); ++j) line += fmt::format("  {:<{}}", row[j], width[j]);
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return out;
+}
+
+std::string statistics_table(const Described& dataset) {
+  std::vector<std::vector<std::string>> rows{{"  column", "minimum", "maximum", "mean", "deviation"}};
+  for (std::size_t j = 0; j < dataset.statistics.size(); ++j) {
+    const ColumnStatistics& s = dataset.statistics[j];
+    rows.push_back({fmt::format("  {}", j), fmt::format("{}", s.minimum), fmt::format("{}", s.maximum),
+                    fmt::format("{:.9g}", s.mean), fmt::format("{:.9g}", s.deviation)});
+  }
+  return table(rows);
+}
+
+std::string as_text(const DescribedFile& file, bool stats) {
+  std::string out = file.name + "\n";
+  std::vector<std::vector<std::string>> rows{{"dataset", "shape", "type", "layout", "filters", "bytes"}};
+  for (const Described& dataset : file.datasets) {
+    const data::DatasetInfo& info = dataset.info;
+    rows.push_back({info.path, info.shape.empty() ? "()" : fmt::format("{}", fmt::join(info.shape, " x ")),
+                    info.type + (info.byte_order == "big" ? " big-endian" : ""), info.layout,
+                    fmt::format("{}", fmt::join(info.filters, ", ")), std::to_string(info.stored_bytes)});
+  }
+  out += file.datasets.empty() ? "  no datasets\n" : table(rows);
+  for (const Described& dataset : file.datasets) {
+    if (!stats || !is_matrix_or_vector(dataset.info)) continue;
+    out +=
+        fmt::format("\n  {}: {}\n", dataset.info.path, dataset.without.empty() ? "all values finite" : dataset.without);
+    if (dataset.without.empty()) out += statistics_table(dataset);
+  }
+  return out;
+}
+
+nlohmann::ordered_json as_json(const Described& dataset) {
+  const data::DatasetInfo& info = dataset.info;
+  nlohmann::ordered_json object{{"path", info.path},
+                                {"shape", info.shape},
+                                {"type", info.type},
+                                {"byte_order", info.byte_order},
+                                {"layout", info.layout},
+                                {"filters", info.filters},
+                                {"stored_bytes", info.stored_bytes},
+                                {"unreadable", info.unreadable}};
+  for (const ColumnStatistics& s : dataset.statistics) {
+    object["statistics"].push_back(
+        {{"minimum", s.minimum}, {"maximum", s.maximum}, {"mean", s.mean}, {"deviation", s.deviation}});
+  }
+  if (!dataset.without.empty()) object["without_statistics"] = dataset.without;
+  return object;
+}
+
+std::string as_json(const std::vector<DescribedFile>& files) {
+  nlohmann::ordered_json object{{"command", "info"}, {"version", KITH_VERSION}};
+  object["files"] = nlohmann::ordered_json::array();
+  for (const DescribedFile& file : files) {
+    auto datasets = nlohmann::ordered_json::array();
+    for (const Described& dataset : file.datasets) datasets.push_back(as_json(dataset));
+    object["files"].push_back({{"file", file.name}, {"datasets", datasets}});
+  }
+  return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+int run_info(const Arguments& arguments) {
+  std::vector<std::string> names;
+  bool stats = false;
+  CommonOptions common;
+  OptionSet set({.command = "info",
+                 .summary = "what is in files: datasets, shapes, types, layout, filters, bytes.",
+                 .usage = "FILE[:DATASET]... [options]",
+                 .examples = {"kith info points.h5", "kith info points.h5:/train --stats", "kith info *.h5 --json"}});
+  set.positionals({.names = "FILE", .help = "Files, or FILE:DATASET for one dataset."}, names);
+  set.flag({.names = "--stats", .help = "Minimum, maximum, mean and deviation of every column; reads all values."},
+           stats);
+  set.begin_common();
+  add_talk_options(set, common);
+  if (!set.parse(arguments)) return 0;
+  if (names.empty()) set.refuse_missing("FILE");
+  Session session("info", common);
+  std::vector<DescribedFile> files;
+  for (const std::string& name : names) {
+    files.push_back(look_into(name, stats, session.progress));
+    if (!common.json) print_out(as_text(files.back(), stats));
+  }
+  session.progress.finish();
+  if (common.json) print_out(as_json(files));
+  return 0;
+}
+
+}  // namespace kith::app

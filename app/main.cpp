@@ -1,0 +1,45 @@
+// The kith program: prepares the process, runs a command, and turns every failure into one message and an exit code.
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "app/commands.h"
+#include "app/selftest.h"
+#include "app/signals.h"
+#include "app/terminal.h"
+#include "core/error.h"
+
+namespace {
+
+int fail(kith::ExitCode code, const std::string& message) {
+  kith::app::Terminal::instance().error(message);
+  return static_cast<int>(code);
+}
+
+int run(int count, char** words) {
+  using namespace kith;
+  try {
+    if (const std::string defect = app::arithmetic_defect(); !defect.empty()) {
+      return fail(ExitCode::internal,
+                  "this process does not compute by IEEE 754, answers would not be exact: " + defect +
+                      "; build kith without -ffast-math, and start it without preloaded libraries");
+    }
+    const int code = app::run_program({words + 1, words + count});
+    app::finish_out();
+    return code;
+  } catch (const Error& error) {
+    return fail(error.code(), error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(ExitCode::internal, "out of memory; free some, or give fewer rows, columns or clusters");
+  } catch (const std::exception& error) {
+    return fail(ExitCode::internal, std::string("internal error: ") + error.what() + "; please report it");
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  kith::app::prepare_process();
+  return run(count, words);
+}

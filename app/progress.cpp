@@ -1,0 +1,130 @@
+// Times the phases of a run for the report and shows them on standard error.
+#include "app/progress.h"
+
+#include <fmt/format.h>
+
+#include "app/terminal.h"
+#include "app/units.h"
+
+namespace kith::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kFirst = 1s;            // nothing is shown before
+constexpr auto kTerminalStep = 200ms;  // between two states of the animated line
+constexpr auto kLineStep = 5s;         // between two lines elsewhere
+
+double seconds_between(std::chrono::steady_clock::time_point a, std::chrono::steady_clock::time_point b) {
+  return std::chrono::duration<double>(b - a).count();
+}
+
+}  // namespace
+
+Progress::Progress(Report& report, Show show) : report_(report), show_(show) {
+  const bool silent = show == Show::never || (show == Show::automatic && Terminal::instance().is_quiet());
+  if (!silent) watcher_ = std::thread([this] { watch(); });
+}
+
+Progress::~Progress() {
+  {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+  }
+  wake_.notify_all();
+  if (watcher_.joinable()) watcher_.join();
+}
+
+void Progress::end_stage() {
+  if (stage_.name.empty()) return;
+  const double seconds = seconds_between(stage_.started, Clock::now());
+  report_.phase(stage_.name).seconds += seconds;
+  Terminal::instance().detail(fmt::format("{:<9}{}", stage_.name, show_seconds(seconds)));
+  stage_ = {};
+}
+
+void Progress::phase(const std::string& name, std::int64_t steps) {
+  const std::lock_guard lock(mutex_);
+  if (stage_.name == name) {
+    stage_.steps = steps;
+    return;
+  }
+  end_stage();
+  stage_ = {name, steps, 0, Clock::now()};
+}
+
+void Progress::enter(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  outer_ = stage_;
+  report_.phase(outer_.name);  // keeps the order of the report
+  stage_ = {name, 0, 0, Clock::now()};
+}
+
+void Progress::leave() {
+  const std::lock_guard lock(mutex_);
+  const auto spent = Clock::now() - stage_.started;
+  report_.phase(stage_.name).seconds += std::chrono::duration<double>(spent).count();
+  stage_ = outer_;
+  stage_.started += spent;
+}
+
+void Progress::progress(std::int64_t done) {
+  const std::lock_guard lock(mutex_);
+  stage_.reached = done;
+}
+
+void Progress::iteration(const IterationRecord& record) {
+  const std::lock_guard lock(mutex_);
+  last_ = record;
+  ++stage_.reached;
+  Terminal::instance().detail(fmt::format("iteration {}: inertia {:.9g}, {} labels changed, {}", stage_.reached,
+                                          record.inertia, record.changed, show_seconds(record.seconds)));
+}
+
+void Progress::warning(const std::string& message) {
+  report_.warnings.push_back(message);
+  Terminal::instance().warn(message);
+}
+
+void Progress::finish() {
+  const std::lock_guard lock(mutex_);
+  end_stage();
+  Terminal::instance().status("");
+}
+
+std::string Progress::describe(Clock::time_point now) const {
+  std::string text = stage_.name;
+  if (stage_.steps > 0) {
+    text += fmt::format(" {} of {}{}", stage_.reached, stage_.name == "iterate" ? "at most " : "", stage_.steps);
+  }
+  if (stage_.name == "iterate" && stage_.reached > 0) {
+    text += fmt::format(", inertia {:.6g}, {} labels changed", last_.inertia, last_.changed);
+  }
+  const double seconds = seconds_between(stage_.started, now);
+  if (stage_.reached > 0 && seconds > 0.0) {
+    const double rate = static_cast<double>(stage_.reached) / seconds;
+    text += fmt::format(", {:.3g} a second", rate);
+    if (stage_.steps > stage_.reached) {
+      const double left = static_cast<double>(stage_.steps - stage_.reached) / rate;
+      text += fmt::format(", {}{} left", stage_.name == "iterate" ? "at most " : "", show_seconds(left));
+    }
+  } else {
+    text += fmt::format(", {}", show_seconds(seconds));
+  }
+  return text;
+}
+
+void Progress::watch() {
+  Terminal& terminal = Terminal::instance();
+  std::unique_lock lock(mutex_);
+  auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(show_ == Show::always ? 0s : kFirst);
+  while (!wake_.wait_for(lock, wait, [this] { return done_; })) {
+    if (!stage_.name.empty()) {
+      const std::string text = describe(Clock::now());
+      terminal.is_terminal() ? terminal.status(text) : terminal.say(text);
+    }
+    wait = terminal.is_terminal() ? kTerminalStep : kLineStep;
+  }
+}
+
+}  // namespace kith::app

@@ -1,0 +1,85 @@
+// The report of a run as JSON.
+#include "app/report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "app/memory.h"
+
+namespace kith::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_object(const PointsReport& points) {
+  return {{"name", points.name}, {"rows", points.rows}, {"columns", points.columns}, {"type", points.type}};
+}
+
+Json to_object(const Phase& phase) {
+  Json object{{"name", phase.name}, {"seconds", phase.seconds}};
+  if (phase.bytes > 0) object["bytes"] = phase.bytes;
+  if (phase.flops > 0.0) object["flops"] = phase.flops;
+  return object;
+}
+
+Json to_object(const IterationRecord& record) {
+  return {{"inertia", record.inertia},       {"changed", record.changed},    {"shift", record.shift},
+          {"seconds", record.seconds},       {"screened", record.screened},  {"rechecked", record.rechecked},
+          {"candidates", record.candidates}, {"relocated", record.relocated}};
+}
+
+template <class T>
+Json to_array(const std::vector<T>& values) {
+  Json array = Json::array();
+  for (const T& value : values) array.push_back(to_object(value));
+  return array;
+}
+
+}  // namespace
+
+Phase& Report::phase(const std::string& name) {
+  const auto found = std::find_if(phases.begin(), phases.end(), [&](const Phase& p) { return p.name == name; });
+  if (found != phases.end()) return *found;
+  phases.push_back({name});
+  return phases.back();
+}
+
+double Report::seconds() const {
+  return std::accumulate(phases.begin(), phases.end(), 0.0, [](double sum, const Phase& p) { return sum + p.seconds; });
+}
+
+std::string to_json(const Report& report) {
+  Json object{{"command", report.command},
+              {"version", KITH_VERSION},
+              {"backend", report.backend},
+              {"device", report.device},
+              {"threads", report.threads}};
+  if (report.seed) object["seed"] = *report.seed;
+  if (report.points) object["points"] = to_object(*report.points);
+  if (report.queries) object["queries"] = to_object(*report.queries);
+  object["phases"] = to_array(report.phases);
+  object["iterations"] = to_array(report.iterations);
+  if (report.clusters) {
+    object["clusters"] = {{"count", report.clusters->clusters},
+                          {"smallest", report.clusters->smallest},
+                          {"largest", report.clusters->largest},
+                          {"empty", report.clusters->empty}};
+  }
+  if (report.inertia) object["inertia"] = *report.inertia;
+  if (!report.stopped_by.empty()) {
+    object["stopped_by"] = report.stopped_by;
+    object["stopped_value"] = report.stopped_value;
+  }
+  if (report.truth) {
+    object["truth"] = {
+        {"lists", report.truth->lists}, {"equal", report.truth->equal}, {"recall", report.truth->recall}};
+  }
+  object["memory"] = {{"host", peak_memory()}, {"device", report.device_memory}};
+  object["output"] = report.output.empty() ? Json(nullptr) : Json(report.output);
+  object["warnings"] = report.warnings;
+  // A file name need not be UTF-8; a report that cannot be printed would help nobody.
+  return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace kith::app

@@ -1,0 +1,68 @@
+// The report of a run: what --json prints, and where the closing summary takes its numbers from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/observer.h"
+
+namespace kith::app {
+
+/// Time spent in one kind of work, added up over the run.
+struct Phase {
+  std::string name;  // read, prepare, seed, iterate, assign, search, write
+  double seconds = 0.0;
+  std::int64_t bytes = 0;  // moved from or to files; 0: not stated
+  double flops = 0.0;      // by the formula 2 n k d; 0: not stated
+};
+
+struct PointsReport {
+  std::string name;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::string type;  // as in the file
+};
+
+struct ClusterReport {
+  std::int64_t clusters = 0;
+  std::int64_t smallest = 0;
+  std::int64_t largest = 0;
+  std::int64_t empty = 0;
+};
+
+struct TruthReport {
+  std::int64_t lists = 0;
+  std::int64_t equal = 0;
+  double recall = 0.0;
+};
+
+struct Report {
+  std::string command;
+  std::string backend;
+  std::string device;
+  std::int64_t threads = 0;
+  std::optional<std::int64_t> seed;
+  std::optional<PointsReport> points;
+  std::optional<PointsReport> queries;
+  std::vector<Phase> phases;
+  std::vector<IterationRecord> iterations;
+  std::optional<ClusterReport> clusters;
+  std::optional<double> inertia;
+  std::string stopped_by;
+  double stopped_value = 0.0;
+  std::optional<TruthReport> truth;
+  std::int64_t device_memory = 0;  // bytes
+  std::string output;
+  std::vector<std::string> warnings;
+
+  /// The phase of that name, made when it is new.
+  Phase& phase(const std::string& name);
+  double seconds() const;
+};
+
+/// One JSON object and a line feed. Takes the peak of the host memory at this moment.
+std::string to_json(const Report& report);
+
+}  // namespace kith::app

@@ -1,0 +1,103 @@
+// What the result files have in common: root attributes, distances in the unit and precision of the run.
+#include "app/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace kith::app {
+namespace {
+
+double in_unit(double squared, Unit unit) { return unit == Unit::root ? std::sqrt(squared) : squared; }
+
+}  // namespace
+
+std::string stored_name(const std::string& location) {
+  const data::Location parts = data::parse_location(location);
+  const std::string file = parts.file.substr(parts.file.rfind('/') + 1);
+  return parts.dataset.empty() ? file : fmt::format("{}:{}", file, parts.dataset);
+}
+
+void write_head(data::ResultFile& file, const ResultHead& head, const data::PointSource& points) {
+  file.attribute("format", head.format);
+  file.attribute("format_version", std::int64_t{1});
+  file.attribute("kith_version", std::string(KITH_VERSION));
+  file.attribute("command", head.command);
+  file.attribute("points", stored_name(points.name()));
+  file.attribute("points_shape", std::vector<std::int64_t>{points.rows(), points.columns()});
+  // The type that the values are computed as: float16, float32 and uint8 files of equal values give equal results.
+  file.attribute("points_type", std::string(points.value_class() == ValueClass::f32 ? "float32" : "float64"));
+  file.attribute("metric", std::string("euclidean"));
+  file.attribute("class", std::string(name_of(head.value_class)));
+}
+
+void convert_distances(std::span<const double> squared, Unit unit, std::span<float> out) {
+  for (std::size_t i = 0; i < squared.size(); ++i) {
+    const double distance = in_unit(squared[i], unit);
+    out[i] = static_cast<float>(distance);
+    if (std::isinf(out[i])) {
+      throw Error(ExitCode::data, fmt::format("a {} distance of {:g} leaves the range of float32; give --precision f64",
+                                              name_of(unit), distance));
+    }
+  }
+}
+
+void convert_distances(std::span<const double> squared, Unit unit, std::span<double> out) {
+  std::transform(squared.begin(), squared.end(), out.begin(), [unit](double d) { return in_unit(d, unit); });
+}
+
+void write_distances(data::ResultFile& file, std::span<const double> squared, ValueClass value_class) {
+  const auto write = [&](auto zero) {
+    std::vector<decltype(zero)> roots(squared.size());
+    convert_distances(squared, Unit::root, roots);
+    file.dataset("distances", std::span<const decltype(zero)>(roots));
+  };
+  value_class == ValueClass::f32 ? write(0.0F) : write(0.0);
+  file.attribute("distances", std::string(name_of(Unit::root)));
+}
+
+void write_assignment(data::ResultFile& file, const KMeansResult& result) {
+  file.dataset("labels", std::span<const std::int32_t>(result.labels));
+  file.dataset("counts", std::span<const std::int64_t>(result.counts));
+  file.dataset("inertia_per_cluster", std::span<const double>(result.inertia_per_cluster));
+}
+
+ClusterReport cluster_report(const KMeansResult& result) {
+  const auto [smallest, largest] = std::minmax_element(result.counts.begin(), result.counts.end());
+  return {static_cast<std::int64_t>(result.counts.size()), *smallest, *largest, result.empty_clusters};
+}
+
+double assignment_flops(const data::PointSource& points, std::int64_t clusters) {
+  return 2.0 * static_cast<double>(points.rows()) * static_cast<double>(clusters) *
+         static_cast<double>(points.columns());
+}
+
+std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clusters) {
+  constexpr std::int64_t kPerRow = 40;    // labels, distances and their copies in the result
+  constexpr std::int64_t kPerValue = 64;  // centroids before and after, screened, two limbs of sums
+  const std::int64_t centroids = checked_product(clusters, points.columns(), "centroids");
+  return checked_product(points.rows(), kPerRow, "rows") + checked_product(centroids, kPerValue, "centroids");
+}
+
+std::string cluster_table(const KMeansResult& result) {
+  const std::int64_t rows = std::accumulate(result.counts.begin(), result.counts.end(), std::int64_t{0});
+  const bool nearest = !result.nearest_row.empty();
+  std::string out = fmt::format("{:>8} {:>12} {:>8} {:>24}{}\n", "cluster", "points", "percent", "inertia",
+                                nearest ? fmt::format(" {:>12}", "nearest row") : "");
+  const auto line = [&](const std::string& name, std::int64_t points, double inertia, const std::string& last) {
+    const double percent = 100.0 * static_cast<double>(points) / static_cast<double>(rows);
+    out += fmt::format("{:>8} {:>12} {:>8.2f} {:>24}{}\n", name, points, percent, inertia, last);
+  };
+  for (std::size_t c = 0; c < result.counts.size(); ++c) {
+    line(std::to_string(c), result.counts[c], result.inertia_per_cluster[c],
+         nearest ? fmt::format(" {:>12}", result.nearest_row[c]) : "");
+  }
+  line("all", rows, result.inertia, "");
+  return out;
+}
+
+}  // namespace kith::app

@@ -1,0 +1,54 @@
+// What the result files have in common: root attributes, distances in the unit and precision of the run.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/report.h"
+#include "core/kmeans.h"
+#include "core/matrix.h"
+#include "data/result.h"
+#include "data/source.h"
+
+namespace kith::app {
+
+/// "points.h5:/train" without folders: equal input under equal names gives equal result files, wherever it lies.
+std::string stored_name(const std::string& location);
+
+/// Root attributes of every result: format, format_version, kith_version, command, points (name, shape, type), metric,
+/// class. `command` holds only what determines the answer.
+struct ResultHead {
+  std::string format;  // "kith-clusters"
+  std::string command;
+  ValueClass value_class = ValueClass::f32;
+};
+void write_head(data::ResultFile& file, const ResultHead& head, const data::PointSource& points);
+
+/// The unit of distances in a result.
+enum class Unit { root, squared };
+inline const char* name_of(Unit unit) { return unit == Unit::root ? "euclidean" : "squared-euclidean"; }
+
+/// Distances of class f32 as float32, of class f64 as float64. squared: any shape; out: as many. A root is taken in
+/// float64 and rounded once. Throws Error(data) when a finite distance leaves the range of float32.
+void convert_distances(std::span<const double> squared, Unit unit, std::span<float> out);
+void convert_distances(std::span<const double> squared, Unit unit, std::span<double> out);
+
+/// Dataset `distances` (n) and the attribute that names its unit.
+void write_distances(data::ResultFile& file, std::span<const double> squared, ValueClass value_class);
+
+/// /labels, /counts, /inertia_per_cluster.
+void write_assignment(data::ResultFile& file, const KMeansResult& result);
+
+/// What the report says of the clusters.
+ClusterReport cluster_report(const KMeansResult& result);
+/// 2 n k d, the multiplications and additions of one assignment by the plain product.
+double assignment_flops(const data::PointSource& points, std::int64_t clusters);
+/// Host bytes that an assignment needs besides the points: state per row, centroids and their sums.
+std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clusters);
+
+/// One line per cluster: points, share, inertia, nearest row where known; then a line for all.
+std::string cluster_table(const KMeansResult& result);
+
+}  // namespace kith::app

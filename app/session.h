@@ -1,0 +1,60 @@
+// What every computing command goes through: options checked, points read, a backend chosen, points held and planned.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/common_options.h"
+#include "app/progress.h"
+#include "app/report.h"
+#include "core/backend.h"
+#include "core/data_plan.h"
+
+namespace kith::app {
+
+/// The report and the progress of one run, and what was asked of it.
+struct Session {
+  Session(std::string command, const CommonOptions& common);
+
+  const CommonOptions& common;
+  Report report;
+  Progress progress;
+
+  /// Warns that an option given on the command line does nothing here.
+  void warn_without_effect(const OptionSet& set, const std::string& option, const std::string& why);
+  /// The same for options that depend on the backend of the report and on whether there is an output file.
+  void warn_without_effect(const OptionSet& set);
+  /// Notes the finished result file in the report.
+  void wrote(const std::string& path);
+  /// Ends the run: the report on standard output if --json asked for it, the summary on standard error. `next` is a
+  /// command line that continues from the result, or empty.
+  void close(const std::string& next);
+};
+
+/// Opens the points of `location`; nothing but their description is read.
+std::unique_ptr<data::PointSource> open_input(const std::string& location, const Session& session);
+
+/// Reads all rows in blocks, with progress, within the limit of the memory. `working_bytes` is what the run will need
+/// besides the points.
+PointsMatrix read_points(data::PointSource& source, std::int64_t working_bytes, Session& session);
+
+/// The backend of --backend, opened and named in the report. auto takes the best that works and says what it passed
+/// over. Throws Error(device) with the reason when a named one, or all, cannot be used.
+std::unique_ptr<Backend> choose_backend(Session& session);
+
+/// Points where they are computed with, and what is known about all of them.
+struct HeldPoints {
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Points> points;
+  DataPlan plan;
+};
+
+/// Holds `values`, which must outlive the result, and makes their plan.
+HeldPoints hold_points(std::unique_ptr<Backend> backend, PointsView values, Session& session);
+/// Notes what the device holds now, if it is more than before.
+void note_device_memory(const HeldPoints& held, Session& session);
+
+PointsReport describe(const data::PointSource& source);
+
+}  // namespace kith::app

@@ -1,0 +1,13 @@
+// The known name that is nearest to a mistyped one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace kith::app {
+
+/// The known name with the fewest letters to insert, delete, replace or swap; a name that begins with the typed letters
+/// comes first. Empty when nothing is known.
+std::string nearest_name(const std::string& typed, const std::vector<std::string>& known);
+
+}  // namespace kith::app

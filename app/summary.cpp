@@ -1,0 +1,55 @@
+// The closing summary on standard error: what came out, where it is, which command comes next.
+#include "app/summary.h"
+
+#include <fmt/format.h>
+
+#include "app/units.h"
+
+namespace kith::app {
+namespace {
+
+std::string phases_of(const Report& report) {
+  std::string out;
+  for (const Phase& phase : report.phases) {
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", phase.name, show_seconds(phase.seconds));
+  }
+  return out;
+}
+
+std::string stop_of(const Report& report) {
+  if (report.stopped_by == "labels") return "no label changed";
+  if (report.stopped_by == "tolerance") return fmt::format("centroids moved by {:.3g} squared", report.stopped_value);
+  return fmt::format("the limit of {:g} was reached before convergence", report.stopped_value);
+}
+
+std::string points_of(const PointsReport& points) {
+  return fmt::format("{}, {} {}", points.name, show_shape(points.rows, points.columns), points.type);
+}
+
+}  // namespace
+
+std::string summary(const Report& report, const std::string& next) {
+  std::string out;
+  const auto line = [&out](const char* name, const std::string& value) {
+    out += fmt::format("{}{:<11}{}", out.empty() ? "" : "\n", name, value);
+  };
+  if (report.points) line("points", points_of(*report.points));
+  if (report.queries) line("queries", points_of(*report.queries));
+  if (report.clusters) {
+    const ClusterReport& c = *report.clusters;
+    line("clusters", fmt::format("{}, with {} to {} points, {} empty", c.clusters, c.smallest, c.largest, c.empty));
+  }
+  if (report.inertia) line("inertia", fmt::format("{}", *report.inertia));
+  if (!report.stopped_by.empty()) line("iterations", fmt::format("{}, {}", report.iterations.size(), stop_of(report)));
+  if (report.seed) line("seed", std::to_string(*report.seed));
+  if (report.truth) {
+    line("truth", fmt::format("{} of {} lists equal, recall {:.6f}", report.truth->equal, report.truth->lists,
+                              report.truth->recall));
+  }
+  line("time", fmt::format("{} ({})", show_seconds(report.seconds()), phases_of(report)));
+  if (!report.output.empty()) line("result", report.output);
+  if (!next.empty()) line("next", next);
+  return out;
+}
+
+}  // namespace kith::app

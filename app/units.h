@@ -1,0 +1,27 @@
+// Numbers as people write and read them: strict parsing with the place in every error, and short forms for output.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace kith::app {
+
+/// Whole numbers allowed for an option, both ends included.
+struct Range {
+  std::int64_t lowest = 0;
+  std::int64_t highest = 0;
+};
+
+/// `where` names the option, variable or line for the message. All throw Error(usage) naming expected and found; the
+/// whole text must be used up.
+std::int64_t parse_integer(const std::string& text, const std::string& where, Range range);
+double parse_number(const std::string& text, const std::string& where);  // finite
+/// Bytes: "4GB" (powers of 1000), "512MiB" (powers of 1024), "123" (bytes); more than 0.
+std::int64_t parse_size(const std::string& text, const std::string& where);
+bool parse_switch(const std::string& text, const std::string& where);  // true/false, yes/no, on/off, 1/0
+
+std::string show_bytes(std::int64_t bytes);                       // "1.5 GiB"
+std::string show_seconds(double seconds);                         // "0.42 s", "3 min 20 s"
+std::string show_shape(std::int64_t rows, std::int64_t columns);  // "1797 x 64"
+
+}  // namespace kith::app
