@@ -13,8 +13,8 @@
 namespace kith::data {
 
 struct OutputOptions {
-  bool force = false;                  // replace an existing regular file
-  std::vector<std::string> inputs;     // files that are never overwritten, by identity, not by name
+  bool force = false;               // replace an existing regular file
+  std::vector<std::string> inputs;  // files that are never overwritten, by identity, not by name
 };
 
 /// Checks before any work is done that `path` can be written: directory exists and is writable, target absent or
@@ -23,8 +23,8 @@ void check_output(const std::string& path, const OutputOptions& options);
 
 using Attribute = std::variant<std::string, std::int64_t, double, std::vector<std::int64_t>>;
 
-/// A result under construction in a temporary file beside the target. finish() syncs, re-opens and checks it and renames
-/// it; a destructor without finish(), and a signal, remove it. Same calls, same bytes.
+/// A result under construction in a temporary file beside the target. finish() syncs, re-opens and checks it and
+/// renames it; a destructor without finish(), and a signal, remove it. Same calls, same bytes.
 class ResultFile {
  public:
   ResultFile(const std::string& path, const OutputOptions& options);

@@ -20,14 +20,14 @@ Location parse_location(const std::string& text);
 
 /// What `kith info` shows of one dataset.
 struct DatasetInfo {
-  std::string path;                 // "/train"
+  std::string path;  // "/train"
   std::vector<std::int64_t> shape;
-  std::string type;                 // "float32", "uint8", "string", "compound", ...
-  std::string byte_order;           // "little", "big", "" for one byte and non-numbers
-  std::string layout;               // "contiguous", "chunked 256 x 64", "compact", "external", "virtual"
-  std::vector<std::string> filters; // "shuffle", "deflate 9", "fletcher32", ...
+  std::string type;                  // "float32", "uint8", "string", "compound", ...
+  std::string byte_order;            // "little", "big", "" for one byte and non-numbers
+  std::string layout;                // "contiguous", "chunked 256 x 64", "compact", "external", "virtual"
+  std::vector<std::string> filters;  // "shuffle", "deflate 9", "fletcher32", ...
   std::int64_t stored_bytes = 0;
-  std::string unreadable;           // why it cannot be read as points, empty if it can
+  std::string unreadable;  // why it cannot be read as points, empty if it can
 };
 
 enum class Precision { automatic, f32, f64 };
@@ -41,12 +41,12 @@ struct ReadOptions {
 class PointSource {
  public:
   virtual ~PointSource() = default;
-  virtual std::string name() const = 0;        // "points.h5:/train", as shown and stored
+  virtual std::string name() const = 0;          // "points.h5:/train", as shown and stored
   virtual std::string element_type() const = 0;  // "uint8", as in the file
   virtual std::int64_t rows() const = 0;
   virtual std::int64_t columns() const = 0;
-  virtual ValueClass value_class() const = 0;  // from the element type and ReadOptions::precision
-  virtual std::int64_t file_bytes() const = 0; // bytes the dataset takes in the file
+  virtual ValueClass value_class() const = 0;   // from the element type and ReadOptions::precision
+  virtual std::int64_t file_bytes() const = 0;  // bytes the dataset takes in the file
   /// Rows first .. first + out.rows - 1. The overload must match value_class(). Throws Error(data) on NaN or infinity
   /// (row and column of the first), values the class cannot hold (row and column), and damaged data.
   virtual void read(std::int64_t first, MatrixView<float> out) = 0;

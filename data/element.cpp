@@ -1,0 +1,252 @@
+// Conversion of raw file bytes: one loop per pair of types, free of branches, and a second look only where it found
+// something.
+#include "data/element.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <type_traits>
+
+namespace kith::data {
+namespace {
+
+struct Half {
+  std::uint16_t bits;
+};
+
+template <std::size_t size>
+using Bits = std::conditional_t<
+    size == 1, std::uint8_t,
+    std::conditional_t<size == 2, std::uint16_t, std::conditional_t<size == 4, std::uint32_t, std::uint64_t>>>;
+
+std::uint16_t swap_bytes(std::uint16_t v) { return __builtin_bswap16(v); }
+std::uint32_t swap_bytes(std::uint32_t v) { return __builtin_bswap32(v); }
+std::uint64_t swap_bytes(std::uint64_t v) { return __builtin_bswap64(v); }
+
+/// Element i of the file's bytes, in this machine's order.
+template <class In, bool swapped>
+In load(const std::byte* raw, std::int64_t i) {
+  Bits<sizeof(In)> bits;
+  std::memcpy(&bits, raw + i * static_cast<std::int64_t>(sizeof(In)), sizeof(In));
+  if constexpr (swapped) bits = swap_bytes(bits);
+  return std::bit_cast<In>(bits);
+}
+
+/// Exact. The half's fields are put where a float32 has them; its exponent is then too small by 127 - 15 = 112, for
+/// subnormals as well. Infinity and NaN get their exponent by hand.
+float widen(Half half) {
+  const std::uint32_t magnitude = (half.bits & 0x7fffu) << 13;
+  const float value = std::bit_cast<float>(magnitude) * 0x1p112f;
+  const std::uint32_t special = magnitude >= 0x0f800000u ? 0x7f800000u : 0u;
+  const std::uint32_t sign = (half.bits & 0x8000u) << 16;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | special | sign);
+}
+template <class T>
+T widen(T value) {
+  return value;
+}
+
+template <class T>
+constexpr bool is_integer = std::is_integral_v<T>;
+/// Integers that a float type of so many significand bits may have to round.
+template <class In, class Out>
+constexpr bool may_round = is_integer<In> ? std::numeric_limits<In>::digits > std::numeric_limits<Out>::digits
+                                          : std::is_same_v<In, double>&& std::is_same_v<Out, float>;
+
+template <class In>
+std::uint64_t magnitude(In value) {
+  const auto bits = static_cast<std::uint64_t>(value);
+  return value < 0 ? 0 - bits : bits;
+}
+
+/// Is the value held exactly by Out?
+template <class In, class Out>
+bool holds(In value) {
+  if constexpr (is_integer<In>) {
+    const std::uint64_t m = magnitude(value);
+    return m == 0 || (m >> std::countr_zero(m)) >> std::numeric_limits<Out>::digits == 0;
+  } else {
+    return static_cast<In>(static_cast<Out>(value)) == value;
+  }
+}
+
+/// A word whose top bit is set when the value is NaN or infinite: the exponent's ones carry into it.
+std::uint32_t alarm(float v) { return (std::bit_cast<std::uint32_t>(v) & 0x7f800000u) + 0x00800000u; }
+std::uint64_t alarm(double v) { return (std::bit_cast<std::uint64_t>(v) & (0x7ffull << 52)) + (1ull << 52); }
+
+template <class In>
+std::string describe(In value) {
+  if constexpr (std::is_same_v<In, Half>) {
+    return describe(widen(value));
+  } else if constexpr (is_integer<In>) {
+    return fmt::format("{}", static_cast<std::conditional_t<std::is_signed_v<In>, std::int64_t, std::uint64_t>>(value));
+  } else {
+    return std::isnan(value)   ? "NaN"
+           : std::isinf(value) ? (value > 0 ? "infinity" : "-infinity")
+                               : fmt::format("{}", value);
+  }
+}
+
+template <class In, bool swapped>
+Conversion refuse(const std::byte* raw, std::int64_t i) {
+  const In value = load<In, swapped>(raw, i);
+  Conversion result;
+  result.refused = i;
+  if constexpr (is_integer<In>) {
+    result.reason = fmt::format("{} is not exactly a float64", describe(value));
+  } else if (std::isfinite(static_cast<double>(widen(value)))) {
+    result.reason = fmt::format("{} is beyond the largest float32", describe(value));
+  } else {
+    result.reason = "found " + describe(value);
+  }
+  return result;
+}
+
+template <class In, bool swapped, class Out>
+std::int64_t count_inexact(const std::byte* raw, std::int64_t begin, std::int64_t end) {
+  if constexpr (is_integer<In>) {  // small integers, the usual ones, need no look at each
+    std::uint64_t all = 0;
+    for (std::int64_t i = begin; i < end; ++i) all |= magnitude(load<In, swapped>(raw, i));
+    if (all >> std::numeric_limits<Out>::digits == 0) return 0;
+  }
+  std::int64_t inexact = 0;
+  for (std::int64_t i = begin; i < end; ++i) inexact += holds<In, Out>(load<In, swapped>(raw, i)) ? 0 : 1;
+  return inexact;
+}
+
+/// Values per pass: what the alarm looks at is still in the first-level cache when it has to be looked at again.
+constexpr std::int64_t kRun = 2048;
+
+template <class In, bool swapped, class Out>
+Conversion convert_as(const std::byte* raw, std::int64_t count, Out* out) {
+  constexpr bool exact_only = is_integer<In> && std::is_same_v<Out, double>;
+  Conversion result;
+  for (std::int64_t begin = 0; begin < count; begin += kRun) {
+    const std::int64_t end = std::min(begin + kRun, count);
+    if constexpr (may_round<In, Out>) {
+      const std::int64_t inexact = count_inexact<In, swapped, Out>(raw, begin, end);
+      for (std::int64_t i = begin; exact_only && inexact > 0 && i < end; ++i) {
+        if (!holds<In, Out>(load<In, swapped>(raw, i))) return refuse<In, swapped>(raw, i);
+      }
+      result.changed += inexact;
+    }
+    // Element i depends on element i alone, so `raw` may be `out`; the pragma tells the compiler.
+    if constexpr (is_integer<In>) {
+#pragma GCC ivdep
+      for (std::int64_t i = begin; i < end; ++i) out[i] = static_cast<Out>(load<In, swapped>(raw, i));
+    } else {
+      // All are looked at before any may be overwritten in place, so that a refusal can still show the value.
+      decltype(alarm(Out{})) alarms = 0;
+      for (std::int64_t i = begin; i < end; ++i) alarms |= alarm(static_cast<Out>(widen(load<In, swapped>(raw, i))));
+      if (alarms >> (8 * sizeof(alarms) - 1) != 0) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          if (!std::isfinite(static_cast<Out>(widen(load<In, swapped>(raw, i))))) return refuse<In, swapped>(raw, i);
+        }
+      }
+      if constexpr (!(std::is_same_v<In, Out> && !swapped)) {
+#pragma GCC ivdep
+        for (std::int64_t i = begin; i < end; ++i) out[i] = static_cast<Out>(widen(load<In, swapped>(raw, i)));
+      } else if (reinterpret_cast<const std::byte*>(out) != raw) {
+        std::memcpy(out + begin, raw + begin * static_cast<std::int64_t>(sizeof(In)),
+                    static_cast<std::size_t>(end - begin) * sizeof(In));
+      }
+    }
+  }
+  return result;
+}
+
+template <class In, class Out>
+Conversion convert_from(ElementType type, const std::byte* raw, std::int64_t count, Out* out) {
+  return type.swapped && sizeof(In) > 1 ? convert_as<In, (sizeof(In) > 1), Out>(raw, count, out)
+                                        : convert_as<In, false, Out>(raw, count, out);
+}
+
+template <class Out>
+Conversion convert_any(ElementType type, const std::byte* raw, std::int64_t count, Out* out) {
+  switch (type.number) {
+    case Number::float16:
+      return convert_from<Half>(type, raw, count, out);
+    case Number::float32:
+      return convert_from<float>(type, raw, count, out);
+    case Number::float64:
+      return convert_from<double>(type, raw, count, out);
+    case Number::int8:
+      return convert_from<std::int8_t>(type, raw, count, out);
+    case Number::uint8:
+      return convert_from<std::uint8_t>(type, raw, count, out);
+    case Number::int16:
+      return convert_from<std::int16_t>(type, raw, count, out);
+    case Number::uint16:
+      return convert_from<std::uint16_t>(type, raw, count, out);
+    case Number::int32:
+      return convert_from<std::int32_t>(type, raw, count, out);
+    case Number::uint32:
+      return convert_from<std::uint32_t>(type, raw, count, out);
+    case Number::int64:
+      return convert_from<std::int64_t>(type, raw, count, out);
+    case Number::uint64:
+      return convert_from<std::uint64_t>(type, raw, count, out);
+  }
+  throw Error(ExitCode::internal, "conversion of an element type that is not in the table");
+}
+
+struct NumberFacts {
+  const char* name;
+  std::int64_t size;
+  ValueClass natural_class;
+};
+
+NumberFacts facts_of(Number number) {
+  switch (number) {
+    case Number::float16:
+      return {"float16", 2, ValueClass::f32};
+    case Number::float32:
+      return {"float32", 4, ValueClass::f32};
+    case Number::float64:
+      return {"float64", 8, ValueClass::f64};
+    case Number::int8:
+      return {"int8", 1, ValueClass::f32};
+    case Number::uint8:
+      return {"uint8", 1, ValueClass::f32};
+    case Number::int16:
+      return {"int16", 2, ValueClass::f32};
+    case Number::uint16:
+      return {"uint16", 2, ValueClass::f32};
+    case Number::int32:
+      return {"int32", 4, ValueClass::f64};
+    case Number::uint32:
+      return {"uint32", 4, ValueClass::f64};
+    case Number::int64:
+      return {"int64", 8, ValueClass::f64};
+    case Number::uint64:
+      return {"uint64", 8, ValueClass::f64};
+  }
+  throw Error(ExitCode::internal, "an element type that is not in the table");
+}
+
+}  // namespace
+
+bool is_number(const std::string& name) {
+  constexpr Number all[] = {Number::float16, Number::float32, Number::float64, Number::int8,
+                            Number::uint8,   Number::int16,   Number::uint16,  Number::int32,
+                            Number::uint32,  Number::int64,   Number::uint64};
+  return std::any_of(std::begin(all), std::end(all), [&name](Number number) { return name == name_of(number); });
+}
+
+const char* name_of(Number number) { return facts_of(number).name; }
+std::int64_t size_of(Number number) { return facts_of(number).size; }
+ValueClass natural_class_of(Number number) { return facts_of(number).natural_class; }
+
+Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, float* out) {
+  return convert_any(type, raw, count, out);
+}
+Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, double* out) {
+  return convert_any(type, raw, count, out);
+}
+
+}  // namespace kith::data

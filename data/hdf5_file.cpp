@@ -1,0 +1,114 @@
+// Opening an HDF5 file for reading: every way in which that fails gets a message of its own.
+#include "data/hdf5_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/error.h"
+#include "data/file_kind.h"
+
+namespace kith::data {
+namespace {
+
+[[noreturn]] void fail(const std::string& file, const std::string& what) {
+  throw Error(ExitCode::data, fmt::format("{}: {}", file, what));
+}
+
+const char* kind_of(const struct stat& status) {
+  if (S_ISDIR(status.st_mode)) return "a directory";
+  if (S_ISFIFO(status.st_mode)) return "a pipe";
+  if (S_ISSOCK(status.st_mode)) return "a socket";
+  return "a device";
+}
+
+/// Everything that can be said before HDF5 sees the file. True when its file system can lock.
+bool check_before_opening(const std::string& file) {
+  struct stat status {};
+  if (stat(file.c_str(), &status) != 0) {
+    if (errno == ENOENT) fail(file, "no such file; check the name and the directory");
+    fail(file, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  }
+  if (!S_ISREG(status.st_mode)) fail(file, fmt::format("expected an HDF5 file, found {}", kind_of(status)));
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) fail(file, fmt::format("cannot be read: {}; check its permissions", std::strerror(errno)));
+  const int lock_error = flock(descriptor, LOCK_SH | LOCK_NB) == 0 ? 0 : errno;
+  close(descriptor);  // HDF5 takes a lock of its own
+  if (lock_error == EWOULDBLOCK) {
+    fail(file, "open for writing by another program; wait until that has closed it, or read a copy");
+  }
+  if (!has_hdf5_signature(file)) {
+    fail(file, fmt::format("expected an HDF5 file, found {}; convert it to HDF5 first", looks_like(file)));
+  }
+  return lock_error == 0;
+}
+
+/// Some network file systems cannot lock; reading is then done without.
+Handle open_with(const std::string& file, bool locking) {
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS));
+  H5Pset_fapl_sec2(access.get());  // whatever driver the environment names
+  H5Pset_file_locking(access.get(), locking, true);
+  return Handle(H5Fopen(file.c_str(), H5F_ACC_RDONLY, access.get()));
+}
+
+bool contains(const std::string& text, const char* part) { return text.find(part) != text.npos; }
+
+std::string reason_for_user(const std::string& file, const std::string& reason) {
+  if (contains(reason, "truncated")) {
+    return fmt::format("truncated: the file is shorter than its own header says ({}); copy or download it again",
+                       reason);
+  }
+  if (contains(reason, "h5clear") || contains(reason, "SWMR")) {
+    return fmt::format(
+        "marked as being written to ({}); if no program is writing to it, one has crashed: run `h5clear -s {}`", reason,
+        file);
+  }
+  struct stat status {};
+  if (stat(file.c_str(), &status) == 0 && status.st_size < 96) {  // a header, of any version, and nothing behind it
+    return fmt::format("truncated: only {} bytes are left of an HDF5 file; copy or download it again", status.st_size);
+  }
+  return fmt::format("damaged or truncated HDF5 file: {}; copy or make it again, `h5debug` may tell more", reason);
+}
+
+struct stat status_of(int descriptor, const std::string& file) {
+  struct stat status {};
+  if (fstat(descriptor, &status) != 0) fail(file, fmt::format("cannot be examined: {}", std::strerror(errno)));
+  return status;
+}
+
+std::int64_t modified_ns(const struct stat& status) {
+  return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
+}  // namespace
+
+Hdf5InputFile::Hdf5InputFile(const std::string& file) : name_(file) {
+  prepare_hdf5();
+  handle_ = open_with(file, check_before_opening(file));
+  if (!handle_) fail(file, reason_for_user(file, hdf5_reason()));
+  void* descriptor = nullptr;
+  if (H5Fget_vfd_handle(handle_.get(), H5P_DEFAULT, &descriptor) < 0) fail(file, hdf5_reason());
+  descriptor_ = *static_cast<int*>(descriptor);
+  const auto status = status_of(descriptor_, file);
+  size_ = status.st_size;
+  modified_ns_ = modified_ns(status);
+}
+
+void Hdf5InputFile::check_unchanged() const {
+  const auto status = status_of(descriptor_, name_);
+  if (status.st_size != size_) {
+    fail(name_,
+         fmt::format("changed while it was read: it had {} bytes and now has {}; run again when nothing writes to it",
+                     size_, std::int64_t{status.st_size}));
+  }
+  if (modified_ns(status) != modified_ns_) {
+    fail(name_, "changed while it was read; run again when nothing writes to it");
+  }
+}
+
+}  // namespace kith::data

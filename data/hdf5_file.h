@@ -1,0 +1,31 @@
+// An HDF5 file that is open for reading, and that it stays the file that was opened.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "data/hdf5_handle.h"
+
+namespace kith::data {
+
+class Hdf5InputFile {
+ public:
+  /// Opens read-only, locked as far as the file system can. Throws Error(data) with the reason: missing, not readable,
+  /// not HDF5 (and what it looks like), truncated, open for writing elsewhere, left open by a program that crashed.
+  explicit Hdf5InputFile(const std::string& file);
+
+  const std::string& name() const { return name_; }
+  hid_t id() const { return handle_.get(); }
+  std::int64_t bytes() const { return size_; }
+  /// Throws Error(data) when the file was cut or written to since it was opened: HDF5 would read zeros and say nothing.
+  void check_unchanged() const;
+
+ private:
+  std::string name_;
+  Handle handle_;
+  std::int64_t size_ = 0;
+  std::int64_t modified_ns_ = 0;
+  int descriptor_ = -1;  // HDF5's own, borrowed
+};
+
+}  // namespace kith::data

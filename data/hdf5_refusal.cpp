@@ -1,0 +1,98 @@
+// Which HDF5 datasets points are not read from, and why: a list of checks, the first that fails gives the message.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <limits>
+
+#include "data/hdf5_inspect.h"
+
+namespace kith::data {
+namespace {
+
+/// deflate cannot make more of its input than this; a file that claims more was made to fill memory.
+constexpr std::int64_t kLargestExpansion = 1032;
+constexpr std::int64_t kLargestChunk = (std::int64_t{1} << 32) - 1;  // HDF5's own limit
+
+/// The product, or the largest int64 when it does not fit. Factors are not negative.
+std::int64_t capped_product(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::int64_t>::max() : product;
+}
+
+std::int64_t physical_memory() { return capped_product(sysconf(_SC_PHYS_PAGES), sysconf(_SC_PAGESIZE)); }
+
+std::string refusal_of_chunks(const DatasetFacts& facts, std::int64_t declared, std::int64_t element_bytes) {
+  const std::int64_t stored = facts.info.stored_bytes;
+  if (facts.chunk.size() != facts.info.shape.size()) {
+    return fmt::format("damaged: chunks of {} dimensions in a dataset of {}", facts.chunk.size(),
+                       facts.info.shape.size());
+  }
+  std::int64_t chunk_bytes = element_bytes;
+  for (const std::int64_t c : facts.chunk) chunk_bytes = capped_product(chunk_bytes, c);
+  const std::int64_t possible = facts.info.filters.empty() ? stored : capped_product(stored, kLargestExpansion);
+  if (chunk_bytes <= 0 || chunk_bytes > kLargestChunk || chunk_bytes > physical_memory() || chunk_bytes > possible) {
+    return fmt::format(
+        "one chunk is said to have {} bytes, with {} bytes stored in all; make it again with smaller chunks, "
+        "for example with `h5repack`",
+        chunk_bytes, stored);
+  }
+  if (declared > capped_product(stored, kLargestExpansion)) {
+    return fmt::format("declared as {} ({} bytes), but only {} bytes are stored; most of it was never written",
+                       show_shape(facts.info.shape), declared, stored);
+  }
+  return "";
+}
+
+std::string refusal_of_shape(const DatasetFacts& facts, const ReadOptions& options) {
+  const auto& shape = facts.info.shape;
+  const bool right_rank = shape.size() == 2 || (shape.size() == 1 && options.vector_as_column);
+  if (!right_rank) {
+    const char* remedy = shape.empty()       ? "it is a single value"
+                         : shape.size() == 1 ? "store a vector as rows x 1"
+                                             : "reshape it to rows x features";
+    return fmt::format("expected {}2 dimensions (rows, features), found {} ({}); {}",
+                       options.vector_as_column ? "1 or " : "", shape.size(), show_shape(shape), remedy);
+  }
+  if (facts.rows() == 0) return fmt::format("expected at least 1 row, found none ({})", show_shape(shape));
+  if (facts.columns() == 0) return fmt::format("expected at least 1 column, found none ({})", show_shape(shape));
+  return "";
+}
+
+std::string refusal_of_storage(const Hdf5InputFile& file, const DatasetFacts& facts) {
+  const auto& info = facts.info;
+  const std::int64_t element_bytes = size_of(facts.element->number);
+  std::int64_t declared = 0;
+  // Everything becomes float64 somewhere, so the shape must be countable in bytes of that.
+  if (__builtin_mul_overflow(facts.rows(), facts.columns(), &declared) ||
+      capped_product(declared, 8) == std::numeric_limits<std::int64_t>::max()) {
+    return fmt::format("declared as {}, more values than can be counted; the file is damaged", show_shape(info.shape));
+  }
+  declared *= element_bytes;
+  if (info.stored_bytes == 0) {
+    return fmt::format("declared as {}, but no value was ever written", show_shape(info.shape));
+  }
+  if (info.stored_bytes < 0 || info.stored_bytes > file.bytes()) {
+    return fmt::format("claims {} stored bytes in a file of {}; the file is damaged or truncated", info.stored_bytes,
+                       file.bytes());
+  }
+  if (facts.chunked) return refusal_of_chunks(facts, declared, element_bytes);
+  if (info.stored_bytes != declared) {
+    return fmt::format("declared as {} {} ({} bytes), but {} bytes are stored; the file is damaged",
+                       show_shape(info.shape), info.type, declared, info.stored_bytes);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string refusal(const Hdf5InputFile& file, const DatasetFacts& facts, const ReadOptions& options) {
+  if (!facts.obstacle.empty()) return facts.obstacle;
+  if (!facts.element) {
+    return fmt::format("expected numbers (float16, float32, float64, or integers of 8, 16, 32 or 64 bits), found {}{}",
+                       facts.info.type, facts.info.byte_order == "other" ? " in an unknown byte order" : "");
+  }
+  const std::string shape = refusal_of_shape(facts, options);
+  return shape.empty() ? refusal_of_storage(file, facts) : shape;
+}
+
+}  // namespace kith::data

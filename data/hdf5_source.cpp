@@ -1,0 +1,243 @@
+// Points from an HDF5 dataset: bytes come from HDF5 as they are in the file, block by block, and are converted here.
+#include "data/hdf5_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "data/file_kind.h"
+#include "data/hdf5_inspect.h"
+#include "data/hdf5_path.h"
+
+namespace kith::data {
+namespace {
+
+constexpr std::int64_t kBlockBytes = std::int64_t{4}
+                                     << 20;  // raw bytes per read: stays in the cache for the conversion
+constexpr std::int64_t kLargestChunkCache = std::int64_t{256} << 20;  // for callers whose blocks cut through chunks
+
+ValueClass class_for(const DatasetFacts& facts, Precision precision) {
+  if (precision == Precision::automatic) return natural_class_of(facts.element->number);
+  return precision == Precision::f32 ? ValueClass::f32 : ValueClass::f64;
+}
+
+/// Bytes of one band of chunks, all columns of a chunk's rows, as far as a cache may grow.
+std::int64_t cache_bytes(const DatasetFacts& facts) {
+  std::int64_t bytes = size_of(facts.element->number);
+  for (const std::int64_t c : facts.chunk) bytes *= c;  // one chunk: known to be below 4 GiB
+  const std::int64_t width = facts.chunk.size() == 2 ? facts.chunk[1] : 1;
+  const std::int64_t across = (facts.columns() - 1) / width + 1;
+  return across > kLargestChunkCache / bytes ? kLargestChunkCache : std::max<std::int64_t>(across * bytes, 1 << 20);
+}
+
+/// Opens the dataset again with a cache for a band: a chunk that two reads share is then decoded once.
+Handle open_with_cache(const Handle& found, const DatasetFacts& facts) {
+  const Handle access(H5Pcreate(H5P_DATASET_ACCESS));
+  constexpr std::size_t slots = 12421;  // a prime far above the number of chunks in a band
+  if (facts.chunked) H5Pset_chunk_cache(access.get(), slots, static_cast<std::size_t>(cache_bytes(facts)), 1.0);
+  return Handle(H5Dopen2(found.get(), ".", access.get()));
+}
+
+class Hdf5Source final : public PointSource {
+ public:
+  Hdf5Source(Hdf5InputFile file, const Handle& found, DatasetFacts facts, const ReadOptions& options)
+      : file_(std::move(file)),
+        facts_(std::move(facts)),
+        element_(*facts_.element),
+        class_(class_for(facts_, options.precision)),
+        row_bytes_(facts_.columns() * size_of(element_.number)) {
+    chunk_rows_ = facts_.chunked ? std::clamp<std::int64_t>(facts_.chunk[0], 1, facts_.rows()) : 1;
+    dataset_ = open_with_cache(found, facts_);
+    if (!dataset_) throw Error(ExitCode::data, fmt::format("{}: damaged: {}", name(), hdf5_reason()));
+    type_ = Handle(H5Dget_type(dataset_.get()));
+  }
+
+  std::string name() const override { return fmt::format("{}:{}", file_.name(), facts_.info.path); }
+  std::string element_type() const override { return facts_.info.type; }
+  std::int64_t rows() const override { return facts_.rows(); }
+  std::int64_t columns() const override { return facts_.columns(); }
+  ValueClass value_class() const override { return class_; }
+  std::int64_t file_bytes() const override { return facts_.info.stored_bytes; }
+  std::int64_t changed_values() const override { return changed_; }
+
+  void read(std::int64_t first, MatrixView<float> out) override { read_as(ValueClass::f32, first, out); }
+  void read(std::int64_t first, MatrixView<double> out) override { read_as(ValueClass::f64, first, out); }
+
+ private:
+  template <class T>
+  void read_as(ValueClass wanted, std::int64_t first, MatrixView<T> out) {
+    prepare_hdf5();
+    if (wanted != class_ || first < 0 || out.rows < 0 || out.rows > rows() - first || out.columns != columns()) {
+      throw Error(ExitCode::internal,
+                  fmt::format("{}: {} rows of {} {} columns from row {} asked of {} x {} {}", name(), out.rows,
+                              out.columns, name_of(wanted), first, rows(), columns(), name_of(class_)));
+    }
+    const std::int64_t end = first + out.rows;
+    for (std::int64_t row = first; row < end;) {
+      const std::int64_t count = block_end(row, end) - row;
+      read_block(row, out.middle(row - first, count));
+      row += count;
+    }
+    file_.check_unchanged();
+  }
+
+  /// Where the block that begins at `row` ends: some megabytes on, on the border of a chunk if there are chunks.
+  std::int64_t block_end(std::int64_t row, std::int64_t end) const {
+    const std::int64_t bands = std::max<std::int64_t>(1, kBlockBytes / (row_bytes_ * chunk_rows_));
+    return std::min(end, (row / chunk_rows_ + bands) * chunk_rows_);
+  }
+
+  template <class T>
+  void read_block(std::int64_t first, MatrixView<T> out) {
+    // Values that have the size of T are read to where they belong and converted there; others through a buffer.
+    auto* raw = reinterpret_cast<std::byte*>(out.data);
+    if (size_of(element_.number) != sizeof(T)) {
+      const std::int64_t needed = out.rows * row_bytes_;
+      if (buffer_.columns() < needed) buffer_ = Matrix<std::byte>(1, needed);
+      raw = buffer_.data();
+    }
+    if (!read_raw(first, out.rows, 0, columns(), raw)) {
+      const std::string reason = hdf5_reason();
+      file_.check_unchanged();
+      throw Error(ExitCode::data, fmt::format("{}: {}: {}; copy or make the file again", name(),
+                                              damaged_place(first, out.rows), reason));
+    }
+    const Conversion done = convert(element_, raw, out.size(), out.data);
+    if (done.refused >= 0) {
+      throw Error(ExitCode::data,
+                  fmt::format("{}: row {}, column {} (counted from 0): {}; replace the value or remove the row", name(),
+                              first + done.refused / columns(), done.refused % columns(), done.reason));
+    }
+    changed_ += done.changed;
+  }
+
+  bool read_raw(std::int64_t row, std::int64_t row_count, std::int64_t column, std::int64_t column_count,
+                std::byte* out) const {
+    const hsize_t start[2] = {static_cast<hsize_t>(row), static_cast<hsize_t>(column)};
+    const hsize_t count[2] = {static_cast<hsize_t>(row_count), static_cast<hsize_t>(column_count)};
+    const int rank = static_cast<int>(facts_.info.shape.size());
+    const Handle in_file(H5Dget_space(dataset_.get()));
+    const Handle in_memory(H5Screate_simple(rank, count, nullptr));
+    return H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start, nullptr, count, nullptr) >= 0 &&
+           H5Dread(dataset_.get(), type_.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, out) >= 0;
+  }
+
+  /// After a failed read: which chunk of those rows it was.
+  std::string damaged_place(std::int64_t first, std::int64_t count) const {
+    const std::string rows_text = fmt::format("rows {} to {} (counted from 0)", first, first + count - 1);
+    if (!facts_.chunked) return fmt::format("{} cannot be read", rows_text);
+    const std::int64_t width = facts_.chunk.size() == 2 ? std::min(facts_.chunk[1], columns()) : 1;
+    Matrix<std::byte> chunk(std::min(chunk_rows_, rows()), width * size_of(element_.number));
+    for (std::int64_t row = first / chunk_rows_ * chunk_rows_; row < first + count; row += chunk_rows_) {
+      for (std::int64_t column = 0; column < columns(); column += width) {
+        const std::int64_t chunk_rows = std::min(chunk_rows_, rows() - row);
+        const std::int64_t chunk_columns = std::min(width, columns() - column);
+        if (read_raw(row, chunk_rows, column, chunk_columns, chunk.data())) continue;
+        return fmt::format("data damaged in chunk ({}, {}), rows {} to {}, columns {} to {} (counted from 0)",
+                           row / chunk_rows_, column / width, row, row + chunk_rows - 1, column,
+                           column + chunk_columns - 1);
+      }
+    }
+    return fmt::format("data damaged in {}", rows_text);
+  }
+
+  Hdf5InputFile file_;
+  DatasetFacts facts_;
+  ElementType element_;
+  ValueClass class_;
+  std::int64_t row_bytes_;
+  std::int64_t chunk_rows_ = 1;
+  Handle dataset_;
+  Handle type_;  // of the file, so that HDF5 converts nothing
+  Matrix<std::byte> buffer_;
+  std::int64_t changed_ = 0;
+};
+
+std::vector<DatasetInfo> list_open_file(const Hdf5InputFile& file) {
+  std::vector<DatasetInfo> list;
+  for_each_dataset(file, [&](FoundObject found) {
+    if (found.object) {
+      list.push_back(inspect(file, found.object.get(), found.path).info);
+    } else {
+      DatasetInfo info;
+      info.path = found.path;
+      info.type = "unknown";
+      info.unreadable = found.unreadable;
+      list.push_back(info);
+    }
+  });
+  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  return list;
+}
+
+std::string show(const std::vector<DatasetInfo>& list) {
+  constexpr std::size_t shown = 20;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(list.size(), shown); ++i) {
+    text += fmt::format("{}{} ({}, {})", i > 0 ? ", " : "", list[i].path, show_shape(list[i].shape), list[i].type);
+  }
+  return list.size() > shown ? text + fmt::format(" and {} more", list.size() - shown) : text;
+}
+
+/// The only dataset of the rank that is wanted: matrices first, vectors where one serves as a column.
+std::string only_dataset(const Hdf5InputFile& file, const ReadOptions& options) {
+  const auto all = list_open_file(file);
+  for (const std::size_t rank : {2, 1}) {
+    if (rank == 1 && !options.vector_as_column) break;
+    std::vector<DatasetInfo> fitting;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(fitting),
+                 [rank](const auto& info) { return info.shape.size() == rank && is_number(info.type); });
+    if (fitting.size() == 1) return fitting[0].path;
+    if (fitting.size() > 1) {
+      throw Error(ExitCode::data,
+                  fmt::format("{}: expected one {}-dimensional dataset of numbers, found {}: {}; name one, as in {}:{}",
+                              file.name(), rank, fitting.size(), show(fitting), file.name(), fitting[0].path));
+    }
+  }
+  throw Error(ExitCode::data, fmt::format("{}: expected a 2-dimensional dataset of numbers, found {}", file.name(),
+                                          all.empty() ? "no dataset at all" : show(all)));
+}
+
+}  // namespace
+
+bool is_hdf5(const std::string& file) { return has_hdf5_signature(file); }
+
+std::unique_ptr<PointSource> open_hdf5(const Location& location, const ReadOptions& options) {
+  Hdf5InputFile file(location.file);
+  const std::string path = location.dataset.empty() ? only_dataset(file, options) : normal_path(location.dataset);
+  const Handle found = open_object(file, path);
+  const std::string name = fmt::format("{}:{}", file.name(), path);
+  if (H5Iget_type(found.get()) != H5I_DATASET) {
+    const auto all = list_open_file(file);
+    throw Error(ExitCode::data, fmt::format("{}: expected a dataset, found a {}; the file holds {}", name,
+                                            H5Iget_type(found.get()) == H5I_GROUP ? "group" : "named type",
+                                            all.empty() ? "no dataset at all" : show(all)));
+  }
+  DatasetFacts facts = inspect(file, found.get(), path);
+  const std::string why_not = refusal(file, facts, options);
+  if (!why_not.empty()) throw Error(ExitCode::data, fmt::format("{}: {}", name, why_not));
+  return std::make_unique<Hdf5Source>(std::move(file), found, std::move(facts), options);
+}
+
+std::vector<DatasetInfo> list_hdf5(const std::string& file) { return list_open_file(Hdf5InputFile(file)); }
+
+std::string root_text(const std::string& file, const std::string& attribute) {
+  const Hdf5InputFile input(file);
+  const Handle root = open_object(input, "/");
+  if (H5Aexists(root.get(), attribute.c_str()) <= 0) return "";
+  const Handle value(H5Aopen(root.get(), attribute.c_str(), H5P_DEFAULT));
+  const Handle type(H5Aget_type(value.get()));
+  const Handle space(H5Aget_space(value.get()));
+  constexpr std::size_t longest = 4096;
+  const std::size_t size = H5Tget_size(type.get());
+  if (H5Tget_class(type.get()) != H5T_STRING || H5Tis_variable_str(type.get()) > 0 || size > longest ||
+      H5Sget_simple_extent_npoints(space.get()) != 1) {
+    return "";
+  }
+  std::string text(size, '\0');
+  if (H5Aread(value.get(), type.get(), text.data()) < 0) return "";
+  return text.substr(0, text.find('\0'));
+}
+
+}  // namespace kith::data

@@ -1,0 +1,19 @@
+// The HDF5 row of the table of formats.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/source.h"
+
+namespace kith::data {
+
+bool is_hdf5(const std::string& file);
+std::unique_ptr<PointSource> open_hdf5(const Location& location, const ReadOptions& options);
+std::vector<DatasetInfo> list_hdf5(const std::string& file);
+
+/// The text of a root attribute, or empty.
+std::string root_text(const std::string& file, const std::string& attribute);
+
+}  // namespace kith::data

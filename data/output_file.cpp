@@ -1,0 +1,190 @@
+// Output files: what may be written where, and how a finished file replaces nothing until it is on the disk.
+#include "data/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "core/error.h"
+#include "data/source.h"
+
+namespace kith::data {
+namespace {
+
+/// Temporary files of this process, in memory that a signal handler may read at any moment.
+struct Slot {
+  enum State : int { free, claimed, named };
+  std::atomic<int> state{free};
+  char path[PATH_MAX] = {};
+};
+constexpr int kSlots = 16;
+Slot slots[kSlots];
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler reads the state");
+
+int claim_slot(const std::string& path) {
+  if (path.size() >= PATH_MAX) return -1;
+  for (int i = 0; i < kSlots; ++i) {
+    int expected = Slot::free;
+    if (!slots[i].state.compare_exchange_strong(expected, Slot::claimed)) continue;
+    std::memcpy(slots[i].path, path.c_str(), path.size() + 1);
+    slots[i].state.store(Slot::named);
+    return i;
+  }
+  return -1;
+}
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw Error(ExitCode::output, fmt::format("{}: {}", path, why));
+}
+
+const char* kind_of(const struct stat& status) {
+  if (S_ISDIR(status.st_mode)) return "a directory";
+  if (S_ISFIFO(status.st_mode)) return "a pipe";
+  if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)) return "a device";
+  return "a socket";
+}
+
+std::string directory_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  if (slash == path.npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// The file that a symbolic link finally names; the link itself is never replaced.
+std::string follow_link(const std::string& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) return path;
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
+  if (!real)
+    refuse(path,
+           "a symbolic link to something that does not exist or is no file; remove the link or choose another -o");
+  return real.get();
+}
+
+bool is_same_file(const std::string& input, const struct stat& target) {
+  struct stat status {};
+  return stat(parse_location(input).file.c_str(), &status) == 0 && status.st_dev == target.st_dev &&
+         status.st_ino == target.st_ino;
+}
+
+void check_existing(const std::string& path, const struct stat& status, const OutputOptions& options) {
+  if (!S_ISREG(status.st_mode)) {
+    refuse(path, fmt::format("expected a new or regular file, found {}; results are HDF5 files and cannot be streamed",
+                             kind_of(status)));
+  }
+  for (const auto& input : options.inputs) {
+    if (is_same_file(input, status))
+      refuse(path, fmt::format("is the input {}, which is never overwritten; choose another -o", input));
+  }
+  if (!options.force) refuse(path, "exists; use -f/--force to replace it or choose another -o");
+}
+
+/// Throws unless `path` can become a result; returns the file that will be replaced or made.
+std::string checked_target(const std::string& path, const OutputOptions& options) {
+  if (path.empty()) throw Error(ExitCode::output, "the output has an empty name; give -o a file name");
+  if (path == "-") refuse(path, "results are HDF5 files and cannot be written to a stream; give -o a file name");
+  if (path.back() == '/') refuse(path, "expected a file name, found a directory name");
+  const std::string target = follow_link(path);
+  struct stat status {};
+  if (stat(target.c_str(), &status) == 0) {
+    check_existing(path, status, options);
+  } else if (errno != ENOENT && errno != ENOTDIR) {
+    refuse(path, fmt::format("cannot be written: {}", std::strerror(errno)));
+  }
+  const std::string directory = directory_of(target);
+  if (stat(directory.c_str(), &status) != 0) {
+    refuse(path, fmt::format("the directory {} does not exist; make it with `mkdir -p {}`", directory, directory));
+  }
+  if (!S_ISDIR(status.st_mode)) refuse(path, fmt::format("{} is not a directory", directory));
+  if (faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
+    refuse(path,
+           fmt::format("cannot write to the directory {}: {}; choose another -o", directory, std::strerror(errno)));
+  }
+  return target;
+}
+
+/// Hidden, beside the target, of this process, and not longer than a name may be.
+std::string temporary_for(const std::string& target) {
+  static std::atomic<int> counter{0};
+  constexpr std::size_t longest_part = 200;
+  const auto slash = target.rfind('/');
+  const std::string directory = slash == target.npos ? "" : target.substr(0, slash + 1);
+  const std::string name = slash == target.npos ? target : target.substr(slash + 1);
+  return fmt::format("{}.{}.{}-{}.part", directory, name.substr(0, longest_part), getpid(), counter++);
+}
+
+}  // namespace
+
+void check_output(const std::string& path, const OutputOptions& options) { checked_target(path, options); }
+
+void remove_temporary_files_from_signal() noexcept {
+  for (auto& slot : slots) {
+    if (slot.state.load() == Slot::named) unlink(slot.path);
+  }
+}
+
+OutputFile::OutputFile(const std::string& path, const OutputOptions& options)
+    : name_(path), target_(checked_target(path, options)), temporary_(temporary_for(target_)), force_(options.force) {
+  slot_ = claim_slot(temporary_);
+  if (slot_ < 0) refuse(name_, "the name is too long, or too many results are being written at once");
+  // Named before it exists, so that no signal can come between; O_EXCL, so that nothing of anybody else is ever opened.
+  descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor_ >= 0) return;
+  const int error = errno;
+  slots[slot_].state.store(Slot::free);
+  refuse(name_, fmt::format("cannot make {}: {}", temporary_, std::strerror(error)));
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+  if (slot_ < 0) return;
+  if (unlink(temporary_.c_str()) != 0 && errno != ENOENT) {
+    fmt::print(stderr, "kith: {} could not be removed: {}\n", temporary_, std::strerror(errno));
+  }
+  slots[slot_].state.store(Slot::free);
+}
+
+void OutputFile::fail(const char* doing) const {
+  refuse(name_, fmt::format("{} failed: {}; nothing was left behind", doing, std::strerror(errno)));
+}
+
+void OutputFile::sync() {
+  if (fsync(descriptor_) != 0) fail("writing to the disk");
+  posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+void OutputFile::publish() {
+  if (close(std::exchange(descriptor_, -1)) != 0) fail("closing");
+  int result = -1;
+  if (force_) {
+    result = rename(temporary_.c_str(), target_.c_str());
+  } else {
+    result = renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE);
+    if (result != 0 && errno == EEXIST)
+      refuse(name_, "has appeared meanwhile; use -f/--force to replace it or choose another -o");
+    // Some file systems cannot rename without replacing; there the moment since the check has to be trusted.
+    if (result != 0 && errno == EINVAL && access(target_.c_str(), F_OK) != 0)
+      result = rename(temporary_.c_str(), target_.c_str());
+  }
+  if (result != 0) fail("renaming");
+  slots[std::exchange(slot_, -1)].state.store(Slot::free);
+  const int directory = open(directory_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool synced = directory >= 0 && (fsync(directory) == 0 || errno == EINVAL);
+  if (directory >= 0) close(directory);
+  if (!synced)
+    refuse(name_,
+           fmt::format("is written, but its directory could not be forced to the disk: {}", std::strerror(errno)));
+}
+
+}  // namespace kith::data

@@ -1,0 +1,73 @@
+// The table of formats, names of the form FILE:DATASET, and reading a whole dataset.
+#include "data/source.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "data/file_kind.h"
+#include "data/hdf5_source.h"
+
+namespace kith::data {
+namespace {
+
+constexpr FormatEntry kFormats[] = {
+    {"HDF5", ".h5 .hdf5", "datasets of a file, named FILE:/path/in/file", is_hdf5, open_hdf5, list_hdf5},
+};
+
+bool exists(const std::string& file) {
+  struct stat status {};
+  return stat(file.c_str(), &status) == 0;
+}
+
+/// The format that knows the file. When none does, HDF5's way of opening says what is wrong.
+const FormatEntry& format_of(const std::string& file) {
+  const auto* found =
+      std::find_if(std::begin(kFormats), std::end(kFormats), [&](const auto& f) { return f.recognises(file); });
+  return found == std::end(kFormats) ? kFormats[0] : *found;
+}
+
+}  // namespace
+
+std::span<const FormatEntry> formats() { return kFormats; }
+
+Location parse_location(const std::string& text) {
+  if (exists(text)) return {text, ""};
+  // From the right, so that "a:b.h5:/train" finds "a:b.h5" and "points.h5:/a:b" still finds "points.h5".
+  for (auto colon = text.rfind(':'); colon != text.npos && colon > 0; colon = text.rfind(':', colon - 1)) {
+    if (exists(text.substr(0, colon))) return {text.substr(0, colon), text.substr(colon + 1)};
+  }
+  const auto colon = text.rfind(':');
+  if (colon == text.npos || colon == 0) return {text, ""};
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
+std::unique_ptr<PointSource> open_points(const std::string& location, const ReadOptions& options) {
+  const Location place = parse_location(location);
+  return format_of(place.file).open(place, options);
+}
+
+PointsMatrix read_all(PointSource& source) {
+  const auto read = [&source](auto matrix) -> PointsMatrix {
+    source.read(0, matrix.view());
+    return matrix;
+  };
+  if (source.value_class() == ValueClass::f32) return read(Matrix<float>(source.rows(), source.columns()));
+  return read(Matrix<double>(source.rows(), source.columns()));
+}
+
+Matrix<double> read_centroids(const std::string& location) {
+  Location place = parse_location(location);
+  const FormatEntry& format = format_of(place.file);
+  if (place.dataset.empty() && format.recognises(place.file) && root_text(place.file, "format") == "kith-clusters") {
+    place.dataset = "/centroids";
+  }
+  const auto source = format.open(place, {.precision = Precision::f64, .vector_as_column = true});
+  return std::get<Matrix<double>>(read_all(*source));
+}
+
+std::vector<DatasetInfo> list_datasets(const std::string& file) { return format_of(file).list(file); }
+
+}  // namespace kith::data
