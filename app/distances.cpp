@@ -63,8 +63,8 @@ class Rows {
 std::string stored_command(const DistancesOptions& options, const data::PointSource& a, const data::PointSource* b,
                            ValueClass value_class) {
   return fmt::format("distances {}{}{} --precision {}", stored_name(a.name()),
-                     b != nullptr ? " " + stored_name(b->name()) : "", options.squared ? " --squared" : "",
-                     name_of(value_class));
+                     b != nullptr ? fmt::format(" {}", stored_name(b->name())) : "",
+                     options.squared ? " --squared" : "", name_of(value_class));
 }
 
 /// Rows of `from` against all held points, block by block.

@@ -73,7 +73,7 @@ std::int64_t left_of_all_groups() {
     const auto first = line.find(':');
     const auto second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
     const std::string path = line.substr(second + 1);
     if (controllers == ",,") least = std::min(least, left_of_groups(kVersion2, path));
     if (controllers.find(",memory,") != std::string::npos) least = std::min(least, left_of_groups(kVersion1, path));

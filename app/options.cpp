@@ -1,4 +1,4 @@
-// Fills a command's options from the command line, the environment and the configuration file, and prints its help.
+// Fills a command's options from the command line, the environment and the configuration file, and describes them.
 #include "app/options.h"
 
 #include <fmt/format.h>
@@ -12,14 +12,13 @@
 #include "app/commands.h"
 #include "app/common_options.h"
 #include "app/config_file.h"
+#include "app/help_page.h"
 #include "app/suggest.h"
 #include "app/terminal.h"
 #include "core/error.h"
 
 namespace kith::app {
 namespace {
-
-constexpr int kHelpColumn = 34;
 
 /// One declared option or positional.
 struct Entry {
@@ -250,32 +249,24 @@ void OptionSet::State::read_config(const std::string& path) {
 }
 
 std::string OptionSet::State::help_text() const {
-  std::string out = fmt::format("kith {}: {}\n\nExamples:\n", head.command, head.summary);
-  for (const std::string& example : head.examples) out += fmt::format("  {}\n", example);
-  out += fmt::format("\nUsage: kith {} {}\n", head.command, head.usage);
-  const auto group = [&](const char* title, auto&& belongs) {
-    out += fmt::format("\n{}:\n", title);
-    for (const Entry& entry : entries) {
-      if (!belongs(entry)) continue;
-      std::string left = entry.text.names;
-      if (const auto comma = left.find(','); comma != std::string::npos) left.insert(comma + 1, " ");
-      if (left.rfind("--", 0) == 0) left = "    " + left;
-      if (*entry.text.value != '\0') left += fmt::format(" {}", entry.text.value);
-      const std::string shown = entry.default_text.empty() ? "" : fmt::format(" [{}]", entry.default_text);
-      const char* separator = left.size() + 4 > kHelpColumn ? "\n" : "";
-      out += fmt::format("  {:<{}}{}{:{}}{}{}\n", left, *separator ? 0 : kHelpColumn - 2, separator, "",
-                         *separator ? kHelpColumn : 0, entry.text.help, shown);
-    }
-  };
-  group("Arguments", [](const Entry& entry) { return entry.positional; });
-  group("Options", [](const Entry& entry) { return !entry.positional && !entry.common; });
-  group("Common options", [](const Entry& entry) { return !entry.positional && entry.common; });
-  out +=
-      "\nDefaults stand in brackets. An option may also be set by an environment variable (KITH_THREADS for "
-      "--threads)\n"
-      "or in the file of --config; flags outweigh the environment, the environment outweighs the file.\n";
-  return out;
+  HelpPage page{fmt::format("kith {}: {}", head.command, head.summary),
+                head.examples,
+                fmt::format("kith {} {}", head.command, head.usage),
+                {{"Arguments", {}}, {"Options", {}}, {"Common options", {}}},
+                "Defaults stand in brackets. An option may also be set by an environment variable (KITH_THREADS for\n"
+                "--threads) or in the file of --config; flags outweigh the environment, which outweighs the file.\n"};
+  for (const Entry& entry : entries) {
+    std::string names = entry.text.names;
+    if (const auto comma = names.find(','); comma != std::string::npos) names.insert(comma + 1, " ");
+    if (names.rfind("--", 0) == 0) names.insert(0, 4, ' ');
+    if (*entry.text.value != '\0') names += fmt::format(" {}", entry.text.value);
+    const std::string shown = entry.default_text.empty() ? "" : fmt::format(" [{}]", entry.default_text);
+    page.groups[entry.positional ? 0 : entry.common ? 2 : 1].lines.push_back({names, entry.text.help + shown});
+  }
+  return lay_out(page);
 }
+
+std::vector<std::string> OptionSet::names() const { return state_->names(); }
 
 Source OptionSet::source(const std::string& name) const {
   for (const Entry& entry : state_->entries) {

@@ -12,7 +12,7 @@ namespace kith::app {
 
 /// Time spent in one kind of work, added up over the run.
 struct Phase {
-  std::string name;  // read, prepare, seed, iterate, assign, search, write
+  std::string name{};  // read, prepare, seed, iterate, assign, search, write
   double seconds = 0.0;
   std::int64_t bytes = 0;  // moved from or to files; 0: not stated
   double flops = 0.0;      // by the formula 2 n k d; 0: not stated
@@ -39,23 +39,23 @@ struct TruthReport {
 };
 
 struct Report {
-  std::string command;
-  std::string backend;
-  std::string device;
+  std::string command{};
+  std::string backend{};
+  std::string device{};
   std::int64_t threads = 0;
-  std::optional<std::int64_t> seed;
-  std::optional<PointsReport> points;
-  std::optional<PointsReport> queries;
-  std::vector<Phase> phases;
-  std::vector<IterationRecord> iterations;
-  std::optional<ClusterReport> clusters;
-  std::optional<double> inertia;
-  std::string stopped_by;
+  std::optional<std::int64_t> seed{};
+  std::optional<PointsReport> points{};
+  std::optional<PointsReport> queries{};
+  std::vector<Phase> phases{};
+  std::vector<IterationRecord> iterations{};
+  std::optional<ClusterReport> clusters{};
+  std::optional<double> inertia{};
+  std::string stopped_by{};
   double stopped_value = 0.0;
-  std::optional<TruthReport> truth;
+  std::optional<TruthReport> truth{};
   std::int64_t device_memory = 0;  // bytes
-  std::string output;
-  std::vector<std::string> warnings;
+  std::string output{};
+  std::vector<std::string> warnings{};
 
   /// The phase of that name, made when it is new.
   Phase& phase(const std::string& name);

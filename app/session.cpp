@@ -106,6 +106,7 @@ PointsMatrix read_points(data::PointSource& source, std::int64_t working_bytes, 
 }
 
 std::unique_ptr<Backend> choose_backend(Session& session) {
+  session.report.phase("read");  // reports list it first, though the backend is opened before
   session.progress.phase("prepare", 0);
   const BackendOptions options = backend_options(session.common);
   std::string passed_over;

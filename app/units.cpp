@@ -97,6 +97,7 @@ std::string show_bytes(std::int64_t bytes) {
 }
 
 std::string show_seconds(double seconds) {
+  if (seconds < 0.9995) return fmt::format("{:.{}f} ms", seconds * 1e3, seconds < 0.01 ? 1 : 0);
   if (seconds < 100.0) return fmt::format("{:.{}f} s", seconds, seconds < 10.0 ? 2 : 1);
   const auto whole = static_cast<std::int64_t>(std::min(seconds, 1e12));
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
