@@ -18,7 +18,8 @@ namespace {
 using Value = std::function<double(std::int64_t, std::int64_t)>;
 
 double uniform(std::uint64_t seed, std::int64_t i, std::int64_t j) {
-  return static_cast<double>(random_bits(seed, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)) >> 11) * 0x1p-53;
+  return static_cast<double>(random_bits(seed, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)) >> 11) *
+         0x1p-53;
 }
 double normal(std::uint64_t seed, std::int64_t i, std::int64_t j) {
   double sum = -6.0;
@@ -60,7 +61,8 @@ Matrix<double> one_wide_column(std::int64_t n, std::int64_t d, std::uint64_t see
 }
 /// Unit vectors that differ by 1e-4 or less.
 Matrix<double> near_duplicate_units(std::int64_t n, std::int64_t d, std::uint64_t seed) {
-  Matrix<double> m = fill(n, d, [=](auto i, auto j) { return normal(seed, i % 3, j) + 1e-4 * normal(seed + 20, i, j); });
+  Matrix<double> m =
+      fill(n, d, [=](auto i, auto j) { return normal(seed, i % 3, j) + 1e-4 * normal(seed + 20, i, j); });
   for (std::int64_t i = 0; i < n; ++i) {
     double length = 0;
     for (const double v : m.row(i)) length += v * v;

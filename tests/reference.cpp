@@ -136,7 +136,8 @@ class ReferencePoints final : public Points {
     const std::int64_t k = lists.index.columns();
     for (std::int64_t q = 0; q < queries.values.rows; ++q) {
       std::vector<std::pair<double, std::int64_t>> all;
-      for (std::int64_t i = 0; i < k && lists.index(q, i) >= 0; ++i) all.emplace_back(lists.distance(q, i), lists.index(q, i));
+      for (std::int64_t i = 0; i < k && lists.index(q, i) >= 0; ++i)
+        all.emplace_back(lists.distance(q, i), lists.index(q, i));
       for (std::int64_t i = 0; i < rows(); ++i) {
         if (queries.excluded_row >= 0 && i == queries.excluded_row + q) continue;
         all.emplace_back(to(i, queries.values.row(q).data()), i);
@@ -155,7 +156,9 @@ class ReferencePoints final : public Points {
   }
 
  private:
-  double to(std::int64_t i, const double* other) const { return reference_distance(values_.row(i).data(), other, columns()); }
+  double to(std::int64_t i, const double* other) const {
+    return reference_distance(values_.row(i).data(), other, columns());
+  }
   static std::int64_t fixed(double v, FixedScale scale) {
     return static_cast<std::int64_t>(std::rint(v * scale.first * scale.second));
   }
@@ -181,6 +184,8 @@ class ReferencePoints final : public Points {
 
 }  // namespace
 
-std::unique_ptr<Points> reference_points(MatrixView<const double> values) { return std::make_unique<ReferencePoints>(values); }
+std::unique_ptr<Points> reference_points(MatrixView<const double> values) {
+  return std::make_unique<ReferencePoints>(values);
+}
 
 }  // namespace kith::test

@@ -1,0 +1,400 @@
+// Files that points must not be read from: each is refused with a message that says what was expected, what was found
+// and where.
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <limits>
+#include <thread>
+
+#include "data/source.h"
+#include "tests/hdf5_files.h"
+
+using namespace kith;
+using namespace kith::data;
+using namespace kith::testing;
+
+namespace {
+
+std::string refused_file(const std::string& location, std::initializer_list<const char*> words) {
+  return refused(
+      ExitCode::data, [&] { read_all(*open_points(location)); }, words);
+}
+
+/// A small valid file: "x", 4 x 2 float32.
+const std::vector<float> kEight{1, 2, 3, 4, 5, 6, 7, 8};
+void make_valid(const std::string& file, const Layout& layout = {}) {
+  FileMaker(file).floats("x", {4, 2}, kEight, layout);
+}
+
+/// Replaces the one place where `from` stands.
+std::string patched(std::string bytes, const std::string& from, const std::string& to) {
+  const auto at = bytes.find(from);
+  REQUIRE(at != bytes.npos);
+  REQUIRE(bytes.find(from, at + 1) == bytes.npos);
+  return bytes.replace(at, to.size(), to);
+}
+
+std::string raw(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+}  // namespace
+
+TEST_CASE("what is not an HDF5 file is named for what it is (failure 85)", "[85]") {
+  const Scratch scratch;
+  refused_file(scratch / "missing.h5", {"missing.h5", "no such file"});
+  refused_file((scratch / "missing.h5") + ":/train", {"missing.h5", "no such file"});
+  refused_file(scratch / "", {"found a directory"});
+  REQUIRE(mkfifo((scratch / "pipe").c_str(), 0600) == 0);
+  refused_file(scratch / "pipe", {"found a pipe"});
+  refused_file("/dev/null", {"found a device"});
+  const std::pair<std::string, const char*> kinds[] = {{"", "an empty file"},
+                                                       {"a,b\n1,2\n", "comma-separated"},
+                                                       {"a\tb\n", "tab-separated"},
+                                                       {"hello", "found text"},
+                                                       {std::string("\x93NUMPY\x01\0v\0", 10), "a NumPy array"},
+                                                       {"\x89PNG\r\n\x1a\n", "a PNG picture"},
+                                                       {"\x1f\x8b\x08", "gzip"},
+                                                       {"PK\x03\x04", "zip archive"},
+                                                       {std::string(3000, '\0'), "nothing but zero bytes"},
+                                                       {std::string("\x01\x02\x03", 3), "unknown binary data"}};
+  for (const auto& [bytes, found] : kinds) {
+    write_bytes(scratch / "other", bytes);
+    refused_file(scratch / "other", {"other: expected an HDF5 file", found});
+  }
+}
+
+TEST_CASE("a file without read permission is refused") {
+  if (geteuid() == 0) return;  // root may read everything
+  const Scratch scratch;
+  make_valid(scratch / "secret.h5");
+  chmod((scratch / "secret.h5").c_str(), 0);
+  refused_file(scratch / "secret.h5", {"secret.h5", "Permission denied"});
+}
+
+TEST_CASE("truncated files are called truncated (failure 85)", "[85]") {
+  const Scratch scratch;
+  make_valid(scratch / "whole.h5");
+  const std::string bytes = bytes_of(scratch / "whole.h5");
+  for (const std::size_t length :
+       {std::size_t{8}, std::size_t{40}, std::size_t{95}, std::size_t{96}, std::size_t{500}, bytes.size() - 1}) {
+    write_bytes(scratch / "cut.h5", bytes.substr(0, length));
+    refused_file(scratch / "cut.h5", {"cut.h5: ", "truncated"});
+  }
+  auto wrong_version = bytes;
+  wrong_version[8] = 77;
+  write_bytes(scratch / "version.h5", wrong_version);
+  refused_file(scratch / "version.h5", {"version.h5", "damaged", "superblock version"});
+}
+
+TEST_CASE("a file that is open for writing elsewhere is refused (failure 83)", "[83]") {
+  const Scratch scratch;
+  const std::string file = scratch / "busy.h5";
+  make_valid(file);
+  const int writer = open(file.c_str(), O_RDWR);
+  REQUIRE(flock(writer, LOCK_EX) == 0);
+  refused_file(file, {"busy.h5", "open for writing by another program"});
+  close(writer);
+  CHECK(open_points(file)->rows() == 4);
+}
+
+TEST_CASE("a SWMR flag left by a crash is explained with h5clear (failure 86)", "[86]") {
+  const Scratch scratch;
+  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+  const hid_t writer = H5Fcreate((scratch / "writing.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  REQUIRE(H5Fstart_swmr_write(writer) >= 0);
+  std::filesystem::copy(scratch / "writing.h5", scratch / "crashed.h5");
+  H5Fclose(writer);
+  H5Pclose(access);
+  refused_file(scratch / "crashed.h5", {"crashed.h5", "h5clear -s"});
+}
+
+TEST_CASE("shapes other than rows x columns are refused by name (failure 96)", "[96]") {
+  const Scratch scratch;
+  const std::string file = scratch / "shapes.h5";
+  {
+    FileMaker maker(file);
+    const float one = 1;
+    const hid_t scalar = H5Screate(H5S_SCALAR);
+    const hid_t nothing = H5Screate(H5S_NULL);
+    H5Dclose(H5Dcreate2(maker.id(), "scalar", H5T_IEEE_F32LE, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Dclose(H5Dcreate2(maker.id(), "null", H5T_IEEE_F32LE, nothing, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    maker.floats("vector", {8}, kEight);
+    maker.floats("cube", {2, 2, 2}, kEight);
+    maker.dataset("no_rows", H5T_IEEE_F32LE, {0, 3}, H5T_NATIVE_FLOAT, nullptr);
+    maker.dataset("no_columns", H5T_IEEE_F32LE, {3, 0}, H5T_NATIVE_FLOAT, nullptr);
+    maker.dataset("empty_vector", H5T_IEEE_F32LE, {0}, H5T_NATIVE_FLOAT, &one);
+    H5Sclose(scalar);
+    H5Sclose(nothing);
+  }
+  refused_file(file + ":scalar", {"shapes.h5:/scalar: expected 2 dimensions (rows, features), found 0"});
+  refused_file(file + ":null", {"shapes.h5:/null: expected 2 dimensions (rows, features), found 0"});
+  refused_file(file + ":vector",
+               {"shapes.h5:/vector: expected 2 dimensions (rows, features), found 1 (8)", "rows x 1"});
+  refused_file(file + ":cube",
+               {"shapes.h5:/cube: expected 2 dimensions (rows, features), found 3 (2 x 2 x 2)", "reshape"});
+  refused_file(file + ":no_rows", {"no_rows: expected at least 1 row, found none (0 x 3)"});
+  refused_file(file + ":no_columns", {"no_columns: expected at least 1 column, found none (3 x 0)"});
+  refused(ExitCode::data, [&] { open_points(file + ":cube", {.vector_as_column = true}); },
+          {"expected 1 or 2 dimensions", "found 3"});
+  refused(ExitCode::data, [&] { open_points(file + ":empty_vector", {.vector_as_column = true}); },
+          {"expected at least 1 row"});
+}
+
+TEST_CASE("types other than plain numbers are refused by name (failure 94)", "[94]") {
+  const Scratch scratch;
+  const std::string file = scratch / "types.h5";
+  const hid_t compound = H5Tcreate(H5T_COMPOUND, 8);
+  H5Tinsert(compound, "a", 0, H5T_IEEE_F32LE);
+  H5Tinsert(compound, "b", 4, H5T_IEEE_F32LE);
+  const hid_t text = H5Tcopy(H5T_C_S1);
+  H5Tset_size(text, 5);
+  const hid_t variable_text = H5Tcopy(H5T_C_S1);
+  H5Tset_size(variable_text, H5T_VARIABLE);
+  const hsize_t three = 3;
+  const hid_t boolean = H5Tenum_create(H5T_STD_I8LE);
+  const std::int8_t no = 0, yes = 1;
+  H5Tenum_insert(boolean, "FALSE", &no);
+  H5Tenum_insert(boolean, "TRUE", &yes);
+  const hid_t twelve_bits = H5Tcopy(H5T_STD_I16LE);
+  H5Tset_precision(twelve_bits, 12);
+  const hid_t wide = H5Tcopy(H5T_STD_I64LE);
+  H5Tset_size(wide, 16);
+  H5Tset_precision(wide, 128);
+  const hid_t brain_float = H5Tcopy(H5T_IEEE_F32LE);
+  H5Tset_fields(brain_float, 15, 7, 8, 0, 7);
+  H5Tset_size(brain_float, 2);
+  const hid_t biased = H5Tcopy(H5T_IEEE_F32LE);
+  H5Tset_ebias(biased, 126);
+  const std::pair<hid_t, const char*> types[] = {{compound, "found compound"},
+                                                 {text, "found string"},
+                                                 {variable_text, "found string"},
+                                                 {boolean, "found enum"},
+                                                 {H5Tarray_create2(H5T_IEEE_F32LE, 1, &three), "found array"},
+                                                 {H5Tvlen_create(H5T_IEEE_F32LE), "found variable-length"},
+                                                 {H5Tcreate(H5T_OPAQUE, 4), "found opaque"},
+                                                 {H5T_STD_REF_OBJ, "found reference"},
+                                                 {H5T_STD_B8LE, "found bitfield"},
+                                                 {H5T_NATIVE_LDOUBLE, "found float of 80 bits in 16 bytes"},
+                                                 {H5T_IEEE_F64LE, ""},
+                                                 {twelve_bits, "found int of 12 bits in 2 bytes"},
+                                                 {wide, "found int128"},
+                                                 {brain_float, "found float of 16 bits in 2 bytes, 8 of them exponent"},
+                                                 {biased, "found float of 32 bits"},
+                                                 {H5T_VAX_F32, "found float"}};
+  for (const auto& [type, found] : types) {
+    if (*found == '\0') continue;
+    {
+      FileMaker maker(file);
+      const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+      H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);
+      maker.made("x", type, {2, 2}, creation);
+      H5Pclose(creation);
+    }
+    refused_file(file + ":x", {"types.h5:/x: expected numbers", found});
+    CHECK(list_datasets(file).at(0).unreadable.find(found) != std::string::npos);
+    refused_file(file, {"expected a 2-dimensional dataset of numbers", "/x (2 x 2, "});
+  }
+}
+
+TEST_CASE("links that lead out of the file are refused, and what they name is never opened (failure 89)", "[89]") {
+  const Scratch scratch;
+  const std::string other = scratch / "other.h5";
+  const std::string file = scratch / "links.h5";
+  {
+    FileMaker maker(other);
+    maker.group("group");
+    maker.floats("group/x", {4, 2}, kEight);
+  }
+  {
+    FileMaker maker(file);
+    maker.group("real");
+    maker.floats("real/x", {4, 2}, kEight);
+    H5Lcreate_external("other.h5", "/group/x", maker.id(), "direct", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_external("other.h5", "/group", maker.id(), "middle", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/middle/x", maker.id(), "soft_outside", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("middle", maker.id(), "soft_middle", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/real", maker.id(), "soft_real", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("x", maker.id(), "real/soft_x", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/missing", maker.id(), "dangling", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("loop_b", maker.id(), "loop_a", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("loop_a", maker.id(), "loop_b", H5P_DEFAULT, H5P_DEFAULT);
+  }
+  const OpenWatch watch(other);
+  refused_file(file + ":direct", {"links.h5:/direct", "external link to other.h5:/group/x"});
+  refused_file(file + ":/middle/x", {"links.h5:/middle/x: /middle is an external link to other.h5:/group"});
+  refused_file(file + ":soft_outside", {"/middle is an external link"});
+  refused_file(file + ":soft_middle/x", {"/middle is an external link"});
+  refused_file(file + ":dangling", {"'missing' is not in /, which holds dangling, direct"});
+  refused_file(file + ":loop_a", {"circle"});
+  refused_file(file + ":real", {"expected a dataset, found a group", "/real/x (4 x 2, float32)"});
+  refused_file(file + ":/", {"expected a dataset, found a group"});
+  refused_file(file + ":real/x/y", {"/real/x is not a group"});
+  refused_file(file + ":real/y", {"'y' is not in /real, which holds soft_x, x"});
+  CHECK(open_points(file + ":/soft_real/soft_x")->rows() == 4);
+  CHECK(open_points(file)->name() == file + ":/real/x");  // left out: the one that is in this file
+  list_datasets(file);
+  CHECK_FALSE(watch.opened());
+}
+
+TEST_CASE("external storage and virtual datasets are refused, and their files never opened (failures 89, 90)",
+          "[89][90]") {
+  const Scratch scratch;
+  const std::string file = scratch / "outside.h5";
+  const std::string source = scratch / "source.h5";
+  const std::string bin = scratch / "values.bin";
+  make_valid(source);
+  write_bytes(bin, raw(kEight));
+  {
+    FileMaker maker(file);
+    const hid_t external = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_external(external, bin.c_str(), 0, 32);
+    maker.made("external", H5T_IEEE_F32LE, {4, 2}, external);
+    H5Pclose(external);
+    for (const bool unlimited : {false, true}) {
+      const hsize_t shape[2] = {4, 2}, largest[2] = {unlimited ? H5S_UNLIMITED : 4, 2};
+      const hid_t space = H5Screate_simple(2, shape, largest);
+      if (unlimited) {
+        const hsize_t start[2] = {0, 0}, stride[2] = {1, 1}, count[2] = {H5S_UNLIMITED, 1}, block[2] = {1, 2};
+        REQUIRE(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, stride, count, block) >= 0);
+      }
+      const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+      REQUIRE(H5Pset_virtual(creation, space, source.c_str(), "x", space) >= 0);
+      const hid_t dataset = H5Dcreate2(maker.id(), unlimited ? "growing" : "virtual", H5T_IEEE_F32LE, space,
+                                       H5P_DEFAULT, creation, H5P_DEFAULT);
+      REQUIRE(dataset >= 0);
+      H5Dclose(dataset);
+      H5Pclose(creation);
+      H5Sclose(space);
+    }
+  }
+  const OpenWatch source_watch(source), bin_watch(bin);
+  refused_file(file + ":external", {"outside.h5:/external", "another file", "values.bin"});
+  refused_file(file + ":virtual", {"outside.h5:/virtual", "virtual dataset"});
+  refused_file(file + ":growing", {"outside.h5:/growing", "virtual dataset"});
+  const auto list = list_datasets(file);
+  REQUIRE(list.size() == 3);
+  CHECK(list[0].layout == "external");
+  CHECK(list[1].layout == "virtual");
+  CHECK_FALSE(source_watch.opened());
+  CHECK_FALSE(bin_watch.opened());
+}
+
+TEST_CASE("sizes that are declared but not stored are refused before memory is asked for (failures 91, 100)",
+          "[91][100]") {
+  const Scratch scratch;
+  const std::string file = scratch / "bomb.h5";
+  const auto make = [&](const std::vector<hsize_t>& shape, const Layout& layout) {
+    FileMaker(file).dataset("x", H5T_IEEE_F32LE, shape, H5T_NATIVE_FLOAT, nullptr, layout);
+  };
+  constexpr hsize_t million = 1 << 20;
+  make({1 << 25, 1 << 25}, {});
+  refused_file(file, {"bomb.h5:/x", "33554432 x 33554432", "no value was ever written"});
+  make({1 << 25, 1 << 25}, {.chunk = {64, 64}, .deflate = 1});
+  refused_file(file, {"no value was ever written"});
+  make({million << 20, million << 13}, {.chunk = {64, 64}});
+  refused_file(file, {"1099511627776 x 8589934592", "more values than can be counted"});
+
+  // One chunk of a dataset of 2^50 values is there, and the rest would be fill values.
+  {
+    FileMaker maker(file);
+    maker.dataset("x", H5T_IEEE_F32LE, {1 << 25, 1 << 25}, H5T_NATIVE_FLOAT, nullptr,
+                  {.chunk = {64, 64}, .deflate = 1});
+    const hid_t dataset = H5Dopen2(maker.id(), "x", H5P_DEFAULT);
+    const hid_t space = H5Dget_space(dataset);
+    const hsize_t start[2] = {0, 0}, count[2] = {1, 1};
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, count, nullptr);
+    const hid_t memory = H5Screate_simple(2, count, nullptr);
+    REQUIRE(H5Dwrite(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, kEight.data()) >= 0);
+    H5Sclose(memory);
+    H5Sclose(space);
+    H5Dclose(dataset);
+  }
+  refused_file(file, {"33554432 x 33554432", "are stored", "never written"});
+
+  // A chunk of 3 GiB around eight values that deflate has made small.
+  make_valid(file, {.chunk = {4, 2}, .deflate = 9});
+  {
+    FileMaker(file).floats("x", {4, 2}, kEight, {.chunk = {4, 2}});
+    const std::string dims("\x04\0\0\0\x02\0\0\0\x04\0\0\0", 12);
+    write_bytes(file, patched(bytes_of(file), dims, std::string("\x00\x80\0\0\x00\x60\0\0\x04\0\0\0", 12)));
+  }
+  refused_file(file, {"bomb.h5:/x", "one chunk is said to have 3221225472 bytes"});
+}
+
+TEST_CASE("a chunk of another rank than the dataset is refused (failure 88)", "[88]") {
+  const Scratch scratch;
+  const std::string file = scratch / "rank.h5";
+  make_valid(file, {.chunk = {4, 2}});
+  const std::string bytes = bytes_of(file);
+  const auto layout = bytes.find(std::string("\x04\0\0\0\x02\0\0\0\x04\0\0\0", 12)) - 11;
+  REQUIRE(bytes.substr(layout, 3) == "\x03\x02\x03");  // version 3, chunked, two dimensions and the element's size
+  for (const char rank : {1, 2, 4, 33}) {
+    auto damaged = bytes;
+    damaged[layout + 2] = rank;
+    write_bytes(file, damaged);
+    refused_file(file + ":x", {"rank.h5:/x", "damaged"});
+  }
+}
+
+TEST_CASE("unknown filters are refused by name and no plugin is looked for (failure 92)", "[92]") {
+  const Scratch scratch;
+  const std::string file = scratch / "filter.h5";
+  {
+    FileMaker maker(file);
+    const hid_t creation = creation_of({.chunk = {4, 2}});
+    const unsigned level = 3;
+    REQUIRE(H5Pset_filter(creation, 32015, H5Z_FLAG_OPTIONAL, 1, &level) >= 0);
+    maker.made("x", H5T_IEEE_F32LE, {4, 2}, creation, H5T_NATIVE_FLOAT, kEight.data());
+    H5Pclose(creation);
+  }
+  refused_file(file, {"filter.h5:/x", "filter 32015", "plugins are never loaded", "h5repack"});
+  CHECK(list_datasets(file).at(0).filters == std::vector<std::string>{"filter 32015"});
+}
+
+TEST_CASE("a damaged chunk is named (failure 93)", "[93]") {
+  const Scratch scratch;
+  const std::string file = scratch / "damaged.h5";
+  constexpr std::size_t rows = 100, columns = 6;
+  std::vector<float> values(rows * columns);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) + 0.25f;
+  for (const hsize_t width : {6, 4}) {
+    { FileMaker(file).floats("x", {rows, columns}, values, {.chunk = {10, width}, .fletcher32 = true}); }
+    // The values of row 42 from column 4 on: chunk (4, 0) when a chunk is as wide as the dataset, else chunk (4, 1).
+    const std::string some = raw({values[42 * columns + 4], values[42 * columns + 5]});
+    auto other = some;
+    other[0] = static_cast<char>(other[0] ^ 1);
+    write_bytes(file, patched(bytes_of(file), some, other));
+    refused_file(file, {"damaged.h5:/x: data damaged in chunk", width == 6 ? "(4, 0)" : "(4, 1)", "rows 40 to 49",
+                        "counted from 0"});
+    Matrix<float> out(10, columns);
+    CHECK_NOTHROW(open_points(file)->read(30, out.view()));
+    CHECK_NOTHROW(open_points(file)->read(50, out.view()));
+  }
+}
+
+TEST_CASE("HDF5 prints nothing, in any thread", "[85]") {
+  const Scratch scratch;
+  make_valid(scratch / "whole.h5");
+  write_bytes(scratch / "cut.h5", bytes_of(scratch / "whole.h5").substr(0, 300));
+  const std::string captured = scratch / "stderr";
+  std::fflush(stderr);
+  const int keep = dup(STDERR_FILENO);
+  const int file = open(captured.c_str(), O_WRONLY | O_CREAT, 0600);
+  dup2(file, STDERR_FILENO);
+  std::string thrown;
+  std::thread([&] {
+    try {
+      open_points(scratch / "cut.h5");
+    } catch (const Error& error) {
+      thrown = error.what();
+    }
+  }).join();
+  dup2(keep, STDERR_FILENO);
+  close(keep);
+  close(file);
+  CHECK(thrown.find("truncated") != std::string::npos);
+  CHECK(bytes_of(captured) == "");
+}

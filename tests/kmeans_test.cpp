@@ -1,0 +1,276 @@
+// k-means end to end: against the definition's backend, against published exact answers, and its rules one by one.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/kmeans.h"
+#include "data/source.h"
+#include "tests/cases.h"
+#include "tests/catch.h"
+#include "tests/reference.h"
+
+using namespace kith;
+using namespace kith::test;
+
+namespace {
+
+struct Warnings : Observer {
+  std::vector<std::string> said;
+  void warning(const std::string& message) override { said.push_back(message); }
+};
+
+KMeansResult run(Points& points, const KMeansOptions& options, Observer& observer) {
+  const DataPlan plan = make_plan(points);
+  points.prepare(plan);
+  return kmeans(points, plan, options, observer);
+}
+
+KMeansResult run(Points& points, const KMeansOptions& options) {
+  Warnings ignored;
+  return run(points, options, ignored);
+}
+
+bool same_bytes(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+}
+
+void check_same(const KMeansResult& expected, const KMeansResult& actual) {
+  CHECK(expected.labels == actual.labels);
+  CHECK(expected.counts == actual.counts);
+  CHECK(expected.nearest_row == actual.nearest_row);
+  CHECK(expected.iterations == actual.iterations);
+  CHECK(expected.stopped_by == actual.stopped_by);
+  CHECK(expected.stopped_value == actual.stopped_value);
+  CHECK(expected.inertia == actual.inertia);
+  CHECK(expected.run == actual.run);
+  CHECK(same_bytes(expected.distances, actual.distances));
+  CHECK(same_bytes(expected.inertia_per_cluster, actual.inertia_per_cluster));
+  CHECK(expected.centroids.size() == actual.centroids.size());
+  CHECK(std::memcmp(expected.centroids.data(), actual.centroids.data(), expected.centroids.size() * sizeof(double)) ==
+        0);
+}
+
+/// Clustering of values of one class on a backend.
+KMeansResult on(Backend& backend, const Matrix<double>& values, ValueClass c, const KMeansOptions& options) {
+  const PointsMatrix stored = as_class(values.view(), c);
+  return run(*backend.hold({view_of(stored), 0}), options);
+}
+
+Matrix<double> doubles(const std::string& location) {
+  const auto source = data::open_points(location, {data::Precision::f64, true});
+  PointsMatrix all = data::read_all(*source);
+  return std::move(std::get<Matrix<double>>(all));
+}
+
+double relative(double a, double b) { return std::abs(a - b) / std::max(std::abs(b), 1e-300); }
+
+}  // namespace
+
+// Failures 19, 20, 21, 25, 43, 46, 105: every kind of data, whole runs, bit for bit.
+TEST_CASE("whole runs equal those of the definition", "[kmeans]") {
+  for (const Tested& tested : tested_backends()) {
+    for (const Kind& kind : kinds()) {
+      for (const Shape shape :
+           {Shape{1, 3, 1}, Shape{33, 2, 7}, Shape{257, 17, 10}, Shape{64, 5, 64}, Shape{600, 33, 20}}) {
+        const Matrix<double> values = kind.make(shape.n, shape.d, 4);
+        for (const Init init : {Init::kmeans_plus_plus, Init::random, Init::first}) {
+          KMeansOptions options;
+          options.clusters = shape.k;
+          options.init = init;
+          options.seed = 3;
+          options.runs = init == Init::first ? 1 : 2;
+          options.max_iterations = 12;
+          const KMeansResult expected = run(*reference_points(values.view()), options);
+          for (const ValueClass c : {ValueClass::f32, ValueClass::f64}) {
+            if (c == ValueClass::f32 && !kind.exact_in_float32) continue;
+            INFO(tested.name << ", " << kind.name << ", " << name_of(c) << ", n " << shape.n << ", d " << shape.d
+                             << ", k " << shape.k << ", init " << static_cast<int>(init));
+            check_same(expected, on(*tested.backend, values, c, options));
+          }
+        }
+      }
+    }
+  }
+}
+
+// Failures 44, 47.
+TEST_CASE("threads and blocks do not change a result", "[kmeans]") {
+  const Matrix<double> values = kinds()[0].make(1021, 33, 8);
+  KMeansOptions options;
+  options.clusters = 17;
+  const KMeansResult expected = run(*reference_points(values.view()), options);
+  for (const int threads : {1, 2, 7}) {
+    for (const std::int64_t block : {0, 1, 100}) {
+      BackendOptions backend_options;
+      backend_options.threads = threads;
+      backend_options.block_rows = block;
+      for (const Tested& tested : tested_backends(backend_options)) {
+        INFO(tested.name << ", " << threads << " threads, blocks of " << block);
+        check_same(expected, on(*tested.backend, values, ValueClass::f32, options));
+      }
+    }
+  }
+}
+
+// Labels by an independent program, hundreds of iterations long (photo, k = 64: 556).
+TEST_CASE("the exact answers of the shared data", "[kmeans][shared]") {
+  const std::string folder = shared_data();
+  if (folder.empty()) return;
+  struct Set {
+    const char *file, *dataset;
+    std::int64_t rows;
+  };
+  for (const Tested& tested : tested_backends()) {
+    for (const Set set :
+         {Set{"digits", "/train", 1797}, Set{"photo", "/pixels", 273280}, Set{"descriptions", "/train", 5000}}) {
+      const auto source = data::open_points(folder + "/" + set.file + ".h5:" + set.dataset);
+      Matrix<float> points(set.rows, source->columns());
+      source->read(0, points.view());
+      for (const std::string group : {"k10", "k64"}) {
+        INFO(tested.name << ", " << set.file << ", " << group);
+        const std::string answer = folder + "/reference/" + set.file + ".h5:/" + group + "/";
+        const Matrix<double> initial = doubles(answer + "initial_centroids");
+        KMeansOptions options;
+        options.clusters = initial.rows();
+        options.init = Init::given;
+        options.given = initial.view();
+        options.tolerance = 0;
+        options.max_iterations = 1000;
+        const auto held = tested.backend->hold({std::as_const(points).view(), 0});
+        const KMeansResult result = run(*held, options);
+
+        const Matrix<double> labels = doubles(answer + "labels"), changed = doubles(answer + "changed");
+        CHECK(std::equal(result.labels.begin(), result.labels.end(), labels.data(), labels.data() + labels.size()));
+        CHECK(result.iterations == changed.rows());
+        CHECK(std::equal(
+            result.history.begin(), result.history.end(), changed.data(),
+            [](const IterationRecord& record, double want) { return static_cast<double>(record.changed) == want; }));
+        const Matrix<double> centroids = doubles(answer + "centroids"), counts = doubles(answer + "counts");
+        CHECK(std::equal(result.counts.begin(), result.counts.end(), counts.data()));
+        double worst = 0;
+        for (std::int64_t i = 0; i < centroids.size(); ++i) {
+          worst = std::max(worst, std::abs(result.centroids.data()[i] - centroids.data()[i]));
+        }
+        CHECK(worst <= 1e-12 * 255);
+        CHECK(result.stopped_by == "labels");
+      }
+    }
+  }
+}
+
+TEST_CASE("k = n gives every row its own cluster (failure 19)", "[kmeans]") {
+  const Matrix<double> values = kinds()[1].make(50, 3, 2);
+  const KMeansResult result = run(*reference_points(values.view()), {.clusters = 50});
+  CHECK(result.inertia == 0.0);
+  CHECK(result.empty_clusters == 0);
+}
+
+TEST_CASE("fewer distinct rows than clusters ends, with a warning (failures 20, 21, 22)", "[kmeans]") {
+  for (const int kind : {3, 4}) {
+    const Matrix<double> values = kinds()[kind].make(40, 3, 2);
+    Warnings warnings;
+    const KMeansResult result = run(*reference_points(values.view()), {.clusters = 9}, warnings);
+    CHECK(result.inertia == 0.0);
+    CHECK(result.empty_clusters == (kind == 3 ? 8 : 4));
+    CHECK(warnings.said.size() == 1);
+    for (std::int64_t i = 0; i < result.centroids.size(); ++i) CHECK(std::isfinite(result.centroids.data()[i]));
+  }
+}
+
+TEST_CASE("k out of range names k and n (failure 18)", "[kmeans]") {
+  const Matrix<double> values = kinds()[0].make(10, 2, 2);
+  const auto points = reference_points(values.view());
+  for (const std::int64_t k : {0, -1, 11}) {
+    CHECK_THROWS_WITH(run(*points, {.clusters = k}),
+                      "k = " + std::to_string(k) + " clusters: expected 1 to 10, the number of rows");
+  }
+}
+
+TEST_CASE("an empty cluster takes the farthest row (failures 23, 27)", "[kmeans]") {
+  Matrix<double> values(6, 1);
+  for (std::int64_t i = 0; i < 6; ++i) values(i, 0) = static_cast<double>(i * i);  // 0 1 4 9 16 25
+  Matrix<double> start(3, 1);
+  start(0, 0) = 3;
+  start(1, 0) = 1e9;
+  start(2, 0) = -1e9;
+  for (const Tested& tested : tested_backends()) {
+    const KMeansResult result = on(*tested.backend, values, ValueClass::f32,
+                                   {.clusters = 3, .init = Init::given, .given = std::as_const(start).view()});
+    CHECK(result.history[0].relocated == 2);
+    CHECK(result.empty_clusters == 0);
+    // 25 went to cluster 1 and 16 to cluster 2; then 9 joined 16.
+    CHECK(result.labels == std::vector<std::int32_t>{0, 0, 0, 2, 2, 1});
+  }
+}
+
+TEST_CASE("initial centroids: wrong shape is refused, duplicates are told (failure 28)", "[kmeans]") {
+  const Matrix<double> values = kinds()[0].make(20, 4, 2);
+  const auto points = reference_points(values.view());
+  const Matrix<double> narrow = kinds()[0].make(3, 3, 1);
+  CHECK_THROWS_WITH(run(*points, {.clusters = 3, .init = Init::given, .given = narrow.view()}),
+                    "initial centroids: expected 3 x 4 (clusters, columns), found 3 x 3");
+  Matrix<double> repeated(3, 4);
+  for (std::int64_t c = 0; c < 3; ++c) std::copy(values.row(0).begin(), values.row(0).end(), repeated.row(c).begin());
+  Warnings warnings;
+  run(*points, {.clusters = 3, .init = Init::given, .given = std::as_const(repeated).view()}, warnings);
+  CHECK(warnings.said == std::vector<std::string>{"2 of the 3 initial centroids repeat another one"});
+}
+
+TEST_CASE("stopping rules (failures 33 to 36)", "[kmeans]") {
+  const Matrix<double> values = kinds()[1].make(500, 4, 6);
+  const auto points = reference_points(values.view());
+  const KMeansResult exact = run(*points, {.clusters = 8, .max_iterations = 1000, .tolerance = 0});
+  CHECK(exact.stopped_by == "labels");
+  CHECK(exact.history.back().changed == 0);
+  CHECK(exact.history.front().changed == 500);
+  const KMeansResult loose = run(*points, {.clusters = 8, .tolerance = 0.5});
+  CHECK(loose.stopped_by == "tolerance");
+  CHECK(loose.iterations == 2);  // never after one assignment
+  CHECK(loose.stopped_value <= loose.shift_threshold);
+  const KMeansResult cut = run(*points, {.clusters = 8, .max_iterations = 3, .tolerance = 0});
+  CHECK(cut.stopped_by == "max-iterations");
+  CHECK(cut.iterations == 3);
+}
+
+TEST_CASE("the objective never rises and labels belong to the returned centroids (failures 26, 38)", "[kmeans]") {
+  for (const Tested& tested : tested_backends()) {
+    for (const int kind : {0, 2, 5, 10}) {
+      const Matrix<double> values = kinds()[kind].make(800, 7, 12);
+      const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
+      const auto held = tested.backend->hold({view_of(stored), 0});
+      const KMeansResult result = run(*held, {.clusters = 12, .max_iterations = 5, .seed = 2});
+      for (std::size_t i = 1; i < result.history.size(); ++i) {
+        CHECK(result.history[i].inertia <= result.history[i - 1].inertia * (1 + 1e-12));
+      }
+      Warnings ignored;
+      const DataPlan plan = make_plan(*held);
+      const KMeansResult again = assign_only(*held, plan, result.centroids.view(), ignored);
+      CHECK(again.labels == result.labels);
+      CHECK(again.inertia == result.inertia);
+      CHECK(again.counts == result.counts);
+    }
+  }
+}
+
+TEST_CASE("the best of several runs wins, ties go to the first (failure 37)", "[kmeans]") {
+  const Matrix<double> values = kinds()[1].make(300, 3, 6);
+  const auto points = reference_points(values.view());
+  const KMeansOptions options{.clusters = 9, .init = Init::random, .runs = 6};
+  const KMeansResult best = run(*points, options);
+  KMeansOptions one = options;
+  one.runs = 1;
+  CHECK(best.inertia <= run(*points, one).inertia);
+  const Matrix<double> equal = kinds()[3].make(30, 3, 6);
+  CHECK(run(*reference_points(equal.view()), {.clusters = 2, .runs = 4}).run == 0);
+}
+
+TEST_CASE("integer data gives exact means whatever the offset (failure 1)", "[kmeans]") {
+  Matrix<double> values = kinds()[2].make(300, 5, 3);
+  const KMeansResult plain = run(*reference_points(values.view()), {.clusters = 6, .init = Init::first});
+  for (std::int64_t i = 0; i < values.size(); ++i) values.data()[i] += 1e6;
+  for (const Tested& tested : tested_backends()) {
+    const KMeansResult shifted = on(*tested.backend, values, ValueClass::f32, {.clusters = 6, .init = Init::first});
+    CHECK(shifted.labels == plain.labels);
+    CHECK(relative(shifted.inertia, plain.inertia) < 1e-9);
+  }
+}
