@@ -48,13 +48,15 @@ inline int ceil_log2(std::int64_t n) {
 /// 61 - ceil(log2 n): the bits that one of n terms may take so that their sum stays in an int64.
 inline int term_bits(std::int64_t n) { return 61 - ceil_log2(n); }
 
+// The next two have internal linkage, since files compiled for different instruction sets use them.
+
 /// v 2^shift rounded to the nearest integer, ties to even.
-KITH_BOTH inline std::int64_t to_fixed(double v, double first, double second) {
+KITH_BOTH static inline std::int64_t to_fixed(double v, double first, double second) {
   return static_cast<std::int64_t>(rint(v * first * second));
 }
 
 /// Both limbs of v; `low_scale` = 2^bits of the second grid.
-KITH_BOTH inline Limbs to_limbs(double v, double first, double second, double low_scale) {
+KITH_BOTH static inline Limbs to_limbs(double v, double first, double second, double low_scale) {
   const double scaled = v * first * second;
   const double high = floor(scaled);
   return {static_cast<std::int64_t>(high), static_cast<std::int64_t>(rint((scaled - high) * low_scale))};

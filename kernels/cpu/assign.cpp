@@ -12,6 +12,19 @@
 namespace kith::cpu {
 namespace {
 
+/// Rows of a panel whose label and distance are known.
+struct Settled {
+  int count = 0;
+  std::int64_t row[kMaxLanes];
+  std::int32_t label[kMaxLanes];
+  double distance[kMaxLanes];
+  void add(std::int64_t r, std::int32_t l, double d) {
+    row[count] = r;
+    label[count] = l;
+    distance[count++] = d;
+  }
+};
+
 /// Labels rows of one range after another for one thread; what it adds up is merged at the end.
 template <class T>
 class Assigner {
@@ -39,8 +52,10 @@ class Assigner {
  private:
   void screen(std::int64_t first, int count) {
     sums.screened += count;
+    Settled settled;
     if (centroids_.count() == 1) {
-      for (int lane = 0; lane < count; ++lane) settle(first + lane, 0);
+      for (int lane = 0; lane < count; ++lane) settled.add(first + lane, 0, distance_to(first + lane, 0));
+      settle(settled);
       return;
     }
     float best[kMaxLanes], second[kMaxLanes];
@@ -56,11 +71,12 @@ class Assigner {
     for (int lane = 0; lane < count; ++lane) {
       const float margin = centroids_.margin(rows_.norm(lane));
       if (second[lane] - best[lane] > margin) {  // false for NaN and for an infinite margin
-        settle(first + lane, index[lane]);
+        settled.add(first + lane, index[lane], distance_to(first + lane, index[lane]));
       } else {
         wait(first + lane, best[lane] + margin);
       }
     }
+    settle(settled);
   }
 
   void wait(std::int64_t row, float limit) {
@@ -93,7 +109,9 @@ class Assigner {
                             }
                           }
                         });
-    for (int lane = 0; lane < waiting_; ++lane) settle(waiting_row_[lane], label[lane], nearest[lane]);
+    Settled settled;
+    for (int lane = 0; lane < waiting_; ++lane) settled.add(waiting_row_[lane], label[lane], nearest[lane]);
+    settle(settled);
     sums.rechecked += waiting_;
     waiting_ = 0;
   }
@@ -103,16 +121,19 @@ class Assigner {
                                                  held_.columns());
   }
 
-  void settle(std::int64_t row, std::int32_t label) { settle(row, label, distance_to(row, label)); }
-
-  void settle(std::int64_t row, std::int32_t label, double distance) {
-    sums.changed += held_.label[row] != label;
-    held_.label[row] = label;
-    held_.distance[row] = distance;
-    ++sums.counts[label];
-    const Limbs limbs = to_limbs(distance, request_.inertia.first, request_.inertia.second, low_scale_);
-    sums.inertia[label].high += limbs.high;
-    sums.inertia[label].low += limbs.low;
+  void settle(const Settled& rows) {
+    std::int64_t high[kMaxLanes], low[kMaxLanes];
+    held_.set.to_grid(rows.distance, rows.count, request_.inertia, low_scale_, high, low);
+    for (int i = 0; i < rows.count; ++i) {
+      const std::int64_t row = rows.row[i];
+      const std::int32_t label = rows.label[i];
+      sums.changed += held_.label[row] != label;
+      held_.label[row] = label;
+      held_.distance[row] = rows.distance[i];
+      ++sums.counts[label];
+      sums.inertia[label].high += high[i];
+      sums.inertia[label].low += low[i];
+    }
   }
 
   HeldRows<T>& held_;

@@ -41,7 +41,7 @@ struct HeldRows {
   /// Rows per task so that a task is worth handing to a thread: `work_per_row` in multiply-adds or the like.
   std::int64_t rows_per_task(std::int64_t work_per_row) const {
     if (block_rows > 0) return block_rows;
-    constexpr std::int64_t kWorthwhile = 2'000'000;
+    constexpr std::int64_t kWorthwhile = 4'000'000;
     const std::int64_t enough =
         std::max<std::int64_t>(kWorthwhile / std::max<std::int64_t>(work_per_row, 1), set.lanes);
     return (enough + set.lanes - 1) / set.lanes * set.lanes;

@@ -5,10 +5,13 @@
 // holds the products of one panel with a run of groups: tile[column * lanes + lane].
 //
 // The files of instructions/ are compiled with their own -m flags. They must include nothing that instantiates shared
-// inline code (no standard containers): the linker would keep one copy, perhaps the one this processor cannot run.
+// inline code with external linkage (no standard containers): the linker would keep one copy, perhaps the one this
+// processor cannot run.
 #pragma once
 
 #include <cstdint>
+
+#include "core/fixed_point.h"
 
 namespace kith::cpu {
 
@@ -60,6 +63,11 @@ struct Instructions {
                       float* second, std::int32_t* index);
   /// Every column of the tile with !(score > limit[lane]); returns how many. hits: room for count * lanes.
   std::int64_t (*within)(const float* tile, const float* half_norm, std::int64_t count, const float* limit, Hit* hits);
+
+  /// Both limbs of each value (to_limbs of core/fixed_point.h); the high one alone, rounded (to_fixed), when low is
+  /// null.
+  void (*to_grid)(const double* values, std::int64_t count, FixedScale scale, double low_scale, std::int64_t* high,
+                  std::int64_t* low);
 
   RowKernels<float> f32;
   RowKernels<double> f64;

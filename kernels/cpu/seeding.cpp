@@ -59,8 +59,12 @@ std::int64_t fixed(double distance, FixedScale scale) { return to_fixed(distance
 
 template <class T>
 std::int64_t total_of_range(const HeldRows<T>& held, FixedScale scale, std::int64_t first, std::int64_t last) {
-  std::int64_t sum = 0;
-  for (std::int64_t i = first; i < last; ++i) sum += fixed(held.distance[i], scale);
+  std::int64_t sum = 0, terms[kMaxLanes];
+  for (std::int64_t i = first; i < last; i += kMaxLanes) {
+    const std::int64_t count = std::min<std::int64_t>(kMaxLanes, last - i);
+    held.set.to_grid(held.distance.data() + i, count, scale, 1.0, terms, nullptr);
+    for (std::int64_t t = 0; t < count; ++t) sum += terms[t];
+  }
   return sum;
 }
 

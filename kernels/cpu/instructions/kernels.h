@@ -120,6 +120,10 @@ struct Kernels {
   /// The 32 accumulators of the definition are 32 / V::doubles vectors; the first steps of the tree add whole vectors.
   template <class T>
   static double distance(const T* x, const double* c, std::int64_t d) {
+    if (d <= V::doubles) {  // one vector holds every lane that is not zero
+      const D t = V::subtract_d(V::load_first_d(x, static_cast<int>(d)), V::load_first_d(c, static_cast<int>(d)));
+      return V::tree_d(V::multiply_d(t, t));
+    }
     constexpr int kVectors = 32 / V::doubles;
     D lane[kVectors];
     for (int v = 0; v < kVectors; ++v) lane[v] = V::zero_d();
@@ -139,6 +143,32 @@ struct Kernels {
       for (int v = 0; v < w; ++v) lane[v] = V::add_d(lane[v], lane[v + w]);
     }
     return V::tree_d(lane[0]);
+  }
+
+  static void to_grid(const double* values, std::int64_t count, FixedScale scale, double low_scale, std::int64_t* high,
+                      std::int64_t* low) {
+    const D first = V::broadcast_d(scale.first), second = V::broadcast_d(scale.second),
+            fine = V::broadcast_d(low_scale);
+    std::int64_t i = 0;
+    for (; i + V::doubles <= count; i += V::doubles) {
+      const D scaled = V::multiply_d(V::multiply_d(V::load_d(values + i), first), second);
+      if (low == nullptr) {
+        V::store_i(high + i, V::nearest_i(scaled));
+      } else {
+        const D floor = V::floor_d(scaled);
+        V::store_i(high + i, V::nearest_i(floor));
+        V::store_i(low + i, V::nearest_i(V::multiply_d(V::subtract_d(scaled, floor), fine)));
+      }
+    }
+    for (; i < count; ++i) {
+      if (low == nullptr) {
+        high[i] = to_fixed(values[i], scale.first, scale.second);
+      } else {
+        const Limbs limbs = to_limbs(values[i], scale.first, scale.second, low_scale);
+        high[i] = limbs.high;
+        low[i] = limbs.low;
+      }
+    }
   }
 
   template <class T>
@@ -179,13 +209,13 @@ struct Kernels {
   static void add_one(const T* const* rows, std::int64_t count, std::int64_t j, GridView grid, std::int64_t* high,
                       std::int64_t* low) {
     for (std::int64_t i = 0; i < count; ++i) {
-      const double scaled = static_cast<double>(rows[i][j]) * grid.first[j] * grid.second[j];
+      const auto value = static_cast<double>(rows[i][j]);
       if (low == nullptr) {
-        high[j] += static_cast<std::int64_t>(__builtin_rint(scaled));
+        high[j] += to_fixed(value, grid.first[j], grid.second[j]);
       } else {
-        const double floor = __builtin_floor(scaled);
-        high[j] += static_cast<std::int64_t>(floor);
-        low[j] += static_cast<std::int64_t>(__builtin_rint((scaled - floor) * grid.low_scale));
+        const Limbs limbs = to_limbs(value, grid.first[j], grid.second[j], grid.low_scale);
+        high[j] += limbs.high;
+        low[j] += limbs.low;
       }
     }
   }
@@ -204,6 +234,7 @@ constexpr Instructions instructions_of(const char* name, const char* summary, bo
           K::products,
           K::nearest_two,
           K::within,
+          K::to_grid,
           {K::template pack<float>, K::template distance<float>, K::template add_rows<float>},
           {K::template pack<double>, K::template distance<double>, K::template add_rows<double>}};
 }
