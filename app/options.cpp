@@ -29,7 +29,8 @@ struct Entry {
   bool positional = false;
   bool flag = false;
   std::function<void(const std::string& value, const std::string& where)> set;
-  std::vector<std::string> raw;  // as typed
+  std::string word;                // as typed
+  std::vector<std::string> words;  // as typed, of a list
   CLI::Option* handle = nullptr;
   Source source = Source::none;
 };
@@ -50,7 +51,7 @@ std::string variable_of(const std::string& long_name) {
 struct OptionSet::State {
   Head head;
   CLI::App app;
-  std::deque<Entry> entries;  // CLI11 keeps references to `raw`
+  std::deque<Entry> entries;  // CLI11 keeps references to the words
   bool declaring_common = false;
   bool help = false;
 
@@ -67,8 +68,9 @@ struct OptionSet::State {
   Entry& add_valued(const OptionText& text, const std::string& default_text) {
     Entry& entry = add(text);
     if (entry.default_text.empty()) entry.default_text = default_text;
-    entry.handle = app.add_option(text.names, entry.raw)->expected(1);
-    entry.handle->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    entry.handle = app.add_option(text.names, entry.word);
+    // The last of repeated options counts, as elsewhere; a second positional would be a word too many.
+    if (!entry.positional) entry.handle->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     return entry;
   }
 
@@ -104,7 +106,7 @@ void OptionSet::positional(const OptionText& text, std::string& target) {
 
 void OptionSet::positionals(const OptionText& text, std::vector<std::string>& target) {
   Entry& entry = state_->add(text);
-  entry.handle = state_->app.add_option(text.names, entry.raw)->expected(-1);
+  entry.handle = state_->app.add_option(text.names, entry.words);
   entry.set = [&target](const std::string& value, const std::string&) { target.push_back(value); };
 }
 
@@ -166,8 +168,8 @@ bool OptionSet::parse(const std::vector<std::string>& arguments) {
   for (const Entry& entry : state_->entries) {
     if (entry.long_name != "--config") continue;
     const char* variable = std::getenv(variable_of(entry.long_name).c_str());
-    if (!entry.raw.empty()) {
-      state_->read_config(entry.raw.back());
+    if (!entry.word.empty()) {
+      state_->read_config(entry.word);
     } else if (variable != nullptr && *variable != '\0') {
       state_->read_config(variable);
     }
@@ -193,10 +195,10 @@ void OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
     entry.source = Source::command_line;
     if (entry.flag) {
       entry.set(entry.handle->results().empty() ? "true" : entry.handle->results().back(), entry.long_name);
-    } else if (entry.handle->get_expected_max() > 1) {
-      for (const std::string& value : entry.raw) entry.set(value, entry.long_name);
+    } else if (!entry.words.empty()) {
+      for (const std::string& value : entry.words) entry.set(value, entry.long_name);
     } else {
-      entry.set(entry.raw.back(), entry.long_name);
+      entry.set(entry.word, entry.long_name);
     }
   }
 }

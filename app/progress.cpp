@@ -51,6 +51,8 @@ void Progress::phase(const std::string& name, std::int64_t steps) {
   }
   end_stage();
   stage_ = {name, steps, 0, Clock::now()};
+  Terminal& terminal = Terminal::instance();
+  if (show_ == Show::always && !terminal.is_terminal()) terminal.note(describe(stage_.started));
 }
 
 void Progress::enter(const std::string& name) {
@@ -117,11 +119,11 @@ std::string Progress::describe(Clock::time_point now) const {
 void Progress::watch() {
   Terminal& terminal = Terminal::instance();
   std::unique_lock lock(mutex_);
-  auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(show_ == Show::always ? 0s : kFirst);
+  std::chrono::milliseconds wait = kFirst;
   while (!wake_.wait_for(lock, wait, [this] { return done_; })) {
     if (!stage_.name.empty()) {
       const std::string text = describe(Clock::now());
-      terminal.is_terminal() ? terminal.status(text) : terminal.say(text);
+      terminal.is_terminal() ? terminal.status(text) : terminal.note(text);
     }
     wait = terminal.is_terminal() ? kTerminalStep : kLineStep;
   }

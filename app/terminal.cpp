@@ -69,6 +69,8 @@ void Terminal::say(const std::string& text) {
   if (talk_ != Talk::quiet) line("", "", text);
 }
 
+void Terminal::note(const std::string& text) { line("", "", text); }
+
 void Terminal::detail(const std::string& text) {
   if (talk_ == Talk::verbose) line("", "", text);
 }

@@ -27,6 +27,7 @@ class Terminal {
 
   void say(const std::string& text);     // unless quiet
   void detail(const std::string& text);  // only when verbose
+  void note(const std::string& text);    // always
   void warn(const std::string& text);    // always
   void error(const std::string& text);   // always
   /// Replaces the animated line; empty takes it away. For terminals only.

@@ -1,0 +1,299 @@
+// The program as a user meets it: commands, options, messages, exit codes, streams, signals.
+#include "tests/program.h"
+
+#include <cfenv>
+#include <cstdlib>
+
+#include "app/selftest.h"
+
+#if defined(__SSE2__)
+#include <pmmintrin.h>
+#endif
+
+using namespace kith::testing;
+
+TEST_CASE("kith alone prints a short help, --version the version") {
+  const Outcome bare = run_kith({});
+  CHECK(bare.code == 0);
+  CHECK(bare.err.empty());
+  for (const char* command : {"cluster", "assign", "knn", "distances", "info", "devices", "generate"}) {
+    CHECK(bare.out.find(std::string("\n  ") + command + " ") != std::string::npos);
+  }
+  CHECK(run_kith({"--help"}).out == bare.out);
+  CHECK(done({"--version"}).out.rfind("kith ", 0) == 0);
+}
+
+TEST_CASE("the help of a command opens with examples and shows defaults") {
+  for (const char* command : {"cluster", "assign", "knn", "distances", "info", "devices", "generate"}) {
+    const Outcome help = done({command, "--help"});
+    CHECK(help.err.empty());
+    CHECK(help.out.find("Examples:\n  kith " + std::string(command)) < help.out.find("Usage:"));
+    CHECK(done({"help", command}).out == help.out);
+  }
+  const std::string cluster = done({"cluster", "-h"}).out;
+  for (const char* text : {"[300]", "[0.0001]", "[k-means++]", "[auto]"})
+    CHECK(cluster.find(text) != std::string::npos);
+}
+
+TEST_CASE("a mistyped name is answered with the nearest one") {
+  refuses(2, {"clutser", kDigits}, {"unknown command 'clutser'", "nearest is 'cluster'"});
+  refuses(2, {"bench"}, {"unknown command 'bench'"});
+  refuses(2, {"cluster", kDigits, "-k", "3", "--max-iteratoins", "3"},
+          {"--max-iteratoins", "nearest is --max-iterations"});
+  refuses(2, {"cluster", kDigits, "-k", "3", "--metric=cosine"}, {"unknown option --metric;"});
+  refuses(2, {"knn", kDigits, "-k", "3", "--radius", "1"}, {"unknown option --radius"});
+  refuses(2, {"cluster", kDigits, "-k", "3", "--backend", "cdua"}, {"--backend", "auto, cpu, cuda", "nearest is cuda"});
+  refuses(2, {"cluster", kDigits, "-k", "3", "--init", "randm"}, {"'randm'", "nearest rule is random"});
+  refuses(2, {"cluster", kDigits, "other.h5", "-k", "3"}, {"unexpected argument 'other.h5'"});
+  refuses(2, {"--quiet", "cluster", kDigits}, {"expected a command before --quiet"});
+}
+
+TEST_CASE("what is missing is named with an example") {
+  refuses(2, {"cluster"}, {"POINTS", "is missing", "for example: kith cluster"});
+  refuses(2, {"cluster", kDigits}, {"-k, the number of clusters, is missing"});
+  refuses(2, {"assign", kDigits}, {"--centroids is missing"});
+  refuses(2, {"knn", kDigits}, {"-k, the number of neighbours, is missing"});
+  refuses(2, {"cluster", kDigits, "-k"}, {"--clusters"});
+}
+
+TEST_CASE("numbers are read strictly") {
+  for (const char* k : {"abc", "3x", "0", "-1", "2.5", "1e3", "", " 3", "99999999999999999999"}) {
+    refuses(2, {"cluster", kDigits, "-k", k}, {"--clusters: expected a whole number from 1 to 2147483647"});
+  }
+  for (const char* t : {"nan", "inf", "1e-4x", "", "-1"}) {
+    refuses(2, {"cluster", kDigits, "-k", "3", "--tolerance", t}, {"--tolerance: expected"});
+  }
+  for (const char* m : {"4XB", "GB", "-4GB", "0", "1e300GB"}) {
+    refuses(2, {"cluster", kDigits, "-k", "3", "--memory", m}, {"--memory: expected a size"});
+  }
+  refuses(2, {"cluster", kDigits, "-k", "3", "--threads", "-2"}, {"--threads: expected a whole number from 0"});
+  for (const char* m : {"4GB", "512MiB", "0.5 GiB", "1000000000"}) {
+    CHECK(run_kith({"cluster", kDigits, "-k", "3", "-q", "--memory", m}).code == 0);
+  }
+}
+
+TEST_CASE("18, 56: k beyond the number of points is refused before any work, naming both") {
+  refuses(2, {"cluster", kDigits, "-k", "1798"}, {"1798", "1797 rows", kDigits});
+  refuses(2, {"knn", kDigits, "-k", "1797"}, {"1797", "1796", "--include-self"});
+  refuses(2, {"knn", kDigits, "-k", "1798", "--include-self"}, {"1798", "1797"});
+  CHECK(run_kith({"knn", kDigits, "-k", "1796", "--json", "-q"}).code == 0);
+}
+
+TEST_CASE("28: a start of the wrong shape is refused naming both shapes") {
+  const Scratch folder;
+  FileMaker(folder / "c.h5").floats("c", {3, 2}, {1, 2, 3, 4, 5, 6});
+  const std::string start = (folder / "c.h5") + ":/c";
+  refuses(2, {"cluster", kDigits, "-k", "3", "--init", start}, {"3 centroids of 64 columns", "found 3 x 2"});
+  refuses(3, {"assign", kDigits, "--centroids", start}, {"expected 64 columns", "found 2"});
+  FileMaker(folder / "nan.h5").floats("c", {2, 1}, {1, NAN});
+  FileMaker(folder / "x.h5").floats("x", {2, 1}, {1, 2});
+  refuses(3, {"cluster", folder / "x.h5", "--init", folder / "nan.h5"}, {"nan.h5:/c", "row 1"});
+}
+
+TEST_CASE("41, 85, 96: bad data is refused with file, place, expected, found") {
+  const Scratch folder;
+  refuses(3, {"cluster", folder / "none.h5", "-k", "2"}, {"none.h5"});
+  write_bytes(folder / "text.h5", "a,b\n1,2\n");
+  refuses(3, {"info", folder / "text.h5"}, {"text.h5", "HDF5"});
+  write_bytes(folder / "short.h5", bytes_of(kDigits).substr(0, 20000));
+  refuses(3, {"cluster", folder / "short.h5", "-k", "2"}, {"short.h5", "truncated"});
+  refuses(3, {"cluster", kDigits + ":/nothing", "-k", "2"}, {"/nothing"});
+  refuses(3, {"cluster", kDigits + ":/labels", "-k", "2"}, {"/labels", "expected 2 dimensions", "found 1"});
+  FileMaker(folder / "nan.h5").floats("x", {3, 2}, {1, 2, 3, NAN, 5, 6});
+  refuses(3, {"cluster", folder / "nan.h5", "-k", "2", "-o", folder / "out.h5"}, {"nan.h5:/x", "row 1", "column 1"});
+  CHECK(files_in(folder) == Words{"nan.h5", "short.h5", "text.h5"});
+}
+
+TEST_CASE("79, 80, 81: outputs that may not be written are refused before the work") {
+  const Scratch folder;
+  const std::string out = folder / "out.h5";
+  const auto run = [&](const std::string& target, Words more = {}) {
+    more.insert(more.begin(), {"cluster", kDigits, "-k", "3", "-q", "-o", target});
+    return more;
+  };
+  done(run(out));
+  const std::string before = bytes_of(out);
+  refuses(5, run(out), {out, "--force"});
+  CHECK(bytes_of(out) == before);
+  done(run(out, {"--force", "--seed", "0"}));
+  CHECK(bytes_of(out) == before);
+
+  const std::string copy = folder / "copy.h5";
+  std::filesystem::copy_file(kDigits, copy);
+  refuses(5, {"cluster", copy, "-k", "3", "-o", copy, "--force"}, {copy, "input"});
+  std::filesystem::create_hard_link(copy, folder / "link.h5");
+  refuses(5, {"cluster", copy, "-k", "3", "-o", folder / "link.h5", "--force"}, {"input"});
+  CHECK(bytes_of(copy) == bytes_of(kDigits));
+
+  refuses(5, run("/dev/null", {"--force"}), {"/dev/null"});
+  refuses(5, run(folder / ""), {"directory"});
+  refuses(5, run(folder / "no/such/out.h5"), {"no/such"});
+  std::filesystem::create_directory(folder / "locked");
+  std::filesystem::permissions(folder / "locked", std::filesystem::perms::owner_read);
+  if (geteuid() != 0) refuses(5, run(folder / "locked/out.h5"), {"locked"});
+  CHECK(files_in(folder) == Words{"copy.h5", "link.h5", "locked", "out.h5"});
+}
+
+TEST_CASE("data goes to standard output, talk to standard error") {
+  const Scratch folder;
+  const Outcome table = done({"cluster", kDigits, "-k", "10"});
+  CHECK(table.out.find("cluster") < table.out.find("inertia"));
+  for (const char* text : {"backend ", "clusters ", "inertia ", "iterations ", "seed "}) CHECK(table.says(text));
+  const Outcome quiet = done({"cluster", kDigits, "-k", "10", "--quiet"});
+  CHECK(quiet.err.empty());
+  CHECK(quiet.out == table.out);
+  const Outcome written = done({"cluster", kDigits, "-k", "10", "-o", folder / "c.h5"});
+  CHECK(written.out.empty());
+  CHECK(written.says("kith assign NEW.h5 --centroids " + (folder / "c.h5")));
+  CHECK(written.err.find('\033') == std::string::npos);
+}
+
+TEST_CASE("--json prints the report and nothing else") {
+  const Scratch folder;
+  const std::string out = folder / "c.h5";
+  const auto report = done({"cluster", kDigits + ":/train", "-k", "10", "--max-iterations", "7", "--tolerance", "0",
+                            "-o", out, "--backend", "cpu", "--json", "--force", "--quiet", "--threads", "2"})
+                          .json();
+  CHECK(report["command"] == "cluster");
+  CHECK(report["backend"] == "cpu");
+  CHECK(report["threads"] == 2);
+  CHECK(report["points"]["rows"] == 1797);
+  CHECK(report["points"]["columns"] == 64);
+  CHECK(report["points"]["type"] == "uint8");
+  CHECK(report["iterations"].size() == 7);
+  CHECK(report["iterations"][0]["changed"] == 1797);
+  CHECK(report["stopped_by"] == "max-iterations");
+  CHECK(report["output"] == out);
+  CHECK(report["warnings"].size() == 1);
+  CHECK(report["memory"]["host"] > 1000000);
+  CHECK(report["memory"]["device"] == 0);
+  std::vector<std::string> phases;
+  for (const auto& phase : report["phases"]) {
+    phases.push_back(phase["name"]);
+    CHECK(phase["seconds"] >= 0.0);
+  }
+  CHECK(phases == Words{"read", "prepare", "seed", "iterate", "assign", "write"});
+}
+
+TEST_CASE("40: the seed is shown; flags outweigh the environment, which outweighs the file") {
+  const Scratch folder;
+  const std::string config = folder / "kith.toml";
+  write_bytes(config,
+              "# shared\nseed = 7\nprogress = \"never\"\n[knn]\nneighbors = 3 # for knn\n[cluster]\nclusters = 4\n");
+  const auto seed = [&](const Words& more, const Words& environment) {
+    Words words{"cluster", kDigits, "--json", "-q", "--config", config};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto report = done(words, {.environment = environment}).json();
+    CHECK(report["clusters"]["count"] == 4);
+    return report["seed"].get<int>();
+  };
+  CHECK(seed({}, {}) == 7);
+  CHECK(seed({}, {"KITH_SEED=8"}) == 8);
+  CHECK(seed({"--seed", "9"}, {"KITH_SEED=8"}) == 9);
+  CHECK(done({"cluster", kDigits, "-k", "3"}).says("seed       0"));
+
+  refuses(2, {"cluster", kDigits}, {"KITH_CLUSTERS: expected a whole number", "'many'"},
+          {{"KITH_CLUSTERS=many"}, "", false, false});
+  const auto refuses_file = [&](const std::string& text, const Words& said) {
+    write_bytes(config, text);
+    refuses(2, {"cluster", kDigits, "--config", config}, said);
+  };
+  refuses_file("threads = 1\n\nsede = 2\n", {"kith.toml:3", "'sede'", "nearest is 'seed'"});
+  refuses_file("[cluster]\nclusters = x\n", {"kith.toml:2", "whole number", "'x'"});
+  refuses_file("[clutser]\nclusters = 2\n", {"kith.toml:2", "[clutser]", "nearest is [cluster]"});
+  refuses_file("threads 2\n", {"kith.toml:1", "name = value"});
+  refuses_file("backend = \"cpu\n", {"kith.toml:1", "closing quote"});
+  refuses(2, {"cluster", kDigits, "-k", "3", "--config", folder / "none.toml"}, {"none.toml", "No such file"});
+}
+
+TEST_CASE("options without effect are named") {
+  const auto warns = [](const Words& more, const std::string& option) {
+    Words words{"cluster", kDigits, "-k", "3", "-q", "--backend", "cpu"};
+    words.insert(words.end(), more.begin(), more.end());
+    CHECK(done(words).says("warning: " + option + " has no effect"));
+  };
+  warns({"--init", "first", "--seed", "3"}, "--seed");
+  warns({"--init", "first", "--n-init", "3"}, "--n-init");
+  warns({"--save-distances"}, "--save-distances");
+  warns({"--force"}, "--force");
+  warns({"--device", "1"}, "--device");
+  CHECK(done({"cluster", kDigits, "-k", "3", "-q"}).err.empty());
+}
+
+TEST_CASE("63: a named backend never falls back, auto says what it passed over") {
+  const Words usable = usable_backends();
+  if (std::find(usable.begin(), usable.end(), "cuda") == usable.end()) {
+    refuses(4, {"cluster", kDigits, "-k", "3", "--backend", "cuda"}, {"--backend cuda: "});
+    CHECK(done({"cluster", kDigits, "-k", "3"}).says("cuda passed over: "));
+  } else {
+    refuses(4, {"cluster", kDigits, "-k", "3", "--backend", "cuda", "--device", "1023"}, {"--backend cuda: ", "1023"});
+  }
+}
+
+TEST_CASE("62: memory beyond --memory is refused before reading, naming needed and allowed") {
+  refuses(2, {"cluster", kDigits, "-k", "3", "--memory", "100kB"},
+          {"needs about", "KiB", "97.7 KiB is allowed by --memory"});
+}
+
+TEST_CASE("73: Ctrl-C leaves nothing behind and ends with 128 + the signal's number") {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const Scratch folder;
+    done({"generate", folder / "x.h5", "-n", "60000", "-d", "32", "-q"});
+    Running run({"knn", folder / "x.h5", "-k", "50", "-o", folder / "out.h5", "--backend", "cpu", "--threads", "1"});
+    CHECK(eventually([&] { return files_in(folder).size() == 2; }));
+    kill(run.process(), number);
+    const Outcome outcome = run.wait();
+    CHECK(outcome.code == 128 + number);
+    CHECK(outcome.says("stopped by a signal"));
+    CHECK(files_in(folder) == Words{"x.h5"});
+  }
+}
+
+TEST_CASE("78: a full disk or closed pipe behind standard output does not go unnoticed") {
+  const Words run{"cluster", kDigits, "-k", "10", "-q"};
+  const Outcome full = run_kith(run, {.standard_output = "/dev/full"});
+  CHECK(full.code == 5);
+  CHECK(full.says("standard output: cannot write: No space left on device"));
+  CHECK(run_kith({"--help"}, {.standard_output = "/dev/full"}).code == 5);
+  const Outcome closed = run_kith(run, {.closed_output = true});
+  CHECK(closed.code == 5);
+  CHECK(closed.says("standard output: cannot write"));
+  const Outcome broken = run_kith({"knn", kDigits, "-k", "50", "-q"}, {.broken_pipe = true});
+  CHECK(broken.code == 128 + SIGPIPE);
+  CHECK(broken.err.empty());
+}
+
+TEST_CASE("progress is shown when asked for, and never when not") {
+  const Words run{"cluster", kDigits, "-k", "10"};
+  const auto with = [&](const std::string& when) {
+    Words words{"knn", kDigits, "-k", "1", "--json", "--progress", when};
+    return done(words).err;
+  };
+  const Scratch folder;
+  done({"generate", folder / "x.h5", "-n", "20000", "-d", "32", "-q"});
+  const Words slow{"knn", folder / "x.h5", "-k", "5", "--json", "--backend", "cpu", "--block-rows", "100"};
+  Words always = slow, never = slow;
+  always.insert(always.end(), {"--progress", "always"});
+  never.insert(never.end(), {"--progress", "never"});
+  CHECK(done(always).says("of 20000"));
+  CHECK_FALSE(done(never).says("of 20000"));
+  CHECK_FALSE(with("never").empty());  // the summary is talk, not progress
+}
+
+TEST_CASE("103: arithmetic that is not IEEE 754 is noticed") {
+  CHECK(kith::app::arithmetic_defect().empty());
+  REQUIRE(std::fesetround(FE_UPWARD) == 0);
+  const std::string upward = kith::app::arithmetic_defect();
+  std::fesetround(FE_TONEAREST);
+  CHECK(upward.find("rounded") != std::string::npos);
+#if defined(__SSE2__)
+  _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);
+  const std::string flushed = kith::app::arithmetic_defect();
+  _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_OFF);
+  CHECK(flushed.find("subnormal") != std::string::npos);
+  _MM_SET_DENORMALS_ZERO_MODE(_MM_DENORMALS_ZERO_ON);
+  const std::string ignored = kith::app::arithmetic_defect();
+  _MM_SET_DENORMALS_ZERO_MODE(_MM_DENORMALS_ZERO_OFF);
+  CHECK(ignored.find("subnormal") != std::string::npos);
+#endif
+}
