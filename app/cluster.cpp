@@ -70,10 +70,12 @@ Start read_start(const std::string& how) {
   if (how == "k-means++") return {Init::kmeans_plus_plus, how, {}};
   if (how == "random") return {Init::random, how, {}};
   if (how == "first") return {Init::first, how, {}};
-  if (!std::filesystem::exists(data::parse_location(how).file)) {
-    throw Error(ExitCode::usage, fmt::format("--init: expected {} or an existing FILE[:DATASET], found '{}'; the "
-                                             "nearest rule is {}",
-                                             fmt::join(kRules, ", "), how, nearest_name(how, kRules)));
+  const std::string file = data::parse_location(how).file;
+  if (!std::filesystem::exists(file)) {
+    throw Error(ExitCode::usage,
+                fmt::format("--init: expected {} or an existing FILE[:DATASET], found '{}'; there is no "
+                            "file {}, and the nearest rule is {}",
+                            fmt::join(kRules, ", "), how, file, nearest_name(how, kRules)));
   }
   return {Init::given, stored_name(how), data::read_centroids(how)};
 }

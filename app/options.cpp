@@ -181,6 +181,9 @@ void OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
+  } catch (const CLI::ArgumentMismatch& problem) {
+    const std::string what = problem.what();  // "--clusters: 1 required TEXT missing"
+    refuse(fmt::format("{}: expected one value; {}", what.substr(0, what.find(':')), hint()));
   } catch (const CLI::ParseError& problem) {
     refuse(fmt::format("{}; {}", problem.what(), hint()));
   }

@@ -53,7 +53,7 @@ TEST_CASE("what is missing is named with an example") {
   refuses(2, {"cluster", kDigits}, {"-k, the number of clusters, is missing"});
   refuses(2, {"assign", kDigits}, {"--centroids is missing"});
   refuses(2, {"knn", kDigits}, {"-k, the number of neighbours, is missing"});
-  refuses(2, {"cluster", kDigits, "-k"}, {"--clusters"});
+  refuses(2, {"cluster", kDigits, "-k"}, {"--clusters: expected one value"});
 }
 
 TEST_CASE("numbers are read strictly") {
