@@ -2,8 +2,10 @@
 #include "data/file_kind.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <system_error>
 
 namespace kith::data {
 namespace {
@@ -71,6 +73,8 @@ std::string looks_like(const std::string& file) {
 }
 
 bool has_hdf5_signature(const std::string& file) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return false;  // a pipe would be waited for
   std::ifstream stream(file, std::ios::binary);
   constexpr auto signature = "\x89HDF\r\n\x1a\n"sv;
   std::string bytes(signature.size(), '\0');

@@ -6,9 +6,18 @@
 namespace kith::data {
 namespace {
 
+thread_local std::string last_reason;
+
 /// Keeps the first entry of a walk from the innermost function outwards.
 herr_t keep_innermost(unsigned depth, const H5E_error2_t* entry, void* text) {
   if (depth == 0 && entry->desc != nullptr) *static_cast<std::string*>(text) = entry->desc;
+  return 0;
+}
+
+/// HDF5 calls this where it would print. The next call of any kind, a handle's closing too, forgets the error.
+herr_t remember(hid_t stack, void*) {
+  last_reason.clear();
+  H5Ewalk2(stack, H5E_WALK_UPWARD, keep_innermost, &last_reason);
   return 0;
 }
 
@@ -23,20 +32,18 @@ void prepare_hdf5() {
     // A data file or the environment must not be able to name code that is then loaded.
     H5PLset_loading_state(0);
   });
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  H5Eset_auto2(H5E_DEFAULT, remember, nullptr);
 }
 
 std::string hdf5_reason() {
-  std::string text;
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &text);
   // "file write failed: time = ..., errno = 28, error message = 'No space left on device', buf = ...": the message will
   // do.
   const std::string key = "error message = '";
-  if (const auto begin = text.find(key); begin != std::string::npos) {
+  if (const auto begin = last_reason.find(key); begin != std::string::npos) {
     const auto from = begin + key.size();
-    text = text.substr(from, text.find('\'', from) - from);
+    return last_reason.substr(from, last_reason.find('\'', from) - from);
   }
-  return text.empty() ? "HDF5 gives no reason" : text;
+  return last_reason.empty() ? "HDF5 gives no reason" : last_reason;
 }
 
 }  // namespace kith::data

@@ -12,7 +12,7 @@ namespace kith::data {
 /// Cheap; every public function of this room that uses HDF5 calls it first.
 void prepare_hdf5();
 
-/// What the innermost function of the last failed HDF5 call complained about. To be asked before the next call.
+/// What the innermost function of this thread's last failed HDF5 call complained about.
 std::string hdf5_reason();
 
 /// One reference to an HDF5 object of any kind: file, group, dataset, dataspace, datatype, attribute, property list.

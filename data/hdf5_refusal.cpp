@@ -23,10 +23,6 @@ std::int64_t physical_memory() { return capped_product(sysconf(_SC_PHYS_PAGES), 
 
 std::string refusal_of_chunks(const DatasetFacts& facts, std::int64_t declared, std::int64_t element_bytes) {
   const std::int64_t stored = facts.info.stored_bytes;
-  if (facts.chunk.size() != facts.info.shape.size()) {
-    return fmt::format("damaged: chunks of {} dimensions in a dataset of {}", facts.chunk.size(),
-                       facts.info.shape.size());
-  }
   std::int64_t chunk_bytes = element_bytes;
   for (const std::int64_t c : facts.chunk) chunk_bytes = capped_product(chunk_bytes, c);
   const std::int64_t possible = facts.info.filters.empty() ? stored : capped_product(stored, kLargestExpansion);
@@ -68,6 +64,10 @@ std::string refusal_of_storage(const Hdf5InputFile& file, const DatasetFacts& fa
     return fmt::format("declared as {}, more values than can be counted; the file is damaged", show_shape(info.shape));
   }
   declared *= element_bytes;
+  if (facts.chunked && facts.chunk.size() != facts.info.shape.size()) {
+    return fmt::format("damaged: chunks of {} dimensions in a dataset of {}", facts.chunk.size(),
+                       facts.info.shape.size());
+  }
   if (info.stored_bytes == 0) {
     return fmt::format("declared as {}, but no value was ever written", show_shape(info.shape));
   }

@@ -13,8 +13,8 @@
 namespace kith::data {
 
 struct OutputOptions {
-  bool force = false;               // replace an existing regular file
-  std::vector<std::string> inputs;  // files that are never overwritten, by identity, not by name
+  bool force = false;                    // replace an existing regular file
+  std::vector<std::string> inputs = {};  // files that are never overwritten, by identity, not by name
 };
 
 /// Checks before any work is done that `path` can be written: directory exists and is writable, target absent or

@@ -270,19 +270,6 @@ TEST_CASE("the real files of the project can be read") {
   CHECK(std::accumulate(digits.data(), digits.data() + digits.size(), 0.0) == 561718.0);
 }
 
-TEST_CASE("a file that changes while it is read is noticed (failure 84)", "[84]") {
-  const Scratch scratch;
-  const std::string file = scratch / "changing.h5";
-  const std::vector<float> values(200000, 1.0f);
-  { FileMaker(file).floats("x", {2000, 100}, values); }
-  Matrix<float> out(1000, 100);
-  const auto source = open_points(file);
-  source->read(0, out.view());
-  REQUIRE(truncate(file.c_str(), 500000) == 0);
-  refused(ExitCode::data, [&] { source->read(1000, out.view()); },
-          {"changing.h5", "changed while it was read", "500000"});
-}
-
 TEST_CASE("FILE:DATASET is taken apart at the colon that makes a file") {
   const Scratch scratch;
   for (const char* name : {"plain.h5", "a:b.h5", "c.h5:/x"}) {
