@@ -8,6 +8,8 @@ std::string missing(const BackendOptions&) {
   return "this kith was built without CUDA; rebuild where nvcc is installed (./dev build)";
 }
 
-std::unique_ptr<Backend> open(const BackendOptions& options) { throw Error(ExitCode::device, "cuda: " + missing(options)); }
+std::unique_ptr<Backend> open(const BackendOptions& options) {
+  throw Error(ExitCode::device, "cuda: " + missing(options));
+}
 
 }  // namespace kith::cuda

@@ -1,0 +1,111 @@
+// The CUDA backend's row in the table: why it cannot be used, if it cannot, and how it is opened.
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "kernels/backends.h"
+#include "kernels/cuda/device/probe.h"
+#include "kernels/cuda/points.h"
+
+namespace kith::cuda {
+namespace {
+
+std::string text_of(cudaError_t status) {
+  return fmt::format("{} ({})", cudaGetErrorName(status), cudaGetErrorString(status));
+}
+
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+/// Empty when the device can be used.
+std::string reason_against(int device) {
+  int driver = 0, runtime = 0;
+  cudaError_t status = cudaDriverGetVersion(&driver);
+  if (status != cudaSuccess || driver == 0) {
+    return "no NVIDIA driver was found; install one, or use --backend cpu";
+  }
+  (void)cudaRuntimeGetVersion(&runtime);
+
+  int devices = 0;
+  status = cudaGetDeviceCount(&devices);
+  if (status == cudaErrorInsufficientDriver) {
+    return fmt::format(
+        "the NVIDIA driver serves CUDA {}, this kith needs CUDA {}; update the driver, or use --backend cpu",
+        version_text(driver), version_text(runtime));
+  }
+  if (status == cudaErrorNoDevice || (status == cudaSuccess && devices == 0)) {
+    return "no NVIDIA GPU was found (CUDA_VISIBLE_DEVICES may hide it); use --backend cpu";
+  }
+  if (status != cudaSuccess) return text_of(status) + " when looking for devices; use --backend cpu";
+  if (device < 0 || device >= devices) {
+    return fmt::format("device {} does not exist; expected 0 to {}, choose one with --device", device, devices - 1);
+  }
+
+  status = cudaSetDevice(device);
+  if (status != cudaSuccess) {
+    return fmt::format("device {} cannot be used: {}; free it, choose another one with --device, or use --backend cpu",
+                       device, text_of(status));
+  }
+  status = probe_device();
+  if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction) {
+    cudaDeviceProp properties;
+    if (cudaGetDeviceProperties(&properties, device) != cudaSuccess) return "the device does not tell its properties";
+    return fmt::format(
+        "this kith has no code for {} (compute capability {}.{}); rebuild with -DCMAKE_CUDA_ARCHITECTURES={}{}, or use "
+        "--backend cpu",
+        properties.name, properties.major, properties.minor, properties.major, properties.minor);
+  }
+  if (status != cudaSuccess) {
+    return fmt::format("device {} cannot be used: {}; choose another one with --device, or use --backend cpu", device,
+                       text_of(status));
+  }
+  return {};
+}
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const BackendOptions& options)
+      : context_(std::make_shared<Context>(options)), block_rows_(options.block_rows) {}
+
+  Device device() const override {
+    cudaDeviceProp properties;
+    check(cudaGetDeviceProperties(&properties, context_->device));
+    return {properties.name, fmt::format("{} multiprocessors, {}", properties.multiProcessorCount,
+                                         readable_bytes(static_cast<std::int64_t>(properties.totalGlobalMem)))};
+  }
+  std::unique_ptr<Points> hold(const PointBlock& block) override { return hold_points(context_, block, block_rows_); }
+  std::int64_t device_bytes() const override { return context_->pool.held(); }
+
+ private:
+  std::shared_ptr<Context> context_;
+  std::int64_t block_rows_;
+};
+
+/// Makes the device current before the stream, a later member, is created on it.
+int made_current(int device) {
+  check(cudaSetDevice(device));
+  return device;
+}
+
+}  // namespace
+
+Context::Context(const BackendOptions& options) : device(made_current(options.device)), pool(options.device_memory) {
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+}
+
+std::string missing(const BackendOptions& options) {
+  try {
+    std::string reason = reason_against(options.device);
+    (void)cudaGetLastError();  // what was asked and answered is no error of a later call
+    return reason;
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+std::unique_ptr<Backend> open(const BackendOptions& options) {
+  const std::string reason = missing(options);
+  if (!reason.empty()) throw Error(ExitCode::device, "cuda: " + reason);
+  return std::make_unique<CudaBackend>(options);
+}
+
+}  // namespace kith::cuda

@@ -1,0 +1,102 @@
+// Squared distances by the definition of core/distance.h, one warp at a time: lane l of the warp is accumulator l.
+//
+// Several distances are computed together, so that each value loaded serves more than one and the additions across
+// lanes are shared: with N distances the tree costs N - 1 + log2(32 / N) exchanges instead of 5 N.
+#pragma once
+
+#include "core/distance.h"
+#include "kernels/cuda/device/reduce.h"
+
+namespace kith::cuda {
+
+static_assert(kLanes == kWarp, "the definition's accumulators are the lanes of a warp");
+
+/// One step of an accumulator. x - c and c - x have the same square, so either operand may be the point.
+__device__ inline double add_square(double x, double c, double sum) {
+  const double t = __dsub_rn(x, c);
+  return __fma_rn(t, t, sum);
+}
+
+/// Accumulators of this lane for the distances of every x[r] and every c[s]: sum[r * C + s]. Rows have d columns.
+template <int R, int C, class X>
+__device__ inline void accumulate_grid(const X* const (&x)[R], const double* const (&c)[C], std::int64_t d,
+                                       double (&sum)[R * C]) {
+#pragma unroll
+  for (int i = 0; i < R * C; ++i) sum[i] = 0.0;
+  for (std::int64_t j = lane_index(); j < d; j += kWarp) {
+    double left[R], right[C];
+#pragma unroll
+    for (int r = 0; r < R; ++r) left[r] = static_cast<double>(x[r][j]);
+#pragma unroll
+    for (int s = 0; s < C; ++s) right[s] = c[s][j];
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+#pragma unroll
+      for (int s = 0; s < C; ++s) sum[r * C + s] = add_square(left[r], right[s], sum[r * C + s]);
+    }
+  }
+}
+
+/// Accumulators of this lane for the distances of x[i] and c[i].
+template <int N, class X>
+__device__ inline void accumulate_pairs(const X* const (&x)[N], const double* const (&c)[N], std::int64_t d,
+                                        double (&sum)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) sum[i] = 0.0;
+  for (std::int64_t j = lane_index(); j < d; j += kWarp) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) sum[i] = add_square(static_cast<double>(x[i][j]), c[i][j], sum[i]);
+  }
+}
+
+/// The tree over the lanes, for N distances at once (N a power of two up to 32): this lane receives distance
+/// lane * N / 32. While several distances are left, the upper half of the lanes goes on with the upper half of them.
+/// a + b and b + a have the same bits, so it does not matter which of two lanes adds.
+template <int N, int W = kWarp / 2, int Size>
+__device__ inline double add_lanes(double (&sum)[Size]) {
+  static_assert(N > 0 && N <= kWarp && (N & (N - 1)) == 0 && N <= Size);
+  if constexpr (N > 1) {
+    const bool upper = (lane_index() & W) != 0;
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) {
+      const double keep = upper ? sum[i + N / 2] : sum[i];
+      const double pass = upper ? sum[i] : sum[i + N / 2];
+      sum[i] = __dadd_rn(keep, __shfl_xor_sync(kAllLanes, pass, W));
+    }
+    return add_lanes<N / 2, W / 2>(sum);
+  } else {
+    double total = sum[0];
+#pragma unroll
+    for (int w = W; w > 0; w /= 2) total = __dadd_rn(total, __shfl_xor_sync(kAllLanes, total, w));
+    return total;
+  }
+}
+
+/// Distances of 32 consecutive rows, eight at a time: this lane receives that of row first + lane. centroid(i): the
+/// centroid (d) of row first + i, called by all lanes. Rows from `rows` on repeat the last.
+template <class X, class CentroidOf>
+__device__ inline double distances_of_rows(const X* values, std::int64_t first, std::int64_t rows, std::int64_t d,
+                                           const CentroidOf& centroid) {
+  constexpr int kTogether = 8;
+  constexpr int kLanesEach = kWarp / kTogether;
+  double distance = 0.0;
+  for (int at = 0; at < kWarp; at += kTogether) {
+    const X* x[kTogether];
+    const double* c[kTogether];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const std::int64_t row = first + at + i;
+      x[i] = values + (row < rows ? row : rows - 1) * d;
+      c[i] = centroid(at + i);
+    }
+    double sum[kTogether];
+    accumulate_pairs(x, c, d, sum);
+    const double found = add_lanes<kTogether>(sum);  // lane l has that of row first + at + l / kLanesEach
+    const int turn = lane_index() - at;
+    const double mine = __shfl_sync(kAllLanes, found, turn * kLanesEach & (kWarp - 1));
+    if (turn >= 0 && turn < kTogether) distance = mine;
+  }
+  return distance;
+}
+
+}  // namespace kith::cuda

@@ -1,0 +1,93 @@
+// What threads of a warp or block do together: sums and maxima of integers, and places in a shared list.
+#pragma once
+
+#include <cstdint>
+
+namespace kith::cuda {
+
+using Word = unsigned long long;  // what CUDA's 64-bit atomics take; signed sums wrap to the right bits
+
+inline constexpr int kWarp = 32;
+inline constexpr int kBlock = 256;  // threads of the kernels that are not tiled
+inline constexpr int kBlockWarps = kBlock / kWarp;
+inline constexpr unsigned kAllLanes = 0xFFFFFFFFU;
+
+__device__ inline int lane_index() { return static_cast<int>(threadIdx.x % kWarp); }
+/// Number of this warp among all warps of the grid.
+__device__ inline std::int64_t warp_index() {
+  return (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
+}
+__device__ inline std::int64_t warp_count() { return static_cast<std::int64_t>(gridDim.x) * blockDim.x / kWarp; }
+/// Number of this thread among all threads of the grid.
+__device__ inline std::int64_t thread_index() {
+  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ inline std::int64_t thread_count() { return static_cast<std::int64_t>(gridDim.x) * blockDim.x; }
+
+/// The total, in every lane.
+__device__ inline Word warp_sum(Word value) {
+#pragma unroll
+  for (int w = kWarp / 2; w > 0; w /= 2) value += __shfl_xor_sync(kAllLanes, value, w);
+  return value;
+}
+
+__device__ inline Word warp_max(Word value) {
+#pragma unroll
+  for (int w = kWarp / 2; w > 0; w /= 2) {
+    const Word other = __shfl_xor_sync(kAllLanes, value, w);
+    value = other > value ? other : value;
+  }
+  return value;
+}
+
+/// The total of a block of kBlock threads, in every thread. All threads call it.
+__device__ inline Word block_sum(Word value) {
+  __shared__ Word parts[kBlockWarps];
+  value = warp_sum(value);
+  __syncthreads();  // the parts of an earlier call have been read
+  if (lane_index() == 0) parts[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  Word total = 0;
+#pragma unroll
+  for (int w = 0; w < kBlockWarps; ++w) total += parts[w];
+  return total;
+}
+
+/// The sum over the threads before this one, and over all of the block (kBlock threads). All threads call it.
+struct BlockPrefix {
+  std::uint32_t before;
+  std::uint32_t total;
+};
+__device__ inline BlockPrefix block_prefix(std::uint32_t value) {
+  __shared__ std::uint32_t parts[kBlockWarps];
+  std::uint32_t inclusive = value;
+#pragma unroll
+  for (int w = 1; w < kWarp; w *= 2) {
+    const std::uint32_t lower = __shfl_up_sync(kAllLanes, inclusive, w);
+    if (lane_index() >= w) inclusive += lower;
+  }
+  __syncthreads();  // the parts of an earlier call have been read
+  if (lane_index() == kWarp - 1) parts[threadIdx.x / kWarp] = inclusive;
+  __syncthreads();
+  BlockPrefix prefix{inclusive - value, 0};
+#pragma unroll
+  for (int w = 0; w < kBlockWarps; ++w) {
+    if (w < static_cast<int>(threadIdx.x) / kWarp) prefix.before += parts[w];
+    prefix.total += parts[w];
+  }
+  return prefix;
+}
+
+/// The place of each lane that wants one in a list that all warps append to. All lanes call it.
+__device__ inline Word append(bool wanted, Word* length) {
+  const unsigned wanting = __ballot_sync(kAllLanes, wanted);
+  Word first = 0;
+  if (lane_index() == 0 && wanting != 0) first = atomicAdd(length, static_cast<Word>(__popc(wanting)));
+  first = __shfl_sync(kAllLanes, first, 0);
+  return first + static_cast<Word>(__popc(wanting & ((1U << lane_index()) - 1U)));
+}
+
+/// Squared distances are not negative, so their bits order like their values.
+__device__ inline Word bits_of(double distance) { return static_cast<Word>(__double_as_longlong(distance)); }
+
+}  // namespace kith::cuda

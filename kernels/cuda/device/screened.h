@@ -1,0 +1,14 @@
+// The one place where a value becomes what the screen multiplies: x^ = x 2^-exponent - center, rounded to float32.
+#pragma once
+
+namespace kith::cuda {
+
+/// One rounding. `scale` = 2^-exponent, exact in float32 for every exponent of float32 data.
+__device__ inline float screened(float x, float scale, float center) { return __fmaf_rn(x, scale, -center); }
+
+/// Two roundings, of which the first, to float64, does not show.
+__device__ inline float screened(double x, double scale, float center) {
+  return __double2float_rn(__dsub_rn(__dmul_rn(x, scale), static_cast<double>(center)));
+}
+
+}  // namespace kith::cuda

@@ -1,0 +1,50 @@
+// The operations of the CUDA backend, one file each; the CPU room has files of the same names. See core/backend.h for
+// what each one computes. T: float or double, the type of the held points.
+#pragma once
+
+#include "kernels/cuda/held_rows.h"
+
+namespace kith::cuda {
+
+// statistics.cu
+template <class T>
+void add_range(const HeldRows<T>& held, ColumnRange& range);
+template <class T>
+void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes);
+
+// screening.cu
+template <class T>
+void prepare(HeldRows<T>& held, const DataPlan& plan);
+
+// assign.cu
+template <class T>
+void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment);
+
+// update.cu
+template <class T>
+void add_moves(HeldRows<T>& held, ClusterSums& sums);
+
+// seeding.cu
+template <class T>
+double lower(HeldRows<T>& held, std::span<const double> seed);
+template <class T>
+void add_trial_totals(const HeldRows<T>& held, MatrixView<const double> candidates, FixedScale scale,
+                      std::span<std::int64_t> totals);
+template <class T>
+std::int64_t total(const HeldRows<T>& held, FixedScale scale);
+template <class T>
+std::int64_t draw(const HeldRows<T>& held, FixedScale scale, std::int64_t target);
+
+// farthest.cu
+template <class T>
+std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count);
+
+// search.cu
+template <class T>
+void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists);
+
+// distances.cu
+template <class T>
+void all_distances(const HeldRows<T>& held, MatrixView<const double> queries, MatrixView<double> out);
+
+}  // namespace kith::cuda

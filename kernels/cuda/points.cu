@@ -1,0 +1,169 @@
+// Points of the CUDA backend: where the rows are, their state, and the verbs of core/backend.h handed to the
+// operations.
+#include "kernels/cuda/points.h"
+
+#include <limits>
+
+#include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/device/tile.h"
+#include "kernels/cuda/operations.h"
+
+namespace kith::cuda {
+namespace {
+
+constexpr std::int64_t kMostRows = std::int64_t{1} << 22;       // of a block: bounds the memory of an operation
+constexpr std::int64_t kMostStaged = std::int64_t{256} << 20;   // bytes of a block that is sent
+constexpr std::int64_t kWorkingMemory = std::int64_t{1} << 30;  // bytes left to the operations, if there are as many
+
+__global__ void fill_kernel(double* out, double value, std::int64_t count) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) out[i] = value;
+}
+
+}  // namespace
+
+template <class T>
+HeldRows<T>::HeldRows(std::shared_ptr<Context> where, MatrixView<const T> from, std::int64_t first,
+                      std::int64_t forced_rows)
+    : context(std::move(where)), values(from), first_row(first) {
+  const std::int64_t n = rows(), state_bytes = n * (4 + 4 + 8 + 4 + 4);
+  const std::int64_t value_bytes =
+      checked_product(checked_product(n, columns(), "points"), sizeof(T), "bytes of the points");
+  const std::int64_t free = pool().available();
+  label = Buffer<std::int32_t>(pool(), n);
+  summed = Buffer<std::int32_t>(pool(), n);
+  distance = Buffer<double>(pool(), n);
+  norm = Buffer<float>(pool(), n);
+  half_norm = Buffer<float>(pool(), n);
+
+  const bool forced = forced_rows > 0 && forced_rows < n;
+  const std::int64_t working = std::min(kWorkingMemory, free / 4);
+  if (!forced && value_bytes <= free - state_bytes - working) {
+    try {
+      resident = Buffer<T>(pool(), n * columns());
+      stream().upload(resident.data(), values.data, n * columns());
+      block_rows = std::clamp<std::int64_t>(n, 1, kMostRows);
+      return;
+    } catch (const OutOfMemory&) {  // somebody else took the memory meanwhile
+    }
+  }
+  make_staging(forced ? forced_rows : 0);
+}
+
+template <class T>
+void HeldRows<T>::make_staging(std::int64_t forced_rows) {
+  const std::int64_t row_bytes = columns() * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t most_bytes = std::min(kMostStaged, pool().available() / 4);
+  const std::int64_t wanted = forced_rows > 0 ? forced_rows : most_bytes / row_bytes;
+  block_rows = std::clamp<std::int64_t>(wanted, 1, std::clamp<std::int64_t>(rows(), 1, kMostRows));
+  staging = Buffer<T>(pool(), block_rows * columns());
+}
+
+template <class T>
+void HeldRows<T>::evict() {
+  stream().wait();
+  resident.release();
+  make_staging(0);
+}
+
+namespace {
+
+template <class T>
+class CudaPoints final : public Points {
+ public:
+  CudaPoints(std::shared_ptr<Context> context, MatrixView<const T> values, std::int64_t first_row,
+             std::int64_t block_rows)
+      : held_(std::move(context), values, first_row, block_rows) {
+    forget();
+  }
+
+  std::int64_t rows() const override { return held_.rows(); }
+  std::int64_t columns() const override { return held_.columns(); }
+
+  void add_range(ColumnRange& range) const override {
+    with_memory(held_, [&] { cuda::add_range(held_, range); });
+  }
+  void add_magnitudes(const ColumnScales& scales, ColumnMagnitudes& magnitudes) const override {
+    with_memory(held_, [&] { cuda::add_magnitudes(held_, scales, magnitudes); });
+  }
+  void prepare(const DataPlan& plan) override {
+    with_memory(held_, [&] { cuda::prepare(held_, plan); });
+  }
+
+  void forget() override {
+    check(cudaSetDevice(held_.context->device));
+    const Stream& stream = held_.stream();
+    stream.fill(held_.label.data(), 0xFF, rows());
+    stream.fill(held_.summed.data(), 0xFF, rows());
+    fill_kernel<<<held_.context->grid(rows(), kBlock), kBlock, 0, stream>>>(
+        held_.distance.data(), std::numeric_limits<double>::infinity(), rows());
+    check(cudaGetLastError());
+    held_.totals.current = false;
+  }
+  void assign(const AssignRequest& request, Assignment& assignment) override {
+    with_memory(held_, [&] { cuda::assign(held_, request, assignment); });
+  }
+  void add_moves(ClusterSums& sums) override {
+    with_memory(held_, [&] { cuda::add_moves(held_, sums); });
+  }
+  void relabel(std::int64_t row, std::int32_t label) override {
+    check(cudaSetDevice(held_.context->device));
+    held_.stream().upload(held_.label.data() + (row - held_.first_row), &label, 1);
+    held_.stream().wait();
+  }
+  std::vector<FarRow> farthest(std::int64_t count) const override {
+    return with_memory(held_, [&] { return cuda::farthest(held_, count); });
+  }
+  void labels(std::span<std::int32_t> out) const override {
+    check(cudaSetDevice(held_.context->device));
+    held_.stream().download(out.data(), held_.label.data(), rows());
+  }
+  void distances(std::span<double> out) const override {
+    check(cudaSetDevice(held_.context->device));
+    held_.stream().download(out.data(), held_.distance.data(), rows());
+  }
+  /// From the caller's memory, which is still there.
+  void copy_rows(std::span<const std::int64_t> rows, MatrixView<double> out) const override {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto from = held_.values.row(rows[i] - held_.first_row);
+      std::copy(from.begin(), from.end(), out.row(static_cast<std::int64_t>(i)).begin());
+    }
+  }
+
+  double lower(std::span<const double> seed) override {
+    return with_memory(held_, [&] { return cuda::lower(held_, seed); });
+  }
+  void add_trial_totals(MatrixView<const double> candidates, FixedScale scale,
+                        std::span<std::int64_t> totals) const override {
+    with_memory(held_, [&] { cuda::add_trial_totals(held_, candidates, scale, totals); });
+  }
+  std::int64_t total(FixedScale scale) const override {
+    return with_memory(held_, [&] { return cuda::total(held_, scale); });
+  }
+  std::int64_t draw(FixedScale scale, std::int64_t target) const override {
+    return with_memory(held_, [&] { return cuda::draw(held_, scale, target); });
+  }
+
+  void search(const Queries& queries, NeighborLists& lists) const override {
+    with_memory(held_, [&] { cuda::search(held_, queries, lists); });
+  }
+  void all_distances(MatrixView<const double> queries, MatrixView<double> out) const override {
+    with_memory(held_, [&] { cuda::all_distances(held_, queries, out); });
+  }
+
+ private:
+  mutable HeldRows<T> held_;  // a verb that only asks may still have to move the points off the device
+};
+
+}  // namespace
+
+std::unique_ptr<Points> hold_points(std::shared_ptr<Context> context, const PointBlock& block,
+                                    std::int64_t block_rows) {
+  check(cudaSetDevice(context->device));
+  return std::visit(
+      [&]<class T>(MatrixView<const T> values) -> std::unique_ptr<Points> {
+        return std::make_unique<CudaPoints<T>>(std::move(context), values, block.first_row, block_rows);
+      },
+      block.values);
+}
+
+}  // namespace kith::cuda

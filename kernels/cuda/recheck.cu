@@ -1,0 +1,178 @@
+// Candidates of undecided rows are collected by a second run of the screen over those rows only, their distances
+// computed by the definition, and the smallest chosen: first the distance, then the lowest column that has it.
+//
+// Few rows come here (below 1 % on separated data), with about two candidates each. The list of candidates is bounded:
+// when it overflows (all centroids equal, say) fewer rows are taken at a time, down to one.
+#include "kernels/cuda/recheck.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/cuda/device/definition.h"
+
+namespace kith::cuda {
+namespace {
+
+constexpr std::int64_t kCandidates = std::int64_t{1} << 22;  // room for candidates, when one row needs no more
+
+/// Epilogue of the second pass: appends every candidate that still fits, and counts all.
+class Candidates {
+ public:
+  struct Arguments {
+    const float* half_norm;  // (k)
+    std::int64_t clusters;
+    std::int64_t rows;   // of the batch
+    const float* limit;  // (rows)
+    Candidate* list;     // (capacity) out
+    std::int64_t capacity;
+    Word* count;  // out
+  };
+
+  struct Shared {};
+
+  __device__ Candidates(const Arguments& arguments, Shared&, const TilePlace& place, std::int64_t first_row)
+      : arguments_(arguments), place_(place), first_row_(first_row) {}
+
+  __device__ void take(const float (&product)[8][8], std::int64_t first_column) {
+    unsigned long long wanted = 0;
+    float half_norm[8];
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      const std::int64_t column = first_column + place_.column(j);
+      half_norm[j] = column < arguments_.clusters ? __ldg(&arguments_.half_norm[column]) : 0.0F;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const std::int64_t row = first_row_ + place_.row(i);
+      if (row >= arguments_.rows) continue;
+      const float limit = __ldg(&arguments_.limit[row]);
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+        const bool above = __fsub_rn(half_norm[j], product[i][j]) > limit;  // false for NaN, which decides nothing
+        const bool exists = first_column + place_.column(j) < arguments_.clusters;
+        if (exists && !above) wanted |= 1ULL << (8 * i + j);
+      }
+    }
+    if (wanted == 0) return;
+    Word at = atomicAdd(arguments_.count, static_cast<Word>(__popcll(wanted)));
+    for (; wanted != 0; wanted &= wanted - 1, ++at) {
+      if (at >= static_cast<Word>(arguments_.capacity)) return;
+      const int bit = __ffsll(static_cast<long long>(wanted)) - 1;
+      arguments_.list[at] = {static_cast<std::int32_t>(first_row_ + place_.row(bit / 8)),
+                             static_cast<std::int32_t>(first_column + place_.column(bit % 8))};
+    }
+  }
+
+  __device__ void finish() {}
+
+ private:
+  const Arguments& arguments_;
+  const TilePlace& place_;
+  std::int64_t first_row_;
+};
+
+/// Four candidates per warp: their rows are gathered, n d values for n candidates.
+template <class T>
+__global__ void distance_kernel(PointOperand<T> rows, const double* centroids, const Candidate* candidates,
+                                std::int64_t count, double* distances, Word* smallest) {
+  constexpr int kTogether = 4;
+  constexpr int kLanesEach = kWarp / kTogether;
+  for (std::int64_t first = warp_index() * kTogether; first < count; first += warp_count() * kTogether) {
+    const T* x[kTogether];
+    const double* c[kTogether];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const Candidate candidate = candidates[min(first + i, count - 1)];
+      x[i] = rows.row(candidate.place);
+      c[i] = centroids + static_cast<std::int64_t>(candidate.column) * rows.d;
+    }
+    double sum[kTogether];
+    accumulate_pairs(x, c, rows.d, sum);
+    const double distance = add_lanes<kTogether>(sum);
+    const std::int64_t mine = first + lane_index() / kLanesEach;
+    if (lane_index() % kLanesEach == 0 && mine < count) {
+      distances[mine] = distance;
+      atomicMin(&smallest[candidates[mine].place], bits_of(distance));
+    }
+  }
+}
+
+__global__ void choose_kernel(const Candidate* candidates, const double* distances, std::int64_t count,
+                              const Word* smallest, std::int32_t* nearest) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
+    const Candidate candidate = candidates[i];
+    if (bits_of(distances[i]) == smallest[candidate.place]) atomicMin(&nearest[candidate.place], candidate.column);
+  }
+}
+
+__global__ void scatter_kernel(const std::int32_t* rows, const std::int32_t* chosen, std::int64_t count,
+                               std::int32_t* nearest) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) nearest[rows[i]] = chosen[i];
+}
+
+}  // namespace
+
+RecheckRoom::RecheckRoom(Pool& pool, std::int64_t rows, std::int64_t clusters)
+    : row_(pool, rows), limit_(pool, rows), counters_(pool, 2), smallest_(pool, rows), nearest_(pool, rows) {
+  // Never more than all pairs; less room when the device is nearly full.
+  const std::int64_t all = clusters > kCandidates / rows ? kCandidates : clusters * rows;
+  const std::int64_t bytes_each = sizeof(Candidate) + sizeof(double);
+  const std::int64_t spare = pool.available() / 4 / bytes_each;
+  const std::int64_t capacity = std::max(std::min({all, kCandidates, spare}), clusters);
+  candidates_ = Buffer<Candidate>(pool, capacity);
+  distances_ = Buffer<double>(pool, capacity);
+}
+
+template <class T>
+Rechecked recheck(const HeldRows<T>& held, const RecheckRoom& room, PointOperand<T> rows,
+                  const ScreenedOperand& columns, const float* half_norm, const double* centroids,
+                  std::int32_t* nearest) {
+  const Stream& stream = held.stream();
+  const Undecided undecided = room.undecided();
+  Word undecided_rows = 0;
+  stream.download(&undecided_rows, undecided.count, 1);
+  Rechecked done{static_cast<std::int64_t>(undecided_rows), 0};
+
+  std::int64_t batch = done.rows;
+  for (std::int64_t first = 0; first < done.rows;) {
+    rows.rows = std::min(batch, done.rows - first);
+    rows.chosen = undecided.row + first;
+    stream.fill(room.candidate_count(), 0, 1);
+    const TileGrid tiles = tile_grid(rows.rows, columns.rows, std::int64_t{held.context->multiprocessors} * 8);
+    tile_kernel<PointOperand<T>, ScreenedOperand, Candidates>
+        <<<tiles.blocks(), kTileThreads, 0, stream>>>(rows, columns, rows.d, tiles,
+                                                      {half_norm, columns.rows, rows.rows, undecided.limit + first,
+                                                       room.candidates(), room.capacity(), room.candidate_count()});
+    check(cudaGetLastError());
+    Word found = 0;
+    stream.download(&found, room.candidate_count(), 1);
+    const auto count = static_cast<std::int64_t>(found);
+    if (count > room.capacity()) {
+      batch = std::max<std::int64_t>(std::min(rows.rows / 2, rows.rows * room.capacity() / count), 1);
+      continue;
+    }
+
+    stream.fill(room.smallest(), 0xFF, rows.rows);
+    stream.fill(room.nearest(), 0x7F, rows.rows);  // above every column
+    distance_kernel<<<held.context->grid(count, kBlockWarps * 4), kBlock, 0, stream>>>(
+        rows, centroids, room.candidates(), count, room.distances(), room.smallest());
+    check(cudaGetLastError());
+    choose_kernel<<<held.context->grid(count, kBlock), kBlock, 0, stream>>>(room.candidates(), room.distances(), count,
+                                                                            room.smallest(), room.nearest());
+    check(cudaGetLastError());
+    scatter_kernel<<<held.context->grid(rows.rows, kBlock), kBlock, 0, stream>>>(rows.chosen, room.nearest(), rows.rows,
+                                                                                 nearest);
+    check(cudaGetLastError());
+    done.candidates += count;
+    first += rows.rows;
+    if (count < room.capacity() / 4) batch *= 2;
+  }
+  return done;
+}
+
+template Rechecked recheck(const HeldRows<float>&, const RecheckRoom&, PointOperand<float>, const ScreenedOperand&,
+                           const float*, const double*, std::int32_t*);
+template Rechecked recheck(const HeldRows<double>&, const RecheckRoom&, PointOperand<double>, const ScreenedOperand&,
+                           const float*, const double*, std::int32_t*);
+
+}  // namespace kith::cuda

@@ -1,0 +1,73 @@
+// The second look at rows that the screen could not decide: their candidates' distances by the definition.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/device/tile.h"
+#include "kernels/cuda/held_rows.h"
+
+namespace kith::cuda {
+
+/// Rows of a block that the first pass leaves undecided, in any order. A column is a candidate of the row unless its
+/// score is above the row's limit.
+struct Undecided {
+  std::int32_t* row;  // (rows of the block) position
+  float* limit;       // (rows of the block)
+  Word* count;        // (1)
+};
+
+/// A candidate: the place of its row among the undecided of a batch, and its column.
+struct Candidate {
+  std::int32_t place;
+  std::int32_t column;
+};
+
+/// Device memory of the second look, taken before an assignment changes anything.
+class RecheckRoom {
+ public:
+  /// For blocks of up to `rows` rows against `clusters` columns. One row's candidates always fit.
+  RecheckRoom(Pool& pool, std::int64_t rows, std::int64_t clusters);
+
+  Undecided undecided() const { return {row_.data(), limit_.data(), counters_.data()}; }
+  Word* candidate_count() const { return counters_.data() + 1; }
+  Candidate* candidates() const { return candidates_.data(); }
+  double* distances() const { return distances_.data(); }
+  std::int64_t capacity() const { return candidates_.size(); }
+  Word* smallest() const { return smallest_.data(); }
+  std::int32_t* nearest() const { return nearest_.data(); }
+
+ private:
+  Buffer<std::int32_t> row_;
+  Buffer<float> limit_;
+  Buffer<Word> counters_;
+  Buffer<Candidate> candidates_;
+  Buffer<double> distances_;      // of the candidates
+  Buffer<Word> smallest_;         // (rows) bits of the smallest distance, by place
+  Buffer<std::int32_t> nearest_;  // (rows) lowest column that has it
+};
+
+struct Rechecked {
+  std::int64_t rows = 0;
+  std::int64_t candidates = 0;
+};
+
+/// The operand for all rows of a block.
+template <class T>
+PointOperand<T> point_operand(const HeldRows<T>& held, const T* values, std::int64_t rows) {
+  return {values,
+          nullptr,
+          rows,
+          static_cast<int>(held.columns()),
+          static_cast<T>(power_of_two(-held.plan.screen.exponent)),
+          held.center.data()};
+}
+
+/// Decides the undecided rows of a block: nearest[row] = argmin of D over their candidates, ties to the lowest column.
+/// rows, columns, half_norm: as in the first pass. centroids: (k, d). Waits for the device.
+template <class T>
+Rechecked recheck(const HeldRows<T>& held, const RecheckRoom& room, PointOperand<T> rows,
+                  const ScreenedOperand& columns, const float* half_norm, const double* centroids,
+                  std::int32_t* nearest);
+
+}  // namespace kith::cuda

@@ -1,0 +1,283 @@
+// Neighbour search: a float32 screen of a batch of queries against a piece of the rows, per query a limit that the k
+// nearest cannot exceed, distances by the definition for the rows below it, and a merge into the lists.
+//
+// Complete by construction: at least k rows have scores up to the bound, so the k nearest have true scores up to bound
+// + E and screened scores up to bound + 2 E. Every k is served by the same path; when k is the number of rows the limit
+// is infinite and every row is a candidate. Cost: 2 q n d float32 operations (device/tile.h states the floor), 4 bytes
+// written per score, and the rows of the candidates, a little over k per query, gathered once.
+#include <algorithm>
+#include <cub/device/device_segmented_sort.cuh>
+#include <limits>
+#include <vector>
+
+#include "kernels/cuda/device/definition.h"
+#include "kernels/cuda/operations.h"
+#include "kernels/cuda/recheck.h"
+#include "kernels/cuda/screening.h"
+#include "kernels/cuda/search_lists.h"
+
+namespace kith::cuda {
+namespace {
+
+constexpr std::int64_t kMostPieceRows = std::int64_t{1} << 19;
+constexpr std::int64_t kMostScores = std::int64_t{1} << 27;
+constexpr std::int64_t kMostBatchQueries = 8192;
+constexpr std::int64_t kMostCandidates = std::int64_t{1} << 22;
+
+/// Epilogue: scores and the minima of their groups go to memory.
+class StoreScores {
+ public:
+  struct Arguments {
+    const float* half_norm;  // (rows of the piece)
+    ScoreBlock block;
+  };
+
+  struct Shared {};
+
+  __device__ StoreScores(const Arguments& arguments, Shared&, const TilePlace& place, std::int64_t first_row)
+      : arguments_(arguments), place_(place), first_query_(first_row) {}
+
+  __device__ void take(const float (&product)[8][8], std::int64_t first_column) {
+    const ScoreBlock& block = arguments_.block;
+    float half_norm[8];
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      const std::int64_t column = first_column + place_.column(j);
+      half_norm[j] =
+          column < block.rows ? __ldg(&arguments_.half_norm[column]) : std::numeric_limits<float>::infinity();
+    }
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const std::int64_t query = first_query_ + place_.row(i);
+      float score[8], smallest = std::numeric_limits<float>::infinity();
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+        score[j] = __fsub_rn(half_norm[j], product[i][j]);
+        smallest = fminf(smallest, score[j]);
+      }
+      smallest = smallest_of_row(smallest);
+      if (query >= block.queries) continue;
+      float* out = block.scores + query * block.pitch + first_column;
+      *reinterpret_cast<float4*>(out + place_.column(0)) = make_float4(score[0], score[1], score[2], score[3]);
+      *reinterpret_cast<float4*>(out + place_.column(4)) = make_float4(score[4], score[5], score[6], score[7]);
+      if (place_.first_of_row()) {
+        block.smallest[query * block.groups() + (first_column + place_.column0) / kGroupColumns] = smallest;
+      }
+    }
+  }
+
+  __device__ void finish() {}
+
+ private:
+  const Arguments& arguments_;
+  const TilePlace& place_;
+  std::int64_t first_query_;
+};
+
+/// Four candidates per warp.
+template <class T>
+__global__ void distance_kernel(const T* values, std::int64_t d, const double* queries, const std::int32_t* rows,
+                                const std::int32_t* query_of, std::int64_t count, double* distances) {
+  constexpr int kTogether = 4;
+  constexpr int kLanesEach = kWarp / kTogether;
+  for (std::int64_t first = warp_index() * kTogether; first < count; first += warp_count() * kTogether) {
+    const T* x[kTogether];
+    const double* c[kTogether];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const std::int64_t at = min(first + i, count - 1);
+      x[i] = values + rows[at] * d;
+      c[i] = queries + query_of[at] * d;
+    }
+    double sum[kTogether];
+    accumulate_pairs(x, c, d, sum);
+    const double distance = add_lanes<kTogether>(sum);
+    const std::int64_t mine = first + lane_index() / kLanesEach;
+    if (lane_index() % kLanesEach == 0 && mine < count) distances[mine] = distance;
+  }
+}
+
+/// How much is done at a time.
+struct SearchSizes {
+  std::int64_t rows = 0;        // of a piece
+  std::int64_t queries = 0;     // of a batch
+  std::int64_t candidates = 0;  // at least one query's
+};
+
+SearchSizes search_sizes(std::int64_t rows, std::int64_t queries, std::int64_t neighbors, std::int64_t d,
+                         std::int64_t spare_bytes) {
+  const std::int64_t share = std::max<std::int64_t>(spare_bytes / 8, 1);
+  const auto tiled = [](std::int64_t n) { return (n + kTileColumns - 1) / kTileColumns * kTileColumns; };
+  SearchSizes sizes;
+  sizes.rows = std::min({rows, kMostPieceRows, std::max<std::int64_t>(share / 32 / kTileColumns, 1) * kTileColumns});
+  const std::int64_t pitch = tiled(sizes.rows);
+  const std::int64_t by_scores = std::min<std::int64_t>(kMostScores, share / sizeof(float)) / pitch;
+  const std::int64_t by_lists = share / (neighbors * 32 + d * 12);
+  sizes.queries = std::clamp<std::int64_t>(std::min({by_scores, by_lists, kMostBatchQueries, queries}), 1, queries);
+  sizes.candidates = std::max(std::min({kMostCandidates, sizes.queries * pitch, share / 32}), pitch);
+  return sizes;
+}
+
+/// All device memory of a search, taken at once.
+template <class T>
+struct SearchRoom {
+  SearchRoom(const HeldRows<T>& held, const SearchSizes& sizes, std::int64_t neighbors)
+      : pitch((sizes.rows + kTileColumns - 1) / kTileColumns * kTileColumns),
+        queries(held.pool(), sizes.queries * held.columns()),
+        screened(room_for_screened(held, sizes.queries)),
+        scores(held.pool(), sizes.queries * pitch),
+        smallest(held.pool(), sizes.queries * (pitch / kGroupColumns)),
+        bound(held.pool(), sizes.queries),
+        limit(held.pool(), sizes.queries),
+        counts(held.pool(), sizes.queries),
+        offset(held.pool(), sizes.queries + 1),
+        row(held.pool(), sizes.candidates),
+        sorted_row(held.pool(), sizes.candidates),
+        query(held.pool(), sizes.candidates),
+        distance(held.pool(), sizes.candidates),
+        sorted_distance(held.pool(), sizes.candidates) {
+    for (int i = 0; i < 2; ++i) {
+      list_distance[i] = Buffer<double>(held.pool(), sizes.queries * neighbors);
+      list_index[i] = Buffer<std::int64_t>(held.pool(), sizes.queries * neighbors);
+    }
+    sort(nullptr, sizes.candidates, 0, sizes.queries, held.stream());
+    temporary = Buffer<std::byte>(held.pool(), static_cast<std::int64_t>(temporary_bytes));
+  }
+
+  DeviceLists lists(int which) const { return {list_distance[which].data(), list_index[which].data()}; }
+  /// Stable, so that equal distances keep their ascending rows.
+  void sort(std::byte* room, std::int64_t count, std::int64_t first, std::int64_t queries_sorted,
+            const Stream& stream) {
+    check(cub::DeviceSegmentedSort::StableSortPairs(room, temporary_bytes, distance.data(), sorted_distance.data(),
+                                                    row.data(), sorted_row.data(), count, queries_sorted,
+                                                    offset.data() + first, offset.data() + first + 1, stream));
+  }
+
+  std::int64_t pitch;
+  Buffer<double> queries;
+  ScreenedCopies screened;
+  Buffer<float> scores, smallest, bound, limit;
+  Buffer<std::int64_t> counts, offset;
+  Buffer<std::int32_t> row, sorted_row, query;
+  Buffer<double> distance, sorted_distance;
+  Buffer<double> list_distance[2];
+  Buffer<std::int64_t> list_index[2];
+  std::size_t temporary_bytes = 0;
+  Buffer<std::byte> temporary;
+};
+
+/// A batch of queries on the device, against one piece of rows after the other.
+template <class T>
+class Batch {
+ public:
+  Batch(const HeldRows<T>& held, SearchRoom<T>& room, std::int64_t queries, std::int64_t neighbors)
+      : held_(held),
+        room_(room),
+        queries_(queries),
+        neighbors_(neighbors),
+        margin_(tile_margin(held.largest, held.columns(), held.plan.screen.exponent)) {}
+
+  void begin(const double* queries, const double* distance, const std::int64_t* index) {
+    const Stream& stream = held_.stream();
+    stream.upload(room_.queries.data(), queries, queries_ * held_.columns());
+    stream.upload(room_.list_distance[now_].data(), distance, queries_ * neighbors_);
+    stream.upload(room_.list_index[now_].data(), index, queries_ * neighbors_);
+    screen_copies(held_, room_.queries.data(), queries_, room_.screened);
+  }
+
+  /// values: (rows, d) on the device, of which row 0 is at position `first` of the held rows. excluded: position that
+  /// query 0 leaves out, if leaves_out.
+  void search(const T* values, std::int64_t first, std::int64_t rows, std::int64_t excluded, bool leaves_out) {
+    const Stream& stream = held_.stream();
+    const ScoreBlock block{room_.scores.data(), room_.smallest.data(), room_.pitch, rows, queries_, excluded - first,
+                           leaves_out};
+    const ScreenedOperand queries{room_.screened.values.data(), queries_, room_.screened.pitch};
+    const TileGrid tiles = tile_grid(queries_, rows, std::int64_t{held_.context->multiprocessors} * 16);
+    tile_kernel<ScreenedOperand, PointOperand<T>, StoreScores><<<tiles.blocks(), kTileThreads, 0, stream>>>(
+        queries, point_operand(held_, values, rows), static_cast<int>(held_.columns()), tiles,
+        {held_.half_norm.data() + first, block});
+    check(cudaGetLastError());
+    find_limits(
+        stream, block,
+        {neighbors_, margin_, room_.screened.norm.data(), room_.bound.data(), room_.limit.data(), first_piece_});
+    first_piece_ = false;
+    count_candidates(stream, block, room_.limit.data(), room_.counts.data());
+    std::vector<std::int64_t> counts(queries_);
+    stream.download(counts.data(), room_.counts.data(), queries_);
+
+    // As many queries at a time as their candidates fit; one always does.
+    for (std::int64_t q = 0; q < queries_;) {
+      std::vector<std::int64_t> offset{0};
+      std::int64_t last = q;
+      while (last < queries_ && (last == q || offset.back() + counts[last] <= room_.row.size())) {
+        offset.push_back(offset.back() + counts[last++]);
+      }
+      stream.upload(room_.offset.data() + q, offset.data(), last - q + 1);
+      merge_candidates(values, first, block, q, last - q, offset.back());
+      q = last;
+    }
+    now_ = 1 - now_;
+  }
+
+  void end(double* distance, std::int64_t* index) const {
+    held_.stream().download(distance, room_.list_distance[now_].data(), queries_ * neighbors_);
+    held_.stream().download(index, room_.list_index[now_].data(), queries_ * neighbors_);
+  }
+
+ private:
+  void merge_candidates(const T* values, std::int64_t first_row, const ScoreBlock& block, std::int64_t first_query,
+                        std::int64_t queries, std::int64_t count) {
+    const Stream& stream = held_.stream();
+    if (count > 0) {
+      list_candidates(stream, block, room_.limit.data(), first_query, queries,
+                      {room_.row.data(), room_.query.data(), room_.offset.data()});
+      distance_kernel<<<held_.context->grid(count, kBlockWarps * 4), kBlock, 0, stream>>>(
+          values, held_.columns(), room_.queries.data(), room_.row.data(), room_.query.data(), count,
+          room_.distance.data());
+      check(cudaGetLastError());
+      room_.sort(room_.temporary.data(), count, first_query, queries, stream);
+    }
+    merge_lists(
+        stream, room_.lists(now_), room_.lists(1 - now_), neighbors_,
+        {room_.sorted_distance.data(), room_.sorted_row.data(), room_.offset.data(), held_.first_row + first_row},
+        first_query, queries);
+  }
+
+  const HeldRows<T>& held_;
+  SearchRoom<T>& room_;
+  std::int64_t queries_, neighbors_;
+  ScreenMargin margin_;
+  int now_ = 0;  // which of the two copies of the lists holds what was found so far
+  bool first_piece_ = true;
+};
+
+}  // namespace
+
+template <class T>
+void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
+  const std::int64_t q = queries.values.rows, k = lists.distance.columns(), d = held.columns();
+  if (q == 0 || k == 0) return;
+  const SearchSizes sizes = search_sizes(held.largest_block(), q, k, d, held.pool().available());
+  SearchRoom<T> room(held, sizes, k);
+  const bool leaves_out = queries.excluded_row >= 0;
+
+  held.for_blocks([&](const Block<T>& rows) {
+    const T* values = held.on_device(rows);
+    for (std::int64_t first_query = 0; first_query < q; first_query += sizes.queries) {
+      Batch<T> batch(held, room, std::min(sizes.queries, q - first_query), k);
+      double* distance = lists.distance.data() + first_query * k;
+      std::int64_t* index = lists.index.data() + first_query * k;
+      batch.begin(queries.values.data + first_query * d, distance, index);
+      for (std::int64_t piece = 0; piece < rows.rows; piece += sizes.rows) {
+        batch.search(values + piece * d, rows.first + piece, std::min(sizes.rows, rows.rows - piece),
+                     queries.excluded_row + first_query - held.first_row, leaves_out);
+      }
+      batch.end(distance, index);
+    }
+  });
+}
+
+template void search(const HeldRows<float>&, const Queries&, NeighborLists&);
+template void search(const HeldRows<double>&, const Queries&, NeighborLists&);
+
+}  // namespace kith::cuda
