@@ -129,7 +129,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual Device device() const = 0;
-  /// Throws Error(device) when the block cannot be held, naming needed and free bytes.
+  /// The backend must outlive what it holds. Throws Error(device) when the block cannot be held, naming needed and
+  /// free bytes.
   virtual std::unique_ptr<Points> hold(const PointBlock&) = 0;
   /// Bytes of the device's own memory in use, 0 where it is the host's.
   virtual std::int64_t device_bytes() const { return 0; }

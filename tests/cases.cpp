@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "core/philox.h"
+#include "kernels/cpu/instructions.h"
 
 namespace kith::test {
 namespace {
@@ -172,6 +173,22 @@ std::vector<Tested> tested_backends(const BackendOptions& options) {
       static std::set<std::string> told;
       if (told.insert(entry.name).second) std::fprintf(stderr, "skipping backend %s: %s\n", entry.name, reason.c_str());
     }
+  }
+  return opened;
+}
+
+std::vector<Tested> every_backend(const BackendOptions& options) {
+  std::vector<Tested> opened;
+  for (Tested& tested : tested_backends(options)) {
+    if (tested.name != "cpu") opened.push_back(std::move(tested));
+  }
+  for (const cpu::Instructions* set : cpu::instruction_sets()) {
+    if (!set->supported()) continue;
+    setenv("KITH_CPU", set->name, 1);
+    for (Tested& tested : tested_backends(options)) {
+      if (tested.name == "cpu") opened.push_back({"cpu " + std::string(set->name), std::move(tested.backend)});
+    }
+    unsetenv("KITH_CPU");
   }
   return opened;
 }

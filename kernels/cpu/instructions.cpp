@@ -36,6 +36,8 @@ const Instructions& choose() {
 
 }  // namespace
 
+std::span<const Instructions* const> instruction_sets() { return kTable; }
+
 const Instructions& instructions() { return choose(); }
 
 }  // namespace kith::cpu

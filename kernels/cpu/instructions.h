@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/fixed_point.h"
 
@@ -93,6 +94,9 @@ extern const Instructions kPlain;
 extern const Instructions kAvx2;
 extern const Instructions kAvx512;
 #endif
+
+/// Every set compiled in, best first, whether this processor has it or not.
+std::span<const Instructions* const> instruction_sets();
 
 /// The best set that this processor has, or the one named by the environment variable KITH_CPU. Throws Error(usage) for
 /// a name that does not exist or cannot run here.
