@@ -126,10 +126,12 @@ inline bool eventually(const std::function<bool()>& condition) {
 /// Backends that `kith devices` calls usable. KITH_REQUIRE=cuda makes a missing one a failure.
 inline Words usable_backends() {
   Words names;
-  for (const auto& backend : done({"devices", "--json"}).json()["backends"]) {
+  const nlohmann::json report = done({"devices", "--json"}).json();
+  for (const auto& backend : report["backends"]) {
     const std::string name = backend["name"];
     if (backend["usable"] && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
+  REQUIRE(std::find(names.begin(), names.end(), "cpu") != names.end());
   const char* required = std::getenv("KITH_REQUIRE");
   if (required != nullptr && std::string(required).find("cuda") != std::string::npos) {
     REQUIRE(std::find(names.begin(), names.end(), "cuda") != names.end());

@@ -11,10 +11,10 @@ using namespace kith::testing;
 namespace {
 
 /// Words of a run that writes `out`, and must succeed.
-void write(Words words, const std::string& out, const Words& more = {}) {
+void write(Words words, const std::string& out, const Words& more = {}, const Words& environment = {}) {
   words.insert(words.end(), {"-o", out, "-q"});
   words.insert(words.end(), more.begin(), more.end());
-  done(words);
+  done(words, {.environment = environment});
 }
 
 std::vector<double> values(const std::string& location) {
@@ -51,21 +51,23 @@ std::string small_points(const Scratch& folder) {
 TEST_CASE("44, 46, 47, 105: threads, block sizes, backends and repetition do not change a byte") {
   const Scratch folder;
   const std::string points = small_points(folder), one = folder / "one.h5", other = folder / "other.h5";
+  const Words backends = usable_backends();
+  const std::vector<Words> variants{
+      {"--threads", "2"}, {"--threads", "7"}, {"--threads", "2"}, {"--block-rows", "1"}, {"--block-rows", "97"}};
   for (const Words& words : every_command(points)) {
     write(words, one, {"--force", "--backend", "cpu", "--threads", "1"});
     const std::string expected = bytes_of(one);
     REQUIRE(expected.size() > 1000);
-    for (const std::string& backend : usable_backends()) {
-      for (const Words& more : std::vector<Words>{{"--threads", "2"},
-                                                  {"--threads", "7"},
-                                                  {"--threads", "2"},
-                                                  {"--block-rows", "1"},
-                                                  {"--block-rows", "97"}}) {
+    for (const std::string& backend : backends) {
+      for (const Words& more : variants) {
         write(words, other, {"--force", "--backend", backend, more[0], more[1], "--device", "0"});
         INFO(nlohmann::json(words).dump() << " " << backend << " " << more[0] << " " << more[1]);
         CHECK(bytes_of(other) == expected);
       }
     }
+    write(words, other, {"--force", "--backend", "cpu"}, {"KITH_CPU=plain"});  // the least of instruction sets
+    INFO(nlohmann::json(words).dump() << " with plain instructions");
+    CHECK(bytes_of(other) == expected);
   }
 }
 

@@ -270,13 +270,13 @@ TEST_CASE("progress is shown when asked for, and never when not") {
     return done(words).err;
   };
   const Scratch folder;
-  done({"generate", folder / "x.h5", "-n", "20000", "-d", "32", "-q"});
+  done({"generate", folder / "x.h5", "-n", "3000", "-d", "8", "-q"});
   const Words slow{"knn", folder / "x.h5", "-k", "5", "--json", "--backend", "cpu", "--block-rows", "100"};
   Words always = slow, never = slow;
   always.insert(always.end(), {"--progress", "always"});
   never.insert(never.end(), {"--progress", "never"});
-  CHECK(done(always).says("of 20000"));
-  CHECK_FALSE(done(never).says("of 20000"));
+  CHECK(done(always).says("of 3000"));
+  CHECK_FALSE(done(never).says("of 3000"));
   CHECK_FALSE(with("never").empty());  // the summary is talk, not progress
 }
 
