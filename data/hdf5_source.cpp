@@ -4,38 +4,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "data/file_kind.h"
+#include "data/hdf5_chunks.h"
 #include "data/hdf5_inspect.h"
 #include "data/hdf5_path.h"
 
 namespace kith::data {
 namespace {
 
-constexpr std::int64_t kBlockBytes = std::int64_t{4}
-                                     << 20;  // raw bytes per read: stays in the cache for the conversion
-constexpr std::int64_t kLargestChunkCache = std::int64_t{256} << 20;  // for callers whose blocks cut through chunks
-
+// Raw bytes per read: what was read is still in the second-level cache when it is converted.
+constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;
 ValueClass class_for(const DatasetFacts& facts, Precision precision) {
   if (precision == Precision::automatic) return natural_class_of(facts.element->number);
   return precision == Precision::f32 ? ValueClass::f32 : ValueClass::f64;
 }
 
-/// Bytes of one band of chunks, all columns of a chunk's rows, as far as a cache may grow.
-std::int64_t cache_bytes(const DatasetFacts& facts) {
+/// Opens the dataset again with a cache that holds at least one chunk, for what H5Dread has to decode.
+Handle open_with_cache(const Handle& found, const DatasetFacts& facts) {
+  constexpr std::int64_t largest = std::int64_t{256} << 20;
+  constexpr std::int64_t usual = std::int64_t{16} << 20;
   std::int64_t bytes = size_of(facts.element->number);
   for (const std::int64_t c : facts.chunk) bytes *= c;  // one chunk: known to be below 4 GiB
-  const std::int64_t width = facts.chunk.size() == 2 ? facts.chunk[1] : 1;
-  const std::int64_t across = (facts.columns() - 1) / width + 1;
-  return across > kLargestChunkCache / bytes ? kLargestChunkCache : std::max<std::int64_t>(across * bytes, 1 << 20);
-}
-
-/// Opens the dataset again with a cache for a band: a chunk that two reads share is then decoded once.
-Handle open_with_cache(const Handle& found, const DatasetFacts& facts) {
   const Handle access(H5Pcreate(H5P_DATASET_ACCESS));
-  constexpr std::size_t slots = 12421;  // a prime far above the number of chunks in a band
-  if (facts.chunked) H5Pset_chunk_cache(access.get(), slots, static_cast<std::size_t>(cache_bytes(facts)), 1.0);
+  if (facts.chunked)
+    H5Pset_chunk_cache(access.get(), 12421, static_cast<std::size_t>(std::clamp(bytes, usual, largest)), 1.0);
   return Handle(H5Dopen2(found.get(), ".", access.get()));
 }
 
@@ -51,6 +46,7 @@ class Hdf5Source final : public PointSource {
     dataset_ = open_with_cache(found, facts_);
     if (!dataset_) throw Error(ExitCode::data, fmt::format("{}: damaged: {}", name(), hdf5_reason()));
     type_ = Handle(H5Dget_type(dataset_.get()));
+    chunks_ = ChunkedRows::open(dataset_.get(), facts_, name());
   }
 
   std::string name() const override { return fmt::format("{}:{}", file_.name(), facts_.info.path); }
@@ -97,12 +93,7 @@ class Hdf5Source final : public PointSource {
       if (buffer_.columns() < needed) buffer_ = Matrix<std::byte>(1, needed);
       raw = buffer_.data();
     }
-    if (!read_raw(first, out.rows, 0, columns(), raw)) {
-      const std::string reason = hdf5_reason();
-      file_.check_unchanged();
-      throw Error(ExitCode::data, fmt::format("{}: {}: {}; copy or make the file again", name(),
-                                              damaged_place(first, out.rows), reason));
-    }
+    read_raw(first, out.rows, raw);
     const Conversion done = convert(element_, raw, out.size(), out.data);
     if (done.refused >= 0) {
       throw Error(ExitCode::data,
@@ -112,34 +103,23 @@ class Hdf5Source final : public PointSource {
     changed_ += done.changed;
   }
 
-  bool read_raw(std::int64_t row, std::int64_t row_count, std::int64_t column, std::int64_t column_count,
-                std::byte* out) const {
-    const hsize_t start[2] = {static_cast<hsize_t>(row), static_cast<hsize_t>(column)};
-    const hsize_t count[2] = {static_cast<hsize_t>(row_count), static_cast<hsize_t>(column_count)};
+  /// Bytes as they are in the file, but decoded.
+  void read_raw(std::int64_t first, std::int64_t count, std::byte* out) {
+    if (chunks_) return chunks_->read(first, count, out);
+    const hsize_t start[2] = {static_cast<hsize_t>(first), 0};
+    const hsize_t shape[2] = {static_cast<hsize_t>(count), static_cast<hsize_t>(columns())};
     const int rank = static_cast<int>(facts_.info.shape.size());
     const Handle in_file(H5Dget_space(dataset_.get()));
-    const Handle in_memory(H5Screate_simple(rank, count, nullptr));
-    return H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start, nullptr, count, nullptr) >= 0 &&
-           H5Dread(dataset_.get(), type_.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, out) >= 0;
-  }
-
-  /// After a failed read: which chunk of those rows it was.
-  std::string damaged_place(std::int64_t first, std::int64_t count) const {
-    const std::string rows_text = fmt::format("rows {} to {} (counted from 0)", first, first + count - 1);
-    if (!facts_.chunked) return fmt::format("{} cannot be read", rows_text);
-    const std::int64_t width = facts_.chunk.size() == 2 ? std::min(facts_.chunk[1], columns()) : 1;
-    Matrix<std::byte> chunk(std::min(chunk_rows_, rows()), width * size_of(element_.number));
-    for (std::int64_t row = first / chunk_rows_ * chunk_rows_; row < first + count; row += chunk_rows_) {
-      for (std::int64_t column = 0; column < columns(); column += width) {
-        const std::int64_t chunk_rows = std::min(chunk_rows_, rows() - row);
-        const std::int64_t chunk_columns = std::min(width, columns() - column);
-        if (read_raw(row, chunk_rows, column, chunk_columns, chunk.data())) continue;
-        return fmt::format("data damaged in chunk ({}, {}), rows {} to {}, columns {} to {} (counted from 0)",
-                           row / chunk_rows_, column / width, row, row + chunk_rows - 1, column,
-                           column + chunk_columns - 1);
-      }
+    const Handle in_memory(H5Screate_simple(rank, shape, nullptr));
+    if (H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start, nullptr, shape, nullptr) >= 0 &&
+        H5Dread(dataset_.get(), type_.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, out) >= 0) {
+      return;
     }
-    return fmt::format("data damaged in {}", rows_text);
+    const std::string reason = hdf5_reason();
+    file_.check_unchanged();
+    throw Error(ExitCode::data,
+                fmt::format("{}: data damaged in rows {} to {} (counted from 0): {}; copy or make the file again",
+                            name(), first, first + count - 1, reason));
   }
 
   Hdf5InputFile file_;
@@ -150,6 +130,7 @@ class Hdf5Source final : public PointSource {
   std::int64_t chunk_rows_ = 1;
   Handle dataset_;
   Handle type_;  // of the file, so that HDF5 converts nothing
+  std::optional<ChunkedRows> chunks_;
   Matrix<std::byte> buffer_;
   std::int64_t changed_ = 0;
 };
