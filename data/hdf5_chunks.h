@@ -26,13 +26,14 @@ class ChunkedRows {
   void decode_rows(std::int64_t first, std::int64_t count, std::byte* out);
   /// The whole chunk whose first value is at (row, column); valid until the next call.
   const std::byte* decode_chunk(std::int64_t row, std::int64_t column);
+  /// A chunk that was never written: the dataset's fill value, 0 by default.
+  void fill_chunk(std::byte* out, std::int64_t bytes) const;
   [[noreturn]] void fail(std::int64_t row, std::int64_t column, const std::string& why) const;
 
   std::string name_;
   hid_t dataset_ = H5I_INVALID_HID;
   std::vector<FilterStep> steps_;
-  std::vector<std::byte> fill_value_;  // one element, of chunks that were never written
-  std::int64_t rows_ = 0, columns_ = 0, chunk_rows_ = 0, chunk_columns_ = 0;
+  std::int64_t element_bytes_ = 0, rows_ = 0, columns_ = 0, chunk_rows_ = 0, chunk_columns_ = 0;
   ChunkDecoder decoder_;
   Matrix<std::byte> band_;  // the last one of which only a part was asked for
   std::int64_t band_held_ = -1;

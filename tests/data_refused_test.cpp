@@ -302,3 +302,24 @@ TEST_CASE("a damaged chunk is named (failure 93)", "[93]") {
     CHECK_NOTHROW(open_points(file)->read(50, out.view()));
   }
 }
+
+TEST_CASE("chunks that inflate to too little or too much are refused (failures 87, 91)", "[87][91]") {
+  const Scratch scratch;
+  const std::string file = scratch / "inflated.h5";
+  // zlib streams of 4 and of 40000 zero bytes, where a chunk has 32.
+  const std::string little("\x78\x9c\x63\x60\x60\x60\x00\x00\x00\x04\x00\x01", 12);
+  const std::string much = std::string("\x78\x9c\xed\xc1\x31\x01\x00\x00\x00\xc2\xa0\xf5\x4f\xed\x65\x0b\xa0", 17) +
+                           std::string(38, '\0') + std::string("\x80\x1b\x9c\x40\x00\x01", 6);
+  for (const auto& [stored, why] :
+       {std::pair{little, "it has 4 bytes, expected 32"}, std::pair{much, "it inflates to more than 32 bytes"}}) {
+    {
+      FileMaker maker(file);
+      maker.dataset("x", H5T_IEEE_F32LE, {4, 2}, H5T_NATIVE_FLOAT, nullptr, {.chunk = {4, 2}, .deflate = 9});
+      const hid_t dataset = H5Dopen2(maker.id(), "x", H5P_DEFAULT);
+      const hsize_t offset[2] = {0, 0};
+      REQUIRE(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, offset, stored.size(), stored.data()) >= 0);
+      H5Dclose(dataset);
+    }
+    refused_file(file, {"inflated.h5:/x: data damaged in chunk (0, 0)", why});
+  }
+}

@@ -369,3 +369,30 @@ TEST_CASE("scale-offset data are decoded") {
   }
   CHECK(same_bits(read_floats(file, {.precision = Precision::f32}), expected));
 }
+
+TEST_CASE("chunks that were never written have the fill value") {
+  const Scratch scratch;
+  const std::string file = scratch / "sparse.h5";
+  for (const float fill : {0.0f, -7.5f}) {
+    {
+      FileMaker maker(file);
+      const hid_t creation = creation_of({.chunk = {2, 4}, .deflate = 1});
+      if (fill != 0.0f) H5Pset_fill_value(creation, H5T_NATIVE_FLOAT, &fill);
+      maker.made("x", H5T_IEEE_F32BE, {6, 4}, creation);
+      H5Pclose(creation);
+      const hid_t dataset = H5Dopen2(maker.id(), "x", H5P_DEFAULT);
+      const hid_t space = H5Dget_space(dataset);
+      const hsize_t start[2] = {2, 0}, count[2] = {2, 4};
+      H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, count, nullptr);
+      const hid_t memory = H5Screate_simple(2, count, nullptr);
+      const std::vector<float> written(8, 3.0f);
+      REQUIRE(H5Dwrite(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, written.data()) >= 0);
+      H5Sclose(memory);
+      H5Sclose(space);
+      H5Dclose(dataset);
+    }
+    std::vector<float> expected(24, fill);
+    std::fill(expected.begin() + 8, expected.begin() + 16, 3.0f);
+    CHECK(same_bits(read_floats(file), expected));
+  }
+}
