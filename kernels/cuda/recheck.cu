@@ -116,11 +116,16 @@ RecheckRoom::RecheckRoom(Pool& pool, std::int64_t rows, std::int64_t clusters)
     : row_(pool, rows), limit_(pool, rows), counters_(pool, 2), smallest_(pool, rows), nearest_(pool, rows) {
   // Never more than all pairs; less room when the device is nearly full.
   const std::int64_t all = clusters > kCandidates / rows ? kCandidates : clusters * rows;
-  const std::int64_t bytes_each = sizeof(Candidate) + sizeof(double);
-  const std::int64_t spare = pool.available() / 4 / bytes_each;
-  const std::int64_t capacity = std::max(std::min({all, kCandidates, spare}), clusters);
-  candidates_ = Buffer<Candidate>(pool, capacity);
-  distances_ = Buffer<double>(pool, capacity);
+  for (std::int64_t capacity = std::max(all, clusters);; capacity = std::max(capacity / 4, clusters)) {
+    try {
+      candidates_ = Buffer<Candidate>(pool, capacity);
+      distances_ = Buffer<double>(pool, capacity);
+      return;
+    } catch (const OutOfMemory&) {
+      if (capacity == clusters) throw;
+      candidates_.release();
+    }
+  }
 }
 
 template <class T>

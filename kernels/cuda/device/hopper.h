@@ -1,0 +1,111 @@
+// What only compute capability 9.0a has, one function per PTX instruction: bulk copies into shared memory that arrive
+// at a barrier, products of a warpgroup on the tensor cores, and registers moved between warpgroups.
+//
+// PTX ISA 8.x, sections "mbarrier", "cp.async.bulk", "Asynchronous Warpgroup Level Matrix Instructions", "setmaxnreg".
+#pragma once
+
+#include <cstdint>
+
+namespace kith::cuda {
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define KITH_HOPPER 1
+#endif
+
+#ifdef KITH_HOPPER
+
+__device__ inline std::uint32_t shared_address(const void* p) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
+
+__device__ inline void barrier_init(std::uint32_t barrier, unsigned arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+/// Makes initialised barriers visible to the copy engine.
+__device__ inline void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+__device__ inline void barrier_arrive(std::uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+/// Arrives, and lets the phase end only when `bytes` have been copied as well.
+__device__ inline void barrier_expect(std::uint32_t barrier, unsigned bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+/// Waits until the phase of this parity has ended.
+__device__ inline void barrier_wait(std::uint32_t barrier, unsigned parity) {
+  asm volatile(
+      "{\n"
+      ".reg .pred done;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@done bra.uni over;\n"
+      "bra.uni again;\n"
+      "over:\n"
+      "}\n" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+
+/// Copies contiguous bytes (a multiple of 16) from global to shared memory; they arrive at the barrier.
+__device__ inline void bulk_copy(std::uint32_t to, const void* from, unsigned bytes, std::uint32_t barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+               "l"(from), "r"(bytes), "r"(barrier)
+               : "memory");
+}
+
+template <int kRegisters>
+__device__ inline void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+template <int kRegisters>
+__device__ inline void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+
+/// Registers and shared memory written before are seen by the products that follow.
+__device__ inline void products_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+/// Ends a group of products.
+__device__ inline void products_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+/// Waits until at most kPending groups are unfinished.
+template <int kPending>
+__device__ inline void products_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+
+/// An operand of rows of 64 halves (128 bytes) in the 128-byte swizzle, eight rows per kilobyte.
+__device__ inline std::uint64_t operand_descriptor(std::uint32_t address) {
+  constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;
+  constexpr std::uint64_t kEightRows = std::uint64_t{1024 >> 4} << 32;
+  constexpr std::uint64_t kIgnored = std::uint64_t{1} << 16;  // leading offset, without meaning in this layout
+  return kSwizzle128 | kEightRows | kIgnored | ((address & 0x3FFFF) >> 4);
+}
+
+/// The compiler may not move uses of the accumulators across this.
+__device__ inline void products_done(float (&product)[64]) {
+#pragma unroll
+  for (int i = 0; i < 64; ++i) asm volatile("" : "+f"(product[i])::"memory");
+}
+
+/// product (64 x 128, spread over the warpgroup) = a (64 x 16) times b (128 x 16) transposed, + product if `add`.
+__device__ inline void multiply_64x128x16(float (&product)[64], std::uint64_t a, std::uint64_t b, int add) {
+  asm volatile(
+      "{\n"
+      ".reg .pred add;\n"
+      "setp.ne.b32 add, %66, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+      "%64, %65, add, 1, 1, 0, 0;\n"
+      "}\n"
+#define KITH_FOUR(i) "+f"(product[i]), "+f"(product[i + 1]), "+f"(product[i + 2]), "+f"(product[i + 3])
+      : KITH_FOUR(0), KITH_FOUR(4), KITH_FOUR(8), KITH_FOUR(12), KITH_FOUR(16), KITH_FOUR(20), KITH_FOUR(24),
+        KITH_FOUR(28), KITH_FOUR(32), KITH_FOUR(36), KITH_FOUR(40), KITH_FOUR(44), KITH_FOUR(48), KITH_FOUR(52),
+        KITH_FOUR(56), KITH_FOUR(60)
+#undef KITH_FOUR
+      : "l"(a), "l"(b), "r"(add));
+}
+
+#endif
+
+}  // namespace kith::cuda
