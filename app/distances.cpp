@@ -124,8 +124,12 @@ int run_distances(const Arguments& arguments) {
 
   auto backend = choose_backend(session);
   warn_of_options(set, options, session);
-  const PointsMatrix a_values = read_points(*a, 4 * kBlockBytes, session);
-  const PointsMatrix b_values = b ? read_points(*b, 4 * kBlockBytes, session) : PointsMatrix{};
+  // Per row: distances, the same as written, and the row as float64.
+  const std::int64_t row_bytes = 16 * held_source.rows() + 8 * a->columns();
+  const std::int64_t working_bytes = block_bytes(
+      {.rows = a->rows(), .row_bytes = row_bytes, .block_rows = options.common.block_rows, .usual = 2 * kBlockBytes});
+  const PointsMatrix a_values = read_points(*a, working_bytes, session);
+  const PointsMatrix b_values = b ? read_points(*b, working_bytes, session) : PointsMatrix{};
   const HeldPoints held = hold_points(std::move(backend), view_of(b ? b_values : a_values), session);
 
   std::optional<data::ResultFile> file;

@@ -169,7 +169,11 @@ int run_knn(const Arguments& arguments) {
 
   auto backend = choose_backend(session);
   warn_of_options(set, options, session);
-  const std::int64_t list_bytes = std::int64_t{512} << 20;  // blocks of lists and queries as float64
+  // Per query: a list, its distances as written, and the query as float64.
+  const std::int64_t list_bytes = block_bytes({.rows = asked.rows(),
+                                               .row_bytes = 32 * options.neighbors + 8 * base->columns(),
+                                               .block_rows = options.common.block_rows,
+                                               .usual = std::int64_t{256} << 20});
   const PointsMatrix base_values = read_points(*base, list_bytes, session);
   const PointsMatrix query_values = queries ? read_points(*queries, list_bytes, session) : PointsMatrix{};
   HeldPoints held = hold_points(std::move(backend), view_of(base_values), session);

@@ -22,8 +22,7 @@ double seconds_between(std::chrono::steady_clock::time_point a, std::chrono::ste
 }  // namespace
 
 Progress::Progress(Report& report, Show show) : report_(report), show_(show) {
-  const bool silent = show == Show::never || (show == Show::automatic && Terminal::instance().is_quiet());
-  if (!silent) watcher_ = std::thread([this] { watch(); });
+  if (show != Show::never) watcher_ = std::thread([this] { watch(); });
 }
 
 Progress::~Progress() {

@@ -12,8 +12,8 @@
 
 namespace kith::app {
 
-/// When progress is shown.
-enum class Show { automatic, always, never };
+/// When progress is shown: what takes longer than a second, everything, nothing.
+enum class Show { late, always, never };
 
 /// Core and the commands tell it what begins; it adds the time between to the report's phases. A thread of its own
 /// shows the state after the first second: one animated line on a terminal, a line every few seconds elsewhere.

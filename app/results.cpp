@@ -83,6 +83,12 @@ std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clus
   return checked_product(points.rows(), kPerRow, "rows") + checked_product(centroids, kPerValue, "centroids");
 }
 
+std::int64_t block_bytes(const BlockMemory& block) {
+  const std::int64_t usual_rows = std::max<std::int64_t>(block.usual / block.row_bytes, 1);
+  const std::int64_t rows = std::min(block.rows, block.block_rows > 0 ? block.block_rows : usual_rows);
+  return checked_product(rows, block.row_bytes, "rows of one block");
+}
+
 std::string cluster_table(const KMeansResult& result) {
   const std::int64_t rows = std::accumulate(result.counts.begin(), result.counts.end(), std::int64_t{0});
   const bool nearest = !result.nearest_row.empty();

@@ -48,6 +48,16 @@ double assignment_flops(const data::PointSource& points, std::int64_t clusters);
 /// Host bytes that an assignment needs besides the points: state per row, centroids and their sums.
 std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clusters);
 
+/// Host bytes of the blocks in which `rows` rows of answers are made: as many rows as `block_rows`, or, when that is 0,
+/// as `usual` bytes hold.
+struct BlockMemory {
+  std::int64_t rows = 0;
+  std::int64_t row_bytes = 0;
+  std::int64_t block_rows = 0;
+  std::int64_t usual = 0;
+};
+std::int64_t block_bytes(const BlockMemory& block);
+
 /// One line per cluster: points, share, inertia, nearest row where known; then a line for all.
 std::string cluster_table(const KMeansResult& result);
 

@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::int64_t kReadBytes = std::int64_t{64} << 20;  // of rows at a time
 
-Show show_of(const std::string& progress) {
-  if (progress == "always") return Show::always;
-  return progress == "never" ? Show::never : Show::automatic;
+Show show_of(const CommonOptions& common) {
+  if (common.progress == "always") return Show::always;
+  return common.progress == "never" || common.quiet ? Show::never : Show::late;
 }
 
 BackendOptions backend_options(const CommonOptions& common) {
@@ -57,7 +57,7 @@ PointsMatrix read_as(data::PointSource& source, Session& session) {
 }  // namespace
 
 Session::Session(std::string command, const CommonOptions& options)
-    : common(options), report{.command = std::move(command)}, progress(report, show_of(options.progress)) {
+    : common(options), report{.command = std::move(command)}, progress(report, show_of(options)) {
   Terminal& terminal = Terminal::instance();
   terminal.talk(common.quiet ? Talk::quiet : common.verbose ? Talk::verbose : Talk::normal);
 }

@@ -21,8 +21,6 @@ class Terminal {
   static Terminal& instance();
 
   void talk(Talk level);
-  bool is_quiet() const { return talk_ == Talk::quiet; }
-  bool is_verbose() const { return talk_ == Talk::verbose; }
   bool is_terminal() const { return terminal_; }
 
   void say(const std::string& text);     // unless quiet
