@@ -32,7 +32,7 @@ std::optional<FilterStep> step_of(hid_t creation, unsigned index) {
 }  // namespace
 
 std::optional<ChunkedRows> ChunkedRows::open(hid_t dataset, const DatasetFacts& facts, const std::string& name) {
-  if (!facts.chunked || facts.info.filters.empty()) return std::nullopt;
+  if (!facts.chunked) return std::nullopt;
   const Handle creation(H5Dget_create_plist(dataset));
   unsigned options = 0;
   // Chunks at the edge may have been left unfiltered, and nothing stored with them says so.

@@ -1,4 +1,4 @@
-// Rows of a chunked and filtered HDF5 dataset, decoded here chunk by chunk.
+// Rows of a chunked HDF5 dataset, decoded here chunk by chunk.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace kith::data {
 
 class ChunkedRows {
  public:
-  /// Nothing when there are no filters, or others than are undone here: H5Dread has to read such a dataset.
+  /// Nothing when it is not chunked, or has filters that are not undone here: H5Dread has to read such a dataset.
   /// The dataset is borrowed, `name` is for messages.
   static std::optional<ChunkedRows> open(hid_t dataset, const DatasetFacts& facts, const std::string& name);
 
