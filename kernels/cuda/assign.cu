@@ -1,5 +1,6 @@
-// Assignment: a float32 screen of all rows against all centroids keeps the best two scores of each row; rows that the
-// certificate cannot decide get the distances of their few candidates by the definition; then every row gets the
+// Assignment: a screen of all rows against all centroids keeps the best two scores of each row, in half precision where
+// the device has the tensor cores for it, then in float32 for the rows still undecided; rows that no
+// certificate decides get the distances of their few candidates by the definition; then every row gets the
 // distance to its own centroid, and counts and inertia are summed as integers.
 //
 // Cost: the screen, 2 n k d float32 operations (device/tile.h states the floor), then one more pass over the points:
@@ -10,6 +11,7 @@
 #include "core/fixed_point.h"
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/device/tile.h"
+#include "kernels/cuda/half_screen.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/recheck.h"
 #include "kernels/cuda/screening.h"
@@ -54,9 +56,10 @@ class Nearest {
     const float* half_norm;  // (k)
     std::int64_t clusters;
     std::int64_t rows;
-    const float* norm;  // (rows) |x^|
+    const std::int32_t* chosen;  // positions of the rows in the block, null: all
+    const float* norm;           // (rows of the block) |x^|
     ScreenMargin margin;
-    std::int32_t* nearest;  // (rows) out
+    std::int32_t* nearest;  // (rows of the block) out
     Undecided undecided;    // out
   };
   struct Shared {
@@ -105,7 +108,7 @@ class Nearest {
       BestTwo found = kept(i);
       found.merge(shared_.other_half[place_.row(i)]);
       const std::int64_t row = first_row_ + place_.row(i);
-      if (row < arguments_.rows) decide(row, found);
+      if (row < arguments_.rows) decide(arguments_.chosen != nullptr ? arguments_.chosen[row] : row, found);
     }
   }
 
@@ -217,20 +220,32 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   const Tally tally{slots.data(), k, copies};
   const InertiaGrid grid{request.inertia.first, request.inertia.second, power_of_two(request.inertia_bits)};
   held.totals.current = false;
+  HalfColumns halves;
+  Buffer<std::int32_t> second_look;
+  if (k > 1 && held.half.values.size() > 0) {
+    halves = half_columns(held, centroids.data(), screened.half_norm.data(), k);
+    second_look = Buffer<std::int32_t>(held.pool(), held.largest_block());
+  }
 
   held.for_blocks([&](const Block<T>& block) {
     const T* values = held.on_device(block);
     if (k == 1) {
       stream.fill(nearest.data(), 0, block.rows);
     } else {
-      const PointOperand<T> rows = point_operand(held, values, block.rows);
+      PointOperand<T> rows = point_operand(held, values, block.rows);
+      if (halves.usable) {
+        rows.chosen = second_look.data();
+        rows.rows = screen_halves(held, halves, block, nearest.data(), second_look.data(), room.undecided().count);
+      }
       stream.fill(room.undecided().count, 0, 1);
-      const TileGrid tiles = tile_grid(block.rows, k, 1);
-      tile_kernel<PointOperand<T>, ScreenedOperand, Nearest><<<tiles.blocks(), kTileThreads, 0, stream>>>(
-          rows, columns, static_cast<int>(d), tiles,
-          {screened.half_norm.data(), k, block.rows, held.norm.data() + block.first, margin, nearest.data(),
-           room.undecided()});
-      check(cudaGetLastError());
+      if (rows.rows > 0) {
+        const TileGrid tiles = tile_grid(rows.rows, k, 1);
+        tile_kernel<PointOperand<T>, ScreenedOperand, Nearest><<<tiles.blocks(), kTileThreads, 0, stream>>>(
+            rows, columns, static_cast<int>(d), tiles,
+            {screened.half_norm.data(), k, rows.rows, rows.chosen, held.norm.data() + block.first, margin,
+             nearest.data(), room.undecided()});
+        check(cudaGetLastError());
+      }
       const Rechecked rechecked =
           recheck(held, room, rows, columns, screened.half_norm.data(), centroids.data(), nearest.data());
       assignment.screened += block.rows;

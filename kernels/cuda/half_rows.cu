@@ -5,10 +5,11 @@
 
 #include <cuda_fp16.h>
 
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
-#include "kernels/cuda/device/probe.h"
 #include "kernels/cuda/device/reduce.h"
 
 namespace kith::cuda {

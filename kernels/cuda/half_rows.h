@@ -1,5 +1,5 @@
-// Rows in half precision, laid out as the tensor cores of compute capability 9.0 read them, with what rounding took from
-// each row.
+// Rows in half precision, laid out as the tensor cores of compute capability 9.0 read them, with what rounding took
+// from each row.
 //
 // 128 rows by 64 columns are one piece of 16 KiB: a row is 128 bytes, and the 16-byte unit u of row r stands at place
 // u ^ (r % 8) (the 128-byte swizzle), so that a piece is one contiguous bulk copy. Rows and columns beyond the data are
@@ -17,16 +17,15 @@ inline constexpr int kPieceRows = 128;
 inline constexpr int kPieceColumns = 64;
 inline constexpr int kPieceBytes = kPieceRows * kPieceColumns * 2;
 
-/// Halves hold x' 2^8, |x'| < 1 in every column: far from their limit of 65504, and small columns above their subnormals.
+/// Halves hold x' 2^8, |x'| < 1 in every column: far from their limit of 65504, and small columns above their
+/// subnormals.
 inline constexpr int kHalfShift = 8;
 /// Products and norms are in units of 4^-kHalfShift of the screen's.
 inline int half_exponent(const Screen& screen) { return screen.exponent - kHalfShift; }
 
-/// Whether this device and this build multiply halves as half_screen.cu does.
-bool device_multiplies_halves(int device);
-
 inline std::int64_t pieces_of(std::int64_t columns) { return (columns + kPieceColumns - 1) / kPieceColumns; }
-inline std::int64_t row_groups_of(std::int64_t rows) { return (rows + kPieceRows - 1) / kPieceRows; }
+/// Groups of 128 rows, an even number: two consumers take them in pairs.
+inline std::int64_t row_groups_of(std::int64_t rows) { return (rows + 2 * kPieceRows - 1) / (2 * kPieceRows) * 2; }
 
 /// Room for half rows, and their norms, on the device. [group of 128 rows][piece of 64 columns].
 HalfRows room_for_halves(Pool& pool, std::int64_t rows, std::int64_t columns);

@@ -44,6 +44,14 @@ struct LargestNorms {
   double residual = 0.0;  // max |x' - x^|
 };
 
+/// Rows in half precision for the tensor cores (half_rows.h), empty where they are not used.
+struct HalfRows {
+  Buffer<uint4> values;
+  Buffer<float> norm;      // (rows) |x^|, rounded up
+  Buffer<float> residual;  // (rows) |x' - x^|, rounded up
+  LargestNorms largest;
+};
+
 /// Running totals of rint(kept distance x scale) over groups of rows, for drawing rows.
 struct DistanceTotals {
   static constexpr std::int64_t kGroup = 4096;  // rows per total
@@ -73,6 +81,7 @@ struct HeldRows {
   Buffer<float> half_norm;      // (n) float(|x'|^2 / 2)
   Buffer<float> center;         // (d, then zeros to a multiple of the tile's depth) of the screen
   LargestNorms largest;         // of the screened rows
+  HalfRows half;                // of the resident rows
   mutable DistanceTotals totals;
 
   std::int64_t rows() const { return values.rows; }

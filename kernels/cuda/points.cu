@@ -62,6 +62,7 @@ template <class T>
 void HeldRows<T>::evict() {
   stream().wait();
   resident.release();
+  half = {};
   make_staging(0);
 }
 

@@ -11,6 +11,7 @@
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/screened.h"
 #include "kernels/cuda/device/tile.h"
+#include "kernels/cuda/half_screen.h"
 #include "kernels/cuda/operations.h"
 
 namespace kith::cuda {
@@ -120,6 +121,14 @@ void prepare(HeldRows<T>& held, const DataPlan& plan) {
            {nullptr, 0, held.norm.data() + block.first, held.half_norm.data() + block.first, largest.data()});
   });
   held.largest = download_largest(held.stream(), largest);
+  held.half = {};
+  if (held.resident.size() == 0 || !device_multiplies_halves(held.context->device)) return;
+  try {
+    held.half = room_for_halves(held.pool(), held.rows(), d);
+  } catch (const OutOfMemory&) {
+    return;  // float32 alone will do
+  }
+  make_halves(held, held.resident.data(), held.rows(), held.half);
 }
 
 ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponent) {
