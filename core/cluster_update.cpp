@@ -35,15 +35,17 @@ Matrix<double> centroids_of(const ClusterSums& sums, const std::vector<std::int6
                             const ColumnScales& scales, MatrixView<const double> before) {
   Matrix<double> centroids(before.rows, before.columns);
   for (std::int64_t c = 0; c < before.rows; ++c) {
+    const std::int64_t at = c * before.columns;
     const double count = static_cast<double>(counts[c]);
-    for (std::int64_t j = 0; j < before.columns; ++j) {
-      const std::int64_t at = c * before.columns + j;
-      if (counts[c] == 0) {
-        centroids(c, j) = before(c, j);
-      } else if (sums.limbs == 1) {
-        centroids(c, j) = from_fixed(sums.high[at], scales.shift[j]) / count;
-      } else {
-        centroids(c, j) = from_limbs({sums.high[at], sums.low[at]}, scales.shift[j], scales.low_bits) / count;
+    if (counts[c] == 0) {
+      std::copy(before.row(c).begin(), before.row(c).end(), centroids.row(c).begin());
+    } else if (sums.limbs == 1) {
+      for (std::int64_t j = 0; j < before.columns; ++j) {
+        centroids(c, j) = from_fixed(sums.high[at + j], scales.shift[j]) / count;
+      }
+    } else {
+      for (std::int64_t j = 0; j < before.columns; ++j) {
+        centroids(c, j) = from_limbs({sums.high[at + j], sums.low[at + j]}, scales.shift[j], scales.low_bits) / count;
       }
     }
   }

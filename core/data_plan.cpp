@@ -101,15 +101,16 @@ DataPlan make_plan(const Points& points) {
 }
 
 FixedScale inertia_scale(const DataPlan& plan, const double* centroids, std::int64_t clusters) {
-  double box = 0.0;
-  for (std::int64_t j = 0; j < plan.columns; ++j) {
-    double low = plan.range.minimum[j], high = plan.range.maximum[j];
-    for (std::int64_t c = 0; c < clusters; ++c) {
-      low = std::min(low, centroids[c * plan.columns + j]);
-      high = std::max(high, centroids[c * plan.columns + j]);
+  std::vector<double> low = plan.range.minimum, high = plan.range.maximum;
+  for (std::int64_t c = 0; c < clusters; ++c) {
+    const double* centroid = centroids + c * plan.columns;
+    for (std::int64_t j = 0; j < plan.columns; ++j) {
+      low[j] = std::min(low[j], centroid[j]);
+      high[j] = std::max(high[j], centroid[j]);
     }
-    box += (high - low) * (high - low);
   }
+  double box = 0.0;
+  for (std::int64_t j = 0; j < plan.columns; ++j) box += (high[j] - low[j]) * (high[j] - low[j]);
   if (!(box < std::numeric_limits<double>::max() / 4)) {
     throw Error(ExitCode::data,
                 "centroids lie so far from the points that squared distances leave the range of float64");

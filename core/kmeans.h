@@ -19,7 +19,7 @@ struct KMeansOptions {
   std::int64_t clusters = 0;
   Init init = Init::kmeans_plus_plus;
   MatrixView<const double> given = {};  // (k, d) for Init::given
-  int runs = 1;                    // best inertia wins, ties go to the lowest run
+  int runs = 1;                         // best inertia wins, ties go to the lowest run
   int max_iterations = 300;
   double tolerance = 1e-4;  // x mean column variance >= sum of squared shifts stops; 0: until no label changes
   std::uint64_t seed = 0;
