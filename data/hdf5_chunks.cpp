@@ -98,6 +98,28 @@ void ChunkedRows::decode_rows(std::int64_t first, std::int64_t count, std::byte*
 }
 
 const std::byte* ChunkedRows::decode_chunk(std::int64_t row, std::int64_t column) {
+  return steps_.empty() ? read_plain_chunk(row, column) : read_filtered_chunk(row, column);
+}
+
+const std::byte* ChunkedRows::read_plain_chunk(std::int64_t row, std::int64_t column) {
+  const hsize_t start[2] = {static_cast<hsize_t>(row), static_cast<hsize_t>(column)};
+  const hsize_t whole[2] = {static_cast<hsize_t>(chunk_rows_), static_cast<hsize_t>(chunk_columns_)};
+  const hsize_t inside[2] = {static_cast<hsize_t>(std::min(chunk_rows_, rows_ - row)),
+                             static_cast<hsize_t>(std::min(chunk_columns_, columns_ - column))};
+  const hsize_t origin[2] = {0, 0};
+  const Handle type(H5Dget_type(dataset_));
+  const Handle in_file(H5Dget_space(dataset_));
+  const Handle in_memory(H5Screate_simple(H5Sget_simple_extent_ndims(in_file.get()), whole, nullptr));
+  if (H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start, nullptr, inside, nullptr) < 0 ||
+      H5Sselect_hyperslab(in_memory.get(), H5S_SELECT_SET, origin, nullptr, inside, nullptr) < 0 ||
+      H5Dread(dataset_, type.get(), in_memory.get(), in_file.get(), H5P_DEFAULT,
+              decoder_.stored(chunk_rows_ * chunk_columns_ * element_bytes_)) < 0) {
+    fail(row, column, hdf5_reason());
+  }
+  return decoder_.decoded();
+}
+
+const std::byte* ChunkedRows::read_filtered_chunk(std::int64_t row, std::int64_t column) {
   const std::int64_t expected = chunk_rows_ * chunk_columns_ * element_bytes_;
   const hsize_t offset[2] = {static_cast<hsize_t>(row), static_cast<hsize_t>(column)};
   hsize_t size = 0;  // of a chunk that was never written, which some versions report as an error

@@ -26,6 +26,10 @@ class ChunkedRows {
   void decode_rows(std::int64_t first, std::int64_t count, std::byte* out);
   /// The whole chunk whose first value is at (row, column); valid until the next call.
   const std::byte* decode_chunk(std::int64_t row, std::int64_t column);
+  /// At the size that it must have, not at the one that the file claims for it: HDF5 must have no cache for chunks
+  /// here.
+  const std::byte* read_plain_chunk(std::int64_t row, std::int64_t column);
+  const std::byte* read_filtered_chunk(std::int64_t row, std::int64_t column);
   /// A chunk that was never written: the dataset's fill value, 0 by default.
   void fill_chunk(std::byte* out, std::int64_t bytes) const;
   [[noreturn]] void fail(std::int64_t row, std::int64_t column, const std::string& why) const;

@@ -22,28 +22,32 @@ ValueClass class_for(const DatasetFacts& facts, Precision precision) {
   return precision == Precision::f32 ? ValueClass::f32 : ValueClass::f64;
 }
 
-/// Opens the dataset again with a cache that holds at least one chunk, for what H5Dread has to decode.
-Handle open_with_cache(const Handle& found, const DatasetFacts& facts) {
+/// Opens the dataset again, with the cache that suits H5Dread: room for a chunk where it has to decode; none where it
+/// has not, as chunks are then read straight to where they belong, at the size they must have and not at the one they
+/// claim. The dataset must not be open, or HDF5 would share that one, cache and all. Its path was walked before.
+Handle open_with_cache(const Hdf5InputFile& file, const DatasetFacts& facts) {
   constexpr std::int64_t largest = std::int64_t{256} << 20;
   constexpr std::int64_t usual = std::int64_t{16} << 20;
-  std::int64_t bytes = size_of(facts.element->number);
-  for (const std::int64_t c : facts.chunk) bytes *= c;  // one chunk: known to be below 4 GiB
   const Handle access(H5Pcreate(H5P_DATASET_ACCESS));
-  if (facts.chunked)
-    H5Pset_chunk_cache(access.get(), 12421, static_cast<std::size_t>(std::clamp(bytes, usual, largest)), 1.0);
-  return Handle(H5Dopen2(found.get(), ".", access.get()));
+  if (facts.chunked) {
+    std::int64_t bytes = size_of(facts.element->number);
+    for (const std::int64_t c : facts.chunk) bytes *= c;  // one chunk: known to be below 4 GiB
+    bytes = facts.info.filters.empty() ? 0 : std::clamp(bytes, usual, largest);
+    H5Pset_chunk_cache(access.get(), 12421, static_cast<std::size_t>(bytes), 1.0);
+  }
+  return Handle(H5Dopen2(file.id(), facts.info.path.c_str(), access.get()));
 }
 
 class Hdf5Source final : public PointSource {
  public:
-  Hdf5Source(Hdf5InputFile file, const Handle& found, DatasetFacts facts, const ReadOptions& options)
+  Hdf5Source(Hdf5InputFile file, DatasetFacts facts, const ReadOptions& options)
       : file_(std::move(file)),
         facts_(std::move(facts)),
         element_(*facts_.element),
         class_(class_for(facts_, options.precision)),
         row_bytes_(facts_.columns() * size_of(element_.number)) {
     chunk_rows_ = facts_.chunked ? std::clamp<std::int64_t>(facts_.chunk[0], 1, facts_.rows()) : 1;
-    dataset_ = open_with_cache(found, facts_);
+    dataset_ = open_with_cache(file_, facts_);
     if (!dataset_) throw Error(ExitCode::data, fmt::format("{}: damaged: {}", name(), hdf5_reason()));
     type_ = Handle(H5Dget_type(dataset_.get()));
     chunks_ = ChunkedRows::open(dataset_.get(), facts_, name());
@@ -187,7 +191,7 @@ bool is_hdf5(const std::string& file) { return has_hdf5_signature(file); }
 std::unique_ptr<PointSource> open_hdf5(const Location& location, const ReadOptions& options) {
   Hdf5InputFile file(location.file);
   const std::string path = location.dataset.empty() ? only_dataset(file, options) : normal_path(location.dataset);
-  const Handle found = open_object(file, path);
+  Handle found = open_object(file, path);
   const std::string name = fmt::format("{}:{}", file.name(), path);
   if (H5Iget_type(found.get()) != H5I_DATASET) {
     const auto all = list_open_file(file);
@@ -198,7 +202,8 @@ std::unique_ptr<PointSource> open_hdf5(const Location& location, const ReadOptio
   DatasetFacts facts = inspect(file, found.get(), path);
   const std::string why_not = refusal(file, facts, options);
   if (!why_not.empty()) throw Error(ExitCode::data, fmt::format("{}: {}", name, why_not));
-  return std::make_unique<Hdf5Source>(std::move(file), found, std::move(facts), options);
+  found = Handle();
+  return std::make_unique<Hdf5Source>(std::move(file), std::move(facts), options);
 }
 
 std::vector<DatasetInfo> list_hdf5(const std::string& file) { return list_open_file(Hdf5InputFile(file)); }

@@ -23,18 +23,6 @@ void make_valid(const std::string& file, const Layout& layout = {}) {
   FileMaker(file).floats("x", {4, 2}, kEight, layout);
 }
 
-/// Replaces the one place where `from` stands.
-std::string patched(std::string bytes, const std::string& from, const std::string& to) {
-  const auto at = bytes.find(from);
-  REQUIRE(at != bytes.npos);
-  REQUIRE(bytes.find(from, at + 1) == bytes.npos);
-  return bytes.replace(at, to.size(), to);
-}
-
-std::string raw(const std::vector<float>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
-}
-
 }  // namespace
 
 TEST_CASE("shapes other than rows x columns are refused by name (failure 96)", "[96]") {
@@ -280,46 +268,4 @@ TEST_CASE("unknown filters are refused by name and no plugin is looked for (fail
   }
   refused_file(file, {"filter.h5:/x", "filter 32015", "plugins are never loaded", "h5repack"});
   CHECK(list_datasets(file).at(0).filters == std::vector<std::string>{"filter 32015"});
-}
-
-TEST_CASE("a damaged chunk is named (failure 93)", "[93]") {
-  const Scratch scratch;
-  const std::string file = scratch / "damaged.h5";
-  constexpr std::size_t rows = 100, columns = 6;
-  std::vector<float> values(rows * columns);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) + 0.25f;
-  for (const hsize_t width : {6, 4}) {
-    { FileMaker(file).floats("x", {rows, columns}, values, {.chunk = {10, width}, .fletcher32 = true}); }
-    // The values of row 42 from column 4 on: chunk (4, 0) when a chunk is as wide as the dataset, else chunk (4, 1).
-    const std::string some = raw({values[42 * columns + 4], values[42 * columns + 5]});
-    auto other = some;
-    other[0] = static_cast<char>(other[0] ^ 1);
-    write_bytes(file, patched(bytes_of(file), some, other));
-    refused_file(file, {"damaged.h5:/x: data damaged in chunk", width == 6 ? "(4, 0)" : "(4, 1)", "rows 40 to 49",
-                        "counted from 0"});
-    Matrix<float> out(10, columns);
-    CHECK_NOTHROW(open_points(file)->read(30, out.view()));
-    CHECK_NOTHROW(open_points(file)->read(50, out.view()));
-  }
-}
-
-TEST_CASE("chunks that inflate to too little or too much are refused (failures 87, 91)", "[87][91]") {
-  const Scratch scratch;
-  const std::string file = scratch / "inflated.h5";
-  // zlib streams of 4 and of 40000 zero bytes, where a chunk has 32.
-  const std::string little("\x78\x9c\x63\x60\x60\x60\x00\x00\x00\x04\x00\x01", 12);
-  const std::string much = std::string("\x78\x9c\xed\xc1\x31\x01\x00\x00\x00\xc2\xa0\xf5\x4f\xed\x65\x0b\xa0", 17) +
-                           std::string(38, '\0') + std::string("\x80\x1b\x9c\x40\x00\x01", 6);
-  for (const auto& [stored, why] :
-       {std::pair{little, "it has 4 bytes, expected 32"}, std::pair{much, "it inflates to more than 32 bytes"}}) {
-    {
-      FileMaker maker(file);
-      maker.dataset("x", H5T_IEEE_F32LE, {4, 2}, H5T_NATIVE_FLOAT, nullptr, {.chunk = {4, 2}, .deflate = 9});
-      const hid_t dataset = H5Dopen2(maker.id(), "x", H5P_DEFAULT);
-      const hsize_t offset[2] = {0, 0};
-      REQUIRE(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, offset, stored.size(), stored.data()) >= 0);
-      H5Dclose(dataset);
-    }
-    refused_file(file, {"inflated.h5:/x: data damaged in chunk (0, 0)", why});
-  }
 }

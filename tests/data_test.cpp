@@ -230,27 +230,6 @@ TEST_CASE("NaN and infinity are found wherever they are, the first one first") {
   refused(ExitCode::data, [&] { read_floats(file); }, {place(777).c_str(), "infinity"});
 }
 
-TEST_CASE("rows read in blocks of any size are the rows read at once") {
-  const Scratch scratch;
-  const std::string file = scratch / "blocks.h5";
-  constexpr hsize_t rows = 1021, columns = 33;
-  std::vector<float> values(rows * columns);
-  std::mt19937 random(1);
-  for (float& v : values) v = static_cast<float>(random()) * 0x1p-20f;
-  for (const Layout& layout :
-       {Layout{}, Layout{.chunk = {100, 7}, .shuffle = true, .deflate = 4}, Layout{.chunk = {1021, 1}, .deflate = 1}}) {
-    { FileMaker(file).floats("x", {rows, columns}, values, layout); }
-    for (const std::int64_t block : {1, 7, 100, 1000, 1021}) {
-      const auto source = open_points(file);
-      Matrix<float> out(rows, columns);
-      for (std::int64_t row = 0; row < out.rows(); row += block) {
-        source->read(row, out.view().middle(row, std::min(block, out.rows() - row)));
-      }
-      CHECK(same_bits(out, values));
-    }
-  }
-}
-
 TEST_CASE("a vector is one column where that is asked for (failure 96)", "[96]") {
   const Scratch scratch;
   const std::string file = scratch / "vector.h5";
@@ -357,42 +336,4 @@ TEST_CASE("a listing shows every dataset and why it cannot be read") {
   CHECK(list[1].unreadable == "");
   CHECK(list[2].path == "/outside");
   CHECK(list[2].unreadable.find("external link to other.h5:/x") != std::string::npos);
-}
-
-TEST_CASE("scale-offset data are decoded") {
-  const Scratch scratch;
-  const std::string file = scratch / "scaled.h5";
-  const auto expected = small_numbers();
-  {
-    FileMaker(file).dataset("x", H5T_STD_I32LE, kSquare, H5T_NATIVE_FLOAT, expected.data(),
-                            {.chunk = {11, 11}, .scale_offset = 0});
-  }
-  CHECK(same_bits(read_floats(file, {.precision = Precision::f32}), expected));
-}
-
-TEST_CASE("chunks that were never written have the fill value") {
-  const Scratch scratch;
-  const std::string file = scratch / "sparse.h5";
-  for (const float fill : {0.0f, -7.5f}) {
-    {
-      FileMaker maker(file);
-      const hid_t creation = creation_of({.chunk = {2, 4}, .deflate = 1});
-      if (fill != 0.0f) H5Pset_fill_value(creation, H5T_NATIVE_FLOAT, &fill);
-      maker.made("x", H5T_IEEE_F32BE, {6, 4}, creation);
-      H5Pclose(creation);
-      const hid_t dataset = H5Dopen2(maker.id(), "x", H5P_DEFAULT);
-      const hid_t space = H5Dget_space(dataset);
-      const hsize_t start[2] = {2, 0}, count[2] = {2, 4};
-      H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, count, nullptr);
-      const hid_t memory = H5Screate_simple(2, count, nullptr);
-      const std::vector<float> written(8, 3.0f);
-      REQUIRE(H5Dwrite(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, written.data()) >= 0);
-      H5Sclose(memory);
-      H5Sclose(space);
-      H5Dclose(dataset);
-    }
-    std::vector<float> expected(24, fill);
-    std::fill(expected.begin() + 8, expected.begin() + 16, 3.0f);
-    CHECK(same_bits(read_floats(file), expected));
-  }
 }

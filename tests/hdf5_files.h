@@ -121,6 +121,19 @@ inline void write_bytes(const std::string& file, const std::string& bytes) {
   std::ofstream(file, std::ios::binary) << bytes;
 }
 
+/// Replaces the one place where `from` stands.
+inline std::string patched(std::string bytes, const std::string& from, const std::string& to) {
+  const auto at = bytes.find(from);
+  REQUIRE(at != bytes.npos);
+  REQUIRE(bytes.find(from, at + 1) == bytes.npos);
+  return bytes.replace(at, to.size(), to);
+}
+
+/// The bytes of values as they lie in a file.
+inline std::string raw(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
 /// Runs something that must throw kith::Error with this code, and with all these words in its message; returns the
 /// message.
 inline std::string refused(ExitCode code, const std::function<void()>& action,
