@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "core/error.h"
@@ -59,9 +60,10 @@ Handle open_with(const std::string& file, bool locking) {
 bool contains(const std::string& text, const char* part) { return text.find(part) != text.npos; }
 
 std::string reason_for_user(const std::string& file, const std::string& reason) {
-  if (contains(reason, "truncated")) {
-    return fmt::format("truncated: the file is shorter than its own header says ({}); copy or download it again",
-                       reason);
+  unsigned long long found = 0, base = 0, expected = 0;
+  if (std::sscanf(reason.c_str(), "truncated file: eof = %llu, sblock->base_addr = %llu, stored_eof = %llu", &found,
+                  &base, &expected) == 3) {
+    return fmt::format("truncated: expected {} bytes, found {}; copy or download it again", expected, found);
   }
   if (contains(reason, "h5clear") || contains(reason, "SWMR")) {
     return fmt::format(
