@@ -81,6 +81,13 @@ Matrix<double> near_float32_limit(std::int64_t n, std::int64_t d, std::uint64_t 
 Matrix<double> heavy_tails(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) { return rounded(normal(seed, i, j) * (i % 97 == 0 ? 1e12 : 1e-3)); });
 }
+/// Rows 1e-7 apart, beside one large column: what decides is lost when products are added up with few bits.
+Matrix<double> near_ties(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  return fill(n, d, [=](auto i, auto j) {
+    return rounded((j == 0 ? 1000.0 * static_cast<double>(i % 2) : normal(seed, i % 3, j)) +
+                   1e-7 * normal(seed + 20, i, j));
+  });
+}
 /// Values that float32 cannot hold, apart by the last places of float64.
 Matrix<double> fine_float64(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) { return 1.0 / 3 + 1e-13 * normal(seed, i, j); });
@@ -106,6 +113,7 @@ const std::vector<Kind>& kinds() {
                                        {"subnormals", true, subnormals},
                                        {"near the float32 limit", true, near_float32_limit},
                                        {"heavy tails", true, heavy_tails},
+                                       {"near ties beside a large column", true, near_ties},
                                        {"fine float64", false, fine_float64},
                                        {"wide float64", false, wide_float64},
                                        {"tiny float64", false, tiny_float64}};

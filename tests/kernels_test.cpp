@@ -177,6 +177,18 @@ TEST_CASE("blocks of rows do not change an assignment", "[kernels][assign]") {
   }
 }
 
+// Failures 59, 60: a device with room for a part of the points only, and for little besides.
+TEST_CASE("little device memory does not change an assignment", "[kernels][assign]") {
+  BackendOptions options;
+  for (const std::int64_t bytes : {std::int64_t{3} << 20, std::int64_t{8} << 20}) {
+    options.device_memory = bytes;
+    const std::vector<Tested> backends = every_backend(options);
+    const Shape shape{9000, 128, 20};  // 4.6 MB as float32
+    Bench bench(kinds()[0], ValueClass::f32, shape, backends);
+    assign_thrice(bench, shape);
+  }
+}
+
 TEST_CASE("seeding verbs equal the definition", "[kernels][seeding]") {
   on_everything(kFewShapes, {}, [](Bench& bench, Shape shape) {
     const Matrix<double> seeds = centroids_near(bench.values.view(), 4),

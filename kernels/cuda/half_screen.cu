@@ -25,8 +25,7 @@ constexpr int kConsumers = 2;       // warpgroups
 constexpr int kGroupThreads = 128;  // of a warpgroup
 constexpr int kThreads = (kConsumers + 1) * kGroupThreads;
 constexpr int kBlockRows = kConsumers * kPieceRows;
-constexpr int kColumns = 128;               // centroids of a tile
-constexpr int kSteps = kPieceColumns / 16;  // products along a piece
+constexpr int kColumns = 128;  // centroids of a tile
 constexpr int kMostStages = 8;
 constexpr int kSharedBytes = 227 * 1024;
 constexpr int kBarrierBytes = 1024;  // and the pieces start at a multiple of 1024 bytes
@@ -213,6 +212,7 @@ __device__ void consume(const HalfArguments& arguments, const Layout& layout, in
                                                         : layout.stage_points(ring.stage, consumer);
         const std::uint64_t a = operand_descriptor(rows), b = operand_descriptor(layout.stage(ring.stage));
         constexpr int kLowerRows = kPieceBytes / 2 >> 4, kStep = 32 >> 4;  // in units of a descriptor's address
+        constexpr int kSteps = kPieceColumns / 16;                         // products along a piece
         products_done(upper_product);
         products_done(lower_product);
         products_fence();
