@@ -75,52 +75,44 @@ std::string refusal_of_link(hid_t group, const std::string& name, const H5L_info
 std::string normal_path(const std::string& path) { return join(split(path)); }
 
 Handle open_object(const Hdf5InputFile& file, const std::string& path) {
-  const auto where = [&file](const std::string& at) { return fmt::format("{}:{}", file.name(), at); };
-  const auto open_root = [&file] { return Handle(H5Oopen(file.id(), "/", H5P_DEFAULT)); };
+  const auto fail = [&](const std::string& what) {
+    throw Error(ExitCode::data, fmt::format("{}:{}: {}", file.name(), normal_path(path), what));
+  };
+  const auto open = [&](hid_t from, const std::string& name, const std::string& shown) {
+    Handle object(H5Oopen(from, name.c_str(), H5P_DEFAULT));
+    if (!object) fail(fmt::format("damaged, {} cannot be opened: {}", shown, hdf5_reason()));
+    return object;
+  };
   const auto names = split(path);
   std::deque<std::string> rest(names.begin(), names.end());
   std::vector<std::string> done;
-  Handle object = open_root();
-  if (!object) throw Error(ExitCode::data, fmt::format("{}: damaged HDF5 file: {}", file.name(), hdf5_reason()));
+  Handle object = open(file.id(), "/", "/");
   for (int soft_links = 0; !rest.empty();) {
     const std::string name = rest.front();
     rest.pop_front();
-    if (H5Iget_type(object.get()) != H5I_GROUP) {
-      throw Error(ExitCode::data,
-                  fmt::format("{}: {} is not a group and holds no '{}'", where(normal_path(path)), join(done), name));
-    }
+    if (H5Iget_type(object.get()) != H5I_GROUP)
+      fail(fmt::format("{} is not a group and holds no '{}'", join(done), name));
     H5L_info_t link{};
     if (H5Lexists(object.get(), name.c_str(), H5P_DEFAULT) <= 0 ||
         H5Lget_info(object.get(), name.c_str(), &link, H5P_DEFAULT) < 0) {
-      throw Error(ExitCode::data,
-                  fmt::format("{}: no such dataset: '{}' is not in {}, which holds {}", where(normal_path(path)), name,
-                              join(done), show_names(names_in(object.get()))));
+      fail(fmt::format("no such dataset: '{}' is not in {}, which holds {}", name, join(done),
+                       show_names(names_in(object.get()))));
     }
     auto here = done;
     here.push_back(name);
     if (link.type == H5L_TYPE_HARD) {
-      Handle next(H5Oopen(object.get(), name.c_str(), H5P_DEFAULT));
-      if (!next) {
-        throw Error(ExitCode::data, fmt::format("{}: damaged, {} cannot be opened: {}", where(normal_path(path)),
-                                                join(here), hdf5_reason()));
-      }
-      object = std::move(next);
+      object = open(object.get(), name, join(here));
       done = std::move(here);
     } else if (link.type == H5L_TYPE_SOFT) {
+      if (++soft_links > kMaximumSoftLinks) fail("the soft links of this path lead in a circle");
       const std::string target = target_of(object.get(), name, link);
-      if (++soft_links > kMaximumSoftLinks) {
-        throw Error(ExitCode::data,
-                    fmt::format("{}: the soft links of this path lead in a circle", where(normal_path(path))));
-      }
       const auto target_names = split(target);
       rest.insert(rest.begin(), target_names.begin(), target_names.end());
-      if (target.starts_with('/')) {
-        object = open_root();
-        done.clear();
-      }
+      if (!target.starts_with('/')) continue;
+      object = open(file.id(), "/", "/");
+      done.clear();
     } else {
-      throw Error(ExitCode::data, fmt::format("{}: {} {}", where(normal_path(path)), join(here),
-                                              refusal_of_link(object.get(), name, link)));
+      fail(fmt::format("{} {}", join(here), refusal_of_link(object.get(), name, link)));
     }
   }
   return object;

@@ -17,6 +17,7 @@ namespace {
 
 // Raw bytes per read: what was read is still in the second-level cache when it is converted.
 constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;
+
 ValueClass class_for(const DatasetFacts& facts, Precision precision) {
   if (precision == Precision::automatic) return natural_class_of(facts.element->number);
   return precision == Precision::f32 ? ValueClass::f32 : ValueClass::f64;
@@ -73,16 +74,26 @@ class Hdf5Source final : public PointSource {
                   fmt::format("{}: {} rows of {} {} columns from row {} asked of {} x {} {}", name(), out.rows,
                               out.columns, name_of(wanted), first, rows(), columns(), name_of(class_)));
     }
+    try {
+      read_blocks(first, out);
+    } catch (const Error&) {
+      file_.check_unchanged();  // a better explanation of whatever was found
+      throw;
+    }
+    file_.check_unchanged();
+  }
+
+  template <class T>
+  void read_blocks(std::int64_t first, MatrixView<T> out) {
     const std::int64_t end = first + out.rows;
     for (std::int64_t row = first; row < end;) {
       const std::int64_t count = block_end(row, end) - row;
       read_block(row, out.middle(row - first, count));
       row += count;
     }
-    file_.check_unchanged();
   }
 
-  /// Where the block that begins at `row` ends: some megabytes on, on the border of a chunk if there are chunks.
+  /// Where the block that begins at `row` ends: kBlockBytes on, but on the border of a chunk if there are chunks.
   std::int64_t block_end(std::int64_t row, std::int64_t end) const {
     const std::int64_t bands = std::max<std::int64_t>(1, kBlockBytes / (row_bytes_ * chunk_rows_));
     return std::min(end, (row / chunk_rows_ + bands) * chunk_rows_);
@@ -119,11 +130,9 @@ class Hdf5Source final : public PointSource {
         H5Dread(dataset_.get(), type_.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, out) >= 0) {
       return;
     }
-    const std::string reason = hdf5_reason();
-    file_.check_unchanged();
     throw Error(ExitCode::data,
                 fmt::format("{}: data damaged in rows {} to {} (counted from 0): {}; copy or make the file again",
-                            name(), first, first + count - 1, reason));
+                            name(), first, first + count - 1, hdf5_reason()));
   }
 
   Hdf5InputFile file_;

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <utility>
 
 #include "core/error.h"
@@ -114,14 +115,16 @@ std::string checked_target(const std::string& path, const OutputOptions& options
   return target;
 }
 
-/// Hidden, beside the target, of this process, and not longer than a name may be.
+/// Hidden, beside the target, of this process, and not longer than a name may be. Process numbers repeat, in containers
+/// all the time, and a killed run leaves its file: hence the random part.
 std::string temporary_for(const std::string& target) {
-  static std::atomic<int> counter{0};
   constexpr std::size_t longest_part = 200;
   const auto slash = target.rfind('/');
   const std::string directory = slash == target.npos ? "" : target.substr(0, slash + 1);
   const std::string name = slash == target.npos ? target : target.substr(slash + 1);
-  return fmt::format("{}.{}.{}-{}.part", directory, name.substr(0, longest_part), getpid(), counter++);
+  std::random_device random;
+  return fmt::format("{}.{}.{}-{:08x}{:08x}.part", directory, name.substr(0, longest_part), getpid(), random(),
+                     random());
 }
 
 }  // namespace
@@ -180,11 +183,11 @@ void OutputFile::publish() {
   if (result != 0) fail("renaming");
   slots[std::exchange(slot_, -1)].state.store(Slot::free);
   const int directory = open(directory_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = directory >= 0 && (fsync(directory) == 0 || errno == EINVAL);
-  if (directory >= 0) close(directory);
-  if (!synced)
-    refuse(name_,
-           fmt::format("is written, but its directory could not be forced to the disk: {}", std::strerror(errno)));
+  if (directory < 0) return;  // a directory that may be written to but not read
+  const int error = fsync(directory) == 0 ? 0 : errno;
+  close(directory);
+  if (error == 0 || error == EINVAL) return;  // some file systems have nothing to force
+  refuse(name_, fmt::format("is written, but its directory could not be forced to the disk: {}", std::strerror(error)));
 }
 
 }  // namespace kith::data
