@@ -128,6 +128,7 @@ std::string byte_order_of(hid_t type) {
 std::vector<std::int64_t> to_sizes(const std::vector<hsize_t>& dims) {
   constexpr hsize_t largest = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> sizes;
+  sizes.reserve(dims.size());
   for (const hsize_t d : dims) sizes.push_back(static_cast<std::int64_t>(std::min(d, largest)));
   return sizes;
 }

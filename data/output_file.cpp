@@ -96,7 +96,7 @@ std::string checked_target(const std::string& path, const OutputOptions& options
   if (path.empty()) throw Error(ExitCode::output, "the output has an empty name; give -o a file name");
   if (path == "-") refuse(path, "results are HDF5 files and cannot be written to a stream; give -o a file name");
   if (path.back() == '/') refuse(path, "expected a file name, found a directory name");
-  const std::string target = follow_link(path);
+  std::string target = follow_link(path);
   struct stat status {};
   if (stat(target.c_str(), &status) == 0) {
     check_existing(path, status, options);

@@ -115,7 +115,7 @@ TEST_CASE("HDF5 prints nothing, in any thread", "[85]") {
   close(keep);
   close(file);
   CHECK(thrown.find("truncated") != std::string::npos);
-  CHECK(bytes_of(captured) == "");
+  CHECK(bytes_of(captured).empty());
 }
 
 TEST_CASE("a file that changes while it is read is noticed (failure 84)", "[84]") {

@@ -6,7 +6,7 @@
 #include "tests/hdf5_files.h"
 
 /// Read by the leak sanitizer: HDF5 1.10 forgets what it has allocated for a layout that it then refuses.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
+extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }  // NOLINT(bugprone-reserved-identifier)
 
 using namespace kith;
 using namespace kith::data;

@@ -333,7 +333,7 @@ TEST_CASE("a listing shows every dataset and why it cannot be read") {
   CHECK(list[1].layout == "chunked 2 x 4");
   CHECK(list[1].filters == std::vector<std::string>{"shuffle", "deflate 7", "fletcher32"});
   CHECK(list[1].stored_bytes > 0);
-  CHECK(list[1].unreadable == "");
+  CHECK(list[1].unreadable.empty());
   CHECK(list[2].path == "/outside");
   CHECK(list[2].unreadable.find("external link to other.h5:/x") != std::string::npos);
 }

@@ -141,7 +141,7 @@ inline std::string refused(ExitCode code, const std::function<void()>& action,
   try {
     action();
   } catch (const Error& error) {
-    const std::string message = error.what();
+    std::string message = error.what();
     INFO(message);
     CHECK(error.code() == code);
     for (const char* word : words) {
