@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "app/commands.h"
+#include "app/invocation.h"
 #include "app/results.h"
-#include "app/session.h"
 #include "app/terminal.h"
 #include "core/kmeans.h"
 
@@ -36,10 +36,10 @@ void check_columns(const AssignOptions& options, const data::PointSource& points
                           options.centroids, points.columns(), points.name(), centroids.columns()));
 }
 
-void warn_of_options(const OptionSet& set, const AssignOptions& options, Session& session) {
-  session.warn_without_effect(set, "--seed", "assign draws nothing at random");
-  if (options.common.output.empty()) session.warn_without_effect(set, "--save-distances", "there is no --output");
-  session.warn_without_effect(set);
+void warn_of_options(const OptionSet& set, const AssignOptions& options, Invocation& invocation) {
+  invocation.warn_without_effect(set, "--seed", "assign draws nothing at random");
+  if (options.common.output.empty()) invocation.warn_without_effect(set, "--save-distances", "there is no --output");
+  invocation.warn_without_effect(set);
 }
 
 void write(const AssignOptions& options, const data::PointSource& points, const KMeansResult& result,
@@ -70,33 +70,37 @@ int run_assign(const Arguments& arguments) {
   if (!set.parse(arguments)) return 0;
   if (options.points.empty()) set.refuse_missing("POINTS, the file to assign,");
   if (options.centroids.empty()) set.refuse_missing("--centroids");
-  Session session("assign", options.common);
+  Invocation invocation("assign", options.common);
   const std::string& target = options.common.output;
   const data::OutputOptions output = output_options(options.common, {options.points, options.centroids});
   if (!target.empty()) data::check_output(target, output);
-  const auto points = open_input(options.points, session);
-  session.report.points = describe(*points);
+  const auto points = open_input(options.points, invocation);
+  invocation.report.points = describe(*points);
   const Matrix<double> centroids = data::read_centroids(options.centroids);
   check_columns(options, *points, centroids);
 
-  auto backend = choose_backend(session);
-  warn_of_options(set, options, session);
-  const PointsMatrix values = read_points(*points, assignment_bytes(*points, centroids.rows()), session);
-  HeldPoints held = hold_points(std::move(backend), view_of(values), session);
-  const KMeansResult result = assign_only(*held.points, held.plan, centroids.view(), session.progress);
-  note_device_memory(held, session);
-  session.report.iterations = result.history;
-  session.report.inertia = result.inertia;
-  session.report.clusters = cluster_report(result);
-  session.report.phase("assign").flops = assignment_flops(*points, centroids.rows());
+  auto backend = choose_backend(invocation);
+  warn_of_options(set, options, invocation);
+  const PointsMatrix values = read_points(*points, assignment_bytes(*points, centroids.rows()), invocation);
+  HeldPoints held = hold_points(std::move(backend), view_of(values), invocation);
+  KMeansResult result = assign_only(*held.points, held.plan, centroids.view(), invocation.progress);
+  if (options.save_distances) {
+    result.distances.resize(result.labels.size());
+    held.points->distances(result.distances);
+  }
+  note_device_memory(held, invocation);
+  invocation.report.iterations = result.history;
+  invocation.report.inertia = result.inertia;
+  invocation.report.clusters = cluster_report(result);
+  invocation.report.phase("assign").flops = assignment_flops(*points, centroids.rows());
   if (!target.empty()) {
-    session.progress.phase("write", 0);
+    invocation.progress.phase("write", 0);
     write(options, *points, result, output);
-    session.wrote(target);
+    invocation.wrote(target);
   } else if (!options.common.json) {
     print_out(cluster_table(result));
   }
-  session.close(target.empty() ? "" : fmt::format("kith info {}", target));
+  invocation.close(target.empty() ? "" : fmt::format("kith info {}", target));
   return 0;
 }
 

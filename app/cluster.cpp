@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "app/commands.h"
+#include "app/invocation.h"
 #include "app/results.h"
-#include "app/session.h"
 #include "app/suggest.h"
 #include "app/terminal.h"
 #include "core/kmeans.h"
@@ -102,14 +102,14 @@ void check(const OptionSet& set, ClusterOptions& options, const Start& start, co
   }
 }
 
-void warn_of_options(const OptionSet& set, const ClusterOptions& options, const Start& start, Session& session) {
+void warn_of_options(const OptionSet& set, const ClusterOptions& options, const Start& start, Invocation& invocation) {
   if (!start.is_random()) {
     const std::string why = fmt::format("--init {} draws nothing at random", options.init);
-    session.warn_without_effect(set, "--seed", why);
-    session.warn_without_effect(set, "--n-init", why);
+    invocation.warn_without_effect(set, "--seed", why);
+    invocation.warn_without_effect(set, "--n-init", why);
   }
-  if (options.common.output.empty()) session.warn_without_effect(set, "--save-distances", "there is no --output");
-  session.warn_without_effect(set);
+  if (options.common.output.empty()) invocation.warn_without_effect(set, "--save-distances", "there is no --output");
+  invocation.warn_without_effect(set);
 }
 
 std::string stored_command(const ClusterOptions& options, const Start& start, const data::PointSource& points) {
@@ -164,20 +164,20 @@ int run_cluster(const Arguments& arguments) {
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   if (options.points.empty()) set.refuse_missing("POINTS, the file to cluster,");
-  Session session("cluster", options.common);
+  Invocation invocation("cluster", options.common);
   const data::OutputOptions output =
       output_options(options.common, {options.points, is_rule(options.init) ? "" : options.init});
   if (!options.common.output.empty()) data::check_output(options.common.output, output);
-  const auto points = open_input(options.points, session);
-  session.report.points = describe(*points);
-  session.report.seed = options.common.seed;
+  const auto points = open_input(options.points, invocation);
+  invocation.report.points = describe(*points);
+  invocation.report.seed = options.common.seed;
   const Start start = read_start(options.init);
   check(set, options, start, *points);
 
-  auto backend = choose_backend(session);
-  warn_of_options(set, options, start, session);
-  const PointsMatrix values = read_points(*points, assignment_bytes(*points, options.clusters), session);
-  HeldPoints held = hold_points(std::move(backend), view_of(values), session);
+  auto backend = choose_backend(invocation);
+  warn_of_options(set, options, start, invocation);
+  const PointsMatrix values = read_points(*points, assignment_bytes(*points, options.clusters), invocation);
+  HeldPoints held = hold_points(std::move(backend), view_of(values), invocation);
   const KMeansResult result = kmeans(*held.points, held.plan,
                                      {.clusters = options.clusters,
                                       .init = start.init,
@@ -185,23 +185,24 @@ int run_cluster(const Arguments& arguments) {
                                       .runs = start.is_random() ? static_cast<int>(options.runs) : 1,
                                       .max_iterations = static_cast<int>(options.max_iterations),
                                       .tolerance = options.tolerance,
-                                      .seed = static_cast<std::uint64_t>(options.common.seed)},
-                                     session.progress);
-  note_device_memory(held, session);
-  fill(session.report, result, assignment_flops(*points, options.clusters));
+                                      .seed = static_cast<std::uint64_t>(options.common.seed),
+                                      .keep_distances = options.save_distances},
+                                     invocation.progress);
+  note_device_memory(held, invocation);
+  fill(invocation.report, result, assignment_flops(*points, options.clusters));
   if (result.stopped_by == "max-iterations") {
-    session.progress.warning(
+    invocation.progress.warning(
         fmt::format("not converged after {} iterations; give a larger --max-iterations", result.iterations));
   }
   const std::string& target = options.common.output;
   if (!target.empty()) {
-    session.progress.phase("write", 0);
+    invocation.progress.phase("write", 0);
     write(options, start, *points, result, output);
-    session.wrote(target);
+    invocation.wrote(target);
   } else if (!options.common.json) {
     print_out(cluster_table(result));
   }
-  session.close(target.empty() ? "" : fmt::format("kith assign NEW.h5 --centroids {}", target));
+  invocation.close(target.empty() ? "" : fmt::format("kith assign NEW.h5 --centroids {}", target));
   return 0;
 }
 

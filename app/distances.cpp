@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "app/commands.h"
+#include "app/invocation.h"
 #include "app/results.h"
-#include "app/session.h"
 #include "app/terminal.h"
 
 namespace kith::app {
@@ -31,12 +31,12 @@ void declare(OptionSet& set, DistancesOptions& options) {
   add_common_options(set, options.common);
 }
 
-void warn_of_options(const OptionSet& set, const DistancesOptions& options, Session& session) {
-  session.warn_without_effect(set, "--seed", "distances draws nothing at random");
+void warn_of_options(const OptionSet& set, const DistancesOptions& options, Invocation& invocation) {
+  invocation.warn_without_effect(set, "--seed", "distances draws nothing at random");
   if (options.common.output.empty() && options.common.json) {
-    session.warn_without_effect(set, "--squared", "no distances are written");
+    invocation.warn_without_effect(set, "--squared", "no distances are written");
   }
-  session.warn_without_effect(set);
+  invocation.warn_without_effect(set);
 }
 
 /// Rows of distances on their way out, as T.
@@ -69,12 +69,12 @@ std::string stored_command(const DistancesOptions& options, const data::PointSou
 
 /// Rows of `from` against all held points, block by block.
 template <class T>
-void compute(const HeldPoints& held, PointsView from, std::int64_t block_rows, Rows<T> rows, Session& session) {
+void compute(const HeldPoints& held, PointsView from, std::int64_t block_rows, Rows<T> rows, Invocation& invocation) {
   const std::int64_t count = rows_of(from), width = held.points->rows();
   const std::int64_t chosen = block_rows > 0 ? block_rows : kBlockBytes / (8 * std::max(width, columns_of(from)));
   const std::int64_t block = std::clamp<std::int64_t>(chosen, 1, count);
   Matrix<double> queries(block, columns_of(from)), out(block, width);
-  session.progress.phase("search", count);
+  invocation.progress.phase("search", count);
   for (std::int64_t first = 0; first < count; first += block) {
     const std::int64_t here = std::min(block, count - first);
     std::visit(
@@ -86,10 +86,10 @@ void compute(const HeldPoints& held, PointsView from, std::int64_t block_rows, R
     const auto found = out.view().middle(0, here);
     held.points->all_distances(queries.view().middle(0, here), found);
     {
-      const PhaseWithin phase(session.progress, "write");
+      const PhaseWithin phase(invocation.progress, "write");
       rows.take(first, found);
     }
-    session.progress.progress(first + here);
+    invocation.progress.progress(first + here);
   }
 }
 
@@ -106,15 +106,15 @@ int run_distances(const Arguments& arguments) {
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   if (options.a.empty()) set.refuse_missing("A, the file with the points,");
-  Session session("distances", options.common);
+  Invocation invocation("distances", options.common);
   const std::string& target = options.common.output;
   const data::OutputOptions output = output_options(options.common, {options.a, options.b});
   if (!target.empty()) data::check_output(target, output);
-  const auto a = open_input(options.a, session);
-  const auto b = options.b.empty() ? nullptr : open_input(options.b, session);
+  const auto a = open_input(options.a, invocation);
+  const auto b = options.b.empty() ? nullptr : open_input(options.b, invocation);
   const data::PointSource& held_source = b ? *b : *a;
-  session.report.points = describe(held_source);
-  if (b) session.report.queries = describe(*a);
+  invocation.report.points = describe(held_source);
+  if (b) invocation.report.queries = describe(*a);
   if (a->columns() != held_source.columns()) {
     throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}", b->name(), a->columns(),
                                             a->name(), b->columns()));
@@ -122,15 +122,15 @@ int run_distances(const Arguments& arguments) {
   const bool narrow = a->value_class() == ValueClass::f32 && held_source.value_class() == ValueClass::f32;
   const ValueClass value_class = narrow ? ValueClass::f32 : ValueClass::f64;
 
-  auto backend = choose_backend(session);
-  warn_of_options(set, options, session);
+  auto backend = choose_backend(invocation);
+  warn_of_options(set, options, invocation);
   // Per row: distances, the same as written, and the row as float64.
   const std::int64_t row_bytes = 16 * held_source.rows() + 8 * a->columns();
   const std::int64_t working_bytes = block_bytes(
       {.rows = a->rows(), .row_bytes = row_bytes, .block_rows = options.common.block_rows, .usual = 2 * kBlockBytes});
-  const PointsMatrix a_values = read_points(*a, working_bytes, session);
-  const PointsMatrix b_values = b ? read_points(*b, working_bytes, session) : PointsMatrix{};
-  const HeldPoints held = hold_points(std::move(backend), view_of(b ? b_values : a_values), session);
+  const PointsMatrix a_values = read_points(*a, working_bytes, invocation);
+  const PointsMatrix b_values = b ? read_points(*b, working_bytes, invocation) : PointsMatrix{};
+  const HeldPoints held = hold_points(std::move(backend), view_of(b ? b_values : a_values), invocation);
 
   std::optional<data::ResultFile> file;
   const std::int64_t rows = a->rows(), columns = held_source.rows();
@@ -145,18 +145,18 @@ int run_distances(const Arguments& arguments) {
   const bool printed = !file && !options.common.json;
   data::ResultFile* out = file ? &*file : nullptr;
   if (narrow) {
-    compute(held, view_of(a_values), options.common.block_rows, Rows<float>(options.unit(), out, printed), session);
+    compute(held, view_of(a_values), options.common.block_rows, Rows<float>(options.unit(), out, printed), invocation);
   } else {
-    compute(held, view_of(a_values), options.common.block_rows, Rows<double>(options.unit(), out, printed), session);
+    compute(held, view_of(a_values), options.common.block_rows, Rows<double>(options.unit(), out, printed), invocation);
   }
-  note_device_memory(held, session);
-  session.report.phase("search").flops = assignment_flops(*a, columns);
+  note_device_memory(held, invocation);
+  invocation.report.phase("search").flops = assignment_flops(*a, columns);
   if (file) {
-    session.progress.phase("write", 0);
+    invocation.progress.phase("write", 0);
     file->finish();
-    session.wrote(target);
+    invocation.wrote(target);
   }
-  session.close(target.empty() ? "" : fmt::format("kith info {}", target));
+  invocation.close(target.empty() ? "" : fmt::format("kith info {}", target));
   return 0;
 }
 

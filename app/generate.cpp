@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/commands.h"
-#include "app/session.h"
+#include "app/invocation.h"
 #include "app/synthetic.h"
 #include "app/terminal.h"
 #include "kernels/cpu/threads.h"
@@ -86,14 +86,14 @@ std::string stored_command(const GenerateOptions& options) {
 
 template <class T>
 void write_points(data::ResultFile& file, const std::string& dataset, const Recipe& recipe, cpu::Threads& threads,
-                  Session& session) {
+                  Invocation& invocation) {
   const Synthetic synthetic(recipe);
   file.create_matrix<T>(dataset, recipe.rows, recipe.columns);
   constexpr std::int64_t kTask = 64;  // rows
   const std::int64_t block =
       std::clamp<std::int64_t>(kBlockBytes / (recipe.columns * static_cast<std::int64_t>(sizeof(T))), 1, recipe.rows);
   Matrix<T> values(block, recipe.columns);
-  session.progress.phase("generate", recipe.rows);
+  invocation.progress.phase("generate", recipe.rows);
   for (std::int64_t first = 0; first < recipe.rows; first += block) {
     const std::int64_t here = std::min(block, recipe.rows - first);
     threads.run((here + kTask - 1) / kTask, [&](std::int64_t task, int) {
@@ -104,10 +104,10 @@ void write_points(data::ResultFile& file, const std::string& dataset, const Reci
       }
     });
     {
-      const PhaseWithin phase(session.progress, "write");
+      const PhaseWithin phase(invocation.progress, "write");
       file.write_rows<T>(dataset, first, values.view().middle(0, here));
     }
-    session.progress.progress(first + here);
+    invocation.progress.progress(first + here);
   }
   if (recipe.shape == Shape::uniform) return;
   std::vector<std::int32_t> labels(static_cast<std::size_t>(recipe.rows));
@@ -136,33 +136,36 @@ int run_generate(const Arguments& arguments) {
     refuse(
         fmt::format("{}: expected a dataset of the file's root other than /labels, such as /points", options.target));
   }
-  Session session("generate", options.common);
+  Invocation invocation("generate", options.common);
   const data::OutputOptions output = output_options(options.common, {});
   data::check_output(target.file, output);
-  if (!labelled) session.warn_without_effect(set, "--clusters", "uniform points have no clusters");
-  session.report.seed = options.common.seed;
-  session.report.points = PointsReport{fmt::format("{}:/{}", target.file, dataset), options.recipe.rows,
-                                       options.recipe.columns, options.type};
+  if (!labelled) invocation.warn_without_effect(set, "--clusters", "uniform points have no clusters");
+  invocation.report.seed = options.common.seed;
+  invocation.report.points = PointsReport{fmt::format("{}:/{}", target.file, dataset), options.recipe.rows,
+                                          options.recipe.columns, options.type};
 
   cpu::Threads threads(static_cast<int>(options.common.threads));
-  session.report.backend = "cpu";
-  session.report.threads = threads.count();
+  invocation.report.backend = "cpu";
+  invocation.report.threads = threads.count();
   data::ResultFile file(target.file, output);
   file.attribute("format", std::string("kith-points"));
   file.attribute("format_version", std::int64_t{1});
   file.attribute("kith_version", std::string(KITH_VERSION));
   file.attribute("command", stored_command(options));
-  const auto write = [&](auto zero) { write_points<decltype(zero)>(file, dataset, options.recipe, threads, session); };
+  const auto write = [&](auto zero) {
+    write_points<decltype(zero)>(file, dataset, options.recipe, threads, invocation);
+  };
   if (options.type == "float32") write(float{});
   if (options.type == "float64") write(double{});
   if (options.type == "uint8") write(std::uint8_t{});
   if (options.type == "int32") write(std::int32_t{});
   if (options.type == "int64") write(std::int64_t{});
-  session.progress.phase("write", 0);
+  invocation.progress.phase("write", 0);
   file.finish();
-  session.wrote(target.file);
-  session.close(labelled ? fmt::format("kith cluster {} -k {} -o clusters.h5", options.target, options.recipe.clusters)
-                         : fmt::format("kith knn {} -k 5 -o neighbors.h5", options.target));
+  invocation.wrote(target.file);
+  invocation.close(labelled
+                       ? fmt::format("kith cluster {} -k {} -o clusters.h5", options.target, options.recipe.clusters)
+                       : fmt::format("kith knn {} -k 5 -o neighbors.h5", options.target));
   return 0;
 }
 

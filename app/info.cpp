@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "app/commands.h"
-#include "app/session.h"
+#include "app/invocation.h"
 #include "app/statistics.h"
 #include "app/terminal.h"
 #include "core/error.h"
@@ -148,13 +148,13 @@ int run_info(const Arguments& arguments) {
   add_talk_options(set, common);
   if (!set.parse(arguments)) return 0;
   if (names.empty()) set.refuse_missing("FILE");
-  Session session("info", common);
+  Invocation invocation("info", common);
   std::vector<DescribedFile> files;
   for (const std::string& name : names) {
-    files.push_back(look_into(name, stats, session.progress));
+    files.push_back(look_into(name, stats, invocation.progress));
     if (!common.json) print_out(as_text(files.back(), stats));
   }
-  session.progress.finish();
+  invocation.progress.finish();
   if (common.json) print_out(as_json(files));
   return 0;
 }

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "app/commands.h"
+#include "app/invocation.h"
 #include "app/results.h"
-#include "app/session.h"
 #include "app/terminal.h"
 #include "app/truth.h"
 #include "core/neighbors.h"
@@ -63,14 +63,14 @@ void check(const KnnOptions& options, const data::PointSource& base, const data:
                           base.name(), most, left_out ? " besides the query itself (see --include-self)" : "", most));
 }
 
-void warn_of_options(const OptionSet& set, const KnnOptions& options, Session& session) {
-  session.warn_without_effect(set, "--seed", "knn draws nothing at random");
-  if (!options.queries.empty()) session.warn_without_effect(set, "--include-self", "there are --queries");
+void warn_of_options(const OptionSet& set, const KnnOptions& options, Invocation& invocation) {
+  invocation.warn_without_effect(set, "--seed", "knn draws nothing at random");
+  if (!options.queries.empty()) invocation.warn_without_effect(set, "--include-self", "there are --queries");
   const bool lists_shown = options.truth.empty() && !options.common.json;
   if (options.common.output.empty() && !lists_shown) {
-    session.warn_without_effect(set, "--squared", "no distances are written");
+    invocation.warn_without_effect(set, "--squared", "no distances are written");
   }
-  session.warn_without_effect(set);
+  invocation.warn_without_effect(set);
 }
 
 std::string stored_command(const KnnOptions& options, const data::PointSource& base, const data::PointSource* queries,
@@ -85,8 +85,8 @@ std::string stored_command(const KnnOptions& options, const data::PointSource& b
 /// Takes finished lists to the result file, to standard output, to the comparison.
 class Lists {
  public:
-  Lists(const KnnOptions& options, ValueClass value_class, Session& session)
-      : unit_(options.squared ? Unit::squared : Unit::root), value_class_(value_class), session_(session) {}
+  Lists(const KnnOptions& options, ValueClass value_class, Invocation& invocation)
+      : unit_(options.squared ? Unit::squared : Unit::root), value_class_(value_class), invocation_(invocation) {}
 
   void write_to(data::ResultFile& file, std::int64_t queries, std::int64_t neighbors) {
     file_ = &file;
@@ -101,7 +101,7 @@ class Lists {
   void compare_with(TruthComparison& truth) { truth_ = &truth; }
 
   void take(std::int64_t first, const NeighborLists& lists) {
-    const PhaseWithin phase(session_.progress, "write");
+    const PhaseWithin phase(invocation_.progress, "write");
     if (truth_ != nullptr) truth_->compare(first, lists.index.view());
     if (file_ == nullptr && !printed_) return;
     value_class_ == ValueClass::f32 ? write<float>(first, lists) : write<double>(first, lists);
@@ -130,7 +130,7 @@ class Lists {
 
   Unit unit_;
   ValueClass value_class_;
-  Session& session_;
+  Invocation& invocation_;
   data::ResultFile* file_ = nullptr;
   bool printed_ = false;
   TruthComparison* truth_ = nullptr;
@@ -151,35 +151,35 @@ int run_knn(const Arguments& arguments) {
   if (!set.parse(arguments)) return 0;
   if (options.base.empty()) set.refuse_missing("BASE, the file to search in,");
   if (options.neighbors == 0) set.refuse_missing("-k, the number of neighbours,");
-  Session session("knn", options.common);
+  Invocation invocation("knn", options.common);
   const std::string& target = options.common.output;
   const data::OutputOptions output = output_options(options.common, {options.base, options.queries, options.truth});
   if (!target.empty()) data::check_output(target, output);
 
-  const auto base = open_input(options.base, session);
-  const auto queries = options.queries.empty() ? nullptr : open_input(options.queries, session);
+  const auto base = open_input(options.base, invocation);
+  const auto queries = options.queries.empty() ? nullptr : open_input(options.queries, invocation);
   const data::PointSource& asked = queries ? *queries : *base;
-  session.report.points = describe(*base);
-  if (queries) session.report.queries = describe(*queries);
+  invocation.report.points = describe(*base);
+  if (queries) invocation.report.queries = describe(*queries);
   check(options, *base, queries.get());
   std::optional<TruthComparison> truth;
   if (!options.truth.empty()) truth.emplace(options.truth, asked.rows(), options.neighbors);
   const bool narrow = base->value_class() == ValueClass::f32 && asked.value_class() == ValueClass::f32;
   const ValueClass value_class = narrow ? ValueClass::f32 : ValueClass::f64;
 
-  auto backend = choose_backend(session);
-  warn_of_options(set, options, session);
+  auto backend = choose_backend(invocation);
+  warn_of_options(set, options, invocation);
   // Per query: a list, its distances as written, and the query as float64.
   const std::int64_t list_bytes = block_bytes({.rows = asked.rows(),
                                                .row_bytes = 32 * options.neighbors + 8 * base->columns(),
                                                .block_rows = options.common.block_rows,
                                                .usual = std::int64_t{256} << 20});
-  const PointsMatrix base_values = read_points(*base, list_bytes, session);
-  const PointsMatrix query_values = queries ? read_points(*queries, list_bytes, session) : PointsMatrix{};
-  HeldPoints held = hold_points(std::move(backend), view_of(base_values), session);
+  const PointsMatrix base_values = read_points(*base, list_bytes, invocation);
+  const PointsMatrix query_values = queries ? read_points(*queries, list_bytes, invocation) : PointsMatrix{};
+  HeldPoints held = hold_points(std::move(backend), view_of(base_values), invocation);
 
   std::optional<data::ResultFile> file;
-  Lists lists(options, value_class, session);
+  Lists lists(options, value_class, invocation);
   if (!target.empty()) {
     file.emplace(target, output);
     write_head(*file, {"kith-neighbors", stored_command(options, *base, queries.get(), value_class), value_class},
@@ -197,19 +197,19 @@ int run_knn(const Arguments& arguments) {
        .base_is_queries = !queries,
        .include_self = options.include_self,
        .block_queries = options.common.block_rows},
-      [&](std::int64_t first, const NeighborLists& found) { lists.take(first, found); }, session.progress);
-  note_device_memory(held, session);
-  session.report.phase("search").flops = assignment_flops(*base, asked.rows());
+      [&](std::int64_t first, const NeighborLists& found) { lists.take(first, found); }, invocation.progress);
+  note_device_memory(held, invocation);
+  invocation.report.phase("search").flops = assignment_flops(*base, asked.rows());
   if (file) {
-    session.progress.phase("write", 0);
+    invocation.progress.phase("write", 0);
     file->finish();
-    session.wrote(target);
+    invocation.wrote(target);
   }
   if (truth) {
-    session.report.truth = truth->report();
+    invocation.report.truth = truth->report();
     if (!options.common.json) print_out(truth->verdict() + "\n");
   }
-  session.close(target.empty() || truth ? "" : fmt::format("kith info {}", target));
+  invocation.close(target.empty() || truth ? "" : fmt::format("kith info {}", target));
   return truth && !truth->all_equal() ? static_cast<int>(ExitCode::internal) : 0;
 }
 

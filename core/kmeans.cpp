@@ -205,13 +205,6 @@ class Run {
   Observer& observer_;
 };
 
-void take_rows(const Points& points, KMeansResult& result) {
-  result.labels.resize(points.rows());
-  result.distances.resize(points.rows());
-  points.labels(result.labels);
-  points.distances(result.distances);
-}
-
 }  // namespace
 
 KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& options, Observer& observer) {
@@ -223,7 +216,11 @@ KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& o
     KMeansResult result = lloyd(run);
     if (run > 0 && !(result.inertia < best.inertia)) continue;
     best = std::move(result);
-    take_rows(points, best);
+    best.labels.resize(plan.rows);
+    points.labels(best.labels);
+    if (!options.keep_distances) continue;
+    best.distances.resize(plan.rows);
+    points.distances(best.distances);
   }
   NeighborLists nearest(options.clusters, 1);
   points.search({best.centroids.view(), -1}, nearest);
@@ -249,7 +246,8 @@ KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const 
   result.inertia_per_cluster = std::move(assigned.inertia_per_cluster);
   result.counts = std::move(assigned.sums.counts);
   result.empty_clusters = std::count(result.counts.begin(), result.counts.end(), 0);
-  take_rows(points, result);
+  result.labels.resize(plan.rows);
+  points.labels(result.labels);
   return result;
 }
 

@@ -23,12 +23,13 @@ struct KMeansOptions {
   int max_iterations = 300;
   double tolerance = 1e-4;  // x mean column variance >= sum of squared shifts stops; 0: until no label changes
   std::uint64_t seed = 0;
+  bool keep_distances = false;  // fill KMeansResult::distances
 };
 
 struct KMeansResult {
   Matrix<double> centroids;                 // (k, d)
   std::vector<std::int32_t> labels;         // (n)
-  std::vector<double> distances;            // (n) squared, to the own centroid
+  std::vector<double> distances;            // (n) squared, to the own centroid, if asked for
   std::vector<std::int64_t> counts;         // (k)
   std::vector<double> inertia_per_cluster;  // (k)
   std::vector<std::int64_t> nearest_row;    // (k) the row nearest each centroid, ties to the lowest
@@ -45,8 +46,8 @@ struct KMeansResult {
 /// Throws Error(usage) for k out of range or a start of the wrong shape, naming n, d and k.
 KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& options, Observer& observer);
 
-/// One assignment of all rows to given centroids (k, d); nothing is updated. Iterations, stops and nearest_row stay
-/// empty; history holds the one assignment.
+/// One assignment of all rows to given centroids (k, d); nothing is updated. Iterations, stops, distances and
+/// nearest_row stay empty (points.distances() has the distances); history holds the one assignment.
 KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const double> centroids, Observer& observer);
 
 }  // namespace kith

@@ -43,6 +43,7 @@ void check_same(const KMeansResult& expected, const KMeansResult& actual) {
   CHECK(expected.stopped_value == actual.stopped_value);
   CHECK(expected.inertia == actual.inertia);
   CHECK(expected.run == actual.run);
+  CHECK(expected.distances.size() == expected.labels.size());
   CHECK(same_bytes(expected.distances, actual.distances));
   CHECK(same_bytes(expected.inertia_per_cluster, actual.inertia_per_cluster));
   CHECK(expected.centroids.size() == actual.centroids.size());
@@ -80,6 +81,7 @@ TEST_CASE("whole runs equal those of the definition", "[kmeans]") {
           options.seed = 3;
           options.runs = init == Init::first ? 1 : 2;
           options.max_iterations = 12;
+          options.keep_distances = true;
           const KMeansResult expected = run(*reference_points(values.view()), options);
           for (const ValueClass c : {ValueClass::f32, ValueClass::f64}) {
             if (c == ValueClass::f32 && !kind.exact_in_float32) continue;
@@ -98,6 +100,7 @@ TEST_CASE("threads and blocks do not change a result", "[kmeans]") {
   const Matrix<double> values = kinds()[0].make(1021, 33, 8);
   KMeansOptions options;
   options.clusters = 17;
+  options.keep_distances = true;
   const KMeansResult expected = run(*reference_points(values.view()), options);
   for (const int threads : {1, 2, 7}) {
     for (const std::int64_t block : {0, 1, 100}) {

@@ -201,6 +201,28 @@ __global__ void finish_kernel(const T* values, std::int64_t rows, std::int64_t d
 
 }  // namespace
 
+namespace {
+
+/// The float32 screen of `count` rows of a block, all or `chosen` ones: writes nearest for those it decides, lists the
+/// others, and returns their number.
+template <class T>
+std::int64_t screen_floats(const HeldRows<T>& held, PointOperand<T> rows, const ScreenedOperand& columns,
+                           const std::int32_t* chosen, std::int64_t count, const float* half_norm, const float* norm,
+                           ScreenMargin margin, std::int32_t* nearest, const Undecided& undecided) {
+  rows.chosen = chosen;
+  rows.rows = count;
+  held.stream().fill(undecided.count, 0, 1);
+  const TileGrid tiles = tile_grid(count, columns.rows, 1);
+  tile_kernel<PointOperand<T>, ScreenedOperand, Nearest><<<tiles.blocks(), kTileThreads, 0, held.stream()>>>(
+      rows, columns, rows.d, tiles, {half_norm, columns.rows, count, chosen, norm, margin, nearest, undecided});
+  check(cudaGetLastError());
+  Word left = 0;
+  held.stream().download(&left, undecided.count, 1);
+  return static_cast<std::int64_t>(left);
+}
+
+}  // namespace
+
 template <class T>
 void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
   const std::int64_t k = request.centroids.rows, d = held.columns();
@@ -221,33 +243,40 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   const InertiaGrid grid{request.inertia.first, request.inertia.second, power_of_two(request.inertia_bits)};
   held.totals.current = false;
   HalfColumns halves;
-  Buffer<std::int32_t> second_look;
-  if (k > 1 && held.half.values.size() > 0) {
-    halves = half_columns(held, centroids.data(), screened.half_norm.data(), k);
-    second_look = Buffer<std::int32_t>(held.pool(), held.largest_block());
-  }
+  if (k > 1 && held.half.values.size() > 0) halves = half_columns(held, centroids.data(), screened.half_norm.data(), k);
 
   held.for_blocks([&](const Block<T>& block) {
     const T* values = held.on_device(block);
     if (k == 1) {
       stream.fill(nearest.data(), 0, block.rows);
     } else {
-      PointOperand<T> rows = point_operand(held, values, block.rows);
+      const PointOperand<T> rows = point_operand(held, values, block.rows);
+      Undecided undecided = room.undecided();
+      std::int64_t left = block.rows;
       if (halves.usable) {
-        rows.chosen = second_look.data();
-        rows.rows = screen_halves(held, halves, block, nearest.data(), second_look.data(), room.undecided().count);
+        left = screen_halves(held, halves, block, nearest.data());
+        undecided = halves.undecided();
       }
-      stream.fill(room.undecided().count, 0, 1);
-      if (rows.rows > 0) {
-        const TileGrid tiles = tile_grid(rows.rows, k, 1);
-        tile_kernel<PointOperand<T>, ScreenedOperand, Nearest><<<tiles.blocks(), kTileThreads, 0, stream>>>(
-            rows, columns, static_cast<int>(d), tiles,
-            {screened.half_norm.data(), k, rows.rows, rows.chosen, held.norm.data() + block.first, margin,
-             nearest.data(), room.undecided()});
-        check(cudaGetLastError());
+      // Where halves decide little, float32 decides much of the rest at less cost than the definition.
+      const bool float_screen = !halves.usable || left > block.rows / 4;
+      if (float_screen) {
+        left = screen_floats(held, rows, columns, left < block.rows ? undecided.row : nullptr, left,
+                             screened.half_norm.data(), held.norm.data() + block.first, margin, nearest.data(),
+                             room.undecided());
+        undecided = room.undecided();
       }
-      const Rechecked rechecked =
-          recheck(held, room, rows, columns, screened.half_norm.data(), centroids.data(), nearest.data());
+      RecheckWork work{undecided, left, left, {}};
+      if (float_screen) {
+        work.collect = [&](std::int64_t first, std::int64_t count) {
+          collect_candidates(held, room, undecided, rows, columns, screened.half_norm.data(), first, count);
+        };
+      } else {
+        work.largest_batch = std::min(left, HalfColumns::kBatch);
+        work.collect = [&](std::int64_t first, std::int64_t count) {
+          collect_half_candidates(held, halves, block, room, first, count);
+        };
+      }
+      const Rechecked rechecked = recheck(held, room, work, rows, centroids.data(), nearest.data());
       assignment.screened += block.rows;
       assignment.rechecked += rechecked.rows;
       assignment.candidates += rechecked.candidates;

@@ -1,4 +1,4 @@
-// Candidates of undecided rows are collected by a second run of the screen over those rows only, their distances
+// Candidates of undecided rows are collected by a second run of a screen over those rows only, their distances
 // computed by the definition, and the smallest chosen: first the distance, then the lowest column that has it.
 //
 // Few rows come here (below 1 % on separated data), with about two candidates each. The list of candidates is bounded:
@@ -129,26 +129,30 @@ RecheckRoom::RecheckRoom(Pool& pool, std::int64_t rows, std::int64_t clusters)
 }
 
 template <class T>
-Rechecked recheck(const HeldRows<T>& held, const RecheckRoom& room, PointOperand<T> rows,
-                  const ScreenedOperand& columns, const float* half_norm, const double* centroids,
-                  std::int32_t* nearest) {
-  const Stream& stream = held.stream();
-  const Undecided undecided = room.undecided();
-  Word undecided_rows = 0;
-  stream.download(&undecided_rows, undecided.count, 1);
-  Rechecked done{static_cast<std::int64_t>(undecided_rows), 0};
+void collect_candidates(const HeldRows<T>& held, const RecheckRoom& room, const Undecided& undecided,
+                        PointOperand<T> rows, const ScreenedOperand& columns, const float* half_norm,
+                        std::int64_t first, std::int64_t count) {
+  rows.rows = count;
+  rows.chosen = undecided.row + first;
+  const TileGrid tiles = tile_grid(count, columns.rows, std::int64_t{held.context->multiprocessors} * 8);
+  tile_kernel<PointOperand<T>, ScreenedOperand, Candidates><<<tiles.blocks(), kTileThreads, 0, held.stream()>>>(
+      rows, columns, rows.d, tiles,
+      {half_norm, columns.rows, count, undecided.limit + first, room.candidates(), room.capacity(),
+       room.candidate_count()});
+  check(cudaGetLastError());
+}
 
-  std::int64_t batch = done.rows;
+template <class T>
+Rechecked recheck(const HeldRows<T>& held, const RecheckRoom& room, const RecheckWork& work, PointOperand<T> rows,
+                  const double* centroids, std::int32_t* nearest) {
+  const Stream& stream = held.stream();
+  Rechecked done{work.count, 0};
+  std::int64_t batch = work.largest_batch;
   for (std::int64_t first = 0; first < done.rows;) {
     rows.rows = std::min(batch, done.rows - first);
-    rows.chosen = undecided.row + first;
+    rows.chosen = work.undecided.row + first;
     stream.fill(room.candidate_count(), 0, 1);
-    const TileGrid tiles = tile_grid(rows.rows, columns.rows, std::int64_t{held.context->multiprocessors} * 8);
-    tile_kernel<PointOperand<T>, ScreenedOperand, Candidates>
-        <<<tiles.blocks(), kTileThreads, 0, stream>>>(rows, columns, rows.d, tiles,
-                                                      {half_norm, columns.rows, rows.rows, undecided.limit + first,
-                                                       room.candidates(), room.capacity(), room.candidate_count()});
-    check(cudaGetLastError());
+    work.collect(first, rows.rows);
     Word found = 0;
     stream.download(&found, room.candidate_count(), 1);
     const auto count = static_cast<std::int64_t>(found);
@@ -170,14 +174,18 @@ Rechecked recheck(const HeldRows<T>& held, const RecheckRoom& room, PointOperand
     check(cudaGetLastError());
     done.candidates += count;
     first += rows.rows;
-    if (count < room.capacity() / 4) batch *= 2;
+    if (count < room.capacity() / 4) batch = std::min(2 * batch, work.largest_batch);
   }
   return done;
 }
 
-template Rechecked recheck(const HeldRows<float>&, const RecheckRoom&, PointOperand<float>, const ScreenedOperand&,
-                           const float*, const double*, std::int32_t*);
-template Rechecked recheck(const HeldRows<double>&, const RecheckRoom&, PointOperand<double>, const ScreenedOperand&,
-                           const float*, const double*, std::int32_t*);
+#define KITH_INSTANTIATE(T)                                                                                   \
+  template void collect_candidates(const HeldRows<T>&, const RecheckRoom&, const Undecided&, PointOperand<T>, \
+                                   const ScreenedOperand&, const float*, std::int64_t, std::int64_t);         \
+  template Rechecked recheck(const HeldRows<T>&, const RecheckRoom&, const RecheckWork&, PointOperand<T>,     \
+                             const double*, std::int32_t*);
+KITH_INSTANTIATE(float)
+KITH_INSTANTIATE(double)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

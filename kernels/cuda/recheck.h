@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/tile.h"
@@ -63,11 +64,29 @@ PointOperand<T> point_operand(const HeldRows<T>& held, const T* values, std::int
           held.center.data()};
 }
 
-/// Decides the undecided rows of a block: nearest[row] = argmin of D over their candidates, ties to the lowest column.
-/// rows, columns, half_norm: as in the first pass. centroids: (k, d). Waits for the device.
+/// Queues the search for candidates of undecided rows first .. first + count - 1: every candidate is counted in the
+/// room's candidate_count, and listed while there is room.
+using Collect = std::function<void(std::int64_t first, std::int64_t count)>;
+
+/// Rows that an earlier pass left undecided, and how their candidates are found.
+struct RecheckWork {
+  Undecided undecided;
+  std::int64_t count = 0;          // of undecided rows
+  std::int64_t largest_batch = 0;  // rows that `collect` takes at a time
+  Collect collect;
+};
+
+/// Collects by the float32 screen, run once more over the undecided rows. rows, columns, half_norm: as in its first
+/// pass.
 template <class T>
-Rechecked recheck(const HeldRows<T>& held, const RecheckRoom& room, PointOperand<T> rows,
-                  const ScreenedOperand& columns, const float* half_norm, const double* centroids,
-                  std::int32_t* nearest);
+void collect_candidates(const HeldRows<T>& held, const RecheckRoom& room, const Undecided& undecided,
+                        PointOperand<T> rows, const ScreenedOperand& columns, const float* half_norm,
+                        std::int64_t first, std::int64_t count);
+
+/// Decides the undecided rows of a block: nearest[row] = argmin of D over their candidates, ties to the lowest column.
+/// rows: all of the block. centroids: (k, d). Waits for the device.
+template <class T>
+Rechecked recheck(const HeldRows<T>& held, const RecheckRoom& room, const RecheckWork& work, PointOperand<T> rows,
+                  const double* centroids, std::int32_t* nearest);
 
 }  // namespace kith::cuda

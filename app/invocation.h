@@ -14,8 +14,8 @@
 namespace kith::app {
 
 /// The report and the progress of one run, and what was asked of it.
-struct Session {
-  Session(std::string command, const CommonOptions& common);
+struct Invocation {
+  Invocation(std::string command, const CommonOptions& common);
 
   const CommonOptions& common;
   Report report;
@@ -33,15 +33,15 @@ struct Session {
 };
 
 /// Opens the points of `location`; nothing but their description is read.
-std::unique_ptr<data::PointSource> open_input(const std::string& location, const Session& session);
+std::unique_ptr<data::PointSource> open_input(const std::string& location, const Invocation& invocation);
 
 /// Reads all rows in blocks, with progress, within the limit of the memory. `working_bytes` is what the run will need
 /// besides the points.
-PointsMatrix read_points(data::PointSource& source, std::int64_t working_bytes, Session& session);
+PointsMatrix read_points(data::PointSource& source, std::int64_t working_bytes, Invocation& invocation);
 
 /// The backend of --backend, opened and named in the report. auto takes the best that works and says what it passed
 /// over. Throws Error(device) with the reason when a named one, or all, cannot be used.
-std::unique_ptr<Backend> choose_backend(Session& session);
+std::unique_ptr<Backend> choose_backend(Invocation& invocation);
 
 /// Points where they are computed with, and what is known about all of them.
 struct HeldPoints {
@@ -51,9 +51,9 @@ struct HeldPoints {
 };
 
 /// Holds `values`, which must outlive the result, and makes their plan.
-HeldPoints hold_points(std::unique_ptr<Backend> backend, PointsView values, Session& session);
+HeldPoints hold_points(std::unique_ptr<Backend> backend, PointsView values, Invocation& invocation);
 /// Notes what the device holds now, if it is more than before.
-void note_device_memory(const HeldPoints& held, Session& session);
+void note_device_memory(const HeldPoints& held, Invocation& invocation);
 
 PointsReport describe(const data::PointSource& source);
 

@@ -1,5 +1,5 @@
 // What every computing command goes through: points read, a backend chosen, points held and planned.
-#include "app/session.h"
+#include "app/invocation.h"
 
 #include <fmt/format.h>
 
@@ -42,105 +42,105 @@ std::int64_t threads_used(const std::string& backend, const CommonOptions& commo
 }
 
 template <class T>
-PointsMatrix read_as(data::PointSource& source, Session& session) {
+PointsMatrix read_as(data::PointSource& source, Invocation& invocation) {
   const std::int64_t rows = source.rows(), columns = source.columns();
   Matrix<T> values(rows, columns);
   const std::int64_t row_bytes = columns * static_cast<std::int64_t>(sizeof(T));
   const std::int64_t block = std::max<std::int64_t>(kReadBytes / row_bytes, 1);
   for (std::int64_t first = 0; first < rows; first += block) {
     source.read(first, values.view().middle(first, std::min(block, rows - first)));
-    session.progress.progress(std::min(first + block, rows));
+    invocation.progress.progress(std::min(first + block, rows));
   }
   return values;
 }
 
 }  // namespace
 
-Session::Session(std::string command, const CommonOptions& options)
+Invocation::Invocation(std::string command, const CommonOptions& options)
     : common(options), report{.command = std::move(command)}, progress(report, show_of(options)) {
   Terminal& terminal = Terminal::instance();
   terminal.talk(common.quiet ? Talk::quiet : common.verbose ? Talk::verbose : Talk::normal);
 }
 
-void Session::warn_without_effect(const OptionSet& set, const std::string& option, const std::string& why) {
+void Invocation::warn_without_effect(const OptionSet& set, const std::string& option, const std::string& why) {
   if (set.on_command_line(option)) progress.warning(fmt::format("{} has no effect: {}", option, why));
 }
 
-void Session::warn_without_effect(const OptionSet& set) {
+void Invocation::warn_without_effect(const OptionSet& set) {
   if (common.output.empty()) warn_without_effect(set, "--force", "there is no --output");
   if (report.backend == "cpu") warn_without_effect(set, "--device", "the backend is cpu");
   if (report.backend == "cuda") warn_without_effect(set, "--threads", "the backend is cuda");
 }
 
-void Session::wrote(const std::string& path) {
+void Invocation::wrote(const std::string& path) {
   report.output = path;
   std::error_code failure;
   const auto bytes = std::filesystem::file_size(path, failure);
   if (!failure) report.phase("write").bytes += static_cast<std::int64_t>(bytes);
 }
 
-void Session::close(const std::string& next) {
+void Invocation::close(const std::string& next) {
   progress.finish();
   if (common.json) print_out(to_json(report));
   finish_out();
   Terminal::instance().say(summary(report, next));
 }
 
-std::unique_ptr<data::PointSource> open_input(const std::string& location, const Session& session) {
-  return data::open_points(location, read_options(session.common));
+std::unique_ptr<data::PointSource> open_input(const std::string& location, const Invocation& invocation) {
+  return data::open_points(location, read_options(invocation.common));
 }
 
-PointsMatrix read_points(data::PointSource& source, std::int64_t working_bytes, Session& session) {
+PointsMatrix read_points(data::PointSource& source, std::int64_t working_bytes, Invocation& invocation) {
   const bool narrow = source.value_class() == ValueClass::f32;
   const std::int64_t values = checked_product(source.rows(), source.columns(), source.name().c_str());
   const std::int64_t bytes = checked_product(values, narrow ? sizeof(float) : sizeof(double), source.name().c_str());
-  require_memory(bytes + working_bytes, source.name(), session.common.memory);
-  session.progress.phase("read", source.rows());
-  PointsMatrix points = narrow ? read_as<float>(source, session) : read_as<double>(source, session);
-  session.report.phase("read").bytes += source.file_bytes();
+  require_memory(bytes + working_bytes, source.name(), invocation.common.memory);
+  invocation.progress.phase("read", source.rows());
+  PointsMatrix points = narrow ? read_as<float>(source, invocation) : read_as<double>(source, invocation);
+  invocation.report.phase("read").bytes += source.file_bytes();
   if (source.changed_values() > 0) {
-    session.progress.warning(
+    invocation.progress.warning(
         fmt::format("{}: --precision f32 changed {} of {} values", source.name(), source.changed_values(), values));
   }
   return points;
 }
 
-std::unique_ptr<Backend> choose_backend(Session& session) {
-  session.report.phase("read");  // reports list it first, though the backend is opened before
-  session.progress.phase("prepare", 0);
-  const BackendOptions options = backend_options(session.common);
+std::unique_ptr<Backend> choose_backend(Invocation& invocation) {
+  invocation.report.phase("read");  // reports list it first, though the backend is opened before
+  invocation.progress.phase("prepare", 0);
+  const BackendOptions options = backend_options(invocation.common);
   std::string passed_over;
   for (const BackendEntry& entry : backends()) {
-    const bool named = session.common.backend == entry.name;
-    if (!named && session.common.backend != "auto") continue;
+    const bool named = invocation.common.backend == entry.name;
+    if (!named && invocation.common.backend != "auto") continue;
     if (const std::string reason = entry.missing(options); !reason.empty()) {
       if (named) throw Error(ExitCode::device, fmt::format("--backend {}: {}", entry.name, reason));
       passed_over += fmt::format("; {} passed over: {}", entry.name, reason);
       continue;
     }
     std::unique_ptr<Backend> backend = entry.open(options);
-    session.report.backend = entry.name;
-    session.report.device = describe(backend->device());
-    session.report.threads = threads_used(entry.name, session.common);
-    Terminal::instance().say(fmt::format("backend {}: {}{}", entry.name, session.report.device, passed_over));
+    invocation.report.backend = entry.name;
+    invocation.report.device = describe(backend->device());
+    invocation.report.threads = threads_used(entry.name, invocation.common);
+    Terminal::instance().say(fmt::format("backend {}: {}{}", entry.name, invocation.report.device, passed_over));
     return backend;
   }
   throw Error(ExitCode::device, fmt::format("no backend can be used{}", passed_over));
 }
 
-HeldPoints hold_points(std::unique_ptr<Backend> backend, PointsView values, Session& session) {
-  session.progress.phase("prepare", 0);
+HeldPoints hold_points(std::unique_ptr<Backend> backend, PointsView values, Invocation& invocation) {
+  invocation.progress.phase("prepare", 0);
   HeldPoints held;
   held.backend = std::move(backend);
   held.points = held.backend->hold({values, 0});
   held.plan = make_plan(*held.points);
   held.points->prepare(held.plan);
-  note_device_memory(held, session);
+  note_device_memory(held, invocation);
   return held;
 }
 
-void note_device_memory(const HeldPoints& held, Session& session) {
-  session.report.device_memory = std::max(session.report.device_memory, held.backend->device_bytes());
+void note_device_memory(const HeldPoints& held, Invocation& invocation) {
+  invocation.report.device_memory = std::max(invocation.report.device_memory, held.backend->device_bytes());
 }
 
 PointsReport describe(const data::PointSource& source) {
