@@ -17,7 +17,7 @@ ColumnRange::ColumnRange(std::int64_t columns)
       maximum(columns, -std::numeric_limits<double>::infinity()) {}
 
 ColumnMagnitudes::ColumnMagnitudes(std::int64_t columns)
-    : sum(columns, 0), absolute_sum(columns, 0), on_grid(columns, 1) {}
+    : sum(columns, 0), absolute_sum(columns, 0), small(columns, 0), lost(columns, 0), on_grid(columns, 1) {}
 
 namespace {
 
@@ -54,14 +54,30 @@ ColumnScales grids(const ColumnRange& range, std::int64_t rows) {
   return scales;
 }
 
-/// Two limbs unless every column is exactly on its grid or is not heavy-tailed: max|x| <= 4096 mean|x|.
+/// Two limbs unless every column is exactly on its grid or is not heavy-tailed: max|x| <= 4096 mean|x|, and at most
+/// half of its values are small beside the largest (a few huge ones can make up the mean).
 int limbs_needed(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     const double largest = largest_magnitude(plan.range, j) * plan.scales.first[j] * plan.scales.second[j];
     const double total = static_cast<double>(magnitudes.absolute_sum[j]);
-    if (!magnitudes.on_grid[j] && !(largest * static_cast<double>(plan.rows) <= 4096.0 * total)) return 2;
+    const bool heavy =
+        !(largest * static_cast<double>(plan.rows) <= 4096.0 * total) || 2 * magnitudes.small[j] > plan.rows;
+    if (!magnitudes.on_grid[j] && heavy) return 2;
   }
   return 1;
+}
+
+/// Columns in which more than one value in a hundred loses its digits beside the largest.
+std::vector<std::string> coarse_columns(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
+  std::vector<std::string> warnings;
+  for (std::int64_t j = 0; j < plan.columns; ++j) {
+    if (magnitudes.on_grid[j] || 100 * magnitudes.lost[j] <= plan.rows) continue;
+    warnings.push_back(
+        fmt::format("column {}: {} of {} values lose their digits in sums beside the largest, {}; if such "
+                    "large values mark missing ones, leave their rows out",
+                    j, magnitudes.lost[j], plan.rows, largest_magnitude(plan.range, j)));
+  }
+  return warnings;
 }
 
 /// Centre: the mean. Exponent: the widest column fills the unit interval; data whose spread is below 2^-60 of its
@@ -93,6 +109,7 @@ DataPlan make_plan(const Points& points) {
   ColumnMagnitudes magnitudes(plan.columns);
   points.add_magnitudes(plan.scales, magnitudes);
   plan.scales.limbs = limbs_needed(plan, magnitudes);
+  plan.warnings = coarse_columns(plan, magnitudes);
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     plan.mean.push_back(from_fixed(magnitudes.sum[j], plan.scales.shift[j]) / static_cast<double>(plan.rows));
   }

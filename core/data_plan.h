@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/fixed_point.h"
@@ -24,12 +25,18 @@ struct ColumnScales {
   std::vector<int> shift;             // (d)
   std::vector<double> first, second;  // (d)
   double low_scale() const { return power_of_two(low_bits); }
+  /// Scaled values below this are less than 2^-12 of the column's largest.
+  double small_limit() const { return power_of_two(low_bits - 13); }
+  /// Scaled values below this keep fewer than 20 bits in two limbs.
+  double lost_limit() const { return power_of_two(20 - low_bits); }
 };
 
-/// Integer sums over all rows of q and |q| (one limb), and whether every value was exactly on its grid.
+/// Integer sums over all rows of q and |q| (one limb), whether every value was exactly on its grid, and how many values
+/// other than 0 are small beside the largest of their column.
 struct ColumnMagnitudes {
   explicit ColumnMagnitudes(std::int64_t columns);
   std::vector<std::int64_t> sum, absolute_sum;  // (d)
+  std::vector<std::int64_t> small, lost;        // (d) values below small_limit() and lost_limit()
   std::vector<std::uint8_t> on_grid;            // (d) 1: rint changed no value of the column
 };
 
@@ -46,7 +53,8 @@ struct DataPlan {
   ColumnRange range{0};
   ColumnScales scales;
   Screen screen;
-  std::vector<double> mean;  // (d) from the integer sums
+  std::vector<double> mean;           // (d) from the integer sums
+  std::vector<std::string> warnings;  // columns whose sums cannot keep all that matters
 };
 
 /// Two passes over the points. Throws Error(data) when squared distances would leave the range of float64.

@@ -30,11 +30,12 @@ struct Assigned {
   Assignment sums;
   std::vector<double> inertia_per_cluster;
   double inertia = 0.0;
+  double grid = 0.0;  // what rounding to the grid of the inertia sums may have taken
 };
 
 Assigned assign(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
   AssignRequest request{centroids, inertia_scale(plan, centroids.data, centroids.rows), term_bits(plan.rows)};
-  Assigned result{Assignment(centroids.rows), {}, 0.0};
+  Assigned result{Assignment(centroids.rows), {}, 0.0, 0.0};
   points.assign(request, result.sums);
   const std::int64_t counted = std::accumulate(result.sums.counts.begin(), result.sums.counts.end(), std::int64_t{0});
   if (counted != plan.rows) {
@@ -49,6 +50,7 @@ Assigned assign(Points& points, const DataPlan& plan, MatrixView<const double> c
     result.inertia_per_cluster.push_back(from_limbs(part, request.inertia.shift, request.inertia_bits));
   }
   result.inertia = from_limbs(total, request.inertia.shift, request.inertia_bits);
+  result.grid = scaled_by(static_cast<double>(plan.rows), -(request.inertia.shift + request.inertia_bits));
   return result;
 }
 
@@ -123,7 +125,19 @@ Matrix<double> start(Points& points, const KMeansOptions& options, int run, Obse
   return centroids;
 }
 
-/// The objective may not rise by more than rounding (contract, Lloyd's iteration).
+/// Says what the integer sums cannot hold: values that are lost beside far larger ones, and distances likewise.
+void warn_of_coarse_sums(const Points& points, const DataPlan& plan, const Assigned& assigned, Observer& observer) {
+  for (const std::string& warning : plan.warnings) observer.warning(warning);
+  const double farthest = points.farthest(1).front().distance;
+  const double step = assigned.grid / static_cast<double>(plan.rows);
+  if (plan.scales.limbs == 1 || !(farthest > 0.0) || farthest >= step * 0x1p20) return;
+  observer.warning(
+      fmt::format("inertia is a sum on a grid of {}, set by the farthest values, and squared distances reach only "
+                  "{}: it has lost most of its digits",
+                  step, farthest));
+}
+
+/// The objective may not rise by more than rounding (contract, Lloyd's iteration): of the means, and of both sums.
 void check_descent(double before, double after, double rounding) {
   if (after <= before * (1 + 1e-12) + rounding) return;
   throw Error(ExitCode::internal,
@@ -147,13 +161,15 @@ class Run {
     points_.forget();
     observer_.phase("iterate", options_.max_iterations);
     ClusterSums sums(options_.clusters, plan_.columns, plan_.scales.limbs);
-    double before = std::numeric_limits<double>::infinity();
-    Assigned assigned{Assignment(0), {}, 0.0};
+    Assigned assigned{Assignment(0), {}, std::numeric_limits<double>::infinity(), 0.0};
+    const auto assign_to = [&] {
+      Assigned next = assign(points_, plan_, centroids.view());
+      check_descent(assigned.inertia, next.inertia, rounding_ + assigned.grid + next.grid);
+      assigned = std::move(next);
+    };
     while (result.stopped_by.empty()) {
       const auto begin = Clock::now();
-      assigned = assign(points_, plan_, centroids.view());
-      check_descent(before, assigned.inertia, rounding_);
-      before = assigned.inertia;
+      assign_to();
       IterationRecord record = record_of(assigned);
       record.relocated = relocate_empty_clusters(points_, assigned.sums.counts).filled;
       points_.add_moves(sums);
@@ -168,10 +184,8 @@ class Run {
     }
     observer_.phase("assign", 1);
     // Bit-equal centroids have been assigned to already, unless relocation changed labels since.
-    if (!same_bits(centroids, assigned_to) || result.history.back().relocated > 0) {
-      assigned = assign(points_, plan_, centroids.view());
-      check_descent(before, assigned.inertia, rounding_);
-    }
+    if (!same_bits(centroids, assigned_to) || result.history.back().relocated > 0) assign_to();
+    if (run == 0) warn_of_coarse_sums(points_, plan_, assigned, observer_);
     result.centroids = std::move(centroids);
     result.inertia = assigned.inertia;
     result.inertia_per_cluster = std::move(assigned.inertia_per_cluster);
@@ -237,6 +251,7 @@ KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const 
   points.forget();
   const auto begin = Clock::now();
   Assigned assigned = assign(points, plan, centroids);
+  warn_of_coarse_sums(points, plan, assigned, observer);
   KMeansResult result;
   result.history.push_back(record_of(assigned));
   result.history.back().seconds = seconds_since(begin);

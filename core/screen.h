@@ -2,7 +2,7 @@
 //
 // The score of centroid c for row x is h(c) - x'.c' with h = |c'|^2 / 2 on centred, scaled values (Screen); it ranks
 // like D. A row is decided when second best - best > 2 E; otherwise every c within 2 E of the best is recomputed by the
-// definition. docs/contract.md, Fast paths, derives E; N. J. Higham, Accuracy and Stability of Numerical Algorithms
+// definition. docs/contract.md, Screens, derives E; N. J. Higham, Accuracy and Stability of Numerical Algorithms
 // (2002), chapter 3, is the source of the summation bounds.
 #pragma once
 

@@ -81,6 +81,12 @@ Matrix<double> near_float32_limit(std::int64_t n, std::int64_t d, std::uint64_t 
 Matrix<double> heavy_tails(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) { return rounded(normal(seed, i, j) * (i % 97 == 0 ? 1e12 : 1e-3)); });
 }
+/// One row in fifty holds a marker of missing values, which makes up the mean of its column.
+Matrix<double> fill_values(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  return fill(n, d, [=](auto i, auto j) {
+    return rounded(i % 50 == 7 && j == 0 ? 1e20 : 10 * static_cast<double>(i % 3) + normal(seed, i, j));
+  });
+}
 /// Rows 1e-7 apart, beside one large column: what decides is lost when products are added up with few bits.
 Matrix<double> near_ties(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) {
@@ -113,6 +119,7 @@ const std::vector<Kind>& kinds() {
                                        {"subnormals", true, subnormals},
                                        {"near the float32 limit", true, near_float32_limit},
                                        {"heavy tails", true, heavy_tails},
+                                       {"fill values", true, fill_values},
                                        {"near ties beside a large column", true, near_ties},
                                        {"fine float64", false, fine_float64},
                                        {"wide float64", false, wide_float64},

@@ -145,6 +145,7 @@ TEST_CASE("ranges and magnitudes are the definition's", "[kernels]") {
       CHECK(actual.scales.shift == bench.plan.scales.shift);
       CHECK(actual.scales.limbs == bench.plan.scales.limbs);
       CHECK(actual.mean == bench.plan.mean);
+      CHECK(actual.warnings == bench.plan.warnings);
       CHECK(actual.screen.center == bench.plan.screen.center);
       CHECK(actual.screen.exponent == bench.plan.screen.exponent);
     });

@@ -94,6 +94,24 @@ TEST_CASE("a row finds itself first unless it is left out by its index (failure 
   }
 }
 
+TEST_CASE("thousands of equal rows: lists by index, in little memory", "[neighbors]") {
+  Matrix<double> values(6000, 2);
+  std::fill(values.data(), values.data() + values.size(), 0.5);
+  for (const Tested& tested : every_backend()) {
+    const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
+    const auto base = tested.backend->hold({view_of(stored), 0});
+    const Matrix<std::int64_t> found = search(*base, view_of(stored), {.neighbors = 3, .base_is_queries = true});
+    INFO(tested.name);
+    for (const std::int64_t i : {0, 1, 2, 3, 5999}) {
+      std::vector<std::int64_t> expected;
+      for (std::int64_t row = 0; expected.size() < 3; ++row) {
+        if (row != i) expected.push_back(row);
+      }
+      CHECK(std::equal(expected.begin(), expected.end(), found.row(i).begin()));
+    }
+  }
+}
+
 TEST_CASE("k and widths out of range are refused (failure 56)", "[neighbors]") {
   const Matrix<double> values = kinds()[0].make(10, 3, 3), wide = kinds()[0].make(2, 4, 3);
   const auto base = reference_points(values.view());

@@ -49,6 +49,8 @@ class ReferencePoints final : public Points {
         magnitudes.sum[j] += q;
         magnitudes.absolute_sum[j] += std::abs(q);
         if (std::rint(scaled) != scaled) magnitudes.on_grid[j] = 0;
+        if (values_(i, j) != 0 && std::abs(scaled) < std::ldexp(1.0, scales.low_bits - 13)) ++magnitudes.small[j];
+        if (values_(i, j) != 0 && std::abs(scaled) < std::ldexp(1.0, 20 - scales.low_bits)) ++magnitudes.lost[j];
       }
     }
   }

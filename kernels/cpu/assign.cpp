@@ -44,9 +44,37 @@ class Assigner {
     }
   }
 
-  /// The rows still waiting for their second look.
-  void finish() {
-    if (waiting_ > 0) recheck();
+  bool has_waiting_rows() const { return waiting_ > 0; }
+
+  /// Screens the waiting rows once more for the columns within their limits, and compares those by the definition.
+  void recheck() {
+    double nearest[kMaxLanes];
+    std::int32_t label[kMaxLanes];
+    std::fill_n(nearest, kMaxLanes, std::numeric_limits<double>::infinity());
+    std::fill_n(label, kMaxLanes, 0);
+    std::fill(limit_ + waiting_, limit_ + kMaxLanes, -std::numeric_limits<float>::infinity());
+    waiting_rows_.pack(waiting_, [&](int lane) { return waiting_row_[lane]; });
+    centroids_.multiply(waiting_rows_.panel(), waiting_rows_.tile(),
+                        [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
+                          const std::int64_t found =
+                              held_.set.within(waiting_rows_.tile(), half_norm, columns, limit_, hits_.data());
+                          for (std::int64_t h = 0; h < found; ++h) {
+                            const int lane = hits_[h].lane;
+                            if (lane >= waiting_) continue;  // a NaN in a lane that repeats the last row
+                            const auto c = static_cast<std::int32_t>(from + hits_[h].column);
+                            const double distance = distance_to(waiting_row_[lane], c);
+                            ++sums.candidates;
+                            if (distance < nearest[lane]) {  // columns come in ascending order: ties keep the lowest
+                              nearest[lane] = distance;
+                              label[lane] = c;
+                            }
+                          }
+                        });
+    Settled settled;
+    for (int lane = 0; lane < waiting_; ++lane) settled.add(waiting_row_[lane], label[lane], nearest[lane]);
+    settle(settled);
+    sums.rechecked += waiting_;
+    waiting_ = 0;
   }
 
  private:
@@ -83,37 +111,6 @@ class Assigner {
     waiting_row_[waiting_] = row;
     limit_[waiting_] = limit;
     if (++waiting_ == held_.set.lanes) recheck();
-  }
-
-  /// Screens the waiting rows once more for the columns within their limits, and compares those by the definition.
-  void recheck() {
-    double nearest[kMaxLanes];
-    std::int32_t label[kMaxLanes];
-    std::fill_n(nearest, kMaxLanes, std::numeric_limits<double>::infinity());
-    std::fill_n(label, kMaxLanes, 0);
-    std::fill(limit_ + waiting_, limit_ + kMaxLanes, -std::numeric_limits<float>::infinity());
-    waiting_rows_.pack(waiting_, [&](int lane) { return waiting_row_[lane]; });
-    centroids_.multiply(waiting_rows_.panel(), waiting_rows_.tile(),
-                        [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
-                          const std::int64_t found =
-                              held_.set.within(waiting_rows_.tile(), half_norm, columns, limit_, hits_.data());
-                          for (std::int64_t h = 0; h < found; ++h) {
-                            const int lane = hits_[h].lane;
-                            if (lane >= waiting_) continue;  // a NaN in a lane that repeats the last row
-                            const auto c = static_cast<std::int32_t>(from + hits_[h].column);
-                            const double distance = distance_to(waiting_row_[lane], c);
-                            ++sums.candidates;
-                            if (distance < nearest[lane]) {  // columns come in ascending order: ties keep the lowest
-                              nearest[lane] = distance;
-                              label[lane] = c;
-                            }
-                          }
-                        });
-    Settled settled;
-    for (int lane = 0; lane < waiting_; ++lane) settled.add(waiting_row_[lane], label[lane], nearest[lane]);
-    settle(settled);
-    sums.rechecked += waiting_;
-    waiting_ = 0;
   }
 
   double distance_to(std::int64_t row, std::int32_t centroid) const {
@@ -173,9 +170,12 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
     if (!assigners[thread]) assigners[thread] = std::make_unique<Assigner<T>>(held, request, centroids);
     assigners[thread]->run(first, last);
   });
-  held.threads.run(held.threads.count(), [&](std::int64_t which, int) {
-    if (assigners[which]) assigners[which]->finish();
-  });
+  std::vector<Assigner<T>*> unfinished;
+  for (const auto& assigner : assigners) {
+    if (assigner && assigner->has_waiting_rows()) unfinished.push_back(assigner.get());
+  }
+  held.threads.run(static_cast<std::int64_t>(unfinished.size()),
+                   [&](std::int64_t which, int) { unfinished[which]->recheck(); });
   for (const auto& assigner : assigners) {
     if (assigner) add(assigner->sums, assignment);
   }

@@ -30,6 +30,8 @@ template <class T>
 std::int64_t total(const HeldRows<T>& held, FixedScale scale);
 template <class T>
 std::int64_t draw(const HeldRows<T>& held, FixedScale scale, std::int64_t target);
+
+// farthest.cpp
 template <class T>
 std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count);
 

@@ -10,6 +10,9 @@
 
 namespace kith::cpu {
 
+/// Columns of a tile: whole groups.
+inline std::int64_t tile_columns(const Instructions& set) { return kTileColumns / set.group * set.group; }
+
 inline std::int64_t groups_of(std::int64_t columns, int group) { return (columns + group - 1) / group; }
 
 /// Packs `count` screened rows (count, d) into groups [g][j][r], the last one padded with zeros.
@@ -38,7 +41,7 @@ class ScreenColumns {
   /// norms).
   template <class See>
   void multiply(const float* panel, float* tile, const See& see) const {
-    const std::int64_t step = kTileColumns / set_.group * set_.group;
+    const std::int64_t step = tile_columns(set_);
     for (std::int64_t first = 0; first < count(); first += step) {
       const std::int64_t columns = std::min(step, count() - first);
       set_.products(panel, groups_.data() + first * d_, d_, groups_of(columns, set_.group), tile);

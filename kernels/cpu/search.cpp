@@ -27,29 +27,44 @@ class Survivors {
     margin_ = margin;
     capacity_ = static_cast<std::size_t>(2 * k + 128);
   }
+  /// No row at all once there were too many of nearly equal score.
   float limit() const { return limit_; }
+  bool given_up() const { return given_up_; }
   void add(Survivor survivor) {
+    if (given_up_) return;
     kept_.push_back(survivor);
-    if (kept_.size() >= capacity_) tighten();
+    if (kept_.size() >= capacity_) make_room();
   }
   void add(const Survivors& other) { kept_.insert(kept_.end(), other.kept_.begin(), other.kept_.end()); }
-  /// Drops what the k-th best score excludes; makes room where that is little (many equal scores).
-  void tighten() {
+  /// Drops what the k-th best score excludes.
+  void drop_excluded() {
     if (static_cast<std::int64_t>(kept_.size()) <= k_) return;
     const auto lower = [](const Survivor& a, const Survivor& b) { return a.score < b.score; };
     std::nth_element(kept_.begin(), kept_.begin() + (k_ - 1), kept_.end(), lower);
     limit_ = std::min(limit_, kept_[k_ - 1].score + margin_);
     std::erase_if(kept_, [this](const Survivor& s) { return s.score > limit_; });
-    if (kept_.size() > capacity_ / 4 * 3) capacity_ *= 2;
   }
   const std::vector<Survivor>& kept() const { return kept_; }
   void clear() { std::vector<Survivor>().swap(kept_); }
 
  private:
+  /// More room where dropping gains little, up to a point: many equal scores would otherwise fill the memory.
+  void make_room() {
+    drop_excluded();
+    if (kept_.size() <= capacity_ / 4 * 3) return;
+    capacity_ *= 2;
+    if (capacity_ <= kMostGrowth * static_cast<std::size_t>(2 * k_ + 128)) return;
+    given_up_ = true;
+    limit_ = -std::numeric_limits<float>::infinity();
+    clear();
+  }
+
+  static constexpr std::size_t kMostGrowth = 4;
   std::int64_t k_ = 0;
   float margin_ = 0.0F;
   float limit_ = std::numeric_limits<float>::infinity();
   std::size_t capacity_ = 0;
+  bool given_up_ = false;
   std::vector<Survivor> kept_;
 };
 
@@ -68,10 +83,10 @@ class Search {
     pack_queries();
     screen();
     for (std::int64_t q = 0; q < queries_.values.rows; ++q) {
-      if (!usable(q)) search_directly(q);
+      if (!screened(q)) search_directly(q);
     }
     held_.threads.run(queries_.values.rows, [&](std::int64_t q, int) {
-      if (usable(q)) decide(q);
+      if (screened(q)) decide(q);
     });
   }
 
@@ -137,6 +152,11 @@ class Search {
 
   std::int64_t panels() const { return (queries_.values.rows + held_.set.lanes - 1) / held_.set.lanes; }
   bool usable(std::int64_t q) const { return std::isfinite(margin_of_[q]); }
+  /// Whether the screen has left a list that holds the neighbours.
+  bool screened(std::int64_t q) const {
+    const auto parts = std::span(survivors_).subspan(q * parts_, parts_);
+    return usable(q) && std::none_of(parts.begin(), parts.end(), [](const Survivors& part) { return part.given_up(); });
+  }
 
   void pack_queries() {
     const int lanes = held_.set.lanes;
@@ -161,7 +181,7 @@ class Search {
 
   /// Blocks of the base are packed by all threads, then multiplied with all panels of queries.
   void screen() {
-    const std::int64_t d = held_.columns(), step = kTileColumns / held_.set.group * held_.set.group;
+    const std::int64_t d = held_.columns(), step = tile_columns(held_.set);
     constexpr std::int64_t kBlockFloats = 2'000'000;
     const std::int64_t wanted = held_.block_rows > 0 ? held_.block_rows : std::max(kBlockFloats / d, 4 * step);
     const std::int64_t block = std::min((wanted + step - 1) / step, (held_.rows() + step - 1) / step) * step;
@@ -188,7 +208,7 @@ class Search {
   void screen_panel(std::int64_t panel, std::int64_t part, std::int64_t first, const float* groups, std::int64_t tile,
                     std::int64_t last_tile, std::int64_t rows) {
     const int lanes = held_.set.lanes;
-    const std::int64_t d = held_.columns(), step = kTileColumns / held_.set.group * held_.set.group;
+    const std::int64_t d = held_.columns(), step = tile_columns(held_.set);
     Matrix<float> products(kTileColumns, lanes);
     std::vector<Hit> hits(static_cast<std::size_t>(step) * lanes);
     float limit[kMaxLanes];
@@ -215,7 +235,7 @@ class Search {
   void decide(std::int64_t q) {
     Survivors& all = survivors_[q * parts_];
     for (std::int64_t part = 1; part < parts_; ++part) all.add(survivors_[q * parts_ + part]);
-    all.tighten();
+    all.drop_excluded();
     NearestList nearest = list_of(q);
     for (const Survivor& s : all.kept()) nearest.add({distance(q, s.row - held_.first_row), s.row});
     store(q, nearest);

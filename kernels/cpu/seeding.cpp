@@ -149,32 +149,11 @@ std::int64_t draw(const HeldRows<T>& held, FixedScale scale, std::int64_t target
   throw Error(ExitCode::internal, "a random draw fell outside the total of the distances");
 }
 
-template <class T>
-std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count) {
-  const auto farther = [](const FarRow& a, const FarRow& b) {
-    return a.distance != b.distance ? a.distance > b.distance : a.row < b.row;
-  };
-  std::vector<FarRow> heap;  // its front is the nearest of the rows kept
-  for (std::int64_t i = 0; i < held.rows(); ++i) {
-    const FarRow row{held.distance[i], held.first_row + i, held.label[i]};
-    if (static_cast<std::int64_t>(heap.size()) == count) {
-      if (!farther(row, heap.front())) continue;
-      std::pop_heap(heap.begin(), heap.end(), farther);
-      heap.pop_back();
-    }
-    heap.push_back(row);
-    std::push_heap(heap.begin(), heap.end(), farther);
-  }
-  std::sort_heap(heap.begin(), heap.end(), farther);
-  return heap;
-}
-
 #define KITH_INSTANTIATE(T)                                                                                          \
   template double lower(HeldRows<T>&, std::span<const double>);                                                      \
   template void add_trial_totals(const HeldRows<T>&, MatrixView<const double>, FixedScale, std::span<std::int64_t>); \
   template std::int64_t total(const HeldRows<T>&, FixedScale);                                                       \
-  template std::int64_t draw(const HeldRows<T>&, FixedScale, std::int64_t);                                          \
-  template std::vector<FarRow> farthest(const HeldRows<T>&, std::int64_t);
+  template std::int64_t draw(const HeldRows<T>&, FixedScale, std::int64_t);
 KITH_INSTANTIATE(float)
 KITH_INSTANTIATE(double)
 #undef KITH_INSTANTIATE

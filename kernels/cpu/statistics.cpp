@@ -30,6 +30,7 @@ void add_range(const HeldRows<T>& held, ColumnRange& range) {
 template <class T>
 void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes) {
   const std::int64_t d = held.columns();
+  const double small = scales.small_limit(), lost = scales.lost_limit();
   std::mutex merging;
   held.for_ranges(held.rows_per_task(d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
     ColumnMagnitudes part(d);
@@ -42,6 +43,8 @@ void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
         part.sum[j] += q;
         part.absolute_sum[j] += q < 0 ? -q : q;
         part.on_grid[j] &= static_cast<std::uint8_t>(rounded == scaled);
+        part.small[j] += x[j] != 0 && std::abs(scaled) < small;
+        part.lost[j] += x[j] != 0 && std::abs(scaled) < lost;
       }
     }
     const std::lock_guard lock(merging);
@@ -49,6 +52,8 @@ void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
       magnitudes.sum[j] += part.sum[j];
       magnitudes.absolute_sum[j] += part.absolute_sum[j];
       magnitudes.on_grid[j] &= part.on_grid[j];
+      magnitudes.small[j] += part.small[j];
+      magnitudes.lost[j] += part.lost[j];
     }
   });
 }

@@ -1,12 +1,15 @@
 // The thread pool: workers sleep between rounds; within a round tasks are claimed from a shared counter.
 #include "kernels/cpu/threads.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <fstream>
 #include <string>
 #include <utility>
+
+#include "core/error.h"
 
 namespace kith::cpu {
 namespace {
@@ -26,6 +29,20 @@ int group_quota() {
   return std::max(1, static_cast<int>(quota / period + 0.5));
 }
 
+/// Waits a few microseconds for a condition before the caller goes to sleep for it: rounds of an iteration follow each
+/// other faster than a sleeping thread wakes.
+template <class Condition>
+void wait_shortly(const Condition& condition) {
+  constexpr int kTurns = 300;
+  for (int turn = 0; turn < kTurns && !condition(); ++turn) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#else
+    std::this_thread::yield();
+#endif
+  }
+}
+
 }  // namespace
 
 int usable_threads() {
@@ -38,10 +55,20 @@ int usable_threads() {
 
 Threads::Threads(int count) {
   const int wanted = count > 0 ? count : usable_threads();
-  for (int thread = 1; thread < wanted; ++thread) workers_.emplace_back([this, thread] { serve(thread); });
+  try {
+    for (int thread = 1; thread < wanted; ++thread) workers_.emplace_back([this, thread] { serve(thread); });
+  } catch (const std::exception& refused) {  // the destructor does not run for what is half constructed
+    const int started = this->count();
+    stop();
+    throw Error(ExitCode::usage,
+                fmt::format("the system let only {} of {} threads start ({}); give a smaller --threads", started,
+                            wanted, refused.what()));
+  }
 }
 
-Threads::~Threads() {
+Threads::~Threads() { stop(); }
+
+void Threads::stop() {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
@@ -66,6 +93,7 @@ void Threads::run(std::int64_t tasks, const std::function<void(std::int64_t, int
   }
   start_.notify_all();
   take_tasks(0);
+  wait_shortly([this] { return busy_ == 0; });
   std::unique_lock lock(mutex_);
   finish_.wait(lock, [this] { return busy_ == 0; });
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
@@ -74,6 +102,7 @@ void Threads::run(std::int64_t tasks, const std::function<void(std::int64_t, int
 void Threads::serve(int thread) {
   std::uint64_t seen = 0;
   for (;;) {
+    wait_shortly([&] { return round_ != seen; });
     {
       std::unique_lock lock(mutex_);
       start_.wait(lock, [&] { return closing_ || round_ != seen; });

@@ -17,7 +17,7 @@ int usable_threads();
 
 class Threads {
  public:
-  /// count 0: usable_threads(). The calling thread is one of them.
+  /// count 0: usable_threads(). The calling thread is one of them. Throws Error(usage) when the system refuses threads.
   explicit Threads(int count);
   ~Threads();
   Threads(const Threads&) = delete;
@@ -32,12 +32,13 @@ class Threads {
  private:
   void serve(int thread);
   void take_tasks(int thread);
+  void stop();
 
   std::vector<std::thread> workers_;
   std::mutex mutex_;
   std::condition_variable start_, finish_;
-  std::uint64_t round_ = 0;
-  int busy_ = 0;
+  std::atomic<std::uint64_t> round_{0};
+  std::atomic<int> busy_{0};
   bool closing_ = false;
   const std::function<void(std::int64_t, int)>* work_ = nullptr;
   std::int64_t tasks_ = 0;

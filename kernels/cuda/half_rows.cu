@@ -25,12 +25,6 @@ struct HalfOutput {
   std::int64_t pieces;
 };
 
-__device__ double lanes_total(double value) {
-#pragma unroll
-  for (int w = kWarp / 2; w > 0; w /= 2) value += __shfl_xor_sync(kAllLanes, value, w);
-  return value;
-}
-
 /// Rows count .. padded - 1 become zero.
 template <class X>
 __global__ void half_kernel(const X* rows, std::int64_t count, std::int64_t padded, std::int64_t d, double scale,

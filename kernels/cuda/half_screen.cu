@@ -140,8 +140,9 @@ class WithinLimit {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const float limit = limit_[2 * kHalf + r];
-        if (__fsub_rn(base.x, product[4 * p + 2 * r]) <= limit) within[r] |= 1U << (2 * p);
-        if (__fsub_rn(base.y, product[4 * p + 2 * r + 1]) <= limit) within[r] |= 2U << (2 * p);
+        // Written so that a NaN is within. Columns that do not exist score 10^37, above every limit.
+        if (!(__fsub_rn(base.x, product[4 * p + 2 * r]) > limit)) within[r] |= 1U << (2 * p);
+        if (!(__fsub_rn(base.y, product[4 * p + 2 * r + 1]) > limit)) within[r] |= 2U << (2 * p);
       }
     }
 #pragma unroll
@@ -191,7 +192,10 @@ __global__ void score_base_kernel(const float* half_norm, std::int64_t count, st
 
 /// A(d) of core/screen.h. A step adds 16 products to the sum, aligned to the largest of the 17 and truncated there, at
 /// no less than float32's precision: 17 x 2^-23 of the sum of magnitudes per step of 16.
-double half_accumulation(std::int64_t d) { return (17.0 / 16.0 * static_cast<double>(d) + 32) * 0x1p-23; }
+double half_accumulation(std::int64_t d) {
+  const double steps = (17.0 / 16.0 * static_cast<double>(d) + 32) * 0x1p-23;
+  return steps / (1 - std::min(steps, 0.5));
+}
 
 }  // namespace
 
@@ -233,7 +237,8 @@ HalfColumns half_columns(const HeldRows<T>& held, const double* centroids, const
   // Two scores, each short of its last bits and rounded twice.
   columns.margin.constant += static_cast<float>(2.01 * largest_score * (std::ldexp(1.0, kPackedBits - 23) + 0x1p-22));
   columns.per_residual = static_cast<float>(2.01 * measured.largest_norm);
-  columns.usable = std::isfinite(columns.margin.constant) && largest_score < 1e30;
+  columns.usable =
+      std::isfinite(columns.margin.constant) && largest_score < 1e30 && half_accumulation(d) < kMostAccumulation;
   if (!columns.usable) return columns;
   score_base_kernel<<<held.context->grid(padded, kBlock), kBlock, 0, held.stream()>>>(
       half_norm, count, padded, static_cast<float>(bias), columns.score_base.data());

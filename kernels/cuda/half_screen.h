@@ -1,5 +1,5 @@
-// The first look at rows in half precision on the tensor cores of compute capability 9.0: most rows are decided here,
-// the others go on to the float32 screen.
+// Looks at rows in half precision on the tensor cores of compute capability 9.0: the first decides most rows, the second
+// finds the candidates of the others.
 #pragma once
 
 #include <cstdint>

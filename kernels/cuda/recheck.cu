@@ -162,7 +162,7 @@ Rechecked recheck(const HeldRows<T>& held, const RecheckRoom& room, const Rechec
     }
 
     stream.fill(room.smallest(), 0xFF, rows.rows);
-    stream.fill(room.nearest(), 0x7F, rows.rows);  // above every column
+    stream.fill(room.nearest(), 0x7F, rows.rows);  // 2 139 062 143: above every column that memory has room for
     distance_kernel<<<held.context->grid(count, kBlockWarps * 4), kBlock, 0, stream>>>(
         rows, centroids, room.candidates(), count, room.distances(), room.smallest());
     check(cudaGetLastError());

@@ -28,12 +28,6 @@ struct ScreenOutput {
   Word* largest = nullptr;     // (2) bits of the largest |x'|^2 and |x' - x^|^2, null: not wanted
 };
 
-__device__ double lanes_total(double value) {
-#pragma unroll
-  for (int w = kWarp / 2; w > 0; w /= 2) value += __shfl_xor_sync(kAllLanes, value, w);
-  return value;
-}
-
 template <class T>
 __global__ void screen_kernel(const T* rows, std::int64_t count, std::int64_t d, T scale, const float* center,
                               ScreenOutput out) {

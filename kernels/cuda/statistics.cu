@@ -45,6 +45,9 @@ struct MagnitudeSums {
   Word* sum;           // (d)
   Word* absolute_sum;  // (d)
   Word* off_grid;      // (d) rows that are not on the grid
+  Word* small;         // (d)
+  Word* lost;          // (d)
+  double small_limit, lost_limit;
 };
 
 template <class T>
@@ -53,19 +56,24 @@ __global__ void magnitude_kernel(const T* values, std::int64_t rows, std::int64_
   const ColumnWalk walk(rows, width);
   if (walk.first >= walk.last) return;
   for (std::int64_t j = walk.column; j < d; j += walk.column_step) {
-    std::int64_t sum = 0, absolute_sum = 0, off_grid = 0;
+    std::int64_t sum = 0, absolute_sum = 0, off_grid = 0, small = 0, lost = 0;
 #pragma unroll 4
     for (std::int64_t i = walk.first; i < walk.last; ++i) {
-      const double scaled = static_cast<double>(values[i * d + j]) * first[j] * second[j];
+      const T value = values[i * d + j];
+      const double scaled = static_cast<double>(value) * first[j] * second[j];
       const double rounded = rint(scaled);
       const auto q = static_cast<std::int64_t>(rounded);
       sum += q;
       absolute_sum += q < 0 ? -q : q;
       off_grid += rounded == scaled ? 0 : 1;
+      small += value != 0 && fabs(scaled) < out.small_limit ? 1 : 0;
+      lost += value != 0 && fabs(scaled) < out.lost_limit ? 1 : 0;
     }
     atomicAdd(&out.sum[j], static_cast<Word>(sum));
     atomicAdd(&out.absolute_sum[j], static_cast<Word>(absolute_sum));
     if (off_grid != 0) atomicAdd(&out.off_grid[j], static_cast<Word>(off_grid));
+    if (small != 0) atomicAdd(&out.small[j], static_cast<Word>(small));
+    if (lost != 0) atomicAdd(&out.lost[j], static_cast<Word>(lost));
   }
 }
 
@@ -97,11 +105,12 @@ template <class T>
 void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes) {
   const std::int64_t d = held.columns();
   Buffer<double> factors(held.pool(), 2 * d);
-  Buffer<Word> sums(held.pool(), 3 * d);
+  Buffer<Word> sums(held.pool(), 5 * d);
   held.stream().upload(factors.data(), scales.first.data(), d);
   held.stream().upload(factors.data() + d, scales.second.data(), d);
-  held.stream().fill(sums.data(), 0, 3 * d);
-  const MagnitudeSums out{sums.data(), sums.data() + d, sums.data() + 2 * d};
+  held.stream().fill(sums.data(), 0, 5 * d);
+  const MagnitudeSums out{sums.data(),         sums.data() + d,      sums.data() + 2 * d, sums.data() + 3 * d,
+                          sums.data() + 4 * d, scales.small_limit(), scales.lost_limit()};
   held.for_blocks([&](const Block<T>& block) {
     const T* values = held.on_device(block);
     const WalkShape shape = walk_shape(*held.context, block.rows, d);
@@ -109,12 +118,14 @@ void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
                                                                factors.data() + d, out);
     check(cudaGetLastError());
   });
-  std::vector<Word> found(3 * d);
-  held.stream().download(found.data(), sums.data(), 3 * d);
+  std::vector<Word> found(5 * d);
+  held.stream().download(found.data(), sums.data(), 5 * d);
   for (std::int64_t j = 0; j < d; ++j) {
     magnitudes.sum[j] += static_cast<std::int64_t>(found[j]);
     magnitudes.absolute_sum[j] += static_cast<std::int64_t>(found[d + j]);
     magnitudes.on_grid[j] &= static_cast<std::uint8_t>(found[2 * d + j] == 0);
+    magnitudes.small[j] += static_cast<std::int64_t>(found[3 * d + j]);
+    magnitudes.lost[j] += static_cast<std::int64_t>(found[4 * d + j]);
   }
 }
 

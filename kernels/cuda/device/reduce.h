@@ -31,6 +31,13 @@ __device__ inline Word warp_sum(Word value) {
   return value;
 }
 
+/// The same for numbers whose last bits do not matter (norms).
+__device__ inline double lanes_total(double value) {
+#pragma unroll
+  for (int w = kWarp / 2; w > 0; w /= 2) value += __shfl_xor_sync(kAllLanes, value, w);
+  return value;
+}
+
 __device__ inline Word warp_max(Word value) {
 #pragma unroll
   for (int w = kWarp / 2; w > 0; w /= 2) {
