@@ -229,7 +229,8 @@ HalfColumns half_columns(const HeldRows<T>& held, const double* centroids, const
   measured.largest_norm = columns.rows.largest.norm;
   measured.largest_residual = columns.rows.largest.residual;
   columns.margin = screen_margin(measured, d, half_exponent(held.plan.screen), {0.0, half_accumulation(d)});
-  // Scores are made positive, so that they order as integers.
+  // Scores are made positive, so that they order as integers; the bias covers products that are off by this much.
+  constexpr double kMostAccumulation = 0.01;
   const LargestNorms& points = held.half.largest;
   const double bias =
       1.02 * (points.norm + points.residual) * (measured.largest_norm + measured.largest_residual) + 0x1p-60;
