@@ -20,10 +20,12 @@ extern "C" void end_by_signal(int number) {
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   sigaction(number, &action, nullptr);
-  data::remove_temporary_files_from_signal();
+  // Only what was removed is known to be unwritten: a file may have taken its name a moment before.
+  const bool removed = data::remove_temporary_files_from_signal();
   // A closed pipe is how `kith ... | head` ends: nothing to say, nobody to hear it.
   if (number != SIGPIPE) {
-    constexpr std::string_view text = "\nkith: stopped by a signal; no output was written\n";
+    const std::string_view text =
+        removed ? "\nkith: stopped by a signal; no output was written\n" : "\nkith: stopped by a signal\n";
     [[maybe_unused]] const ssize_t unheard = write(STDERR_FILENO, text.data(), text.size());
   }
   sigset_t own;
@@ -54,7 +56,11 @@ void hold_open(int stream) {
 
 void prepare_process() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) hold_open(stream);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) handle(number);
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error of writing like any other
+  for (const int number :
+       {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGABRT}) {
+    handle(number);
+  }
 }
 
 }  // namespace kith::app

@@ -3,8 +3,9 @@
 
 namespace kith::app {
 
-/// Handlers for SIGINT, SIGTERM, SIGHUP and SIGPIPE, each unless it is ignored (nohup). Also makes sure that the three
-/// standard streams are open, so that no data file takes their place.
+/// Handlers for the signals that end a process from outside and for SIGABRT, each unless it is ignored (nohup); a limit
+/// on file sizes becomes an error of writing. Also makes sure that the three standard streams are open, so that no data
+/// file takes their place.
 void prepare_process();
 
 }  // namespace kith::app

@@ -131,10 +131,12 @@ std::string temporary_for(const std::string& target) {
 
 void check_output(const std::string& path, const OutputOptions& options) { checked_target(path, options); }
 
-void remove_temporary_files_from_signal() noexcept {
+bool remove_temporary_files_from_signal() noexcept {
+  bool removed = false;
   for (auto& slot : slots) {
-    if (slot.state.load() == Slot::named) unlink(slot.path);
+    if (slot.state.load() == Slot::named && unlink(slot.path) == 0) removed = true;
   }
+  return removed;
 }
 
 OutputFile::OutputFile(const std::string& path, const OutputOptions& options)

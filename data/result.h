@@ -52,7 +52,7 @@ class ResultFile {
   std::unique_ptr<State> state_;
 };
 
-/// Removes the temporary files of this process; async-signal-safe.
-void remove_temporary_files_from_signal() noexcept;
+/// Removes the temporary files of this process and says whether there was one; async-signal-safe.
+bool remove_temporary_files_from_signal() noexcept;
 
 }  // namespace kith::data

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,10 +36,11 @@ struct Outcome {
 
 /// What differs from a plain run.
 struct Setting {
-  Words environment{};            // "KITH_SEED=3"
-  std::string standard_output{};  // a file to open for it; empty: caught
-  bool closed_output = false;     // no standard output at all
-  bool broken_pipe = false;       // a pipe that nobody reads
+  Words environment{};                // "KITH_SEED=3"
+  std::string standard_output{};      // a file to open for it; empty: caught
+  bool closed_output = false;         // no standard output at all
+  bool broken_pipe = false;           // a pipe that nobody reads
+  rlim_t file_bytes = RLIM_INFINITY;  // that a file may have
 };
 
 /// A started program. wait() must be called once.
@@ -69,6 +71,10 @@ class Running {
     if (setting.closed_output) close(STDOUT_FILENO);
     int ends[2];
     if (setting.broken_pipe && (pipe(ends) != 0 || dup2(ends[1], STDOUT_FILENO) < 0 || close(ends[0]) != 0)) _exit(126);
+    const rlimit size{setting.file_bytes, setting.file_bytes};
+    if (setting.file_bytes != RLIM_INFINITY && setrlimit(RLIMIT_FSIZE, &size) != 0) _exit(126);
+    const rlimit no_core{0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
     signal(SIGPIPE, SIG_DFL);
     for (const std::string& variable : setting.environment) putenv(const_cast<char*>(variable.c_str()));
     std::vector<char*> arguments{const_cast<char*>("kith")};

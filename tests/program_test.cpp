@@ -236,7 +236,7 @@ TEST_CASE("62: memory beyond --memory is refused before reading, naming needed a
 }
 
 TEST_CASE("73: Ctrl-C leaves nothing behind and ends with 128 + the signal's number") {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGABRT}) {
     const Scratch folder;
     done({"generate", folder / "x.h5", "-n", "60000", "-d", "32", "-q"});
     Running run({"knn", folder / "x.h5", "-k", "50", "-o", folder / "out.h5", "--backend", "cpu", "--threads", "1"});
@@ -244,9 +244,18 @@ TEST_CASE("73: Ctrl-C leaves nothing behind and ends with 128 + the signal's num
     kill(run.process(), number);
     const Outcome outcome = run.wait();
     CHECK(outcome.code == 128 + number);
-    CHECK(outcome.says("stopped by a signal"));
+    CHECK(outcome.says("stopped by a signal; no output was written"));
     CHECK(files_in(folder) == Words{"x.h5"});
   }
+}
+
+TEST_CASE("a limit on file sizes is an error of writing that leaves nothing behind") {
+  const Scratch folder;
+  const Words run{"generate", folder / "x.h5", "-n", "60000", "-d", "32", "-q"};
+  const Outcome outcome = run_kith(run, {.file_bytes = 100000});
+  CHECK(outcome.code == 5);
+  CHECK(outcome.says("File too large"));
+  CHECK(files_in(folder).empty());
 }
 
 TEST_CASE("78: a full disk or closed pipe behind standard output does not go unnoticed") {
