@@ -174,6 +174,7 @@ int run_knn(const Arguments& arguments) {
                                                .row_bytes = 32 * options.neighbors + 8 * base->columns(),
                                                .block_rows = options.common.block_rows,
                                                .usual = std::int64_t{256} << 20});
+  if (truth) truth->read(base->rows());
   const PointsMatrix base_values = read_points(*base, list_bytes, invocation);
   const PointsMatrix query_values = queries ? read_points(*queries, list_bytes, invocation) : PointsMatrix{};
   HeldPoints held = hold_points(std::move(backend), view_of(base_values), invocation);

@@ -219,6 +219,20 @@ TEST_CASE("generate: the same points on every number of threads, others with ano
   refuses(2, {"generate", folder / "y.h5", "--type", "uint8", "--offset", "3"}, {"--offset", "uint8"});
 }
 
+TEST_CASE("--truth: values that are no row numbers are refused with their place") {
+  const Scratch folder;
+  FileMaker(folder / "x.h5").floats("x", {3, 1}, {0, 1, 3});
+  const auto refused_with = [&](std::vector<float> truth, const std::string& place) {
+    FileMaker(folder / "t.h5").floats("neighbors", {3, 2}, truth);
+    refuses(3, {"knn", folder / "x.h5", "-k", "2", "--truth", folder / "t.h5"},
+            {"t.h5:/neighbors: " + place, "0 to 2"});
+  };
+  refused_with({1, 2, 0, 2, 1, 3}, "row 2, column 1");
+  refused_with({1, 2, -1, 2, 1, 0}, "row 1, column 0");
+  refused_with({1, 0.5F, 0, 2, 1, 0}, "row 0, column 1");
+  refused_with({1, 2, 1e30F, 2, 1, 0}, "row 1, column 0");
+}
+
 TEST_CASE("the exact answers of other programs") {
   const std::string shared = kith::test::shared_data();
   if (shared.empty()) return;
