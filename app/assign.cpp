@@ -3,6 +3,7 @@
 
 #include "app/commands.h"
 #include "app/invocation.h"
+#include "app/memory.h"
 #include "app/results.h"
 #include "app/terminal.h"
 #include "core/kmeans.h"
@@ -29,7 +30,7 @@ void declare(OptionSet& set, AssignOptions& options) {
   add_common_options(set, options.common);
 }
 
-void check_columns(const AssignOptions& options, const data::PointSource& points, const Matrix<double>& centroids) {
+void check_columns(const AssignOptions& options, const data::PointSource& points, const data::PointSource& centroids) {
   if (centroids.columns() == points.columns()) return;
   throw Error(ExitCode::data,
               fmt::format("{}: expected {} columns, as {} has, found {}; give the centroids of points like these",
@@ -76,12 +77,15 @@ int run_assign(const Arguments& arguments) {
   if (!target.empty()) data::check_output(target, output);
   const auto points = open_input(options.points, invocation);
   invocation.report.points = describe(*points);
-  const Matrix<double> centroids = data::read_centroids(options.centroids);
-  check_columns(options, *points, centroids);
+  const auto given = data::open_centroids(options.centroids);
+  check_columns(options, *points, *given);
+  require_memory(points_bytes(*points) + assignment_bytes(*points, given->rows()), points->name(),
+                 options.common.memory);
 
   auto backend = choose_backend(invocation);
   warn_of_options(set, options, invocation);
-  const PointsMatrix values = read_points(*points, assignment_bytes(*points, centroids.rows()), invocation);
+  const auto centroids = std::get<Matrix<double>>(data::read_all(*given));
+  const PointsMatrix values = read_points(*points, invocation);
   HeldPoints held = hold_points(std::move(backend), view_of(values), invocation);
   KMeansResult result = assign_only(*held.points, held.plan, centroids.view(), invocation.progress);
   if (options.save_distances) {

@@ -7,6 +7,7 @@
 
 #include "app/commands.h"
 #include "app/invocation.h"
+#include "app/memory.h"
 #include "app/results.h"
 #include "app/suggest.h"
 #include "app/terminal.h"
@@ -61,12 +62,12 @@ bool is_rule(const std::string& init) { return std::find(kRules.begin(), kRules.
 /// How the run starts: a rule, or centroids from a file.
 struct Start {
   Init init = Init::given;
-  std::string stored;        // as in the result file
-  Matrix<double> centroids;  // (k, d) for Init::given
+  std::string stored;                        // as in the result file
+  std::unique_ptr<data::PointSource> given;  // the centroids of Init::given
   bool is_random() const { return init == Init::kmeans_plus_plus || init == Init::random; }
 };
 
-Start read_start(const std::string& how) {
+Start open_start(const std::string& how) {
   if (how == "k-means++") return {Init::kmeans_plus_plus, how, {}};
   if (how == "random") return {Init::random, how, {}};
   if (how == "first") return {Init::first, how, {}};
@@ -77,19 +78,19 @@ Start read_start(const std::string& how) {
                             "file {}, and the nearest rule is {}",
                             fmt::join(kRules, ", "), how, file, nearest_name(how, kRules)));
   }
-  return {Init::given, stored_name(how), data::read_centroids(how)};
+  return {Init::given, stored_name(how), data::open_centroids(how)};
 }
 
 /// Everything that can be known to be wrong before the points are read.
 void check(const OptionSet& set, ClusterOptions& options, const Start& start, const data::PointSource& points) {
   const std::string& init = options.init;
   if (start.init == Init::given) {
-    if (options.clusters == 0) options.clusters = start.centroids.rows();
-    if (start.centroids.rows() != options.clusters || start.centroids.columns() != points.columns()) {
-      throw Error(ExitCode::usage,
-                  fmt::format("--init {}: expected {} centroids of {} columns, as -k and {} say, found {} x {}", init,
-                              options.clusters, points.columns(), points.name(), start.centroids.rows(),
-                              start.centroids.columns()));
+    if (options.clusters == 0) options.clusters = start.given->rows();
+    if (start.given->rows() != options.clusters || start.given->columns() != points.columns()) {
+      throw Error(
+          ExitCode::usage,
+          fmt::format("--init {}: expected {} centroids of {} columns, as -k and {} say, found {} x {}", init,
+                      options.clusters, points.columns(), points.name(), start.given->rows(), start.given->columns()));
     }
   }
   if (options.clusters == 0) set.refuse_missing("-k, the number of clusters,");
@@ -171,17 +172,20 @@ int run_cluster(const Arguments& arguments) {
   const auto points = open_input(options.points, invocation);
   invocation.report.points = describe(*points);
   invocation.report.seed = options.common.seed;
-  const Start start = read_start(options.init);
+  const Start start = open_start(options.init);
   check(set, options, start, *points);
+  require_memory(points_bytes(*points) + assignment_bytes(*points, options.clusters), points->name(),
+                 options.common.memory);
 
   auto backend = choose_backend(invocation);
   warn_of_options(set, options, start, invocation);
-  const PointsMatrix values = read_points(*points, assignment_bytes(*points, options.clusters), invocation);
+  const auto centroids = start.given ? std::get<Matrix<double>>(data::read_all(*start.given)) : Matrix<double>();
+  const PointsMatrix values = read_points(*points, invocation);
   HeldPoints held = hold_points(std::move(backend), view_of(values), invocation);
   const KMeansResult result = kmeans(*held.points, held.plan,
                                      {.clusters = options.clusters,
                                       .init = start.init,
-                                      .given = start.centroids.view(),
+                                      .given = centroids.view(),
                                       .runs = start.is_random() ? static_cast<int>(options.runs) : 1,
                                       .max_iterations = static_cast<int>(options.max_iterations),
                                       .tolerance = options.tolerance,

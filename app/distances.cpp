@@ -6,6 +6,7 @@
 
 #include "app/commands.h"
 #include "app/invocation.h"
+#include "app/memory.h"
 #include "app/results.h"
 #include "app/terminal.h"
 
@@ -67,11 +68,24 @@ std::string stored_command(const DistancesOptions& options, const data::PointSou
                      options.squared ? " --squared" : "", name_of(value_class));
 }
 
+/// Rows of distances, `width` to a row, that are computed at a time unless --block-rows says how many.
+std::int64_t usual_block(std::int64_t width, std::int64_t columns) {
+  return kBlockBytes / (8 * std::max(width, columns));
+}
+
+/// Host bytes of one block: distances, the same as written, and the rows as float64.
+std::int64_t block_memory(const DistancesOptions& options, const data::PointSource& a, const data::PointSource& b) {
+  return block_bytes({.rows = a.rows(),
+                      .row_bytes = 16 * b.rows() + 8 * a.columns(),
+                      .block_rows = options.common.block_rows,
+                      .usual_rows = usual_block(b.rows(), a.columns())});
+}
+
 /// Rows of `from` against all held points, block by block.
 template <class T>
 void compute(const HeldPoints& held, PointsView from, std::int64_t block_rows, Rows<T> rows, Invocation& invocation) {
   const std::int64_t count = rows_of(from), width = held.points->rows();
-  const std::int64_t chosen = block_rows > 0 ? block_rows : kBlockBytes / (8 * std::max(width, columns_of(from)));
+  const std::int64_t chosen = block_rows > 0 ? block_rows : usual_block(width, columns_of(from));
   const std::int64_t block = std::clamp<std::int64_t>(chosen, 1, count);
   Matrix<double> queries(block, columns_of(from)), out(block, width);
   invocation.progress.phase("search", count);
@@ -122,14 +136,13 @@ int run_distances(const Arguments& arguments) {
   const bool narrow = a->value_class() == ValueClass::f32 && held_source.value_class() == ValueClass::f32;
   const ValueClass value_class = narrow ? ValueClass::f32 : ValueClass::f64;
 
+  require_memory(points_bytes(*a) + (b ? points_bytes(*b) : 0) + block_memory(options, *a, held_source),
+                 b ? fmt::format("{} and {}", a->name(), b->name()) : a->name(), options.common.memory);
+
   auto backend = choose_backend(invocation);
   warn_of_options(set, options, invocation);
-  // Per row: distances, the same as written, and the row as float64.
-  const std::int64_t row_bytes = 16 * held_source.rows() + 8 * a->columns();
-  const std::int64_t working_bytes = block_bytes(
-      {.rows = a->rows(), .row_bytes = row_bytes, .block_rows = options.common.block_rows, .usual = 2 * kBlockBytes});
-  const PointsMatrix a_values = read_points(*a, working_bytes, invocation);
-  const PointsMatrix b_values = b ? read_points(*b, working_bytes, invocation) : PointsMatrix{};
+  const PointsMatrix a_values = read_points(*a, invocation);
+  const PointsMatrix b_values = b ? read_points(*b, invocation) : PointsMatrix{};
   const HeldPoints held = hold_points(std::move(backend), view_of(b ? b_values : a_values), invocation);
 
   std::optional<data::ResultFile> file;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "app/memory.h"
 #include "app/summary.h"
 #include "app/terminal.h"
 #include "app/units.h"
@@ -90,17 +89,20 @@ std::unique_ptr<data::PointSource> open_input(const std::string& location, const
   return data::open_points(location, read_options(invocation.common));
 }
 
-PointsMatrix read_points(data::PointSource& source, std::int64_t working_bytes, Invocation& invocation) {
-  const bool narrow = source.value_class() == ValueClass::f32;
+std::int64_t points_bytes(const data::PointSource& source) {
   const std::int64_t values = checked_product(source.rows(), source.columns(), source.name().c_str());
-  const std::int64_t bytes = checked_product(values, narrow ? sizeof(float) : sizeof(double), source.name().c_str());
-  require_memory(bytes + working_bytes, source.name(), invocation.common.memory);
+  return checked_product(values, source.value_class() == ValueClass::f32 ? sizeof(float) : sizeof(double),
+                         source.name().c_str());
+}
+
+PointsMatrix read_points(data::PointSource& source, Invocation& invocation) {
+  const bool narrow = source.value_class() == ValueClass::f32;
   invocation.progress.phase("read", source.rows());
   PointsMatrix points = narrow ? read_as<float>(source, invocation) : read_as<double>(source, invocation);
   invocation.report.phase("read").bytes += source.file_bytes();
   if (source.changed_values() > 0) {
-    invocation.progress.warning(
-        fmt::format("{}: --precision f32 changed {} of {} values", source.name(), source.changed_values(), values));
+    invocation.progress.warning(fmt::format("{}: --precision f32 changed {} of {} values", source.name(),
+                                            source.changed_values(), source.rows() * source.columns()));
   }
   return points;
 }

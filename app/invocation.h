@@ -35,9 +35,11 @@ struct Invocation {
 /// Opens the points of `location`; nothing but their description is read.
 std::unique_ptr<data::PointSource> open_input(const std::string& location, const Invocation& invocation);
 
-/// Reads all rows in blocks, with progress, within the limit of the memory. `working_bytes` is what the run will need
-/// besides the points.
-PointsMatrix read_points(data::PointSource& source, std::int64_t working_bytes, Invocation& invocation);
+/// Host bytes of all values, once they are read.
+std::int64_t points_bytes(const data::PointSource& source);
+
+/// Reads all rows in blocks, with progress. The memory for all that is held together is to be required before.
+PointsMatrix read_points(data::PointSource& source, Invocation& invocation);
 
 /// The backend of --backend, opened and named in the report. auto takes the best that works and says what it passed
 /// over. Throws Error(device) with the reason when a named one, or all, cannot be used.

@@ -6,6 +6,7 @@
 
 #include "app/commands.h"
 #include "app/invocation.h"
+#include "app/memory.h"
 #include "app/results.h"
 #include "app/terminal.h"
 #include "app/truth.h"
@@ -61,6 +62,19 @@ void check(const KnnOptions& options, const data::PointSource& base, const data:
   throw Error(ExitCode::usage,
               fmt::format("-k {}: {} has {} rows to find{}; expected at most {} neighbours", options.neighbors,
                           base.name(), most, left_out ? " besides the query itself (see --include-self)" : "", most));
+}
+
+/// Host bytes of the search of one block of queries, whose size core/neighbors.cpp chooses.
+std::int64_t search_bytes(const KnnOptions& options, const data::PointSource& queries) {
+  constexpr std::int64_t kUsual = std::int64_t{128} << 20;
+  // A list, 16 bytes a neighbour; the rows that are left to choose from, 2 k + 128 of 16 bytes; the query as float64.
+  const std::int64_t searched = 48 * options.neighbors + 2048 + 8 * queries.columns();
+  // The query as screened, and its distances as written.
+  const std::int64_t besides = 4 * queries.columns() + 8 * options.neighbors;
+  return block_bytes({.rows = queries.rows(),
+                      .row_bytes = searched + besides,
+                      .block_rows = options.common.block_rows,
+                      .usual_rows = kUsual / searched});
 }
 
 void warn_of_options(const OptionSet& set, const KnnOptions& options, Invocation& invocation) {
@@ -167,16 +181,16 @@ int run_knn(const Arguments& arguments) {
   const bool narrow = base->value_class() == ValueClass::f32 && asked.value_class() == ValueClass::f32;
   const ValueClass value_class = narrow ? ValueClass::f32 : ValueClass::f64;
 
+  const std::int64_t held_bytes = points_bytes(*base) + (queries ? points_bytes(*queries) : 0) +
+                                  (truth ? truth->bytes() : 0) + search_bytes(options, asked);
+  require_memory(held_bytes, queries ? fmt::format("{} and {}", base->name(), queries->name()) : base->name(),
+                 options.common.memory);
+
   auto backend = choose_backend(invocation);
   warn_of_options(set, options, invocation);
-  // Per query: a list, its distances as written, and the query as float64.
-  const std::int64_t list_bytes = block_bytes({.rows = asked.rows(),
-                                               .row_bytes = 32 * options.neighbors + 8 * base->columns(),
-                                               .block_rows = options.common.block_rows,
-                                               .usual = std::int64_t{256} << 20});
   if (truth) truth->read(base->rows());
-  const PointsMatrix base_values = read_points(*base, list_bytes, invocation);
-  const PointsMatrix query_values = queries ? read_points(*queries, list_bytes, invocation) : PointsMatrix{};
+  const PointsMatrix base_values = read_points(*base, invocation);
+  const PointsMatrix query_values = queries ? read_points(*queries, invocation) : PointsMatrix{};
   HeldPoints held = hold_points(std::move(backend), view_of(base_values), invocation);
 
   std::optional<data::ResultFile> file;

@@ -84,9 +84,8 @@ std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clus
 }
 
 std::int64_t block_bytes(const BlockMemory& block) {
-  const std::int64_t usual_rows = std::max<std::int64_t>(block.usual / block.row_bytes, 1);
-  const std::int64_t rows = std::min(block.rows, block.block_rows > 0 ? block.block_rows : usual_rows);
-  return checked_product(rows, block.row_bytes, "rows of one block");
+  const std::int64_t chosen = block.block_rows > 0 ? block.block_rows : block.usual_rows;
+  return checked_product(std::clamp<std::int64_t>(chosen, 1, block.rows), block.row_bytes, "rows of one block");
 }
 
 std::string cluster_table(const KMeansResult& result) {

@@ -45,16 +45,16 @@ void write_assignment(data::ResultFile& file, const KMeansResult& result);
 ClusterReport cluster_report(const KMeansResult& result);
 /// 2 n k d, the multiplications and additions of one assignment by the plain product.
 double assignment_flops(const data::PointSource& points, std::int64_t clusters);
-/// Host bytes that an assignment needs besides the points: state per row, centroids and their sums.
+/// Host bytes that an assignment needs besides the points: state per row, centroids as given, and their sums.
 std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clusters);
 
 /// Host bytes of the blocks in which `rows` rows of answers are made: as many rows as `block_rows`, or, when that is 0,
-/// as `usual` bytes hold.
+/// `usual_rows`, at least one.
 struct BlockMemory {
   std::int64_t rows = 0;
   std::int64_t row_bytes = 0;
   std::int64_t block_rows = 0;
-  std::int64_t usual = 0;
+  std::int64_t usual_rows = 0;
 };
 std::int64_t block_bytes(const BlockMemory& block);
 

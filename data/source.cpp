@@ -58,14 +58,17 @@ PointsMatrix read_all(PointSource& source) {
   return read(Matrix<double>(source.rows(), source.columns()));
 }
 
-Matrix<double> read_centroids(const std::string& location) {
+std::unique_ptr<PointSource> open_centroids(const std::string& location) {
   Location place = parse_location(location);
   const FormatEntry& format = format_of(place.file);
   if (place.dataset.empty() && format.recognises(place.file) && root_text(place.file, "format") == "kith-clusters") {
     place.dataset = "/centroids";
   }
-  const auto source = format.open(place, {.precision = Precision::f64, .vector_as_column = true});
-  return std::get<Matrix<double>>(read_all(*source));
+  return format.open(place, {.precision = Precision::f64, .vector_as_column = true});
+}
+
+Matrix<double> read_centroids(const std::string& location) {
+  return std::get<Matrix<double>>(read_all(*open_centroids(location)));
 }
 
 std::vector<DatasetInfo> list_datasets(const std::string& file) { return format_of(file).list(file); }

@@ -61,8 +61,10 @@ std::unique_ptr<PointSource> open_points(const std::string& location, const Read
 /// Reads a whole dataset.
 PointsMatrix read_all(PointSource& source);
 
-/// Reads a small matrix as float64 (centroids), from a dataset or from a result file's /centroids when `location` names
-/// a file of format "kith-clusters" without a dataset.
+/// Opens a matrix as float64 (centroids), a dataset or a result file's /centroids when `location` names a file of
+/// format "kith-clusters" without a dataset.
+std::unique_ptr<PointSource> open_centroids(const std::string& location);
+/// The same, read.
 Matrix<double> read_centroids(const std::string& location);
 
 /// Every dataset of a file, readable or not, in path order.

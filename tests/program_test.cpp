@@ -233,6 +233,22 @@ TEST_CASE("63: a named backend never falls back, auto says what it passed over")
 TEST_CASE("62: memory beyond --memory is refused before reading, naming needed and allowed") {
   refuses(2, {"cluster", kDigits, "-k", "3", "--memory", "100kB"},
           {"needs about", "KiB", "97.7 KiB is allowed by --memory"});
+  const Scratch folder;
+  for (const char* name : {"a.h5", "b.h5"}) done({"generate", folder / name, "-n", "40000", "-d", "25", "-q"});
+  const std::string a = folder / "a.h5", b = folder / "b.h5";  // 3.8 MiB each
+  const Words small{"--block-rows", "1", "--memory", "6MiB", "--json", "-q"};
+  const auto with_small = [&](Words words) {
+    words.insert(words.end(), small.begin(), small.end());
+    return words;
+  };
+  // What is held together counts together: base and queries, rows and centroids, lists and candidates, the truth.
+  refuses(2, with_small({"knn", a + ":/points", "--queries", b + ":/points", "-k", "1"}),
+          {"a.h5", "b.h5", "needs about"});
+  refuses(2, with_small({"distances", a + ":/points", b + ":/points"}), {"a.h5", "b.h5", "needs about"});
+  refuses(2, with_small({"assign", a + ":/points", "--centroids", b + ":/points"}), {"a.h5", "needs about"});
+  refuses(2, with_small({"cluster", a + ":/points", "--init", b + ":/points"}), {"a.h5", "needs about"});
+  refuses(2, with_small({"knn", a + ":/points", "--truth", b + ":/points", "-k", "25"}), {"a.h5", "needs about"});
+  refuses(2, {"knn", a + ":/points", "-k", "1000", "--memory", "100MiB"}, {"a.h5", "needs about"});
 }
 
 TEST_CASE("73: Ctrl-C leaves nothing behind and ends with 128 + the signal's number") {
