@@ -47,9 +47,7 @@ class Rows {
   Rows(Unit unit, data::ResultFile* file, bool printed) : unit_(unit), file_(file), printed_(printed) {}
 
   void take(std::int64_t first, MatrixView<const double> squared) {
-    Matrix<T> out(squared.rows, squared.columns);
-    const auto size = static_cast<std::size_t>(out.size());
-    convert_distances({squared.data, size}, unit_, std::span<T>(out.data(), size));
+    const Matrix<T> out = convert_distances<T>(squared, unit_, first);
     if (file_ != nullptr) file_->write_rows<T>("distances", first, out.view());
     for (std::int64_t i = 0; printed_ && i < out.rows(); ++i)
       print_out(fmt::format("{}\n", fmt::join(out.row(i), "\t")));

@@ -124,9 +124,7 @@ class Lists {
  private:
   template <class T>
   void write(std::int64_t first, const NeighborLists& lists) {
-    Matrix<T> distances(lists.distance.rows(), lists.distance.columns());
-    const auto size = static_cast<std::size_t>(distances.size());
-    convert_distances({lists.distance.data(), size}, unit_, std::span<T>(distances.data(), size));
+    const Matrix<T> distances = convert_distances<T>(lists.distance.view(), unit_, first);
     if (file_ != nullptr) {
       file_->write_rows<std::int64_t>("neighbors", first, lists.index.view());
       file_->write_rows<T>("distances", first, distances.view());

@@ -35,26 +35,34 @@ void write_head(data::ResultFile& file, const ResultHead& head, const data::Poin
   file.attribute("class", std::string(name_of(head.value_class)));
 }
 
-void convert_distances(std::span<const double> squared, Unit unit, std::span<float> out) {
-  for (std::size_t i = 0; i < squared.size(); ++i) {
-    const double distance = in_unit(squared[i], unit);
-    out[i] = static_cast<float>(distance);
-    if (std::isinf(out[i])) {
-      throw Error(ExitCode::data, fmt::format("a {} distance of {:g} leaves the range of float32; give --precision f64",
-                                              name_of(unit), distance));
+template <class T>
+Matrix<T> convert_distances(MatrixView<const double> squared, Unit unit, std::int64_t first) {
+  constexpr bool is_narrow = sizeof(T) == sizeof(float);
+  Matrix<T> out(squared.rows, squared.columns);
+  for (std::int64_t i = 0; i < squared.rows; ++i) {
+    for (std::int64_t j = 0; j < squared.columns; ++j) {
+      const double distance = in_unit(squared(i, j), unit);
+      out(i, j) = static_cast<T>(distance);
+      if (std::isfinite(out(i, j))) continue;
+      const bool helps = is_narrow && std::isfinite(distance);
+      throw Error(ExitCode::data,
+                  fmt::format("row {}: a {} distance{} leaves the range of {}; {}", first + i, name_of(unit),
+                              helps ? fmt::format(" of {:g}", distance) : "", helps ? "float32" : "float64",
+                              helps ? "give --precision f64" : "divide the values by a power of two"));
     }
   }
+  return out;
 }
 
-void convert_distances(std::span<const double> squared, Unit unit, std::span<double> out) {
-  std::transform(squared.begin(), squared.end(), out.begin(), [unit](double d) { return in_unit(d, unit); });
-}
+template Matrix<float> convert_distances(MatrixView<const double>, Unit, std::int64_t);
+template Matrix<double> convert_distances(MatrixView<const double>, Unit, std::int64_t);
 
 void write_distances(data::ResultFile& file, std::span<const double> squared, ValueClass value_class) {
   const auto write = [&](auto zero) {
-    std::vector<decltype(zero)> roots(squared.size());
-    convert_distances(squared, Unit::root, roots);
-    file.dataset("distances", std::span<const decltype(zero)>(roots));
+    using T = decltype(zero);
+    const auto rows = static_cast<std::int64_t>(squared.size());
+    const Matrix<T> roots = convert_distances<T>({squared.data(), rows, 1}, Unit::root, 0);
+    file.dataset("distances", std::span<const T>(roots.data(), squared.size()));
   };
   value_class == ValueClass::f32 ? write(0.0F) : write(0.0);
   file.attribute("distances", std::string(name_of(Unit::root)));

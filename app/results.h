@@ -30,10 +30,11 @@ void write_head(data::ResultFile& file, const ResultHead& head, const data::Poin
 enum class Unit { root, squared };
 inline const char* name_of(Unit unit) { return unit == Unit::root ? "euclidean" : "squared-euclidean"; }
 
-/// Distances of class f32 as float32, of class f64 as float64. squared: any shape; out: as many. A root is taken in
-/// float64 and rounded once. Throws Error(data) when a finite distance leaves the range of float32.
-void convert_distances(std::span<const double> squared, Unit unit, std::span<float> out);
-void convert_distances(std::span<const double> squared, Unit unit, std::span<double> out);
+/// Distances of class f32 as float, of class f64 as double; out has the shape of `squared`. A root is taken in float64
+/// and rounded once. Throws Error(data) when a distance leaves the range of T, with its row: `first` is that of the
+/// first one here.
+template <class T>
+Matrix<T> convert_distances(MatrixView<const double> squared, Unit unit, std::int64_t first);
 
 /// Dataset `distances` (n) and the attribute that names its unit.
 void write_distances(data::ResultFile& file, std::span<const double> squared, ValueClass value_class);

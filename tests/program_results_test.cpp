@@ -219,6 +219,21 @@ TEST_CASE("generate: the same points on every number of threads, others with ano
   refuses(2, {"generate", folder / "y.h5", "--type", "uint8", "--offset", "3"}, {"--offset", "uint8"});
 }
 
+TEST_CASE("distances beyond the range of their type are refused with row and remedy") {
+  const Scratch folder;
+  const double near[] = {0.0, 1.0}, far[] = {0.0, 1.0, 1e200};
+  const float wide[] = {0.0F, 1.0F, 1e30F, -3e38F};
+  FileMaker(folder / "near.h5").dataset("x", H5T_IEEE_F64LE, {2, 1}, H5T_NATIVE_DOUBLE, near);
+  FileMaker(folder / "far.h5").dataset("x", H5T_IEEE_F64LE, {3, 1}, H5T_NATIVE_DOUBLE, far);
+  FileMaker(folder / "wide.h5").dataset("x", H5T_IEEE_F32LE, {4, 1}, H5T_NATIVE_FLOAT, wide);
+  const std::string out = folder / "out.h5", range = "row 2: a euclidean distance leaves the range of float64; divide";
+  refuses(3, {"distances", folder / "far.h5", folder / "near.h5", "-o", out}, {range});
+  refuses(3, {"distances", folder / "far.h5", folder / "near.h5"}, {range});
+  refuses(3, {"knn", folder / "near.h5", "--queries", folder / "far.h5", "-k", "1"}, {range});
+  refuses(3, {"distances", folder / "wide.h5", "--squared", "-o", out}, {"row 0: ", "float32; give --precision f64"});
+  CHECK_FALSE(std::filesystem::exists(out));
+}
+
 TEST_CASE("--truth: values that are no row numbers are refused with their place") {
   const Scratch folder;
   FileMaker(folder / "x.h5").floats("x", {3, 1}, {0, 1, 3});
