@@ -52,16 +52,24 @@ TEST_CASE("44, 46, 47, 105: threads, block sizes, backends and repetition do not
   const Scratch folder;
   const std::string points = small_points(folder), one = folder / "one.h5", other = folder / "other.h5";
   const Words backends = usable_backends();
-  const std::vector<Words> variants{
-      {"--threads", "2"}, {"--threads", "7"}, {"--threads", "2"}, {"--block-rows", "1"}, {"--block-rows", "97"}};
+  // Blocks of few rows, so that there are tasks for many threads.
+  const std::vector<Words> variants{{"--threads", "2"},
+                                    {"--threads", "7"},
+                                    {"--threads", "2"},
+                                    {"--block-rows", "1"},
+                                    {"--block-rows", "97"},
+                                    {"--threads", "7", "--block-rows", "97"},
+                                    {"--threads", "7", "--block-rows", "1"}};
   for (const Words& words : every_command(points)) {
     write(words, one, {"--force", "--backend", "cpu", "--threads", "1"});
     const std::string expected = bytes_of(one);
     REQUIRE(expected.size() > 1000);
     for (const std::string& backend : backends) {
       for (const Words& more : variants) {
-        write(words, other, {"--force", "--backend", backend, more[0], more[1], "--device", "0"});
-        INFO(nlohmann::json(words).dump() << " " << backend << " " << more[0] << " " << more[1]);
+        Words options{"--force", "--backend", backend, "--device", "0"};
+        options.insert(options.end(), more.begin(), more.end());
+        write(words, other, options);
+        INFO(nlohmann::json(words).dump() << " " << nlohmann::json(options).dump());
         CHECK(bytes_of(other) == expected);
       }
     }
