@@ -65,6 +65,12 @@ void complete(GenerateOptions& options) {
     refuse(fmt::format("--duplicates: expected a share from 0 to below 1, found {}", options.duplicates));
   }
   recipe.duplicates = static_cast<std::int64_t>(options.duplicates * static_cast<double>(recipe.rows));
+  if (options.type == "float32" && std::abs(recipe.offset) > std::numeric_limits<float>::max()) {
+    refuse(
+        fmt::format("--offset: expected a number from {0:g} to {1:g} with --type float32, found {2:g}; give --type "
+                    "float64",
+                    std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max(), recipe.offset));
+  }
   if (options.type == "float32" || options.type == "float64") return;
   recipe.integers = true;
   const double most = options.type == "uint8" ? 0.0 : options.type == "int32" ? 0x1p31 - 256.0 : 0x1p52;

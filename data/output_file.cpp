@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -162,6 +163,17 @@ OutputFile::~OutputFile() {
 
 void OutputFile::fail(const char* doing) const {
   refuse(name_, fmt::format("{} failed: {}; nothing was left behind", doing, std::strerror(errno)));
+}
+
+void OutputFile::require_space(std::int64_t bytes) const {
+  struct statvfs space {};
+  const std::string directory = directory_of(target_);
+  // Some file systems do not know their size, and say 0.
+  if (statvfs(directory.c_str(), &space) != 0 || space.f_blocks == 0) return;
+  const double free = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);
+  if (static_cast<double>(bytes) <= free) return;
+  refuse(name_, fmt::format("needs {:.1f} MB of disk, {:.1f} MB are free in {}; free some or choose another place",
+                            static_cast<double>(bytes) / 1e6, free / 1e6, directory));
 }
 
 void OutputFile::sync() {

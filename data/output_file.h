@@ -1,6 +1,7 @@
 // A file that takes its name only when it is whole: the checks before, the temporary file, the renaming, the removal.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "data/result.h"
@@ -19,6 +20,8 @@ class OutputFile {
 
   const std::string& name() const { return name_; }            // as the user wrote it
   const std::string& temporary() const { return temporary_; }  // to be written to
+  /// Throws Error(output) unless the file system has room for so many bytes more.
+  void require_space(std::int64_t bytes) const;
   /// Forces the bytes to the disk and out of the page cache, so that a check after it reads what the disk has.
   void sync();
   /// Gives the file its name, and forces the directory to the disk.

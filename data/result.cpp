@@ -103,6 +103,7 @@ struct ResultFile::State {
   Written& create(const std::string& name, std::vector<hsize_t> shape);
   template <class T>
   void write_whole(const std::string& name, std::vector<hsize_t> shape, const T* data);
+  std::int64_t unwritten_bytes() const;
   void abandon() noexcept;
   void check_file() const;
   void check_dataset(hid_t file, const Written& expected) const;
@@ -121,6 +122,7 @@ Written& ResultFile::State::create(const std::string& name, std::vector<hsize_t>
   prepare_hdf5();
   std::int64_t bytes = sizeof(T);
   for (const hsize_t n : shape) bytes = checked_product(bytes, static_cast<std::int64_t>(n), name.c_str());
+  output.require_space(bytes + unwritten_bytes());
   const Handle space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr));
   Handle dataset(H5Dcreate2(file.get(), name.c_str(), Stored<T>::file_type(), space.get(), H5P_DEFAULT,
                             dataset_properties().get(), H5P_DEFAULT));
@@ -135,6 +137,15 @@ Written& ResultFile::State::create(const std::string& name, std::vector<hsize_t>
                      .hash = {},
                      .dataset = std::move(dataset)});
   return written.back();
+}
+
+/// Of all datasets that are created, what has not come yet.
+std::int64_t ResultFile::State::unwritten_bytes() const {
+  std::int64_t bytes = 0;
+  for (const Written& w : written) {
+    if (w.rows_left > 0) bytes += w.bytes / static_cast<std::int64_t>(w.shape[0]) * w.rows_left;
+  }
+  return bytes;
 }
 
 template <class T>

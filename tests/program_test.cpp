@@ -134,6 +134,15 @@ TEST_CASE("79, 80, 81: outputs that may not be written are refused before the wo
   CHECK(files_in(folder) == Words{"copy.h5", "link.h5", "locked", "out.h5"});
 }
 
+TEST_CASE("generate: what float32 or the disk cannot hold is refused before anything is written") {
+  const Scratch folder;
+  refuses(2, {"generate", folder / "x.h5", "--offset", "1e39"}, {"--offset", "found 1e+39", "--type float64"});
+  done({"generate", folder / "x.h5", "-n", "10", "--offset", "1e39", "--type", "float64", "-q"});
+  const Words large{"generate", folder / "y.h5", "--kind", "uniform", "-n", "1099511627776", "-d", "4000"};
+  refuses(5, large, {"y.h5: needs 17592186044.4 MB of disk", "are free in"});
+  CHECK(files_in(folder) == Words{"x.h5"});
+}
+
 TEST_CASE("data goes to standard output, talk to standard error") {
   const Scratch folder;
   const Outcome table = done({"cluster", kDigits, "-k", "10"});
