@@ -85,6 +85,7 @@ struct OptionSet::State {
   std::string hint() const { return fmt::format("see kith {} --help", head.command); }
 
   void parse_flags(const std::vector<std::string>& arguments);
+  std::string nearest_option(const std::string& name) const;
   void refuse_rest(const std::vector<std::string>& rest) const;
   void read_environment();
   void read_config(const std::string& path);
@@ -206,14 +207,18 @@ void OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
   }
 }
 
+std::string OptionSet::State::nearest_option(const std::string& name) const { return nearest_name(name, names()); }
+
 void OptionSet::State::refuse_rest(const std::vector<std::string>& rest) const {
-  for (const std::string& word : rest) {
-    if (word.size() < 2 || word.front() != '-') continue;
-    const std::string name = word.substr(0, word.find('='));
-    refuse(fmt::format("unknown option {}; the nearest is {}; {}", name, nearest_name(name, names()), hint()));
+  const auto end = std::find(rest.begin(), rest.end(), "--");  // CLI11 keeps it; no option comes after it
+  for (auto word = rest.begin(); word != end; ++word) {
+    if (word->size() < 2 || word->front() != '-') continue;
+    const std::string name = word->substr(0, word->find('='));
+    refuse(fmt::format("unknown option {}; the nearest is {}; {}", name, nearest_option(name), hint()));
   }
-  if (!rest.empty()) {
-    refuse(fmt::format("unexpected argument '{}'; usage: kith {} {}", rest.front(), head.command, head.usage));
+  for (auto word = rest.begin(); word != rest.end(); ++word) {
+    if (word == end) continue;
+    refuse(fmt::format("unexpected argument '{}'; usage: kith {} {}", *word, head.command, head.usage));
   }
 }
 

@@ -40,6 +40,7 @@ struct Setting {
   std::string standard_output{};      // a file to open for it; empty: caught
   bool closed_output = false;         // no standard output at all
   bool broken_pipe = false;           // a pipe that nobody reads
+  std::string folder{};               // to run in
   rlim_t file_bytes = RLIM_INFINITY;  // that a file may have
 };
 
@@ -75,6 +76,7 @@ class Running {
     if (setting.file_bytes != RLIM_INFINITY && setrlimit(RLIMIT_FSIZE, &size) != 0) _exit(126);
     const rlimit no_core{0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
+    if (!setting.folder.empty() && chdir(setting.folder.c_str()) != 0) _exit(126);
     signal(SIGPIPE, SIG_DFL);
     for (const std::string& variable : setting.environment) putenv(const_cast<char*>(variable.c_str()));
     std::vector<char*> arguments{const_cast<char*>("kith")};

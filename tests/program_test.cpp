@@ -48,6 +48,19 @@ TEST_CASE("a mistyped name is answered with the nearest one") {
   refuses(2, {"--quiet", "cluster", kDigits}, {"expected a command before --quiet"});
 }
 
+TEST_CASE("-- ends the options") {
+  const Scratch folder;
+  const std::string dashed = "-dashed.h5";
+  std::filesystem::copy_file(kDigits, folder / dashed);
+  const Setting there{.folder = folder / ""};
+  CHECK(done({"info", "--", dashed}, there).out.rfind("-dashed.h5", 0) == 0);
+  CHECK(done({"info", "--json", "--", dashed, dashed}, there).json()["files"].size() == 2);
+  done({"cluster", "-k", "3", "-q", "--", dashed}, there);
+  refuses(2, {"cluster", "-k", "3", "--", dashed, "-q"}, {"unexpected argument '-q'"}, there);
+  refuses(2, {"cluster", "-k", "3", "--quite", "--", dashed}, {"unknown option --quite; the nearest is --quiet"},
+          there);
+}
+
 TEST_CASE("what is missing is named with an example") {
   refuses(2, {"cluster"}, {"POINTS", "is missing", "for example: kith cluster"});
   refuses(2, {"cluster", kDigits}, {"-k, the number of clusters, is missing"});
