@@ -207,7 +207,18 @@ void OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
   }
 }
 
-std::string OptionSet::State::nearest_option(const std::string& name) const { return nearest_name(name, names()); }
+/// For -K and --k the option of that letter, if there is one.
+std::string OptionSet::State::nearest_option(const std::string& name) const {
+  const bool one_dash = name[1] != '-';
+  if (one_dash || name.size() == 3) {
+    const int letter = std::tolower(static_cast<unsigned char>(name[one_dash ? 1 : 2]));
+    for (const Entry& entry : entries) {
+      const char* names = entry.text.names;
+      if (names[0] == '-' && names[1] != '-' && names[1] == letter) return {'-', names[1]};
+    }
+  }
+  return nearest_name(name, names());
+}
 
 void OptionSet::State::refuse_rest(const std::vector<std::string>& rest) const {
   const auto end = std::find(rest.begin(), rest.end(), "--");  // CLI11 keeps it; no option comes after it

@@ -95,7 +95,8 @@ void Progress::finish() {
 
 std::string Progress::describe(Clock::time_point now) const {
   std::string text = stage_.name;
-  if (stage_.steps > 0) {
+  // A block that takes long says nothing of its steps until it is done.
+  if (stage_.steps > 0 && stage_.reached > 0) {
     text += fmt::format(" {} of {}{}", stage_.reached, stage_.name == "iterate" ? "at most " : "", stage_.steps);
   }
   if (stage_.name == "iterate" && stage_.reached > 0) {

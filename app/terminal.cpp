@@ -35,6 +35,8 @@ void write_error(const std::string& text) {
 }  // namespace
 
 void print_out(std::string_view text) {
+  static const bool shown_here = isatty(STDOUT_FILENO) == 1;
+  if (shown_here) Terminal::instance().status("");  // data does not begin behind it
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) refuse_output();
 }
 
