@@ -117,7 +117,8 @@ std::unique_ptr<Backend> choose_backend(Invocation& invocation) {
     if (!named && invocation.common.backend != "auto") continue;
     if (const std::string reason = entry.missing(options); !reason.empty()) {
       if (named) throw Error(ExitCode::device, fmt::format("--backend {}: {}", entry.name, reason));
-      passed_over += fmt::format("; {} passed over: {}", entry.name, reason);
+      // The remedy, behind the semicolon, is in `kith devices`.
+      passed_over += fmt::format("; {} passed over: {}", entry.name, reason.substr(0, reason.find(';')));
       continue;
     }
     std::unique_ptr<Backend> backend = entry.open(options);
