@@ -44,14 +44,7 @@ void add_statistics(const std::string& file, Described& dataset, Progress& progr
 DescribedFile look_into(const std::string& text, bool stats, Progress& progress) {
   const data::Location location = data::parse_location(text);
   DescribedFile file{location.file, {}};
-  for (const data::DatasetInfo& info : data::list_datasets(location.file)) {
-    const bool asked = location.dataset.empty() || info.path == location.dataset;
-    if (asked) file.datasets.push_back({info, {}, ""});
-  }
-  if (file.datasets.empty() && !location.dataset.empty()) {
-    throw Error(ExitCode::data, fmt::format("{}: no dataset {}; kith info {} lists what is there", location.file,
-                                            location.dataset, location.file));
-  }
+  for (const data::DatasetInfo& info : data::list_datasets(location)) file.datasets.push_back({info, {}, ""});
   if (!stats) return file;
   for (Described& dataset : file.datasets) add_statistics(location.file, dataset, progress);
   return file;
@@ -83,6 +76,20 @@ std::string statistics_table(const Described& dataset) {
   return table(rows);
 }
 
+/// What the table does not show: links, layouts and filters that keep values from being read. That a dataset of another
+/// shape is no matrix, everybody sees.
+std::string obstacles(const DescribedFile& file) {
+  std::string out;
+  for (const Described& dataset : file.datasets) {
+    const data::DatasetInfo& info = dataset.info;
+    const bool stored_here =
+        info.layout == "contiguous" || info.layout == "compact" || info.layout.starts_with("chunk");
+    if (info.unreadable.empty() || (stored_here && info.shape.size() != 2)) continue;
+    out += fmt::format("  {}: {}\n", info.path, info.unreadable);
+  }
+  return out.empty() ? "" : "\n" + out;
+}
+
 std::string as_text(const DescribedFile& file, bool stats) {
   std::string out = file.name + "\n";
   std::vector<std::vector<std::string>> rows{{"dataset", "shape", "type", "layout", "filters", "bytes"}};
@@ -93,6 +100,7 @@ std::string as_text(const DescribedFile& file, bool stats) {
                     fmt::format("{}", fmt::join(info.filters, ", ")), std::to_string(info.stored_bytes)});
   }
   out += file.datasets.empty() ? "  no datasets\n" : table(rows);
+  out += obstacles(file);
   for (const Described& dataset : file.datasets) {
     if (!stats || !is_matrix_or_vector(dataset.info)) continue;
     out +=
@@ -150,13 +158,20 @@ int run_info(const Arguments& arguments) {
   if (names.empty()) set.refuse_missing("FILE");
   Invocation invocation("info", common);
   std::vector<DescribedFile> files;
+  ExitCode code = ExitCode::done;
   for (const std::string& name : names) {
-    files.push_back(look_into(name, stats, invocation.progress));
+    try {
+      files.push_back(look_into(name, stats, invocation.progress));
+    } catch (const Error& error) {  // the other files have answers all the same
+      if (code == ExitCode::done) code = error.code();
+      Terminal::instance().error(error.what());
+      continue;
+    }
     if (!common.json) print_out(as_text(files.back(), stats));
   }
   invocation.progress.finish();
   if (common.json) print_out(as_json(files));
-  return 0;
+  return static_cast<int>(code);
 }
 
 }  // namespace kith::app

@@ -193,6 +193,13 @@ std::string only_dataset(const Hdf5InputFile& file, const ReadOptions& options) 
                                           all.empty() ? "no dataset at all" : show(all)));
 }
 
+/// The path of hard links on which an object was opened.
+std::string own_path(hid_t object) {
+  std::string path(static_cast<std::size_t>(std::max<ssize_t>(H5Iget_name(object, nullptr, 0), 0)), '\0');
+  H5Iget_name(object, path.data(), path.size() + 1);
+  return path;
+}
+
 }  // namespace
 
 bool is_hdf5(const std::string& file) { return has_hdf5_signature(file); }
@@ -215,7 +222,20 @@ std::unique_ptr<PointSource> open_hdf5(const Location& location, const ReadOptio
   return std::make_unique<Hdf5Source>(std::move(file), std::move(facts), options);
 }
 
-std::vector<DatasetInfo> list_hdf5(const std::string& file) { return list_open_file(Hdf5InputFile(file)); }
+std::vector<DatasetInfo> list_hdf5(const Location& place) {
+  const Hdf5InputFile file(place.file);
+  auto all = list_open_file(file);
+  if (place.dataset.empty()) return all;
+  const std::string path = normal_path(place.dataset);
+  const Handle found = open_object(file, path);
+  if (H5Iget_type(found.get()) == H5I_DATASET) return {inspect(file, found.get(), path).info};
+  const std::string group = own_path(found.get());
+  const std::string begin = group == "/" ? group : group + "/";
+  std::string held = all.empty() ? "no dataset at all" : show(all);
+  std::erase_if(all, [&begin](const auto& info) { return !info.path.starts_with(begin); });
+  if (!all.empty() || path == "/") return all;
+  throw Error(ExitCode::data, fmt::format("{}:{}: no dataset is in it; the file holds {}", file.name(), path, held));
+}
 
 std::string root_text(const std::string& file, const std::string& attribute) {
   const Hdf5InputFile input(file);

@@ -71,6 +71,8 @@ Matrix<double> read_centroids(const std::string& location) {
   return std::get<Matrix<double>>(read_all(*open_centroids(location)));
 }
 
-std::vector<DatasetInfo> list_datasets(const std::string& file) { return format_of(file).list(file); }
+std::vector<DatasetInfo> list_datasets(const Location& place) { return format_of(place.file).list(place); }
+
+std::vector<DatasetInfo> list_datasets(const std::string& file) { return list_datasets(Location{file, ""}); }
 
 }  // namespace kith::data

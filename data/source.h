@@ -67,7 +67,9 @@ std::unique_ptr<PointSource> open_centroids(const std::string& location);
 /// The same, read.
 Matrix<double> read_centroids(const std::string& location);
 
-/// Every dataset of a file, readable or not, in path order.
+/// Every dataset of a file, or of the group that `place` names, readable or not, in path order; or the one dataset that
+/// it names, under that name. Throws Error(data): what is missing and what is there instead.
+std::vector<DatasetInfo> list_datasets(const Location& place);
 std::vector<DatasetInfo> list_datasets(const std::string& file);
 
 /// A row of the table of formats, shown by `kith devices` and the help.
@@ -77,7 +79,7 @@ struct FormatEntry {
   const char* summary;
   bool (*recognises)(const std::string& file);  // by content, then by name
   std::unique_ptr<PointSource> (*open)(const Location&, const ReadOptions&);
-  std::vector<DatasetInfo> (*list)(const std::string& file);
+  std::vector<DatasetInfo> (*list)(const Location&);
 };
 std::span<const FormatEntry> formats();
 

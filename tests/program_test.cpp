@@ -120,6 +120,42 @@ TEST_CASE("41, 85, 96: bad data is refused with file, place, expected, found") {
   CHECK(files_in(folder) == Words{"nan.h5", "short.h5", "text.h5"});
 }
 
+TEST_CASE("info walks paths as the other commands do, and goes on after a bad file") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5";
+  {
+    FileMaker maker(file);
+    maker.group("group");
+    maker.group("empty");
+    maker.floats("points", {2, 2}, {1, 2, 3, 4});
+    maker.floats("group/inner", {1, 3}, {1, 2, 3});
+    H5Lcreate_soft("/group/inner", maker.id(), "soft", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/group", maker.id(), "soft_group", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_external("other.h5", "/x", maker.id(), "outside", H5P_DEFAULT, H5P_DEFAULT);
+  }
+  const auto shows = [&](const std::string& path, const std::string& dataset) {
+    const std::string out = done({"info", file + ":" + path}).out;
+    INFO(path << "\n" << out);
+    CHECK(out.find("\n  " + dataset + " ") != std::string::npos);
+    CHECK(out.find("/points") == (dataset == "/points" ? out.find(dataset) : std::string::npos));
+  };
+  for (const char* path : {"/points", "points", "points/", "//points"}) shows(path, "/points");
+  for (const char* path : {"group", "/group/", "soft_group", "group/inner"}) shows(path, "/group/inner");
+  shows("soft", "/soft");
+  refuses(3, {"info", file + ":nothing"}, {"'nothing' is not in /, which holds", "points"});
+  refuses(3, {"info", file + ":empty"}, {"no dataset is in it; the file holds /group/inner"});
+  CHECK(done({"info", file}).out.find("  /outside: is an external link to other.h5:/x") != std::string::npos);
+
+  const Outcome several = run_kith({"info", folder / "none.h5", file, file + ":nothing", kDigits});
+  CHECK(several.code == 3);
+  CHECK(several.says("none.h5: no such file"));
+  CHECK(several.says("'nothing' is not in"));
+  CHECK(several.out.find("/group/inner") < several.out.find("/train"));
+  const Outcome json = run_kith({"info", folder / "none.h5", kDigits, "--json"});
+  CHECK(json.code == 3);
+  CHECK(json.json()["files"].size() == 1);
+}
+
 TEST_CASE("79, 80, 81: outputs that may not be written are refused before the work") {
   const Scratch folder;
   const std::string out = folder / "out.h5";
