@@ -85,26 +85,26 @@ std::string obstacles(const DescribedFile& file) {
     const bool stored_here =
         info.layout == "contiguous" || info.layout == "compact" || info.layout.starts_with("chunk");
     if (info.unreadable.empty() || (stored_here && info.shape.size() != 2)) continue;
-    out += fmt::format("  {}: {}\n", info.path, info.unreadable);
+    out += visible(fmt::format("  {}: {}", info.path, info.unreadable)) + "\n";
   }
   return out.empty() ? "" : "\n" + out;
 }
 
 std::string as_text(const DescribedFile& file, bool stats) {
-  std::string out = file.name + "\n";
+  std::string out = visible(file.name) + "\n";
   std::vector<std::vector<std::string>> rows{{"dataset", "shape", "type", "layout", "filters", "bytes"}};
   for (const Described& dataset : file.datasets) {
     const data::DatasetInfo& info = dataset.info;
-    rows.push_back({info.path, info.shape.empty() ? "()" : fmt::format("{}", fmt::join(info.shape, " x ")),
+    rows.push_back({visible(info.path), info.shape.empty() ? "()" : fmt::format("{}", fmt::join(info.shape, " x ")),
                     info.type + (info.byte_order == "big" ? " big-endian" : ""), info.layout,
-                    fmt::format("{}", fmt::join(info.filters, ", ")), std::to_string(info.stored_bytes)});
+                    visible(fmt::format("{}", fmt::join(info.filters, ", "))), std::to_string(info.stored_bytes)});
   }
   out += file.datasets.empty() ? "  no datasets\n" : table(rows);
   out += obstacles(file);
   for (const Described& dataset : file.datasets) {
     if (!stats || !is_matrix_or_vector(dataset.info)) continue;
-    out +=
-        fmt::format("\n  {}: {}\n", dataset.info.path, dataset.without.empty() ? "all values finite" : dataset.without);
+    const std::string found = dataset.without.empty() ? "all values finite" : dataset.without;
+    out += fmt::format("\n  {}: {}\n", visible(dataset.info.path), visible(found));
     if (dataset.without.empty()) out += statistics_table(dataset);
   }
   return out;

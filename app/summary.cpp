@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "app/terminal.h"
 #include "app/units.h"
 
 namespace kith::app {
@@ -23,7 +24,7 @@ std::string stop_of(const Report& report) {
 }
 
 std::string points_of(const PointsReport& points) {
-  return fmt::format("{}, {} {}", points.name, show_shape(points.rows, points.columns), points.type);
+  return fmt::format("{}, {} {}", visible(points.name), show_shape(points.rows, points.columns), points.type);
 }
 
 }  // namespace
@@ -47,8 +48,8 @@ std::string summary(const Report& report, const std::string& next) {
                               report.truth->recall));
   }
   line("time", fmt::format("{} ({})", show_seconds(report.seconds()), phases_of(report)));
-  if (!report.output.empty()) line("result", report.output);
-  if (!next.empty()) line("next", next);
+  if (!report.output.empty()) line("result", visible(report.output));
+  if (!next.empty()) line("next", visible(next));
   return out;
 }
 

@@ -34,6 +34,25 @@ void write_error(const std::string& text) {
 
 }  // namespace
 
+std::string visible(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : '\0');
+    if (byte == '\n') {
+      out += "\\n";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F in UTF-8
+      out += fmt::format("\\x{:02x}", next);
+      ++i;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
 void print_out(std::string_view text) {
   static const bool shown_here = isatty(STDOUT_FILENO) == 1;
   if (shown_here) Terminal::instance().status("");  // data does not begin behind it
@@ -77,9 +96,9 @@ void Terminal::detail(const std::string& text) {
   if (talk_ == Talk::verbose) line("", "", text);
 }
 
-void Terminal::warn(const std::string& text) { line("kith: warning: ", "33", text); }
+void Terminal::warn(const std::string& text) { line("kith: warning: ", "33", visible(text)); }
 
-void Terminal::error(const std::string& text) { line("kith: ", "31", text); }
+void Terminal::error(const std::string& text) { line("kith: ", "31", visible(text)); }
 
 void Terminal::status(const std::string& text) {
   const std::lock_guard lock(mutex_);

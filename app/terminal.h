@@ -7,6 +7,9 @@
 
 namespace kith::app {
 
+/// `text` with its control characters written out (\x1b, \n): names in files may hold any, and terminals obey them.
+std::string visible(std::string_view text);
+
 /// Writes data to standard output. Throws Error(output) when it does not arrive, with the system's reason.
 void print_out(std::string_view text);
 /// Flushes standard output and checks that everything arrived. To be called once, at the end.

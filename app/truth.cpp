@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "app/terminal.h"
 #include "core/error.h"
 
 namespace kith::app {
@@ -93,9 +94,9 @@ TruthReport TruthComparison::report() const {
 }
 
 std::string TruthComparison::verdict() const {
-  if (all_equal()) return fmt::format("all {} lists of {} neighbours equal {}", lists_, compared_, name_);
+  if (all_equal()) return fmt::format("all {} lists of {} neighbours equal {}", lists_, compared_, visible(name_));
   return fmt::format("{} of {} lists of {} neighbours differ from {}, recall {:.6f}\nfirst difference: {}",
-                     lists_ - equal_, lists_, compared_, name_, report().recall, first_difference_);
+                     lists_ - equal_, lists_, compared_, visible(name_), report().recall, first_difference_);
 }
 
 }  // namespace kith::app

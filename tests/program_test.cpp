@@ -156,6 +156,16 @@ TEST_CASE("info walks paths as the other commands do, and goes on after a bad fi
   CHECK(json.json()["files"].size() == 1);
 }
 
+TEST_CASE("control characters in names are shown, not sent to the terminal") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5";
+  FileMaker(file).floats("a\x1b[31m\nb\xc2\x9b", {2, 2}, {1, 2, NAN, 4});
+  const Outcome table = done({"info", file, "--stats"});
+  CHECK(table.out.find("/a\\x1b[31m\\nb\\x9b") != std::string::npos);
+  CHECK(table.out.find('\x1b') == std::string::npos);
+  refuses(3, {"cluster", file, "-k", "2"}, {"x.h5:/a\\x1b[31m\\nb\\x9b: row 1"});
+}
+
 TEST_CASE("79, 80, 81: outputs that may not be written are refused before the work") {
   const Scratch folder;
   const std::string out = folder / "out.h5";
