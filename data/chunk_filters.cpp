@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace kith::data {
 namespace {
@@ -52,8 +53,13 @@ std::string inflate_bytes(const std::vector<std::byte>& in, std::vector<std::byt
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(in.data()));  // zlib does not write to it
   stream.avail_in = static_cast<uInt>(in.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(most);
-  const int status = inflate(&stream, Z_FINISH);
+  // zlib counts in 32 bits; a chunk just below 4 GiB and its checksum have more bytes.
+  int status = Z_OK;
+  for (std::size_t left = most; status == Z_OK && stream.avail_out == 0 && left > 0;) {
+    stream.avail_out = static_cast<uInt>(std::min<std::size_t>(left, std::numeric_limits<uInt>::max()));
+    left -= stream.avail_out;
+    status = inflate(&stream, left > 0 ? Z_NO_FLUSH : Z_FINISH);
+  }
   out.resize(stream.total_out);
   const std::string message = stream.msg != nullptr ? stream.msg : "its end is missing";
   const bool full = stream.avail_out == 0;
