@@ -1,6 +1,8 @@
 // Signatures of the kinds of files that people pass by mistake.
 #include "data/file_kind.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -70,6 +72,13 @@ std::string looks_like(const std::string& file) {
   if (is_text(bytes)) return describe_text(bytes);
   if (std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == '\0'; })) return "nothing but zero bytes";
   return "unknown binary data";
+}
+
+const char* special_kind(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
 }
 
 bool has_hdf5_signature(const std::string& file) {

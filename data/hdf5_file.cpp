@@ -21,13 +21,6 @@ namespace {
   throw Error(ExitCode::data, fmt::format("{}: {}", file, what));
 }
 
-const char* kind_of(const struct stat& status) {
-  if (S_ISDIR(status.st_mode)) return "a directory";
-  if (S_ISFIFO(status.st_mode)) return "a pipe";
-  if (S_ISSOCK(status.st_mode)) return "a socket";
-  return "a device";
-}
-
 /// Everything that can be said before HDF5 sees the file. True when its file system can lock.
 bool check_before_opening(const std::string& file) {
   struct stat status {};
@@ -35,7 +28,8 @@ bool check_before_opening(const std::string& file) {
     if (errno == ENOENT) fail(file, "no such file; check the name and the directory");
     fail(file, fmt::format("cannot be opened: {}", std::strerror(errno)));
   }
-  if (!S_ISREG(status.st_mode)) fail(file, fmt::format("expected an HDF5 file, found {}", kind_of(status)));
+  if (!S_ISREG(status.st_mode))
+    fail(file, fmt::format("expected an HDF5 file, found {}", special_kind(status.st_mode)));
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail(file, fmt::format("cannot be read: {}; check its permissions", std::strerror(errno)));
   const int lock_error = flock(descriptor, LOCK_SH | LOCK_NB) == 0 ? 0 : errno;

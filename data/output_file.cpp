@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "data/file_kind.h"
 #include "data/source.h"
 
 namespace kith::data {
@@ -50,13 +51,6 @@ int claim_slot(const std::string& path) {
   throw Error(ExitCode::output, fmt::format("{}: {}", path, why));
 }
 
-const char* kind_of(const struct stat& status) {
-  if (S_ISDIR(status.st_mode)) return "a directory";
-  if (S_ISFIFO(status.st_mode)) return "a pipe";
-  if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)) return "a device";
-  return "a socket";
-}
-
 std::string directory_of(const std::string& path) {
   const auto slash = path.rfind('/');
   if (slash == path.npos) return ".";
@@ -83,7 +77,7 @@ bool is_same_file(const std::string& input, const struct stat& target) {
 void check_existing(const std::string& path, const struct stat& status, const OutputOptions& options) {
   if (!S_ISREG(status.st_mode)) {
     refuse(path, fmt::format("expected a new or regular file, found {}; results are HDF5 files and cannot be streamed",
-                             kind_of(status)));
+                             special_kind(status.st_mode)));
   }
   for (const auto& input : options.inputs) {
     if (is_same_file(input, status))
