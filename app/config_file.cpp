@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 
 #include "core/error.h"
 
@@ -13,6 +14,7 @@ namespace kith::app {
 namespace {
 
 constexpr const char* kSpace = " \t\r";
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // that some editors put before UTF-8
 
 std::string trimmed(const std::string& text) {
   const auto first = text.find_first_not_of(kSpace);
@@ -59,6 +61,7 @@ std::vector<ConfigEntry> read_config_file(const std::string& path) {
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     const std::string where = fmt::format("{}:{}", path, number);
+    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     const std::string text = trimmed(line);
     if (only_comment(text)) continue;
     if (text.front() == '[') {

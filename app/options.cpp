@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -88,6 +90,7 @@ struct OptionSet::State {
   std::string nearest_option(const std::string& name) const;
   void refuse_rest(const std::vector<std::string>& rest) const;
   void read_environment();
+  void warn_of_variables() const;
   void read_config(const std::string& path);
   std::string help_text() const;
 };
@@ -242,6 +245,23 @@ void OptionSet::State::read_environment() {
     entry.set(value, variable);
     entry.source = Source::environment;
   }
+  warn_of_variables();
+}
+
+/// Names the variables that are nearly an option's; others may be meant for other commands.
+void OptionSet::State::warn_of_variables() const {
+  std::vector<std::string> known;
+  for (const std::string& name : names()) known.push_back(variable_of(name));
+  const std::vector<std::string> common = common_option_names();
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string text = *variable, name = text.substr(0, text.find('='));
+    if (!name.starts_with("KITH_") || name == "KITH_CPU") continue;
+    const auto is_name = [&](const std::string& option) { return variable_of(option) == name; };
+    if (std::any_of(common.begin(), common.end(), is_name)) continue;
+    const std::string nearest = nearest_name(name, known);
+    if (nearest == name || !is_misspelt(name, nearest)) continue;
+    Terminal::instance().warn(fmt::format("the variable {} has no effect; the nearest is {}", name, nearest));
+  }
 }
 
 void OptionSet::State::read_config(const std::string& path) {
@@ -252,11 +272,14 @@ void OptionSet::State::read_config(const std::string& path) {
                          nearest_name(line.section, commands)));
     }
     if (!line.section.empty() && line.section != head.command) continue;
+    if (line.name == "help" || line.name == "config") {
+      refuse(fmt::format("{}: '{}' cannot be set in a file; remove the line", line.where, line.name));
+    }
     const bool shared = line.section.empty();
     const auto entry = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) {
       return !e.positional && e.long_name == "--" + line.name && (!shared || e.common);
     });
-    if (entry == entries.end() || line.name == "help" || line.name == "config") {
+    if (entry == entries.end()) {
       // Before the first section stand options that several commands share; this command need not have them all.
       const std::vector<std::string> known = shared ? common_option_names() : names();
       if (shared && std::find(known.begin(), known.end(), "--" + line.name) != known.end()) continue;

@@ -43,4 +43,6 @@ std::string nearest_name(const std::string& typed, const std::vector<std::string
   return nearest;
 }
 
+bool is_misspelt(const std::string& typed, const std::string& known) { return edits(typed.substr(0, 64), known) <= 2; }
+
 }  // namespace kith::app

@@ -10,4 +10,7 @@ namespace kith::app {
 /// comes first. Empty when nothing is known.
 std::string nearest_name(const std::string& typed, const std::vector<std::string>& known);
 
+/// Whether at most two letters make the difference.
+bool is_misspelt(const std::string& typed, const std::string& known);
+
 }  // namespace kith::app

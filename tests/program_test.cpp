@@ -274,7 +274,22 @@ TEST_CASE("40: the seed is shown; flags outweigh the environment, which outweigh
   refuses_file("[clutser]\nclusters = 2\n", {"kith.toml:2", "[clutser]", "nearest is [cluster]"});
   refuses_file("threads 2\n", {"kith.toml:1", "name = value"});
   refuses_file("backend = \"cpu\n", {"kith.toml:1", "closing quote"});
+  refuses_file("seed = 1\nconfig = \"other.toml\"\n", {"kith.toml:2", "'config' cannot be set in a file"});
+  refuses_file("[cluster]\nhelp = true\n", {"kith.toml:2", "'help' cannot be set in a file"});
+  refuses_file("[cluster]\nneighbors = 3\n", {"kith.toml:2", "unknown option 'neighbors'"});
+  refuses_file("\xef\xbb\xbf# with a byte order mark\nsede = 1\n", {"kith.toml:2", "'sede'"});
+  refuses_file("\xef\xbb\xbfsede = 1\n", {"kith.toml:1: unknown option 'sede'"});
   refuses(2, {"cluster", kDigits, "-k", "3", "--config", folder / "none.toml"}, {"none.toml", "No such file"});
+}
+
+TEST_CASE("a misspelt variable is named") {
+  const auto says = [](const Words& environment) {
+    return done({"cluster", kDigits, "-k", "3", "-q"}, {.environment = environment}).err;
+  };
+  CHECK(
+      says({"KITH_THREADZ=2"}).find("warning: the variable KITH_THREADZ has no effect; the nearest is KITH_THREADS") !=
+      std::string::npos);
+  CHECK(says({"KITH_NEIGHBORS=2", "KITH_CPU=plain", "KITH_REQUIRE=cpu", "KITH_SEED=3"}).empty());
 }
 
 TEST_CASE("options without effect are named") {
