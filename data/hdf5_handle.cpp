@@ -1,6 +1,8 @@
 // Set-up of the HDF5 library for a thread, and the reading of its error stack.
 #include "data/hdf5_handle.h"
 
+#include <fmt/format.h>
+
 #include <mutex>
 
 namespace kith::data {
@@ -44,6 +46,17 @@ std::string hdf5_reason() {
     return last_reason.substr(from, last_reason.find('\'', from) - from);
   }
   return last_reason.empty() ? "HDF5 gives no reason" : last_reason;
+}
+
+std::string damage(const std::string& reason) {
+  if (reason.find("bad version number") == std::string::npos) return "damaged: " + reason;
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format(
+      "probably written by a newer HDF5 than the {}.{}.{} of this program ({}); where that is installed, rewrite the "
+      "file "
+      "with `h5repack --high=1`, or make it without libver='latest'",
+      major, minor, release, reason);
 }
 
 }  // namespace kith::data

@@ -15,6 +15,9 @@ void prepare_hdf5();
 /// What the innermost function of this thread's last failed HDF5 call complained about.
 std::string hdf5_reason();
 
+/// What such a complaint about an object means for who wants to read it: damage, or a newer format, with the remedy.
+std::string damage(const std::string& reason);
+
 /// One reference to an HDF5 object of any kind: file, group, dataset, dataspace, datatype, attribute, property list.
 class Handle {
  public:

@@ -80,7 +80,7 @@ Handle open_object(const Hdf5InputFile& file, const std::string& path) {
   };
   const auto open = [&](hid_t from, const std::string& name, const std::string& shown) {
     Handle object(H5Oopen(from, name.c_str(), H5P_DEFAULT));
-    if (!object) fail(fmt::format("damaged, {} cannot be opened: {}", shown, hdf5_reason()));
+    if (!object) fail(fmt::format("{} cannot be opened: {}", shown, damage(hdf5_reason())));
     return object;
   };
   const auto names = split(path);
@@ -151,7 +151,7 @@ void for_each_dataset(const Hdf5InputFile& file, const std::function<void(FoundO
       }
       Handle object(H5Oopen(group.get(), name.c_str(), H5P_DEFAULT));
       if (!object) {
-        visit({join(path), Handle(), "damaged: " + hdf5_reason()});
+        visit({join(path), Handle(), damage(hdf5_reason())});
         continue;
       }
       if (!is_new(object.get())) continue;

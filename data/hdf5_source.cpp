@@ -49,7 +49,7 @@ class Hdf5Source final : public PointSource {
         row_bytes_(facts_.columns() * size_of(element_.number)) {
     chunk_rows_ = facts_.chunked ? std::clamp<std::int64_t>(facts_.chunk[0], 1, facts_.rows()) : 1;
     dataset_ = open_with_cache(file_, facts_);
-    if (!dataset_) throw Error(ExitCode::data, fmt::format("{}: damaged: {}", name(), hdf5_reason()));
+    if (!dataset_) throw Error(ExitCode::data, fmt::format("{}: {}", name(), damage(hdf5_reason())));
     type_ = Handle(H5Dget_type(dataset_.get()));
     chunks_ = ChunkedRows::open(dataset_.get(), facts_, name());
   }

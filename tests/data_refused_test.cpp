@@ -271,3 +271,15 @@ TEST_CASE("unknown filters are refused by name and no plugin is looked for (fail
   refused_file(file, {"filter.h5:/x", "filter 32015", "plugins are never loaded", "h5repack"});
   CHECK(list_datasets(file).at(0).filters == std::vector<std::string>{"filter 32015"});
 }
+
+TEST_CASE("a layout of a newer HDF5 is named as such, with the remedy") {
+  const Scratch scratch;
+  const std::string file = scratch / "newer.h5";
+  make_valid(file);
+  const std::string bytes = bytes_of(file);
+  const std::uint64_t place[2] = {bytes.find(raw(kEight)), 32};  // address and size, behind version and class
+  const std::string layout = std::string("\x03\x01") + std::string(reinterpret_cast<const char*>(place), sizeof place);
+  write_bytes(file, patched(bytes, layout, "\x05"));
+  refused_file(file + ":/x", {"newer.h5:/x", "probably written by a newer HDF5", "h5repack --high=1"});
+  CHECK(list_datasets(file).at(0).unreadable.find("newer HDF5") != std::string::npos);
+}
