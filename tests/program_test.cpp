@@ -1,4 +1,4 @@
-// The program as a user meets it: commands, options, messages, exit codes, streams, signals.
+// The program as a user meets it: commands, messages, exit codes, streams, signals.
 #include "tests/program.h"
 
 #include <cfenv>
@@ -33,77 +33,6 @@ TEST_CASE("the help of a command opens with examples and shows defaults") {
   const std::string cluster = done({"cluster", "-h"}).out;
   for (const char* text : {"[300]", "[0.0001]", "[k-means++]", "[auto]"})
     CHECK(cluster.find(text) != std::string::npos);
-}
-
-TEST_CASE("a mistyped name is answered with the nearest one") {
-  refuses(2, {"clutser", kDigits}, {"unknown command 'clutser'", "nearest is 'cluster'"});
-  refuses(2, {"bench"}, {"unknown command 'bench'"});
-  refuses(2, {"cluster", kDigits, "-k", "3", "--max-iteratoins", "3"},
-          {"--max-iteratoins", "nearest is --max-iterations"});
-  refuses(2, {"cluster", kDigits, "-k", "3", "--metric=cosine"}, {"unknown option --metric;"});
-  refuses(2, {"knn", kDigits, "-k", "3", "--radius", "1"}, {"unknown option --radius"});
-  for (const char* k : {"-K", "--k", "--K"}) {
-    refuses(2, {"knn", kDigits, k, "3"}, {"unknown option " + std::string(k) + "; the nearest is -k;"});
-  }
-  refuses(2, {"cluster", kDigits, "-k", "3", "--backend", "cdua"}, {"--backend", "auto, cpu, cuda", "nearest is cuda"});
-  refuses(2, {"cluster", kDigits, "-k", "3", "--init", "randm"}, {"'randm'", "nearest rule is random"});
-  refuses(2, {"cluster", kDigits, "other.h5", "-k", "3"}, {"unexpected argument 'other.h5'"});
-  refuses(2, {"--quiet", "cluster", kDigits}, {"expected a command before --quiet"});
-}
-
-TEST_CASE("-- ends the options") {
-  const Scratch folder;
-  const std::string dashed = "-dashed.h5";
-  std::filesystem::copy_file(kDigits, folder / dashed);
-  const Setting there{.folder = folder / ""};
-  CHECK(done({"info", "--", dashed}, there).out.rfind("-dashed.h5", 0) == 0);
-  CHECK(done({"info", "--json", "--", dashed, dashed}, there).json()["files"].size() == 2);
-  done({"cluster", "-k", "3", "-q", "--", dashed}, there);
-  refuses(2, {"cluster", "-k", "3", "--", dashed, "-q"}, {"unexpected argument '-q'"}, there);
-  refuses(2, {"cluster", "-k", "3", "--quite", "--", dashed}, {"unknown option --quite; the nearest is --quiet"},
-          there);
-}
-
-TEST_CASE("what is missing is named with an example") {
-  refuses(2, {"cluster"}, {"POINTS", "is missing", "for example: kith cluster"});
-  refuses(2, {"cluster", kDigits}, {"-k, the number of clusters, is missing"});
-  refuses(2, {"assign", kDigits}, {"--centroids is missing"});
-  refuses(2, {"knn", kDigits}, {"-k, the number of neighbours, is missing"});
-  refuses(2, {"cluster", kDigits, "-k"}, {"--clusters: expected one value"});
-}
-
-TEST_CASE("numbers are read strictly") {
-  for (const char* k : {"abc", "3x", "0", "-1", "2.5", "1e3", "", " 3", "99999999999999999999"}) {
-    refuses(2, {"cluster", kDigits, "-k", k}, {"--clusters: expected a whole number from 1 to 2147483647"});
-  }
-  for (const char* t : {"nan", "inf", "1e-4x", "", "-1"}) {
-    refuses(2, {"cluster", kDigits, "-k", "3", "--tolerance", t}, {"--tolerance: expected"});
-  }
-  for (const char* m : {"4XB", "GB", "-4GB", "0", "1e300GB"}) {
-    refuses(2, {"cluster", kDigits, "-k", "3", "--memory", m}, {"--memory: expected a size"});
-  }
-  refuses(2, {"cluster", kDigits, "-k", "3", "--threads", "-2"}, {"--threads: expected a whole number from 0"});
-  for (const char* m : {"4GB", "512MiB", "0.5 GiB", "1000000000"}) {
-    CHECK(run_kith({"cluster", kDigits, "-k", "3", "-q", "--memory", m}).code == 0);
-  }
-}
-
-TEST_CASE("18, 56: k beyond the number of points is refused before any work, naming both") {
-  refuses(2, {"cluster", kDigits, "-k", "1798"}, {"1798", "1797 rows", kDigits});
-  refuses(2, {"knn", kDigits, "-k", "1797"}, {"1797", "1796", "--include-self"});
-  refuses(2, {"knn", kDigits, "-k", "1798", "--include-self"}, {"1798", "1797"});
-  CHECK(run_kith({"knn", kDigits, "-k", "1796", "--json", "-q"}).code == 0);
-}
-
-TEST_CASE("28: a start of the wrong shape is refused naming both shapes") {
-  const Scratch folder;
-  FileMaker(folder / "c.h5").floats("c", {3, 2}, {1, 2, 3, 4, 5, 6});
-  const std::string start = (folder / "c.h5") + ":/c";
-  refuses(2, {"cluster", kDigits, "-k", "3", "--init", start}, {"3 centroids of 64 columns", "found 3 x 2"});
-  refuses(3, {"assign", kDigits, "--centroids", start}, {"expected 64 columns", "found 2"});
-  FileMaker(folder / "nan.h5").floats("c", {2, 1}, {1, NAN});
-  FileMaker(folder / "x.h5").floats("x", {2, 1}, {1, 2});
-  refuses(3, {"cluster", folder / "x.h5", "--init", folder / "nan.h5"}, {"nan.h5:/c", "row 1"});
 }
 
 TEST_CASE("41, 85, 96: bad data is refused with file, place, expected, found") {
@@ -246,66 +175,6 @@ TEST_CASE("--json prints the report and nothing else") {
   CHECK(phases == Words{"read", "prepare", "seed", "iterate", "assign", "write"});
 }
 
-TEST_CASE("40: the seed is shown; flags outweigh the environment, which outweighs the file") {
-  const Scratch folder;
-  const std::string config = folder / "kith.toml";
-  write_bytes(config,
-              "# shared\nseed = 7\nprogress = \"never\"\n[knn]\nneighbors = 3 # for knn\n[cluster]\nclusters = 4\n");
-  const auto seed = [&](const Words& more, const Words& environment) {
-    Words words{"cluster", kDigits, "--json", "-q", "--config", config};
-    words.insert(words.end(), more.begin(), more.end());
-    const auto report = done(words, {.environment = environment}).json();
-    CHECK(report["clusters"]["count"] == 4);
-    return report["seed"].get<int>();
-  };
-  CHECK(seed({}, {}) == 7);
-  CHECK(seed({}, {"KITH_SEED=8"}) == 8);
-  CHECK(seed({"--seed", "9"}, {"KITH_SEED=8"}) == 9);
-  CHECK(done({"cluster", kDigits, "-k", "3"}).says("seed       0"));
-
-  refuses(2, {"cluster", kDigits}, {"KITH_CLUSTERS: expected a whole number", "'many'"},
-          {{"KITH_CLUSTERS=many"}, "", false, false});
-  const auto refuses_file = [&](const std::string& text, const Words& said) {
-    write_bytes(config, text);
-    refuses(2, {"cluster", kDigits, "--config", config}, said);
-  };
-  refuses_file("threads = 1\n\nsede = 2\n", {"kith.toml:3", "'sede'", "nearest is 'seed'"});
-  refuses_file("[cluster]\nclusters = x\n", {"kith.toml:2", "whole number", "'x'"});
-  refuses_file("[clutser]\nclusters = 2\n", {"kith.toml:2", "[clutser]", "nearest is [cluster]"});
-  refuses_file("threads 2\n", {"kith.toml:1", "name = value"});
-  refuses_file("backend = \"cpu\n", {"kith.toml:1", "closing quote"});
-  refuses_file("seed = 1\nconfig = \"other.toml\"\n", {"kith.toml:2", "'config' cannot be set in a file"});
-  refuses_file("[cluster]\nhelp = true\n", {"kith.toml:2", "'help' cannot be set in a file"});
-  refuses_file("[cluster]\nneighbors = 3\n", {"kith.toml:2", "unknown option 'neighbors'"});
-  refuses_file("\xef\xbb\xbf# with a byte order mark\nsede = 1\n", {"kith.toml:2", "'sede'"});
-  refuses_file("\xef\xbb\xbfsede = 1\n", {"kith.toml:1: unknown option 'sede'"});
-  refuses(2, {"cluster", kDigits, "-k", "3", "--config", folder / "none.toml"}, {"none.toml", "No such file"});
-}
-
-TEST_CASE("a misspelt variable is named") {
-  const auto says = [](const Words& environment) {
-    return done({"cluster", kDigits, "-k", "3", "-q"}, {.environment = environment}).err;
-  };
-  CHECK(
-      says({"KITH_THREADZ=2"}).find("warning: the variable KITH_THREADZ has no effect; the nearest is KITH_THREADS") !=
-      std::string::npos);
-  CHECK(says({"KITH_NEIGHBORS=2", "KITH_CPU=plain", "KITH_REQUIRE=cpu", "KITH_SEED=3"}).empty());
-}
-
-TEST_CASE("options without effect are named") {
-  const auto warns = [](const Words& more, const std::string& option) {
-    Words words{"cluster", kDigits, "-k", "3", "-q", "--backend", "cpu"};
-    words.insert(words.end(), more.begin(), more.end());
-    CHECK(done(words).says("warning: " + option + " has no effect"));
-  };
-  warns({"--init", "first", "--seed", "3"}, "--seed");
-  warns({"--init", "first", "--n-init", "3"}, "--n-init");
-  warns({"--save-distances"}, "--save-distances");
-  warns({"--force"}, "--force");
-  warns({"--device", "1"}, "--device");
-  CHECK(done({"cluster", kDigits, "-k", "3", "-q"}).err.empty());
-}
-
 TEST_CASE("63: a named backend never falls back, auto says what it passed over") {
   const Words usable = usable_backends();
   if (std::find(usable.begin(), usable.end(), "cuda") == usable.end()) {
@@ -314,27 +183,6 @@ TEST_CASE("63: a named backend never falls back, auto says what it passed over")
   } else {
     refuses(4, {"cluster", kDigits, "-k", "3", "--backend", "cuda", "--device", "1023"}, {"--backend cuda: ", "1023"});
   }
-}
-
-TEST_CASE("62: memory beyond --memory is refused before reading, naming needed and allowed") {
-  refuses(2, {"cluster", kDigits, "-k", "3", "--memory", "100kB"},
-          {"needs about", "KiB", "97.7 KiB is allowed by --memory"});
-  const Scratch folder;
-  for (const char* name : {"a.h5", "b.h5"}) done({"generate", folder / name, "-n", "40000", "-d", "25", "-q"});
-  const std::string a = folder / "a.h5", b = folder / "b.h5";  // 3.8 MiB each
-  const Words small{"--block-rows", "1", "--memory", "6MiB", "--json", "-q"};
-  const auto with_small = [&](Words words) {
-    words.insert(words.end(), small.begin(), small.end());
-    return words;
-  };
-  // What is held together counts together: base and queries, rows and centroids, lists and candidates, the truth.
-  refuses(2, with_small({"knn", a + ":/points", "--queries", b + ":/points", "-k", "1"}),
-          {"a.h5", "b.h5", "needs about"});
-  refuses(2, with_small({"distances", a + ":/points", b + ":/points"}), {"a.h5", "b.h5", "needs about"});
-  refuses(2, with_small({"assign", a + ":/points", "--centroids", b + ":/points"}), {"a.h5", "needs about"});
-  refuses(2, with_small({"cluster", a + ":/points", "--init", b + ":/points"}), {"a.h5", "needs about"});
-  refuses(2, with_small({"knn", a + ":/points", "--truth", b + ":/points", "-k", "25"}), {"a.h5", "needs about"});
-  refuses(2, {"knn", a + ":/points", "-k", "1000", "--memory", "100MiB"}, {"a.h5", "needs about"});
 }
 
 TEST_CASE("73: Ctrl-C leaves nothing behind and ends with 128 + the signal's number") {
