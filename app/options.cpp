@@ -196,6 +196,11 @@ void OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
     help = true;
     return;
   }
+  const std::vector<std::string> known = names();
+  for (const Entry& entry : entries) {  // CLI11 takes the next option for the value that is missing
+    if (entry.positional || std::find(known.begin(), known.end(), entry.word) == known.end()) continue;
+    refuse(fmt::format("{}: expected one value, found the option {}; {}", entry.long_name, entry.word, hint()));
+  }
   refuse_rest(app.remaining());
   for (Entry& entry : entries) {
     if (entry.handle->count() == 0) continue;

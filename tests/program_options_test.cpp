@@ -40,6 +40,8 @@ TEST_CASE("what is missing is named with an example") {
   refuses(2, {"assign", kDigits}, {"--centroids is missing"});
   refuses(2, {"knn", kDigits}, {"-k, the number of neighbours, is missing"});
   refuses(2, {"cluster", kDigits, "-k"}, {"--clusters: expected one value"});
+  refuses(2, {"cluster", "--clusters"}, {"--clusters: expected one value; see kith cluster --help"});
+  refuses(2, {"cluster", kDigits, "-k", "--seed", "3"}, {"--clusters: expected one value, found the option --seed"});
 }
 
 TEST_CASE("numbers are read strictly") {
