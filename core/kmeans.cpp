@@ -128,9 +128,10 @@ Matrix<double> start(Points& points, const KMeansOptions& options, int run, Obse
 /// Says what the integer sums cannot hold: values that are lost beside far larger ones, and distances likewise.
 void warn_of_coarse_sums(const Points& points, const DataPlan& plan, const Assigned& assigned, Observer& observer) {
   for (const std::string& warning : plan.warnings) observer.warning(warning);
+  if (plan.scales.limbs == 1) return;
   const double farthest = points.farthest(1).front().distance;
   const double step = assigned.grid / static_cast<double>(plan.rows);
-  if (plan.scales.limbs == 1 || !(farthest > 0.0) || farthest >= step * 0x1p20) return;
+  if (!(farthest > 0.0) || farthest >= step * 0x1p20) return;
   observer.warning(
       fmt::format("inertia is a sum on a grid of {}, set by the farthest values, and squared distances reach only "
                   "{}: it has lost most of its digits",
