@@ -1,6 +1,7 @@
 // kith knn: the exact k nearest neighbours of every query among the points of a file.
 #include <fmt/format.h>
 
+#include <bit>
 #include <limits>
 #include <optional>
 
@@ -69,8 +70,10 @@ std::int64_t search_bytes(const KnnOptions& options, const data::PointSource& qu
   constexpr std::int64_t kUsual = std::int64_t{128} << 20;
   // A list, 16 bytes a neighbour; the rows that are left to choose from, 2 k + 128 of 16 bytes; the query as float64.
   const std::int64_t searched = 48 * options.neighbors + 2048 + 8 * queries.columns();
-  // The query as screened, and its distances as written.
-  const std::int64_t besides = 4 * queries.columns() + 8 * options.neighbors;
+  // The room that the rows to choose from take as their list doubles; the query as screened; distances as written.
+  const auto choice = static_cast<std::uint64_t>(2 * options.neighbors + 128);
+  const auto spare = static_cast<std::int64_t>(std::bit_ceil(choice) - choice);
+  const std::int64_t besides = 16 * spare + 4 * queries.columns() + 8 * options.neighbors;
   return block_bytes({.rows = queries.rows(),
                       .row_bytes = searched + besides,
                       .block_rows = options.common.block_rows,
