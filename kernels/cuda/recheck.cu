@@ -71,30 +71,21 @@ class Candidates {
   std::int64_t first_row_;
 };
 
-/// Four candidates per warp: their rows are gathered, n d values for n candidates.
+/// The candidates' rows are gathered, n d values for n candidates.
 template <class T>
 __global__ void distance_kernel(PointOperand<T> rows, const double* centroids, const Candidate* candidates,
                                 std::int64_t count, double* distances, Word* smallest) {
-  constexpr int kTogether = 4;
-  constexpr int kLanesEach = kWarp / kTogether;
-  for (std::int64_t first = warp_index() * kTogether; first < count; first += warp_count() * kTogether) {
-    const T* x[kTogether];
-    const double* c[kTogether];
-#pragma unroll
-    for (int i = 0; i < kTogether; ++i) {
-      const Candidate candidate = candidates[min(first + i, count - 1)];
-      x[i] = rows.row(candidate.place);
-      c[i] = centroids + static_cast<std::int64_t>(candidate.column) * rows.d;
-    }
-    double sum[kTogether];
-    accumulate_pairs(x, c, rows.d, sum);
-    const double distance = add_lanes<kTogether>(sum);
-    const std::int64_t mine = first + lane_index() / kLanesEach;
-    if (lane_index() % kLanesEach == 0 && mine < count) {
-      distances[mine] = distance;
-      atomicMin(&smallest[candidates[mine].place], bits_of(distance));
-    }
-  }
+  distances_of_pairs<T>(
+      count, rows.d,
+      [&](std::int64_t i, const T*& x, const double*& c) {
+        const Candidate candidate = candidates[i];
+        x = rows.row(candidate.place);
+        c = centroids + static_cast<std::int64_t>(candidate.column) * rows.d;
+      },
+      [&](std::int64_t i, double distance) {
+        distances[i] = distance;
+        atomicMin(&smallest[candidates[i].place], bits_of(distance));
+      });
 }
 
 __global__ void choose_kernel(const Candidate* candidates, const double* distances, std::int64_t count,

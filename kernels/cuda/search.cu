@@ -74,27 +74,17 @@ class StoreScores {
   std::int64_t first_query_;
 };
 
-/// Four candidates per warp.
+/// The candidates' rows are gathered, n d values for n candidates.
 template <class T>
 __global__ void distance_kernel(const T* values, std::int64_t d, const double* queries, const std::int32_t* rows,
                                 const std::int32_t* query_of, std::int64_t count, double* distances) {
-  constexpr int kTogether = 4;
-  constexpr int kLanesEach = kWarp / kTogether;
-  for (std::int64_t first = warp_index() * kTogether; first < count; first += warp_count() * kTogether) {
-    const T* x[kTogether];
-    const double* c[kTogether];
-#pragma unroll
-    for (int i = 0; i < kTogether; ++i) {
-      const std::int64_t at = min(first + i, count - 1);
-      x[i] = values + rows[at] * d;
-      c[i] = queries + query_of[at] * d;
-    }
-    double sum[kTogether];
-    accumulate_pairs(x, c, d, sum);
-    const double distance = add_lanes<kTogether>(sum);
-    const std::int64_t mine = first + lane_index() / kLanesEach;
-    if (lane_index() % kLanesEach == 0 && mine < count) distances[mine] = distance;
-  }
+  distances_of_pairs<T>(
+      count, d,
+      [&](std::int64_t i, const T*& x, const double*& c) {
+        x = values + rows[i] * d;
+        c = queries + query_of[i] * d;
+      },
+      [&](std::int64_t i, double distance) { distances[i] = distance; });
 }
 
 /// How much is done at a time.

@@ -99,4 +99,23 @@ __device__ inline double distances_of_rows(const X* values, std::int64_t first, 
   return distance;
 }
 
+/// Distances of `count` pairs, four at a time per warp of the grid. pair(i, x, c): sets the rows (d) of pair i, called
+/// by all lanes; take(i, distance): called by one lane.
+template <class X, class Pair, class Take>
+__device__ inline void distances_of_pairs(std::int64_t count, std::int64_t d, const Pair& pair, const Take& take) {
+  constexpr int kTogether = 4;
+  constexpr int kLanesEach = kWarp / kTogether;
+  for (std::int64_t first = warp_index() * kTogether; first < count; first += warp_count() * kTogether) {
+    const X* x[kTogether];
+    const double* c[kTogether];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) pair(min(first + i, count - 1), x[i], c[i]);
+    double sum[kTogether];
+    accumulate_pairs(x, c, d, sum);
+    const double distance = add_lanes<kTogether>(sum);
+    const std::int64_t mine = first + lane_index() / kLanesEach;
+    if (lane_index() % kLanesEach == 0 && mine < count) take(mine, distance);
+  }
+}
+
 }  // namespace kith::cuda
