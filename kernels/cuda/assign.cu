@@ -1,7 +1,7 @@
 // Assignment: a screen of all rows against all centroids keeps the best two scores of each row, in half precision where
-// the device has the tensor cores for it (then in float32 for what is left, if that is much), else in float32. Rows that
-// the certificate does not decide get the distances of their few candidates by the definition; then every row gets the
-// distance to its own centroid, and counts and inertia are summed as integers.
+// the device has the tensor cores for it (then in float32 for what is left, if that is much), else in float32. Rows
+// that the certificate does not decide get the distances of their few candidates by the definition; then every row gets
+// the distance to its own centroid, and counts and inertia are summed as integers.
 //
 // Cost: the screen, 2 n k d float32 operations (device/tile.h states the floor), then one more pass over the points:
 // n d values in and 16 bytes of state per row, 0.12 ms for 10^6 x 128 float32 on an H200. docs/contract.md, Screens.

@@ -1,5 +1,5 @@
-// Looks at rows in half precision on the tensor cores of compute capability 9.0: the first decides most rows, the second
-// finds the candidates of the others.
+// Looks at rows in half precision on the tensor cores of compute capability 9.0: the first decides most rows, the
+// second finds the candidates of the others.
 #pragma once
 
 #include <cstdint>
