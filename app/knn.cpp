@@ -67,9 +67,7 @@ void check(const KnnOptions& options, const data::PointSource& base, const data:
 
 /// Host bytes of the search of one block of queries, whose size core/neighbors.cpp chooses.
 std::int64_t search_bytes(const KnnOptions& options, const data::PointSource& queries) {
-  constexpr std::int64_t kUsual = std::int64_t{128} << 20;
-  // A list, 16 bytes a neighbour; the rows that are left to choose from, 2 k + 128 of 16 bytes; the query as float64.
-  const std::int64_t searched = 48 * options.neighbors + 2048 + 8 * queries.columns();
+  const std::int64_t searched = bytes_per_query(options.neighbors, queries.columns());
   // The room that the rows to choose from take as their list doubles; the query as screened; distances as written.
   const auto choice = static_cast<std::uint64_t>(2 * options.neighbors + 128);
   const auto spare = static_cast<std::int64_t>(std::bit_ceil(choice) - choice);
@@ -77,7 +75,7 @@ std::int64_t search_bytes(const KnnOptions& options, const data::PointSource& qu
   return block_bytes({.rows = queries.rows(),
                       .row_bytes = searched + besides,
                       .block_rows = options.common.block_rows,
-                      .usual_rows = kUsual / searched});
+                      .usual_rows = kQueryBlockBytes / searched});
 }
 
 void warn_of_options(const OptionSet& set, const KnnOptions& options, Invocation& invocation) {

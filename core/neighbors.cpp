@@ -16,11 +16,10 @@ NeighborLists::NeighborLists(std::int64_t queries, std::int64_t neighbors)
 
 namespace {
 
-constexpr std::int64_t kBlockBytes = std::int64_t{128} << 20;  // of lists, queries and candidates at a time
-
 std::int64_t block_size(const NeighborOptions& options, std::int64_t queries, std::int64_t columns) {
-  const std::int64_t bytes_per_query = 48 * options.neighbors + 2048 + 8 * columns;
-  const std::int64_t chosen = options.block_queries > 0 ? options.block_queries : kBlockBytes / bytes_per_query;
+  const std::int64_t chosen = options.block_queries > 0
+                                  ? options.block_queries
+                                  : kQueryBlockBytes / bytes_per_query(options.neighbors, columns);
   return std::clamp<std::int64_t>(chosen, 1, queries);
 }
 

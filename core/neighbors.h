@@ -17,6 +17,12 @@ struct NeighborOptions {
       0;  // queries per block; 0: chosen so that lists stay small. Answers do not depend on it.
 };
 
+/// What a block of queries takes while it is searched: its lists, its values, and candidates of twice their number.
+inline constexpr std::int64_t kQueryBlockBytes = std::int64_t{128} << 20;
+inline std::int64_t bytes_per_query(std::int64_t neighbors, std::int64_t columns) {
+  return 48 * neighbors + 2048 + 8 * columns;
+}
+
 /// Receives finished lists: first query, squared distances and row numbers of the block.
 using NeighborSink = std::function<void(std::int64_t first_query, const NeighborLists&)>;
 
