@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/kmeans.h"
+#include "core/seeding.h"
 #include "data/source.h"
 #include "tests/cases.h"
 #include "tests/catch.h"
@@ -159,6 +160,25 @@ TEST_CASE("the exact answers of the shared data", "[kmeans][shared]") {
       }
     }
   }
+}
+
+// Row numbers from another program, in another language, written from docs/contract.md alone.
+TEST_CASE("starts are the contract's draws", "[kmeans]") {
+  const auto source = data::open_points(KITH_SOURCE_DIR "/samples/digits.h5:/train");
+  const PointsMatrix digits = data::read_all(*source);
+  using Rows = std::vector<std::int64_t>;
+  Warnings ignored;
+  for (const Tested& tested : tested_backends()) {
+    INFO(tested.name);
+    const auto points = tested.backend->hold({view_of(digits), 0});
+    points->prepare(make_plan(*points));
+    CHECK(greedy_kmeans_plus_plus(*points, 10, {0, 0}, ignored) ==
+          Rows{1582, 1245, 1453, 448, 61, 178, 1625, 818, 1409, 983});
+    CHECK(greedy_kmeans_plus_plus(*points, 7, {12345678901, 3}, ignored) ==
+          Rows{923, 1098, 1002, 1567, 1454, 152, 497});
+  }
+  CHECK(random_rows(1797, 10, {0, 0}) == Rows{1582, 651, 575, 747, 1247, 54, 1452, 83, 1130, 308});
+  CHECK(random_rows(1797, 6, {42, 2}) == Rows{934, 1587, 640, 1691, 1784, 645});
 }
 
 TEST_CASE("k = n gives every row its own cluster (failure 19)", "[kmeans]") {
