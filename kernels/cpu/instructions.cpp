@@ -19,7 +19,11 @@ constexpr std::array<const Instructions*, 3> kTable{&kAvx512, &kAvx2, &kPlain}; 
 constexpr std::array<const Instructions*, 1> kTable{&kPlain};
 #endif
 
-const Instructions& choose() {
+}  // namespace
+
+std::span<const Instructions* const> instruction_sets() { return kTable; }
+
+const Instructions& instructions() {
   const char* forced = std::getenv("KITH_CPU");
   std::string names;
   for (const Instructions* set : kTable) {
@@ -33,11 +37,5 @@ const Instructions& choose() {
   }
   throw Error(ExitCode::usage, fmt::format("KITH_CPU={}: expected one of {}; or unset it", forced, names));
 }
-
-}  // namespace
-
-std::span<const Instructions* const> instruction_sets() { return kTable; }
-
-const Instructions& instructions() { return choose(); }
 
 }  // namespace kith::cpu

@@ -4,13 +4,14 @@
 // and flushes with integer atomics. In a late iteration few rows move, and the cost is one comparison of labels per
 // row.
 #include <atomic>
+#include <span>
 
 #include "kernels/cpu/operations.h"
 
 namespace kith::cpu {
 namespace {
 
-/// Adds rows cluster by cluster: order (count) row numbers sorted by cluster, first[c] .. first[c + 1] those of c.
+/// Adds the rows of one cluster after another to the sums.
 template <class T>
 class Accumulator {
  public:
@@ -21,7 +22,7 @@ class Accumulator {
         high_(held.columns()),
         low_(sums.limbs == 2 ? held.columns() : 0) {}
 
-  void add(std::int64_t cluster, const std::vector<const T*>& rows, std::int64_t sign) {
+  void add(std::int64_t cluster, std::span<const T* const> rows, std::int64_t sign) {
     const std::int64_t d = held_.columns();
     std::fill(high_.begin(), high_.end(), 0);
     std::fill(low_.begin(), low_.end(), 0);
@@ -59,11 +60,9 @@ void add_by_cluster(const HeldRows<T>& held, const std::vector<std::int64_t>& mo
   for (const std::int64_t row : moved) {
     if (cluster_of[row] >= 0) sorted[next[cluster_of[row]]++] = held.row(row);
   }
-  std::vector<const T*> rows;
+  const std::span<const T* const> all(sorted);
   for (std::int64_t c = 0; c < clusters; ++c) {
-    if (start[c] == start[c + 1]) continue;
-    rows.assign(sorted.begin() + start[c], sorted.begin() + start[c + 1]);
-    accumulator.add(c, rows, sign);
+    if (start[c] < start[c + 1]) accumulator.add(c, all.subspan(start[c], start[c + 1] - start[c]), sign);
   }
 }
 

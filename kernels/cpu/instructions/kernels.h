@@ -176,13 +176,13 @@ struct Kernels {
                        std::int64_t* low) {
     std::int64_t j = 0;
     for (; j + V::doubles <= d; j += V::doubles) {
-      add_block<V::doubles>(rows, count, j, grid, high, low);
+      add_block(rows, count, j, grid, high, low);
     }
     for (; j < d; ++j) add_one(rows, count, j, grid, high, low);
   }
 
  private:
-  template <int kWidth, class T>
+  template <class T>
   static void add_block(const T* const* rows, std::int64_t count, std::int64_t j, GridView grid, std::int64_t* high,
                         std::int64_t* low) {
     const D first = V::load_d(grid.first + j), second = V::load_d(grid.second + j);
