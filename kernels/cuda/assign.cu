@@ -12,6 +12,7 @@
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/half_screen.h"
+#include "kernels/cuda/narrow_screen.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/recheck.h"
 #include "kernels/cuda/screening.h"
@@ -208,7 +209,7 @@ class FloatScreen {
   template <class T>
   void prepare(const HeldRows<T>& held, const double* centroids) {
     if (ready_) return;
-    const LargestNorms largest = screen_and_measure(held, centroids, count_, screened_);
+    largest = screen_and_measure(held, centroids, count_, screened_);
     margin = tile_margin(largest, held.columns(), held.plan.screen.exponent);
     ready_ = true;
   }
@@ -216,6 +217,7 @@ class FloatScreen {
   const float* half_norm() const { return screened_.half_norm.data(); }
 
   ScreenMargin margin;
+  LargestNorms largest;
 
  private:
   ScreenedCopies screened_;
@@ -239,11 +241,14 @@ std::int64_t screen_floats(const HeldRows<T>& held, const FloatScreen& screen, P
   rows.rows = which.count;
   held.stream().fill(undecided.count, 0, 1);
   const ScreenedOperand columns = screen.columns();
-  const TileGrid tiles = tile_grid(which.count, columns.rows, 1);
-  tile_kernel<PointOperand<T>, ScreenedOperand, Nearest><<<tiles.blocks(), kTileThreads, 0, held.stream()>>>(
-      rows, columns, rows.d, tiles,
-      {screen.half_norm(), columns.rows, which.count, which.chosen, norm, screen.margin, nearest, undecided});
-  check(cudaGetLastError());
+  if (!narrow_is_best(held.columns(), columns.rows) ||
+      !screen_narrow(held, rows, {columns, screen.half_norm(), screen.margin, screen.largest}, nearest, undecided)) {
+    const TileGrid tiles = tile_grid(which.count, columns.rows, 1);
+    tile_kernel<PointOperand<T>, ScreenedOperand, Nearest><<<tiles.blocks(), kTileThreads, 0, held.stream()>>>(
+        rows, columns, rows.d, tiles,
+        {screen.half_norm(), columns.rows, which.count, which.chosen, norm, screen.margin, nearest, undecided});
+    check(cudaGetLastError());
+  }
   Word left = 0;
   held.stream().download(&left, undecided.count, 1);
   return static_cast<std::int64_t>(left);
@@ -262,7 +267,7 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   RecheckRoom room(held.pool(), held.largest_block(), k);
   FloatScreen floats(held, k);
   HalfScreen halves;
-  if (k > 1 && held.half.values.size() > 0) halves = HalfScreen(held, k);
+  if (k > 1 && held.half.values.size() > 0 && !narrow_is_best(d, k)) halves = HalfScreen(held, k);
 
   stream.upload(centroids.data(), request.centroids.data, request.centroids.size());
   stream.fill(slots.data(), 0, slots.size());
@@ -280,7 +285,11 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
       Undecided undecided = room.undecided();
       std::int64_t left = block.rows;
       if (halves) {
-        left = screen_halves(held, halves, block, nearest.data());
+        const HalfLeft found = screen_halves(held, halves, block, room, nearest.data());
+        if (found.candidates > 0) decide_listed(held, room, rows, centroids.data(), found.candidates, nearest.data());
+        assignment.rechecked += found.open;
+        assignment.candidates += found.candidates;
+        left = found.undecided;
         undecided = halves.undecided();
       }
       // Where halves decide little, float32 decides much of the rest at less cost than the definition.

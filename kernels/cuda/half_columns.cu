@@ -26,43 +26,29 @@ struct BoundInput {
   double accumulation;
 };
 
-struct Bound {
-  HalfBound half;
-  double bias = 0.0;
-};
-
-__device__ Bound bound_of(const BoundInput& in) {
+__device__ HalfBound bound_of(const BoundInput& in) {
   const LargestNorms centroids{sqrt(__longlong_as_double(static_cast<long long>(in.centroids[0]))),
                                sqrt(__longlong_as_double(static_cast<long long>(in.centroids[1])))};
-  const double bias = 1.02 * (in.points.norm + in.points.residual) * (centroids.norm + centroids.residual) + 0x1p-60;
-  const double largest_score = centroids.norm * centroids.norm / 2 + 2 * bias;
-  int exponent = 0;
-  (void)frexp(largest_score, &exponent);
-  const bool usable = largest_score < 1e30 && in.accumulation < kMostAccumulation;  // not with a NaN
-  Bound bound;
-  bound.bias = bias;
-  bound.half.margin = screen_margin(centroids, in.d, in.exponent, {0.0, in.accumulation});
-  // Two scores, each rounded with its bias, when that is added and when the product is subtracted.
-  bound.half.margin.constant += static_cast<float>(2.01 * largest_score * 0x1p-22);
-  bound.half.per_residual = static_cast<float>(2.01 * centroids.norm);
-  bound.half.top = usable ? static_cast<float>(ldexp(1.0, exponent)) : 1.0F;
-  bound.half.coarse = bound.half.top * 0x1.01p-17F;  // two scores, their base and their difference each half a step off
-  if (!usable) bound.half.margin.constant = std::numeric_limits<float>::infinity();
+  HalfBound bound;
+  bound.margin = screen_margin(centroids, in.d, in.exponent, {0.0, in.accumulation});
+  bound.per_residual = static_cast<float>(2.01 * centroids.norm);
+  const bool usable = coarse_grid(in.points, centroids, bound.grid) && in.accumulation < kMostAccumulation;
+  // Scores off the grid are rounded when the bias is added, and when the product is subtracted.
+  bound.margin.constant += bound.grid.top * 0x1.1p-21F;
+  if (!usable) bound.margin.constant = std::numeric_limits<float>::infinity();
   return bound;
 }
 
 /// Columns count .. padded - 1 do not exist, and score 10^37.
 __global__ void base_kernel(const float* half_norm, std::int64_t count, std::int64_t padded, BoundInput in,
                             HalfBound* bound_out, float* base, float* coarse) {
-  constexpr float kNever = 1e37F;
-  const Bound bound = bound_of(in);
-  const auto bias = static_cast<float>(bound.bias);
+  const HalfBound bound = bound_of(in);
   for (std::int64_t c = thread_index(); c < padded; c += thread_count()) {
-    const float score = c < count ? __fadd_rn(half_norm[c], bias) : kNever;
-    base[base_place(c)] = score;
-    coarse[base_place(c)] = c < count ? __fadd_rn(score, 32 * bound.half.top) : kNever;
+    const bool there = c < count;
+    base[base_place(c)] = there ? __fadd_rn(half_norm[c], bound.grid.bias) : CoarseGrid::kNever;
+    coarse[base_place(c)] = there ? bound.grid.base(half_norm[c]) : CoarseGrid::kNever;
   }
-  if (thread_index() == 0) *bound_out = bound.half;
+  if (thread_index() == 0) *bound_out = bound;
 }
 
 }  // namespace

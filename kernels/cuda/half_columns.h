@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/device/coarse.h"
 #include "kernels/cuda/half_rows.h"
 #include "kernels/cuda/held_rows.h"
 
@@ -12,15 +13,11 @@ namespace kith::cuda {
 inline constexpr int kHalfColumns = 128;  // of a tile
 static_assert(kPieceRows == kHalfColumns, "rows and columns are cut into the same pieces");
 
-/// A score is |c'|^2 / 2 - x^.c^ + a bias that makes it positive, so that scores order as integers.
-///
-/// On the coarse grid a score is computed as (score + 32 top) - 31 top, which rounds it to 2^-18 top and leaves a float
-/// in [top, 2 top) whose last five bits are zero: room for the number of its column.
+/// A score is |c'|^2 / 2 - x^.c^ + the grid's bias.
 struct HalfBound {
   ScreenMargin margin;        // 2 E without the rounding of the row itself
   float per_residual = 0.0F;  // 2 E per unit of a row's residual
-  float coarse = 0.0F;        // what the coarse grid adds to 2 E
-  float top = 1.0F;           // a power of two above every score
+  CoarseGrid grid;            // its error is to be added where scores are on it
 
   /// 2 E of a row. A comparison with it must be written so that NaN certifies nothing.
   __device__ float at(float norm, float residual) const {

@@ -14,17 +14,20 @@ namespace {
 constexpr int kBinWarps = 4;
 constexpr int kWarpRows = GroupRoom::kBinRows / kBinWarps;  // two fragments of 16
 constexpr std::int64_t kChunk = 4096;                       // rows that a block counts before it reserves their places
+constexpr std::int32_t kOpenFlag = 1 << 30;                 // with a row that is in two groups; blocks are smaller
+constexpr std::int32_t kOpen = 0x7F7F7F7F;                  // as nearest of an open row: above every column
 constexpr std::int64_t kCountedGroups = 8192;               // groups whose counts fit in shared memory
 
 /// Rows of each group. Few groups are counted in shared memory first.
-__global__ void count_kernel(const std::int32_t* group, std::int64_t rows, std::int64_t groups, unsigned* sizes) {
+__global__ void count_kernel(RowGroups of, std::int64_t rows, std::int64_t groups, unsigned* sizes) {
   extern __shared__ unsigned counts[];
   const bool shared = groups <= kCountedGroups;
   for (std::int64_t g = threadIdx.x; shared && g < groups; g += blockDim.x) counts[g] = 0;
   __syncthreads();
   for (std::int64_t row = thread_index(); row < rows; row += thread_count()) {
-    const std::int32_t g = group[row];
-    if (g >= 0) atomicAdd(shared ? &counts[g] : &sizes[g], 1U);
+    for (const std::int32_t g : {of.first[row], of.second[row]}) {
+      if (g != RowGroups::kNone) atomicAdd(shared ? &counts[g] : &sizes[g], 1U);
+    }
   }
   __syncthreads();
   for (std::int64_t g = threadIdx.x; shared && g < groups; g += blockDim.x) {
@@ -47,16 +50,21 @@ __global__ void first_bin_kernel(const unsigned* sizes, std::int64_t groups, uns
 }
 
 /// Puts rows into their bins: a block counts a chunk, reserves places once for each group, then fills them.
-__global__ void place_kernel(const std::int32_t* group, std::int64_t rows, std::int64_t groups,
-                             const unsigned* first_bin, unsigned* filled, std::int32_t* order) {
+__global__ void place_kernel(RowGroups of, std::int64_t rows, std::int64_t groups, const unsigned* first_bin,
+                             unsigned* filled, std::int32_t* order) {
   extern __shared__ unsigned places[];
-  const auto put = [&](std::int64_t row, std::int32_t g, unsigned place) {
-    order[first_bin[g] * GroupRoom::kBinRows + place] = static_cast<std::int32_t>(row);
+  const auto put = [&](std::int64_t row, bool open, std::int32_t g, unsigned* next) {
+    if (g == RowGroups::kNone) return;
+    order[first_bin[g] * GroupRoom::kBinRows + atomicAdd(&next[g], 1U)] =
+        static_cast<std::int32_t>(row) | (open ? kOpenFlag : 0);
+  };
+  const auto put_row = [&](std::int64_t row, unsigned* next) {
+    const std::int32_t first = of.first[row], second = of.second[row];
+    put(row, second != RowGroups::kNone, first, next);
+    put(row, second != RowGroups::kNone, second, next);
   };
   if (groups > kCountedGroups) {
-    for (std::int64_t row = thread_index(); row < rows; row += thread_count()) {
-      if (group[row] >= 0) put(row, group[row], atomicAdd(&filled[group[row]], 1U));
-    }
+    for (std::int64_t row = thread_index(); row < rows; row += thread_count()) put_row(row, filled);
     return;
   }
   for (std::int64_t first = blockIdx.x * kChunk; first < rows; first += gridDim.x * kChunk) {
@@ -64,16 +72,16 @@ __global__ void place_kernel(const std::int32_t* group, std::int64_t rows, std::
     for (std::int64_t g = threadIdx.x; g < groups; g += blockDim.x) places[g] = 0;
     __syncthreads();
     for (std::int64_t row = first + threadIdx.x; row < last; row += blockDim.x) {
-      if (group[row] >= 0) atomicAdd(&places[group[row]], 1U);
+      for (const std::int32_t g : {of.first[row], of.second[row]}) {
+        if (g != RowGroups::kNone) atomicAdd(&places[g], 1U);
+      }
     }
     __syncthreads();
     for (std::int64_t g = threadIdx.x; g < groups; g += blockDim.x) {
       if (places[g] != 0) places[g] = atomicAdd(&filled[g], places[g]);
     }
     __syncthreads();
-    for (std::int64_t row = first + threadIdx.x; row < last; row += blockDim.x) {
-      if (group[row] >= 0) put(row, group[row], atomicAdd(&places[group[row]], 1U));
-    }
+    for (std::int64_t row = first + threadIdx.x; row < last; row += blockDim.x) put_row(row, places);
     __syncthreads();
   }
 }
@@ -82,54 +90,79 @@ struct BinArguments {
   const uint4* points;   // pieces of the block's rows
   const uint4* columns;  // pieces of the centroids
   const float* score_base;
-  const std::int32_t* group;  // (rows)
   const float* limit;         // (rows)
   const std::int32_t* order;  // (bins, kBinRows)
-  int pieces;
+  const unsigned* first_bin;  // (groups + 1)
+  int groups;
+  HalfShape point_shape, column_shape;
   std::int32_t* nearest;
-  Undecided undecided;
+  Word* smallest;  // (rows) of RecheckRoom
+  Word* open_rows;
+  CandidateOutput candidates;
 };
+
+/// The group whose bins these are.
+__device__ int group_of_bin(const unsigned* first_bin, int groups, unsigned bin) {
+  int low = 0, high = groups;  // first_bin[low] <= bin < first_bin[high]
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (__ldg(first_bin + middle) <= bin ? low : high) = middle;
+  }
+  return low;
+}
 
 /// A block takes a bin, a warp 32 of its rows. A thread loads whole units of 8 halves and uses them as the halves of
 /// two products: it loads those of the columns alike, so that the same are multiplied. Units of the next piece are on
 /// their way while those of this one are multiplied.
-__global__ void __launch_bounds__(kBinWarps* kWarp) bin_kernel(const __grid_constant__ BinArguments arguments) {
+__global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_constant__ BinArguments arguments) {
   constexpr int kColumnUnits = kGroupColumns * kRowUnits / (kBinWarps * kWarp);  // that a thread brings
   __shared__ uint4 columns[2][kGroupColumns * kRowUnits];
   const std::int32_t* rows = arguments.order + static_cast<std::int64_t>(blockIdx.x) * GroupRoom::kBinRows;
-  const std::int32_t first_row = __ldg(rows);
-  if (first_row < 0) return;  // bins are filled from their beginning
+  const std::int32_t first_entry = __ldg(rows);
+  if (first_entry < 0) return;  // bins are filled from their beginning
   const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp, i = lane / 4, q = lane % 4;
-  std::int32_t row[4];
+  const HalfShape shape = arguments.point_shape;
+  std::int32_t entry[4];
 #pragma unroll
-  for (int r = 0; r < 4; ++r) row[r] = __ldg(rows + warp * kWarpRows + 8 * r + i);
+  for (int r = 0; r < 4; ++r) entry[r] = __ldg(rows + warp * kWarpRows + 8 * r + i);
+  // Places without a row take the first one's values, and nobody looks at their products.
+  const uint4* unit[4][2];
+  float limit[4];
+#pragma unroll
+  for (int r = 0; r < 4; ++r) {
+    const std::int32_t real = (entry[r] >= 0 ? entry[r] : first_entry) & ~kOpenFlag;
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+      // Units beyond the columns meet zeros among the centroids; what is loaded only has to be a number.
+      unit[r][s] = arguments.points + shape.place(real, 0, 4 * s + q < shape.units ? 4 * s + q : 0);
+    }
+    limit[r] = __ldg(arguments.limit + real);
+  }
 
   uint4 next[4][2];
   const auto load_rows = [&](int piece) {
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
 #pragma unroll
-      for (int s = 0; s < 2; ++s) {
-        next[r][s] = row[r] >= 0 ? __ldg(arguments.points + unit_place(row[r], piece, 4 * s + q, arguments.pieces))
-                                 : uint4{};
-      }
+      for (int s = 0; s < 2; ++s) next[r][s] = __ldg(unit[r][s] + piece * (kPieceRows * kRowUnits));
     }
   };
   load_rows(0);
-  const std::int64_t first_column = static_cast<std::int64_t>(arguments.group[first_row]) * kGroupColumns;
+  const std::int64_t first_column =
+      std::int64_t{group_of_bin(arguments.first_bin, arguments.groups, blockIdx.x)} * kGroupColumns;
   uint4 brought[kColumnUnits];
   const auto load_columns = [&](int piece) {
 #pragma unroll
     for (int t = 0; t < kColumnUnits; ++t) {
       const int at = static_cast<int>(threadIdx.x) + t * kBinWarps * kWarp, c = at / kRowUnits;
       brought[t] = __ldg(arguments.columns +
-                         unit_place(slot_of_column(first_column + c), piece, at % kRowUnits, arguments.pieces));
+                         arguments.column_shape.place(slot_of_column(first_column + c), piece, at % kRowUnits));
     }
   };
   load_columns(0);
 
   float product[2][4][4] = {};
-  for (int piece = 0; piece < arguments.pieces; ++piece) {
+  for (int piece = 0; piece < shape.pieces; ++piece) {
     uint4 x[4][2];
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
@@ -142,7 +175,7 @@ __global__ void __launch_bounds__(kBinWarps* kWarp) bin_kernel(const __grid_cons
       const int at = static_cast<int>(threadIdx.x) + t * kBinWarps * kWarp, c = at / kRowUnits;
       held[c * kRowUnits + (at % kRowUnits ^ (c % 8))] = brought[t];
     }
-    if (piece + 1 < arguments.pieces) {
+    if (piece + 1 < shape.pieces) {
       load_rows(piece + 1);
       load_columns(piece + 1);
     }
@@ -165,7 +198,6 @@ __global__ void __launch_bounds__(kBinWarps* kWarp) bin_kernel(const __grid_cons
 
 #pragma unroll
   for (int r = 0; r < 4; ++r) {
-    const float limit = row[r] >= 0 ? arguments.limit[row[r]] : 0.0F;
     unsigned within = 0;
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
@@ -174,70 +206,108 @@ __global__ void __launch_bounds__(kBinWarps* kWarp) bin_kernel(const __grid_cons
         const int c = 8 * n + 2 * q + e;
         const float score =
             __fsub_rn(__ldg(&arguments.score_base[base_place(first_column + c)]), product[r / 2][n][r % 2 * 2 + e]);
-        if (!(score > limit)) within |= 1U << c;  // written so that a NaN is within
+        if (!(score > limit[r])) within |= 1U << c;  // written so that a NaN is within
       }
     }
     within |= __shfl_xor_sync(kAllLanes, within, 1);
     within |= __shfl_xor_sync(kAllLanes, within, 2);
-    const bool mine = q == 0 && row[r] >= 0, decided = __popc(within) == 1;
-    if (mine && decided) {
-      arguments.nearest[row[r]] = static_cast<std::int32_t>(first_column) + __ffs(static_cast<int>(within)) - 1;
+    const bool mine = q == 0 && entry[r] >= 0, flagged = (entry[r] & kOpenFlag) != 0;
+    const bool open = mine && (flagged || __popc(within) != 1);
+    const std::int32_t row = entry[r] & ~kOpenFlag;
+    if (mine) {
+      arguments.nearest[row] =
+          open ? kOpen : static_cast<std::int32_t>(first_column) + __ffs(static_cast<int>(within)) - 1;
     }
-    const Word place = append(mine && !decided, arguments.undecided.count);
-    if (!mine || decided) continue;
-    arguments.undecided.row[place] = row[r];
-    arguments.undecided.limit[place] = limit;
+    if (!__any_sync(kAllLanes, open)) continue;
+    if (open) arguments.smallest[row] = ~Word{0};
+    count_lanes(open && !flagged, arguments.open_rows);
+    arguments.candidates.add(open ? within : 0U, row, static_cast<std::int32_t>(first_column));
   }
 }
 
-std::int64_t most_bins(std::int64_t rows, std::int64_t groups) { return rows / GroupRoom::kBinRows + groups; }
+__global__ void count_second_kernel(const std::int32_t* second, std::int64_t rows, Word* open_rows) {
+  for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
+    const std::int64_t row = base + lane_index();
+    count_lanes(row < rows && second[row] != RowGroups::kNone, open_rows);
+  }
+}
+
+__global__ void leave_kernel(const std::int32_t* nearest, const float* limit, std::int64_t rows, Undecided undecided) {
+  for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
+    const std::int64_t row = base + lane_index();
+    undecided.leave(row < rows && nearest[row] == kOpen, row, row < rows ? limit[row] : 0.0F);
+  }
+}
+
+std::int64_t most_bins(std::int64_t rows, std::int64_t groups) { return 2 * rows / GroupRoom::kBinRows + groups; }
 
 }  // namespace
 
 GroupRoom::GroupRoom(Pool& pool, std::int64_t rows, std::int64_t columns)
     : groups((columns + kGroupColumns - 1) / kGroupColumns),
-      group(pool, rows),
+      first(pool, rows),
+      second(pool, rows),
       limit(pool, rows),
       order(pool, most_bins(rows, groups) * kBinRows),
       sizes(pool, groups),
       first_bin(pool, groups + 1),
-      filled(pool, groups) {}
+      filled(pool, groups),
+      open_rows(pool, 1) {}
 
 template <class T>
 void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, const Block<T>& block,
-                       const GroupRoom& room, std::int32_t* nearest, const Undecided& undecided) {
+                       const GroupRoom& groups, const RecheckRoom& room, std::int32_t* nearest) {
   const Stream& stream = held.stream();
-  const std::int64_t bins = most_bins(block.rows, room.groups);
-  stream.fill(room.sizes.data(), 0, room.groups);
-  stream.fill(room.filled.data(), 0, room.groups);
-  stream.fill(room.order.data(), 0xFF, bins * GroupRoom::kBinRows);
+  const std::int64_t bins = most_bins(block.rows, groups.groups);
+  stream.fill(groups.sizes.data(), 0, groups.groups);
+  stream.fill(groups.filled.data(), 0, groups.groups);
+  stream.fill(groups.order.data(), 0xFF, bins * GroupRoom::kBinRows);
+  stream.fill(groups.open_rows.data(), 0, 1);
+  stream.fill(room.candidate_count(), 0, 1);
   const std::size_t shared =
-      room.groups <= kCountedGroups ? static_cast<std::size_t>(room.groups) * sizeof(unsigned) : 0;
+      groups.groups <= kCountedGroups ? static_cast<std::size_t>(groups.groups) * sizeof(unsigned) : 0;
   const unsigned blocks = held.context->grid(block.rows, kChunk);
-  count_kernel<<<blocks, kBlock, shared, stream>>>(room.group.data(), block.rows, room.groups, room.sizes.data());
+  count_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), block.rows, groups.groups, groups.sizes.data());
   check(cudaGetLastError());
-  first_bin_kernel<<<1, kBlock, 0, stream>>>(room.sizes.data(), room.groups, room.first_bin.data());
+  first_bin_kernel<<<1, kBlock, 0, stream>>>(groups.sizes.data(), groups.groups, groups.first_bin.data());
   check(cudaGetLastError());
-  place_kernel<<<blocks, kBlock, shared, stream>>>(room.group.data(), block.rows, room.groups, room.first_bin.data(),
-                                                   room.filled.data(), room.order.data());
+  place_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), block.rows, groups.groups, groups.first_bin.data(),
+                                                   groups.filled.data(), groups.order.data());
   check(cudaGetLastError());
-  const std::int64_t pieces = pieces_of(held.columns());
-  const BinArguments arguments{held.half.values.data() + block.first / kPieceRows * pieces * (kPieceBytes / 16),
+  const HalfShape shape = point_shape(held.columns());
+  const BinArguments arguments{held.half.values.data() + shape.place(block.first, 0, 0),
                                columns.centroids.values.data(),
                                columns.score_base.data(),
-                               room.group.data(),
-                               room.limit.data(),
-                               room.order.data(),
-                               static_cast<int>(pieces),
+                               groups.limit.data(),
+                               groups.order.data(),
+                               groups.first_bin.data(),
+                               static_cast<int>(groups.groups),
+                               shape,
+                               column_shape(held.columns()),
                                nearest,
-                               undecided};
+                               room.smallest(),
+                               groups.open_rows.data(),
+                               room.list()};
   bin_kernel<<<static_cast<unsigned>(bins), kBinWarps * kWarp, 0, stream>>>(arguments);
+  check(cudaGetLastError());
+  count_second_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, stream>>>(groups.second.data(), block.rows,
+                                                                                     groups.open_rows.data());
+  check(cudaGetLastError());
+}
+
+template <class T>
+void leave_open_rows(const HeldRows<T>& held, const Block<T>& block, const GroupRoom& groups,
+                     const std::int32_t* nearest, const Undecided& undecided) {
+  leave_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(nearest, groups.limit.data(),
+                                                                                     block.rows, undecided);
   check(cudaGetLastError());
 }
 
 #define KITH_INSTANTIATE(T)                                                                                  \
   template void nearest_in_groups(const HeldRows<T>&, const HalfColumns&, const Block<T>&, const GroupRoom&, \
-                                  std::int32_t*, const Undecided&);
+                                  const RecheckRoom&, std::int32_t*);                                        \
+  template void leave_open_rows(const HeldRows<T>&, const Block<T>&, const GroupRoom&, const std::int32_t*,  \
+                                const Undecided&);
 KITH_INSTANTIATE(float)
 KITH_INSTANTIATE(double)
 #undef KITH_INSTANTIATE

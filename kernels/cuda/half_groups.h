@@ -1,5 +1,5 @@
-// The second step of the half-precision screen against many centroids: rows whose nearest centroid is known to be in a
-// group of 32 are brought together by group and multiplied with its columns alone.
+// The second step of the half-precision screen against many centroids: rows whose nearest centroid is known to be in
+// one or two groups of 32 are brought together by group and multiplied with its columns alone.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,14 @@
 
 namespace kith::cuda {
 
+/// What the first step finds for every row of a block.
+struct RowGroups {
+  static constexpr std::int32_t kNone = -1;
+  std::int32_t* first;   // (rows) the group, none: the row is left undecided
+  std::int32_t* second;  // (rows) another one that may have the nearest centroid, or none
+  float* limit;          // (rows) columns with higher scores are not the nearest
+};
+
 /// Device memory of the step, for blocks of up to `rows` rows against `columns` centroids.
 struct GroupRoom {
   static constexpr std::int64_t kBinRows = 128;  // rows of one group that are multiplied together
@@ -18,18 +26,26 @@ struct GroupRoom {
   GroupRoom(Pool& pool, std::int64_t rows, std::int64_t columns);
 
   std::int64_t groups = 0;
-  Buffer<std::int32_t> group;  // (rows) of each row, -1: none
-  Buffer<float> limit;         // (rows) columns with higher scores are not the nearest
-  Buffer<std::int32_t> order;  // (bins, kBinRows) rows by group, -1 where there is none
-  Buffer<unsigned> sizes;      // (groups) rows
-  Buffer<unsigned> first_bin;  // (groups + 1)
-  Buffer<unsigned> filled;     // (groups)
+  Buffer<std::int32_t> first, second;  // (rows) RowGroups
+  Buffer<float> limit;                 // (rows) RowGroups
+  Buffer<std::int32_t> order;          // (bins, kBinRows) rows by group, -1 where there is none
+  Buffer<unsigned> sizes;              // (groups) rows
+  Buffer<unsigned> first_bin;          // (groups + 1)
+  Buffer<unsigned> filled;             // (groups)
+  Buffer<Word> open_rows;              // (1)
+  RowGroups rows() const { return {first.data(), second.data(), limit.data()}; }
 };
 
-/// Rows of a block whose group and limit are in the room: nearest[row] = the group's only column within the row's
-/// limit; rows with several are added to `undecided`. Queues only.
+/// Rows of a block whose groups are in the room: nearest[row] = the only column within the row's limit. Rows with
+/// several become open: their columns are counted, and listed while there is room, as candidates of recheck.h whose
+/// place is the row's position. Queues only.
 template <class T>
 void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, const Block<T>& block,
-                       const GroupRoom& room, std::int32_t* nearest, const Undecided& undecided);
+                       const GroupRoom& groups, const RecheckRoom& room, std::int32_t* nearest);
+
+/// Adds the open rows of a block to `undecided`, with their limits: when their candidates found no room. Queues only.
+template <class T>
+void leave_open_rows(const HeldRows<T>& held, const Block<T>& block, const GroupRoom& groups,
+                     const std::int32_t* nearest, const Undecided& undecided);
 
 }  // namespace kith::cuda

@@ -19,18 +19,18 @@ std::int64_t columns_for_groups(std::int64_t d) { return 2 * kHalfColumns + 4 * 
 
 /// Pieces of chosen rows: row i of `to` is row chosen[i] of `from`; rows count .. padded - 1 are zero.
 __global__ void gather_kernel(const uint4* from, const std::int32_t* chosen, std::int64_t count, std::int64_t padded,
-                              std::int64_t pieces, uint4* to) {
-  for (std::int64_t i = thread_index(); i < padded * pieces * kRowUnits; i += thread_count()) {
-    const std::int64_t row = i / (pieces * kRowUnits), piece = i / kRowUnits % pieces;
-    const int unit = static_cast<int>(i % kRowUnits);
-    to[unit_place(row, piece, unit, pieces)] =
-        row < count ? from[unit_place(chosen[row], piece, unit, pieces)] : uint4{};
+                              HalfShape shape, uint4* to) {
+  const int units = shape.pieces * shape.units;
+  for (std::int64_t i = thread_index(); i < padded * units; i += thread_count()) {
+    const std::int64_t row = i / units;
+    const int at = static_cast<int>(i % units), piece = at / shape.units, unit = at % shape.units;
+    to[shape.place(row, piece, unit)] = row < count ? from[shape.place(chosen[row], piece, unit)] : uint4{};
   }
 }
 
-template <int kHeldPieces, class Epilogue, class T>
+template <int kHeldSteps, class Epilogue, class T>
 void launch_shape(const HeldRows<T>& held, HalfArguments arguments, const typename Epilogue::Arguments& epilogue) {
-  const auto kernel = half_screen_kernel<kHeldPieces, Epilogue>;
+  const auto kernel = half_screen_kernel<kHeldSteps, Epilogue>;
   const int shared = arguments.shape.shared_bytes();
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
   const unsigned blocks = std::min(arguments.row_tiles, static_cast<unsigned>(held.context->multiprocessors));
@@ -49,12 +49,15 @@ void launch(const HeldRows<T>& held, const HalfColumns& columns, const float* sc
                                 static_cast<unsigned>((rows + kHalfBlockRows - 1) / kHalfBlockRows),
                                 static_cast<unsigned>((columns.count + kHalfColumns - 1) / kHalfColumns),
                                 ring_shape(held.columns())};
-  static_assert(kMostHeldPieces == 2);
-  switch (arguments.shape.pieces) {
+  switch (arguments.shape.held_steps) {
     case 1:
       return launch_shape<1, Epilogue>(held, arguments, epilogue);
     case 2:
       return launch_shape<2, Epilogue>(held, arguments, epilogue);
+    case 4:
+      return launch_shape<4, Epilogue>(held, arguments, epilogue);
+    case 8:
+      return launch_shape<8, Epilogue>(held, arguments, epilogue);
     default:
       return launch_shape<0, Epilogue>(held, arguments, epilogue);
   }
@@ -62,7 +65,7 @@ void launch(const HeldRows<T>& held, const HalfColumns& columns, const float* sc
 
 template <class T>
 const uint4* pieces_at(const HeldRows<T>& held, std::int64_t first) {
-  return held.half.values.data() + first / kPieceRows * pieces_of(held.columns()) * (kPieceBytes / 16);
+  return held.half.values.data() + point_shape(held.columns()).place(first, 0, 0);
 }
 
 }  // namespace
@@ -75,7 +78,7 @@ bool device_multiplies_halves(int device) {
   // Built for plain 9.0 the kernel is there, but empty.
   constexpr int kMoreThanEmpty = 64;
   cudaFuncAttributes attributes{};
-  check(cudaFuncGetAttributes(&attributes, half_screen_kernel<1, KeepTwo>));
+  check(cudaFuncGetAttributes(&attributes, half_screen_kernel<8, KeepTwo>));
   return attributes.numRegs > kMoreThanEmpty;
 }
 
@@ -86,45 +89,59 @@ HalfScreen::HalfScreen(const HeldRows<T>& held, std::int64_t count)
       limit_(held.pool(), held.largest_block()),
       count_(held.pool(), 1) {
   if (count >= columns_for_groups(held.columns())) groups = GroupRoom(held.pool(), held.largest_block(), count);
-  const std::int64_t batch = row_groups_of(std::min(held.largest_block(), kBatch)) * pieces_of(held.columns());
-  gathered_ = Buffer<uint4>(held.pool(), batch * (kPieceBytes / 16));
+  const HalfShape shape = point_shape(held.columns());
+  const std::int64_t batch = row_groups_of(std::min(held.largest_block(), kBatch)) * shape.pieces;
+  gathered_ = Buffer<uint4>(held.pool(), batch * (shape.piece_bytes() / 16));
 }
 
 template <class T>
-std::int64_t screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
-                           std::int32_t* nearest) {
+HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
+                       const RecheckRoom& room, std::int32_t* nearest) {
   const HalfColumns& columns = screen.columns;
+  const GroupRoom& groups = screen.groups;
   const RowBounds rows{held.half.norm.data() + block.first, held.half.residual.data() + block.first,
                        columns.bound.data(), screen.undecided()};
-  held.stream().fill(rows.undecided.count, 0, 1);
   const uint4* points = pieces_at(held, block.first);
-  if (screen.groups.groups > 0) {
-    launch<KeepGroups>(held, columns, columns.score_base.data(), points, block.rows,
-                       {rows, screen.groups.group.data(), screen.groups.limit.data()});
-    nearest_in_groups(held, columns, block, screen.groups, nearest, rows.undecided);
+  const auto count = [&](const Word* on_device) {
+    Word found = 0;
+    held.stream().download(&found, on_device, 1);
+    return static_cast<std::int64_t>(found);
+  };
+  held.stream().fill(rows.undecided.count, 0, 1);
+  HalfLeft left;
+  if (groups.groups > 0) {
+    launch<KeepGroups>(held, columns, columns.score_base.data(), points, block.rows, {rows, groups.rows()});
+    nearest_in_groups(held, columns, block, groups, room, nearest);
+    left.open = count(groups.open_rows.data());
+    left.candidates = count(room.candidate_count());
+    if (left.candidates > room.capacity()) {
+      leave_open_rows(held, block, groups, nearest, rows.undecided);
+      left = {};
+    }
   } else {
     launch<KeepTwo>(held, columns, columns.coarse_base.data(), points, block.rows, {rows, nearest});
   }
-  Word left = 0;
-  held.stream().download(&left, rows.undecided.count, 1);
-  return static_cast<std::int64_t>(left);
+  left.undecided = count(rows.undecided.count);
+  return left;
 }
 
 template <class T>
 void collect_half_candidates(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
                              const RecheckRoom& room, std::int64_t first, std::int64_t count) {
   const Undecided undecided = screen.undecided();
-  const std::int64_t padded = row_groups_of(count) * kPieceRows, pieces = pieces_of(held.columns());
-  gather_kernel<<<held.context->grid(padded * pieces, kBlock / 8), kBlock, 0, held.stream()>>>(
-      pieces_at(held, block.first), undecided.row + first, count, padded, pieces, screen.gathered());
+  const std::int64_t padded = row_groups_of(count) * kPieceRows;
+  const HalfShape shape = point_shape(held.columns());
+  gather_kernel<<<held.context->grid(padded * shape.pieces * shape.units, kBlock), kBlock, 0, held.stream()>>>(
+      pieces_at(held, block.first), undecided.row + first, count, padded, shape, screen.gathered());
   check(cudaGetLastError());
   launch<WithinLimit>(held, screen.columns, screen.columns.score_base.data(), screen.gathered(), count,
-                      {undecided.limit + first, room.candidates(), room.capacity(), room.candidate_count()});
+                      {undecided.limit + first, room.list()});
 }
 
 #define KITH_INSTANTIATE(T)                                                                                         \
   template HalfScreen::HalfScreen(const HeldRows<T>&, std::int64_t);                                                \
-  template std::int64_t screen_halves(const HeldRows<T>&, const HalfScreen&, const Block<T>&, std::int32_t*);       \
+  template HalfLeft screen_halves(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const RecheckRoom&,       \
+                                  std::int32_t*);                                                                   \
   template void collect_half_candidates(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const RecheckRoom&, \
                                         std::int64_t, std::int64_t);
 KITH_INSTANTIATE(float)

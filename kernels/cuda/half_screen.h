@@ -37,11 +37,17 @@ class HalfScreen {
 /// Whether this device and this build have the kernel.
 bool device_multiplies_halves(int device);
 
-/// Nearest column of a block of the held rows. Rows that are decided get nearest[position]; the others are listed in
-/// screen.undecided(), and their number is returned. Waits for the device.
+/// What a block's rows still need.
+struct HalfLeft {
+  std::int64_t undecided = 0;   // rows listed in screen.undecided()
+  std::int64_t open = 0;        // rows whose candidates are in the room, by position: for decide_listed
+  std::int64_t candidates = 0;  // of the open rows
+};
+
+/// Nearest column of a block of the held rows: rows that are decided get nearest[position]. Waits for the device.
 template <class T>
-std::int64_t screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
-                           std::int32_t* nearest);
+HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
+                       const RecheckRoom& room, std::int32_t* nearest);
 
 /// Candidates of screen.undecided() rows first .. first + count - 1 (at most kBatch), as Collect of recheck.h.
 template <class T>

@@ -134,6 +134,17 @@ void collect_candidates(const HeldRows<T>& held, const RecheckRoom& room, const 
 }
 
 template <class T>
+void decide_listed(const HeldRows<T>& held, const RecheckRoom& room, const PointOperand<T>& rows,
+                   const double* centroids, std::int64_t count, std::int32_t* nearest) {
+  distance_kernel<<<held.context->grid(count, kBlockWarps * 4), kBlock, 0, held.stream()>>>(
+      rows, centroids, room.candidates(), count, room.distances(), room.smallest());
+  check(cudaGetLastError());
+  choose_kernel<<<held.context->grid(count, kBlock), kBlock, 0, held.stream()>>>(room.candidates(), room.distances(),
+                                                                                 count, room.smallest(), nearest);
+  check(cudaGetLastError());
+}
+
+template <class T>
 Rechecked recheck(const HeldRows<T>& held, const RecheckRoom& room, const RecheckWork& work, PointOperand<T> rows,
                   const double* centroids, std::int32_t* nearest) {
   const Stream& stream = held.stream();
@@ -154,12 +165,7 @@ Rechecked recheck(const HeldRows<T>& held, const RecheckRoom& room, const Rechec
 
     stream.fill(room.smallest(), 0xFF, rows.rows);
     stream.fill(room.nearest(), 0x7F, rows.rows);  // 2 139 062 143: above every column that memory has room for
-    distance_kernel<<<held.context->grid(count, kBlockWarps * 4), kBlock, 0, stream>>>(
-        rows, centroids, room.candidates(), count, room.distances(), room.smallest());
-    check(cudaGetLastError());
-    choose_kernel<<<held.context->grid(count, kBlock), kBlock, 0, stream>>>(room.candidates(), room.distances(), count,
-                                                                            room.smallest(), room.nearest());
-    check(cudaGetLastError());
+    decide_listed(held, room, rows, centroids, count, room.nearest());
     scatter_kernel<<<held.context->grid(rows.rows, kBlock), kBlock, 0, stream>>>(rows.chosen, room.nearest(), rows.rows,
                                                                                  nearest);
     check(cudaGetLastError());
@@ -171,6 +177,8 @@ Rechecked recheck(const HeldRows<T>& held, const RecheckRoom& room, const Rechec
 }
 
 #define KITH_INSTANTIATE(T)                                                                                   \
+  template void decide_listed(const HeldRows<T>&, const RecheckRoom&, const PointOperand<T>&, const double*,  \
+                              std::int64_t, std::int32_t*);                                                   \
   template void collect_candidates(const HeldRows<T>&, const RecheckRoom&, const Undecided&, PointOperand<T>, \
                                    const ScreenedOperand&, const float*, std::int64_t, std::int64_t);         \
   template Rechecked recheck(const HeldRows<T>&, const RecheckRoom&, const RecheckWork&, PointOperand<T>,     \

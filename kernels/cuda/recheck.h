@@ -16,12 +16,43 @@ struct Undecided {
   std::int32_t* row;  // (rows of the block) position
   float* limit;       // (rows of the block)
   Word* count;        // (1)
+
+  /// Adds this lane's row. Called by all lanes.
+  __device__ void leave(bool wanted, std::int64_t position, float row_limit) const {
+    const Word place = append(wanted, count);
+    if (!wanted) return;
+    row[place] = static_cast<std::int32_t>(position);
+    limit[place] = row_limit;
+  }
 };
 
 /// A candidate: the place of its row among the undecided of a batch, and its column.
 struct Candidate {
   std::int32_t place;
   std::int32_t column;
+};
+
+/// Candidates: all are counted, and listed while there is room.
+struct CandidateOutput {
+  Candidate* list;  // (capacity)
+  std::int64_t capacity;
+  Word* count;  // (1)
+
+  /// Adds columns first + i of bits i for this lane's place. Called by all lanes.
+  __device__ void add(unsigned bits, std::int32_t place, std::int32_t first) const {
+    int inclusive = __popc(bits);
+#pragma unroll
+    for (int w = 1; w < kWarp; w *= 2) {
+      const int lower = __shfl_up_sync(kAllLanes, inclusive, w);
+      if (lane_index() >= w) inclusive += lower;
+    }
+    Word at = 0;
+    if (lane_index() == kWarp - 1 && inclusive > 0) at = atomicAdd(count, static_cast<Word>(inclusive));
+    at = __shfl_sync(kAllLanes, at, kWarp - 1) + static_cast<Word>(inclusive - __popc(bits));
+    for (; bits != 0 && at < static_cast<Word>(capacity); bits &= bits - 1, ++at) {
+      list[at] = {place, first + __ffs(static_cast<int>(bits)) - 1};
+    }
+  }
 };
 
 /// Device memory of the second look, taken before an assignment changes anything.
@@ -33,6 +64,7 @@ class RecheckRoom {
   Undecided undecided() const { return {row_.data(), limit_.data(), counters_.data()}; }
   Word* candidate_count() const { return counters_.data() + 1; }
   Candidate* candidates() const { return candidates_.data(); }
+  CandidateOutput list() const { return {candidates(), capacity(), candidate_count()}; }
   double* distances() const { return distances_.data(); }
   std::int64_t capacity() const { return candidates_.size(); }
   Word* smallest() const { return smallest_.data(); }
@@ -88,5 +120,11 @@ void collect_candidates(const HeldRows<T>& held, const RecheckRoom& room, const 
 template <class T>
 Rechecked recheck(const HeldRows<T>& held, const RecheckRoom& room, const RecheckWork& work, PointOperand<T> rows,
                   const double* centroids, std::int32_t* nearest);
+
+/// Decides rows from `count` candidates in the room whose places are positions in the block. Their room.smallest() is
+/// all ones and their nearest above every column before. Queues only.
+template <class T>
+void decide_listed(const HeldRows<T>& held, const RecheckRoom& room, const PointOperand<T>& rows,
+                   const double* centroids, std::int64_t count, std::int32_t* nearest);
 
 }  // namespace kith::cuda

@@ -12,6 +12,7 @@
 #include "kernels/cuda/device/screened.h"
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/half_screen.h"
+#include "kernels/cuda/narrow_screen.h"
 #include "kernels/cuda/operations.h"
 
 namespace kith::cuda {
@@ -116,7 +117,7 @@ void prepare(HeldRows<T>& held, const DataPlan& plan) {
   });
   held.largest = download_largest(held.stream(), largest);
   held.half = {};
-  if (held.resident.size() == 0 || !device_multiplies_halves(held.context->device)) return;
+  if (held.resident.size() == 0 || d <= kNarrowColumns || !device_multiplies_halves(held.context->device)) return;
   try {
     held.half = room_for_halves(held.pool(), held.rows(), d);
   } catch (const OutOfMemory&) {

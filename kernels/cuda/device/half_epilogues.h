@@ -2,20 +2,19 @@
 //
 // Minima run at half the rate of additions, and what a thread does to its scores is hardly hidden behind the products,
 // so instructions are what counts: KeepTwo takes 4.5 per score (two additions and five halves of a minimum), KeepGroups
-// 1.5 and some per group. The integer units' three-operand minima and add-and-minimum are those of compute capability
+// 1.5 and ten per group. The integer units' three-operand minima and add-and-minimum are those of compute capability
 // 9.0; elsewhere the same functions take more.
 #pragma once
 
-#include <climits>
-
+#include "kernels/cuda/device/coarse.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/half_columns.h"
+#include "kernels/cuda/half_groups.h"
 #include "kernels/cuda/recheck.h"
 
 namespace kith::cuda {
 
-inline constexpr int kNumberBits = 5;  // of a coarse score that hold its column among a thread's 32
-static_assert(1 << kNumberBits == kGroupColumns);
+static_assert(kNumbered == kGroupColumns, "a coarse score holds its column's number among a thread's");
 
 /// What deciding a row takes.
 struct RowBounds {
@@ -25,40 +24,49 @@ struct RowBounds {
   Undecided undecided;  // out
 
   __device__ float margin(std::int64_t row) const { return bound->at(norm[row], residual[row]); }
-  /// Called by all lanes.
-  __device__ void leave(bool undecided_row, std::int64_t row, float limit) const {
-    const Word place = append(undecided_row, undecided.count);
-    if (!undecided_row) return;
-    undecided.row[place] = static_cast<std::int32_t>(row);
-    undecided.limit[place] = limit;
-  }
 };
 
-/// The two smallest scores of a row among those that a thread sees, as integers (positive floats order alike), and the
-/// tile of the smallest.
-struct SmallestTwo {
-  int best = INT_MAX, second = INT_MAX;
+/// The two smallest scores of a row among those that a thread sees, and the tile of the smallest.
+struct SmallestTwo : CoarseTwo {
   unsigned tile = 0;
 };
 
 /// A row's after its four threads joined: `name` of the smallest.
 struct JoinedTwo {
-  float best, second;
+  int best, second;
   std::int32_t name;
-};
-__device__ inline JoinedTwo join_row(int best, int second, std::int32_t name, int mask) {
+
+  /// With what the other three threads of the row found.
+  __device__ void join() {
 #pragma unroll
-  for (int w = 1; w <= 2; w *= 2) {
-    const int other_best = __shfl_xor_sync(kAllLanes, best, w), other_second = __shfl_xor_sync(kAllLanes, second, w);
-    const int other_name = __shfl_xor_sync(kAllLanes, name, w);
-    second = __vimin3_s32(second, other_second, max(best, other_best));
-    name = other_best < best ? other_name : name;
-    best = min(best, other_best);
+    for (int w = 1; w <= 2; w *= 2) {
+      const int other_best = __shfl_xor_sync(kAllLanes, best, w), other_second = __shfl_xor_sync(kAllLanes, second, w);
+      const int other_name = __shfl_xor_sync(kAllLanes, name, w);
+      second = __vimin3_s32(second, other_second, max(best, other_best));
+      name = other_best < best ? other_name : name;
+      best = min(best, other_best);
+    }
   }
-  return {__int_as_float(best & mask), __int_as_float(second & mask), name};
-}
+};
 
 __device__ inline int quarter() { return static_cast<int>(threadIdx.x) % 4; }
+
+/// Of the four rows of a thread, after begin(row).
+__device__ inline std::int64_t row_at(std::int64_t row, int r) { return row + r / 2 * 64 + r % 2 * 8; }
+/// The four threads that share four rows decide one each.
+__device__ inline std::int64_t row_of_quarter(std::int64_t row) { return row_at(row, quarter()); }
+/// kept(r): what this thread has found for row r.
+template <class Kept>
+__device__ inline JoinedTwo joined_of_quarter(const Kept& kept) {
+  JoinedTwo chosen{};
+#pragma unroll
+  for (int r = 0; r < 4; ++r) {
+    JoinedTwo row = kept(r);
+    row.join();
+    if (r == quarter()) chosen = row;
+  }
+  return chosen;
+}
 
 /// The four numbers added to the scores of columns 4 i .. 4 i + 3 of a thread's 32.
 __device__ inline float4 base_of(const float* score_base, int i) {
@@ -80,7 +88,7 @@ class KeepTwo {
   };
 
   __device__ KeepTwo(const Arguments& arguments, std::int64_t rows)
-      : arguments_(arguments), rows_(rows), lift_(-31.0F * arguments.rows.bound->top) {}
+      : arguments_(arguments), rows_(rows), lift_(arguments.rows.bound->grid.lift()) {}
 
   __device__ void begin(std::int64_t) {
 #pragma unroll
@@ -95,10 +103,11 @@ class KeepTwo {
       const float4 base = base_of(score_base, i);
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const int a = coarse(base.x, product_of<0>(product, i, r)), b = coarse(base.y, product_of<1>(product, i, r));
-        const int c = coarse(base.z, product_of<2>(product, i, r)), d = coarse(base.w, product_of<3>(product, i, r));
-        keep_pair(kept_[2 * kHalf + r], a, b, 4 * i);
-        keep_pair(kept_[2 * kHalf + r], c, d, 4 * i + 2);
+        SmallestTwo& kept = kept_[2 * kHalf + r];
+        kept.take_pair(coarse_score(base.x, product_of<0>(product, i, r), lift_),
+                       coarse_score(base.y, product_of<1>(product, i, r), lift_), 4 * i);
+        kept.take_pair(coarse_score(base.z, product_of<2>(product, i, r), lift_),
+                       coarse_score(base.w, product_of<3>(product, i, r), lift_), 4 * i + 2);
       }
     }
 #pragma unroll
@@ -110,33 +119,24 @@ class KeepTwo {
 
   /// row: of the first score.
   __device__ void finish(std::int64_t row) const {
-#pragma unroll
-    for (int r = 0; r < 4; ++r) decide(kept_[r], row + r / 2 * 64 + r % 2 * 8);
+    decide(joined_of_quarter([&](int r) {
+             const SmallestTwo& kept = kept_[r];
+             const int number = coarse_number(kept.best);
+             return JoinedTwo{kept.best, kept.second,
+                              static_cast<int>(kept.tile) * kHalfColumns + quarter() * kGroupColumns + number};
+           }),
+           row_of_quarter(row));
   }
 
  private:
-  __device__ int coarse(float base, float product) const {
-    return __float_as_int(__fadd_rn(__fsub_rn(base, product), lift_));
-  }
-  /// Columns number and number + 1.
-  __device__ static void keep_pair(SmallestTwo& kept, int a, int b, int number) {
-    const int above_a = __viaddmax_s32(a, number, kept.best);
-    kept.best = __viaddmin_s32(a, number, kept.best);
-    const int above_b = __viaddmax_s32(b, number + 1, kept.best);
-    kept.best = __viaddmin_s32(b, number + 1, kept.best);
-    kept.second = __vimin3_s32(kept.second, above_a, above_b);
-  }
-  __device__ void decide(const SmallestTwo& kept, std::int64_t row) const {
-    constexpr int kMask = ~(kGroupColumns - 1);
-    const int number = kept.best & ~kMask;
-    const JoinedTwo found = join_row(
-        kept.best, kept.second, static_cast<int>(kept.tile) * kHalfColumns + quarter() * kGroupColumns + number, kMask);
+  __device__ void decide(const JoinedTwo& found, std::int64_t row) const {
+    const float best = coarse_value(found.best), second = coarse_value(found.second);
     const RowBounds& bounds = arguments_.rows;
-    const bool mine = quarter() == 0 && row < rows_;
-    const float margin = mine ? __fadd_ru(bounds.margin(row), bounds.bound->coarse) : 0.0F;
-    const bool decided = __fsub_rd(found.second, found.best) > margin;
+    const bool mine = row < rows_;
+    const float margin = mine ? __fadd_ru(bounds.margin(row), bounds.bound->grid.error) : 0.0F;
+    const bool decided = __fsub_rd(second, best) > margin;
     if (mine && decided) arguments_.nearest[row] = found.name;
-    bounds.leave(mine && !decided, row, __fadd_ru(__fsub_ru(found.best, bounds.bound->top), margin));
+    bounds.undecided.leave(mine && !decided, row, bounds.bound->grid.limit(best, margin));
   }
 
   const Arguments& arguments_;
@@ -145,21 +145,55 @@ class KeepTwo {
   SmallestTwo kept_[4];
 };
 
-/// Finds the group of 32 columns that has the nearest one, for many columns: the smallest score of each group, and the
-/// best two of these.
+/// The smallest scores of three groups of columns, and which groups the first two are.
+struct SmallestGroups {
+  int best = INT_MAX, second = INT_MAX, third = INT_MAX;
+  std::int32_t best_name = 0, second_name = 0;
+
+  __device__ void take(int smallest, std::int32_t name) {
+    third = min(third, max(second, smallest));
+    second_name = smallest < best ? best_name : smallest < second ? name : second_name;
+    second = min(second, max(best, smallest));
+    best_name = smallest < best ? name : best_name;
+    best = min(best, smallest);
+  }
+  /// With what the other three threads of the row found.
+  __device__ void join() {
+#pragma unroll
+    for (int w = 1; w <= 2; w *= 2) {
+      SmallestGroups other;
+      other.best = __shfl_xor_sync(kAllLanes, best, w);
+      other.second = __shfl_xor_sync(kAllLanes, second, w);
+      other.third = __shfl_xor_sync(kAllLanes, third, w);
+      other.best_name = __shfl_xor_sync(kAllLanes, best_name, w);
+      other.second_name = __shfl_xor_sync(kAllLanes, second_name, w);
+      third = min(min(third, other.third), min(max(best, other.second), max(second, other.best)));
+      const int worse = max(best, other.best);
+      const std::int32_t worse_name = other.best < best ? best_name : other.best_name;
+      best_name = other.best < best ? other.best_name : best_name;
+      best = min(best, other.best);
+      second_name = other.second < second ? other.second_name : second_name;
+      second = min(second, other.second);
+      second_name = worse < second ? worse_name : second_name;
+      second = min(second, worse);
+    }
+  }
+};
+
+/// Finds the groups of 32 columns that may have the nearest one, for many columns: the smallest score of each group,
+/// and the best three of these. One group, two, or the row is left.
 class KeepGroups {
  public:
   struct Arguments {
     RowBounds rows;
-    std::int32_t* group;  // (rows) out, -1: undecided
-    float* limit;         // (rows) out: only columns up to it can be the nearest
+    RowGroups groups;  // out
   };
 
   __device__ KeepGroups(const Arguments& arguments, std::int64_t rows) : arguments_(arguments), rows_(rows) {}
 
   __device__ void begin(std::int64_t) {
 #pragma unroll
-    for (int r = 0; r < 4; ++r) kept_[r] = SmallestTwo{};
+    for (int r = 0; r < 4; ++r) kept_[r] = SmallestGroups{};
   }
 
   template <int kHalf>
@@ -177,37 +211,41 @@ class KeepGroups {
       }
     }
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      SmallestTwo& kept = kept_[2 * kHalf + r];
-      kept.second = min(kept.second, max(kept.best, smallest[r]));
-      kept.tile = smallest[r] < kept.best ? tile : kept.tile;
-      kept.best = min(kept.best, smallest[r]);
-    }
+    for (int r = 0; r < 2; ++r) kept_[2 * kHalf + r].take(smallest[r], static_cast<std::int32_t>(tile));
   }
 
   __device__ void finish(std::int64_t row) const {
+    SmallestGroups found;
 #pragma unroll
-    for (int r = 0; r < 4; ++r) decide(kept_[r], row + r / 2 * 64 + r % 2 * 8);
+    for (int r = 0; r < 4; ++r) {
+      constexpr int kGroups = kHalfColumns / kGroupColumns;
+      SmallestGroups joined = kept_[r];
+      joined.best_name = joined.best_name * kGroups + quarter();
+      joined.second_name = joined.second_name * kGroups + quarter();
+      joined.join();
+      if (r == quarter()) found = joined;
+    }
+    decide(found, row_of_quarter(row));
   }
 
  private:
   __device__ static int score(float base, float product) { return __float_as_int(__fsub_rn(base, product)); }
-  __device__ void decide(const SmallestTwo& kept, std::int64_t row) const {
-    constexpr int kGroups = kHalfColumns / kGroupColumns;
-    const JoinedTwo found = join_row(kept.best, kept.second, static_cast<int>(kept.tile) * kGroups + quarter(), -1);
-    const bool mine = quarter() == 0 && row < rows_;
-    const float limit = mine ? __fadd_ru(found.best, arguments_.rows.margin(row)) : 0.0F;
-    const bool decided = found.second > limit;
+  __device__ void decide(const SmallestGroups& found, std::int64_t row) const {
+    const bool mine = row < rows_;
+    const float limit = mine ? __fadd_ru(__int_as_float(found.best), arguments_.rows.margin(row)) : 0.0F;
+    const bool one = __int_as_float(found.second) > limit, two = __int_as_float(found.third) > limit;
     if (mine) {
-      arguments_.group[row] = decided ? found.name : -1;
-      arguments_.limit[row] = limit;
+      const RowGroups& groups = arguments_.groups;
+      groups.first[row] = two ? found.best_name : RowGroups::kNone;
+      groups.second[row] = two && !one ? found.second_name : RowGroups::kNone;
+      groups.limit[row] = limit;
     }
-    arguments_.rows.leave(mine && !decided, row, limit);
+    arguments_.rows.undecided.leave(mine && !two, row, limit);
   }
 
   const Arguments& arguments_;
   std::int64_t rows_;
-  SmallestTwo kept_[4];
+  SmallestGroups kept_[4];
 };
 
 /// Lists every column whose score is within its row's limit: the second look at undecided rows.
@@ -215,9 +253,7 @@ class WithinLimit {
  public:
   struct Arguments {
     const float* limit;  // (rows)
-    Candidate* list;     // out
-    std::int64_t capacity;
-    Word* count;  // out
+    CandidateOutput candidates;
   };
 
   __device__ WithinLimit(const Arguments& arguments, std::int64_t rows) : arguments_(arguments), rows_(rows) {}
@@ -227,7 +263,7 @@ class WithinLimit {
     row_ = row;
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      const std::int64_t at = row + r / 2 * 64 + r % 2 * 8;
+      const std::int64_t at = row_at(row, r);
       limit_[r] = at < rows_ ? arguments_.limit[at] : kNone;
     }
   }
@@ -248,35 +284,17 @@ class WithinLimit {
         if (!(__fsub_rn(base.w, product_of<3>(product, i, r)) > limit)) within[r] |= 8U << (4 * i);
       }
     }
-    if (__any_sync(kAllLanes, (within[0] | within[1]) != 0)) list(within, kHalf * 64, tile);
+    if (!__any_sync(kAllLanes, (within[0] | within[1]) != 0)) return;
+    const std::int32_t first = static_cast<std::int32_t>(tile) * kHalfColumns + quarter() * kGroupColumns;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      arguments_.candidates.add(within[r], static_cast<std::int32_t>(row_ + kHalf * 64 + r * 8), first);
+    }
   }
 
   __device__ void finish(std::int64_t) const {}
 
  private:
-  /// Lists the columns of rows row_ + offset and row_ + offset + 8. All lanes call it.
-  __device__ void list(const unsigned (&within)[2], int offset, unsigned tile) const {
-    const int found = __popc(within[0]) + __popc(within[1]);
-    int before = found;
-#pragma unroll
-    for (int w = 1; w < kWarp; w *= 2) {
-      const int lower = __shfl_up_sync(kAllLanes, before, w);
-      if (lane_index() >= w) before += lower;
-    }
-    Word at = 0;
-    if (lane_index() == kWarp - 1) at = atomicAdd(arguments_.count, static_cast<Word>(before));
-    at = __shfl_sync(kAllLanes, at, kWarp - 1) + static_cast<Word>(before - found);
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      for (unsigned bits = within[r]; bits != 0; bits &= bits - 1, ++at) {
-        if (at >= static_cast<Word>(arguments_.capacity)) return;
-        arguments_.list[at] = {static_cast<std::int32_t>(row_ + offset + r * 8),
-                               static_cast<std::int32_t>(tile) * kHalfColumns + quarter() * kGroupColumns +
-                                   __ffs(static_cast<int>(bits)) - 1};
-      }
-    }
-  }
-
   const Arguments& arguments_;
   std::int64_t rows_;
   std::int64_t row_ = 0;

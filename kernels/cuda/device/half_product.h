@@ -30,28 +30,33 @@ inline constexpr int kMostStages = 8;
 inline constexpr int kSharedBytes = 227 * 1024;
 inline constexpr int kBarrierBytes = 1024;  // and the pieces start at a multiple of 1024 bytes
 inline constexpr int kMostHeldPieces = 2;   // of rows in registers
+inline constexpr int kMostSets = 4;         // of points
 
 /// How shared memory is used.
 struct RingShape {
-  int pieces = 1;      // of a row
-  int point_sets = 1;  // points that stay: 1 or 2 sets; 0: they travel with the centroids
+  HalfShape points;
+  int held_steps = 0;  // steps of 16 columns of points that wait in registers: 1, 2, 4 or 8; 0: they are too wide
+  int point_sets = 1;  // of points in shared memory, in turn; 0: they travel with the centroids
   int stages = 1;      // of the ring
   __host__ __device__ int stage_bytes() const { return point_sets > 0 ? kPieceBytes : (1 + kConsumers) * kPieceBytes; }
-  __host__ __device__ int set_bytes() const { return kConsumers * pieces * kPieceBytes; }
+  __host__ __device__ int set_bytes() const { return kConsumers * points.pieces * points.piece_bytes(); }
   int shared_bytes() const { return kBarrierBytes + point_sets * set_bytes() + stages * stage_bytes(); }
 };
 
 inline RingShape ring_shape(std::int64_t d) {
   RingShape shape;
-  shape.pieces = static_cast<int>(pieces_of(d));
-  if (shape.pieces <= kMostHeldPieces) {
+  shape.points = point_shape(d);
+  const int room = kSharedBytes - kBarrierBytes, pieces = shape.points.pieces;
+  if (pieces <= kMostHeldPieces) {
+    shape.held_steps = 1;
+    while (shape.held_steps * kStepColumns < d) shape.held_steps *= 2;
     shape.stages = kMostStages;
+    shape.point_sets = std::min(kMostSets, (room - shape.stages * kPieceBytes) / shape.set_bytes());
     return shape;
   }
-  const int room = (kSharedBytes - kBarrierBytes) / kPieceBytes;
   constexpr int kLeastStages = 4;
-  shape.point_sets = std::min(2, (room - kLeastStages) / (kConsumers * std::min(shape.pieces, 1000)));
-  const int left = room - shape.point_sets * kConsumers * (shape.point_sets > 0 ? shape.pieces : 0);
+  shape.point_sets = std::min(2, (room / kPieceBytes - kLeastStages) / (kConsumers * std::min(pieces, 1000)));
+  const int left = room / kPieceBytes - shape.point_sets * kConsumers * (shape.point_sets > 0 ? pieces : 0);
   shape.stages = std::min(kMostStages, shape.point_sets > 0 ? left : left / (1 + kConsumers));
   return shape;
 }
@@ -89,44 +94,47 @@ struct Layout {
   __device__ std::uint32_t points_full(int set) const { return base + (kMostStages + set) * 16; }
   __device__ std::uint32_t points_empty(int set) const { return base + (kMostStages + set) * 16 + 8; }
   __device__ std::uint32_t points(int set, int consumer, int piece) const {
-    return base + kBarrierBytes + set * shape.set_bytes() + (consumer * shape.pieces + piece) * kPieceBytes;
+    return stage(shape.stages) + set * shape.set_bytes() +
+           (consumer * shape.points.pieces + piece) * shape.points.piece_bytes();
   }
-  __device__ std::uint32_t stage(int stage) const {
-    return base + kBarrierBytes + shape.point_sets * shape.set_bytes() + stage * shape.stage_bytes();
-  }
+  __device__ std::uint32_t stage(int stage) const { return base + kBarrierBytes + stage * shape.stage_bytes(); }
   /// Points that travel in a stage, behind its centroids.
   __device__ std::uint32_t stage_points(int stage_index, int consumer) const {
     return stage(stage_index) + (1 + consumer) * kPieceBytes;
   }
 };
 
-__device__ inline const uint4* piece_of(const uint4* pieces, std::int64_t group, int piece, const RingShape& shape) {
-  return pieces + (group * shape.pieces + piece) * (kPieceBytes / 16);
+/// Groups of 128 rows are as many pieces of points.pieces x the same size, of points and of centroids alike.
+__device__ inline const uint4* piece_of(const uint4* pieces, std::int64_t group, int piece, int count, int bytes) {
+  return pieces + (group * count + piece) * (bytes / 16);
 }
 
 /// The producer: one thread that keeps the ring full.
 __device__ inline void produce(const HalfArguments& arguments, const Layout& layout) {
   const RingShape& shape = arguments.shape;
+  const int pieces = shape.points.pieces;
   RingPlace ring, set;
   for (unsigned row_tile = blockIdx.x; row_tile < arguments.row_tiles; row_tile += gridDim.x) {
     const std::int64_t group = static_cast<std::int64_t>(row_tile) * kConsumers;
     if (shape.point_sets > 0) {
       barrier_wait(layout.points_empty(set.stage), set.parity ^ 1U);
       barrier_expect(layout.points_full(set.stage), shape.set_bytes());
-      bulk_copy(layout.points(set.stage, 0, 0), piece_of(arguments.points, group, 0, shape), shape.set_bytes(),
+      bulk_copy(layout.points(set.stage, 0, 0),
+                piece_of(arguments.points, group, 0, pieces, shape.points.piece_bytes()), shape.set_bytes(),
                 layout.points_full(set.stage));
       set.next(shape.point_sets);
     }
     for (unsigned tile = 0; tile < arguments.column_tiles; ++tile) {
-      for (int piece = 0; piece < shape.pieces; ++piece) {
+      for (int piece = 0; piece < pieces; ++piece) {
         barrier_wait(layout.empty(ring.stage), ring.parity ^ 1U);
         barrier_expect(layout.full(ring.stage), shape.stage_bytes());
-        bulk_copy(layout.stage(ring.stage), piece_of(arguments.columns, tile, piece, shape), kPieceBytes,
+        bulk_copy(layout.stage(ring.stage), piece_of(arguments.columns, tile, piece, pieces, kPieceBytes), kPieceBytes,
                   layout.full(ring.stage));
         if (shape.point_sets == 0) {
           for (int consumer = 0; consumer < kConsumers; ++consumer) {
             bulk_copy(layout.stage_points(ring.stage, consumer),
-                      piece_of(arguments.points, group + consumer, piece, shape), kPieceBytes, layout.full(ring.stage));
+                      piece_of(arguments.points, group + consumer, piece, pieces, kPieceBytes), kPieceBytes,
+                      layout.full(ring.stage));
           }
         }
         ring.next(shape.stages);
@@ -154,37 +162,38 @@ inline constexpr int kLowerRows = kPieceBytes / 2 >> 4, kStep = 32 >> 4;  // in 
 inline constexpr int kPieceSteps = kPieceColumns / 16;                    // products along a piece
 
 /// A consumer of narrow rows: they wait in registers, and two products of 64 rows are under way in turn.
-template <int kPieces, class Epilogue>
+template <int kSteps, class Epilogue>
 __device__ void consume_narrow(const HalfArguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
                                const Layout& layout, const ConsumerPlace& place) {
+  constexpr int kPieces = (kSteps + kPieceSteps - 1) / kPieceSteps;
   RingPlace ring, set;
   float upper_product[64] = {}, lower_product[64] = {};
-  unsigned rows[2][kPieces * kPieceSteps][4];
+  unsigned rows[2][kSteps][4];
   Epilogue epilogue(epilogue_arguments, arguments.rows);
   int stage[kPieces];
-  const auto multiply = [&](float(&product)[64], const unsigned(&a)[kPieces * kPieceSteps][4]) {
+  const auto multiply = [&](float(&product)[64], const unsigned(&a)[kSteps][4]) {
     products_done(product);
     products_fence();
 #pragma unroll
-    for (int piece = 0; piece < kPieces; ++piece) {
-      const std::uint64_t b = operand_descriptor(layout.stage(stage[piece]));
-#pragma unroll
-      for (int step = 0; step < kPieceSteps; ++step) {
-        multiply_64x128x16(product, a[piece * kPieceSteps + step], b + step * kStep, piece + step);
-      }
+    for (int step = 0; step < kSteps; ++step) {
+      const std::uint64_t b = operand_descriptor(layout.stage(stage[step / kPieceSteps]));
+      multiply_64x128x16(product, a[step], b + step % kPieceSteps * kStep, step);
     }
     products_commit();
   };
   for (unsigned row_tile = blockIdx.x; row_tile < arguments.row_tiles; row_tile += gridDim.x) {
     barrier_wait(layout.points_full(set.stage), set.parity);
+    const HalfShape& points = arguments.shape.points;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
 #pragma unroll
-      for (int step = 0; step < kPieces * kPieceSteps; ++step) {
+      for (int step = 0; step < kSteps; ++step) {
         const int row = half * 64 + place.warp * 16 + place.lane % 16;
-        const int unit = step % kPieceSteps * 2 + place.lane / 16;
-        load_rows_16x16(rows[half][step], layout.points(set.stage, place.consumer, step / kPieceSteps) + row * 128 +
-                                              (unit ^ (row % 8)) * 16);
+        const int unit = step % kPieceSteps * kStepUnits + place.lane / 16;
+        // Steps beyond the columns meet zeros among the centroids; what they load only has to be a number.
+        const int there = unit < points.units ? unit : place.lane / 16;
+        load_rows_16x16(rows[half][step], layout.points(set.stage, place.consumer, step / kPieceSteps) +
+                                              static_cast<std::uint32_t>(points.place(row, 0, there)) * 16);
       }
     }
     epilogue.begin(place.row(row_tile));
@@ -223,6 +232,7 @@ template <class Epilogue>
 __device__ void consume_wide(const HalfArguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
                              const Layout& layout, const ConsumerPlace& place) {
   const RingShape& shape = arguments.shape;
+  const int pieces = shape.points.pieces;
   RingPlace ring, set;
   float upper_product[64] = {}, lower_product[64] = {};
   Epilogue epilogue(epilogue_arguments, arguments.rows);
@@ -231,7 +241,7 @@ __device__ void consume_wide(const HalfArguments& arguments, const typename Epil
     epilogue.begin(place.row(row_tile));
     for (unsigned tile = 0; tile < arguments.column_tiles; ++tile) {
       int held_stage = -1;
-      for (int piece = 0; piece < shape.pieces; ++piece) {
+      for (int piece = 0; piece < pieces; ++piece) {
         barrier_wait(layout.full(ring.stage), ring.parity);
         const std::uint32_t rows = shape.point_sets > 0 ? layout.points(set.stage, place.consumer, piece)
                                                         : layout.stage_points(ring.stage, place.consumer);
@@ -270,8 +280,8 @@ __device__ void consume_wide(const HalfArguments& arguments, const typename Epil
 
 #endif
 
-/// kHeldPieces: of rows in registers; 0: rows are wide.
-template <int kHeldPieces, class Epilogue>
+/// kHeldSteps: of rows in registers; 0: rows are wide.
+template <int kHeldSteps, class Epilogue>
 __global__ void __launch_bounds__(kHalfThreads, 1)
     half_screen_kernel(const __grid_constant__ HalfArguments arguments,
                        const __grid_constant__ typename Epilogue::Arguments epilogue_arguments) {
@@ -298,8 +308,8 @@ __global__ void __launch_bounds__(kHalfThreads, 1)
     take_registers<240>();
     const int thread = static_cast<int>(threadIdx.x) % kGroupThreads;
     const ConsumerPlace place{group, thread, thread % kWarp, thread / kWarp};
-    if constexpr (kHeldPieces > 0) {
-      consume_narrow<kHeldPieces, Epilogue>(arguments, epilogue_arguments, layout, place);
+    if constexpr (kHeldSteps > 0) {
+      consume_narrow<kHeldSteps, Epilogue>(arguments, epilogue_arguments, layout, place);
     } else {
       consume_wide<Epilogue>(arguments, epilogue_arguments, layout, place);
     }
