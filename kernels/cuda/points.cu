@@ -103,6 +103,9 @@ class CudaPoints final : public Points {
   void assign(const AssignRequest& request, Assignment& assignment) override {
     with_memory(held_, [&] { cuda::assign(held_, request, assignment); });
   }
+  void measure(const MeasureRequest& request, std::span<Limbs> inertia) override {
+    with_memory(held_, [&] { cuda::measure(held_, request, inertia); });
+  }
   void add_moves(ClusterSums& sums) override {
     with_memory(held_, [&] { cuda::add_moves(held_, sums); });
   }
