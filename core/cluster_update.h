@@ -1,7 +1,6 @@
 // The two steps of Lloyd's iteration that follow an assignment: give empty clusters a row, and move the centroids.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -34,7 +33,9 @@ double objective_of(MatrixView<const double> centroids, const std::vector<std::i
 KITH_BOTH inline double weighted_distance(std::int64_t count, double distance) {
   return static_cast<double>(count) * distance;
 }
-inline double remaining_objective(double spread, double between) { return std::max(spread - between, 0.0); }
+KITH_BOTH inline double remaining_objective(double spread, double between) {
+  return spread > between ? spread - between : 0.0;
+}
 
 /// What the rounding of means to their grid may add to the inertia: rows x sum_j (grid + last place of the mean)^2.
 double means_rounding(const DataPlan& plan);

@@ -53,7 +53,11 @@ inline int term_bits(std::int64_t n) { return 61 - ceil_log2(n); }
 
 /// v 2^shift rounded to the nearest integer, ties to even.
 KITH_BOTH static inline std::int64_t to_fixed(double v, double first, double second) {
+#ifdef __CUDA_ARCH__
+  return __double2ll_rn(v * first * second);  // one conversion where the line below takes two
+#else
   return static_cast<std::int64_t>(rint(v * first * second));
+#endif
 }
 
 /// Both limbs of v; `low_scale` = 2^bits of the second grid.

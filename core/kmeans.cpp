@@ -184,10 +184,15 @@ class Run {
     points_.forget();
     observer_.phase("iterate", options_.max_iterations);
     while (result.stopped_by.empty()) {
+      const auto begin = Clock::now();
       Steps steps = points_.steps({stop_, result.iterations, spread_}, state);
       settled_ = steps.settled;
       for (const IterationRecord& record : steps.records) note(record, result);
-      if (steps.unfinished || steps.records.empty()) note(step(state, std::move(steps.unfinished)), result);
+      if (!steps.unfinished && !steps.records.empty()) continue;
+      IterationRecord record = step(state, std::move(steps.unfinished));
+      record.seconds = seconds_since(begin);
+      for (const IterationRecord& before : steps.records) record.seconds -= before.seconds;
+      note(record, result);
     }
     check_counts(state.counts, plan_);
     observer_.phase("assign", 1);
@@ -206,7 +211,6 @@ class Run {
  private:
   /// One iteration verb by verb, from its assignment on if there is none yet.
   IterationRecord step(LloydState& state, std::optional<Assignment> begun) {
-    const auto begin = Clock::now();
     Assignment assignment = begun ? std::move(*begun) : assign(points_, plan_, state.centroids.view());
     IterationRecord record = record_of(assignment);
     state.counts = std::move(assignment.counts);
@@ -218,7 +222,6 @@ class Run {
     Matrix<double> moved = centroids_of(state.sums, state.counts, plan_.scales, state.centroids.view());
     record.shift = squared_shift(moved.view(), state.centroids.view());
     record.inertia = objective_of(moved.view(), state.counts, plan_, spread_);
-    record.seconds = seconds_since(begin);
     settled_ = same_bits(moved, state.centroids) && record.relocated == 0;
     state.centroids = std::move(moved);
     return record;

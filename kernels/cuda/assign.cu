@@ -14,6 +14,7 @@
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/recheck.h"
 #include "kernels/cuda/screening.h"
+#include "kernels/cuda/update.h"
 
 namespace kith::cuda {
 namespace {

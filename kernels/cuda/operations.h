@@ -6,9 +6,6 @@
 
 namespace kith::cuda {
 
-/// Up to this many clusters, blocks count rows per cluster in shared memory (two counters each where rows move).
-inline constexpr std::int64_t kSharedClusters = 4096;
-
 // statistics.cu
 template <class T>
 void add_range(const HeldRows<T>& held, ColumnRange& range);

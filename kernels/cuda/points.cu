@@ -109,6 +109,9 @@ class CudaPoints final : public Points {
   void add_moves(ClusterSums& sums) override {
     with_memory(held_, [&] { cuda::add_moves(held_, sums); });
   }
+  Steps steps(const StepsRequest& request, LloydState& state) override {
+    return with_memory(held_, [&] { return cuda::steps(held_, request, state); });
+  }
   void relabel(std::int64_t row, std::int32_t label) override {
     check(cudaSetDevice(held_.context->device));
     held_.stream().upload(held_.label.data() + (row - held_.first_row), &label, 1);
