@@ -1,74 +1,19 @@
 // k-means end to end: against the definition's backend, against published exact answers, and its rules one by one.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "core/kmeans.h"
 #include "core/seeding.h"
 #include "data/source.h"
 #include "tests/cases.h"
 #include "tests/catch.h"
+#include "tests/kmeans_runs.h"
 #include "tests/reference.h"
 
 using namespace kith;
 using namespace kith::test;
 
 namespace {
-
-struct Warnings : Observer {
-  std::vector<std::string> said;
-  void warning(const std::string& message) override { said.push_back(message); }
-};
-
-KMeansResult run(Points& points, const KMeansOptions& options, Observer& observer) {
-  const DataPlan plan = make_plan(points);
-  points.prepare(plan);
-  return kmeans(points, plan, options, observer);
-}
-
-KMeansResult run(Points& points, const KMeansOptions& options) {
-  Warnings ignored;
-  return run(points, options, ignored);
-}
-
-bool same_bytes(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
-}
-
-void check_same_history(const std::vector<IterationRecord>& expected, const std::vector<IterationRecord>& actual) {
-  REQUIRE(expected.size() == actual.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    INFO("iteration " << i);
-    CHECK(expected[i].inertia == actual[i].inertia);
-    CHECK(expected[i].changed == actual[i].changed);
-    CHECK(expected[i].shift == actual[i].shift);
-    CHECK(expected[i].relocated == actual[i].relocated);
-  }
-}
-
-void check_same(const KMeansResult& expected, const KMeansResult& actual) {
-  check_same_history(expected.history, actual.history);
-  CHECK(expected.labels == actual.labels);
-  CHECK(expected.counts == actual.counts);
-  CHECK(expected.nearest_row == actual.nearest_row);
-  CHECK(expected.iterations == actual.iterations);
-  CHECK(expected.stopped_by == actual.stopped_by);
-  CHECK(expected.stopped_value == actual.stopped_value);
-  CHECK(expected.inertia == actual.inertia);
-  CHECK(expected.run == actual.run);
-  CHECK(expected.distances.size() == expected.labels.size());
-  CHECK(same_bytes(expected.distances, actual.distances));
-  CHECK(same_bytes(expected.inertia_per_cluster, actual.inertia_per_cluster));
-  CHECK(expected.centroids.size() == actual.centroids.size());
-  CHECK(std::memcmp(expected.centroids.data(), actual.centroids.data(), expected.centroids.size() * sizeof(double)) ==
-        0);
-}
-
-/// Clustering of values of one class on a backend.
-KMeansResult on(Backend& backend, const Matrix<double>& values, ValueClass c, const KMeansOptions& options) {
-  const PointsMatrix stored = as_class(values.view(), c);
-  return run(*backend.hold({view_of(stored), 0}), options);
-}
 
 Matrix<double> doubles(const std::string& location) {
   const auto source = data::open_points(location, {data::Precision::f64, true});
@@ -105,6 +50,17 @@ TEST_CASE("whole runs equal those of the definition", "[kmeans]") {
         }
       }
     }
+  }
+}
+
+TEST_CASE("the objective of an iteration is the inertia of its update", "[kmeans]") {
+  for (const int kind : {0, 1, 2, 5}) {
+    const Matrix<double> values = kinds()[kind].make(2000, 9, 5);
+    const double spread = run(*reference_points(values.view()), {.clusters = 1}).inertia;
+    const KMeansResult result =
+        run(*reference_points(values.view()), {.clusters = 12, .max_iterations = 1000, .tolerance = 0});
+    REQUIRE(result.stopped_by == "labels");
+    CHECK(std::abs(result.history.back().inertia - result.inertia) <= 1e-9 * spread);
   }
 }
 
