@@ -79,7 +79,8 @@ double means_rounding(const DataPlan& plan) {
 double objective_rounding(const DataPlan& plan, double spread, std::int64_t clusters) {
   const double means = means_rounding(plan);
   const double additions = static_cast<double>(clusters + plan.columns / kLanes + 8) * 0x1p-52;
-  return means + 2.0 * std::sqrt(means * spread) + additions * spread;
+  const double subnormal = static_cast<double>(plan.rows) * static_cast<double>(plan.columns) * 0x1p-1072;
+  return means + 2.0 * std::sqrt(means * spread) + additions * spread + subnormal;
 }
 
 }  // namespace kith

@@ -41,7 +41,8 @@ KITH_BOTH inline double remaining_objective(double spread, double between) {
 double means_rounding(const DataPlan& plan);
 
 /// How far objective_of() may be from the inertia of the same labels around the same centroids: what an error e of
-/// all means does to sum count |mean - centre|^2, at most 2 |e| sqrt(n spread) + n |e|^2, and k + d / 32 + 8 additions.
+/// all means does to sum count |mean - centre|^2, at most 2 |e| sqrt(n spread) + n |e|^2; k + d / 32 + 8 additions; and
+/// the last place of subnormal terms.
 double objective_rounding(const DataPlan& plan, double spread, std::int64_t clusters);
 
 }  // namespace kith

@@ -64,6 +64,18 @@ TEST_CASE("the objective of an iteration is the inertia of its update", "[kmeans
   }
 }
 
+// Squared distances that are subnormal lose most of their digits: no run may end as a rise of the objective for it.
+TEST_CASE("rounding is no rise of the objective", "[kmeans]") {
+  for (const double scale : {1e-163, 1e-161, 1e-159, 1e-156, 1e-140, 1e140}) {
+    for (const int kind : {0, 1, 5, 10}) {
+      Matrix<double> values = kinds()[kind].make(700, 6, 3);
+      for (std::int64_t i = 0; i < values.size(); ++i) values.data()[i] *= scale;
+      const auto points = reference_points(values.view());
+      CHECK_NOTHROW(run(*points, {.clusters = 25, .max_iterations = 100, .tolerance = 0}));
+    }
+  }
+}
+
 // Failures 44, 47.
 TEST_CASE("threads and blocks do not change a result", "[kmeans]") {
   const Matrix<double> values = kinds()[0].make(1021, 33, 8);
