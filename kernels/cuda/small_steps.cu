@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kMostClusters = 1024;  // whose shifts one thread adds up in order
 constexpr std::int64_t kMostCells = 8192;     // clusters x columns in shared memory
-constexpr double kSmallWork = 1e8;            // n k d below which the definition costs less than a screen
+constexpr double kSmallWork = 2e8;            // n k d below which the definition costs less than a screen
 constexpr std::int64_t kScreenedCells = 64;   // k d from which on a screen costs less than the definition
 constexpr double kLaunchWork = 1e10;          // n k d of a launch: some ten milliseconds at the most
 constexpr std::int64_t kMostIterations = 64;  // of a launch
