@@ -169,6 +169,17 @@ TEST_CASE("labels, distances, counts, inertia and sums equal the definition", "[
   on_everything(shapes(600'000), {}, assign_thrice);
 }
 
+TEST_CASE("many rows", "[kernels][assign]") {
+  const std::vector<Tested> backends = every_backend();
+  for (const Shape shape : {Shape{40000, 12, 7}, Shape{20011, 5, 130}}) {
+    for (const int kind : {0, 2, 10}) {
+      INFO(describe(kinds()[kind], ValueClass::f32, shape));
+      Bench bench(kinds()[kind], ValueClass::f32, shape, backends);
+      assign_thrice(bench, shape);
+    }
+  }
+}
+
 TEST_CASE("large k, large d", "[kernels][assign]") {
   const std::vector<Tested> backends = every_backend();
   for (const Shape shape : {Shape{1021, 33, 1000}, Shape{1021, 128, 64}, Shape{257, 4097, 7}, Shape{255, 1024, 255}}) {

@@ -144,6 +144,7 @@ struct RowPerThread {
     for (std::int64_t row = thread_index(); row < task.rows; row += thread_count()) {
       double x[Columns];
       load(task, row, x);
+      const int before = task.summed[row];
       double smallest = std::numeric_limits<double>::infinity();
       int nearest = 0;
 #pragma unroll 2
@@ -152,7 +153,6 @@ struct RowPerThread {
         nearest = distance < smallest ? c : nearest;
         smallest = distance < smallest ? distance : smallest;
       }
-      const int before = task.summed[row];
       if (nearest == before) continue;
       ++moved;
       move_label(task, shared, row, before, nearest);
