@@ -120,8 +120,8 @@ class Points {
   /// ADDS to the sums what changed in the labels since the last call: rows that left are subtracted, rows that came are
   /// added. After forget() every labelled row comes.
   virtual void add_moves(ClusterSums&) = 0;
-  /// Whole iterations (assign, add_moves, new centroids, stop tests) as far as the backend can do them in about a tenth
-  /// of a second, with the same bits as one by one. Ends when a rule fires or a cluster is empty; no records and no
+  /// Whole iterations (assign, add_moves, new centroids, stop tests) as far as the backend can do them in about half a
+  /// second, with the same bits as one by one. Ends when a rule fires or a cluster is empty; no records and no
   /// unfinished assignment: do the next one by hand. All rows of the data set must be held here.
   virtual Steps steps(const StepsRequest&, LloydState&) { return {}; }
   /// Gives one row another label (relocation).
