@@ -4,31 +4,38 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/data_plan.h"
 #include "core/matrix.h"
+#include "core/observer.h"
+#include "core/stop_rule.h"
 
 namespace kith {
 
 /// A request to assign every row to its nearest centroid.
 struct AssignRequest {
   MatrixView<const double> centroids;  // (k, d)
-  FixedScale inertia;                  // grid of the inertia sums (high limb)
-  int inertia_bits = 0;                // the low limb's grid is 2^-inertia_bits of the high one's
 };
 
 /// What one assignment adds up. Blocks of points ADD to it.
 struct Assignment {
-  explicit Assignment(std::int64_t clusters) : counts(clusters, 0), inertia(clusters) {}
+  explicit Assignment(std::int64_t clusters) : counts(clusters, 0) {}
   std::vector<std::int64_t> counts;  // (k) rows per cluster
-  std::vector<Limbs> inertia;        // (k) sum of D(x, its centroid) per cluster, in two limbs
-  std::int64_t changed = 0;          // rows whose label differs from the one before (all rows the first time)
+  std::int64_t changed = 0;          // rows whose label is not the one in the sums (all rows the first time)
   std::int64_t screened = 0;         // rows that went through the screen
   std::int64_t rechecked = 0;        // rows that the screen could not decide
   std::int64_t candidates = 0;       // distances computed by the definition for them
+};
+
+/// A request to measure every row's distance to the centroid of its label.
+struct MeasureRequest {
+  MatrixView<const double> centroids;  // (k, d)
+  FixedScale inertia;                  // grid of the inertia sums (high limb)
+  int inertia_bits = 0;                // the low limb's grid is 2^-inertia_bits of the high one's
 };
 
 /// Integer sums of the rows of each cluster on the grid of ColumnScales.
@@ -38,6 +45,29 @@ struct ClusterSums {
   int limbs;
   std::vector<std::int64_t> high;  // (k, d)
   std::vector<std::int64_t> low;   // (k, d), empty with one limb
+};
+
+/// What one step of Lloyd's iteration leaves for the next.
+struct LloydState {
+  Matrix<double> centroids;          // (k, d)
+  ClusterSums sums;                  // of the labels that the last add_moves() or steps() found
+  std::vector<std::int64_t> counts;  // (k) rows per cluster of the last assignment
+};
+
+/// A request for whole iterations.
+struct StepsRequest {
+  StopRule stop;
+  std::int64_t iterations = 0;  // of the run so far
+  double spread = 0.0;          // inertia of all rows around DataPlan::mean
+};
+
+/// Iterations that a backend has done by itself.
+struct Steps {
+  std::vector<IterationRecord> records;  // one per whole iteration
+  bool settled = false;                  // the last of them changed no bit of the centroids
+  /// The assignment that began another iteration but left clusters empty: its rows are in the sums already, the
+  /// centroids are still those that it was made to.
+  std::optional<Assignment> unfinished;
 };
 
 /// A row and its squared distance to the centroid it belongs to.
@@ -82,11 +112,18 @@ class Points {
   // k-means.
   /// Back to the state after prepare(): labels -1, nothing in the sums, distances +inf.
   virtual void forget() = 0;
-  /// Label of every row = argmin of D over the centroids (ties: lowest index); its D is kept; results are ADDED.
+  /// Label of every row = argmin of D over the centroids (ties: lowest index); results are ADDED.
   virtual void assign(const AssignRequest&, Assignment&) = 0;
+  /// Kept distance of every row = D to the centroid of its label. inertia: (k) their sums per cluster in two limbs,
+  /// ADDED.
+  virtual void measure(const MeasureRequest&, std::span<Limbs> inertia) = 0;
   /// ADDS to the sums what changed in the labels since the last call: rows that left are subtracted, rows that came are
   /// added. After forget() every labelled row comes.
   virtual void add_moves(ClusterSums&) = 0;
+  /// Whole iterations (assign, add_moves, new centroids, stop tests) as far as the backend can do them in about half a
+  /// second, with the same bits as one by one. Ends when a rule fires or a cluster is empty; no records and no
+  /// unfinished assignment: do the next one by hand. All rows of the data set must be held here.
+  virtual Steps steps(const StepsRequest&, LloydState&) { return {}; }
   /// Gives one row another label (relocation).
   virtual void relabel(std::int64_t row, std::int32_t label) = 0;
   /// The `count` rows (or all, if fewer) with the largest kept distance, by (distance descending, row ascending).

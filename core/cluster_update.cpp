@@ -34,19 +34,16 @@ Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& co
 Matrix<double> centroids_of(const ClusterSums& sums, const std::vector<std::int64_t>& counts,
                             const ColumnScales& scales, MatrixView<const double> before) {
   Matrix<double> centroids(before.rows, before.columns);
+  const bool two_limbs = sums.limbs == 2;
   for (std::int64_t c = 0; c < before.rows; ++c) {
-    const std::int64_t at = c * before.columns;
-    const double count = static_cast<double>(counts[c]);
     if (counts[c] == 0) {
       std::copy(before.row(c).begin(), before.row(c).end(), centroids.row(c).begin());
-    } else if (sums.limbs == 1) {
-      for (std::int64_t j = 0; j < before.columns; ++j) {
-        centroids(c, j) = from_fixed(sums.high[at + j], scales.shift[j]) / count;
-      }
-    } else {
-      for (std::int64_t j = 0; j < before.columns; ++j) {
-        centroids(c, j) = from_limbs({sums.high[at + j], sums.low[at + j]}, scales.shift[j], scales.low_bits) / count;
-      }
+      continue;
+    }
+    for (std::int64_t j = 0; j < before.columns; ++j) {
+      const std::int64_t at = c * before.columns + j;
+      const Limbs sum{sums.high[at], two_limbs ? sums.low[at] : 0};
+      centroids(c, j) = mean_of(sum, scales.shift[j], two_limbs ? scales.low_bits : 0, counts[c]);
     }
   }
   return centroids;
@@ -60,7 +57,16 @@ double squared_shift(MatrixView<const double> after, MatrixView<const double> be
   return shift;
 }
 
-double objective_rounding(const DataPlan& plan) {
+double objective_of(MatrixView<const double> centroids, const std::vector<std::int64_t>& counts, const DataPlan& plan,
+                    double spread) {
+  double between = 0.0;
+  for (std::int64_t c = 0; c < centroids.rows; ++c) {
+    between += weighted_distance(counts[c], squared_distance(centroids.row(c).data(), plan.mean.data(), plan.columns));
+  }
+  return remaining_objective(spread, between);
+}
+
+double means_rounding(const DataPlan& plan) {
   double squares = 0.0;
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     const double magnitude = std::max(std::abs(plan.range.minimum[j]), std::abs(plan.range.maximum[j]));
@@ -68,6 +74,13 @@ double objective_rounding(const DataPlan& plan) {
     squares += step * step;
   }
   return squares * static_cast<double>(plan.rows);
+}
+
+double objective_rounding(const DataPlan& plan, double spread, std::int64_t clusters) {
+  const double means = means_rounding(plan);
+  const double additions = static_cast<double>(clusters + plan.columns / kLanes + 8) * 0x1p-52;
+  const double subnormal = static_cast<double>(plan.rows) * static_cast<double>(plan.columns) * 0x1p-1072;
+  return means + 2.0 * std::sqrt(means * spread) + additions * spread + subnormal;
 }
 
 }  // namespace kith

@@ -49,11 +49,15 @@ inline int ceil_log2(std::int64_t n) {
 /// 61 - ceil(log2 n): the bits that one of n terms may take so that their sum stays in an int64.
 inline int term_bits(std::int64_t n) { return 61 - ceil_log2(n); }
 
-// The next two have internal linkage, since files compiled for different instruction sets use them.
+// The next ones have internal linkage, since files compiled for different instruction sets use them.
 
 /// v 2^shift rounded to the nearest integer, ties to even.
 KITH_BOTH static inline std::int64_t to_fixed(double v, double first, double second) {
+#ifdef __CUDA_ARCH__
+  return __double2ll_rn(v * first * second);  // one conversion where the line below takes two
+#else
   return static_cast<std::int64_t>(rint(v * first * second));
+#endif
 }
 
 /// Both limbs of v; `low_scale` = 2^bits of the second grid.
@@ -64,18 +68,49 @@ KITH_BOTH static inline Limbs to_limbs(double v, double first, double second, do
 }
 
 /// v 2^e, rounded once. Within the exponents of normal numbers a product does it, and faster than ldexp.
-inline double scaled_by(double v, int e) {
-  if (e < -1022 || e > 1023) return std::ldexp(v, e);
+KITH_BOTH static inline double scaled_by(double v, int e) {
+  if (e < -1022 || e > 1023) return ldexp(v, e);
   return v * std::bit_cast<double>(static_cast<std::uint64_t>(e + 1023) << 52);
 }
 
+/// The float64 nearest to high 2^bits + low, ties to even. 0 < bits < 62, |high| < 2^62: a sum of 124 bits, without
+/// 128-bit integers, whose conversion not every device compiler has.
+KITH_BOTH static inline double joined(Limbs sum, int bits) {
+  // Sign and magnitude: |sum| = high 2^bits + low with 0 <= low < 2^bits.
+  std::int64_t high = sum.high + (sum.low >> bits);
+  std::int64_t low = sum.low & ((std::int64_t{1} << bits) - 1);
+  const bool negative = high < 0;
+  if (negative) {
+    high = -high - (low != 0 ? 1 : 0);
+    low = low != 0 ? (std::int64_t{1} << bits) - low : 0;
+  }
+  const auto upper = static_cast<std::uint64_t>(high) >> (64 - bits);
+  const auto lower = static_cast<std::uint64_t>(high) << bits | static_cast<std::uint64_t>(low);
+  double magnitude = static_cast<double>(lower);
+  if (upper != 0) {
+    // The leading 63 or 64 bits, the last of them 1 also for any bit below it: rounding them rounds the whole.
+    const int length = static_cast<int>(std::bit_cast<std::uint64_t>(static_cast<double>(upper)) >> 52) - 1022;
+    const std::uint64_t leading = upper << (64 - length) | lower >> length;
+    const std::uint64_t rest = lower << (64 - length);
+    magnitude = scaled_by(static_cast<double>(leading | (rest != 0 ? 1U : 0U)), length);
+  }
+  return negative ? -magnitude : magnitude;
+}
+
 /// The float64 nearest to sum 2^-shift.
-inline double from_fixed(std::int64_t sum, int shift) { return scaled_by(static_cast<double>(sum), -shift); }
+KITH_BOTH static inline double from_fixed(std::int64_t sum, int shift) {
+  return scaled_by(static_cast<double>(sum), -shift);
+}
 
 /// The float64 nearest to (high + low 2^-bits) 2^-shift.
-inline double from_limbs(Limbs sum, int shift, int bits) {
-  const auto joined = static_cast<__int128>(sum.high) * (std::int64_t{1} << bits) + sum.low;
-  return scaled_by(static_cast<double>(joined), -(shift + bits));
+KITH_BOTH static inline double from_limbs(Limbs sum, int shift, int bits) {
+  return scaled_by(joined(sum, bits), -(shift + bits));
+}
+
+/// One value of a centroid from the sum of its rows; with bits = 0 the sum has one limb. count > 0
+KITH_BOTH static inline double mean_of(Limbs sum, int shift, int bits, std::int64_t count) {
+  const double total = bits == 0 ? from_fixed(sum.high, shift) : from_limbs(sum, shift, bits);
+  return total / static_cast<double>(count);
 }
 
 }  // namespace kith

@@ -25,51 +25,60 @@ bool same_bits(const Matrix<double>& a, const Matrix<double>& b) {
          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(double)) == 0;
 }
 
-/// One assignment and its inertia as float64: total and per cluster.
-struct Assigned {
-  Assignment sums;
-  std::vector<double> inertia_per_cluster;
+void check_counts(const std::vector<std::int64_t>& counts, const DataPlan& plan) {
+  const std::int64_t counted = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  if (counted == plan.rows) return;
+  throw Error(ExitCode::internal, fmt::format("the assignment counted {} rows of {}: the device or the memory is "
+                                              "faulty; run again, or with another --backend",
+                                              counted, plan.rows));
+}
+
+Assignment assign(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
+  Assignment assignment(centroids.rows);
+  points.assign({centroids}, assignment);
+  check_counts(assignment.counts, plan);
+  return assignment;
+}
+
+/// The inertia of the labels that the points hold: total and per cluster.
+struct Measured {
+  std::vector<double> per_cluster;  // (k)
   double inertia = 0.0;
   double grid = 0.0;  // what rounding to the grid of the inertia sums may have taken
 };
 
-Assigned assign(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
-  AssignRequest request{centroids, inertia_scale(plan, centroids.data, centroids.rows), term_bits(plan.rows)};
-  Assigned result{Assignment(centroids.rows), {}, 0.0, 0.0};
-  points.assign(request, result.sums);
-  const std::int64_t counted = std::accumulate(result.sums.counts.begin(), result.sums.counts.end(), std::int64_t{0});
-  if (counted != plan.rows) {
-    throw Error(ExitCode::internal, fmt::format("the assignment counted {} rows of {}: the device or the memory is "
-                                                "faulty; run again, or with another --backend",
-                                                counted, plan.rows));
-  }
+Measured measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
+  const MeasureRequest request{centroids, inertia_scale(plan, centroids.data, centroids.rows), term_bits(plan.rows)};
+  std::vector<Limbs> parts(centroids.rows);
+  points.measure(request, parts);
+  Measured measured;
   Limbs total;
-  for (const Limbs& part : result.sums.inertia) {
+  for (const Limbs& part : parts) {
     total.high += part.high;
     total.low += part.low;
-    result.inertia_per_cluster.push_back(from_limbs(part, request.inertia.shift, request.inertia_bits));
+    measured.per_cluster.push_back(from_limbs(part, request.inertia.shift, request.inertia_bits));
   }
-  result.inertia = from_limbs(total, request.inertia.shift, request.inertia_bits);
-  result.grid = scaled_by(static_cast<double>(plan.rows), -(request.inertia.shift + request.inertia_bits));
-  return result;
+  measured.inertia = from_limbs(total, request.inertia.shift, request.inertia_bits);
+  measured.grid = scaled_by(static_cast<double>(plan.rows), -(request.inertia.shift + request.inertia_bits));
+  return measured;
 }
 
-IterationRecord record_of(const Assigned& assigned) {
+IterationRecord record_of(const Assignment& assignment) {
   IterationRecord record;
-  record.inertia = assigned.inertia;
-  record.changed = assigned.sums.changed;
-  record.screened = assigned.sums.screened;
-  record.rechecked = assigned.sums.rechecked;
-  record.candidates = assigned.sums.candidates;
+  record.changed = assignment.changed;
+  record.screened = assignment.screened;
+  record.rechecked = assignment.rechecked;
+  record.candidates = assignment.candidates;
   return record;
 }
 
-/// scikit-learn's rule: the mean over columns of their variance. It is the inertia of one cluster at the mean, per
-/// value.
-double mean_column_variance(Points& points, const DataPlan& plan) {
+/// All rows around their mean. Per value it is the mean over columns of their variance, which scikit-learn's rule
+/// takes.
+Measured measure_spread(Points& points, const DataPlan& plan) {
   Matrix<double> mean(1, plan.columns);
   std::copy(plan.mean.begin(), plan.mean.end(), mean.data());
-  return assign(points, plan, mean.view()).inertia / static_cast<double>(plan.rows) / static_cast<double>(plan.columns);
+  assign(points, plan, mean.view());
+  return measure(points, plan, mean.view());
 }
 
 void check_options(const DataPlan& plan, const KMeansOptions& options) {
@@ -126,11 +135,11 @@ Matrix<double> start(Points& points, const KMeansOptions& options, int run, Obse
 }
 
 /// Says what the integer sums cannot hold: values that are lost beside far larger ones, and distances likewise.
-void warn_of_coarse_sums(const Points& points, const DataPlan& plan, const Assigned& assigned, Observer& observer) {
+void warn_of_coarse_sums(const Points& points, const DataPlan& plan, const Measured& measured, Observer& observer) {
   for (const std::string& warning : plan.warnings) observer.warning(warning);
   if (plan.scales.limbs == 1) return;
   const double farthest = points.farthest(1).front().distance;
-  const double step = assigned.grid / static_cast<double>(plan.rows);
+  const double step = measured.grid / static_cast<double>(plan.rows);
   if (!(farthest > 0.0) || farthest >= step * 0x1p20) return;
   observer.warning(
       fmt::format("inertia is a sum on a grid of {}, set by the farthest values, and squared distances reach only "
@@ -150,73 +159,104 @@ void check_descent(double before, double after, double rounding) {
 /// One run of Lloyd's iteration from its start to its final assignment; labels and distances stay in `points`.
 class Run {
  public:
-  Run(Points& points, const DataPlan& plan, const KMeansOptions& options, double threshold, Observer& observer)
-      : points_(points), plan_(plan), options_(options), threshold_(threshold), observer_(observer) {}
+  Run(Points& points, const DataPlan& plan, const KMeansOptions& options, const Measured& spread, Observer& observer)
+      : points_(points),
+        plan_(plan),
+        options_(options),
+        spread_(spread.inertia),
+        rounding_(objective_rounding(plan, spread.inertia, options.clusters) + spread.grid),
+        observer_(observer) {
+    stop_.max_iterations = options.max_iterations;
+    if (options.tolerance > 0.0) {
+      stop_.threshold =
+          options.tolerance * (spread_ / static_cast<double>(plan.rows) / static_cast<double>(plan.columns));
+    }
+  }
 
   KMeansResult operator()(int run) {
     KMeansResult result;
     result.run = run;
-    result.shift_threshold = threshold_;
-    Matrix<double> centroids = start(points_, options_, run, observer_);
-    Matrix<double> assigned_to;
+    result.shift_threshold = std::max(stop_.threshold, 0.0);
+    LloydState state{start(points_, options_, run, observer_),
+                     ClusterSums(options_.clusters, plan_.columns, plan_.scales.limbs),
+                     std::vector<std::int64_t>(options_.clusters, 0)};
+    inertia_scale(plan_, state.centroids.data(), options_.clusters);  // refuses a start out of the range of float64
     points_.forget();
     observer_.phase("iterate", options_.max_iterations);
-    ClusterSums sums(options_.clusters, plan_.columns, plan_.scales.limbs);
-    Assigned assigned{Assignment(0), {}, std::numeric_limits<double>::infinity(), 0.0};
-    const auto assign_to = [&] {
-      Assigned next = assign(points_, plan_, centroids.view());
-      check_descent(assigned.inertia, next.inertia, rounding_ + assigned.grid + next.grid);
-      assigned = std::move(next);
-    };
     while (result.stopped_by.empty()) {
       const auto begin = Clock::now();
-      assign_to();
-      IterationRecord record = record_of(assigned);
-      record.relocated = relocate_empty_clusters(points_, assigned.sums.counts).filled;
-      points_.add_moves(sums);
-      Matrix<double> moved = centroids_of(sums, assigned.sums.counts, plan_.scales, centroids.view());
-      record.shift = squared_shift(moved.view(), centroids.view());
+      Steps steps = points_.steps({stop_, result.iterations, spread_}, state);
+      settled_ = steps.settled;
+      for (const IterationRecord& record : steps.records) note(record, result);
+      if (!steps.unfinished && !steps.records.empty()) continue;
+      IterationRecord record = step(state, std::move(steps.unfinished));
       record.seconds = seconds_since(begin);
-      assigned_to = std::move(centroids);
-      centroids = std::move(moved);
-      result.history.push_back(record);
-      observer_.iteration(record);
-      decide(record, result);
+      for (const IterationRecord& before : steps.records) record.seconds -= before.seconds;
+      note(record, result);
     }
+    check_counts(state.counts, plan_);
     observer_.phase("assign", 1);
-    // Bit-equal centroids have been assigned to already, unless relocation changed labels since.
-    if (!same_bits(centroids, assigned_to) || result.history.back().relocated > 0) assign_to();
-    if (run == 0) warn_of_coarse_sums(points_, plan_, assigned, observer_);
-    result.centroids = std::move(centroids);
-    result.inertia = assigned.inertia;
-    result.inertia_per_cluster = std::move(assigned.inertia_per_cluster);
-    result.counts = std::move(assigned.sums.counts);
+    if (!settled_) state.counts = assign(points_, plan_, state.centroids.view()).counts;
+    Measured measured = measure(points_, plan_, state.centroids.view());
+    check_descent(result.history.back().inertia, measured.inertia, rounding_ + measured.grid);
+    if (run == 0) warn_of_coarse_sums(points_, plan_, measured, observer_);
+    result.centroids = std::move(state.centroids);
+    result.inertia = measured.inertia;
+    result.inertia_per_cluster = std::move(measured.per_cluster);
+    result.counts = std::move(state.counts);
     result.empty_clusters = std::count(result.counts.begin(), result.counts.end(), 0);
     return result;
   }
 
  private:
-  /// No test before two assignments: the first has nothing to be compared with.
-  void decide(const IterationRecord& record, KMeansResult& result) const {
+  /// One iteration verb by verb, from its assignment on if there is none yet.
+  IterationRecord step(LloydState& state, std::optional<Assignment> begun) {
+    Assignment assignment = begun ? std::move(*begun) : assign(points_, plan_, state.centroids.view());
+    IterationRecord record = record_of(assignment);
+    state.counts = std::move(assignment.counts);
+    if (std::count(state.counts.begin(), state.counts.end(), 0) > 0) {
+      measure(points_, plan_, state.centroids.view());
+      record.relocated = relocate_empty_clusters(points_, state.counts).filled;
+    }
+    points_.add_moves(state.sums);
+    Matrix<double> moved = centroids_of(state.sums, state.counts, plan_.scales, state.centroids.view());
+    record.shift = squared_shift(moved.view(), state.centroids.view());
+    record.inertia = objective_of(moved.view(), state.counts, plan_, spread_);
+    settled_ = same_bits(moved, state.centroids) && record.relocated == 0;
+    state.centroids = std::move(moved);
+    return record;
+  }
+
+  /// Enters an iteration into the result, and stops there if a rule says so.
+  void note(const IterationRecord& record, KMeansResult& result) {
+    if (!result.history.empty()) check_descent(result.history.back().inertia, record.inertia, rounding_);
+    result.history.push_back(record);
     result.iterations = static_cast<std::int64_t>(result.history.size());
-    const bool comparable = result.iterations >= 2;
-    if (comparable && record.changed == 0 && record.relocated == 0) {
-      result.stopped_by = "labels";
-      result.stopped_value = 0.0;
-    } else if (comparable && options_.tolerance > 0.0 && record.shift <= threshold_) {
-      result.stopped_by = "tolerance";
-      result.stopped_value = record.shift;
-    } else if (result.iterations >= options_.max_iterations) {
-      result.stopped_by = "max-iterations";
-      result.stopped_value = static_cast<double>(result.iterations);
+    observer_.iteration(record);
+    switch (stop_.test(result.iterations, record)) {
+      case Stop::none:
+        return;
+      case Stop::labels:
+        result.stopped_by = "labels";
+        return;
+      case Stop::tolerance:
+        result.stopped_by = "tolerance";
+        result.stopped_value = record.shift;
+        return;
+      case Stop::max_iterations:
+        result.stopped_by = "max-iterations";
+        result.stopped_value = static_cast<double>(result.iterations);
+        return;
     }
   }
 
   Points& points_;
   const DataPlan& plan_;
   const KMeansOptions& options_;
-  double threshold_;
-  double rounding_ = objective_rounding(plan_);
+  double spread_;    // inertia of all rows around their mean
+  double rounding_;  // of the objective
+  StopRule stop_;
+  bool settled_ = false;  // the labels are those of the centroids: the last update changed no bit, and no row was moved
   Observer& observer_;
 };
 
@@ -224,8 +264,7 @@ class Run {
 
 KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& options, Observer& observer) {
   check_options(plan, options);
-  const double threshold = options.tolerance > 0.0 ? options.tolerance * mean_column_variance(points, plan) : 0.0;
-  Run lloyd(points, plan, options, threshold, observer);
+  Run lloyd(points, plan, options, measure_spread(points, plan), observer);
   KMeansResult best;
   for (int run = 0; run < options.runs; ++run) {
     KMeansResult result = lloyd(run);
@@ -251,16 +290,18 @@ KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const 
   observer.phase("assign", 1);
   points.forget();
   const auto begin = Clock::now();
-  Assigned assigned = assign(points, plan, centroids);
-  warn_of_coarse_sums(points, plan, assigned, observer);
+  Assignment assignment = assign(points, plan, centroids);
+  Measured measured = measure(points, plan, centroids);
+  warn_of_coarse_sums(points, plan, measured, observer);
   KMeansResult result;
-  result.history.push_back(record_of(assigned));
+  result.history.push_back(record_of(assignment));
+  result.history.back().inertia = measured.inertia;
   result.history.back().seconds = seconds_since(begin);
   result.centroids = Matrix<double>(centroids.rows, centroids.columns);
   std::copy(centroids.data, centroids.data + centroids.size(), result.centroids.data());
-  result.inertia = assigned.inertia;
-  result.inertia_per_cluster = std::move(assigned.inertia_per_cluster);
-  result.counts = std::move(assigned.sums.counts);
+  result.inertia = measured.inertia;
+  result.inertia_per_cluster = std::move(measured.per_cluster);
+  result.counts = std::move(assignment.counts);
   result.empty_clusters = std::count(result.counts.begin(), result.counts.end(), 0);
   result.labels.resize(plan.rows);
   points.labels(result.labels);

@@ -8,7 +8,7 @@ namespace kith {
 
 /// One Lloyd iteration, as reported and shown.
 struct IterationRecord {
-  double inertia = 0.0;      // of the assignment that opens the iteration
+  double inertia = 0.0;      // the objective after the iteration's update (docs/contract.md, The objective)
   std::int64_t changed = 0;  // labels that differ from the iteration before
   double shift = 0.0;        // sum of squared centroid shifts
   double seconds = 0.0;

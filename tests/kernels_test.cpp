@@ -94,8 +94,18 @@ void check_same_rows(const Points& expected, const Points& actual) {
 void check_same_assignment(const Assignment& expected, const Assignment& actual) {
   CHECK(expected.counts == actual.counts);
   CHECK(expected.changed == actual.changed);
+}
+
+/// The inertia sums of the labels that points hold.
+std::vector<Limbs> measured(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
+  std::vector<Limbs> inertia(centroids.rows);
+  points.measure({centroids, inertia_scale(plan, centroids.data, centroids.rows), term_bits(plan.rows)}, inertia);
+  return inertia;
+}
+
+void check_same_limbs(const std::vector<Limbs>& expected, const std::vector<Limbs>& actual) {
   const auto equal = [](const Limbs& a, const Limbs& b) { return a.high == b.high && a.low == b.low; };
-  CHECK(std::equal(expected.inertia.begin(), expected.inertia.end(), actual.inertia.begin(), equal));
+  CHECK(std::equal(expected.begin(), expected.end(), actual.begin(), equal));
 }
 
 void check_same_lists(const NeighborLists& expected, const NeighborLists& actual) {
@@ -115,16 +125,17 @@ void assign_thrice(Bench& bench, Shape shape) {
   ClusterSums expected_sums(shape.k, shape.d, bench.plan.scales.limbs);
   std::vector<ClusterSums> actual_sums(bench.actual.size(), expected_sums);
   for (const Matrix<double>* centroids : {&first, &first, static_cast<const Matrix<double>*>(&last)}) {
-    const AssignRequest request{centroids->view(), inertia_scale(bench.plan, centroids->data(), shape.k),
-                                term_bits(shape.n)};
+    const AssignRequest request{centroids->view()};
     Assignment expected(shape.k);
     bench.expected->assign(request, expected);
+    const std::vector<Limbs> inertia = measured(*bench.expected, bench.plan, request.centroids);
     bench.expected->add_moves(expected_sums);
     auto sums = actual_sums.begin();
     bench.on_each([&](Points& points) {
       Assignment actual(shape.k);
       points.assign(request, actual);
       check_same_assignment(expected, actual);
+      check_same_limbs(inertia, measured(points, bench.plan, request.centroids));
       check_same_rows(*bench.expected, points);
       points.add_moves(*sums);
       CHECK(expected_sums.high == sums->high);
@@ -156,6 +167,17 @@ TEST_CASE("ranges and magnitudes are the definition's", "[kernels]") {
 // and every size around a tile.
 TEST_CASE("labels, distances, counts, inertia and sums equal the definition", "[kernels][assign]") {
   on_everything(shapes(600'000), {}, assign_thrice);
+}
+
+TEST_CASE("many rows", "[kernels][assign]") {
+  const std::vector<Tested> backends = every_backend();
+  for (const Shape shape : {Shape{40000, 12, 7}, Shape{20011, 5, 130}}) {
+    for (const int kind : {0, 2, 10}) {
+      INFO(describe(kinds()[kind], ValueClass::f32, shape));
+      Bench bench(kinds()[kind], ValueClass::f32, shape, backends);
+      assign_thrice(bench, shape);
+    }
+  }
 }
 
 TEST_CASE("large k, large d", "[kernels][assign]") {
@@ -220,16 +242,17 @@ TEST_CASE("seeding verbs equal the definition", "[kernels][seeding]") {
 TEST_CASE("farthest rows, relabelling and copies equal the definition (failures 23, 25)", "[kernels]") {
   on_everything(kFewShapes, {}, [](Bench& bench, Shape shape) {
     const Matrix<double> centroids = centroids_near(bench.values.view(), shape.k);
-    const AssignRequest request{centroids.view(), inertia_scale(bench.plan, centroids.data(), shape.k),
-                                term_bits(shape.n)};
+    const AssignRequest request{std::as_const(centroids).view()};
     Assignment ignored(shape.k);
     bench.expected->assign(request, ignored);
+    measured(*bench.expected, bench.plan, request.centroids);
     const std::vector<FarRow> far = bench.expected->farthest(shape.n);
     ClusterSums expected_sums(shape.k, shape.d, bench.plan.scales.limbs);
     bench.expected->relabel(shape.n / 2, 0);
     bench.expected->add_moves(expected_sums);
     bench.on_each([&](Points& points) {
       points.assign(request, ignored);
+      measured(points, bench.plan, request.centroids);
       for (const std::int64_t count : {std::int64_t{1}, std::int64_t{5}, shape.n + 3}) {
         const std::vector<FarRow> actual = points.farthest(count);
         REQUIRE(actual.size() == static_cast<std::size_t>(std::min(count, shape.n)));
@@ -344,16 +367,17 @@ TEST_CASE("far centroids and queries", "[kernels]") {
     for (std::int64_t q = 0; q < 60; q += 3) {
       for (double& v : queries.row(q)) v += far;
     }
-    const AssignRequest request{centroids.view(), inertia_scale(bench.plan, centroids.data(), shape.k),
-                                term_bits(shape.n)};
+    const AssignRequest request{std::as_const(centroids).view()};
     bench.expected->forget();
     Assignment expected(shape.k);
     bench.expected->assign(request, expected);
+    const std::vector<Limbs> inertia = measured(*bench.expected, bench.plan, request.centroids);
     bench.on_each([&](Points& points) {
       points.forget();
       Assignment actual(shape.k);
       points.assign(request, actual);
       check_same_assignment(expected, actual);
+      check_same_limbs(inertia, measured(points, bench.plan, request.centroids));
       check_same_rows(*bench.expected, points);
     });
     check_search(bench, {queries.view(), -1}, 10);

@@ -162,3 +162,28 @@ TEST_CASE("the margin covers what a float32 screen loses", "[numerics][screen]")
     }
   }
 }
+
+// The compiler's own conversion of 128-bit integers is the definition.
+TEST_CASE("two limbs are joined with one rounding, ties to even", "[numerics]") {
+  const auto check = [](std::int64_t high, std::int64_t low, int bits) {
+    const auto whole = static_cast<__int128>(high) * (std::int64_t{1} << bits) + low;
+    INFO("high " << high << ", low " << low << ", bits " << bits);
+    CHECK(joined({high, low}, bits) == static_cast<double>(whole));
+  };
+  for (const int bits : {1, 2, 11, 31, 41, 52, 53, 54, 60, 61}) {
+    const std::int64_t unit = std::int64_t{1} << bits;
+    for (int e = 0; e < 62; ++e) {
+      const std::int64_t power = std::int64_t{1} << e;
+      for (const std::int64_t high : {power - 1, power, power + 1, -power, 1 - power, -power - 1}) {
+        for (const std::int64_t low : {std::int64_t{0}, std::int64_t{1}, unit / 2 - 1, unit / 2, unit / 2 + 1, unit - 1,
+                                       -unit / 2, (std::int64_t{1} << 61) + 1}) {
+          check(high, low, bits);
+        }
+      }
+    }
+    for (std::uint64_t draw = 0; draw < 20000; ++draw) {
+      const auto high = static_cast<std::int64_t>(random_bits(1, draw, 0)) >> (2 + draw % 60);
+      check(high, static_cast<std::int64_t>(random_bits(1, draw, 1) >> (64 - bits)), bits);
+    }
+  }
+}

@@ -75,13 +75,17 @@ class ReferencePoints final : public Points {
           best = static_cast<std::int32_t>(c);
         }
       }
-      assignment.changed += label_[i] != best;
+      assignment.changed += summed_[i] != best;
       label_[i] = best;
-      distance_[i] = nearest;
       ++assignment.counts[best];
-      const double scaled = nearest * request.inertia.first * request.inertia.second;
-      assignment.inertia[best].high += static_cast<std::int64_t>(std::floor(scaled));
-      assignment.inertia[best].low +=
+    }
+  }
+  void measure(const MeasureRequest& request, std::span<Limbs> inertia) override {
+    for (std::int64_t i = 0; i < rows(); ++i) {
+      distance_[i] = to(i, request.centroids.row(label_[i]).data());
+      const double scaled = distance_[i] * request.inertia.first * request.inertia.second;
+      inertia[label_[i]].high += static_cast<std::int64_t>(std::floor(scaled));
+      inertia[label_[i]].low +=
           static_cast<std::int64_t>(std::rint(std::ldexp(scaled - std::floor(scaled), request.inertia_bits)));
     }
   }

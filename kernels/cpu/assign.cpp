@@ -12,19 +12,6 @@
 namespace kith::cpu {
 namespace {
 
-/// Rows of a panel whose label and distance are known.
-struct Settled {
-  int count = 0;
-  std::int64_t row[kMaxLanes];
-  std::int32_t label[kMaxLanes];
-  double distance[kMaxLanes];
-  void add(std::int64_t r, std::int32_t l, double d) {
-    row[count] = r;
-    label[count] = l;
-    distance[count++] = d;
-  }
-};
-
 /// Labels rows of one range after another for one thread; what it adds up is merged at the end.
 template <class T>
 class Assigner {
@@ -70,9 +57,7 @@ class Assigner {
                             }
                           }
                         });
-    Settled settled;
-    for (int lane = 0; lane < waiting_; ++lane) settled.add(waiting_row_[lane], label[lane], nearest[lane]);
-    settle(settled);
+    for (int lane = 0; lane < waiting_; ++lane) settle(waiting_row_[lane], label[lane]);
     sums.rechecked += waiting_;
     waiting_ = 0;
   }
@@ -80,10 +65,8 @@ class Assigner {
  private:
   void screen(std::int64_t first, int count) {
     sums.screened += count;
-    Settled settled;
     if (centroids_.count() == 1) {
-      for (int lane = 0; lane < count; ++lane) settled.add(first + lane, 0, distance_to(first + lane, 0));
-      settle(settled);
+      for (int lane = 0; lane < count; ++lane) settle(first + lane, 0);
       return;
     }
     float best[kMaxLanes], second[kMaxLanes];
@@ -99,12 +82,11 @@ class Assigner {
     for (int lane = 0; lane < count; ++lane) {
       const float margin = centroids_.margin(rows_.norm(lane));
       if (second[lane] - best[lane] > margin) {  // false for NaN and for an infinite margin
-        settled.add(first + lane, index[lane], distance_to(first + lane, index[lane]));
+        settle(first + lane, index[lane]);
       } else {
         wait(first + lane, best[lane] + margin);
       }
     }
-    settle(settled);
   }
 
   void wait(std::int64_t row, float limit) {
@@ -118,25 +100,15 @@ class Assigner {
                                                  held_.columns());
   }
 
-  void settle(const Settled& rows) {
-    std::int64_t high[kMaxLanes], low[kMaxLanes];
-    held_.set.to_grid(rows.distance, rows.count, request_.inertia, low_scale_, high, low);
-    for (int i = 0; i < rows.count; ++i) {
-      const std::int64_t row = rows.row[i];
-      const std::int32_t label = rows.label[i];
-      sums.changed += held_.label[row] != label;
-      held_.label[row] = label;
-      held_.distance[row] = rows.distance[i];
-      ++sums.counts[label];
-      sums.inertia[label].high += high[i];
-      sums.inertia[label].low += low[i];
-    }
+  void settle(std::int64_t row, std::int32_t label) {
+    sums.changed += held_.summed[row] != label;
+    held_.label[row] = label;
+    ++sums.counts[label];
   }
 
   HeldRows<T>& held_;
   const AssignRequest& request_;
   const ScreenColumns& centroids_;
-  const double low_scale_ = power_of_two(request_.inertia_bits);
   RowPanel<T> rows_, waiting_rows_;
   std::vector<Hit> hits_;
   int waiting_ = 0;
@@ -148,11 +120,7 @@ class Assigner {
 };
 
 void add(const Assignment& part, Assignment& total) {
-  for (std::size_t c = 0; c < total.counts.size(); ++c) {
-    total.counts[c] += part.counts[c];
-    total.inertia[c].high += part.inertia[c].high;
-    total.inertia[c].low += part.inertia[c].low;
-  }
+  for (std::size_t c = 0; c < total.counts.size(); ++c) total.counts[c] += part.counts[c];
   total.changed += part.changed;
   total.screened += part.screened;
   total.rechecked += part.rechecked;

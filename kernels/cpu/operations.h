@@ -16,6 +16,10 @@ void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
 template <class T>
 void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment);
 
+// measure.cpp
+template <class T>
+void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> inertia);
+
 // update.cpp
 template <class T>
 void add_moves(HeldRows<T>& held, ClusterSums& sums);

@@ -28,6 +28,9 @@ class CpuPoints final : public Points {
   void assign(const AssignRequest& request, Assignment& assignment) override {
     cpu::assign(held_, request, assignment);
   }
+  void measure(const MeasureRequest& request, std::span<Limbs> inertia) override {
+    cpu::measure(held_, request, inertia);
+  }
   void add_moves(ClusterSums& sums) override { cpu::add_moves(held_, sums); }
   void relabel(std::int64_t row, std::int32_t label) override { held_.label[row - held_.first_row] = label; }
   std::vector<FarRow> farthest(std::int64_t count) const override { return cpu::farthest(held_, count); }

@@ -1,10 +1,9 @@
 // Assignment: a screen of all rows against all centroids keeps the best two scores of each row, in half precision where
 // the device has the tensor cores for it (then in float32 for what is left, if that is much), else in float32. Rows
-// that the certificate does not decide get the distances of their few candidates by the definition; then every row gets
-// the distance to its own centroid, and counts and inertia are summed as integers.
+// that the certificate does not decide get the distances of their few candidates by the definition.
 //
-// Cost: the screen, 2 n k d float32 operations (device/tile.h states the floor), then one more pass over the points:
-// n d values in and 16 bytes of state per row, 0.12 ms for 10^6 x 128 float32 on an H200. docs/contract.md, Screens.
+// Cost: the screen, 2 n k d float32 operations (device/tile.h states the floor), and 8 bytes per row to count labels.
+// docs/contract.md, Screens.
 #include <limits>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/recheck.h"
 #include "kernels/cuda/screening.h"
+#include "kernels/cuda/update.h"
 
 namespace kith::cuda {
 namespace {
@@ -137,66 +137,31 @@ class Nearest {
   std::int64_t first_row_;
 };
 
-/// What an assignment adds up, in copies so that rows of one cluster do not all meet at one address. The last slot of a
-/// copy counts changed labels.
-struct Tally {
-  Word* slots = nullptr;  // (copies, clusters + 1, 3): count, high limb, low limb
-  std::int64_t clusters = 0;
-  std::int64_t copies = 1;
-
-  static constexpr std::int64_t kSlots = 65536;  // wanted over all copies
-  static std::int64_t copies_for(std::int64_t clusters) {
-    return std::clamp<std::int64_t>(kSlots / (clusters + 1), 1, 256);
+/// Rows per label, and rows whose label is not the one in the sums. Blocks count in shared memory where `clusters`
+/// counters fit there, so that rows of few clusters do not all meet at a few addresses.
+__global__ void count_kernel(const std::int32_t* label, const std::int32_t* summed, std::int64_t rows,
+                             std::int64_t clusters, Word* counts, Word* changed) {
+  extern __shared__ std::uint32_t block_counts[];
+  const bool shared = clusters <= kSharedClusters;
+  if (shared) {
+    for (std::int64_t c = threadIdx.x; c < clusters; c += blockDim.x) block_counts[c] = 0;
+    __syncthreads();
   }
-  __host__ __device__ std::int64_t copy_size() const { return (clusters + 1) * 3; }
-  __device__ Word* slot(std::int64_t cluster) const {
-    return slots + (blockIdx.x % copies) * copy_size() + cluster * 3;
-  }
-};
-
-__global__ void add_copies_kernel(Tally tally) {
-  for (std::int64_t i = thread_index(); i < tally.copy_size(); i += thread_count()) {
-    Word sum = 0;
-    for (std::int64_t c = 0; c < tally.copies; ++c) sum += tally.slots[c * tally.copy_size() + i];
-    tally.slots[i] = sum;
-  }
-}
-
-struct RowState {
-  const std::int32_t* nearest;  // (rows) the new label
-  std::int32_t* label;          // (rows)
-  double* distance;             // (rows)
-};
-
-struct InertiaGrid {
-  double first, second, low_scale;
-};
-
-/// The distance of every row to its own centroid by the definition. A warp takes 32 rows, a lane keeps the result of
-/// one, so that the state is read and written in whole lines.
-template <class T>
-__global__ void finish_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* centroids,
-                              InertiaGrid grid, RowState state, Tally tally) {
-  const int lane = lane_index();
-  for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
-    const std::int64_t row = base + lane;
-    const std::int32_t label = row < rows ? state.nearest[row] : 0;
-    const double distance = distances_of_rows(values, base, rows, d, [&](int i) {
-      return centroids + static_cast<std::int64_t>(__shfl_sync(kAllLanes, label, i)) * d;
-    });
-    bool changed = false;
-    if (row < rows) {
-      changed = state.label[row] != label;
-      state.label[row] = label;
-      state.distance[row] = distance;
-      const Limbs limbs = to_limbs(distance, grid.first, grid.second, grid.low_scale);
-      Word* slot = tally.slot(label);
-      atomicAdd(&slot[0], Word{1});
-      atomicAdd(&slot[1], static_cast<Word>(limbs.high));
-      atomicAdd(&slot[2], static_cast<Word>(limbs.low));
+  Word moved = 0;
+  for (std::int64_t row = thread_index(); row < rows; row += thread_count()) {
+    const std::int32_t mine = label[row];
+    moved += mine != summed[row] ? 1 : 0;
+    if (shared) {
+      atomicAdd(&block_counts[mine], 1U);
+    } else {
+      atomicAdd(&counts[mine], Word{1});
     }
-    const unsigned all_changed = __ballot_sync(kAllLanes, changed);
-    if (lane == 0 && all_changed != 0) atomicAdd(tally.slot(tally.clusters), static_cast<Word>(__popc(all_changed)));
+  }
+  moved = block_sum(moved);  // all counters have been counted to as well
+  if (threadIdx.x == 0 && moved != 0) atomicAdd(changed, moved);
+  if (!shared) return;
+  for (std::int64_t c = threadIdx.x; c < clusters; c += blockDim.x) {
+    if (block_counts[c] != 0) atomicAdd(&counts[c], static_cast<Word>(block_counts[c]));
   }
 }
 
@@ -257,83 +222,85 @@ std::int64_t screen_floats(const HeldRows<T>& held, const FloatScreen& screen, P
 }  // namespace
 
 template <class T>
-void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
-  const std::int64_t k = request.centroids.rows, d = held.columns();
+void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, IterationRecord& record) {
   const Stream& stream = held.stream();
-  Buffer<double> centroids(held.pool(), request.centroids.size());
-  const std::int64_t copies = Tally::copies_for(k);
-  Buffer<Word> slots(held.pool(), copies * (k + 1) * 3);
-  Buffer<std::int32_t> nearest(held.pool(), held.largest_block());
+  if (k == 1) {
+    stream.fill(held.label.data(), 0, held.rows());
+    record.screened += held.rows();
+    return;
+  }
   RecheckRoom room(held.pool(), held.largest_block(), k);
   FloatScreen floats(held, k);
   HalfScreen halves;
-  if (k > 1 && held.half.values.size() > 0 && !narrow_is_best(d, k)) halves = HalfScreen(held, k);
-
-  stream.upload(centroids.data(), request.centroids.data, request.centroids.size());
-  stream.fill(slots.data(), 0, slots.size());
-  const Tally tally{slots.data(), k, copies};
-  const InertiaGrid grid{request.inertia.first, request.inertia.second, power_of_two(request.inertia_bits)};
-  held.totals.current = false;
-  if (halves) make_half_columns(held, centroids.data(), halves.columns);
+  if (held.half.values.size() > 0 && !narrow_is_best(held.columns(), k)) halves = HalfScreen(held, k);
+  if (halves) make_half_columns(held, centroids, halves.columns);
 
   held.for_blocks([&](const Block<T>& block) {
     const T* values = held.on_device(block);
-    if (k == 1) {
-      stream.fill(nearest.data(), 0, block.rows);
-    } else {
-      const PointOperand<T> rows = point_operand(held, values, block.rows);
-      Undecided undecided = room.undecided();
-      std::int64_t left = block.rows;
-      if (halves) {
-        const HalfLeft found = screen_halves(held, halves, block, room, nearest.data());
-        if (found.candidates > 0) decide_listed(held, room, rows, centroids.data(), found.candidates, nearest.data());
-        assignment.rechecked += found.open;
-        assignment.candidates += found.candidates;
-        left = found.undecided;
-        undecided = halves.undecided();
-      }
-      // Where halves decide little, float32 decides much of the rest at less cost than the definition.
-      const bool float_screen = !halves || left > block.rows / 2;
-      if (float_screen) {
-        floats.prepare(held, centroids.data());
-        left = screen_floats(held, floats, rows, {left < block.rows ? undecided.row : nullptr, left},
-                             held.norm.data() + block.first, nearest.data(), room.undecided());
-        undecided = room.undecided();
-      }
-      RecheckWork work{undecided, left, left, {}};
-      if (float_screen) {
-        work.collect = [&](std::int64_t first, std::int64_t count) {
-          collect_candidates(held, room, undecided, rows, floats.columns(), floats.half_norm(), first, count);
-        };
-      } else {
-        work.largest_batch = std::min(left, HalfScreen::kBatch);
-        work.collect = [&](std::int64_t first, std::int64_t count) {
-          collect_half_candidates(held, halves, block, room, first, count);
-        };
-      }
-      const Rechecked rechecked = recheck(held, room, work, rows, centroids.data(), nearest.data());
-      assignment.screened += block.rows;
-      assignment.rechecked += rechecked.rows;
-      assignment.candidates += rechecked.candidates;
+    std::int32_t* nearest = held.label.data() + block.first;
+    const PointOperand<T> rows = point_operand(held, values, block.rows);
+    Undecided undecided = room.undecided();
+    std::int64_t left = block.rows;
+    if (halves) {
+      const HalfLeft found = screen_halves(held, halves, block, room, nearest);
+      if (found.candidates > 0) decide_listed(held, room, rows, centroids, found.candidates, nearest);
+      record.rechecked += found.open;
+      record.candidates += found.candidates;
+      left = found.undecided;
+      undecided = halves.undecided();
     }
-    finish_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, stream>>>(
-        values, block.rows, d, centroids.data(), grid,
-        RowState{nearest.data(), held.label.data() + block.first, held.distance.data() + block.first}, tally);
-    check(cudaGetLastError());
+    // Where halves decide little, float32 decides much of the rest at less cost than the definition.
+    const bool float_screen = !halves || left > block.rows / 2;
+    if (float_screen) {
+      floats.prepare(held, centroids);
+      left = screen_floats(held, floats, rows, {left < block.rows ? undecided.row : nullptr, left},
+                           held.norm.data() + block.first, nearest, room.undecided());
+      undecided = room.undecided();
+    }
+    RecheckWork work{undecided, left, left, {}};
+    if (float_screen) {
+      work.collect = [&](std::int64_t first, std::int64_t count) {
+        collect_candidates(held, room, undecided, rows, floats.columns(), floats.half_norm(), first, count);
+      };
+    } else {
+      work.largest_batch = std::min(left, HalfScreen::kBatch);
+      work.collect = [&](std::int64_t first, std::int64_t count) {
+        collect_half_candidates(held, halves, block, room, first, count);
+      };
+    }
+    const Rechecked rechecked = recheck(held, room, work, rows, centroids, nearest);
+    record.screened += block.rows;
+    record.rechecked += rechecked.rows;
+    record.candidates += rechecked.candidates;
   });
-
-  add_copies_kernel<<<held.context->grid(tally.copy_size(), kBlock), kBlock, 0, stream>>>(tally);
-  check(cudaGetLastError());
-  std::vector<Word> sums(tally.copy_size());
-  stream.download(sums.data(), slots.data(), tally.copy_size());
-  for (std::int64_t c = 0; c < k; ++c) {
-    assignment.counts[c] += static_cast<std::int64_t>(sums[3 * c]);
-    assignment.inertia[c].high += static_cast<std::int64_t>(sums[3 * c + 1]);
-    assignment.inertia[c].low += static_cast<std::int64_t>(sums[3 * c + 2]);
-  }
-  assignment.changed += static_cast<std::int64_t>(sums[3 * k]);
 }
 
+template <class T>
+void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
+  const std::int64_t k = request.centroids.rows;
+  const Stream& stream = held.stream();
+  Buffer<double> centroids(held.pool(), request.centroids.size());
+  Buffer<Word> counts(held.pool(), k + 1);  // and rows that changed
+  stream.upload(centroids.data(), request.centroids.data, request.centroids.size());
+  stream.fill(counts.data(), 0, k + 1);
+  IterationRecord record;
+  find_nearest(held, centroids.data(), k, record);
+
+  const std::int64_t counters = k <= kSharedClusters ? k * static_cast<std::int64_t>(sizeof(std::uint32_t)) : 0;
+  count_kernel<<<held.context->multiprocessors * 4, kBlock, counters, stream>>>(
+      held.label.data(), held.summed.data(), held.rows(), k, counts.data(), counts.data() + k);
+  check(cudaGetLastError());
+  std::vector<Word> found(k + 1);
+  stream.download(found.data(), counts.data(), k + 1);
+  for (std::int64_t c = 0; c < k; ++c) assignment.counts[c] += static_cast<std::int64_t>(found[c]);
+  assignment.changed += static_cast<std::int64_t>(found[k]);
+  assignment.screened += record.screened;
+  assignment.rechecked += record.rechecked;
+  assignment.candidates += record.candidates;
+}
+
+template void find_nearest(HeldRows<float>&, const double*, std::int64_t, IterationRecord&);
+template void find_nearest(HeldRows<double>&, const double*, std::int64_t, IterationRecord&);
 template void assign(HeldRows<float>&, const AssignRequest&, Assignment&);
 template void assign(HeldRows<double>&, const AssignRequest&, Assignment&);
 

@@ -17,12 +17,24 @@ template <class T>
 void prepare(HeldRows<T>& held, const DataPlan& plan);
 
 // assign.cu
+/// Labels all rows by centroids (k, d) on the device, and ADDS what it screened and re-checked to the record. What was
+/// labelled before may be lost when device memory runs out.
+template <class T>
+void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, IterationRecord& record);
 template <class T>
 void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment);
+
+// measure.cu
+template <class T>
+void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> inertia);
 
 // update.cu
 template <class T>
 void add_moves(HeldRows<T>& held, ClusterSums& sums);
+
+// steps.cu
+template <class T>
+Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state);
 
 // seeding.cu
 template <class T>

@@ -103,8 +103,14 @@ class CudaPoints final : public Points {
   void assign(const AssignRequest& request, Assignment& assignment) override {
     with_memory(held_, [&] { cuda::assign(held_, request, assignment); });
   }
+  void measure(const MeasureRequest& request, std::span<Limbs> inertia) override {
+    with_memory(held_, [&] { cuda::measure(held_, request, inertia); });
+  }
   void add_moves(ClusterSums& sums) override {
     with_memory(held_, [&] { cuda::add_moves(held_, sums); });
+  }
+  Steps steps(const StepsRequest& request, LloydState& state) override {
+    return with_memory(held_, [&] { return cuda::steps(held_, request, state); });
   }
   void relabel(std::int64_t row, std::int32_t label) override {
     check(cudaSetDevice(held_.context->device));

@@ -1,0 +1,93 @@
+// The distance of every row to the centroid of its label by the definition, and the inertia as integers.
+//
+// Moves n d values in and 12 bytes of state per row; 0.12 ms for 10^6 x 128 float32 on an H200 at the least. It is
+// asked for at the end of a run and before a relocation only.
+#include <vector>
+
+#include "core/fixed_point.h"
+#include "kernels/cuda/device/definition.h"
+#include "kernels/cuda/operations.h"
+
+namespace kith::cuda {
+namespace {
+
+/// Inertia sums, in copies so that rows of one cluster do not all meet at one address.
+struct Tally {
+  Word* slots = nullptr;  // (copies, clusters, 2): high limb, low limb
+  std::int64_t clusters = 0;
+  std::int64_t copies = 1;
+
+  static constexpr std::int64_t kSlots = 65536;  // wanted over all copies
+  static std::int64_t copies_for(std::int64_t clusters) { return std::clamp<std::int64_t>(kSlots / clusters, 1, 256); }
+  __host__ __device__ std::int64_t copy_size() const { return clusters * 2; }
+  __device__ Word* slot(std::int64_t cluster) const {
+    return slots + (blockIdx.x % copies) * copy_size() + cluster * 2;
+  }
+};
+
+__global__ void add_copies_kernel(Tally tally) {
+  for (std::int64_t i = thread_index(); i < tally.copy_size(); i += thread_count()) {
+    Word sum = 0;
+    for (std::int64_t c = 0; c < tally.copies; ++c) sum += tally.slots[c * tally.copy_size() + i];
+    tally.slots[i] = sum;
+  }
+}
+
+struct InertiaGrid {
+  double first, second, low_scale;
+};
+
+/// A warp takes 32 rows, a lane keeps the result of one, so that the state is read and written in whole lines.
+template <class T>
+__global__ void measure_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* centroids,
+                               InertiaGrid grid, const std::int32_t* labels, double* distances, Tally tally) {
+  const int lane = lane_index();
+  for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
+    const std::int64_t row = base + lane;
+    const std::int32_t label = row < rows ? labels[row] : 0;
+    const double distance = distances_of_rows(values, base, rows, d, [&](int i) {
+      return centroids + static_cast<std::int64_t>(__shfl_sync(kAllLanes, label, i)) * d;
+    });
+    if (row >= rows) continue;
+    distances[row] = distance;
+    const Limbs limbs = to_limbs(distance, grid.first, grid.second, grid.low_scale);
+    Word* slot = tally.slot(label);
+    atomicAdd(&slot[0], static_cast<Word>(limbs.high));
+    atomicAdd(&slot[1], static_cast<Word>(limbs.low));
+  }
+}
+
+}  // namespace
+
+template <class T>
+void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> inertia) {
+  const std::int64_t k = request.centroids.rows;
+  const Stream& stream = held.stream();
+  const std::int64_t copies = Tally::copies_for(k);
+  Buffer<double> centroids(held.pool(), request.centroids.size());
+  Buffer<Word> slots(held.pool(), copies * k * 2);
+  stream.upload(centroids.data(), request.centroids.data, request.centroids.size());
+  stream.fill(slots.data(), 0, slots.size());
+  const Tally tally{slots.data(), k, copies};
+  const InertiaGrid grid{request.inertia.first, request.inertia.second, power_of_two(request.inertia_bits)};
+  held.totals.current = false;
+  held.for_blocks([&](const Block<T>& block) {
+    measure_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, stream>>>(
+        held.on_device(block), block.rows, held.columns(), centroids.data(), grid, held.label.data() + block.first,
+        held.distance.data() + block.first, tally);
+    check(cudaGetLastError());
+  });
+  add_copies_kernel<<<held.context->grid(tally.copy_size(), kBlock), kBlock, 0, stream>>>(tally);
+  check(cudaGetLastError());
+  std::vector<Word> sums(tally.copy_size());
+  stream.download(sums.data(), slots.data(), tally.copy_size());
+  for (std::int64_t c = 0; c < k; ++c) {
+    inertia[c].high += static_cast<std::int64_t>(sums[2 * c]);
+    inertia[c].low += static_cast<std::int64_t>(sums[2 * c + 1]);
+  }
+}
+
+template void measure(HeldRows<float>&, const MeasureRequest&, std::span<Limbs>);
+template void measure(HeldRows<double>&, const MeasureRequest&, std::span<Limbs>);
+
+}  // namespace kith::cuda

@@ -1,0 +1,26 @@
+// Whole runs of k-means in tests: on points of any backend, and compared bit for bit.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/kmeans.h"
+
+namespace kith::test {
+
+struct Warnings : Observer {
+  std::vector<std::string> said;
+  void warning(const std::string& message) override { said.push_back(message); }
+};
+
+/// Prepares the points and clusters them.
+KMeansResult run(Points& points, const KMeansOptions& options, Observer& observer);
+KMeansResult run(Points& points, const KMeansOptions& options);
+
+/// Clustering of values of one class on a backend.
+KMeansResult on(Backend& backend, const Matrix<double>& values, ValueClass c, const KMeansOptions& options);
+
+/// Every number of the results and of their iterations, times and screens apart.
+void check_same(const KMeansResult& expected, const KMeansResult& actual);
+
+}  // namespace kith::test
