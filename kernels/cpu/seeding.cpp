@@ -19,12 +19,23 @@ double least_half_norm(float norm, std::int64_t d) {
   return least * least / 2;
 }
 
+/// Asks for rows before they are packed: a panel takes them in strips, which the processor does not foresee.
+template <class T>
+void prefetch_rows(const HeldRows<T>& held, std::int64_t first, std::int64_t last) {
+  constexpr std::int64_t kLine = 64, kMost = 256 << 10;  // bytes; the second-level cache holds more
+  const auto* bytes = reinterpret_cast<const char*>(held.row(first));
+  const std::int64_t count =
+      std::min<std::int64_t>((last - first) * held.columns() * static_cast<std::int64_t>(sizeof(T)), kMost);
+  for (std::int64_t at = 0; at < count; at += kLine) __builtin_prefetch(bytes + at, 0, 2);
+}
+
 /// see(row, candidate, D) for every pair in which D may be below the row's kept distance; candidates ascend for a row.
 /// begin() makes a visitor for a range of rows, end(visitor) takes it back.
 template <class T, class Begin, class End>
 void for_near_pairs(const HeldRows<T>& held, MatrixView<const double> candidates, const Begin& begin, const End& end) {
   const ScreenColumns columns(held, candidates);
   const int lanes = held.set.lanes;
+  const double scale = held.scale();
   const auto& kernels = held.set.template rows<T>();
   held.for_ranges(held.rows_per_task((candidates.rows + 8) * held.columns()), [&](std::int64_t first, std::int64_t last,
                                                                                   std::int64_t, int) {
@@ -34,12 +45,13 @@ void for_near_pairs(const HeldRows<T>& held, MatrixView<const double> candidates
     for (std::int64_t i = first; i < last; i += lanes) {
       const int count = static_cast<int>(std::min<std::int64_t>(lanes, last - i));
       panel.pack(count, [&](int lane) { return i + lane; });
+      prefetch_rows(held, i + count, std::min(i + count + lanes, last));
       float limit[kMaxLanes];
       std::fill_n(limit, kMaxLanes, -std::numeric_limits<float>::infinity());
       for (int lane = 0; lane < count; ++lane) {
         const float norm = panel.norm(lane);
-        limit[lane] = score_limit(held.distance[i + lane], held.scale(), least_half_norm(norm, held.columns()),
-                                  columns.margin(norm));
+        limit[lane] =
+            score_limit(held.distance[i + lane], scale, least_half_norm(norm, held.columns()), columns.margin(norm));
       }
       columns.multiply(panel.panel(), panel.tile(), [&](std::int64_t from, std::int64_t width, const float* half_norm) {
         const std::int64_t found = held.set.within(panel.tile(), half_norm, width, limit, hits.data());

@@ -262,7 +262,7 @@ void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, Fixe
 
 template <class T>
 double keep_candidate(HeldRows<T>& held, std::int64_t chosen) {
-  const SeedTrial& trial = held.trial;
+  SeedTrial& trial = held.trial;
   held.totals.current = false;
   held.for_blocks([&](const Block<T>& block) {
     keep_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(
@@ -271,6 +271,7 @@ double keep_candidate(HeldRows<T>& held, std::int64_t chosen) {
     check(cudaGetLastError());
   });
   renew_totals(held, trial.scale);
+  trial = {};
   return held.totals.largest;
 }
 
