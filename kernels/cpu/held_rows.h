@@ -22,9 +22,11 @@ struct DistanceTotals {
   std::vector<std::int64_t> inclusive;          // (groups) prefix sums
 };
 
-/// The seeding candidates that were tried last.
-struct SeedTrial {
-  Matrix<double> candidates;  // (t, d)
+/// The seeds so far, and the candidates that were tried last.
+struct Seeding {
+  std::vector<double> seeds;          // (s, d)
+  std::vector<std::int32_t> nearest;  // (n) the seed that the kept distance belongs to
+  Matrix<double> candidates;          // (t, d)
   FixedScale scale;
   std::vector<std::uint32_t> near;  // (n) bit t: candidate t is nearer than the kept distance
 };
@@ -42,7 +44,7 @@ struct HeldRows {
   std::vector<std::int32_t> summed;  // (n) the label contained in the sums handed out
   std::vector<double> distance;      // (n) kept squared distance
   mutable DistanceTotals totals{};   // found when they are asked for
-  SeedTrial trial{};
+  Seeding seeding{};
 
   std::int64_t rows() const { return values.rows; }
   std::int64_t columns() const { return values.columns; }
@@ -55,7 +57,7 @@ struct HeldRows {
     summed.assign(rows(), -1);
     distance.assign(rows(), std::numeric_limits<double>::infinity());
     totals.current = false;
-    trial = {};
+    seeding = {};
   }
 
   /// Rows per task so that a task is worth handing to a thread, and the last round of tasks keeps all threads busy.
