@@ -70,6 +70,9 @@ struct Steps {
   std::optional<Assignment> unfinished;
 };
 
+/// Seeding candidates that are tried at once. Greedy k-means++ has 2 + floor(ln k), 23 for the largest k.
+inline constexpr int kMostCandidates = 32;
+
 /// A row and its squared distance to the centroid it belongs to.
 struct FarRow {
   double distance = 0.0;
@@ -136,13 +139,16 @@ class Points {
   // Seeding: the kept distance is the smallest D to any seed so far. Called after forget().
   /// Kept distance = min(kept distance, D(x, seed)); returns the largest kept distance afterwards. seed: (d)
   virtual double lower(std::span<const double> seed) = 0;
-  /// totals[t] = sum over rows of to_fixed(min(kept distance, D(x, candidate t))), ADDED. candidates: (t, d)
-  virtual void add_trial_totals(MatrixView<const double> candidates, FixedScale,
-                                std::span<std::int64_t> totals) const = 0;
   /// Sum over rows of to_fixed(kept distance).
   virtual std::int64_t total(FixedScale) const = 0;
-  /// The first row whose inclusive prefix of to_fixed(kept distance) exceeds target (0 <= target < total).
-  virtual std::int64_t draw(FixedScale, std::int64_t target) const = 0;
+  /// rows[t] = the first row whose inclusive prefix of to_fixed(kept distance) exceeds targets[t] (0 <= target <
+  /// total).
+  virtual void draw(FixedScale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) const = 0;
+  /// totals[t] = sum over rows of to_fixed(min(kept distance, D(x, candidate t))), ADDED. candidates: (t, d), at most
+  /// kMostCandidates; the points remember them for keep_candidate().
+  virtual void try_candidates(MatrixView<const double> candidates, FixedScale, std::span<std::int64_t> totals) = 0;
+  /// lower() to one of the candidates tried last, once per trial.
+  virtual double keep_candidate(std::int64_t chosen) = 0;
 
   // Neighbours.
   /// Merges the k nearest of these rows into the lists.

@@ -6,6 +6,7 @@
 // (2002), chapter 3, is the source of the summation bounds.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -56,6 +57,14 @@ struct ScreenMargin {
   float quadratic = 0.0F;
   KITH_BOTH float at(float norm) const { return constant + norm * (linear + norm * quadratic); }
 };
+
+/// A screened score above this proves D(x, c) >= kept: D = 4^exponent (|x'|^2 + 2 score), and the screened score is
+/// within margin / 2 of the true one. half_norm: a lower bound of |x'|^2 / 2; scale: 2^-exponent. What is infinite
+/// makes a NaN or an infinity here, above which no score is.
+KITH_BOTH static inline float score_limit(double kept, double scale, double half_norm, float margin) {
+  const double limit = kept * scale * scale / 2 - half_norm + static_cast<double>(margin) / 2;
+  return static_cast<float>(limit + fabs(limit) * 0x1p-20);
+}
 
 /// What a screen's arithmetic may lose.
 struct ScreenArithmetic {

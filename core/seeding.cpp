@@ -42,8 +42,7 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, std::int64_t c
   std::vector<std::int64_t> seeds{random_below(random.seed, random.stream, 0, rows)};
   double largest = points.lower(rows_of_points(points, seeds).row(0));
 
-  std::vector<std::int64_t> candidates(trials);
-  std::vector<std::int64_t> totals(trials);
+  std::vector<std::int64_t> targets(trials), candidates(trials), totals(trials);
   while (static_cast<std::int64_t>(seeds.size()) < clusters) {
     observer.progress(static_cast<std::int64_t>(seeds.size()));
     if (!(largest > 0.0)) {
@@ -54,14 +53,14 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, std::int64_t c
     const std::int64_t total = points.total(scale);
     const std::uint64_t first_draw = 1 + (seeds.size() - 1) * static_cast<std::uint64_t>(trials);
     for (std::int64_t t = 0; t < trials; ++t) {
-      candidates[t] = points.draw(scale, random_below(random.seed, random.stream, first_draw + t, total));
+      targets[t] = random_below(random.seed, random.stream, first_draw + t, total);
     }
-    const Matrix<double> values = rows_of_points(points, candidates);
+    points.draw(scale, targets, candidates);
     std::fill(totals.begin(), totals.end(), 0);
-    points.add_trial_totals(values.view(), scale, totals);
+    points.try_candidates(rows_of_points(points, candidates).view(), scale, totals);
     const auto winner = std::min_element(totals.begin(), totals.end()) - totals.begin();  // the first of equals
     seeds.push_back(candidates[winner]);
-    largest = points.lower(values.row(winner));
+    largest = points.keep_candidate(winner);
   }
   return seeds;
 }

@@ -19,9 +19,9 @@ struct RandomStream {
   std::uint64_t stream = 0;  // the number of the run
 };
 
-/// Row numbers of k starting centroids. Costs one pass over the points per centroid for its 2 + floor(ln k) candidates
-/// and one for the winner. When fewer than k rows are distinct, the remaining centroids are the lowest rows not yet
-/// chosen, with a warning.
+/// Row numbers of k starting centroids. Costs one pass over the points per centroid for its 2 + floor(ln k) candidates,
+/// in low precision for most rows. When fewer than k rows are distinct, the remaining centroids are the lowest rows not
+/// yet chosen, with a warning.
 std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, std::int64_t clusters, RandomStream random,
                                                   Observer& observer);
 

@@ -219,21 +219,28 @@ TEST_CASE("seeding verbs equal the definition", "[kernels][seeding]") {
     bench.expected->forget();
     bench.on_each([](Points& points) { points.forget(); });
     for (std::int64_t s = 0; s < 3; ++s) {
-      const double largest = bench.expected->lower(seeds.row(s));
+      double largest = bench.expected->lower(seeds.row(s));
       bench.on_each([&](Points& points) { CHECK(points.lower(seeds.row(s)) == largest); });
       if (!(largest > 0)) return;
       const FixedScale scale = fixed_scale(term_bits(shape.n) - exponent_above(largest));
       const std::int64_t total = bench.expected->total(scale);
       std::vector<std::int64_t> expected(9, 5);
-      bench.expected->add_trial_totals(candidates.view(), scale, expected);
+      bench.expected->try_candidates(candidates.view(), scale, expected);
+      const std::vector<std::int64_t> targets{0, total / 3, total / 2, total - 1};
+      std::vector<std::int64_t> expected_rows(4), rows(4);
+      bench.expected->draw(scale, targets, expected_rows);
       bench.on_each([&](Points& points) {
         CHECK(points.total(scale) == total);
-        for (const std::int64_t target : {std::int64_t{0}, total / 3, total / 2, total - 1}) {
-          CHECK(points.draw(scale, target) == bench.expected->draw(scale, target));
-        }
+        points.draw(scale, targets, rows);
+        CHECK(expected_rows == rows);
         std::vector<std::int64_t> actual(9, 5);
-        points.add_trial_totals(candidates.view(), scale, actual);
+        points.try_candidates(candidates.view(), scale, actual);
         CHECK(expected == actual);
+      });
+      largest = bench.expected->keep_candidate(2 * s + 1);
+      bench.on_each([&](Points& points) {
+        CHECK(points.keep_candidate(2 * s + 1) == largest);
+        check_same_rows(*bench.expected, points);
       });
     }
   });

@@ -116,26 +116,27 @@ class ReferencePoints final : public Points {
     for (std::int64_t i = 0; i < rows(); ++i) distance_[i] = std::min(distance_[i], to(i, seed.data()));
     return *std::max_element(distance_.begin(), distance_.end());
   }
-  void add_trial_totals(MatrixView<const double> candidates, FixedScale scale,
-                        std::span<std::int64_t> totals) const override {
+  void try_candidates(MatrixView<const double> candidates, FixedScale scale, std::span<std::int64_t> totals) override {
+    candidates_.clear();
     for (std::int64_t t = 0; t < candidates.rows; ++t) {
+      candidates_.emplace_back(candidates.row(t).begin(), candidates.row(t).end());
       for (std::int64_t i = 0; i < rows(); ++i) {
         totals[t] += fixed(std::min(distance_[i], to(i, candidates.row(t).data())), scale);
       }
     }
   }
+  double keep_candidate(std::int64_t chosen) override { return lower(candidates_[chosen]); }
   std::int64_t total(FixedScale scale) const override {
     std::int64_t sum = 0;
     for (const double distance : distance_) sum += fixed(distance, scale);
     return sum;
   }
-  std::int64_t draw(FixedScale scale, std::int64_t target) const override {
-    std::int64_t prefix = 0;
-    for (std::int64_t i = 0; i < rows(); ++i) {
-      prefix += fixed(distance_[i], scale);
-      if (prefix > target) return i;
+  void draw(FixedScale scale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) const override {
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      std::int64_t prefix = 0;
+      rows[t] = -1;
+      while (prefix <= targets[t]) prefix += fixed(distance_[++rows[t]], scale);
     }
-    return -1;
   }
 
   void search(const Queries& queries, NeighborLists& lists) const override {
@@ -186,6 +187,7 @@ class ReferencePoints final : public Points {
   ColumnScales scales_;
   std::vector<std::int32_t> label_, summed_;
   std::vector<double> distance_;
+  std::vector<std::vector<double>> candidates_;  // of the last trial
 };
 
 }  // namespace

@@ -13,6 +13,24 @@
 
 namespace kith::cpu {
 
+/// Running totals of to_fixed(kept distance) over groups of rows, for drawing rows; forget() and lower() end them.
+struct DistanceTotals {
+  static constexpr std::int64_t kGroup = 1024;  // rows per total
+  bool current = false;                         // no kept distance has changed since
+  int shift = 0;                                // of the scale
+  double largest = 0.0;                         // kept distance
+  std::vector<std::int64_t> inclusive;          // (groups) prefix sums
+};
+
+/// The seeds so far, and the candidates that were tried last.
+struct Seeding {
+  std::vector<double> seeds;          // (s, d)
+  std::vector<std::int32_t> nearest;  // (n) the seed that the kept distance belongs to
+  Matrix<double> candidates;          // (t, d)
+  FixedScale scale;
+  std::vector<std::uint32_t> near;  // (n) bit t: candidate t is nearer than the kept distance
+};
+
 template <class T>
 struct HeldRows {
   MatrixView<const T> values;  // (n, d), the caller's memory
@@ -25,6 +43,8 @@ struct HeldRows {
   std::vector<std::int32_t> label;   // (n) -1 before the first assignment
   std::vector<std::int32_t> summed;  // (n) the label contained in the sums handed out
   std::vector<double> distance;      // (n) kept squared distance
+  mutable DistanceTotals totals{};   // found when they are asked for
+  Seeding seeding{};
 
   std::int64_t rows() const { return values.rows; }
   std::int64_t columns() const { return values.columns; }
@@ -36,6 +56,8 @@ struct HeldRows {
     label.assign(rows(), -1);
     summed.assign(rows(), -1);
     distance.assign(rows(), std::numeric_limits<double>::infinity());
+    totals.current = false;
+    seeding = {};
   }
 
   /// Rows per task so that a task is worth handing to a thread, and the last round of tasks keeps all threads busy.

@@ -28,12 +28,15 @@ void add_moves(HeldRows<T>& held, ClusterSums& sums);
 template <class T>
 double lower(HeldRows<T>& held, std::span<const double> seed);
 template <class T>
-void add_trial_totals(const HeldRows<T>& held, MatrixView<const double> candidates, FixedScale scale,
-                      std::span<std::int64_t> totals);
-template <class T>
 std::int64_t total(const HeldRows<T>& held, FixedScale scale);
 template <class T>
-std::int64_t draw(const HeldRows<T>& held, FixedScale scale, std::int64_t target);
+void draw(const HeldRows<T>& held, FixedScale scale, std::span<const std::int64_t> targets,
+          std::span<std::int64_t> rows);
+template <class T>
+void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, FixedScale scale,
+                    std::span<std::int64_t> totals);
+template <class T>
+double keep_candidate(HeldRows<T>& held, std::int64_t chosen);
 
 // farthest.cpp
 template <class T>

@@ -48,12 +48,14 @@ class CpuPoints final : public Points {
   }
 
   double lower(std::span<const double> seed) override { return cpu::lower(held_, seed); }
-  void add_trial_totals(MatrixView<const double> candidates, FixedScale scale,
-                        std::span<std::int64_t> totals) const override {
-    cpu::add_trial_totals(held_, candidates, scale, totals);
-  }
   std::int64_t total(FixedScale scale) const override { return cpu::total(held_, scale); }
-  std::int64_t draw(FixedScale scale, std::int64_t target) const override { return cpu::draw(held_, scale, target); }
+  void draw(FixedScale scale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) const override {
+    cpu::draw(held_, scale, targets, rows);
+  }
+  void try_candidates(MatrixView<const double> candidates, FixedScale scale, std::span<std::int64_t> totals) override {
+    cpu::try_candidates(held_, candidates, scale, totals);
+  }
+  double keep_candidate(std::int64_t chosen) override { return cpu::keep_candidate(held_, chosen); }
 
   void search(const Queries& queries, NeighborLists& lists) const override { cpu::search(held_, queries, lists); }
   void all_distances(MatrixView<const double> queries, MatrixView<double> out) const override {

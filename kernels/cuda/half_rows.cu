@@ -6,6 +6,7 @@
 
 #include <cuda_fp16.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -102,17 +103,19 @@ HalfRows room_for_halves(Pool& pool, std::int64_t rows, std::int64_t columns) {
   return halves;
 }
 
-template <class T>
-void make_halves(const HeldRows<T>& held, const T* points, std::int64_t count, HalfRows& out) {
+template <class T, class X>
+void make_halves(const HeldRows<T>& held, const X* rows, std::int64_t count, HalfRows& out, std::int64_t first) {
+  const HalfShape shape = point_shape(held.columns());
   Buffer<Word> largest(held.pool(), 2);
-  HalfOutput output{out.values.data(), point_shape(held.columns())};
+  HalfOutput output{out.values.data() + shape.place(first, 0, 0), shape};
   output.largest = largest.data();
-  output.norm = out.norm.data();
-  output.residual = out.residual.data();
-  launch(held, points, count, output);
+  output.norm = out.norm.data() + first;
+  output.residual = out.residual.data() + first;
+  launch(held, rows, count, output);
   Word bits[2];
   held.stream().download(bits, largest.data(), 2);
-  out.largest = {std::sqrt(std::bit_cast<double>(bits[0])), std::sqrt(std::bit_cast<double>(bits[1]))};
+  out.largest.norm = std::max(out.largest.norm, std::sqrt(std::bit_cast<double>(bits[0])));
+  out.largest.residual = std::max(out.largest.residual, std::sqrt(std::bit_cast<double>(bits[1])));
 }
 
 HalfCentroids room_for_half_centroids(Pool& pool, std::int64_t count, std::int64_t columns) {
@@ -128,8 +131,9 @@ void make_half_centroids(const HeldRows<T>& held, const double* centroids, std::
   launch(held, centroids, count, output);
 }
 
-template void make_halves(const HeldRows<float>&, const float*, std::int64_t, HalfRows&);
-template void make_halves(const HeldRows<double>&, const double*, std::int64_t, HalfRows&);
+template void make_halves(const HeldRows<float>&, const float*, std::int64_t, HalfRows&, std::int64_t);
+template void make_halves(const HeldRows<float>&, const double*, std::int64_t, HalfRows&, std::int64_t);
+template void make_halves(const HeldRows<double>&, const double*, std::int64_t, HalfRows&, std::int64_t);
 template void make_half_centroids(const HeldRows<float>&, const double*, std::int64_t, HalfCentroids&);
 template void make_half_centroids(const HeldRows<double>&, const double*, std::int64_t, HalfCentroids&);
 

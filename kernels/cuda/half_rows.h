@@ -66,9 +66,10 @@ __host__ __device__ inline std::int64_t slot_of_column(std::int64_t c) {
 /// Room for the halves of points, and their norms, on the device. [group of 128 rows][piece].
 HalfRows room_for_halves(Pool& pool, std::int64_t rows, std::int64_t columns);
 
-/// Fills `out` from points (count, d) on the device, measures them, and waits.
-template <class T>
-void make_halves(const HeldRows<T>& held, const T* points, std::int64_t count, HalfRows& out);
+/// Fills rows first .. first + count - 1 of `out` from rows (count, d) on the device, measures them with those before,
+/// and waits. `first` is a multiple of 2 * kPieceRows, and so is `count` but for the last rows.
+template <class T, class X>
+void make_halves(const HeldRows<T>& held, const X* rows, std::int64_t count, HalfRows& out, std::int64_t first);
 
 /// Centroids as the second operand: rows in the order of slot_of_column, measured together.
 struct HalfCentroids {

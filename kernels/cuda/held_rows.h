@@ -47,12 +47,20 @@ struct HalfRows {
   LargestNorms largest;
 };
 
-/// Running totals of rint(kept distance x scale) over groups of rows, for drawing rows.
+/// Running totals of to_fixed(kept distance) over groups of rows, for drawing rows.
 struct DistanceTotals {
-  static constexpr std::int64_t kGroup = 4096;  // rows per total
+  static constexpr std::int64_t kGroup = 1024;  // rows per total
   bool current = false;                         // no kept distance has changed since
   int shift = 0;                                // of the scale
+  double largest = 0.0;                         // kept distance
   std::vector<std::int64_t> inclusive;          // (groups) prefix sums
+};
+
+/// The seeding candidates that were tried last.
+struct SeedTrial {
+  Buffer<double> candidates;   // (t, d)
+  Buffer<std::uint32_t> near;  // (n) bit t: candidate t may be nearer than the kept distance
+  FixedScale scale;
 };
 
 template <class T>
@@ -78,6 +86,7 @@ struct HeldRows {
   LargestNorms largest;         // of the screened rows
   HalfRows half;                // of the resident rows
   mutable DistanceTotals totals;
+  SeedTrial trial;
 
   std::int64_t rows() const { return values.rows; }
   std::int64_t columns() const { return values.columns; }

@@ -99,6 +99,7 @@ class CudaPoints final : public Points {
         held_.distance.data(), std::numeric_limits<double>::infinity(), rows());
     check(cudaGetLastError());
     held_.totals.current = false;
+    held_.trial = {};
   }
   void assign(const AssignRequest& request, Assignment& assignment) override {
     with_memory(held_, [&] { cuda::assign(held_, request, assignment); });
@@ -139,15 +140,17 @@ class CudaPoints final : public Points {
   double lower(std::span<const double> seed) override {
     return with_memory(held_, [&] { return cuda::lower(held_, seed); });
   }
-  void add_trial_totals(MatrixView<const double> candidates, FixedScale scale,
-                        std::span<std::int64_t> totals) const override {
-    with_memory(held_, [&] { cuda::add_trial_totals(held_, candidates, scale, totals); });
-  }
   std::int64_t total(FixedScale scale) const override {
     return with_memory(held_, [&] { return cuda::total(held_, scale); });
   }
-  std::int64_t draw(FixedScale scale, std::int64_t target) const override {
-    return with_memory(held_, [&] { return cuda::draw(held_, scale, target); });
+  void draw(FixedScale scale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) const override {
+    with_memory(held_, [&] { cuda::draw(held_, scale, targets, rows); });
+  }
+  void try_candidates(MatrixView<const double> candidates, FixedScale scale, std::span<std::int64_t> totals) override {
+    with_memory(held_, [&] { cuda::try_candidates(held_, candidates, scale, totals); });
+  }
+  double keep_candidate(std::int64_t chosen) override {
+    return with_memory(held_, [&] { return cuda::keep_candidate(held_, chosen); });
   }
 
   void search(const Queries& queries, NeighborLists& lists) const override {

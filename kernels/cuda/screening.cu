@@ -123,7 +123,7 @@ void prepare(HeldRows<T>& held, const DataPlan& plan) {
   } catch (const OutOfMemory&) {
     return;  // float32 alone will do
   }
-  make_halves(held, held.resident.data(), held.rows(), held.half);
+  make_halves(held, held.resident.data(), held.rows(), held.half, 0);
 }
 
 ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponent) {

@@ -1,14 +1,16 @@
-// Seeding: lowers the kept distances to a new seed, totals what candidates would leave, and draws rows by distance.
+// Seeding: the smallest distance to any seed so far, its integer totals and draws, and what candidates would change.
 //
-// Each pass over the points moves n d values once, 0.11 ms for 10^6 x 128 float32 on an H200; eight candidates share
-// one pass, and cost 2 n d float64 operations each: 0.06 ms at 34 TFLOP/s. Totals are integers, so any order gives the
-// same. D. Arthur, S. Vassilvitskii: k-means++ (2007).
+// Per seed: one low-precision look at all rows (seed_screen.cu), which proves for most pairs of row and candidate that
+// the candidate is not nearer than what is kept; float64 distances for the others; and one pass over the kept
+// distances, 8 MB and a few microseconds for 10^6 rows, for their totals. The host waits for the device three times.
+// Totals are integers, so any order gives the same. D. Arthur, S. Vassilvitskii: k-means++ (2007).
 #include <algorithm>
 #include <vector>
 
 #include "core/fixed_point.h"
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/operations.h"
+#include "kernels/cuda/seed_screen.h"
 
 namespace kith::cuda {
 namespace {
@@ -30,74 +32,157 @@ __global__ void lower_kernel(const T* values, std::int64_t rows, std::int64_t d,
   if (lane_index() == 0) atomicMax(largest, largest_bits);
 }
 
-constexpr int kTrials = 8;     // candidates per pass
-constexpr int kTrialRows = 2;  // rows of a warp at a time
-
-/// A warp has 2 x 8 distances at a time, two lanes each; a lane's row and candidate stay the same throughout.
-template <class T>
-__global__ void trial_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* candidates, int count,
-                             FixedScale scale, const double* kept, Word* totals) {
-  constexpr int kLanesEach = kWarp / (kTrials * kTrialRows);
-  const int trial = lane_index() / kLanesEach % kTrials;
-  const int row_of_lane = lane_index() / kLanesEach / kTrials;
-  __shared__ Word block_totals[kTrials];
-  if (threadIdx.x < kTrials) block_totals[threadIdx.x] = 0;
-  __syncthreads();
-
-  const double* c[kTrials];
+/// see(row, candidate, D), called by one lane, for every bit of `near` that is `wanted`: a warp takes 32 rows at a time
+/// and four of their pairs.
+template <class T, class See>
+__device__ void for_near_pairs(const T* values, std::int64_t rows, std::int64_t d, const double* candidates,
+                               const std::uint32_t* near, unsigned wanted, const See& see) {
+  constexpr int kTogether = 4;
+  constexpr int kLanesEach = kWarp / kTogether;
+  for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
+    unsigned bits = base + lane_index() < rows ? near[base + lane_index()] & wanted : 0U;  // of this lane's row
+    unsigned owners = __ballot_sync(kAllLanes, bits != 0);                                 // lanes with bits left
+    while (owners != 0) {
+      const T* x[kTogether];
+      const double* c[kTogether];
+      std::int64_t my_row = -1;
+      int my_candidate = 0;
 #pragma unroll
-  for (int s = 0; s < kTrials; ++s) c[s] = candidates + min(s, count - 1) * d;
-  Word total = 0;
-  for (std::int64_t base = warp_index() * kTrialRows; base < rows; base += warp_count() * kTrialRows) {
-    const T* x[kTrialRows];
-#pragma unroll
-    for (int r = 0; r < kTrialRows; ++r) x[r] = values + (base + r < rows ? base + r : rows - 1) * d;
-    double sum[kTrialRows * kTrials];
-    accumulate_grid(x, c, d, sum);
-    const double distance = add_lanes<kTrialRows * kTrials>(sum);
-    const std::int64_t row = base + row_of_lane;
-    if (lane_index() % kLanesEach == 0 && row < rows) {
-      const double left = distance < kept[row] ? distance : kept[row];
-      total += static_cast<Word>(to_fixed(left, scale.first, scale.second));
+      for (int i = 0; i < kTogether; ++i) {
+        if (owners == 0) {  // never the first time
+          x[i] = x[0];
+          c[i] = c[0];
+          continue;
+        }
+        const int owner = __ffs(static_cast<int>(owners)) - 1;
+        const unsigned left = __shfl_sync(kAllLanes, bits, owner);
+        const int candidate = __ffs(static_cast<int>(left)) - 1;
+        if (lane_index() == owner) bits &= bits - 1;
+        if ((left & (left - 1)) == 0) owners &= owners - 1;
+        x[i] = values + (base + owner) * d;
+        c[i] = candidates + candidate * d;
+        if (lane_index() / kLanesEach == i) {
+          my_row = base + owner;
+          my_candidate = candidate;
+        }
+      }
+      double sum[kTogether];
+      accumulate_pairs(x, c, d, sum);
+      const double distance = add_lanes<kTogether>(sum);
+      if (lane_index() % kLanesEach == 0 && my_row >= 0) see(my_row, my_candidate, distance);
     }
   }
-  if (total != 0) atomicAdd(&block_totals[trial], total);
+}
+
+/// gains[t] += by how much candidate t changes the total.
+template <class T>
+__global__ void gain_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* candidates,
+                            const std::uint32_t* near, FixedScale scale, const double* kept, Word* gains) {
+  __shared__ Word block_gains[kMostCandidates];
+  if (threadIdx.x < kMostCandidates) block_gains[threadIdx.x] = 0;
   __syncthreads();
-  if (static_cast<int>(threadIdx.x) < count && block_totals[threadIdx.x] != 0) {
-    atomicAdd(&totals[threadIdx.x], block_totals[threadIdx.x]);
+  for_near_pairs(values, rows, d, candidates, near, ~0U, [&](std::int64_t row, int candidate, double distance) {
+    const double before = kept[row];
+    if (!(distance < before)) return;
+    const std::int64_t gain =
+        to_fixed(distance, scale.first, scale.second) - to_fixed(before, scale.first, scale.second);
+    atomicAdd(&block_gains[candidate], static_cast<Word>(gain));
+  });
+  __syncthreads();
+  if (threadIdx.x < kMostCandidates && block_gains[threadIdx.x] != 0) {
+    atomicAdd(&gains[threadIdx.x], block_gains[threadIdx.x]);
   }
 }
+
+/// kept = min(kept, D to the chosen candidate).
+template <class T>
+__global__ void keep_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* candidates,
+                            const std::uint32_t* near, int chosen, double* kept) {
+  for_near_pairs(values, rows, d, candidates, near, 1U << chosen, [&](std::int64_t row, int, double distance) {
+    if (distance < kept[row]) kept[row] = distance;
+  });
+}
+
+struct GroupTotal {
+  Word total;
+  Word largest;  // bits of the largest kept distance
+};
 
 /// One block per group of rows.
-__global__ void group_total_kernel(const double* kept, std::int64_t rows, FixedScale scale, Word* totals) {
+__global__ void group_kernel(const double* kept, std::int64_t rows, FixedScale scale, GroupTotal* totals) {
+  __shared__ Word block_largest;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * DistanceTotals::kGroup;
   const std::int64_t last = min(first + DistanceTotals::kGroup, rows);
-  Word total = 0;
+  Word total = 0, largest = 0;
   for (std::int64_t i = first + threadIdx.x; i < last; i += kBlock) {
-    total += static_cast<Word>(to_fixed(kept[i], scale.first, scale.second));
+    const double distance = kept[i];
+    total += static_cast<Word>(to_fixed(distance, scale.first, scale.second));
+    largest = max(largest, bits_of(distance));
   }
-  total = block_sum(total);
-  if (threadIdx.x == 0) totals[blockIdx.x] = total;
+  if (threadIdx.x == 0) block_largest = 0;
+  total = block_sum(total);  // which waits for the block
+  largest = warp_max(largest);
+  if (lane_index() == 0) atomicMax(&block_largest, largest);
+  __syncthreads();
+  if (threadIdx.x == 0) totals[blockIdx.x] = {total, block_largest};
 }
 
-/// Prefix sums of the groups, computed once for all draws between two seeds.
+/// A row to be drawn from a group: the first whose inclusive prefix, from the first row of the group on, exceeds
+/// target.
+struct GroupDraw {
+  std::int64_t first;
+  std::int64_t target;
+};
+
+/// One block per draw, a few neighbouring rows per thread.
+__global__ void draw_kernel(const double* kept, std::int64_t rows, FixedScale scale, const GroupDraw* draws,
+                            std::int64_t* drawn) {
+  constexpr int kEach = DistanceTotals::kGroup / kBlock;
+  static_assert(DistanceTotals::kGroup % kBlock == 0, "a block takes a whole group");
+  const GroupDraw draw = draws[blockIdx.x];
+  const std::int64_t first = draw.first + threadIdx.x * kEach;
+  Word inclusive[kEach], sum = 0;
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    if (first + i < rows) sum += static_cast<Word>(to_fixed(kept[first + i], scale.first, scale.second));
+    inclusive[i] = sum;
+  }
+  const Word before = block_prefix(sum).before;
+  const auto target = static_cast<Word>(draw.target);
+  if (before > target || before + sum <= target) return;  // one thread stays
+  int place = 0;
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) place += before + inclusive[i] <= target;
+  drawn[blockIdx.x] = first + place;
+}
+
+/// The totals of the groups and the largest kept distance.
 template <class T>
-const std::vector<std::int64_t>& inclusive_totals(const HeldRows<T>& held, FixedScale scale) {
-  DistanceTotals& totals = held.totals;
-  if (totals.current && totals.shift == scale.shift) return totals.inclusive;
+void renew_totals(const HeldRows<T>& held, FixedScale scale) {
   const std::int64_t groups = (held.rows() + DistanceTotals::kGroup - 1) / DistanceTotals::kGroup;
-  Buffer<Word> sums(held.pool(), groups);
-  group_total_kernel<<<static_cast<unsigned>(groups), kBlock, 0, held.stream()>>>(held.distance.data(), held.rows(),
-                                                                                  scale, sums.data());
+  Buffer<GroupTotal> on_device(held.pool(), groups);
+  group_kernel<<<static_cast<unsigned>(groups), kBlock, 0, held.stream()>>>(held.distance.data(), held.rows(), scale,
+                                                                            on_device.data());
   check(cudaGetLastError());
-  std::vector<Word> found(groups);
-  held.stream().download(found.data(), sums.data(), groups);
+  std::vector<GroupTotal> found(groups);
+  held.stream().download(found.data(), on_device.data(), groups);
+  DistanceTotals& totals = held.totals;
   totals.inclusive.resize(groups);
   std::int64_t running = 0;
-  for (std::int64_t g = 0; g < groups; ++g) totals.inclusive[g] = running += static_cast<std::int64_t>(found[g]);
+  Word largest = 0;
+  for (std::int64_t g = 0; g < groups; ++g) {
+    totals.inclusive[g] = running += static_cast<std::int64_t>(found[g].total);
+    largest = std::max(largest, found[g].largest);
+  }
+  totals.largest = std::bit_cast<double>(largest);
   totals.shift = scale.shift;
   totals.current = true;
-  return totals.inclusive;
+}
+
+template <class T>
+const std::vector<std::int64_t>& inclusive_totals(const HeldRows<T>& held, FixedScale scale) {
+  if (!held.totals.current || held.totals.shift != scale.shift) renew_totals(held, scale);
+  return held.totals.inclusive;
 }
 
 }  // namespace
@@ -121,56 +206,83 @@ double lower(HeldRows<T>& held, std::span<const double> seed) {
 }
 
 template <class T>
-void add_trial_totals(const HeldRows<T>& held, MatrixView<const double> candidates, FixedScale scale,
-                      std::span<std::int64_t> totals) {
-  const std::int64_t d = held.columns();
-  Buffer<double> on_device(held.pool(), candidates.size());
-  Buffer<Word> sums(held.pool(), candidates.rows);
-  held.stream().upload(on_device.data(), candidates.data, candidates.size());
-  held.stream().fill(sums.data(), 0, candidates.rows);
-  held.for_blocks([&](const Block<T>& block) {
-    const T* values = held.on_device(block);
-    for (std::int64_t first = 0; first < candidates.rows; first += kTrials) {
-      const int count = static_cast<int>(std::min<std::int64_t>(kTrials, candidates.rows - first));
-      trial_kernel<<<held.context->grid(block.rows, kBlockWarps * kTrialRows), kBlock, 0, held.stream()>>>(
-          values, block.rows, d, on_device.data() + first * d, count, scale, held.distance.data() + block.first,
-          sums.data() + first);
-      check(cudaGetLastError());
-    }
-  });
-  std::vector<Word> found(candidates.rows);
-  held.stream().download(found.data(), sums.data(), candidates.rows);
-  for (std::int64_t t = 0; t < candidates.rows; ++t) totals[t] += static_cast<std::int64_t>(found[t]);
-}
-
-template <class T>
 std::int64_t total(const HeldRows<T>& held, FixedScale scale) {
   return inclusive_totals(held, scale).back();
 }
 
 template <class T>
-std::int64_t draw(const HeldRows<T>& held, FixedScale scale, std::int64_t target) {
+void draw(const HeldRows<T>& held, FixedScale scale, std::span<const std::int64_t> targets,
+          std::span<std::int64_t> rows) {
   const std::vector<std::int64_t>& inclusive = inclusive_totals(held, scale);
-  const auto group = std::upper_bound(inclusive.begin(), inclusive.end(), target) - inclusive.begin();
-  const std::int64_t first = group * DistanceTotals::kGroup;
-  if (first >= held.rows()) {
-    throw Error(ExitCode::internal, "a row was drawn beyond the total of the distances; expected 0 <= target < total");
+  std::vector<GroupDraw> draws;
+  for (const std::int64_t target : targets) {
+    const auto group = std::upper_bound(inclusive.begin(), inclusive.end(), target) - inclusive.begin();
+    if (group == std::ssize(inclusive)) {
+      throw Error(ExitCode::internal,
+                  "a row was drawn beyond the total of the distances; expected 0 <= target < total");
+    }
+    draws.push_back({group * DistanceTotals::kGroup, target - (group > 0 ? inclusive[group - 1] : 0)});
   }
-  std::vector<double> kept(std::min(DistanceTotals::kGroup, held.rows() - first));
-  held.stream().download(kept.data(), held.distance.data() + first, static_cast<std::int64_t>(kept.size()));
-  std::int64_t prefix = group > 0 ? inclusive[group - 1] : 0;
-  std::size_t i = 0;
-  while ((prefix += to_fixed(kept[i], scale.first, scale.second)) <= target) ++i;
-  return held.first_row + first + static_cast<std::int64_t>(i);
+  Buffer<GroupDraw> on_device(held.pool(), std::ssize(draws));
+  Buffer<std::int64_t> drawn(held.pool(), std::ssize(draws));
+  held.stream().upload(on_device.data(), draws.data(), std::ssize(draws));
+  draw_kernel<<<static_cast<unsigned>(draws.size()), kBlock, 0, held.stream()>>>(held.distance.data(), held.rows(),
+                                                                                 scale, on_device.data(), drawn.data());
+  check(cudaGetLastError());
+  held.stream().download(rows.data(), drawn.data(), std::ssize(draws));
+  for (std::int64_t& row : rows) row += held.first_row;
 }
 
-template double lower(HeldRows<float>&, std::span<const double>);
-template double lower(HeldRows<double>&, std::span<const double>);
-template void add_trial_totals(const HeldRows<float>&, MatrixView<const double>, FixedScale, std::span<std::int64_t>);
-template void add_trial_totals(const HeldRows<double>&, MatrixView<const double>, FixedScale, std::span<std::int64_t>);
-template std::int64_t total(const HeldRows<float>&, FixedScale);
-template std::int64_t total(const HeldRows<double>&, FixedScale);
-template std::int64_t draw(const HeldRows<float>&, FixedScale, std::int64_t);
-template std::int64_t draw(const HeldRows<double>&, FixedScale, std::int64_t);
+template <class T>
+void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, FixedScale scale,
+                    std::span<std::int64_t> totals) {
+  const std::int64_t before = total(held, scale);
+  SeedTrial& trial = held.trial;
+  trial = {};
+  trial.scale = scale;
+  trial.candidates = Buffer<double>(held.pool(), candidates.size());
+  trial.near = Buffer<std::uint32_t>(held.pool(), held.rows());
+  Buffer<Word> gains(held.pool(), kMostCandidates);
+  held.stream().upload(trial.candidates.data(), candidates.data, candidates.size());
+  held.stream().fill(gains.data(), 0, kMostCandidates);
+  const ScreenedCandidates screened = screen_candidates(held, candidates, trial.candidates.data());
+  held.for_blocks([&](const Block<T>& block) {
+    const T* values = held.on_device(block);
+    std::uint32_t* near = trial.near.data() + block.first;
+    find_near(held, screened, block, values, near);
+    gain_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(
+        values, block.rows, held.columns(), trial.candidates.data(), near, scale, held.distance.data() + block.first,
+        gains.data());
+    check(cudaGetLastError());
+  });
+  Word found[kMostCandidates];
+  held.stream().download(found, gains.data(), kMostCandidates);
+  for (std::int64_t t = 0; t < candidates.rows; ++t) totals[t] += before + static_cast<std::int64_t>(found[t]);
+}
+
+template <class T>
+double keep_candidate(HeldRows<T>& held, std::int64_t chosen) {
+  SeedTrial& trial = held.trial;
+  held.totals.current = false;
+  held.for_blocks([&](const Block<T>& block) {
+    keep_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(
+        held.on_device(block), block.rows, held.columns(), trial.candidates.data(), trial.near.data() + block.first,
+        static_cast<int>(chosen), held.distance.data() + block.first);
+    check(cudaGetLastError());
+  });
+  renew_totals(held, trial.scale);
+  trial = {};
+  return held.totals.largest;
+}
+
+#define KITH_INSTANTIATE(T)                                                                                   \
+  template double lower(HeldRows<T>&, std::span<const double>);                                               \
+  template std::int64_t total(const HeldRows<T>&, FixedScale);                                                \
+  template void draw(const HeldRows<T>&, FixedScale, std::span<const std::int64_t>, std::span<std::int64_t>); \
+  template void try_candidates(HeldRows<T>&, MatrixView<const double>, FixedScale, std::span<std::int64_t>);  \
+  template double keep_candidate(HeldRows<T>&, std::int64_t);
+KITH_INSTANTIATE(float)
+KITH_INSTANTIATE(double)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

@@ -61,22 +61,24 @@ __device__ inline Word block_sum(Word value) {
 }
 
 /// The sum over the threads before this one, and over all of the block (kBlock threads). All threads call it.
+template <class Unsigned>
 struct BlockPrefix {
-  std::uint32_t before;
-  std::uint32_t total;
+  Unsigned before;
+  Unsigned total;
 };
-__device__ inline BlockPrefix block_prefix(std::uint32_t value) {
-  __shared__ std::uint32_t parts[kBlockWarps];
-  std::uint32_t inclusive = value;
+template <class Unsigned>
+__device__ inline BlockPrefix<Unsigned> block_prefix(Unsigned value) {
+  __shared__ Unsigned parts[kBlockWarps];
+  Unsigned inclusive = value;
 #pragma unroll
   for (int w = 1; w < kWarp; w *= 2) {
-    const std::uint32_t lower = __shfl_up_sync(kAllLanes, inclusive, w);
+    const Unsigned lower = __shfl_up_sync(kAllLanes, inclusive, w);
     if (lane_index() >= w) inclusive += lower;
   }
   __syncthreads();  // the parts of an earlier call have been read
   if (lane_index() == kWarp - 1) parts[threadIdx.x / kWarp] = inclusive;
   __syncthreads();
-  BlockPrefix prefix{inclusive - value, 0};
+  BlockPrefix<Unsigned> prefix{inclusive - value, 0};
 #pragma unroll
   for (int w = 0; w < kBlockWarps; ++w) {
     if (w < static_cast<int>(threadIdx.x) / kWarp) prefix.before += parts[w];
