@@ -2,7 +2,7 @@
 //
 // Per seed: one low-precision look at all rows (seed_screen.cu), which proves for most pairs of row and candidate that
 // the candidate is not nearer than what is kept; float64 distances for the others; and one pass over the kept
-// distances, 8 MB and a few microseconds for 10^6 rows, for their totals. The host waits for the device three times.
+// distances, 8 MB and a few microseconds for 10^6 rows, for their totals. The host waits for the device four times.
 // Totals are integers, so any order gives the same. D. Arthur, S. Vassilvitskii: k-means++ (2007).
 #include <algorithm>
 #include <vector>
