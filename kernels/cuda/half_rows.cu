@@ -5,6 +5,7 @@
 
 #include <cuda_fp16.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -80,21 +81,23 @@ HalfRows room_for_halves(Pool& pool, std::int64_t rows, std::int64_t columns) {
 }
 
 template <class T, class X>
-void make_halves(const HeldRows<T>& held, const X* rows, std::int64_t count, HalfRows& out) {
+void make_halves(const HeldRows<T>& held, const X* rows, std::int64_t count, HalfRows& out, std::int64_t first) {
   const std::int64_t d = held.columns(), padded = row_groups_of(count) * kPieceRows;
   Buffer<Word> largest(held.pool(), 2);
   held.stream().fill(largest.data(), 0, 2);
   half_kernel<<<held.context->grid(padded, kBlockWarps), kBlock, 0, held.stream()>>>(
       rows, count, padded, d, power_of_two(-held.plan.screen.exponent), held.center.data(),
-      {out.values.data(), out.norm.data(), out.residual.data(), largest.data(), pieces_of(d)});
+      {out.values.data() + first / kPieceRows * pieces_of(d) * (kPieceBytes / 16), out.norm.data() + first,
+       out.residual.data() + first, largest.data(), pieces_of(d)});
   check(cudaGetLastError());
   Word bits[2];
   held.stream().download(bits, largest.data(), 2);
-  out.largest = {std::sqrt(std::bit_cast<double>(bits[0])), std::sqrt(std::bit_cast<double>(bits[1]))};
+  out.largest.norm = std::max(out.largest.norm, std::sqrt(std::bit_cast<double>(bits[0])));
+  out.largest.residual = std::max(out.largest.residual, std::sqrt(std::bit_cast<double>(bits[1])));
 }
 
-template void make_halves(const HeldRows<float>&, const float*, std::int64_t, HalfRows&);
-template void make_halves(const HeldRows<float>&, const double*, std::int64_t, HalfRows&);
-template void make_halves(const HeldRows<double>&, const double*, std::int64_t, HalfRows&);
+template void make_halves(const HeldRows<float>&, const float*, std::int64_t, HalfRows&, std::int64_t);
+template void make_halves(const HeldRows<float>&, const double*, std::int64_t, HalfRows&, std::int64_t);
+template void make_halves(const HeldRows<double>&, const double*, std::int64_t, HalfRows&, std::int64_t);
 
 }  // namespace kith::cuda

@@ -30,8 +30,9 @@ inline std::int64_t row_groups_of(std::int64_t rows) { return (rows + 2 * kPiece
 /// Room for half rows, and their norms, on the device. [group of 128 rows][piece of 64 columns].
 HalfRows room_for_halves(Pool& pool, std::int64_t rows, std::int64_t columns);
 
-/// Fills `out` from rows (count, d) on the device, measures them, and waits.
+/// Fills rows first .. first + count - 1 of `out` from rows (count, d) on the device, measures them, and waits. `first`
+/// is a multiple of 2 * kPieceRows, and so is `count` but for the last rows.
 template <class T, class X>
-void make_halves(const HeldRows<T>& held, const X* rows, std::int64_t count, HalfRows& out);
+void make_halves(const HeldRows<T>& held, const X* rows, std::int64_t count, HalfRows& out, std::int64_t first = 0);
 
 }  // namespace kith::cuda

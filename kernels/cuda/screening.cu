@@ -100,6 +100,26 @@ LargestNorms screen_and_measure(const HeldRows<T>& held, const double* rows, std
   return download_largest(held.stream(), largest);
 }
 
+namespace {
+
+/// Room for all half rows; empty where the device has no use for them, or where they would leave the operations too
+/// little memory. Blocks that are sent have to begin where a pair of groups of half rows does.
+template <class T>
+HalfRows room_for_all_halves(const HeldRows<T>& held) {
+  const std::int64_t n = held.rows(), d = held.columns();
+  const bool whole_groups = held.block_rows >= n || held.block_rows % (2 * kPieceRows) == 0;
+  if (!whole_groups || !device_multiplies_halves(held.context->device)) return {};
+  const std::int64_t bytes = row_groups_of(n) * pieces_of(d) * kPieceBytes + n * 2 * std::int64_t{sizeof(float)};
+  if (held.pool().available() - bytes < held.working_bytes / 2) return {};
+  try {
+    return room_for_halves(held.pool(), n, d);
+  } catch (const OutOfMemory&) {
+    return {};  // float32 alone will do
+  }
+}
+
+}  // namespace
+
 template <class T>
 void prepare(HeldRows<T>& held, const DataPlan& plan) {
   const std::int64_t d = held.columns();
@@ -110,19 +130,16 @@ void prepare(HeldRows<T>& held, const DataPlan& plan) {
   held.stream().fill(largest.data(), 0, 2);
   held.plan = plan;
   held.center = std::move(center);
+  held.half = {};
+  HalfRows halves = room_for_all_halves(held);
   held.for_blocks([&](const Block<T>& block) {
-    launch(held, held.on_device(block), block.rows,
+    const T* values = held.on_device(block);
+    launch(held, values, block.rows,
            {nullptr, 0, held.norm.data() + block.first, held.half_norm.data() + block.first, largest.data()});
+    if (halves.values.size() > 0) make_halves(held, values, block.rows, halves, block.first);
   });
   held.largest = download_largest(held.stream(), largest);
-  held.half = {};
-  if (held.resident.size() == 0 || !device_multiplies_halves(held.context->device)) return;
-  try {
-    held.half = room_for_halves(held.pool(), held.rows(), d);
-  } catch (const OutOfMemory&) {
-    return;  // float32 alone will do
-  }
-  make_halves(held, held.resident.data(), held.rows(), held.half);
+  held.half = std::move(halves);
 }
 
 ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponent) {
