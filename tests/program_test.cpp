@@ -172,7 +172,7 @@ TEST_CASE("--json prints the report and nothing else") {
     phases.push_back(phase["name"]);
     CHECK(phase["seconds"] >= 0.0);
   }
-  CHECK(phases == Words{"read", "prepare", "seed", "iterate", "assign", "write"});
+  CHECK(phases == Words{"open", "read", "prepare", "seed", "iterate", "assign", "write"});
 }
 
 TEST_CASE("63: a named backend never falls back, auto says what it passed over") {
