@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/screen.h"
 #include "kernels/cuda/device/memory.h"
 #include "kernels/cuda/sent_blocks.h"
 
@@ -34,12 +35,6 @@ template <class T>
 struct Block {
   std::int64_t first = 0;  // position of the first row
   std::int64_t rows = 0;
-};
-
-/// The largest norms of rows that were screened, before rounding and of what rounding took.
-struct LargestNorms {
-  double norm = 0.0;      // max |x'|
-  double residual = 0.0;  // max |x' - x^|
 };
 
 /// Rows in half precision for the tensor cores (half_rows.h), empty where they are not used. They may be there when the
