@@ -284,7 +284,7 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
         undecided = halves.undecided();
       }
       // Where halves decide little, float32 decides much of the rest at less cost than the definition.
-      const bool float_screen = !halves || left > block.rows / 4;
+      const bool float_screen = !halves || left > block.rows / 2;
       if (float_screen) {
         floats.prepare(held, centroids.data());
         left = screen_floats(held, floats, rows, {left < block.rows ? undecided.row : nullptr, left},

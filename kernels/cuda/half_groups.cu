@@ -82,37 +82,51 @@ struct BinArguments {
   const uint4* points;   // pieces of the block's rows
   const uint4* columns;  // pieces of the centroids
   const float* score_base;
+  const std::int32_t* group;  // (rows)
   const float* limit;         // (rows)
   const std::int32_t* order;  // (bins, kBinRows)
-  const unsigned* first_bin;  // (groups + 1)
-  int groups;
   int pieces;
   std::int32_t* nearest;
   Undecided undecided;
 };
 
-/// The group whose bins these are.
-__device__ int group_of_bin(const unsigned* first_bin, int groups, unsigned bin) {
-  int low = 0, high = groups;  // first_bin[low] <= bin < first_bin[high]
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    (first_bin[middle] <= bin ? low : high) = middle;
-  }
-  return low;
-}
-
 /// A block takes a bin, a warp 32 of its rows. A thread loads whole units of 8 halves and uses them as the halves of
-/// two products: it loads those of the columns alike, so that the same are multiplied.
+/// two products: it loads those of the columns alike, so that the same are multiplied. Units of the next piece are on
+/// their way while those of this one are multiplied.
 __global__ void __launch_bounds__(kBinWarps* kWarp) bin_kernel(const __grid_constant__ BinArguments arguments) {
-  __shared__ uint4 columns[kGroupColumns * kRowUnits];
-  const unsigned bin = blockIdx.x;
-  if (bin >= arguments.first_bin[arguments.groups]) return;
-  const int group = group_of_bin(arguments.first_bin, arguments.groups, bin);
+  constexpr int kColumnUnits = kGroupColumns * kRowUnits / (kBinWarps * kWarp);  // that a thread brings
+  __shared__ uint4 columns[2][kGroupColumns * kRowUnits];
+  const std::int32_t* rows = arguments.order + static_cast<std::int64_t>(blockIdx.x) * GroupRoom::kBinRows;
+  const std::int32_t first_row = __ldg(rows);
+  if (first_row < 0) return;  // bins are filled from their beginning
   const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp, i = lane / 4, q = lane % 4;
-  const std::int32_t* rows = arguments.order + bin * GroupRoom::kBinRows + warp * kWarpRows;
   std::int32_t row[4];
 #pragma unroll
-  for (int r = 0; r < 4; ++r) row[r] = rows[8 * r + i];
+  for (int r = 0; r < 4; ++r) row[r] = __ldg(rows + warp * kWarpRows + 8 * r + i);
+
+  uint4 next[4][2];
+  const auto load_rows = [&](int piece) {
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+#pragma unroll
+      for (int s = 0; s < 2; ++s) {
+        next[r][s] = row[r] >= 0 ? __ldg(arguments.points + unit_place(row[r], piece, 4 * s + q, arguments.pieces))
+                                 : uint4{};
+      }
+    }
+  };
+  load_rows(0);
+  const std::int64_t first_column = static_cast<std::int64_t>(arguments.group[first_row]) * kGroupColumns;
+  uint4 brought[kColumnUnits];
+  const auto load_columns = [&](int piece) {
+#pragma unroll
+    for (int t = 0; t < kColumnUnits; ++t) {
+      const int at = static_cast<int>(threadIdx.x) + t * kBinWarps * kWarp, c = at / kRowUnits;
+      brought[t] = __ldg(arguments.columns +
+                         unit_place(slot_of_column(first_column + c), piece, at % kRowUnits, arguments.pieces));
+    }
+  };
+  load_columns(0);
 
   float product[2][4][4] = {};
   for (int piece = 0; piece < arguments.pieces; ++piece) {
@@ -120,25 +134,25 @@ __global__ void __launch_bounds__(kBinWarps* kWarp) bin_kernel(const __grid_cons
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
 #pragma unroll
-      for (int s = 0; s < 2; ++s) {
-        x[r][s] =
-            row[r] >= 0 ? __ldg(arguments.points + unit_place(row[r], piece, 4 * s + q, arguments.pieces)) : uint4{};
-      }
+      for (int s = 0; s < 2; ++s) x[r][s] = next[r][s];
     }
-    __syncthreads();  // the columns of the piece before have been read
-    for (int at = static_cast<int>(threadIdx.x); at < kGroupColumns * kRowUnits; at += kBinWarps * kWarp) {
-      const int c = at / kRowUnits, unit = at % kRowUnits;
-      const std::int64_t slot = slot_of_column(static_cast<std::int64_t>(group) * kGroupColumns + c);
-      columns[c * kRowUnits + (unit ^ (c % 8))] =
-          __ldg(arguments.columns + unit_place(slot, piece, unit, arguments.pieces));
+    uint4* held = columns[piece % 2];
+#pragma unroll
+    for (int t = 0; t < kColumnUnits; ++t) {
+      const int at = static_cast<int>(threadIdx.x) + t * kBinWarps * kWarp, c = at / kRowUnits;
+      held[c * kRowUnits + (at % kRowUnits ^ (c % 8))] = brought[t];
     }
-    __syncthreads();
+    if (piece + 1 < arguments.pieces) {
+      load_rows(piece + 1);
+      load_columns(piece + 1);
+    }
+    __syncthreads();  // and the columns of two pieces before have been read
 #pragma unroll
     for (int s = 0; s < 2; ++s) {
 #pragma unroll
       for (int n = 0; n < 4; ++n) {
         const int c = 8 * n + i;
-        const uint4 b = columns[c * kRowUnits + ((4 * s + q) ^ (c % 8))];
+        const uint4 b = held[c * kRowUnits + ((4 * s + q) ^ (c % 8))];
 #pragma unroll
         for (int m = 0; m < 2; ++m) {
           const uint4 &upper = x[2 * m][s], &lower = x[2 * m + 1][s];
@@ -149,7 +163,6 @@ __global__ void __launch_bounds__(kBinWarps* kWarp) bin_kernel(const __grid_cons
     }
   }
 
-  const std::int64_t first_column = static_cast<std::int64_t>(group) * kGroupColumns;
 #pragma unroll
   for (int r = 0; r < 4; ++r) {
     const float limit = row[r] >= 0 ? arguments.limit[row[r]] : 0.0F;
@@ -166,12 +179,12 @@ __global__ void __launch_bounds__(kBinWarps* kWarp) bin_kernel(const __grid_cons
     }
     within |= __shfl_xor_sync(kAllLanes, within, 1);
     within |= __shfl_xor_sync(kAllLanes, within, 2);
-    if (q != 0 || row[r] < 0) continue;
-    if (__popc(within) == 1) {
+    const bool mine = q == 0 && row[r] >= 0, decided = __popc(within) == 1;
+    if (mine && decided) {
       arguments.nearest[row[r]] = static_cast<std::int32_t>(first_column) + __ffs(static_cast<int>(within)) - 1;
-      continue;
     }
-    const Word place = atomicAdd(arguments.undecided.count, Word{1});
+    const Word place = append(mine && !decided, arguments.undecided.count);
+    if (!mine || decided) continue;
     arguments.undecided.row[place] = row[r];
     arguments.undecided.limit[place] = limit;
   }
@@ -212,10 +225,9 @@ void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, cons
   const BinArguments arguments{held.half.values.data() + block.first / kPieceRows * pieces * (kPieceBytes / 16),
                                columns.centroids.values.data(),
                                columns.score_base.data(),
+                               room.group.data(),
                                room.limit.data(),
                                room.order.data(),
-                               room.first_bin.data(),
-                               static_cast<int>(room.groups),
                                static_cast<int>(pieces),
                                nearest,
                                undecided};

@@ -25,8 +25,10 @@ struct RowBounds {
   Undecided undecided;  // out
 
   __device__ float margin(std::int64_t row) const { return bound->at(norm[row], residual[row]); }
-  __device__ void leave(std::int64_t row, float limit) const {
-    const Word place = atomicAdd(undecided.count, Word{1});
+  /// Called by all lanes.
+  __device__ void leave(bool undecided_row, std::int64_t row, float limit) const {
+    const Word place = append(undecided_row, undecided.count);
+    if (!undecided_row) return;
     undecided.row[place] = static_cast<std::int32_t>(row);
     undecided.limit[place] = limit;
   }
@@ -129,14 +131,12 @@ class KeepTwo {
     const int number = kept.best & ~kMask;
     const JoinedTwo found = join_row(
         kept.best, kept.second, static_cast<int>(kept.tile) * kHalfColumns + quarter() * kGroupColumns + number, kMask);
-    if (quarter() != 0 || row >= rows_) return;
     const RowBounds& bounds = arguments_.rows;
-    const float margin = __fadd_ru(bounds.margin(row), bounds.bound->coarse);
-    if (__fsub_rd(found.second, found.best) > margin) {
-      arguments_.nearest[row] = found.name;
-    } else {
-      bounds.leave(row, __fadd_ru(__fsub_ru(found.best, bounds.bound->top), margin));
-    }
+    const bool mine = quarter() == 0 && row < rows_;
+    const float margin = mine ? __fadd_ru(bounds.margin(row), bounds.bound->coarse) : 0.0F;
+    const bool decided = __fsub_rd(found.second, found.best) > margin;
+    if (mine && decided) arguments_.nearest[row] = found.name;
+    bounds.leave(mine && !decided, row, __fadd_ru(__fsub_ru(found.best, bounds.bound->top), margin));
   }
 
   const Arguments& arguments_;
@@ -195,12 +195,14 @@ class KeepGroups {
   __device__ void decide(const SmallestTwo& kept, std::int64_t row) const {
     constexpr int kGroups = kHalfColumns / kGroupColumns;
     const JoinedTwo found = join_row(kept.best, kept.second, static_cast<int>(kept.tile) * kGroups + quarter(), -1);
-    if (quarter() != 0 || row >= rows_) return;
-    const float limit = __fadd_ru(found.best, arguments_.rows.margin(row));
+    const bool mine = quarter() == 0 && row < rows_;
+    const float limit = mine ? __fadd_ru(found.best, arguments_.rows.margin(row)) : 0.0F;
     const bool decided = found.second > limit;
-    arguments_.group[row] = decided ? found.name : -1;
-    arguments_.limit[row] = limit;
-    if (!decided) arguments_.rows.leave(row, limit);
+    if (mine) {
+      arguments_.group[row] = decided ? found.name : -1;
+      arguments_.limit[row] = limit;
+    }
+    arguments_.rows.leave(mine && !decided, row, limit);
   }
 
   const Arguments& arguments_;
@@ -246,21 +248,35 @@ class WithinLimit {
         if (!(__fsub_rn(base.w, product_of<3>(product, i, r)) > limit)) within[r] |= 8U << (4 * i);
       }
     }
+    if (__any_sync(kAllLanes, (within[0] | within[1]) != 0)) list(within, kHalf * 64, tile);
+  }
+
+  __device__ void finish(std::int64_t) const {}
+
+ private:
+  /// Lists the columns of rows row_ + offset and row_ + offset + 8. All lanes call it.
+  __device__ void list(const unsigned (&within)[2], int offset, unsigned tile) const {
+    const int found = __popc(within[0]) + __popc(within[1]);
+    int before = found;
+#pragma unroll
+    for (int w = 1; w < kWarp; w *= 2) {
+      const int lower = __shfl_up_sync(kAllLanes, before, w);
+      if (lane_index() >= w) before += lower;
+    }
+    Word at = 0;
+    if (lane_index() == kWarp - 1) at = atomicAdd(arguments_.count, static_cast<Word>(before));
+    at = __shfl_sync(kAllLanes, at, kWarp - 1) + static_cast<Word>(before - found);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      for (unsigned bits = within[r]; bits != 0; bits &= bits - 1) {
-        const Word at = atomicAdd(arguments_.count, Word{1});
-        if (at >= static_cast<Word>(arguments_.capacity)) continue;
-        arguments_.list[at] = {static_cast<std::int32_t>(row_ + kHalf * 64 + r * 8),
+      for (unsigned bits = within[r]; bits != 0; bits &= bits - 1, ++at) {
+        if (at >= static_cast<Word>(arguments_.capacity)) return;
+        arguments_.list[at] = {static_cast<std::int32_t>(row_ + offset + r * 8),
                                static_cast<std::int32_t>(tile) * kHalfColumns + quarter() * kGroupColumns +
                                    __ffs(static_cast<int>(bits)) - 1};
       }
     }
   }
 
-  __device__ void finish(std::int64_t) const {}
-
- private:
   const Arguments& arguments_;
   std::int64_t rows_;
   std::int64_t row_ = 0;
