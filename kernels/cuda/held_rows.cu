@@ -10,6 +10,7 @@ namespace {
 constexpr std::int64_t kMostRows = std::int64_t{1} << 22;       // of a block: bounds the memory of an operation
 constexpr std::int64_t kMostSent = std::int64_t{256} << 20;     // bytes of a block that is sent
 constexpr std::int64_t kWorkingMemory = std::int64_t{1} << 30;  // bytes left to the operations, if there are as many
+constexpr std::int64_t kFewRows = 8;                            // of a block: one in so many
 constexpr std::int64_t kWholeRows = 256;  // a multiple of this where blocks can be: a pair of groups of half rows
 
 }  // namespace
@@ -68,6 +69,22 @@ void HeldRows<T>::send_blocks(std::int64_t forced_rows) {
   block_rows = std::clamp<std::int64_t>(wanted, 1, std::clamp<std::int64_t>(rows(), 1, kMostRows));
   sent = std::make_unique<SentBlocks<T>>(
       typename SentBlocks<T>::Route{context->device, pool(), stream(), values, block_rows});
+  gathered = Buffer<T>(pool(), (block_rows + kFewRows - 1) / kFewRows * columns());
+}
+
+template <class T>
+ChosenRows<T> HeldRows<T>::chosen_on_device(const Block<T>& block, const std::int32_t* chosen,
+                                            std::int64_t count) const {
+  if (!sent || count > gathered.size() / columns()) return {on_device(block), chosen};
+  std::vector<std::int32_t> positions(static_cast<std::size_t>(count));
+  stream().download(positions.data(), chosen, count);
+  Matrix<T> rows(count, columns());
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto row = values.row(block.first + positions[static_cast<std::size_t>(i)]);
+    std::copy(row.begin(), row.end(), rows.row(i).begin());
+  }
+  stream().upload(gathered.data(), rows.data(), rows.size());
+  return {gathered.data(), nullptr};
 }
 
 template <class T>

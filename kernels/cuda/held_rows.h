@@ -37,6 +37,13 @@ struct Block {
   std::int64_t rows = 0;
 };
 
+/// Some rows of a block on the device: row i is at values + chosen[i] d, or at values + i d where `chosen` is null.
+template <class T>
+struct ChosenRows {
+  const T* values = nullptr;
+  const std::int32_t* chosen = nullptr;
+};
+
 /// Rows in half precision for the tensor cores (half_rows.h), empty where they are not used. They may be there when the
 /// rows themselves are not.
 struct HalfRows {
@@ -69,6 +76,7 @@ struct HeldRows {
 
   Buffer<T> resident;  // (n, d), or empty: then blocks of rows are sent
   mutable std::unique_ptr<SentBlocks<T>> sent;
+  Buffer<T> gathered;  // a few rows of a block, where blocks are sent
   std::int64_t block_rows = 0;
   std::int64_t working_bytes = 0;  // of device memory, to be left to the operations where there are as many
 
@@ -104,6 +112,10 @@ struct HeldRows {
   const T* on_device(const Block<T>& block) const {
     return sent ? sent->on_device(block.first) : resident.data() + block.first * columns();
   }
+
+  /// `count` rows of the block, at positions that are on the device. Few rows of a block that is not there are gathered
+  /// on the host and sent alone. Valid until the next call of this or of on_device.
+  ChosenRows<T> chosen_on_device(const Block<T>& block, const std::int32_t* chosen, std::int64_t count) const;
 
  private:
   void upload(Arrival* arrival);
