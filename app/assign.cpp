@@ -82,11 +82,8 @@ int run_assign(const Arguments& arguments) {
   require_memory(points_bytes(*points) + assignment_bytes(*points, given->rows()), points->name(),
                  options.common.memory);
 
-  auto backend = choose_backend(invocation);
-  warn_of_options(set, options, invocation);
   const auto centroids = std::get<Matrix<double>>(data::read_all(*given));
-  const PointsMatrix values = read_points(*points, invocation);
-  HeldPoints held = hold_points(std::move(backend), view_of(values), invocation);
+  HeldPoints held = hold_points(*points, invocation, [&] { warn_of_options(set, options, invocation); });
   KMeansResult result = assign_only(*held.points, held.plan, centroids.view(), invocation.progress);
   if (options.save_distances) {
     result.distances.resize(result.labels.size());

@@ -177,11 +177,8 @@ int run_cluster(const Arguments& arguments) {
   require_memory(points_bytes(*points) + assignment_bytes(*points, options.clusters), points->name(),
                  options.common.memory);
 
-  auto backend = choose_backend(invocation);
-  warn_of_options(set, options, start, invocation);
   const auto centroids = start.given ? std::get<Matrix<double>>(data::read_all(*start.given)) : Matrix<double>();
-  const PointsMatrix values = read_points(*points, invocation);
-  HeldPoints held = hold_points(std::move(backend), view_of(values), invocation);
+  HeldPoints held = hold_points(*points, invocation, [&] { warn_of_options(set, options, start, invocation); });
   const KMeansResult result = kmeans(*held.points, held.plan,
                                      {.clusters = options.clusters,
                                       .init = start.init,

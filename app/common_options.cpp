@@ -1,7 +1,10 @@
 // The options that commands share: names, defaults, help.
 #include "app/common_options.h"
 
+#include <algorithm>
 #include <limits>
+
+#include "kernels/cpu/threads.h"
 
 namespace kith::app {
 
@@ -47,6 +50,11 @@ void add_backend_options(OptionSet& set, CommonOptions& common) {
               .help = "Where to compute: auto (the best one that works), cpu or cuda. Results do not depend on it."},
              {"auto", "cpu", "cuda"}, common.backend);
   set.integer({.names = "--device", .value = "N", .help = "Number of the graphics card."}, {0, 1023}, common.device);
+  set.size({.names = "--device-memory",
+            .value = "SIZE",
+            .help = "Most memory of the card the run may take; what does not fit is sent to it in blocks.",
+            .shown_default = "as --memory"},
+           common.device_memory);
   set.integer({.names = "--block-rows",
                .value = "N",
                .help = "Rows per block of work; 0: chosen from sizes. Results do not depend on it."},
@@ -87,6 +95,10 @@ data::ReadOptions read_options(const CommonOptions& common) {
   data::ReadOptions options;
   if (common.precision == "f32") options.precision = data::Precision::f32;
   if (common.precision == "f64") options.precision = data::Precision::f64;
+  // A few threads take what memory gives; the others are left to what is done with the rows.
+  constexpr std::int64_t kMostReaders = 8;
+  const std::int64_t threads = common.threads > 0 ? common.threads : cpu::usable_threads();
+  options.threads = static_cast<int>(std::min(threads, kMostReaders));
   return options;
 }
 

@@ -14,9 +14,10 @@ namespace kith::app {
 struct CommonOptions {
   std::string backend = "auto";
   std::int64_t device = 0;
-  std::int64_t threads = 0;     // 0: those this process may use
-  std::int64_t memory = 0;      // bytes, 0: what is free
-  std::int64_t block_rows = 0;  // 0: chosen from sizes
+  std::int64_t threads = 0;        // 0: those this process may use
+  std::int64_t memory = 0;         // bytes, 0: what is free
+  std::int64_t device_memory = 0;  // bytes, 0: as `memory`
+  std::int64_t block_rows = 0;     // 0: chosen from sizes
   std::int64_t seed = 0;
   std::string precision = "auto";
   std::string output;  // empty: none
@@ -34,7 +35,7 @@ void add_precision_option(OptionSet& set, CommonOptions& common);
 void add_seed_option(OptionSet& set, CommonOptions& common);
 void add_thread_option(OptionSet& set, CommonOptions& common);
 void add_memory_option(OptionSet& set, CommonOptions& common);
-void add_backend_options(OptionSet& set, CommonOptions& common);  // --backend, --device, --block-rows
+void add_backend_options(OptionSet& set, CommonOptions& common);  // --backend, --device, --device-memory, --block-rows
 void add_talk_options(OptionSet& set, CommonOptions& common);     // --quiet, --verbose, --json, --progress, --config
 /// All of the above, as every command that computes has them.
 void add_common_options(OptionSet& set, CommonOptions& common);

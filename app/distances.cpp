@@ -137,11 +137,9 @@ int run_distances(const Arguments& arguments) {
   require_memory(points_bytes(*a) + (b ? points_bytes(*b) : 0) + block_memory(options, *a, held_source),
                  b ? fmt::format("{} and {}", a->name(), b->name()) : a->name(), options.common.memory);
 
-  auto backend = choose_backend(invocation);
-  warn_of_options(set, options, invocation);
-  const PointsMatrix a_values = read_points(*a, invocation);
-  const PointsMatrix b_values = b ? read_points(*b, invocation) : PointsMatrix{};
-  const HeldPoints held = hold_points(std::move(backend), view_of(b ? b_values : a_values), invocation);
+  const HeldPoints held = hold_points(b ? *b : *a, invocation, [&] { warn_of_options(set, options, invocation); });
+  const auto a_read = b ? read_points(*a, invocation) : nullptr;
+  const PointsView a_values = (b ? *a_read : *held.values).values();
 
   std::optional<data::ResultFile> file;
   const std::int64_t rows = a->rows(), columns = held_source.rows();
@@ -156,9 +154,9 @@ int run_distances(const Arguments& arguments) {
   const bool printed = !file && !options.common.json;
   data::ResultFile* out = file ? &*file : nullptr;
   if (narrow) {
-    compute(held, view_of(a_values), options.common.block_rows, Rows<float>(options.unit(), out, printed), invocation);
+    compute(held, a_values, options.common.block_rows, Rows<float>(options.unit(), out, printed), invocation);
   } else {
-    compute(held, view_of(a_values), options.common.block_rows, Rows<double>(options.unit(), out, printed), invocation);
+    compute(held, a_values, options.common.block_rows, Rows<double>(options.unit(), out, printed), invocation);
   }
   note_device_memory(held, invocation);
   invocation.report.phase("search").flops = assignment_flops(*a, columns);

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <utility>
 
 #include "app/summary.h"
 #include "app/terminal.h"
@@ -13,8 +15,6 @@
 
 namespace kith::app {
 namespace {
-
-constexpr std::int64_t kReadBytes = std::int64_t{64} << 20;  // of rows at a time
 
 Show show_of(const CommonOptions& common) {
   if (common.progress == "always") return Show::always;
@@ -26,7 +26,7 @@ BackendOptions backend_options(const CommonOptions& common) {
   options.threads = static_cast<int>(common.threads);
   options.device = static_cast<int>(common.device);
   options.block_rows = common.block_rows;
-  options.device_memory = common.memory;
+  options.device_memory = common.device_memory > 0 ? common.device_memory : common.memory;
   return options;
 }
 
@@ -40,18 +40,49 @@ std::int64_t threads_used(const std::string& backend, const CommonOptions& commo
   return common.threads > 0 ? common.threads : cpu::usable_threads();
 }
 
-template <class T>
-PointsMatrix read_as(data::PointSource& source, Invocation& invocation) {
-  const std::int64_t rows = source.rows(), columns = source.columns();
-  Matrix<T> values(rows, columns);
-  const std::int64_t row_bytes = columns * static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t block = std::max<std::int64_t>(kReadBytes / row_bytes, 1);
-  for (std::int64_t first = 0; first < rows; first += block) {
-    source.read(first, values.view().middle(first, std::min(block, rows - first)));
-    invocation.progress.progress(std::min(first + block, rows));
+/// Shows how the rows arrive, and knows which time is the reading's and which the device's.
+class ShownArrival final : public Arrival {
+ public:
+  ShownArrival(data::Reading& reading, const Backend* backend, Invocation& invocation)
+      : reading_(reading), backend_(backend), invocation_(invocation) {
+    invocation_.progress.phase("read", reading.source().rows());
   }
-  return values;
-}
+
+  std::int64_t wait_for(std::int64_t rows) override {
+    const auto begin = Clock::now();
+    const std::int64_t there = reading_.wait_for(rows);
+    waited_ += Clock::now() - begin;
+    invocation_.progress.progress(there);
+    if (there == reading_.source().rows()) finish();
+    return there;
+  }
+  /// Seconds since the beginning that were not spent waiting.
+  double busy_seconds() const { return std::chrono::duration<double>(Clock::now() - begin_ - waited_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void finish() {
+    if (std::exchange(finished_, true)) return;
+    const data::PointSource& source = reading_.source();
+    Phase& read = invocation_.report.phase("read");
+    read.bytes += source.file_bytes();
+    read.busy_seconds += reading_.seconds();
+    if (source.changed_values() > 0) {
+      invocation_.progress.warning(fmt::format("{}: --precision f32 changed {} of {} values", source.name(),
+                                               source.changed_values(), source.rows() * source.columns()));
+    }
+    const bool has_own_memory = backend_ != nullptr && backend_->device_bytes() > 0;
+    if (has_own_memory) invocation_.progress.phase("upload", 0);
+  }
+
+  data::Reading& reading_;
+  const Backend* backend_;
+  Invocation& invocation_;
+  Clock::time_point begin_ = Clock::now();
+  Clock::duration waited_{};
+  bool finished_ = false;
+};
 
 }  // namespace
 
@@ -67,7 +98,10 @@ void Invocation::warn_without_effect(const OptionSet& set, const std::string& op
 
 void Invocation::warn_without_effect(const OptionSet& set) {
   if (common.output.empty()) warn_without_effect(set, "--force", "there is no --output");
-  if (report.backend == "cpu") warn_without_effect(set, "--device", "the backend is cpu");
+  if (report.backend == "cpu") {
+    warn_without_effect(set, "--device", "the backend is cpu");
+    warn_without_effect(set, "--device-memory", "the backend is cpu");
+  }
   if (report.backend == "cuda") warn_without_effect(set, "--threads", "the backend is cuda");
 }
 
@@ -95,21 +129,17 @@ std::int64_t points_bytes(const data::PointSource& source) {
                          source.name().c_str());
 }
 
-PointsMatrix read_points(data::PointSource& source, Invocation& invocation) {
-  const bool narrow = source.value_class() == ValueClass::f32;
-  invocation.progress.phase("read", source.rows());
-  PointsMatrix points = narrow ? read_as<float>(source, invocation) : read_as<double>(source, invocation);
-  invocation.report.phase("read").bytes += source.file_bytes();
-  if (source.changed_values() > 0) {
-    invocation.progress.warning(fmt::format("{}: --precision f32 changed {} of {} values", source.name(),
-                                            source.changed_values(), source.rows() * source.columns()));
-  }
-  return points;
+std::unique_ptr<data::Reading> read_points(data::PointSource& source, Invocation& invocation) {
+  auto reading = std::make_unique<data::Reading>(source);
+  ShownArrival arrival(*reading, nullptr, invocation);
+  const std::int64_t rows = source.rows();
+  // In steps, so that progress can be shown.
+  for (std::int64_t there = 0; there < rows;) there = arrival.wait_for(there + 1);
+  return reading;
 }
 
 std::unique_ptr<Backend> choose_backend(Invocation& invocation) {
-  invocation.report.phase("read");  // reports list it first, though the backend is opened before
-  invocation.progress.phase("prepare", 0);
+  invocation.progress.phase("open", 0);
   const BackendOptions options = backend_options(invocation.common);
   std::string passed_over;
   for (const BackendEntry& entry : backends()) {
@@ -131,11 +161,22 @@ std::unique_ptr<Backend> choose_backend(Invocation& invocation) {
   throw Error(ExitCode::device, fmt::format("no backend can be used{}", passed_over));
 }
 
-HeldPoints hold_points(std::unique_ptr<Backend> backend, PointsView values, Invocation& invocation) {
-  invocation.progress.phase("prepare", 0);
+HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const std::function<void()>& opened) {
   HeldPoints held;
-  held.backend = std::move(backend);
-  held.points = held.backend->hold({values, 0});
+  held.values = std::make_unique<data::Reading>(source);
+  held.backend = choose_backend(invocation);
+  opened();
+  {
+    ShownArrival arrival(*held.values, held.backend.get(), invocation);
+    held.points = held.backend->hold({held.values->values(), 0, &arrival});
+    // Rows that do not fit stay on the host.
+    if (invocation.common.block_rows == 0 && held.backend->device_bytes() >= points_bytes(source)) {
+      Phase& upload = invocation.report.phase("upload");
+      upload.bytes += points_bytes(source);
+      upload.busy_seconds += arrival.busy_seconds();
+    }
+  }
+  invocation.progress.phase("prepare", 0);
   held.plan = make_plan(*held.points);
   held.points->prepare(held.plan);
   note_device_memory(held, invocation);

@@ -1,6 +1,7 @@
 // What every computing command goes through: options checked, points read, a backend chosen, points held and planned.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "app/report.h"
 #include "core/backend.h"
 #include "core/data_plan.h"
+#include "data/reading.h"
 
 namespace kith::app {
 
@@ -38,22 +40,24 @@ std::unique_ptr<data::PointSource> open_input(const std::string& location, const
 /// Host bytes of all values, once they are read.
 std::int64_t points_bytes(const data::PointSource& source);
 
-/// Reads all rows in blocks, with progress. The memory for all that is held together is to be required before.
-PointsMatrix read_points(data::PointSource& source, Invocation& invocation);
+/// Reads all rows, with progress. The memory for all that is held together is to be required before.
+std::unique_ptr<data::Reading> read_points(data::PointSource& source, Invocation& invocation);
 
 /// The backend of --backend, opened and named in the report. auto takes the best that works and says what it passed
 /// over. Throws Error(device) with the reason when a named one, or all, cannot be used.
 std::unique_ptr<Backend> choose_backend(Invocation& invocation);
 
-/// Points where they are computed with, and what is known about all of them.
+/// Points where they are computed with, and what is known about all of them. The values are on the host, too.
 struct HeldPoints {
+  std::unique_ptr<data::Reading> values;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Points> points;
   DataPlan plan;
 };
 
-/// Holds `values`, which must outlive the result, and makes their plan.
-HeldPoints hold_points(std::unique_ptr<Backend> backend, PointsView values, Invocation& invocation);
+/// Reads all rows while the backend is opened and takes them, and makes their plan. `opened` is called between, with
+/// the backend in the report. Nothing may use HDF5 meanwhile.
+HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const std::function<void()>& opened);
 /// Notes what the device holds now, if it is more than before.
 void note_device_memory(const HeldPoints& held, Invocation& invocation);
 

@@ -46,12 +46,6 @@ void declare(OptionSet& set, KnnOptions& options) {
   add_common_options(set, options.common);
 }
 
-/// The points of one side, read when needed.
-struct Side {
-  std::unique_ptr<data::PointSource> source;
-  PointsMatrix values;
-};
-
 void check(const KnnOptions& options, const data::PointSource& base, const data::PointSource* queries) {
   if (queries != nullptr && queries->columns() != base.columns()) {
     throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}", queries->name(),
@@ -185,12 +179,9 @@ int run_knn(const Arguments& arguments) {
   require_memory(held_bytes, queries ? fmt::format("{} and {}", base->name(), queries->name()) : base->name(),
                  options.common.memory);
 
-  auto backend = choose_backend(invocation);
-  warn_of_options(set, options, invocation);
+  HeldPoints held = hold_points(*base, invocation, [&] { warn_of_options(set, options, invocation); });
   if (truth) truth->read(base->rows());
-  const PointsMatrix base_values = read_points(*base, invocation);
-  const PointsMatrix query_values = queries ? read_points(*queries, invocation) : PointsMatrix{};
-  HeldPoints held = hold_points(std::move(backend), view_of(base_values), invocation);
+  const auto query_values = queries ? read_points(*queries, invocation) : nullptr;
 
   std::optional<data::ResultFile> file;
   Lists lists(options, value_class, invocation);
@@ -206,7 +197,7 @@ int run_knn(const Arguments& arguments) {
   }
   if (truth) lists.compare_with(*truth);
   nearest_neighbors(
-      *held.points, view_of(queries ? query_values : base_values),
+      *held.points, (queries ? *query_values : *held.values).values(),
       {.neighbors = options.neighbors,
        .base_is_queries = !queries,
        .include_self = options.include_self,

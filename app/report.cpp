@@ -18,6 +18,7 @@ Json to_object(const PointsReport& points) {
 
 Json to_object(const Phase& phase) {
   Json object{{"name", phase.name}, {"seconds", phase.seconds}};
+  if (phase.busy_seconds > 0.0) object["busy_seconds"] = phase.busy_seconds;
   if (phase.bytes > 0) object["bytes"] = phase.bytes;
   if (phase.flops > 0.0) object["flops"] = phase.flops;
   return object;
@@ -37,6 +38,11 @@ Json to_array(const std::vector<T>& values) {
 }
 
 }  // namespace
+
+double Phase::rate() const {
+  const double during = busy_seconds > 0.0 ? busy_seconds : seconds;
+  return bytes > 0 && during > 0.0 ? static_cast<double>(bytes) / during : 0.0;
+}
 
 Phase& Report::phase(const std::string& name) {
   const auto found = std::find_if(phases.begin(), phases.end(), [&](const Phase& p) { return p.name == name; });

@@ -12,10 +12,13 @@ namespace kith::app {
 
 /// Time spent in one kind of work, added up over the run.
 struct Phase {
-  std::string name{};  // read, prepare, seed, iterate, assign, search, write
-  double seconds = 0.0;
-  std::int64_t bytes = 0;  // moved from or to files; 0: not stated
-  double flops = 0.0;      // by the formula 2 n k d; 0: not stated
+  std::string name{};         // open, read, upload, prepare, seed, iterate, assign, search, write
+  double seconds = 0.0;       // in which the run waited for this; the phases' seconds add up to those of the run
+  double busy_seconds = 0.0;  // in which this went on, beside other phases too; 0: not stated
+  std::int64_t bytes = 0;     // moved from or to files, or to the device; 0: not stated
+  double flops = 0.0;         // by the formula 2 n k d; 0: not stated
+  /// Bytes a second while it went on, 0 if not stated.
+  double rate() const;
 };
 
 struct PointsReport {

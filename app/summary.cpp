@@ -13,6 +13,7 @@ std::string phases_of(const Report& report) {
   std::string out;
   for (const Phase& phase : report.phases) {
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", phase.name, show_seconds(phase.seconds));
+    if (phase.busy_seconds > 0.0) out += fmt::format(" at {:.3g} GB/s", phase.rate() * 1e-9);
   }
   return out;
 }

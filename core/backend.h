@@ -157,10 +157,20 @@ class Points {
   virtual void all_distances(MatrixView<const double> queries, MatrixView<double> out) const = 0;
 };
 
+/// Rows that arrive in their memory, from the first on, while a backend takes them.
+class Arrival {
+ public:
+  virtual ~Arrival() = default;
+  /// Waits until at least `rows` rows are there and returns how many are, which may be more. Throws what ended their
+  /// reading. One thread at a time.
+  virtual std::int64_t wait_for(std::int64_t rows) = 0;
+};
+
 /// Rows for a backend to hold. The memory behind `values` must outlive the Points made from it.
 struct PointBlock {
   PointsView values;           // (n, d)
   std::int64_t first_row = 0;  // its row number in the whole data set
+  Arrival* arrival = nullptr;  // of the values; null: they are there. All are when hold() returns.
 };
 
 struct Device {
@@ -175,7 +185,7 @@ class Backend {
   /// The backend must outlive what it holds. Throws Error(device) when the block cannot be held, naming needed and
   /// free bytes.
   virtual std::unique_ptr<Points> hold(const PointBlock&) = 0;
-  /// Bytes of the device's own memory in use, 0 where it is the host's.
+  /// Most bytes of the device's own memory that were taken at a time, 0 where it is the host's.
   virtual std::int64_t device_bytes() const { return 0; }
 };
 

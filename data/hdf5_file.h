@@ -17,6 +17,7 @@ class Hdf5InputFile {
   const std::string& name() const { return name_; }
   hid_t id() const { return handle_.get(); }
   std::int64_t bytes() const { return size_; }
+  int descriptor() const { return descriptor_; }  // open for reading as long as the object lives; has no position
   /// Throws Error(data) when the file was cut or written to since it was opened: HDF5 would read zeros and say nothing.
   void check_unchanged() const;
 

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <utility>
 
+#include "data/block_readers.h"
+#include "data/contiguous_rows.h"
 #include "data/file_kind.h"
 #include "data/hdf5_chunks.h"
 #include "data/hdf5_inspect.h"
@@ -46,12 +49,14 @@ class Hdf5Source final : public PointSource {
         facts_(std::move(facts)),
         element_(*facts_.element),
         class_(class_for(facts_, options.precision)),
-        row_bytes_(facts_.columns() * size_of(element_.number)) {
+        row_bytes_(facts_.columns() * size_of(element_.number)),
+        threads_(options.threads) {
     chunk_rows_ = facts_.chunked ? std::clamp<std::int64_t>(facts_.chunk[0], 1, facts_.rows()) : 1;
     dataset_ = open_with_cache(file_, facts_);
     if (!dataset_) throw Error(ExitCode::data, fmt::format("{}: {}", name(), damage(hdf5_reason())));
     type_ = Handle(H5Dget_type(dataset_.get()));
     chunks_ = ChunkedRows::open(dataset_.get(), facts_, name());
+    contiguous_ = ContiguousRows::open(file_, dataset_.get(), facts_, name());
   }
 
   std::string name() const override { return fmt::format("{}:{}", file_.name(), facts_.info.path); }
@@ -83,14 +88,18 @@ class Hdf5Source final : public PointSource {
     file_.check_unchanged();
   }
 
+  /// Only what HDF5 has no part in is for several threads.
   template <class T>
   void read_blocks(std::int64_t first, MatrixView<T> out) {
     const std::int64_t end = first + out.rows;
-    for (std::int64_t row = first; row < end;) {
-      const std::int64_t count = block_end(row, end) - row;
-      read_block(row, out.middle(row - first, count));
-      row += count;
-    }
+    std::vector<std::int64_t> begins;
+    for (std::int64_t row = first; row < end; row = block_end(row, end)) begins.push_back(row);
+    const int threads = contiguous_ ? threads_ : 1;
+    read_in_blocks(static_cast<std::int64_t>(begins.size()), threads,
+                   [&](std::int64_t block, Matrix<std::byte>& buffer) {
+                     const std::int64_t row = begins[static_cast<std::size_t>(block)];
+                     read_block(row, out.middle(row - first, block_end(row, end) - row), buffer);
+                   });
   }
 
   /// Where the block that begins at `row` ends: kBlockBytes on, but on the border of a chunk if there are chunks.
@@ -100,13 +109,13 @@ class Hdf5Source final : public PointSource {
   }
 
   template <class T>
-  void read_block(std::int64_t first, MatrixView<T> out) {
+  void read_block(std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer) {
     // Values that have the size of T are read to where they belong and converted there; others through a buffer.
     auto* raw = reinterpret_cast<std::byte*>(out.data);
     if (size_of(element_.number) != sizeof(T)) {
       const std::int64_t needed = out.rows * row_bytes_;
-      if (buffer_.columns() < needed) buffer_ = Matrix<std::byte>(1, needed);
-      raw = buffer_.data();
+      if (buffer.columns() < needed) buffer = Matrix<std::byte>(1, needed);
+      raw = buffer.data();
     }
     read_raw(first, out.rows, raw);
     const Conversion done = convert(element_, raw, out.size(), out.data);
@@ -120,6 +129,7 @@ class Hdf5Source final : public PointSource {
 
   /// Bytes as they are in the file, but decoded.
   void read_raw(std::int64_t first, std::int64_t count, std::byte* out) {
+    if (contiguous_) return contiguous_->read(first, count, out);
     if (chunks_) return chunks_->read(first, count, out);
     const hsize_t start[2] = {static_cast<hsize_t>(first), 0};
     const hsize_t shape[2] = {static_cast<hsize_t>(count), static_cast<hsize_t>(columns())};
@@ -144,8 +154,9 @@ class Hdf5Source final : public PointSource {
   Handle dataset_;
   Handle type_;  // of the file, so that HDF5 converts nothing
   std::optional<ChunkedRows> chunks_;
-  Matrix<std::byte> buffer_;
-  std::int64_t changed_ = 0;
+  std::optional<ContiguousRows> contiguous_;
+  int threads_;
+  std::atomic<std::int64_t> changed_ = 0;
 };
 
 std::vector<DatasetInfo> list_open_file(const Hdf5InputFile& file) {

@@ -35,6 +35,7 @@ enum class Precision { automatic, f32, f64 };
 struct ReadOptions {
   Precision precision = Precision::automatic;
   bool vector_as_column = false;  // accept rank 1 as n rows of one column
+  int threads = 1;                // most that read() may use
 };
 
 /// An open dataset of n rows and d columns.

@@ -200,10 +200,26 @@ TEST_CASE("blocks of rows do not change an assignment", "[kernels][assign]") {
   }
 }
 
+// On a device the rows of such blocks are sent, and their half-precision copies stay there.
+TEST_CASE("rows that are sent in blocks give the same assignment", "[kernels][assign]") {
+  BackendOptions options;
+  for (const std::int64_t block : {256, 512}) {
+    options.block_rows = block;
+    const std::vector<Tested> backends = every_backend(options);
+    for (const Shape shape : {Shape{257, 17, 7}, Shape{1021, 64, 33}, Shape{1279, 129, 260}}) {
+      for (const int kind : {0, 2, 5, 10}) {
+        INFO(describe(kinds()[kind], ValueClass::f32, shape));
+        Bench bench(kinds()[kind], ValueClass::f32, shape, backends);
+        assign_thrice(bench, shape);
+      }
+    }
+  }
+}
+
 // Failures 59, 60: a device with room for a part of the points only, and for little besides.
 TEST_CASE("little device memory does not change an assignment", "[kernels][assign]") {
   BackendOptions options;
-  for (const std::int64_t bytes : {std::int64_t{3} << 20, std::int64_t{8} << 20}) {
+  for (const std::int64_t bytes : {3 << 20, 6 << 20, 8 << 20, 12 << 20}) {
     options.device_memory = bytes;
     const std::vector<Tested> backends = every_backend(options);
     const Shape shape{9000, 128, 20};  // 4.6 MB as float32

@@ -58,6 +58,7 @@ TEST_CASE("44, 46, 47, 105: threads, block sizes, backends and repetition do not
                                     {"--threads", "2"},
                                     {"--block-rows", "1"},
                                     {"--block-rows", "97"},
+                                    {"--block-rows", "256"},
                                     {"--threads", "7", "--block-rows", "97"},
                                     {"--threads", "7", "--block-rows", "1"}};
   for (const Words& words : every_command(points)) {
@@ -76,6 +77,25 @@ TEST_CASE("44, 46, 47, 105: threads, block sizes, backends and repetition do not
     write(words, other, {"--force", "--backend", "cpu"}, {"KITH_CPU=plain"});  // the least of instruction sets
     INFO(nlohmann::json(words).dump() << " with plain instructions");
     CHECK(bytes_of(other) == expected);
+  }
+}
+
+TEST_CASE("59, 60: points larger than the memory they may take on a device give the same file") {
+  const Scratch folder;
+  const std::string points = folder / "x.h5", one = folder / "one.h5", other = folder / "other.h5";
+  done({"generate", points, "-n", "60000", "-d", "96", "-q"});  // 22 MiB
+  const Words run{"cluster", points, "-k", "20", "--max-iterations", "5", "--save-distances", "-q", "--force"};
+  const auto with = [&](Words more) {
+    more.insert(more.begin(), run.begin(), run.end());
+    return more;
+  };
+  done(with({"-o", one, "--backend", "cpu"}));
+  for (const std::string& backend : usable_backends()) {
+    for (const char* bytes : {"16MiB", "24MiB", "30MiB", "40MiB", "80MiB"}) {
+      INFO(backend << ", " << bytes);
+      done(with({"-o", other, "--backend", backend, "--device-memory", bytes}));
+      CHECK(bytes_of(other) == bytes_of(one));
+    }
   }
 }
 

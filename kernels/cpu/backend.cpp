@@ -30,6 +30,7 @@ class CpuBackend final : public Backend {
             fmt::format("{}, {} thread{}", set_.summary, threads_.count(), threads_.count() == 1 ? "" : "s")};
   }
   std::unique_ptr<Points> hold(const PointBlock& block) override {
+    if (block.arrival != nullptr) block.arrival->wait_for(rows_of(block.values));
     return hold_points(block, set_, threads_, block_rows_);
   }
 

@@ -191,7 +191,7 @@ class FloatScreen {
 };
 
 /// Some rows of a block.
-struct ChosenRows {
+struct RowChoice {
   const std::int32_t* chosen;  // positions, null: all
   std::int64_t count;
 };
@@ -200,7 +200,7 @@ struct ChosenRows {
 /// number.
 template <class T>
 std::int64_t screen_floats(const HeldRows<T>& held, const FloatScreen& screen, PointOperand<T> rows,
-                           const ChosenRows& which, const float* norm, std::int32_t* nearest,
+                           const RowChoice& which, const float* norm, std::int32_t* nearest,
                            const Undecided& undecided) {
   rows.chosen = which.chosen;
   rows.rows = which.count;
@@ -236,14 +236,14 @@ void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, It
   if (halves) make_half_columns(held, centroids, halves.columns);
 
   held.for_blocks([&](const Block<T>& block) {
-    const T* values = held.on_device(block);
     std::int32_t* nearest = held.label.data() + block.first;
-    const PointOperand<T> rows = point_operand(held, values, block.rows);
+    // Asked for only where they are needed: rows that are not on the device may not have to travel.
+    const auto rows = [&] { return point_operand(held, held.on_device(block), block.rows); };
     Undecided undecided = room.undecided();
     std::int64_t left = block.rows;
     if (halves) {
       const HalfLeft found = screen_halves(held, halves, block, room, nearest);
-      if (found.candidates > 0) decide_listed(held, room, rows, centroids, found.candidates, nearest);
+      if (found.candidates > 0) decide_listed(held, room, rows(), centroids, found.candidates, nearest);
       record.rechecked += found.open;
       record.candidates += found.candidates;
       left = found.undecided;
@@ -253,14 +253,14 @@ void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, It
     const bool float_screen = !halves || left > block.rows / 2;
     if (float_screen) {
       floats.prepare(held, centroids);
-      left = screen_floats(held, floats, rows, {left < block.rows ? undecided.row : nullptr, left},
+      left = screen_floats(held, floats, rows(), {left < block.rows ? undecided.row : nullptr, left},
                            held.norm.data() + block.first, nearest, room.undecided());
       undecided = room.undecided();
     }
     RecheckWork work{undecided, left, left, {}};
     if (float_screen) {
       work.collect = [&](std::int64_t first, std::int64_t count) {
-        collect_candidates(held, room, undecided, rows, floats.columns(), floats.half_norm(), first, count);
+        collect_candidates(held, room, undecided, rows(), floats.columns(), floats.half_norm(), first, count);
       };
     } else {
       work.largest_batch = std::min(left, HalfScreen::kBatch);
@@ -268,7 +268,7 @@ void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, It
         collect_half_candidates(held, halves, block, room, first, count);
       };
     }
-    const Rechecked rechecked = recheck(held, room, work, rows, centroids, nearest);
+    const Rechecked rechecked = recheck(held, block, room, work, centroids, nearest);
     record.screened += block.rows;
     record.rechecked += rechecked.rows;
     record.candidates += rechecked.candidates;

@@ -73,7 +73,7 @@ class CudaBackend final : public Backend {
                                          readable_bytes(static_cast<std::int64_t>(properties.totalGlobalMem)))};
   }
   std::unique_ptr<Points> hold(const PointBlock& block) override { return hold_points(context_, block, block_rows_); }
-  std::int64_t device_bytes() const override { return context_->pool.held(); }
+  std::int64_t device_bytes() const override { return context_->pool.peak(); }
 
  private:
   std::shared_ptr<Context> context_;

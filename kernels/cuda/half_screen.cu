@@ -114,7 +114,8 @@ HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const 
     nearest_in_groups(held, columns, block, groups, room, nearest);
     left.open = count(groups.open_rows.data());
     left.candidates = count(room.candidate_count());
-    if (left.candidates > room.capacity()) {
+    // Rows that are not on the device are gathered from the list of undecided ones.
+    if (left.candidates > room.capacity() || held.sent) {
       leave_open_rows(held, block, groups, nearest, rows.undecided);
       left = {};
     }

@@ -10,6 +10,7 @@
 #include "core/backend.h"
 #include "core/screen.h"
 #include "kernels/cuda/device/memory.h"
+#include "kernels/cuda/sent_blocks.h"
 
 namespace kith::cuda {
 
@@ -34,12 +35,17 @@ template <class T>
 struct Block {
   std::int64_t first = 0;  // position of the first row
   std::int64_t rows = 0;
-  const T* resident = nullptr;  // where the values are on the device, null if they have to be sent
-  const T* host = nullptr;
-  T* staging = nullptr;  // where they are sent
 };
 
-/// Rows in half precision for the tensor cores (half_rows.h), empty where they are not used.
+/// Some rows of a block on the device: row i is at values + chosen[i] d, or at values + i d where `chosen` is null.
+template <class T>
+struct ChosenRows {
+  const T* values = nullptr;
+  const std::int32_t* chosen = nullptr;
+};
+
+/// Rows in half precision for the tensor cores (half_rows.h), empty where they are not used. They may be there when the
+/// rows themselves are not.
 struct HalfRows {
   Buffer<uint4> values;
   Buffer<float> norm;      // (rows) |x^|, rounded up
@@ -65,17 +71,22 @@ struct SeedTrial {
 
 template <class T>
 struct HeldRows {
-  /// Throws OutOfMemory when not even the per-row state fits.
-  HeldRows(std::shared_ptr<Context> where, MatrixView<const T> values, std::int64_t first_row, std::int64_t block_rows);
+  /// values: those of the block. Takes them as they arrive; all have when it returns. forced_rows: of a block that is
+  /// sent; 0: all rows are held, if they fit. Throws OutOfMemory when not even the per-row state fits, and what ended
+  /// the reading of the rows.
+  HeldRows(std::shared_ptr<Context> where, MatrixView<const T> values, const PointBlock& block,
+           std::int64_t forced_rows);
 
   std::shared_ptr<Context> context;
   MatrixView<const T> values;  // (n, d), the caller's memory
   std::int64_t first_row = 0;
   DataPlan plan;
 
-  Buffer<T> resident;  // (n, d), or empty: then rows are sent through `staging`
-  Buffer<T> staging;   // (block_rows, d)
+  Buffer<T> resident;  // (n, d), or empty: then blocks of rows are sent
+  mutable std::unique_ptr<SentBlocks<T>> sent;
+  Buffer<T> gathered;  // a few rows of a block, where blocks are sent
   std::int64_t block_rows = 0;
+  std::int64_t working_bytes = 0;  // of device memory, to be left to the operations where there are as many
 
   Buffer<std::int32_t> label;   // (n) -1 before the first assignment
   Buffer<std::int32_t> summed;  // (n) the label contained in the sums handed out
@@ -84,7 +95,7 @@ struct HeldRows {
   Buffer<float> half_norm;      // (n) float(|x'|^2 / 2)
   Buffer<float> center;         // (d, then zeros to a multiple of the tile's depth) of the screen
   LargestNorms largest;         // of the screened rows
-  HalfRows half;                // of the resident rows
+  HalfRows half;                // of all rows, or empty
   mutable DistanceTotals totals;
   SeedTrial trial;
 
@@ -93,41 +104,45 @@ struct HeldRows {
   const Stream& stream() const { return context->stream; }
   Pool& pool() const { return context->pool; }
 
-  /// Takes the points off the device for good; from now on they are sent block by block.
-  void evict();
+  /// Frees the memory that an operation can best do without: the half rows, then the rows, which are sent block by
+  /// block from then on. False when neither is on the device.
+  bool give_way();
   std::int64_t largest_block() const { return std::min(block_rows, rows()); }
 
   /// work(block) on all rows, in order.
   template <class Work>
   void for_blocks(const Work& work) const {
     for (std::int64_t first = 0; first < rows(); first += block_rows) {
-      const T* at = resident.size() > 0 ? resident.data() + first * columns() : nullptr;
-      work(Block<T>{first, std::min(block_rows, rows() - first), at, values.data + first * columns(), staging.data()});
+      work(Block<T>{first, std::min(block_rows, rows() - first)});
     }
   }
-  /// The block's values on the device, sent there if need be. Valid until the next block's are.
+  /// The block's values on the device, sent there if need be. Valid until the next block's are asked for. An operation
+  /// that may do without them asks only when it cannot: the next block begins its way then, too.
   const T* on_device(const Block<T>& block) const {
-    if (block.resident != nullptr) return block.resident;
-    stream().upload(block.staging, block.host, block.rows * columns());
-    return block.staging;
+    return sent ? sent->on_device(block.first) : resident.data() + block.first * columns();
   }
 
+  /// `count` rows of the block, at positions that are on the device. Few rows of a block that is not there are gathered
+  /// on the host and sent alone. Valid until the next call of this or of on_device.
+  ChosenRows<T> chosen_on_device(const Block<T>& block, const std::int32_t* chosen, std::int64_t count) const;
+
  private:
-  void make_staging(std::int64_t forced_rows);
+  void upload(Arrival* arrival);
+  void send_blocks(std::int64_t forced_rows);
 };
 
-/// Runs the work; when device memory runs out while the points take some of it, takes them off the device and runs it
-/// again. The work must take all its buffers before it changes anything.
+/// Runs the work; when device memory runs out, frees what can be done without, and runs it again. The work must take
+/// all its buffers before it changes anything.
 template <class T, class Work>
 auto with_memory(HeldRows<T>& held, const Work& work) {
   check(cudaSetDevice(held.context->device));
-  try {
-    return work();
-  } catch (const OutOfMemory&) {
-    if (held.resident.size() == 0) throw;
+  for (;;) {
+    try {
+      return work();
+    } catch (const OutOfMemory&) {
+      if (!held.give_way()) throw;
+    }
   }
-  held.evict();
-  return work();
 }
 
 }  // namespace kith::cuda

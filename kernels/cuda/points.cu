@@ -11,69 +11,16 @@
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kMostRows = std::int64_t{1} << 22;       // of a block: bounds the memory of an operation
-constexpr std::int64_t kMostStaged = std::int64_t{256} << 20;   // bytes of a block that is sent
-constexpr std::int64_t kWorkingMemory = std::int64_t{1} << 30;  // bytes left to the operations, if there are as many
-
 __global__ void fill_kernel(double* out, double value, std::int64_t count) {
   for (std::int64_t i = thread_index(); i < count; i += thread_count()) out[i] = value;
 }
 
-}  // namespace
-
-template <class T>
-HeldRows<T>::HeldRows(std::shared_ptr<Context> where, MatrixView<const T> from, std::int64_t first,
-                      std::int64_t forced_rows)
-    : context(std::move(where)), values(from), first_row(first) {
-  const std::int64_t n = rows(), state_bytes = n * (4 + 4 + 8 + 4 + 4);
-  const std::int64_t value_bytes =
-      checked_product(checked_product(n, columns(), "points"), sizeof(T), "bytes of the points");
-  const std::int64_t free = pool().available();
-  label = Buffer<std::int32_t>(pool(), n);
-  summed = Buffer<std::int32_t>(pool(), n);
-  distance = Buffer<double>(pool(), n);
-  norm = Buffer<float>(pool(), n);
-  half_norm = Buffer<float>(pool(), n);
-
-  const bool forced = forced_rows > 0 && forced_rows < n;
-  const std::int64_t working = std::min(kWorkingMemory, free / 4);
-  if (!forced && value_bytes <= free - state_bytes - working) {
-    try {
-      resident = Buffer<T>(pool(), n * columns());
-      stream().upload(resident.data(), values.data, n * columns());
-      block_rows = std::clamp<std::int64_t>(n, 1, kMostRows);
-      return;
-    } catch (const OutOfMemory&) {  // somebody else took the memory meanwhile
-    }
-  }
-  make_staging(forced ? forced_rows : 0);
-}
-
-template <class T>
-void HeldRows<T>::make_staging(std::int64_t forced_rows) {
-  const std::int64_t row_bytes = columns() * static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t most_bytes = std::min(kMostStaged, pool().available() / 4);
-  const std::int64_t wanted = forced_rows > 0 ? forced_rows : most_bytes / row_bytes;
-  block_rows = std::clamp<std::int64_t>(wanted, 1, std::clamp<std::int64_t>(rows(), 1, kMostRows));
-  staging = Buffer<T>(pool(), block_rows * columns());
-}
-
-template <class T>
-void HeldRows<T>::evict() {
-  stream().wait();
-  resident.release();
-  half = {};
-  make_staging(0);
-}
-
-namespace {
-
 template <class T>
 class CudaPoints final : public Points {
  public:
-  CudaPoints(std::shared_ptr<Context> context, MatrixView<const T> values, std::int64_t first_row,
+  CudaPoints(std::shared_ptr<Context> context, MatrixView<const T> values, const PointBlock& block,
              std::int64_t block_rows)
-      : held_(std::move(context), values, first_row, block_rows) {
+      : held_(std::move(context), values, block, block_rows) {
     forget();
   }
 
@@ -171,7 +118,7 @@ std::unique_ptr<Points> hold_points(std::shared_ptr<Context> context, const Poin
   check(cudaSetDevice(context->device));
   return std::visit(
       [&]<class T>(MatrixView<const T> values) -> std::unique_ptr<Points> {
-        return std::make_unique<CudaPoints<T>>(std::move(context), values, block.first_row, block_rows);
+        return std::make_unique<CudaPoints<T>>(std::move(context), values, block, block_rows);
       },
       block.values);
 }

@@ -145,32 +145,34 @@ void decide_listed(const HeldRows<T>& held, const RecheckRoom& room, const Point
 }
 
 template <class T>
-Rechecked recheck(const HeldRows<T>& held, const RecheckRoom& room, const RecheckWork& work, PointOperand<T> rows,
+Rechecked recheck(const HeldRows<T>& held, const Block<T>& block, const RecheckRoom& room, const RecheckWork& work,
                   const double* centroids, std::int32_t* nearest) {
   const Stream& stream = held.stream();
   Rechecked done{work.count, 0};
   std::int64_t batch = work.largest_batch;
   for (std::int64_t first = 0; first < done.rows;) {
-    rows.rows = std::min(batch, done.rows - first);
-    rows.chosen = work.undecided.row + first;
+    const std::int64_t rows = std::min(batch, done.rows - first);
+    const std::int32_t* positions = work.undecided.row + first;
     stream.fill(room.candidate_count(), 0, 1);
-    work.collect(first, rows.rows);
+    work.collect(first, rows);
     Word found = 0;
     stream.download(&found, room.candidate_count(), 1);
     const auto count = static_cast<std::int64_t>(found);
     if (count > room.capacity()) {
-      batch = std::max<std::int64_t>(std::min(rows.rows / 2, rows.rows * room.capacity() / count), 1);
+      batch = std::max<std::int64_t>(std::min(rows / 2, rows * room.capacity() / count), 1);
       continue;
     }
 
-    stream.fill(room.smallest(), 0xFF, rows.rows);
-    stream.fill(room.nearest(), 0x7F, rows.rows);  // 2 139 062 143: above every column that memory has room for
-    decide_listed(held, room, rows, centroids, count, room.nearest());
-    scatter_kernel<<<held.context->grid(rows.rows, kBlock), kBlock, 0, stream>>>(rows.chosen, room.nearest(), rows.rows,
-                                                                                 nearest);
+    const ChosenRows<T> there = held.chosen_on_device(block, positions, rows);
+    PointOperand<T> operand = point_operand(held, there.values, rows);
+    operand.chosen = there.chosen;
+    stream.fill(room.smallest(), 0xFF, rows);
+    stream.fill(room.nearest(), 0x7F, rows);  // 2 139 062 143: above every column that memory has room for
+    decide_listed(held, room, operand, centroids, count, room.nearest());
+    scatter_kernel<<<held.context->grid(rows, kBlock), kBlock, 0, stream>>>(positions, room.nearest(), rows, nearest);
     check(cudaGetLastError());
     done.candidates += count;
-    first += rows.rows;
+    first += rows;
     if (count < room.capacity() / 4) batch = std::min(2 * batch, work.largest_batch);
   }
   return done;
@@ -181,7 +183,7 @@ Rechecked recheck(const HeldRows<T>& held, const RecheckRoom& room, const Rechec
                               std::int64_t, std::int32_t*);                                                   \
   template void collect_candidates(const HeldRows<T>&, const RecheckRoom&, const Undecided&, PointOperand<T>, \
                                    const ScreenedOperand&, const float*, std::int64_t, std::int64_t);         \
-  template Rechecked recheck(const HeldRows<T>&, const RecheckRoom&, const RecheckWork&, PointOperand<T>,     \
+  template Rechecked recheck(const HeldRows<T>&, const Block<T>&, const RecheckRoom&, const RecheckWork&, \
                              const double*, std::int32_t*);
 KITH_INSTANTIATE(float)
 KITH_INSTANTIATE(double)

@@ -116,9 +116,9 @@ void collect_candidates(const HeldRows<T>& held, const RecheckRoom& room, const 
                         std::int64_t first, std::int64_t count);
 
 /// Decides the undecided rows of a block: nearest[row] = argmin of D over their candidates, ties to the lowest column.
-/// rows: all of the block. centroids: (k, d). Waits for the device.
+/// centroids: (k, d). Waits for the device.
 template <class T>
-Rechecked recheck(const HeldRows<T>& held, const RecheckRoom& room, const RecheckWork& work, PointOperand<T> rows,
+Rechecked recheck(const HeldRows<T>& held, const Block<T>& block, const RecheckRoom& room, const RecheckWork& work,
                   const double* centroids, std::int32_t* nearest);
 
 /// Decides rows from `count` candidates in the room whose places are positions in the block. Their room.smallest() is

@@ -1,13 +1,14 @@
 // Screens rows: values, norms, half norms and the largest of them. The device's twin of core's screen_rows.
 //
-// One warp per row. Moves the rows in once and, for copies, float32 values out; for 10^6 x 128 float32 points on an
-// H200 (4.8 TB/s) the floor is 0.11 ms, once per data set.
+// A warp takes eight rows. Moves the rows in once and, for copies, float32 values out; for 10^6 x 128 float32 points on
+// an H200 (4.8 TB/s) the floor is 0.11 ms, once per data set.
 #include "kernels/cuda/screening.h"
 
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/screened.h"
 #include "kernels/cuda/device/tile.h"
@@ -29,45 +30,62 @@ struct ScreenOutput {
   Word* largest = nullptr;     // (2) bits of the largest |x'|^2 and |x' - x^|^2, null: not wanted
 };
 
+constexpr int kTogether = 8;  // rows of a warp at a time: their sums over the lanes are shared
+
 template <class T>
-__global__ void screen_kernel(const T* rows, std::int64_t count, std::int64_t d, T scale, const float* center,
-                              ScreenOutput out) {
+__global__ void __launch_bounds__(kBlock, 2)
+    screen_kernel(const T* rows, std::int64_t count, std::int64_t d, T scale, const float* center, ScreenOutput out) {
+  constexpr int kLanesEach = kWarp / kTogether;
   double largest_norm = 0.0, largest_residual = 0.0;
-  for (std::int64_t i = warp_index(); i < count; i += warp_count()) {
-    double exact = 0.0, rounded = 0.0, lost = 0.0;  // squares of x', x^ and x' - x^
+  for (std::int64_t base = warp_index() * kTogether; base < count; base += warp_count() * kTogether) {
+    const T* x[kTogether];
+#pragma unroll
+    for (int r = 0; r < kTogether; ++r) x[r] = rows + min(base + r, count - 1) * d;
+    double exact[kTogether] = {}, rounded[kTogether] = {}, lost[kTogether] = {};  // squares of x', x^ and x' - x^
     for (std::int64_t j = lane_index(); j < d; j += kWarp) {
-      const T x = rows[i * d + j];
-      const float value = screened(x, scale, center[j]);
-      const double centred = static_cast<double>(x) * static_cast<double>(scale) - static_cast<double>(center[j]);
-      const double residual = centred - static_cast<double>(value);
-      exact += centred * centred;
-      rounded += static_cast<double>(value) * static_cast<double>(value);
-      lost += residual * residual;
-      if (out.values != nullptr) out.values[i * out.pitch + j] = value;
+      const float at = center[j];
+      T loaded[kTogether];
+#pragma unroll
+      for (int r = 0; r < kTogether; ++r) loaded[r] = x[r][j];
+#pragma unroll
+      for (int r = 0; r < kTogether; ++r) {
+        const float value = screened(loaded[r], scale, at);
+        const double wide = static_cast<double>(value);
+        const double centred =
+            __fma_rn(static_cast<double>(loaded[r]), static_cast<double>(scale), -static_cast<double>(at));
+        const double residual = centred - wide;
+        exact[r] = __fma_rn(centred, centred, exact[r]);
+        rounded[r] = __fma_rn(wide, wide, rounded[r]);
+        lost[r] = __fma_rn(residual, residual, lost[r]);
+        if (out.values != nullptr && base + r < count) out.values[(base + r) * out.pitch + j] = value;
+      }
     }
-    exact = lanes_total(exact);
-    rounded = lanes_total(rounded);
-    lost = lanes_total(lost);
+    // From here on a lane has one row.
+    double norm_squared = add_lanes<kTogether>(exact), lost_squared = add_lanes<kTogether>(lost);
+    const double rounded_squared = add_lanes<kTogether>(rounded);
+    const std::int64_t row = base + lane_index() / kLanesEach;
     // A value beyond float32 leaves an infinity or a NaN behind; a maximum would pass over the NaN.
-    if (!(lost <= exact)) exact = lost = std::numeric_limits<double>::infinity();
-    largest_norm = exact > largest_norm ? exact : largest_norm;
-    largest_residual = lost > largest_residual ? lost : largest_residual;
-    if (lane_index() == 0) {
-      const float norm = __double2float_ru(__dsqrt_ru(rounded));
-      out.norm[i] = norm < kLargestNorm ? norm : std::numeric_limits<float>::infinity();
-      out.half_norm[i] = static_cast<float>(exact / 2);
+    if (!(lost_squared <= norm_squared)) norm_squared = lost_squared = std::numeric_limits<double>::infinity();
+    largest_norm = norm_squared > largest_norm ? norm_squared : largest_norm;
+    largest_residual = lost_squared > largest_residual ? lost_squared : largest_residual;
+    if (lane_index() % kLanesEach == 0 && row < count) {
+      const float norm = __double2float_ru(__dsqrt_ru(rounded_squared));
+      out.norm[row] = norm < kLargestNorm ? norm : std::numeric_limits<float>::infinity();
+      out.half_norm[row] = static_cast<float>(norm_squared / 2);
     }
   }
-  if (out.largest == nullptr || lane_index() != 0) return;
-  atomicMax(&out.largest[0], bits_of(largest_norm));
-  atomicMax(&out.largest[1], bits_of(largest_residual));
+  if (out.largest == nullptr) return;
+  const Word norm_bits = warp_max(bits_of(largest_norm)), residual_bits = warp_max(bits_of(largest_residual));
+  if (lane_index() != 0) return;
+  atomicMax(&out.largest[0], norm_bits);
+  atomicMax(&out.largest[1], residual_bits);
 }
 
 template <class T, class X>
 void launch(const HeldRows<T>& held, const X* rows, std::int64_t count, const ScreenOutput& out) {
   const auto scale = static_cast<X>(power_of_two(-held.plan.screen.exponent));
-  screen_kernel<<<held.context->grid(count, kBlockWarps), kBlock, 0, held.stream()>>>(rows, count, held.columns(),
-                                                                                      scale, held.center.data(), out);
+  screen_kernel<<<held.context->grid(count, kBlockWarps * kTogether), kBlock, 0, held.stream()>>>(
+      rows, count, held.columns(), scale, held.center.data(), out);
   check(cudaGetLastError());
 }
 
@@ -101,6 +119,28 @@ LargestNorms screen_and_measure(const HeldRows<T>& held, const double* rows, std
   return download_largest(held.stream(), largest);
 }
 
+namespace {
+
+/// Room for all half rows; empty where the device has no use for them, or where they would leave the operations too
+/// little memory. Blocks that are sent have to begin where a pair of groups of half rows does.
+template <class T>
+HalfRows room_for_all_halves(const HeldRows<T>& held) {
+  const std::int64_t n = held.rows(), d = held.columns();
+  const bool whole_groups = held.block_rows >= n || held.block_rows % (2 * kPieceRows) == 0;
+  if (!whole_groups || d <= kNarrowColumns || !device_multiplies_halves(held.context->device)) return {};
+  const HalfShape shape = point_shape(d);
+  const std::int64_t bytes =
+      row_groups_of(n) * shape.pieces * shape.piece_bytes() + n * 2 * std::int64_t{sizeof(float)};
+  if (held.pool().available() - bytes < held.working_bytes / 2) return {};
+  try {
+    return room_for_halves(held.pool(), n, d);
+  } catch (const OutOfMemory&) {
+    return {};  // float32 alone will do
+  }
+}
+
+}  // namespace
+
 template <class T>
 void prepare(HeldRows<T>& held, const DataPlan& plan) {
   const std::int64_t d = held.columns();
@@ -111,19 +151,16 @@ void prepare(HeldRows<T>& held, const DataPlan& plan) {
   held.stream().fill(largest.data(), 0, 2);
   held.plan = plan;
   held.center = std::move(center);
+  held.half = {};
+  HalfRows halves = room_for_all_halves(held);
   held.for_blocks([&](const Block<T>& block) {
-    launch(held, held.on_device(block), block.rows,
+    const T* values = held.on_device(block);
+    launch(held, values, block.rows,
            {nullptr, 0, held.norm.data() + block.first, held.half_norm.data() + block.first, largest.data()});
+    if (halves.values.size() > 0) make_halves(held, values, block.rows, halves, block.first);
   });
   held.largest = download_largest(held.stream(), largest);
-  held.half = {};
-  if (held.resident.size() == 0 || d <= kNarrowColumns || !device_multiplies_halves(held.context->device)) return;
-  try {
-    held.half = room_for_halves(held.pool(), held.rows(), d);
-  } catch (const OutOfMemory&) {
-    return;  // float32 alone will do
-  }
-  make_halves(held, held.resident.data(), held.rows(), held.half, 0);
+  held.half = std::move(halves);
 }
 
 ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponent) {

@@ -1,4 +1,4 @@
-// The pool of device allocations, and what CUDA errors become.
+// The pool of device allocations, the copies of a stream, and what CUDA errors become.
 #include "kernels/cuda/device/memory.h"
 
 #include <fmt/format.h>
@@ -7,17 +7,13 @@
 #include <cstdio>
 #include <cstring>
 
+#include "kernels/cuda/device/staging.h"
+
 namespace kith::cuda {
 namespace {
 
 constexpr std::int64_t kSmallest = 16;
 constexpr std::int64_t kMostIdle = std::int64_t{1} << 30;  // bytes kept for sizes that do not come back
-
-void report_in_destructor(cudaError_t status) {
-  if (status == cudaSuccess) return;
-  std::fprintf(stderr, "kith: cuda: %s while releasing the device: %s\n", cudaGetErrorName(status),
-               cudaGetErrorString(status));
-}
 
 std::int64_t free_bytes() {
   std::size_t free = 0, total = 0;
@@ -33,6 +29,12 @@ void check(cudaError_t status, std::source_location where) {
   throw Error(ExitCode::device, fmt::format("cuda: {} ({}) at {}:{}; the device cannot be used further in this run",
                                             cudaGetErrorName(status), cudaGetErrorString(status),
                                             file != nullptr ? file : where.file_name(), where.line()));
+}
+
+void report_in_destructor(cudaError_t status) noexcept {
+  if (status == cudaSuccess) return;
+  std::fprintf(stderr, "kith: cuda: %s while releasing the device: %s\n", cudaGetErrorName(status),
+               cudaGetErrorString(status));
 }
 
 std::string readable_bytes(std::int64_t bytes) {
@@ -81,6 +83,7 @@ void* Pool::take(std::int64_t bytes, std::int64_t& granted) {
   }
   check(status);
   held_ += bytes;
+  peak_ = std::max(peak_, held_);
   granted = bytes;
   return memory;
 }
@@ -112,6 +115,40 @@ cudaError_t Pool::release_idle() noexcept {
   return first_error;
 }
 
-Stream::~Stream() { report_in_destructor(cudaStreamDestroy(stream_)); }
+Stream::Stream() {
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  check(cudaEventCreateWithFlags(&reached_, cudaEventDisableTiming));
+}
+
+Stream::~Stream() {
+  staging_.reset();
+  report_in_destructor(cudaEventDestroy(reached_));
+  report_in_destructor(cudaStreamDestroy(stream_));
+}
+
+void Stream::wait_for(const Stream& other) const {
+  check(cudaEventRecord(other.reached_, other.stream_));
+  check(cudaStreamWaitEvent(stream_, other.reached_, 0));
+}
+
+Staging* Stream::staging_for(std::int64_t bytes) const {
+  if (bytes < Staging::kWorthwhile || staging_refused_) return nullptr;
+  if (!staging_) {
+    staging_ = Staging::make(stream_);
+    staging_refused_ = !staging_;
+  }
+  return staging_.get();
+}
+
+void Stream::copy_up(void* device, const void* host, std::int64_t bytes) const {
+  if (Staging* staging = staging_for(bytes)) return staging->upload(device, host, bytes);
+  check(cudaMemcpyAsync(device, host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_));
+}
+
+void Stream::copy_down(void* host, const void* device, std::int64_t bytes) const {
+  if (Staging* staging = staging_for(bytes)) return staging->download(host, device, bytes);
+  check(cudaMemcpyAsync(host, device, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, stream_));
+  wait();
+}
 
 }  // namespace kith::cuda

@@ -1,11 +1,12 @@
-// Device memory and streams as values: a pool of allocations, buffers taken from it, one stream, and the check of every
-// CUDA call.
+// Device memory and streams as values: a pool of allocations, buffers taken from it, streams and their copies, and the
+// check of every CUDA call.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <source_location>
 #include <string>
 #include <utility>
@@ -16,6 +17,8 @@ namespace kith::cuda {
 
 /// Throws Error(device) with the name and text of the error and the place. After it the context is not used again.
 void check(cudaError_t status, std::source_location where = std::source_location::current());
+/// The same where nothing may be thrown: says so on standard error.
+void report_in_destructor(cudaError_t status) noexcept;
 
 /// Device memory did not suffice; the message names needed and free bytes. Nothing is lost: smaller work may succeed.
 class OutOfMemory : public Error {
@@ -39,14 +42,15 @@ class Pool {
   /// Throws OutOfMemory. `granted` is the size of what was taken.
   void* take(std::int64_t bytes, std::int64_t& granted);
   void give(void* memory, std::int64_t granted) noexcept;
-  std::int64_t available() const;  // bytes that could be taken now
-  std::int64_t held() const { return held_; }
+  std::int64_t available() const;              // bytes that could be taken now
+  std::int64_t peak() const { return peak_; }  // most bytes that were allocated at a time
 
  private:
   cudaError_t release_idle() noexcept;
 
   std::int64_t limit_;
   std::int64_t held_ = 0;  // allocated, in use or idle
+  std::int64_t peak_ = 0;
   std::int64_t idle_ = 0;
   std::multimap<std::int64_t, void*> idle_blocks_;
 };
@@ -84,40 +88,51 @@ class Buffer {
   std::int64_t granted_ = 0;
 };
 
-/// The stream that all work of a backend is queued on, and the copies and fills queued there.
+class Staging;
+
+/// A queue of work on the device, and the copies and fills queued there. Large copies go through page-locked buffers.
 class Stream {
  public:
-  Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  Stream();
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   operator cudaStream_t() const { return stream_; }  // NOLINT: a launch takes the raw stream
   void wait() const { check(cudaStreamSynchronize(stream_)); }
+  /// What is queued from now on waits for what is queued on the other stream now.
+  void wait_for(const Stream& other) const;
 
   /// Host memory may be reused when this returns.
   template <class T>
   void upload(T* device, const T* host, std::int64_t count) const {
-    check(cudaMemcpyAsync(device, host, bytes<T>(count), cudaMemcpyHostToDevice, stream_));
+    copy_up(device, host, bytes<T>(count));
   }
   /// Waits for everything queued before, and for the copy.
   template <class T>
   void download(T* host, const T* device, std::int64_t count) const {
-    check(cudaMemcpyAsync(host, device, bytes<T>(count), cudaMemcpyDeviceToHost, stream_));
-    wait();
+    copy_down(host, device, bytes<T>(count));
   }
   /// Every byte of `count` elements becomes `byte`.
   template <class T>
   void fill(T* device, int byte, std::int64_t count) const {
-    check(cudaMemsetAsync(device, byte, bytes<T>(count), stream_));
+    check(cudaMemsetAsync(device, byte, static_cast<std::size_t>(bytes<T>(count)), stream_));
   }
 
  private:
   template <class T>
-  static std::size_t bytes(std::int64_t count) {
-    return static_cast<std::size_t>(count) * sizeof(T);
+  static std::int64_t bytes(std::int64_t count) {
+    return count * static_cast<std::int64_t>(sizeof(T));
   }
+  void copy_up(void* device, const void* host, std::int64_t bytes) const;
+  void copy_down(void* host, const void* device, std::int64_t bytes) const;
+  /// The buffers for a copy of this size, made for the first large one; null when the driver's own way will do.
+  Staging* staging_for(std::int64_t bytes) const;
+
   cudaStream_t stream_ = nullptr;
+  cudaEvent_t reached_ = nullptr;  // where another stream waits for this one
+  mutable std::unique_ptr<Staging> staging_;
+  mutable bool staging_refused_ = false;
 };
 
 }  // namespace kith::cuda

@@ -1,0 +1,95 @@
+// Reads a dataset part by part on a thread, and wakes who waits for the rows.
+#include "data/reading.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+
+namespace kith::data {
+namespace {
+
+constexpr std::int64_t kMostBytes = std::int64_t{128} << 20;  // of a part
+constexpr std::int64_t kLeastBytes = std::int64_t{8} << 20;
+constexpr std::int64_t kParts = 16;  // at least, of what is large: so much of it can wait for the first part
+
+PointsMatrix room_for(const PointSource& source) {
+  if (source.value_class() == ValueClass::f32) return Matrix<float>(source.rows(), source.columns());
+  return Matrix<double>(source.rows(), source.columns());
+}
+
+/// Asks for large pages: the first touch of gigabytes in pages of 4 KiB takes as long as reading them. Only advice.
+template <class T>
+void prefer_large_pages(Matrix<T>& matrix) {
+  constexpr std::uintptr_t kLarge = std::uintptr_t{2} << 20;
+  const auto first = reinterpret_cast<std::uintptr_t>(matrix.data());
+  const std::uintptr_t begin = (first + kLarge - 1) / kLarge * kLarge;
+  const std::uintptr_t end = (first + static_cast<std::uintptr_t>(matrix.size()) * sizeof(T)) / kLarge * kLarge;
+  if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+}
+
+}  // namespace
+
+Reading::Reading(PointSource& source) : source_(source), values_(room_for(source)) {
+  try {
+    reader_ = std::thread([this] { read_all(); });
+  } catch (const std::system_error&) {  // no thread to be had: then before anything else
+    read_all();
+  }
+}
+
+Reading::~Reading() {
+  {
+    const std::lock_guard lock(mutex_);
+    unwanted_ = true;
+  }
+  if (reader_.joinable()) reader_.join();
+}
+
+std::int64_t Reading::wait_for(std::int64_t rows) {
+  std::unique_lock lock(mutex_);
+  arrived_.wait(lock, [&] { return there_ >= rows || failure_; });
+  if (there_ < rows) std::rethrow_exception(failure_);
+  const std::int64_t there = there_;
+  lock.unlock();
+  if (there == source_.rows() && reader_.joinable()) reader_.join();  // HDF5 is free again
+  return there;
+}
+
+void Reading::read_all() {
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    std::visit(
+        [this]<class T>(Matrix<T>& values) {
+          prefer_large_pages(values);
+          const std::int64_t row_bytes = values.columns() * static_cast<std::int64_t>(sizeof(T));
+          const std::int64_t part_bytes = std::clamp(row_bytes * values.rows() / kParts, kLeastBytes, kMostBytes);
+          const std::int64_t part = std::max<std::int64_t>(part_bytes / row_bytes, 1);
+          for (std::int64_t first = 0; first < values.rows();) {
+            const std::int64_t rows = std::min(part, values.rows() - first);
+            source_.read(first, values.view().middle(first, rows));
+            if (!announce(first += rows)) return;
+          }
+        },
+        values_);
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    failure_ = std::current_exception();
+  }
+  arrived_.notify_all();
+}
+
+bool Reading::announce(std::int64_t rows) {
+  bool wanted = true;
+  {
+    const std::lock_guard lock(mutex_);
+    there_ = rows;
+    wanted = !unwanted_;
+  }
+  arrived_.notify_all();
+  return wanted;
+}
+
+}  // namespace kith::data

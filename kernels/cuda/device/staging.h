@@ -1,0 +1,51 @@
+// Large copies between ordinary host memory and the device, through a ring of page-locked buffers.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/cpu/threads.h"
+
+namespace kith::cuda {
+
+/// The device reads and writes page-locked memory at the full rate of its link, and while the host goes on. Threads
+/// copy between it and the caller's memory; one buffer is copied while the others are on the link. Copies are queued on
+/// one stream, in order. Not thread-safe.
+class Staging {
+ public:
+  static constexpr std::int64_t kBufferBytes = std::int64_t{16} << 20;
+  /// Below this the driver's own way costs no more than making the buffers.
+  static constexpr std::int64_t kWorthwhile = std::int64_t{32} << 20;
+
+  /// Null where page-locked memory cannot be had: the driver's own way still works then.
+  static std::unique_ptr<Staging> make(cudaStream_t stream);
+  ~Staging();
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  /// Host memory may be reused when this returns; the last buffers may still be on the link.
+  void upload(void* device, const void* host, std::int64_t bytes);
+  /// Waits for everything queued before, and for the copy.
+  void download(void* host, const void* device, std::int64_t bytes);
+
+ private:
+  struct PinnedBuffer {
+    std::byte* memory = nullptr;
+    cudaEvent_t free = nullptr;  // recorded behind its last use on the link
+  };
+  explicit Staging(cudaStream_t stream);
+  /// The next buffer of the ring, once the link is done with it.
+  PinnedBuffer& next();
+  void copy(std::byte* to, const std::byte* from, std::int64_t bytes);
+
+  cudaStream_t stream_;
+  cpu::Threads threads_;
+  std::vector<PinnedBuffer> ring_;
+  std::size_t turn_ = 0;
+};
+
+}  // namespace kith::cuda
