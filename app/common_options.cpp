@@ -47,6 +47,11 @@ void add_backend_options(OptionSet& set, CommonOptions& common) {
               .help = "Where to compute: auto (the best one that works), cpu or cuda. Results do not depend on it."},
              {"auto", "cpu", "cuda"}, common.backend);
   set.integer({.names = "--device", .value = "N", .help = "Number of the graphics card."}, {0, 1023}, common.device);
+  set.choice({.names = "--screen",
+              .value = "PATH",
+              .help = "What a graphics card screens with: auto (the best it has), wgmma, mma or float32. Results do "
+                      "not depend on it."},
+             {"auto", "wgmma", "mma", "float32"}, common.screen);
   set.integer({.names = "--block-rows",
                .value = "N",
                .help = "Rows per block of work; 0: chosen from sizes. Results do not depend on it."},

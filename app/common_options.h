@@ -14,6 +14,7 @@ namespace kith::app {
 struct CommonOptions {
   std::string backend = "auto";
   std::int64_t device = 0;
+  std::string screen = "auto";
   std::int64_t threads = 0;     // 0: those this process may use
   std::int64_t memory = 0;      // bytes, 0: what is free
   std::int64_t block_rows = 0;  // 0: chosen from sizes
@@ -34,7 +35,7 @@ void add_precision_option(OptionSet& set, CommonOptions& common);
 void add_seed_option(OptionSet& set, CommonOptions& common);
 void add_thread_option(OptionSet& set, CommonOptions& common);
 void add_memory_option(OptionSet& set, CommonOptions& common);
-void add_backend_options(OptionSet& set, CommonOptions& common);  // --backend, --device, --block-rows
+void add_backend_options(OptionSet& set, CommonOptions& common);  // --backend, --device, --screen, --block-rows
 void add_talk_options(OptionSet& set, CommonOptions& common);     // --quiet, --verbose, --json, --progress, --config
 /// All of the above, as every command that computes has them.
 void add_common_options(OptionSet& set, CommonOptions& common);

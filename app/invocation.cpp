@@ -25,6 +25,7 @@ BackendOptions backend_options(const CommonOptions& common) {
   BackendOptions options;
   options.threads = static_cast<int>(common.threads);
   options.device = static_cast<int>(common.device);
+  options.screen = common.screen;
   options.block_rows = common.block_rows;
   options.device_memory = common.memory;
   return options;
@@ -67,7 +68,9 @@ void Invocation::warn_without_effect(const OptionSet& set, const std::string& op
 
 void Invocation::warn_without_effect(const OptionSet& set) {
   if (common.output.empty()) warn_without_effect(set, "--force", "there is no --output");
-  if (report.backend == "cpu") warn_without_effect(set, "--device", "the backend is cpu");
+  if (report.backend == "cpu") {
+    for (const char* option : {"--device", "--screen"}) warn_without_effect(set, option, "the backend is cpu");
+  }
   if (report.backend == "cuda") warn_without_effect(set, "--threads", "the backend is cuda");
 }
 

@@ -61,6 +61,13 @@ struct ScreenArithmetic {
   double accumulation = 0.0;  // A(d): error of x^.c^ relative to |x^||c^|
 };
 
+/// A(d) of products of halves on tensor cores, which add m products at a time to a float32 sum, the m + 1 aligned to
+/// the largest of them and truncated there at float32's precision or better, and truncate the result: at most m + 1
+/// errors of 2^-23 of the sum of magnitudes per m products, in whatever order. m is 16 on compute capability 9.0 and 8
+/// on 8.x (M. Fasi et al., Numerical behavior of NVIDIA tensor cores, 2021, measured it; no manual says it), so that 4,
+/// of the first ones, bounds all: the fewer, the more errors.
+double tensor_accumulation(std::int64_t columns);
+
 /// The margin for rows of d columns against screened rows with these norms.
 ScreenMargin screen_margin(const ScreenedRows& rows, std::int64_t columns, int exponent, ScreenArithmetic arithmetic);
 

@@ -1,4 +1,4 @@
-// Rows in half precision, laid out as the tensor cores of compute capability 9.0 read them, with what rounding took
+// Rows in half precision, laid out as the tensor cores read them, with what rounding took
 // from each row.
 //
 // 128 rows by 64 columns are one piece of 16 KiB: a row is 128 bytes, and the 16-byte unit u of row r stands at place

@@ -1,14 +1,14 @@
 // The half-precision screen: the first look at every row, and the second at those it leaves undecided.
 //
-// Beside the product (device/half_product.h) a score costs an addition, a packing of its column into its last five
-// bits, and 2.5 minima or maxima. The second look multiplies the undecided rows again, gathered, and lists every column
-// within their limits; it costs their share of the first.
+// Beside the product (device/half_product.h, device/mma_product.h) a score costs an addition, a packing of its column
+// into its last five bits, and 2.5 minima or maxima. The second look multiplies the undecided rows again, gathered, and
+// lists every column within their limits; it costs their share of the first.
 #include "kernels/cuda/half_screen.h"
 
 #include <climits>
 #include <cmath>
 
-#include "kernels/cuda/device/half_product.h"
+#include "kernels/cuda/device/half_launch.h"
 
 namespace kith::cuda {
 
@@ -190,26 +190,9 @@ __global__ void score_base_kernel(const float* half_norm, std::int64_t count, st
   }
 }
 
-/// A(d) of core/screen.h. A step adds 16 products to the sum, aligned to the largest of the 17 and truncated there, at
-/// no less than float32's precision: 17 x 2^-23 of the sum of magnitudes per step of 16.
-double half_accumulation(std::int64_t d) {
-  const double steps = (17.0 / 16.0 * static_cast<double>(d) + 32) * 0x1p-23;
-  return steps / (1 - std::min(steps, 0.5));
-}
-
 }  // namespace
 
-bool device_multiplies_halves(int device) {
-  int major = 0, minor = 0;
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-  if (major != 9 || minor != 0) return false;
-  // Built for plain 9.0 the kernel is there, but empty.
-  constexpr int kMoreThanEmpty = 64;
-  cudaFuncAttributes attributes{};
-  check(cudaFuncGetAttributes(&attributes, half_screen_kernel<KeepTwo>));
-  return attributes.numRegs > kMoreThanEmpty;
-}
+bool device_multiplies_halves(ScreenPath path, int device) { return device_has_product<KeepTwo>(path, device); }
 
 template <class T>
 HalfColumns half_columns(const HeldRows<T>& held, const double* centroids, const float* half_norm, std::int64_t count) {
@@ -228,7 +211,7 @@ HalfColumns half_columns(const HeldRows<T>& held, const double* centroids, const
   ScreenedRows measured;
   measured.largest_norm = columns.rows.largest.norm;
   measured.largest_residual = columns.rows.largest.residual;
-  columns.margin = screen_margin(measured, d, half_exponent(held.plan.screen), {0.0, half_accumulation(d)});
+  columns.margin = screen_margin(measured, d, half_exponent(held.plan.screen), {0.0, tensor_accumulation(d)});
   // Scores are made positive, so that they order as integers; the bias covers products that are off by this much.
   constexpr double kMostAccumulation = 0.01;
   const LargestNorms& points = held.half.largest;
@@ -239,7 +222,7 @@ HalfColumns half_columns(const HeldRows<T>& held, const double* centroids, const
   columns.margin.constant += static_cast<float>(2.01 * largest_score * (std::ldexp(1.0, kPackedBits - 23) + 0x1p-22));
   columns.per_residual = static_cast<float>(2.01 * measured.largest_norm);
   columns.usable =
-      std::isfinite(columns.margin.constant) && largest_score < 1e30 && half_accumulation(d) < kMostAccumulation;
+      std::isfinite(columns.margin.constant) && largest_score < 1e30 && tensor_accumulation(d) < kMostAccumulation;
   if (!columns.usable) return columns;
   score_base_kernel<<<held.context->grid(padded, kBlock), kBlock, 0, held.stream()>>>(
       half_norm, count, padded, static_cast<float>(bias), columns.score_base.data());
@@ -249,19 +232,9 @@ HalfColumns half_columns(const HeldRows<T>& held, const double* centroids, const
 
 namespace {
 
-/// Rows in pieces against the columns, with an epilogue.
-template <class Epilogue, class T>
-void launch(const HeldRows<T>& held, const HalfColumns& columns, const uint4* points, std::int64_t rows,
-            const typename Epilogue::Arguments& epilogue) {
-  const RingShape shape = ring_shape(held.columns());
-  const auto row_tiles = static_cast<unsigned>((rows + kHalfBlockRows - 1) / kHalfBlockRows);
-  const auto column_tiles = static_cast<unsigned>((columns.count + kHalfColumns - 1) / kHalfColumns);
-  const auto kernel = half_screen_kernel<Epilogue>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes()));
-  const unsigned blocks = std::min(row_tiles, static_cast<unsigned>(held.context->multiprocessors));
-  kernel<<<blocks, kHalfThreads, shape.shared_bytes(), held.stream()>>>(
-      {points, columns.rows.values.data(), columns.score_base.data(), rows, row_tiles, column_tiles, shape}, epilogue);
-  check(cudaGetLastError());
+template <class T>
+HalfProblem problem(const HeldRows<T>& held, const HalfColumns& columns, const uint4* points, std::int64_t rows) {
+  return {points, rows, columns.rows.values.data(), columns.count, columns.score_base.data(), held.columns()};
 }
 
 template <class T>
@@ -276,9 +249,9 @@ std::int64_t screen_halves(const HeldRows<T>& held, const HalfColumns& columns, 
                            std::int32_t* nearest) {
   const Undecided undecided = columns.undecided();
   held.stream().fill(undecided.count, 0, 1);
-  launch<KeepTwo>(held, columns, pieces_at(held, block.first), block.rows,
-                  {held.half.norm.data() + block.first, held.half.residual.data() + block.first, columns.margin,
-                   columns.per_residual, kScoreMask, nearest, undecided});
+  launch_product<KeepTwo>(*held.context, problem(held, columns, pieces_at(held, block.first), block.rows),
+                          {held.half.norm.data() + block.first, held.half.residual.data() + block.first, columns.margin,
+                           columns.per_residual, kScoreMask, nearest, undecided});
   Word left = 0;
   held.stream().download(&left, undecided.count, 1);
   return static_cast<std::int64_t>(left);
@@ -292,8 +265,8 @@ void collect_half_candidates(const HeldRows<T>& held, const HalfColumns& columns
   gather_kernel<<<held.context->grid(padded * pieces, kBlock / 8), kBlock, 0, held.stream()>>>(
       pieces_at(held, block.first), undecided.row + first, count, padded, pieces, columns.gathered.data());
   check(cudaGetLastError());
-  launch<WithinLimit>(held, columns, columns.gathered.data(), count,
-                      {undecided.limit + first, room.candidates(), room.capacity(), room.candidate_count()});
+  launch_product<WithinLimit>(*held.context, problem(held, columns, columns.gathered.data(), count),
+                              {undecided.limit + first, room.candidates(), room.capacity(), room.candidate_count()});
 }
 
 #define KITH_INSTANTIATE(T)                                                                                          \

@@ -1,5 +1,5 @@
-// Looks at rows in half precision on the tensor cores of compute capability 9.0: the first decides most rows, the
-// second finds the candidates of the others.
+// Looks at rows in half precision on the tensor cores: the first decides most rows, the second finds the candidates of
+// the others.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,6 @@ struct HalfColumns {
 /// centroids (k, d) and their half norms of the float32 screen (k), on the device. held.half must have been made.
 template <class T>
 HalfColumns half_columns(const HeldRows<T>& held, const double* centroids, const float* half_norm, std::int64_t count);
-
-/// Whether this device and this build have the kernel.
-bool device_multiplies_halves(int device);
 
 /// Nearest column of a block of the held rows. Rows that are decided get nearest[position]; the others are listed in
 /// columns.undecided(), and their number is returned. Waits for the device.

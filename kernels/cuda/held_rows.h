@@ -9,6 +9,7 @@
 
 #include "core/backend.h"
 #include "kernels/cuda/device/memory.h"
+#include "kernels/cuda/screen_path.h"
 
 namespace kith::cuda {
 
@@ -18,6 +19,7 @@ struct Context {
 
   int device = 0;
   int multiprocessors = 1;
+  ScreenPath screen = ScreenPath::float32;
   Pool pool;
   Stream stream;
 

@@ -116,7 +116,7 @@ void prepare(HeldRows<T>& held, const DataPlan& plan) {
   });
   held.largest = download_largest(held.stream(), largest);
   held.half = {};
-  if (held.resident.size() == 0 || !device_multiplies_halves(held.context->device)) return;
+  if (held.resident.size() == 0 || held.context->screen == ScreenPath::float32) return;
   try {
     held.half = room_for_halves(held.pool(), held.rows(), d);
   } catch (const OutOfMemory&) {

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/device/ampere.h"
+
 namespace kith::cuda {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -13,10 +15,6 @@ namespace kith::cuda {
 #endif
 
 #ifdef KITH_HOPPER
-
-__device__ inline std::uint32_t shared_address(const void* p) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
-}
 
 __device__ inline void barrier_init(std::uint32_t barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
