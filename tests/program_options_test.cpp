@@ -135,6 +135,7 @@ TEST_CASE("options without effect are named") {
   warns({"--save-distances"}, "--save-distances");
   warns({"--force"}, "--force");
   warns({"--device", "1"}, "--device");
+  warns({"--screen", "mma"}, "--screen");
   CHECK(done({"cluster", kDigits, "-k", "3", "-q"}).err.empty());
 }
 
