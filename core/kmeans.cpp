@@ -121,6 +121,7 @@ Matrix<double> start(Points& points, const KMeansOptions& options, int run, Obse
     }
     points.copy_rows(rows, centroids.view());
   }
+  if (options.metric == Metric::cosine) unit_centroids(centroids.view(), "initial centroids");
   if (options.init != Init::kmeans_plus_plus && run == 0) warn_of_duplicates(centroids.view(), observer);
   return centroids;
 }
@@ -172,9 +173,10 @@ class Run {
       const auto begin = Clock::now();
       assign_to();
       IterationRecord record = record_of(assigned);
-      record.relocated = relocate_empty_clusters(points_, assigned.sums.counts).filled;
+      record.relocated = relocate_empty_clusters(points_, assigned.sums.counts, on_centroid_).filled;
       points_.add_moves(sums);
       Matrix<double> moved = centroids_of(sums, assigned.sums.counts, plan_.scales, centroids.view());
+      if (options_.metric == Metric::cosine) unit_means(moved.view(), centroids.view());
       record.shift = squared_shift(moved.view(), centroids.view());
       record.seconds = seconds_since(begin);
       assigned_to = std::move(centroids);
@@ -217,6 +219,7 @@ class Run {
   const KMeansOptions& options_;
   double threshold_;
   double rounding_ = objective_rounding(plan_);
+  double on_centroid_ = options_.metric == Metric::cosine ? kUnitRounding : 0.0;  // D of rows that lie there
   Observer& observer_;
 };
 
