@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/options.h"
+#include "core/metric.h"
 #include "data/result.h"
 #include "data/source.h"
 
@@ -20,6 +21,7 @@ struct CommonOptions {
   std::int64_t block_rows = 0;  // 0: chosen from sizes
   std::int64_t seed = 0;
   std::string precision = "auto";
+  std::string metric = "euclidean";
   std::string output;  // empty: none
   bool force = false;
   bool quiet = false;
@@ -32,6 +34,7 @@ struct CommonOptions {
 /// Groups of common options; a command takes those that it has a use for, after OptionSet::begin_common().
 void add_output_options(OptionSet& set, CommonOptions& common);
 void add_precision_option(OptionSet& set, CommonOptions& common);
+void add_metric_option(OptionSet& set, CommonOptions& common);
 void add_seed_option(OptionSet& set, CommonOptions& common);
 void add_thread_option(OptionSet& set, CommonOptions& common);
 void add_memory_option(OptionSet& set, CommonOptions& common);
@@ -43,6 +46,9 @@ void add_common_options(OptionSet& set, CommonOptions& common);
 /// "--backend" and so on, for names that stand before the first section of a configuration file.
 std::vector<std::string> common_option_names();
 
+Metric metric_of(const CommonOptions& common);
+/// What the stored command says of it: nothing of the default.
+std::string stored_metric(const CommonOptions& common);
 data::ReadOptions read_options(const CommonOptions& common);
 /// `inputs`: locations as given; their files are never overwritten. Empty texts are skipped.
 data::OutputOptions output_options(const CommonOptions& common, const std::vector<std::string>& inputs);

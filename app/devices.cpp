@@ -19,7 +19,7 @@ struct Found {
   std::string backend;
   std::string summary;
   int number = 0;
-  std::string device;  // empty when missing
+  std::string device;   // empty when missing
   std::string missing;  // the reason with its remedy
   std::vector<std::string> screens = {};
 };

@@ -48,7 +48,9 @@ PointsMatrix read_as(data::PointSource& source, Invocation& invocation) {
   const std::int64_t row_bytes = columns * static_cast<std::int64_t>(sizeof(T));
   const std::int64_t block = std::max<std::int64_t>(kReadBytes / row_bytes, 1);
   for (std::int64_t first = 0; first < rows; first += block) {
-    source.read(first, values.view().middle(first, std::min(block, rows - first)));
+    const MatrixView<T> part = values.view().middle(first, std::min(block, rows - first));
+    source.read(first, part);
+    if (metric_of(invocation.common) == Metric::cosine) unit_rows(part, {source.name(), first});
     invocation.progress.progress(std::min(first + block, rows));
   }
   return values;
