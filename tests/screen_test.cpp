@@ -219,21 +219,25 @@ TEST_CASE("rows of separate clusters are decided on every path", "[screen]") {
   }
 }
 
-TEST_CASE("a screen that a device does not have is refused by name", "[screen]") {
+TEST_CASE("the screen that is asked for is the one that is used; others are refused by name", "[screen]") {
   for (const Tested& tested : tested_backends()) {
-    if (tested.backend->device().screens.empty()) continue;
-    BackendOptions options;
-    options.screen = "abacus";
+    const std::vector<std::string> screens = tested.backend->device().screens;
+    if (screens.empty()) continue;
     const auto entry = std::find_if(backends().begin(), backends().end(),
                                     [&](const BackendEntry& e) { return tested.name == e.name; });
+    CHECK(tested.backend->device().description.find(screens.front() + " screen") != std::string::npos);
+    BackendOptions options;
+    for (const std::string& screen : screens) {
+      options.screen = screen;
+      CHECK(entry->open(options)->device().description.find(screen + " screen") != std::string::npos);
+    }
+    options.screen = "abacus";
     try {
       entry->open(options);
       FAIL("opened");
     } catch (const Error& error) {
       CHECK(error.code() == ExitCode::usage);
-      for (const std::string& screen : tested.backend->device().screens) {
-        CHECK(std::string(error.what()).find(screen) != std::string::npos);
-      }
+      for (const std::string& screen : screens) CHECK(std::string(error.what()).find(screen) != std::string::npos);
     }
   }
 }

@@ -61,6 +61,7 @@ void launch_mma(const Context& context, const HalfProblem& problem, const typena
   const auto column_tiles = static_cast<int>((problem.count + kPieceRows - 1) / kPieceRows);
   const auto kernel = mma_screen_kernel<Epilogue>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes()));
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
   kernel<<<row_groups, kMmaThreads, shape.shared_bytes(), context.stream>>>(
       {problem.points, problem.columns, problem.score_base, problem.rows, column_tiles, shape}, epilogue);
   check(cudaGetLastError());

@@ -7,7 +7,6 @@
 #include "kernels/cuda/device/half_launch.h"
 
 namespace kith::cuda {
-namespace {
 
 /// Epilogue: every product goes to memory.
 class StoreProducts {
@@ -35,8 +34,6 @@ class StoreProducts {
   const Arguments& arguments_;
   std::int64_t rows_, row_ = 0;
 };
-
-}  // namespace
 
 Matrix<float> tensor_products(const std::string& screen, MatrixView<const float> rows,
                               MatrixView<const double> columns) {
