@@ -176,10 +176,11 @@ void attack(Attack make, const std::vector<ValueClass>& classes, const std::vect
 
 const std::vector<ValueClass> kBoth{ValueClass::f32, ValueClass::f64};
 
-/// Rows and clusters around the sizes of tiles; dimensions around the pieces of 64 and the ways to hold them.
-const std::vector<Shape> kShapes{{1, 1, 1},       {31, 2, 3},    {33, 17, 1},    {129, 63, 1021},
-                                 {1021, 3, 1021}, {1021, 65, 7}, {129, 128, 64}, {129, 320, 33},
-                                 {33, 448, 129},  {257, 770, 9}, {129, 1025, 7}};
+/// Rows and clusters around the sizes of tiles; dimensions around the pieces of 64 and the ways to hold them; clusters
+/// few and so many that cards find groups of them first.
+const std::vector<Shape> kShapes{{1, 1, 1},      {31, 2, 3},       {33, 17, 1},      {129, 63, 1021}, {1021, 3, 1021},
+                                 {1021, 65, 7},  {129, 128, 64},   {129, 320, 33},   {33, 448, 129},  {257, 770, 9},
+                                 {129, 1025, 7}, {129, 128, 1021}, {129, 129, 1100}, {33, 320, 1600}};
 
 }  // namespace
 
@@ -196,6 +197,7 @@ TEST_CASE("exact ties on a lattice", "[screen]") { attack(lattice, kBoth, kShape
 TEST_CASE("products that are lost beside larger ones", "[screen]") {
   std::vector<Shape> shapes = kShapes;
   for (const std::int64_t d : {16, 31, 256, 700, 2048, 4097}) shapes.push_back({641, d, 330});
+  for (const std::int64_t d : {16, 64, 128, 200}) shapes.push_back({257, d, 1200});
   attack(lost_products, kBoth, shapes);
 }
 

@@ -17,7 +17,7 @@ struct HalfProblem {
   std::int64_t rows;
   const uint4* columns;
   std::int64_t count;       // of columns
-  const float* score_base;  // (columns, padded to whole groups)
+  const float* score_base;  // (columns, padded), in the order of base_place
   std::int64_t d;
 };
 
@@ -32,22 +32,39 @@ bool device_has_product(ScreenPath path, int device) {
   // Built for an earlier capability, or for plain 9.0, the kernel is there but empty.
   constexpr int kMoreThanEmpty = 64;
   cudaFuncAttributes attributes{};
-  check(path == ScreenPath::wgmma ? cudaFuncGetAttributes(&attributes, half_screen_kernel<Epilogue>)
+  check(path == ScreenPath::wgmma ? cudaFuncGetAttributes(&attributes, half_screen_kernel<1, Epilogue>)
                                   : cudaFuncGetAttributes(&attributes, mma_screen_kernel<Epilogue>));
   return attributes.numRegs > kMoreThanEmpty;
 }
 
+template <int kHeldPieces, class Epilogue>
+void launch_ring(const Context& context, const HalfArguments& arguments, const typename Epilogue::Arguments& epilogue) {
+  const auto kernel = half_screen_kernel<kHeldPieces, Epilogue>;
+  const int shared = arguments.shape.shared_bytes();
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+  const unsigned blocks = std::min(arguments.row_tiles, static_cast<unsigned>(context.multiprocessors));
+  kernel<<<blocks, kHalfThreads, shared, context.stream>>>(arguments, epilogue);
+  check(cudaGetLastError());
+}
+
 template <class Epilogue>
 void launch_wgmma(const Context& context, const HalfProblem& problem, const typename Epilogue::Arguments& epilogue) {
-  const RingShape shape = ring_shape(problem.d);
-  const auto row_tiles = static_cast<unsigned>((problem.rows + kHalfBlockRows - 1) / kHalfBlockRows);
-  const auto column_tiles = static_cast<unsigned>((problem.count + kHalfColumns - 1) / kHalfColumns);
-  const auto kernel = half_screen_kernel<Epilogue>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes()));
-  const unsigned blocks = std::min(row_tiles, static_cast<unsigned>(context.multiprocessors));
-  kernel<<<blocks, kHalfThreads, shape.shared_bytes(), context.stream>>>(
-      {problem.points, problem.columns, problem.score_base, problem.rows, row_tiles, column_tiles, shape}, epilogue);
-  check(cudaGetLastError());
+  const HalfArguments arguments{problem.points,
+                                problem.columns,
+                                problem.score_base,
+                                problem.rows,
+                                static_cast<unsigned>((problem.rows + kHalfBlockRows - 1) / kHalfBlockRows),
+                                static_cast<unsigned>((problem.count + kHalfColumns - 1) / kHalfColumns),
+                                ring_shape(problem.d)};
+  static_assert(kMostHeldPieces == 2);
+  switch (arguments.shape.pieces) {
+    case 1:
+      return launch_ring<1, Epilogue>(context, arguments, epilogue);
+    case 2:
+      return launch_ring<2, Epilogue>(context, arguments, epilogue);
+    default:
+      return launch_ring<0, Epilogue>(context, arguments, epilogue);
+  }
 }
 
 template <class Epilogue>
@@ -58,7 +75,7 @@ void launch_mma(const Context& context, const HalfProblem& problem, const typena
   check(cudaDeviceGetAttribute(&room.reserved, cudaDevAttrReservedSharedMemoryPerBlock, context.device));
   const MmaShape shape = mma_shape(problem.d, room);
   const auto row_groups = static_cast<unsigned>((problem.rows + kPieceRows - 1) / kPieceRows);
-  const auto column_tiles = static_cast<int>((problem.count + kPieceRows - 1) / kPieceRows);
+  const auto column_tiles = static_cast<unsigned>((problem.count + kHalfColumns - 1) / kHalfColumns);
   const auto kernel = mma_screen_kernel<Epilogue>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes()));
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));

@@ -15,8 +15,9 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/ampere.h"
+#include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/reduce.h"
-#include "kernels/cuda/half_rows.h"
+#include "kernels/cuda/half_columns.h"
 
 namespace kith::cuda {
 
@@ -68,7 +69,7 @@ struct MmaArguments {
   const uint4* columns;  // pieces of the centroids
   const float* score_base;
   std::int64_t rows;
-  int column_tiles;
+  unsigned column_tiles;
   MmaShape shape;
 };
 
@@ -89,7 +90,7 @@ class MmaRing {
       : shape_(arguments.shape),
         columns_(arguments.columns),
         points_(arguments.points + std::int64_t{blockIdx.x} * arguments.shape.pieces * kPieceUnits),
-        steps_(arguments.column_tiles * arguments.shape.pieces),
+        steps_(static_cast<int>(arguments.column_tiles) * arguments.shape.pieces),
         base_(base) {
     if (shape_.resident) copy_pieces(base_, points_, shape_.pieces);  // they arrive with the first step
     for (int step = 0; step < shape_.stages - 1; ++step) fetch(step);
@@ -141,25 +142,24 @@ class MmaRing {
 /// Adds the products of a piece of rows and a piece of columns, both in shared memory.
 __device__ inline void multiply_pieces(float (&upper_product)[64], float (&lower_product)[64], std::uint32_t points,
                                        std::uint32_t columns) {
-  const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp;
-  // Matrices of rows: upper eight, lower eight, then both again eight halves on. Of columns: eight, the same eight
-  // halves on, then the next eight columns.
-  const std::uint32_t row = points + (warp * 16 + lane % 16) * kRowBytes;
-  const std::uint32_t column = columns + (lane / 16 * 8 + lane % 8) * kRowBytes;
+  const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp, place = lane % 16 * kRowBytes;
+  const std::uint32_t row = points + warp * 16 * kRowBytes + place, column = columns + place;
 #pragma unroll
   for (int step = 0; step < kPieceColumns / 16; ++step) {
-    const int row_unit = (2 * step + lane / 16) ^ (lane % 8), column_unit = (2 * step + lane / 8 % 2) ^ (lane % 8);
-    std::uint32_t upper[4], lower[4];
-    load_matrices(upper, row + row_unit * kUnitBytes);
-    load_matrices(lower, row + kPieceRows / 2 * kRowBytes + row_unit * kUnitBytes);
+    const int unit = ((2 * step + lane / 16) ^ (lane % 8)) * kUnitBytes;
+    unsigned upper[4], lower[4];
+    load_rows_16x16(upper, row + unit);
+    load_rows_16x16(lower, row + kPieceRows / 2 * kRowBytes + unit);
 #pragma unroll
     for (int p = 0; p < 16; p += 2) {
-      std::uint32_t b[4];
-      load_matrices(b, column + p * 8 * kRowBytes + column_unit * kUnitBytes);
-      multiply_16x8x16(&upper_product[4 * p], upper, b[0], b[1]);
-      multiply_16x8x16(&lower_product[4 * p], lower, b[0], b[1]);
-      multiply_16x8x16(&upper_product[4 * p + 4], upper, b[2], b[3]);
-      multiply_16x8x16(&lower_product[4 * p + 4], lower, b[2], b[3]);
+      unsigned b[4];
+      load_rows_16x16(b, column + p * 8 * kRowBytes + unit);
+#pragma unroll
+      for (int next = 0; next < 2; ++next) {
+        const uint2 eight{b[next], b[next + 2]};
+        multiply_16x8x16(&upper_product[4 * (p + next)], {upper[0], upper[2]}, {upper[1], upper[3]}, eight);
+        multiply_16x8x16(&lower_product[4 * (p + next)], {lower[0], lower[2]}, {lower[1], lower[3]}, eight);
+      }
     }
   }
 }
@@ -179,15 +179,15 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks)
   Epilogue epilogue(epilogue_arguments, arguments.rows);
   epilogue.begin(row);
   int step = 0;
-  for (int tile = 0; tile < arguments.column_tiles; ++tile) {
+  for (unsigned tile = 0; tile < arguments.column_tiles; ++tile) {
     float upper_product[64] = {}, lower_product[64] = {};
     for (int piece = 0; piece < arguments.shape.pieces; ++piece, ++step) {
       ring.advance(step);
       multiply_pieces(upper_product, lower_product, ring.points(step), ring.columns(step));
     }
-    const float* base = arguments.score_base + std::int64_t{tile} * kPieceRows + lane % 4 * 2;
-    epilogue.template take<0>(upper_product, base, static_cast<unsigned>(tile));
-    epilogue.template take<1>(lower_product, base, static_cast<unsigned>(tile));
+    const float* base = base_of_lane(arguments.score_base, tile, lane);
+    epilogue.template take<0>(upper_product, base, tile);
+    epilogue.template take<1>(lower_product, base, tile);
   }
   epilogue.finish(row);
 #endif

@@ -45,21 +45,30 @@ Matrix<float> tensor_products(const std::string& screen, MatrixView<const float>
   held.plan.screen.center.assign(d, 0.0F);  // with exponent 0: values as they are
   held.center = Buffer<float>(held.pool(), d);
   held.stream().fill(held.center.data(), 0, d);
-  HalfRows points = room_for_halves(held.pool(), n, d), others = room_for_halves(held.pool(), k, d);
+  HalfRows points = room_for_halves(held.pool(), n, d);
+  HalfCentroids others = room_for_half_centroids(held.pool(), k, d);
   make_halves(held, held.resident.data(), n, points);
   Buffer<double> uploaded(held.pool(), columns.size());
   held.stream().upload(uploaded.data(), columns.data, columns.size());
-  make_halves(held, uploaded.data(), k, others);
+  make_half_centroids(held, uploaded.data(), k, others);
 
   const std::int64_t pitch = (k + kPieceRows - 1) / kPieceRows * kPieceRows;
   Buffer<float> products(held.pool(), n * pitch);
-  launch_product<StoreProducts>(*context, {points.values.data(), n, others.values.data(), k, nullptr, d},
+  launch_product<StoreProducts>(*context,
+                                {.points = points.values.data(),
+                                 .rows = n,
+                                 .columns = others.values.data(),
+                                 .count = k,
+                                 .score_base = nullptr,
+                                 .d = d},
                                 {products.data(), pitch});
   std::vector<float> stored(products.size());
   held.stream().download(stored.data(), products.data(), products.size());
   Matrix<float> out(n, k);
   for (std::int64_t i = 0; i < n; ++i) {
-    for (std::int64_t c = 0; c < k; ++c) out(i, c) = std::ldexp(stored[i * pitch + c], -2 * kHalfShift);
+    for (std::int64_t c = 0; c < k; ++c) {
+      out(i, c) = std::ldexp(stored[i * pitch + slot_of_column(c)], -2 * kHalfShift);
+    }
   }
   return out;
 }
