@@ -46,10 +46,10 @@ void warn_of_options(const OptionSet& set, const AssignOptions& options, Invocat
 void write(const AssignOptions& options, const data::PointSource& points, const KMeansResult& result,
            const data::OutputOptions& output) {
   data::ResultFile file(options.common.output, output);
-  const std::string command = fmt::format("assign {} --centroids {} --precision {}{}", stored_name(points.name()),
-                                          stored_name(options.centroids), name_of(points.value_class()),
-                                          options.save_distances ? " --save-distances" : "");
-  write_head(file, {"kith-assignment", command, points.value_class()}, points);
+  const std::string command = fmt::format(
+      "assign {} --centroids {} --precision {}{}{}", stored_name(points.name()), stored_name(options.centroids),
+      name_of(points.value_class()), stored_metric(options.common), options.save_distances ? " --save-distances" : "");
+  write_head(file, {"kith-assignment", command, points.value_class(), metric_of(options.common)}, points);
   file.attribute("centroids", stored_name(options.centroids));
   file.attribute("inertia", result.inertia);
   file.attribute("empty_clusters", result.empty_clusters);
@@ -82,7 +82,8 @@ int run_assign(const Arguments& arguments) {
   require_memory(points_bytes(*points) + assignment_bytes(*points, given->rows()), points->name(),
                  options.common.memory);
 
-  const auto centroids = std::get<Matrix<double>>(data::read_all(*given));
+  auto centroids = std::get<Matrix<double>>(data::read_all(*given));
+  if (metric_of(options.common) == Metric::cosine) unit_centroids(centroids.view(), given->name());
   HeldPoints held = hold_points(*points, invocation, [&] { warn_of_options(set, options, invocation); });
   KMeansResult result = assign_only(*held.points, held.plan, centroids.view(), invocation.progress);
   if (options.save_distances) {

@@ -119,13 +119,16 @@ std::string stored_command(const ClusterOptions& options, const Start& start, co
   if (start.is_random()) command += fmt::format(" --n-init {} --seed {}", options.runs, options.common.seed);
   command += fmt::format(" --max-iterations {} --tolerance {} --precision {}", options.max_iterations,
                          options.tolerance, name_of(points.value_class()));
+  command += stored_metric(options.common);
   return command + (options.save_distances ? " --save-distances" : "");
 }
 
 void write(const ClusterOptions& options, const Start& start, const data::PointSource& points,
            const KMeansResult& result, const data::OutputOptions& output) {
   data::ResultFile file(options.common.output, output);
-  write_head(file, {"kith-clusters", stored_command(options, start, points), points.value_class()}, points);
+  write_head(file,
+             {"kith-clusters", stored_command(options, start, points), points.value_class(), metric_of(options.common)},
+             points);
   file.attribute("seed", options.common.seed);
   file.attribute("init", start.stored);
   file.attribute("inertia", result.inertia);
@@ -187,6 +190,7 @@ int run_cluster(const Arguments& arguments) {
                                       .max_iterations = static_cast<int>(options.max_iterations),
                                       .tolerance = options.tolerance,
                                       .seed = static_cast<std::uint64_t>(options.common.seed),
+                                      .metric = metric_of(options.common),
                                       .keep_distances = options.save_distances},
                                      invocation.progress);
   note_device_memory(held, invocation);

@@ -24,6 +24,13 @@ void add_precision_option(OptionSet& set, CommonOptions& common) {
              {"auto", "f32", "f64"}, common.precision);
 }
 
+void add_metric_option(OptionSet& set, CommonOptions& common) {
+  set.choice({.names = "--metric",
+              .value = "NAME",
+              .help = "euclidean, or cosine: Euclidean between rows scaled to length 1."},
+             {"euclidean", "cosine"}, common.metric);
+}
+
 void add_seed_option(OptionSet& set, CommonOptions& common) {
   set.integer({.names = "--seed", .value = "N", .help = "Seed of all random choices."},
               {0, std::numeric_limits<std::int64_t>::max()}, common.seed);
@@ -55,6 +62,11 @@ void add_backend_options(OptionSet& set, CommonOptions& common) {
             .help = "Most memory of the card the run may take; what does not fit is sent to it in blocks.",
             .shown_default = "as --memory"},
            common.device_memory);
+  set.choice({.names = "--screen",
+              .value = "PATH",
+              .help = "What a graphics card screens with: auto (the best it has), wgmma, mma or float32. Results do "
+                      "not depend on it."},
+             {"auto", "wgmma", "mma", "float32"}, common.screen);
   set.integer({.names = "--block-rows",
                .value = "N",
                .help = "Rows per block of work; 0: chosen from sizes. Results do not depend on it."},
@@ -80,6 +92,7 @@ void add_common_options(OptionSet& set, CommonOptions& common) {
   add_thread_option(set, common);
   add_memory_option(set, common);
   add_precision_option(set, common);
+  add_metric_option(set, common);
   add_seed_option(set, common);
   add_talk_options(set, common);
 }
@@ -89,6 +102,14 @@ std::vector<std::string> common_option_names() {
   OptionSet set({});
   add_common_options(set, common);
   return set.names();
+}
+
+Metric metric_of(const CommonOptions& common) {
+  return common.metric == name_of(Metric::cosine) ? Metric::cosine : Metric::euclidean;
+}
+
+std::string stored_metric(const CommonOptions& common) {
+  return metric_of(common) == Metric::euclidean ? "" : " --metric " + common.metric;
 }
 
 data::ReadOptions read_options(const CommonOptions& common) {

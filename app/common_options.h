@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/options.h"
+#include "core/metric.h"
 #include "data/result.h"
 #include "data/source.h"
 
@@ -14,12 +15,14 @@ namespace kith::app {
 struct CommonOptions {
   std::string backend = "auto";
   std::int64_t device = 0;
+  std::string screen = "auto";
   std::int64_t threads = 0;        // 0: those this process may use
   std::int64_t memory = 0;         // bytes, 0: what is free
   std::int64_t device_memory = 0;  // bytes, 0: as `memory`
   std::int64_t block_rows = 0;     // 0: chosen from sizes
   std::int64_t seed = 0;
   std::string precision = "auto";
+  std::string metric = "euclidean";
   std::string output;  // empty: none
   bool force = false;
   bool quiet = false;
@@ -32,10 +35,12 @@ struct CommonOptions {
 /// Groups of common options; a command takes those that it has a use for, after OptionSet::begin_common().
 void add_output_options(OptionSet& set, CommonOptions& common);
 void add_precision_option(OptionSet& set, CommonOptions& common);
+void add_metric_option(OptionSet& set, CommonOptions& common);
 void add_seed_option(OptionSet& set, CommonOptions& common);
 void add_thread_option(OptionSet& set, CommonOptions& common);
 void add_memory_option(OptionSet& set, CommonOptions& common);
-void add_backend_options(OptionSet& set, CommonOptions& common);  // --backend, --device, --device-memory, --block-rows
+/// --backend, --device, --device-memory, --screen, --block-rows
+void add_backend_options(OptionSet& set, CommonOptions& common);
 void add_talk_options(OptionSet& set, CommonOptions& common);     // --quiet, --verbose, --json, --progress, --config
 /// All of the above, as every command that computes has them.
 void add_common_options(OptionSet& set, CommonOptions& common);
@@ -43,6 +48,9 @@ void add_common_options(OptionSet& set, CommonOptions& common);
 /// "--backend" and so on, for names that stand before the first section of a configuration file.
 std::vector<std::string> common_option_names();
 
+Metric metric_of(const CommonOptions& common);
+/// What the stored command says of it: nothing of the default.
+std::string stored_metric(const CommonOptions& common);
 data::ReadOptions read_options(const CommonOptions& common);
 /// `inputs`: locations as given; their files are never overwritten. Empty texts are skipped.
 data::OutputOptions output_options(const CommonOptions& common, const std::vector<std::string>& inputs);

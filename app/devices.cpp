@@ -21,6 +21,7 @@ struct Found {
   int number = 0;
   std::string device;   // empty when missing
   std::string missing;  // the reason with its remedy
+  std::vector<std::string> screens = {};
 };
 
 Found look_at(const BackendEntry& entry, int number) {
@@ -31,6 +32,7 @@ Found look_at(const BackendEntry& entry, int number) {
   try {
     const Device device = entry.open(options)->device();
     found.device = fmt::format("{}, {}", device.name, device.description);
+    found.screens = device.screens;
   } catch (const Error& error) {  // a card that is there but cannot be used belongs in the list
     found.missing = error.what();
   }
@@ -59,6 +61,7 @@ std::string as_text(const std::vector<Found>& all) {
     out +=
         fmt::format("  {:<6}{}{}\n", found.backend, found.device.empty() ? "missing: " + found.missing : found.device,
                     found.number > 0 ? fmt::format(" (--device {})", found.number) : "");
+    if (!found.screens.empty()) out += fmt::format("        --screen {}\n", fmt::join(found.screens, ", "));
   }
   out += fmt::format("\nprocessor\n  {:<13}{}: {}\n  {:<13}{}\n\nformats\n", "instructions", cpu::instructions().name,
                      cpu::instructions().summary, "threads", cpu::usable_threads());
@@ -78,6 +81,7 @@ std::string as_json(const std::vector<Found>& all) {
     if (found.missing.empty()) {
       entry["number"] = found.number;
       entry["device"] = found.device;
+      entry["screens"] = found.screens;
     } else {
       entry["missing"] = found.missing;
     }

@@ -61,9 +61,9 @@ class Rows {
 
 std::string stored_command(const DistancesOptions& options, const data::PointSource& a, const data::PointSource* b,
                            ValueClass value_class) {
-  return fmt::format("distances {}{}{} --precision {}", stored_name(a.name()),
+  return fmt::format("distances {}{}{} --precision {}{}", stored_name(a.name()),
                      b != nullptr ? fmt::format(" {}", stored_name(b->name())) : "",
-                     options.squared ? " --squared" : "", name_of(value_class));
+                     options.squared ? " --squared" : "", name_of(value_class), stored_metric(options.common));
 }
 
 /// Rows of distances, `width` to a row, that are computed at a time unless --block-rows says how many.
@@ -145,7 +145,10 @@ int run_distances(const Arguments& arguments) {
   const std::int64_t rows = a->rows(), columns = held_source.rows();
   if (!target.empty()) {
     file.emplace(target, output);
-    write_head(*file, {"kith-distances", stored_command(options, *a, b.get(), value_class), value_class}, *a);
+    write_head(
+        *file,
+        {"kith-distances", stored_command(options, *a, b.get(), value_class), value_class, metric_of(options.common)},
+        *a);
     if (b) file->attribute("others", stored_name(b->name()));
     file->attribute("distances", std::string(name_of(options.unit())));
     narrow ? file->create_matrix<float>("distances", rows, columns)

@@ -25,6 +25,7 @@ BackendOptions backend_options(const CommonOptions& common) {
   BackendOptions options;
   options.threads = static_cast<int>(common.threads);
   options.device = static_cast<int>(common.device);
+  options.screen = common.screen;
   options.block_rows = common.block_rows;
   options.device_memory = common.device_memory > 0 ? common.device_memory : common.memory;
   return options;
@@ -99,8 +100,9 @@ void Invocation::warn_without_effect(const OptionSet& set, const std::string& op
 void Invocation::warn_without_effect(const OptionSet& set) {
   if (common.output.empty()) warn_without_effect(set, "--force", "there is no --output");
   if (report.backend == "cpu") {
-    warn_without_effect(set, "--device", "the backend is cpu");
-    warn_without_effect(set, "--device-memory", "the backend is cpu");
+    for (const char* option : {"--device", "--device-memory", "--screen"}) {
+      warn_without_effect(set, option, "the backend is cpu");
+    }
   }
   if (report.backend == "cuda") warn_without_effect(set, "--threads", "the backend is cuda");
 }
@@ -130,7 +132,7 @@ std::int64_t points_bytes(const data::PointSource& source) {
 }
 
 std::unique_ptr<data::Reading> read_points(data::PointSource& source, Invocation& invocation) {
-  auto reading = std::make_unique<data::Reading>(source);
+  auto reading = std::make_unique<data::Reading>(source, metric_of(invocation.common));
   ShownArrival arrival(*reading, nullptr, invocation);
   const std::int64_t rows = source.rows();
   // In steps, so that progress can be shown.
@@ -163,7 +165,7 @@ std::unique_ptr<Backend> choose_backend(Invocation& invocation) {
 
 HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const std::function<void()>& opened) {
   HeldPoints held;
-  held.values = std::make_unique<data::Reading>(source);
+  held.values = std::make_unique<data::Reading>(source, metric_of(invocation.common));
   held.backend = choose_backend(invocation);
   opened();
   {

@@ -88,7 +88,7 @@ std::string stored_command(const KnnOptions& options, const data::PointSource& b
   if (queries != nullptr) command += fmt::format(" --queries {}", stored_name(queries->name()));
   if (queries == nullptr && options.include_self) command += " --include-self";
   if (options.squared) command += " --squared";
-  return command + fmt::format(" --precision {}", name_of(value_class));
+  return command + fmt::format(" --precision {}{}", name_of(value_class), stored_metric(options.common));
 }
 
 /// Takes finished lists to the result file, to standard output, to the comparison.
@@ -187,7 +187,9 @@ int run_knn(const Arguments& arguments) {
   Lists lists(options, value_class, invocation);
   if (!target.empty()) {
     file.emplace(target, output);
-    write_head(*file, {"kith-neighbors", stored_command(options, *base, queries.get(), value_class), value_class},
+    write_head(*file,
+               {"kith-neighbors", stored_command(options, *base, queries.get(), value_class), value_class,
+                metric_of(options.common)},
                *base);
     if (queries) file->attribute("queries", stored_name(queries->name()));
     file->attribute("distances", std::string(name_of(options.squared ? Unit::squared : Unit::root)));

@@ -31,7 +31,7 @@ void write_head(data::ResultFile& file, const ResultHead& head, const data::Poin
   file.attribute("points_shape", std::vector<std::int64_t>{points.rows(), points.columns()});
   // The type that the values are computed as: float16, float32 and uint8 files of equal values give equal results.
   file.attribute("points_type", std::string(points.value_class() == ValueClass::f32 ? "float32" : "float64"));
-  file.attribute("metric", std::string("euclidean"));
+  file.attribute("metric", std::string(name_of(head.metric)));
   file.attribute("class", std::string(name_of(head.value_class)));
 }
 

@@ -23,6 +23,7 @@ struct ResultHead {
   std::string format;  // "kith-clusters"
   std::string command;
   ValueClass value_class = ValueClass::f32;
+  Metric metric = Metric::euclidean;
 };
 void write_head(data::ResultFile& file, const ResultHead& head, const data::PointSource& points);
 

@@ -176,6 +176,8 @@ struct PointBlock {
 struct Device {
   std::string name;         // "NVIDIA H200", "Intel Xeon ..."
   std::string description;  // "132 SMs, 139 GiB", "AVX-512, 2 threads"
+  /// Names that BackendOptions::screen may have beside "auto", best first; empty where there is no choice.
+  std::vector<std::string> screens = {};
 };
 
 class Backend {
@@ -192,6 +194,7 @@ class Backend {
 struct BackendOptions {
   int threads = 0;                 // CPU threads; 0: those this process may use
   int device = 0;                  // CUDA device number
+  std::string screen = "auto";     // CUDA: one of Device::screens; "auto": the first. Results do not depend on it.
   std::int64_t block_rows = 0;     // rows per block of work; 0: chosen from sizes. Results do not depend on it.
   std::int64_t device_memory = 0;  // bytes of device memory the run may take; 0: what is free
 };

@@ -8,7 +8,7 @@
 
 namespace kith {
 
-Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts) {
+Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts, double on_centroid) {
   Relocation done;
   const auto empty = std::count(counts.begin(), counts.end(), 0);
   if (empty == 0) return done;
@@ -18,7 +18,7 @@ Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& co
   for (std::size_t c = 0; c < counts.size(); ++c) {
     if (counts[c] != 0) continue;
     while (next != far.end() && counts[next->label] == 1) ++next;
-    if (next == far.end() || !(next->distance > 0.0)) {
+    if (next == far.end() || !(next->distance > on_centroid)) {
       ++done.unfilled;
       continue;
     }

@@ -14,8 +14,9 @@ struct Relocation {
 };
 
 /// Empty clusters, in ascending index, each take the row with the largest D to its centroid (ties: lowest row) whose
-/// cluster keeps at least one other row. Changes labels held by `points`, and `counts` (k).
-Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts);
+/// cluster keeps at least one other row, unless that D is at most `on_centroid`. Changes labels held by `points`, and
+/// `counts` (k).
+Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts, double on_centroid);
 
 /// Means of the sums; a cluster without rows keeps its centroid of `before`. sums, counts: of the same labels.
 Matrix<double> centroids_of(const ClusterSums& sums, const std::vector<std::int64_t>& counts,

@@ -12,18 +12,30 @@ namespace kith {
 
 inline constexpr int kLanes = 32;
 
-/// Squared Euclidean distance D of two rows of d columns. The operand types may differ; all arithmetic is float64.
-template <class A, class B>
-inline double squared_distance(const A* x, const B* c, std::int64_t d) {
+/// The sum of the squares of term(0), ..., term(d - 1) in the definition's order.
+template <class Term>
+inline double sum_of_squares(std::int64_t d, const Term& term) {
   double lane[kLanes] = {};
   for (std::int64_t j = 0; j < d; ++j) {
-    const double t = static_cast<double>(x[j]) - static_cast<double>(c[j]);
+    const double t = term(j);
     lane[j % kLanes] = std::fma(t, t, lane[j % kLanes]);
   }
   for (int w = kLanes / 2; w > 0; w /= 2) {
     for (int l = 0; l < w; ++l) lane[l] += lane[l + w];
   }
   return lane[0];
+}
+
+/// Squared Euclidean distance D of two rows of d columns. The operand types may differ; all arithmetic is float64.
+template <class A, class B>
+inline double squared_distance(const A* x, const B* c, std::int64_t d) {
+  return sum_of_squares(d, [&](std::int64_t j) { return static_cast<double>(x[j]) - static_cast<double>(c[j]); });
+}
+
+/// dot(x, x).
+template <class A>
+inline double squared_length(const A* x, std::int64_t d) {
+  return sum_of_squares(d, [&](std::int64_t j) { return static_cast<double>(x[j]); });
 }
 
 }  // namespace kith

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "core/cluster_update.h"
+#include "core/distance.h"
 #include "core/seeding.h"
 
 namespace kith {
@@ -130,6 +131,7 @@ Matrix<double> start(Points& points, const KMeansOptions& options, int run, Obse
     }
     points.copy_rows(rows, centroids.view());
   }
+  if (options.metric == Metric::cosine) unit_centroids(centroids.view(), "initial centroids");
   if (options.init != Init::kmeans_plus_plus && run == 0) warn_of_duplicates(centroids.view(), observer);
   return centroids;
 }
@@ -185,7 +187,9 @@ class Run {
     observer_.phase("iterate", options_.max_iterations);
     while (result.stopped_by.empty()) {
       const auto begin = Clock::now();
-      Steps steps = points_.steps({stop_, result.iterations, spread_}, state);
+      // The steps of a backend end in means, which the metric cosine scales.
+      Steps steps;
+      if (options_.metric == Metric::euclidean) steps = points_.steps({stop_, result.iterations, spread_}, state);
       settled_ = steps.settled;
       for (const IterationRecord& record : steps.records) note(record, result);
       if (!steps.unfinished && !steps.records.empty()) continue;
@@ -216,15 +220,30 @@ class Run {
     state.counts = std::move(assignment.counts);
     if (std::count(state.counts.begin(), state.counts.end(), 0) > 0) {
       measure(points_, plan_, state.centroids.view());
-      record.relocated = relocate_empty_clusters(points_, state.counts).filled;
+      record.relocated = relocate_empty_clusters(points_, state.counts, on_centroid_).filled;
     }
     points_.add_moves(state.sums);
     Matrix<double> moved = centroids_of(state.sums, state.counts, plan_.scales, state.centroids.view());
-    record.shift = squared_shift(moved.view(), state.centroids.view());
     record.inertia = objective_of(moved.view(), state.counts, plan_, spread_);
+    if (options_.metric == Metric::cosine) record.inertia += scale_means(moved, state);
+    record.shift = squared_shift(moved.view(), state.centroids.view());
     settled_ = same_bits(moved, state.centroids) && record.relocated == 0;
     state.centroids = std::move(moved);
     return record;
+  }
+
+  /// Scales means to length 1; returns what that adds to the objective of the means.
+  double scale_means(Matrix<double>& means, const LloydState& state) const {
+    Matrix<double> scaled(means.rows(), means.columns());
+    std::copy(means.data(), means.data() + means.size(), scaled.data());
+    unit_means(scaled.view(), state.centroids.view());
+    double added = 0.0;
+    for (std::int64_t c = 0; c < means.rows(); ++c) {
+      added += static_cast<double>(state.counts[c]) *
+               squared_distance(scaled.view().row(c).data(), means.view().row(c).data(), means.columns());
+    }
+    means = std::move(scaled);
+    return added;
   }
 
   /// Enters an iteration into the result, and stops there if a rule says so.
@@ -257,6 +276,7 @@ class Run {
   double rounding_;  // of the objective
   StopRule stop_;
   bool settled_ = false;  // the labels are those of the centroids: the last update changed no bit, and no row was moved
+  double on_centroid_ = options_.metric == Metric::cosine ? kUnitRounding : 0.0;  // D of rows that lie there
   Observer& observer_;
 };
 

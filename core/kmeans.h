@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/metric.h"
 #include "core/observer.h"
 
 namespace kith {
@@ -23,7 +24,8 @@ struct KMeansOptions {
   int max_iterations = 300;
   double tolerance = 1e-4;  // x mean column variance >= sum of squared shifts stops; 0: until no label changes
   std::uint64_t seed = 0;
-  bool keep_distances = false;  // fill KMeansResult::distances
+  Metric metric = Metric::euclidean;  // cosine: rows of length 1 in the points (unit_rows); centroids become so
+  bool keep_distances = false;        // fill KMeansResult::distances
 };
 
 struct KMeansResult {

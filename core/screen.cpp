@@ -26,6 +26,12 @@ ScreenedRows screen_rows(MatrixView<const double> rows, const Screen& screen) {
   return screened;
 }
 
+double tensor_accumulation(std::int64_t columns) {
+  constexpr double kAtOnce = 8, kPadding = 32;  // the last products of a row are added to zeros
+  const double errors = (kAtOnce + 1) / kAtOnce * (static_cast<double>(columns) + kPadding) * 0x1p-23;
+  return errors / (1 - std::min(errors, 0.5));
+}
+
 ScreenMargin screen_margin(const ScreenedRows& rows, std::int64_t columns, int exponent, ScreenArithmetic arithmetic) {
   return screen_margin({rows.largest_norm, rows.largest_residual}, columns, exponent, arithmetic);
 }

@@ -72,6 +72,13 @@ struct ScreenArithmetic {
   double accumulation = 0.0;  // A(d): error of x^.c^ relative to |x^||c^|
 };
 
+/// A(d) of products of halves on tensor cores, which add m products at a time to a float32 sum, the m + 1 aligned to
+/// the largest of them and truncated there at float32's precision or better, and truncate the result: at most m + 1
+/// errors of 2^-23 of the sum of magnitudes per m products, in whatever order. m is 16 from compute capability 9.0 on
+/// and 8 on 8.x (M. Fasi et al., Numerical behavior of NVIDIA tensor cores, 2021, measured it; no manual says it). The
+/// fewer at a time, the more errors, so 8 bounds both.
+double tensor_accumulation(std::int64_t columns);
+
 /// The largest norms of rows that were screened, before rounding and of what rounding took.
 struct LargestNorms {
   double norm = 0.0;      // max |c'|

@@ -31,7 +31,7 @@ void prefer_large_pages(Matrix<T>& matrix) {
 
 }  // namespace
 
-Reading::Reading(PointSource& source) : source_(source), values_(room_for(source)) {
+Reading::Reading(PointSource& source, Metric metric) : source_(source), metric_(metric), values_(room_for(source)) {
   try {
     reader_ = std::thread([this] { read_all(); });
   } catch (const std::system_error&) {  // no thread to be had: then before anything else
@@ -68,7 +68,9 @@ void Reading::read_all() {
           const std::int64_t part = std::max<std::int64_t>(part_bytes / row_bytes, 1);
           for (std::int64_t first = 0; first < values.rows();) {
             const std::int64_t rows = std::min(part, values.rows() - first);
-            source_.read(first, values.view().middle(first, rows));
+            const MatrixView<T> part_values = values.view().middle(first, rows);
+            source_.read(first, part_values);
+            if (metric_ == Metric::cosine) unit_rows(part_values, {source_.name(), first});
             if (!announce(first += rows)) return;
           }
         },

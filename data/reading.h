@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/backend.h"
+#include "core/metric.h"
 #include "data/source.h"
 
 namespace kith::data {
@@ -15,14 +16,15 @@ namespace kith::data {
 /// rows are there or the object is gone: that library is not made for several threads.
 class Reading final : public Arrival {
  public:
-  /// Takes the memory for all values and begins. Throws std::bad_alloc.
-  explicit Reading(PointSource& source);
+  /// Takes the memory for all values and begins. With the metric cosine rows are scaled to length 1 as they come.
+  /// Throws std::bad_alloc.
+  explicit Reading(PointSource& source, Metric metric = Metric::euclidean);
   /// Ends a reading that nobody waits for any more.
   ~Reading() override;
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
-  /// As Arrival says; what ended the reading is what PointSource::read throws. Each part is some 100 MB.
+  /// As Arrival says; what ended the reading is what PointSource::read or unit_rows() throws. Each part is some 100 MB.
   std::int64_t wait_for(std::int64_t rows) override;
   PointsView values() const { return view_of(values_); }  // (n, d), of which rows that were waited for may be read
   PointSource& source() const { return source_; }
@@ -35,6 +37,7 @@ class Reading final : public Arrival {
   bool announce(std::int64_t rows);
 
   PointSource& source_;
+  Metric metric_;
   PointsMatrix values_;
   std::mutex mutex_;
   std::condition_variable arrived_;

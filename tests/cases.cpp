@@ -195,7 +195,14 @@ std::vector<Tested> tested_backends(const BackendOptions& options) {
 std::vector<Tested> every_backend(const BackendOptions& options) {
   std::vector<Tested> opened;
   for (Tested& tested : tested_backends(options)) {
-    if (tested.name != "cpu") opened.push_back(std::move(tested));
+    if (tested.name == "cpu") continue;
+    for (const std::string& screen : tested.backend->device().screens) {
+      BackendOptions forced = options;
+      forced.screen = screen;
+      for (Tested& again : tested_backends(forced)) {
+        if (again.name == tested.name) opened.push_back({again.name + " " + screen, std::move(again.backend)});
+      }
+    }
   }
   for (const cpu::Instructions* set : cpu::instruction_sets()) {
     if (!set->supported()) continue;

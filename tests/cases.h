@@ -40,7 +40,8 @@ struct Tested {
 /// list) makes a missing one a failure; otherwise a missing one is told on stderr once.
 std::vector<Tested> tested_backends(const BackendOptions& options = {});
 
-/// The same, with the CPU backend once for each instruction set that this processor has.
+/// The same, with the CPU backend once for each instruction set that this processor has, and a card's once for each of
+/// the screens that it has.
 std::vector<Tested> every_backend(const BackendOptions& options = {});
 
 /// A folder of the shared test data, empty (with a message) where it is absent.

@@ -10,7 +10,7 @@ TEST_CASE("a mistyped name is answered with the nearest one") {
   refuses(2, {"bench"}, {"unknown command 'bench'"});
   refuses(2, {"cluster", kDigits, "-k", "3", "--max-iteratoins", "3"},
           {"--max-iteratoins", "nearest is --max-iterations"});
-  refuses(2, {"cluster", kDigits, "-k", "3", "--metric=cosine"}, {"unknown option --metric;"});
+  refuses(2, {"cluster", kDigits, "-k", "3", "--weights=w"}, {"unknown option --weights;"});
   refuses(2, {"knn", kDigits, "-k", "3", "--radius", "1"}, {"unknown option --radius"});
   for (const char* k : {"-K", "--k", "--K"}) {
     refuses(2, {"knn", kDigits, k, "3"}, {"unknown option " + std::string(k) + "; the nearest is -k;"});
@@ -135,6 +135,7 @@ TEST_CASE("options without effect are named") {
   warns({"--save-distances"}, "--save-distances");
   warns({"--force"}, "--force");
   warns({"--device", "1"}, "--device");
+  warns({"--screen", "mma"}, "--screen");
   CHECK(done({"cluster", kDigits, "-k", "3", "-q"}).err.empty());
 }
 

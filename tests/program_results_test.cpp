@@ -34,7 +34,9 @@ std::vector<Words> every_command(const std::string& points) {
   return {{"cluster", points, "-k", "20", "--seed", "1", "--n-init", "2", "--save-distances"},
           {"cluster", points, "-k", "7", "--init", "random", "--tolerance", "0", "--precision", "f64"},
           {"assign", points, "--centroids", kDigits + ":/train", "--save-distances"},
+          {"cluster", points, "-k", "9", "--metric", "cosine", "--save-distances"},
           {"knn", points, "-k", "9"},
+          {"knn", points, "-k", "4", "--metric", "cosine"},
           {"knn", points, "--queries", points, "-k", "3", "--squared", "--precision", "f64"},
           {"distances", points}};
 }
@@ -56,6 +58,7 @@ TEST_CASE("44, 46, 47, 105: threads, block sizes, backends and repetition do not
   const std::vector<Words> variants{{"--threads", "2"},
                                     {"--threads", "7"},
                                     {"--threads", "2"},
+                                    {"--screen", "float32"},
                                     {"--block-rows", "1"},
                                     {"--block-rows", "97"},
                                     {"--block-rows", "256"},
@@ -121,6 +124,33 @@ TEST_CASE("46: equal values stored in different ways give equal files") {
       CHECK(bytes_of(folder / "found.h5") == bytes_of(folder / "expected.h5"));
     }
   }
+}
+
+TEST_CASE("cosine sees directions only, and needs one") {
+  const Scratch folder;
+  const auto stored = [&](const std::string& name, std::vector<float> digits) {
+    FileMaker(folder / name).dataset("train", H5T_IEEE_F32LE, {1797, 64}, H5T_NATIVE_FLOAT, digits.data(), {});
+    return folder / name;
+  };
+  std::vector<float> digits = digit_values();
+  const std::string plain = stored("plain.h5", digits);
+  for (std::size_t i = 0; i < digits.size(); ++i) digits[i] *= static_cast<float>(1 << i / 64 % 5);  // row by row
+  const std::string longer = stored("longer.h5", digits), one = folder / "one.h5", other = folder / "other.h5";
+  write({"cluster", plain, "-k", "10", "--metric", "cosine"}, one);
+  write({"cluster", longer, "-k", "10", "--metric", "cosine"}, other);
+  const std::vector<double> labels = values(one + ":/labels");
+  CHECK(values(other + ":/labels") == labels);
+  CHECK(values(other + ":/centroids") == values(one + ":/centroids"));
+  write({"assign", longer, "--centroids", one, "--metric", "cosine"}, other, {"--force"});
+  CHECK(values(other + ":/labels") == labels);
+  write({"knn", plain, "-k", "3", "--metric", "cosine"}, one, {"--force"});
+  write({"knn", longer, "-k", "3", "--metric", "cosine"}, other, {"--force"});
+  CHECK(values(one + ":/neighbors") == values(other + ":/neighbors"));
+  CHECK(values(one + ":/distances") == values(other + ":/distances"));
+
+  std::fill(digits.begin() + 64 * 1234, digits.begin() + 64 * 1235, 0.0F);
+  refuses(3, {"cluster", stored("zero.h5", digits), "-k", "3", "--metric", "cosine"},
+          {"zero.h5", "row 1234 is zero", "--metric cosine"});
 }
 
 TEST_CASE("1, 2: shifted by a million, and with columns of zeros, the answers are the same") {

@@ -69,8 +69,11 @@ class CudaBackend final : public Backend {
   Device device() const override {
     cudaDeviceProp properties;
     check(cudaGetDeviceProperties(&properties, context_->device));
-    return {properties.name, fmt::format("{} multiprocessors, {}", properties.multiProcessorCount,
-                                         readable_bytes(static_cast<std::int64_t>(properties.totalGlobalMem)))};
+    return {
+        properties.name,
+        fmt::format("{} multiprocessors, {}, {} screen", properties.multiProcessorCount,
+                    readable_bytes(static_cast<std::int64_t>(properties.totalGlobalMem)), name_of(context_->screen)),
+        screen_paths(context_->device)};
   }
   std::unique_ptr<Points> hold(const PointBlock& block) override { return hold_points(context_, block, block_rows_); }
   std::int64_t device_bytes() const override { return context_->pool.peak(); }
@@ -90,6 +93,7 @@ int made_current(int device) {
 
 Context::Context(const BackendOptions& options) : device(made_current(options.device)), pool(options.device_memory) {
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  screen = choose_screen_path(options.screen, device);
 }
 
 std::string missing(const BackendOptions& options) {

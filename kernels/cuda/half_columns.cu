@@ -10,14 +10,6 @@ namespace {
 
 constexpr double kMostAccumulation = 0.01;  // beyond this A(d) the bias below would not do
 
-/// A(d) of core/screen.h. A step adds 16 products to the sum, aligned to the largest of the 17 and truncated there, at
-/// no less than float32's precision: 17 x 2^-23 of the sum of magnitudes per step of 16. Units that add in two steps of
-/// 8 lose 9 x 2^-23 in each, 18 / 16 per column.
-double half_accumulation(std::int64_t d) {
-  const double steps = (18.0 / 16.0 * static_cast<double>(d) + 36) * 0x1p-23;
-  return steps / (1 - std::min(steps, 0.5));
-}
-
 struct BoundInput {
   LargestNorms points;
   const Word* centroids;  // (2) bits of the largest squares
@@ -64,7 +56,7 @@ void make_half_columns(const HeldRows<T>& held, const double* centroids, HalfCol
   const std::int64_t padded = out.score_base.size(), d = held.columns();
   make_half_centroids(held, centroids, out.count, out.centroids);
   const BoundInput in{held.half.largest, out.centroids.largest.data(), d, half_exponent(held.plan.screen),
-                      half_accumulation(d)};
+                      tensor_accumulation(d)};
   base_kernel<<<held.context->grid(padded, kBlock), kBlock, 0, held.stream()>>>(
       out.centroids.half_norm.data(), out.count, padded, in, out.bound.data(), out.score_base.data(),
       out.coarse_base.data());

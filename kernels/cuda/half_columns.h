@@ -40,6 +40,11 @@ __host__ __device__ inline std::int64_t base_place(std::int64_t c) {
   return c - in_tile + i / 4 * 16 + q * 4 + i % 4;
 }
 
+/// What is added to the scores that a lane sees of a tile.
+__device__ inline const float* base_of_lane(const float* score_base, unsigned tile, int lane) {
+  return score_base + static_cast<std::int64_t>(tile) * kHalfColumns + lane % 4 * 4;
+}
+
 HalfColumns room_for_half_columns(Pool& pool, std::int64_t count, std::int64_t columns);
 
 /// centroids (count, d) on the device. held.half must have been made.

@@ -274,7 +274,7 @@ void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, cons
   place_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), block.rows, groups.groups, groups.first_bin.data(),
                                                    groups.filled.data(), groups.order.data());
   check(cudaGetLastError());
-  const HalfShape shape = point_shape(held.columns());
+  const HalfShape& shape = held.half.shape;
   const BinArguments arguments{held.half.values.data() + shape.place(block.first, 0, 0),
                                columns.centroids.values.data(),
                                columns.score_base.data(),

@@ -95,9 +95,10 @@ std::int64_t units_for(std::int64_t rows, const HalfShape& shape) {
 
 }  // namespace
 
-HalfRows room_for_halves(Pool& pool, std::int64_t rows, std::int64_t columns) {
+HalfRows room_for_halves(Pool& pool, std::int64_t rows, HalfShape shape) {
   HalfRows halves;
-  halves.values = Buffer<uint4>(pool, units_for(rows, point_shape(columns)));
+  halves.shape = shape;
+  halves.values = Buffer<uint4>(pool, units_for(rows, shape));
   halves.norm = Buffer<float>(pool, rows);
   halves.residual = Buffer<float>(pool, rows);
   return halves;
@@ -105,9 +106,8 @@ HalfRows room_for_halves(Pool& pool, std::int64_t rows, std::int64_t columns) {
 
 template <class T, class X>
 void make_halves(const HeldRows<T>& held, const X* rows, std::int64_t count, HalfRows& out, std::int64_t first) {
-  const HalfShape shape = point_shape(held.columns());
   Buffer<Word> largest(held.pool(), 2);
-  HalfOutput output{out.values.data() + shape.place(first, 0, 0), shape};
+  HalfOutput output{out.values.data() + out.shape.place(first, 0, 0), out.shape};
   output.largest = largest.data();
   output.norm = out.norm.data() + first;
   output.residual = out.residual.data() + first;

@@ -1,27 +1,20 @@
-// Rows in half precision, laid out as the tensor cores of compute capability 9.0 read them, with what rounding took
+// Rows in half precision, laid out as the tensor cores read them, with what rounding took
 // from each row.
 //
 // 128 rows by 64 columns are one piece of 16 KiB: a row is 128 bytes, and the 16-byte unit u of row r stands at place
-// u ^ (r % 8) (the 128-byte swizzle), so that a piece is one contiguous bulk copy. Points of up to 48 columns are only
-// ever loaded into registers: their single piece has as many columns as they need, in 16s, and no swizzle. Rows and
-// columns beyond the data are zero.
+// u ^ (r % 8) (the 128-byte swizzle), so that a piece is one contiguous bulk copy. Points of up to 48 columns that are
+// only ever loaded into registers have a single piece of as many columns as they need, in 16s, without a swizzle. Rows
+// and columns beyond the data are zero.
 #pragma once
 
 #include <cstdint>
 
 #include "core/screen.h"
+#include "kernels/cuda/device/half_shape.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/held_rows.h"
 
 namespace kith::cuda {
-
-inline constexpr int kPieceRows = 128;
-inline constexpr int kPieceColumns = 64;
-inline constexpr int kPieceBytes = kPieceRows * kPieceColumns * 2;
-inline constexpr int kUnitHalves = 8;                          // halves of a 16-byte unit
-inline constexpr int kRowUnits = kPieceColumns / kUnitHalves;  // of a row of a whole piece
-inline constexpr int kStepColumns = 16;                        // that the tensor cores multiply at a time
-inline constexpr int kStepUnits = kStepColumns / kUnitHalves;
 
 /// Halves hold x' 2^8, |x'| < 1 in every column: far from their limit of 65504, and small columns above their
 /// subnormals.
@@ -33,25 +26,12 @@ inline std::int64_t pieces_of(std::int64_t columns) { return (columns + kPieceCo
 /// Groups of 128 rows, an even number: two consumers take them in pairs.
 inline std::int64_t row_groups_of(std::int64_t rows) { return (rows + 2 * kPieceRows - 1) / (2 * kPieceRows) * 2; }
 
-/// How rows are laid out.
-struct HalfShape {
-  int pieces = 1;         // of a row
-  int units = kRowUnits;  // of a row of a piece
-
-  __host__ __device__ int piece_bytes() const { return kPieceRows * units * 16; }
-  /// Where a unit of a row (of a block) is, in units. A following piece is kPieceRows * units on.
-  __host__ __device__ std::int64_t place(std::int64_t row, int piece, int unit) const {
-    const auto r = static_cast<std::uint32_t>(row);
-    const std::uint32_t swizzled = units == kRowUnits ? unit ^ (r % 8) : unit;
-    return (static_cast<std::int64_t>(r / kPieceRows) * pieces + piece) * (kPieceRows * units) +
-           (r % kPieceRows) * units + swizzled;
-  }
-};
 /// Of centroids: whole pieces.
 inline HalfShape column_shape(std::int64_t columns) { return {static_cast<int>(pieces_of(columns)), kRowUnits}; }
-/// Of points.
-inline HalfShape point_shape(std::int64_t columns) {
-  if (columns > kPieceColumns) return column_shape(columns);
+/// Of points on a path of the screen: the products of warpgroups take few columns into registers, the others want whole
+/// pieces.
+inline HalfShape point_shape(std::int64_t columns, ScreenPath path) {
+  if (columns > kPieceColumns || path != ScreenPath::wgmma) return column_shape(columns);
   return {1, static_cast<int>((columns + kStepColumns - 1) / kStepColumns) * kStepUnits};
 }
 
@@ -64,7 +44,7 @@ __host__ __device__ inline std::int64_t slot_of_column(std::int64_t c) {
 }
 
 /// Room for the halves of points, and their norms, on the device. [group of 128 rows][piece].
-HalfRows room_for_halves(Pool& pool, std::int64_t rows, std::int64_t columns);
+HalfRows room_for_halves(Pool& pool, std::int64_t rows, HalfShape shape);
 
 /// Fills rows first .. first + count - 1 of `out` from rows (count, d) on the device, measures them with those before,
 /// and waits. `first` is a multiple of 2 * kPieceRows, and so is `count` but for the last rows.

@@ -8,7 +8,7 @@
 #include "kernels/cuda/half_screen.h"
 
 #include "kernels/cuda/device/half_epilogues.h"
-#include "kernels/cuda/device/half_product.h"
+#include "kernels/cuda/device/half_launch.h"
 
 namespace kith::cuda {
 namespace {
@@ -28,59 +28,25 @@ __global__ void gather_kernel(const uint4* from, const std::int32_t* chosen, std
   }
 }
 
-template <int kHeldSteps, class Epilogue, class T>
-void launch_shape(const HeldRows<T>& held, HalfArguments arguments, const typename Epilogue::Arguments& epilogue) {
-  const auto kernel = half_screen_kernel<kHeldSteps, Epilogue>;
-  const int shared = arguments.shape.shared_bytes();
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  const unsigned blocks = std::min(arguments.row_tiles, static_cast<unsigned>(held.context->multiprocessors));
-  kernel<<<blocks, kHalfThreads, shared, held.stream()>>>(arguments, epilogue);
-  check(cudaGetLastError());
-}
-
-/// Rows in pieces against the columns, with an epilogue.
-template <class Epilogue, class T>
-void launch(const HeldRows<T>& held, const HalfColumns& columns, const float* score_base, const uint4* points,
-            std::int64_t rows, const typename Epilogue::Arguments& epilogue) {
-  const HalfArguments arguments{points,
-                                columns.centroids.values.data(),
-                                score_base,
-                                rows,
-                                static_cast<unsigned>((rows + kHalfBlockRows - 1) / kHalfBlockRows),
-                                static_cast<unsigned>((columns.count + kHalfColumns - 1) / kHalfColumns),
-                                ring_shape(held.columns())};
-  switch (arguments.shape.held_steps) {
-    case 1:
-      return launch_shape<1, Epilogue>(held, arguments, epilogue);
-    case 2:
-      return launch_shape<2, Epilogue>(held, arguments, epilogue);
-    case 4:
-      return launch_shape<4, Epilogue>(held, arguments, epilogue);
-    case 8:
-      return launch_shape<8, Epilogue>(held, arguments, epilogue);
-    default:
-      return launch_shape<0, Epilogue>(held, arguments, epilogue);
-  }
+/// Rows in pieces against the columns.
+template <class T>
+HalfProblem problem_of(const HeldRows<T>& held, const HalfColumns& columns, const uint4* points, std::int64_t rows) {
+  return {.points = points,
+          .rows = rows,
+          .columns = columns.centroids.values.data(),
+          .count = columns.count,
+          .score_base = columns.score_base.data(),
+          .shape = held.half.shape};
 }
 
 template <class T>
 const uint4* pieces_at(const HeldRows<T>& held, std::int64_t first) {
-  return held.half.values.data() + point_shape(held.columns()).place(first, 0, 0);
+  return held.half.values.data() + held.half.shape.place(first, 0, 0);
 }
 
 }  // namespace
 
-bool device_multiplies_halves(int device) {
-  int major = 0, minor = 0;
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-  if (major != 9 || minor != 0) return false;
-  // Built for plain 9.0 the kernel is there, but empty.
-  constexpr int kMoreThanEmpty = 64;
-  cudaFuncAttributes attributes{};
-  check(cudaFuncGetAttributes(&attributes, half_screen_kernel<8, KeepTwo>));
-  return attributes.numRegs > kMoreThanEmpty;
-}
+bool device_multiplies_halves(ScreenPath path, int device) { return device_has_product<KeepTwo>(path, device); }
 
 template <class T>
 HalfScreen::HalfScreen(const HeldRows<T>& held, std::int64_t count)
@@ -89,7 +55,7 @@ HalfScreen::HalfScreen(const HeldRows<T>& held, std::int64_t count)
       limit_(held.pool(), held.largest_block()),
       count_(held.pool(), 1) {
   if (count >= columns_for_groups(held.columns())) groups = GroupRoom(held.pool(), held.largest_block(), count);
-  const HalfShape shape = point_shape(held.columns());
+  const HalfShape shape = held.half.shape;
   const std::int64_t batch = row_groups_of(std::min(held.largest_block(), kBatch)) * shape.pieces;
   gathered_ = Buffer<uint4>(held.pool(), batch * (shape.piece_bytes() / 16));
 }
@@ -101,7 +67,7 @@ HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const 
   const GroupRoom& groups = screen.groups;
   const RowBounds rows{held.half.norm.data() + block.first, held.half.residual.data() + block.first,
                        columns.bound.data(), screen.undecided()};
-  const uint4* points = pieces_at(held, block.first);
+  HalfProblem problem = problem_of(held, columns, pieces_at(held, block.first), block.rows);
   const auto count = [&](const Word* on_device) {
     Word found = 0;
     held.stream().download(&found, on_device, 1);
@@ -110,7 +76,7 @@ HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const 
   held.stream().fill(rows.undecided.count, 0, 1);
   HalfLeft left;
   if (groups.groups > 0) {
-    launch<KeepGroups>(held, columns, columns.score_base.data(), points, block.rows, {rows, groups.rows()});
+    launch_product<KeepGroups>(*held.context, problem, {rows, groups.rows()});
     nearest_in_groups(held, columns, block, groups, room, nearest);
     left.open = count(groups.open_rows.data());
     left.candidates = count(room.candidate_count());
@@ -120,7 +86,8 @@ HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const 
       left = {};
     }
   } else {
-    launch<KeepTwo>(held, columns, columns.coarse_base.data(), points, block.rows, {rows, nearest});
+    problem.score_base = columns.coarse_base.data();
+    launch_product<KeepTwo>(*held.context, problem, {rows, nearest});
   }
   left.undecided = count(rows.undecided.count);
   return left;
@@ -131,12 +98,12 @@ void collect_half_candidates(const HeldRows<T>& held, const HalfScreen& screen, 
                              const RecheckRoom& room, std::int64_t first, std::int64_t count) {
   const Undecided undecided = screen.undecided();
   const std::int64_t padded = row_groups_of(count) * kPieceRows;
-  const HalfShape shape = point_shape(held.columns());
+  const HalfShape shape = held.half.shape;
   gather_kernel<<<held.context->grid(padded * shape.pieces * shape.units, kBlock), kBlock, 0, held.stream()>>>(
       pieces_at(held, block.first), undecided.row + first, count, padded, shape, screen.gathered());
   check(cudaGetLastError());
-  launch<WithinLimit>(held, screen.columns, screen.columns.score_base.data(), screen.gathered(), count,
-                      {undecided.limit + first, room.list()});
+  launch_product<WithinLimit>(*held.context, problem_of(held, screen.columns, screen.gathered(), count),
+                              {undecided.limit + first, room.list()});
 }
 
 #define KITH_INSTANTIATE(T)                                                                                         \

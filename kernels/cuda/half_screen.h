@@ -1,5 +1,5 @@
-// Looks at rows in half precision on the tensor cores of compute capability 9.0: the first decides most rows, the
-// second finds the candidates of the others.
+// Looks at rows in half precision on the tensor cores: the first decides most rows, the second finds the candidates of
+// the others.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,6 @@ class HalfScreen {
   Buffer<Word> count_;        // (1)
   Buffer<uint4> gathered_;    // pieces of a batch of undecided rows
 };
-
-/// Whether this device and this build have the kernel.
-bool device_multiplies_halves(int device);
 
 /// What a block's rows still need.
 struct HalfLeft {

@@ -9,8 +9,10 @@
 
 #include "core/backend.h"
 #include "core/screen.h"
+#include "kernels/cuda/device/half_shape.h"
 #include "kernels/cuda/device/memory.h"
 #include "kernels/cuda/sent_blocks.h"
+#include "kernels/cuda/screen_path.h"
 
 namespace kith::cuda {
 
@@ -20,6 +22,7 @@ struct Context {
 
   int device = 0;
   int multiprocessors = 1;
+  ScreenPath screen = ScreenPath::float32;
   Pool pool;
   Stream stream;
 
@@ -47,6 +50,7 @@ struct ChosenRows {
 /// Rows in half precision for the tensor cores (half_rows.h), empty where they are not used. They may be there when the
 /// rows themselves are not.
 struct HalfRows {
+  HalfShape shape;
   Buffer<uint4> values;
   Buffer<float> norm;      // (rows) |x^|, rounded up
   Buffer<float> residual;  // (rows) |x' - x^|, rounded up

@@ -127,13 +127,13 @@ template <class T>
 HalfRows room_for_all_halves(const HeldRows<T>& held) {
   const std::int64_t n = held.rows(), d = held.columns();
   const bool whole_groups = held.block_rows >= n || held.block_rows % (2 * kPieceRows) == 0;
-  if (!whole_groups || d <= kNarrowColumns || !device_multiplies_halves(held.context->device)) return {};
-  const HalfShape shape = point_shape(d);
+  if (!whole_groups || d <= kNarrowColumns || held.context->screen == ScreenPath::float32) return {};
+  const HalfShape shape = point_shape(d, held.context->screen);
   const std::int64_t bytes =
       row_groups_of(n) * shape.pieces * shape.piece_bytes() + n * 2 * std::int64_t{sizeof(float)};
   if (held.pool().available() - bytes < held.working_bytes / 2) return {};
   try {
-    return room_for_halves(held.pool(), n, d);
+    return room_for_halves(held.pool(), n, shape);
   } catch (const OutOfMemory&) {
     return {};  // float32 alone will do
   }

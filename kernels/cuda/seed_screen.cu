@@ -153,7 +153,7 @@ double warp_accumulation(std::int64_t d) {
 
 template <class T>
 bool halves_are_less(const HeldRows<T>& held) {
-  const HalfShape shape = point_shape(held.columns());
+  const HalfShape& shape = held.half.shape;
   const std::int64_t half_bytes = shape.pieces * shape.piece_bytes() / kPieceRows;
   return held.half.values.size() > 0 && shape.units == kRowUnits &&
          half_bytes < held.columns() * static_cast<std::int64_t>(sizeof(T));
@@ -193,7 +193,7 @@ ScreenedCandidates screen_candidates(const HeldRows<T>& held, MatrixView<const d
   out.half_norm = Buffer<float>(held.pool(), kMostCandidates);
   held.stream().upload(out.half_norm.data(), half_norm.data(), kMostCandidates);
   if (halves_are_less(held)) {
-    out.halves = room_for_halves(held.pool(), out.count, d);
+    out.halves = room_for_halves(held.pool(), out.count, held.half.shape);
     make_halves(held, on_device, out.count, out.halves, 0);
     const LargestNorms& measured = out.halves.largest;
     out.margin = screen_margin(measured, d, half_exponent(screen), {0.0, warp_accumulation(d)});
@@ -230,7 +230,7 @@ void find_near(const HeldRows<T>& held, const ScreenedCandidates& candidates, co
     limits.residual = held.half.residual.data() + block.first;
     limits.unit = 1 << 2 * kHalfShift;
     const std::int64_t pieces = pieces_of(held.columns());
-    const uint4* points = held.half.values.data() + point_shape(held.columns()).place(block.first, 0, 0);
+    const uint4* points = held.half.values.data() + held.half.shape.place(block.first, 0, 0);
     with_tiles(candidates.count, [&](auto tiles) {
       half_near_kernel<tiles()><<<held.context->grid(block.rows, kBlockWarps * 16), kBlock, 0, held.stream()>>>(
           points, block.rows, pieces, candidates.halves.values.data(), columns, limits, near);

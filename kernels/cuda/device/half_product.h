@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/hopper.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/half_columns.h"
@@ -43,13 +44,13 @@ struct RingShape {
   int shared_bytes() const { return kBarrierBytes + point_sets * set_bytes() + stages * stage_bytes(); }
 };
 
-inline RingShape ring_shape(std::int64_t d) {
+inline RingShape ring_shape(const HalfShape& points) {
   RingShape shape;
-  shape.points = point_shape(d);
+  shape.points = points;
   const int room = kSharedBytes - kBarrierBytes, pieces = shape.points.pieces;
   if (pieces <= kMostHeldPieces) {
     shape.held_steps = 1;
-    while (shape.held_steps * kStepColumns < d) shape.held_steps *= 2;
+    while (shape.held_steps * kStepUnits < pieces * points.units) shape.held_steps *= 2;
     shape.stages = kMostStages;
     shape.point_sets = std::min(kMostSets, (room - shape.stages * kPieceBytes) / shape.set_bytes());
     return shape;
@@ -153,9 +154,6 @@ struct ConsumerPlace {
   __device__ std::int64_t row(unsigned row_tile) const {
     return (static_cast<std::int64_t>(row_tile) * kConsumers + consumer) * kPieceRows + warp * 16 + lane / 4;
   }
-  __device__ const float* score_base(const float* base, unsigned tile) const {
-    return base + static_cast<std::int64_t>(tile) * kHalfColumns + lane % 4 * 4;
-  }
 };
 
 inline constexpr int kLowerRows = kPieceBytes / 2 >> 4, kStep = 32 >> 4;  // in units of a descriptor's address
@@ -204,7 +202,7 @@ __device__ void consume_narrow(const HalfArguments& arguments, const typename Ep
         barrier_wait(layout.full(ring.stage), ring.parity);
         ring.next(arguments.shape.stages);
       }
-      const float* base = place.score_base(arguments.score_base, tile);
+      const float* base = base_of_lane(arguments.score_base, tile, place.lane);
       multiply(upper_product, rows[0]);
       multiply(lower_product, rows[1]);
       products_wait<1>();
@@ -269,7 +267,7 @@ __device__ void consume_wide(const HalfArguments& arguments, const typename Epil
         barrier_arrive(layout.empty(held_stage));
         if (shape.point_sets > 0 && tile + 1 == arguments.column_tiles) barrier_arrive(layout.points_empty(set.stage));
       }
-      const float* base = place.score_base(arguments.score_base, tile);
+      const float* base = base_of_lane(arguments.score_base, tile, place.lane);
       epilogue.template take<0>(upper_product, base, tile);
       epilogue.template take<1>(lower_product, base, tile);
     }

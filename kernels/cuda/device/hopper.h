@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/device/ampere.h"
+
 namespace kith::cuda {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -14,10 +16,6 @@ namespace kith::cuda {
 #endif
 
 #ifdef KITH_HOPPER
-
-__device__ inline std::uint32_t shared_address(const void* p) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
-}
 
 __device__ inline void barrier_init(std::uint32_t barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
@@ -124,14 +122,6 @@ __device__ inline void multiply_64x128x16(float (&product)[64], const unsigned (
 #undef KITH_FOUR
 #undef KITH_PRODUCT
 #undef KITH_PRODUCT_NAMES
-
-/// A fragment of 16 rows x 16 halves: lane l gives the address of 8 halves of row l % 16, columns 8 (l / 16) on.
-__device__ inline void load_rows_16x16(unsigned (&a)[4], std::uint32_t address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
-               : "r"(address)
-               : "memory");
-}
 
 /// Waits for all threads of this warpgroup. Barrier 0 is that of the whole block.
 __device__ inline void warpgroup_sync(int warpgroup, int threads) {

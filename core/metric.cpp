@@ -1,0 +1,74 @@
+// Rows and centroids scaled to length 1.
+#include "core/metric.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/distance.h"
+
+namespace kith {
+namespace {
+
+constexpr double kSmallest = std::numeric_limits<double>::min();  // squares below it have lost digits
+
+/// Whether a row of this squared length can be scaled.
+bool has_direction(double squares) { return squares >= kSmallest && std::isfinite(squares); }
+
+template <class T>
+void scale(std::span<T> row, double length) {
+  for (T& x : row) x = static_cast<T>(static_cast<double>(x) / length);
+}
+
+template <class T>
+[[noreturn]] void refuse(std::span<T> row, const std::string& name, std::int64_t number) {
+  const bool is_zero = std::all_of(row.begin(), row.end(), [](T x) { return x == T{0}; });
+  if (is_zero) {
+    throw Error(ExitCode::data, fmt::format("{}: row {} is zero and has no direction; expected rows with a value other "
+                                            "than 0 for --metric cosine; leave the row out",
+                                            name, number));
+  }
+  throw Error(ExitCode::data, fmt::format("{}: the squared length of row {} leaves the range of float64; expected "
+                                          "lengths from 1e-153 to 1e153 for --metric cosine; scale the row",
+                                          name, number));
+}
+
+/// Whether the centroid has a direction; then it is of length 1 afterwards.
+bool scale_centroid(std::span<double> centroid) {
+  constexpr double kNearOne = 0x1p-40;  // far above rounding, far below what moves a label
+  const double squares = squared_length(centroid.data(), static_cast<std::int64_t>(centroid.size()));
+  if (!has_direction(squares)) return false;
+  const double length = std::sqrt(squares);
+  if (!(std::abs(length - 1) <= kNearOne)) scale(centroid, length);
+  return true;
+}
+
+}  // namespace
+
+template <class T>
+void unit_rows(MatrixView<T> rows, const RowPlace& place) {
+  for (std::int64_t i = 0; i < rows.rows; ++i) {
+    const double squares = squared_length(rows.row(i).data(), rows.columns);
+    if (!has_direction(squares)) refuse(rows.row(i), place.name, place.first_row + i);
+    scale(rows.row(i), std::sqrt(squares));
+  }
+}
+
+template void unit_rows(MatrixView<float>, const RowPlace&);
+template void unit_rows(MatrixView<double>, const RowPlace&);
+
+void unit_centroids(MatrixView<double> centroids, const std::string& name) {
+  for (std::int64_t c = 0; c < centroids.rows; ++c) {
+    if (!scale_centroid(centroids.row(c))) refuse(centroids.row(c), name, c);
+  }
+}
+
+void unit_means(MatrixView<double> means, MatrixView<const double> before) {
+  for (std::int64_t c = 0; c < means.rows; ++c) {
+    if (!scale_centroid(means.row(c))) std::copy(before.row(c).begin(), before.row(c).end(), means.row(c).begin());
+  }
+}
+
+}  // namespace kith
