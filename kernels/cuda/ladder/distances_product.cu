@@ -93,8 +93,8 @@ constexpr int kDeep = 32;                           // halves of a vector in a s
 constexpr int kStages = 3;                          // in flight
 constexpr int kUnit = 8;                            // halves of a 16-byte copy
 constexpr int kTileHalves = kDistanceTile * kDeep;  // of one operand in a stage
-constexpr int kWarpRows = 64, kWarpColumns = 32;
-constexpr int kWarpsAcross = kDistanceTile / kWarpColumns;
+constexpr unsigned kWarpRows = 64, kWarpColumns = 32;
+constexpr unsigned kWarpsAcross = kDistanceTile / kWarpColumns;
 static_assert(kDistanceTile / kWarpRows * kWarpsAcross == kBlockWarps, "the warps share the tile");
 
 struct HalfOperands {
@@ -105,50 +105,46 @@ struct HalfOperands {
 };
 
 /// Where unit `unit` of a row lies in its tile: rows that a load takes together fall into different banks.
-__device__ int place_of(int row, int unit) { return row * kDeep + (unit ^ (row / 2 % 4)) * kUnit; }
+__device__ unsigned place_of(unsigned row, unsigned unit) { return row * kDeep + (unit ^ (row / 2 % 4)) * kUnit; }
 
 __device__ void fetch_tile(__half* to, const __half* from, int depth) {
-  constexpr int kUnits = kDeep / kUnit;
-  for (int i = static_cast<int>(threadIdx.x); i < kDistanceTile * kUnits; i += kBlock) {
-    const int row = i / kUnits, unit = i % kUnits;
-    __pipeline_memcpy_async(to + place_of(row, unit), from + static_cast<std::int64_t>(row) * depth + unit * kUnit, 16);
+  constexpr unsigned kUnits = kDeep / kUnit, kRowsAtOnce = kBlock / kUnits;
+  const unsigned row = threadIdx.x / kUnits, unit = threadIdx.x % kUnits;
+  from += static_cast<std::int64_t>(row) * depth + unit * kUnit;
+#pragma unroll
+  for (unsigned more = 0; more < kDistanceTile; more += kRowsAtOnce) {
+    __pipeline_memcpy_async(to + place_of(row + more, unit), from + static_cast<std::int64_t>(more) * depth, 16);
   }
 }
 
-/// Fragments of this warp's 64 rows of A, and of its 32 columns of B, for 16 of the stage's halves.
-__device__ void load_a(std::uint32_t (&a)[4][4], const __half* tile, int first_row, int first_unit) {
+/// 16 rows of A, and this warp's 32 columns of B, for 16 of the stage's halves.
+__device__ void load_a(std::uint32_t (&a)[4], const __half* tile, unsigned first_row, unsigned first_unit) {
+  const unsigned lane = threadIdx.x % kWarp;
+  load_matrices(a, tile + place_of(first_row + lane % 16, first_unit + lane / 16));
+}
+__device__ void load_b(std::uint32_t (&b)[2][4], const __half* tile, unsigned first_column, unsigned first_unit) {
+  const unsigned lane = threadIdx.x % kWarp;
 #pragma unroll
-  for (int m = 0; m < 4; ++m) {
-    const int row = first_row + m * 16 + lane_index() % 16;
-    load_matrices(a[m], tile + place_of(row, first_unit + lane_index() / 16));
+  for (unsigned g = 0; g < 2; ++g) {
+    const unsigned column = first_column + g * 16 + lane / 16 * 8 + lane % 8;
+    load_matrices(b[g], tile + place_of(column, first_unit + lane / 8 % 2));
   }
 }
-__device__ void load_b(std::uint32_t (&b)[2][4], const __half* tile, int first_column, int first_unit) {
+__device__ void multiply_rows(float (&sum)[4][4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2][4]) {
 #pragma unroll
-  for (int g = 0; g < 2; ++g) {
-    const int column = first_column + g * 16 + lane_index() / 16 * 8 + lane_index() % 8;
-    load_matrices(b[g], tile + place_of(column, first_unit + lane_index() / 8 % 2));
-  }
-}
-__device__ void multiply_fragments(float (&sum)[4][4][4], const std::uint32_t (&a)[4][4],
-                                   const std::uint32_t (&b)[2][4]) {
-#pragma unroll
-  for (int m = 0; m < 4; ++m) {
-#pragma unroll
-    for (int n = 0; n < 4; ++n) multiply_16x8x16(sum[m][n], a[m], b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]);
-  }
+  for (int n = 0; n < 4; ++n) multiply_16x8x16(sum[n], a, b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]);
 }
 
 /// kParts 1: high halves only; 2: high x high, high x low and low x high.
 template <int kParts>
 __global__ void __launch_bounds__(kBlock, 2) half_kernel(DistanceProblem p, HalfOperands operands) {
-#if __CUDA_ARCH__ >= 800
   extern __shared__ __align__(128) __half room[];  // [stage][A then B][part][128][32]
   constexpr int kStageHalves = 2 * kParts * kTileHalves;
   const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.y) * kDistanceTile;
   const std::int64_t first_column = static_cast<std::int64_t>(blockIdx.x) * kDistanceTile;
-  const int steps = p.depth / kDeep, warp = static_cast<int>(threadIdx.x) / kWarp;
-  const int warp_row = warp / kWarpsAcross * kWarpRows, warp_column = warp % kWarpsAcross * kWarpColumns;
+  const int steps = p.depth / kDeep;
+  const unsigned warp = threadIdx.x / kWarp;
+  const unsigned warp_row = warp / kWarpsAcross * kWarpRows, warp_column = warp % kWarpsAcross * kWarpColumns;
 
   const auto fetch = [&](int step) {
     if (step < steps) {
@@ -172,17 +168,19 @@ __global__ void __launch_bounds__(kBlock, 2) half_kernel(DistanceProblem p, Half
     const __half* a_tile = room + step % kStages * kStageHalves;
     const __half* b_tile = a_tile + kParts * kTileHalves;
 #pragma unroll
-    for (int unit = 0; unit < kDeep / kUnit; unit += 2) {
-      std::uint32_t a[4][4], b[2][4];
-      load_a(a, a_tile, warp_row, unit);
-      load_b(b, b_tile, warp_column, unit);
-      multiply_fragments(sum, a, b);
-      if constexpr (kParts == 2) {
-        std::uint32_t b_low[2][4];
-        load_b(b_low, b_tile + kTileHalves, warp_column, unit);
-        multiply_fragments(sum, a, b_low);
-        load_a(a, a_tile + kTileHalves, warp_row, unit);
-        multiply_fragments(sum, a, b);
+    for (unsigned unit = 0; unit < kDeep / kUnit; unit += 2) {
+      std::uint32_t a[4], b[kParts][2][4];
+#pragma unroll
+      for (int part = 0; part < kParts; ++part) load_b(b[part], b_tile + part * kTileHalves, warp_column, unit);
+#pragma unroll
+      for (int m = 0; m < 4; ++m) {
+        load_a(a, a_tile, warp_row + m * 16, unit);
+#pragma unroll
+        for (int part = 0; part < kParts; ++part) multiply_rows(sum[m], a, b[part]);
+        if constexpr (kParts == 2) {
+          load_a(a, a_tile + kTileHalves, warp_row + m * 16, unit);
+          multiply_rows(sum[m], a, b[0]);
+        }
       }
     }
   }
@@ -202,7 +200,6 @@ __global__ void __launch_bounds__(kBlock, 2) half_kernel(DistanceProblem p, Half
       }
     }
   }
-#endif
 }
 
 }  // namespace
@@ -263,7 +260,7 @@ void ProductOperands::by_split_halves() const {
 }
 
 DistanceBound ProductOperands::bound(Parts parts) const {
-  constexpr double kSafe = 1.001;  // for what the bound itself rounds
+  constexpr double kSafe = 1.01;  // for what the bound itself rounds, and roundings of roundings
   const double depth = problem_.depth;
   const auto norms = [&](const Side& side) -> OperandNorms {
     return {side.norm.data(), parts != Parts::none ? side.residual.data() : nullptr,

@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "core/error.h"
 
 namespace kith::cuda {
@@ -56,8 +58,8 @@ VendorLibrary::VendorLibrary(cudaStream_t stream) {
 
 VendorLibrary::~VendorLibrary() {
   if (handle_ != nullptr) {
-    const int status = find<Destroy>(library_, "cublasDestroy_v2")(handle_);
-    if (status != 0) fmt::print(stderr, "kith: cuda: cuBLAS: cublasDestroy failed with status {}\n", status);
+    const auto destroy = reinterpret_cast<Destroy>(dlsym(library_, "cublasDestroy_v2"));
+    if (destroy == nullptr || destroy(handle_) != 0) std::fputs("kith: cuda: cuBLAS could not be closed\n", stderr);
   }
   if (library_ != nullptr) dlclose(library_);
 }
