@@ -4,6 +4,7 @@
 // the definition on a sample of rows before anything is timed; means on some clusters.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -19,7 +20,8 @@ constexpr std::array kCpuShapes{"1797x64,10",     "10000x64,10",    "200000x128,
 constexpr std::array kGpuShapes{"1000000x128,1024", "1000000x128,4096", "1000000x128,65536", "1000000x256,4096",
                                 "1000000x64,1024",  "2500000x512,4096", "1000000x784,256",   "8000000x32,1024",
                                 "10000000x16,100",  "10000000x2,16",    "10000x64,10"};
-constexpr std::int64_t kRuns = 4;  // of the suite `iteration`; the first one warms up
+constexpr int kFirstRuns = 4;             // first iterations; one of them warms up
+constexpr std::int64_t kLaterFactor = 2;  // later iterations of a run, beside --repeat
 
 double flops_of(const BenchShape& shape) {
   return 2.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns) *
@@ -66,25 +68,18 @@ std::int64_t clusters_of(const BenchRun& run, const BenchShape& shape) {
   return run.options.data == "clusters" ? shape.counts[0] : 0;
 }
 
-/// Collects the iterations of all runs but the first.
+/// Collects what the iterations of each run take.
 class Recorder final : public Observer {
  public:
   void phase(const std::string& name, std::int64_t) override {
-    if (name != "iterate") return;
-    ++runs_;
-    opened_ = true;
+    if (name == "iterate") runs.emplace_back();
   }
   void iteration(const IterationRecord& record) override {
-    if (runs_ > 1) (opened_ ? first : later).push_back(record.seconds);
-    if (runs_ > 1 && !opened_) last = record;
-    opened_ = false;
+    runs.back().push_back(record.seconds);
+    last = record;
   }
-  std::vector<double> first, later;
+  std::vector<std::vector<double>> runs;
   IterationRecord last;
-
- private:
-  int runs_ = 0;
-  bool opened_ = false;
 };
 
 /// The centroids after one iteration from `start`, beside the means of the rows that `labels` give to a few clusters.
@@ -160,19 +155,26 @@ std::vector<BenchRow> bench_iteration(BenchRun& run) {
       rows.push_back({.name = "first", .shape = show_shape(shape), .wrong = wrong});
       continue;
     }
-    const std::int64_t later = (run.options.repeat + kRuns - 2) / (kRuns - 1);
-    Recorder recorder;
-    kmeans(held.points(), held.plan(),
-           {.clusters = shape.counts[0],
-            .init = Init::random,
-            .runs = static_cast<int>(kRuns),
-            .max_iterations = static_cast<int>(later) + 1,
-            .tolerance = 0},
-           recorder);
-    rows.push_back(timed_row(run, "first", shape, recorder.first));
-    if (recorder.later.empty()) continue;  // it converged at once
-    rows.push_back(timed_row(run, "later", shape, recorder.later));
-    note_screen(rows.back(), recorder.last.screened, recorder.last.rechecked, recorder.last.candidates);
+    KMeansOptions options{.clusters = shape.counts[0], .init = Init::random, .tolerance = 0};
+    // A backend that does several iterations at once says what they took on average: the first is measured alone.
+    options.runs = kFirstRuns;
+    options.max_iterations = 1;
+    Recorder alone;
+    kmeans(held.points(), held.plan(), options, alone);
+    std::vector<double> first;
+    for (std::size_t run_number = 1; run_number < alone.runs.size(); ++run_number) {
+      first.push_back(alone.runs[run_number].front());
+    }
+    rows.push_back(timed_row(run, "first", shape, first));
+
+    options.runs = 1;
+    options.max_iterations = static_cast<int>(kLaterFactor * run.options.repeat) + 1;
+    Recorder whole;
+    kmeans(held.points(), held.plan(), options, whole);
+    const std::vector<double> later(whole.runs[0].begin() + 1, whole.runs[0].end());
+    if (later.empty()) continue;  // it converged at once
+    rows.push_back(timed_row(run, "later", shape, later));
+    note_screen(rows.back(), whole.last.screened, whole.last.rechecked, whole.last.candidates);
   }
   return rows;
 }

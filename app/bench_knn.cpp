@@ -1,6 +1,7 @@
 // Suite `knn`: exact nearest neighbours of queries among generated points, in blocks as `kith knn` searches them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "app/bench.h"
