@@ -107,19 +107,19 @@ BenchRow row_of(const Measurement& line, const Limits& limits) {
   return row;
 }
 
-/// The lines of a ladder, held against limits measured right after it; or the limits themselves.
-std::vector<BenchRow> machine_rows(const Suite& suite, const Invocation& invocation, BenchRequest request) {
-  const bool climbs = suite.ladder != nullptr;
-  const std::vector<Measurement> lines = climbs ? suite.ladder(request) : limits_of(invocation, request);
-  if (climbs) {
-    for (const Measurement& line : lines) {
-      if (!line.limit.empty()) request.names.push_back(line.limit);
-    }
-  }
-  const Limits limits(climbs && !request.names.empty() ? limits_of(invocation, request) : lines);
+std::vector<BenchRow> rows_of(const std::vector<Measurement>& lines, const Limits& limits) {
   std::vector<BenchRow> rows;
   for (const Measurement& line : lines) rows.push_back(row_of(line, limits));
   return rows;
+}
+
+/// The rungs, held against the limits that they name, which are measured right after them.
+std::vector<BenchRow> ladder_rows(const Suite& suite, BenchRequest request) {
+  const std::vector<Measurement> rungs = suite.ladder(request);
+  for (const Measurement& rung : rungs) {
+    if (!rung.limit.empty()) request.names.push_back(rung.limit);
+  }
+  return rows_of(rungs, Limits(cuda::measure_limits(request)));
 }
 
 std::vector<BenchRow> point_rows(const Suite& suite, const BenchOptions& options, Invocation& invocation,
@@ -185,8 +185,9 @@ int run_bench(const Arguments& arguments) {
                      .device = invocation.report.device,
                      .threads = invocation.report.threads,
                      .rows = {}};
-  report.rows = suite.rows != nullptr ? point_rows(suite, options, invocation, std::move(backend), request)
-                                      : machine_rows(suite, invocation, request);
+  report.rows = suite.rows != nullptr     ? point_rows(suite, options, invocation, std::move(backend), request)
+                : suite.ladder != nullptr ? ladder_rows(suite, request)
+                                          : rows_of(limits_of(invocation, request), Limits({}));
   invocation.progress.finish();
   if (options.common.json) {
     print_out(to_json(report));
