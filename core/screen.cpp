@@ -5,8 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/distance.h"
-
 namespace kith {
 
 ScreenedRows screen_rows(MatrixView<const double> rows, const Screen& screen) {
@@ -29,30 +27,7 @@ ScreenedRows screen_rows(MatrixView<const double> rows, const Screen& screen) {
 }
 
 ScreenMargin screen_margin(const ScreenedRows& rows, std::int64_t columns, int exponent, ScreenArithmetic arithmetic) {
-  constexpr double kUnit = 0x1p-24;   // float32: half-norms, the subtraction, the comparison
-  constexpr double kOutward = 1.001;  // float32 evaluation of the margin itself, products of roundings
-  const double d = static_cast<double>(columns);
-  const double norm = rows.largest_norm * (1 + 0x1p-20);
-  const double residual = rows.largest_residual * (1 + 0x1p-20);
-  const double half_norm = norm * norm / 2;
-  const double definition = (d / kLanes + 8) * 0x1p-53;  // of D <= 2 |x'|^2 + 2 |c'|^2, per unit of score
-  const double vanished = (d + 2) * 0x1p-140;            // underflow, far below anything that matters
-
-  // Per unit of |x^|: r |c'|, R, accumulation, and three roundings of scores (final addition, two in the comparison).
-  const double linear = arithmetic.rounding * (1 + 0x1p-10) * norm + residual +
-                        (arithmetic.accumulation + 3 * kUnit * (1 + arithmetic.accumulation)) * (norm + residual);
-  const double constant = 4 * kUnit * half_norm + definition * norm * norm + vanished * (1 + norm);
-  // The norm that at() is given was itself summed in float32.
-  const double summed = 1 + (d + 8) * kUnit * 1.01;
-
-  ScreenMargin margin;
-  margin.constant = static_cast<float>(2 * kOutward * constant);
-  margin.linear = static_cast<float>(2 * kOutward * (linear + vanished) * summed);
-  margin.quadratic = static_cast<float>(2 * kOutward * definition * summed * summed);
-  const bool usable = std::isfinite(margin.constant) && std::isfinite(margin.linear) && half_norm < 0x1p120 &&
-                      std::isfinite(rows.largest_norm) && exponent >= -126;
-  if (!usable) margin.constant = std::numeric_limits<float>::infinity();
-  return margin;
+  return screen_margin({rows.largest_norm, rows.largest_residual}, columns, exponent, arithmetic);
 }
 
 }  // namespace kith

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/data_plan.h"
+#include "core/distance.h"
 #include "core/matrix.h"
 #include "core/portable.h"
 
@@ -61,7 +63,43 @@ struct ScreenArithmetic {
   double accumulation = 0.0;  // A(d): error of x^.c^ relative to |x^||c^|
 };
 
+/// The largest norms of rows that were screened, before rounding and of what rounding took.
+struct LargestNorms {
+  double norm = 0.0;      // max |c'|
+  double residual = 0.0;  // max |c' - c^|
+};
+
 /// The margin for rows of d columns against screened rows with these norms.
+KITH_BOTH inline ScreenMargin screen_margin(LargestNorms largest, std::int64_t columns, int exponent,
+                                            ScreenArithmetic arithmetic) {
+  constexpr double kUnit = 0x1p-24;   // float32: half-norms, the subtraction, the comparison
+  constexpr double kOutward = 1.001;  // float32 evaluation of the margin itself, products of roundings
+  constexpr double kLargestFloat = 0x1p127;
+  const double d = static_cast<double>(columns);
+  const double norm = largest.norm * (1 + 0x1p-20);
+  const double residual = largest.residual * (1 + 0x1p-20);
+  const double half_norm = norm * norm / 2;
+  const double definition = (d / kLanes + 8) * 0x1p-53;  // of D <= 2 |x'|^2 + 2 |c'|^2, per unit of score
+  const double vanished = (d + 2) * 0x1p-140;            // underflow, far below anything that matters
+
+  // Per unit of |x^|: r |c'|, R, accumulation, and three roundings of scores (final addition, two in the comparison).
+  const double linear = arithmetic.rounding * (1 + 0x1p-10) * norm + residual +
+                        (arithmetic.accumulation + 3 * kUnit * (1 + arithmetic.accumulation)) * (norm + residual);
+  const double constant = 4 * kUnit * half_norm + definition * norm * norm + vanished * (1 + norm);
+  // The norm that at() is given was itself summed in float32.
+  const double summed = 1 + (d + 8) * kUnit * 1.01;
+
+  // Written so that a NaN is not usable.
+  const bool usable = 2 * kOutward * constant < kLargestFloat &&
+                      2 * kOutward * (linear + vanished) * summed < kLargestFloat && half_norm < 0x1p120 &&
+                      exponent >= -126;
+  ScreenMargin margin;
+  margin.constant = usable ? static_cast<float>(2 * kOutward * constant) : std::numeric_limits<float>::infinity();
+  margin.linear = usable ? static_cast<float>(2 * kOutward * (linear + vanished) * summed) : 0.0F;
+  margin.quadratic = static_cast<float>(2 * kOutward * definition * summed * summed);
+  return margin;
+}
+
 ScreenMargin screen_margin(const ScreenedRows& rows, std::int64_t columns, int exponent, ScreenArithmetic arithmetic);
 
 }  // namespace kith

@@ -199,18 +199,50 @@ __global__ void finish_kernel(const T* values, std::int64_t rows, std::int64_t d
   }
 }
 
-/// The float32 screen of `count` rows of a block, all or `chosen` ones: writes nearest for those it decides, lists the
-/// others, and returns their number.
+/// The centroids of one assignment as the float32 screen sees them, prepared when they are first wanted.
+class FloatScreen {
+ public:
+  template <class T>
+  FloatScreen(const HeldRows<T>& held, std::int64_t count) : screened_(room_for_screened(held, count)), count_(count) {}
+
+  template <class T>
+  void prepare(const HeldRows<T>& held, const double* centroids) {
+    if (ready_) return;
+    const LargestNorms largest = screen_and_measure(held, centroids, count_, screened_);
+    margin = tile_margin(largest, held.columns(), held.plan.screen.exponent);
+    ready_ = true;
+  }
+  ScreenedOperand columns() const { return {screened_.values.data(), count_, screened_.pitch}; }
+  const float* half_norm() const { return screened_.half_norm.data(); }
+
+  ScreenMargin margin;
+
+ private:
+  ScreenedCopies screened_;
+  std::int64_t count_;
+  bool ready_ = false;
+};
+
+/// Some rows of a block.
+struct ChosenRows {
+  const std::int32_t* chosen;  // positions, null: all
+  std::int64_t count;
+};
+
+/// The float32 screen of a block's rows: writes nearest for those it decides, lists the others, and returns their
+/// number.
 template <class T>
-std::int64_t screen_floats(const HeldRows<T>& held, PointOperand<T> rows, const ScreenedOperand& columns,
-                           const std::int32_t* chosen, std::int64_t count, const float* half_norm, const float* norm,
-                           ScreenMargin margin, std::int32_t* nearest, const Undecided& undecided) {
-  rows.chosen = chosen;
-  rows.rows = count;
+std::int64_t screen_floats(const HeldRows<T>& held, const FloatScreen& screen, PointOperand<T> rows,
+                           const ChosenRows& which, const float* norm, std::int32_t* nearest,
+                           const Undecided& undecided) {
+  rows.chosen = which.chosen;
+  rows.rows = which.count;
   held.stream().fill(undecided.count, 0, 1);
-  const TileGrid tiles = tile_grid(count, columns.rows, 1);
+  const ScreenedOperand columns = screen.columns();
+  const TileGrid tiles = tile_grid(which.count, columns.rows, 1);
   tile_kernel<PointOperand<T>, ScreenedOperand, Nearest><<<tiles.blocks(), kTileThreads, 0, held.stream()>>>(
-      rows, columns, rows.d, tiles, {half_norm, columns.rows, count, chosen, norm, margin, nearest, undecided});
+      rows, columns, rows.d, tiles,
+      {screen.half_norm(), columns.rows, which.count, which.chosen, norm, screen.margin, nearest, undecided});
   check(cudaGetLastError());
   Word left = 0;
   held.stream().download(&left, undecided.count, 1);
@@ -224,22 +256,20 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   const std::int64_t k = request.centroids.rows, d = held.columns();
   const Stream& stream = held.stream();
   Buffer<double> centroids(held.pool(), request.centroids.size());
-  ScreenedCopies screened = room_for_screened(held, k);
   const std::int64_t copies = Tally::copies_for(k);
   Buffer<Word> slots(held.pool(), copies * (k + 1) * 3);
   Buffer<std::int32_t> nearest(held.pool(), held.largest_block());
   RecheckRoom room(held.pool(), held.largest_block(), k);
+  FloatScreen floats(held, k);
+  HalfScreen halves;
+  if (k > 1 && held.half.values.size() > 0) halves = HalfScreen(held, k);
 
   stream.upload(centroids.data(), request.centroids.data, request.centroids.size());
   stream.fill(slots.data(), 0, slots.size());
-  const LargestNorms largest = screen_and_measure(held, centroids.data(), k, screened);
-  const ScreenMargin margin = tile_margin(largest, d, held.plan.screen.exponent);
-  const ScreenedOperand columns{screened.values.data(), k, screened.pitch};
   const Tally tally{slots.data(), k, copies};
   const InertiaGrid grid{request.inertia.first, request.inertia.second, power_of_two(request.inertia_bits)};
   held.totals.current = false;
-  HalfColumns halves;
-  if (k > 1 && held.half.values.size() > 0) halves = half_columns(held, centroids.data(), screened.half_norm.data(), k);
+  if (halves) make_half_columns(held, centroids.data(), halves.columns);
 
   held.for_blocks([&](const Block<T>& block) {
     const T* values = held.on_device(block);
@@ -249,25 +279,25 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
       const PointOperand<T> rows = point_operand(held, values, block.rows);
       Undecided undecided = room.undecided();
       std::int64_t left = block.rows;
-      if (halves.usable) {
+      if (halves) {
         left = screen_halves(held, halves, block, nearest.data());
         undecided = halves.undecided();
       }
       // Where halves decide little, float32 decides much of the rest at less cost than the definition.
-      const bool float_screen = !halves.usable || left > block.rows / 4;
+      const bool float_screen = !halves || left > block.rows / 2;
       if (float_screen) {
-        left = screen_floats(held, rows, columns, left < block.rows ? undecided.row : nullptr, left,
-                             screened.half_norm.data(), held.norm.data() + block.first, margin, nearest.data(),
-                             room.undecided());
+        floats.prepare(held, centroids.data());
+        left = screen_floats(held, floats, rows, {left < block.rows ? undecided.row : nullptr, left},
+                             held.norm.data() + block.first, nearest.data(), room.undecided());
         undecided = room.undecided();
       }
       RecheckWork work{undecided, left, left, {}};
       if (float_screen) {
         work.collect = [&](std::int64_t first, std::int64_t count) {
-          collect_candidates(held, room, undecided, rows, columns, screened.half_norm.data(), first, count);
+          collect_candidates(held, room, undecided, rows, floats.columns(), floats.half_norm(), first, count);
         };
       } else {
-        work.largest_batch = std::min(left, HalfColumns::kBatch);
+        work.largest_batch = std::min(left, HalfScreen::kBatch);
         work.collect = [&](std::int64_t first, std::int64_t count) {
           collect_half_candidates(held, halves, block, room, first, count);
         };

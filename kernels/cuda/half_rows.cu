@@ -15,14 +15,13 @@
 namespace kith::cuda {
 namespace {
 
-constexpr int kUnit = 8;  // halves of 16 bytes
-
 struct HalfOutput {
-  uint4* values;
-  float* norm;
-  float* residual;
-  Word* largest;  // (2)
-  std::int64_t pieces;
+  uint4* values = nullptr;
+  std::int64_t pieces = 0;
+  Word* largest = nullptr;     // (2)
+  float* norm = nullptr;       // (rows) points only
+  float* residual = nullptr;   // (rows) points only
+  float* half_norm = nullptr;  // (rows) centroids only, which take the places of slot_of_column
 };
 
 /// Rows count .. padded - 1 become zero.
@@ -32,12 +31,13 @@ __global__ void half_kernel(const X* rows, std::int64_t count, std::int64_t padd
   constexpr double kUp = 1 << kHalfShift;
   double largest_norm = 0.0, largest_residual = 0.0;
   for (std::int64_t i = warp_index(); i < padded; i += warp_count()) {
+    const std::int64_t place = out.half_norm != nullptr ? slot_of_column(i) : i;
     double exact = 0.0, rounded = 0.0, lost = 0.0;
-    for (std::int64_t unit = lane_index(); unit < out.pieces * (kPieceColumns / kUnit); unit += kWarp) {
-      __half packed[kUnit];
+    for (std::int64_t unit = lane_index(); unit < out.pieces * kRowUnits; unit += kWarp) {
+      __half packed[kUnitHalves];
 #pragma unroll
-      for (int t = 0; t < kUnit; ++t) {
-        const std::int64_t j = unit * kUnit + t;
+      for (int t = 0; t < kUnitHalves; ++t) {
+        const std::int64_t j = unit * kUnitHalves + t;
         const bool there = i < count && j < d;
         const double centred =
             there ? kUp * (static_cast<double>(rows[i * d + j]) * scale - static_cast<double>(center[j])) : 0.0;
@@ -47,10 +47,9 @@ __global__ void half_kernel(const X* rows, std::int64_t count, std::int64_t padd
         rounded += value * value;
         lost += (centred - value) * (centred - value);
       }
-      const std::int64_t piece = i / kPieceRows * out.pieces + unit / kUnit, r = i % kPieceRows;
       uint4 bits;
       memcpy(&bits, packed, sizeof bits);
-      out.values[(piece * kPieceRows + r) * kUnit + ((unit % kUnit) ^ (r % 8))] = bits;
+      out.values[unit_place(place, unit / kRowUnits, static_cast<int>(unit % kRowUnits), out.pieces)] = bits;
     }
     exact = lanes_total(exact);
     rounded = lanes_total(rounded);
@@ -58,43 +57,70 @@ __global__ void half_kernel(const X* rows, std::int64_t count, std::int64_t padd
     if (!(lost <= exact)) exact = lost = std::numeric_limits<double>::infinity();  // a value beyond the range of halves
     largest_norm = exact > largest_norm ? exact : largest_norm;
     largest_residual = lost > largest_residual ? lost : largest_residual;
-    if (lane_index() == 0 && i < count) {
+    if (lane_index() != 0 || i >= count) continue;
+    if (out.norm != nullptr) {
       out.norm[i] = __double2float_ru(__dsqrt_ru(rounded));
       out.residual[i] = __double2float_ru(__dsqrt_ru(lost));
     }
+    if (out.half_norm != nullptr) out.half_norm[i] = static_cast<float>(exact / 2);
   }
   if (lane_index() != 0) return;
   atomicMax(&out.largest[0], bits_of(largest_norm));
   atomicMax(&out.largest[1], bits_of(largest_residual));
 }
 
+template <class T, class X>
+void launch(const HeldRows<T>& held, const X* rows, std::int64_t count, HalfOutput out) {
+  const std::int64_t padded = row_groups_of(count) * kPieceRows;
+  out.pieces = pieces_of(held.columns());
+  held.stream().fill(out.largest, 0, 2);
+  half_kernel<<<held.context->grid(padded, kBlockWarps), kBlock, 0, held.stream()>>>(
+      rows, count, padded, held.columns(), power_of_two(-held.plan.screen.exponent), held.center.data(), out);
+  check(cudaGetLastError());
+}
+
+std::int64_t units_for(std::int64_t rows, std::int64_t columns) {
+  return checked_product(row_groups_of(rows) * pieces_of(columns), kPieceBytes / 16, "half rows");
+}
+
 }  // namespace
 
 HalfRows room_for_halves(Pool& pool, std::int64_t rows, std::int64_t columns) {
-  const std::int64_t units = checked_product(row_groups_of(rows) * pieces_of(columns), kPieceBytes / 16, "half rows");
   HalfRows halves;
-  halves.values = Buffer<uint4>(pool, units);
+  halves.values = Buffer<uint4>(pool, units_for(rows, columns));
   halves.norm = Buffer<float>(pool, rows);
   halves.residual = Buffer<float>(pool, rows);
   return halves;
 }
 
-template <class T, class X>
-void make_halves(const HeldRows<T>& held, const X* rows, std::int64_t count, HalfRows& out) {
-  const std::int64_t d = held.columns(), padded = row_groups_of(count) * kPieceRows;
+template <class T>
+void make_halves(const HeldRows<T>& held, const T* points, std::int64_t count, HalfRows& out) {
   Buffer<Word> largest(held.pool(), 2);
-  held.stream().fill(largest.data(), 0, 2);
-  half_kernel<<<held.context->grid(padded, kBlockWarps), kBlock, 0, held.stream()>>>(
-      rows, count, padded, d, power_of_two(-held.plan.screen.exponent), held.center.data(),
-      {out.values.data(), out.norm.data(), out.residual.data(), largest.data(), pieces_of(d)});
-  check(cudaGetLastError());
+  HalfOutput output{out.values.data()};
+  output.largest = largest.data();
+  output.norm = out.norm.data();
+  output.residual = out.residual.data();
+  launch(held, points, count, output);
   Word bits[2];
   held.stream().download(bits, largest.data(), 2);
   out.largest = {std::sqrt(std::bit_cast<double>(bits[0])), std::sqrt(std::bit_cast<double>(bits[1]))};
 }
 
+HalfCentroids room_for_half_centroids(Pool& pool, std::int64_t count, std::int64_t columns) {
+  return {Buffer<uint4>(pool, units_for(count, columns)), Buffer<float>(pool, count), Buffer<Word>(pool, 2)};
+}
+
+template <class T>
+void make_half_centroids(const HeldRows<T>& held, const double* centroids, std::int64_t count, HalfCentroids& out) {
+  HalfOutput output{out.values.data()};
+  output.largest = out.largest.data();
+  output.half_norm = out.half_norm.data();
+  launch(held, centroids, count, output);
+}
+
 template void make_halves(const HeldRows<float>&, const float*, std::int64_t, HalfRows&);
-template void make_halves(const HeldRows<float>&, const double*, std::int64_t, HalfRows&);
 template void make_halves(const HeldRows<double>&, const double*, std::int64_t, HalfRows&);
+template void make_half_centroids(const HeldRows<float>&, const double*, std::int64_t, HalfCentroids&);
+template void make_half_centroids(const HeldRows<double>&, const double*, std::int64_t, HalfCentroids&);
 
 }  // namespace kith::cuda

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "core/screen.h"
+#include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/held_rows.h"
 
 namespace kith::cuda {
@@ -16,6 +17,8 @@ namespace kith::cuda {
 inline constexpr int kPieceRows = 128;
 inline constexpr int kPieceColumns = 64;
 inline constexpr int kPieceBytes = kPieceRows * kPieceColumns * 2;
+inline constexpr int kUnitHalves = 8;                          // halves of a 16-byte unit
+inline constexpr int kRowUnits = kPieceColumns / kUnitHalves;  // of a row of a piece
 
 /// Halves hold x' 2^8, |x'| < 1 in every column: far from their limit of 65504, and small columns above their
 /// subnormals.
@@ -27,11 +30,38 @@ inline std::int64_t pieces_of(std::int64_t columns) { return (columns + kPieceCo
 /// Groups of 128 rows, an even number: two consumers take them in pairs.
 inline std::int64_t row_groups_of(std::int64_t rows) { return (rows + 2 * kPieceRows - 1) / (2 * kPieceRows) * 2; }
 
+/// Where unit `unit` of piece `piece` of a row is, in units of 16 bytes.
+__host__ __device__ inline std::int64_t unit_place(std::int64_t row, std::int64_t piece, int unit,
+                                                   std::int64_t pieces) {
+  return ((row / kPieceRows * pieces + piece) * kPieceRows + row % kPieceRows) * kRowUnits +
+         (unit ^ static_cast<int>(row % 8));
+}
+
+/// Centroids change places among the 128 of a tile: a thread of a product sees columns 2 q and 2 q + 1 of every eight
+/// (q = its number modulo 4), and these are 32 consecutive centroids, a group.
+inline constexpr int kGroupColumns = 32;
+__host__ __device__ inline std::int64_t slot_of_column(std::int64_t c) {
+  const std::int64_t in_tile = c % kPieceRows, q = in_tile / kGroupColumns, i = in_tile % kGroupColumns;
+  return c - in_tile + i / 2 * 8 + q * 2 + i % 2;
+}
+
 /// Room for half rows, and their norms, on the device. [group of 128 rows][piece of 64 columns].
 HalfRows room_for_halves(Pool& pool, std::int64_t rows, std::int64_t columns);
 
-/// Fills `out` from rows (count, d) on the device, measures them, and waits.
-template <class T, class X>
-void make_halves(const HeldRows<T>& held, const X* rows, std::int64_t count, HalfRows& out);
+/// Fills `out` from points (count, d) on the device, measures them, and waits.
+template <class T>
+void make_halves(const HeldRows<T>& held, const T* points, std::int64_t count, HalfRows& out);
+
+/// Centroids as the second operand: rows in the order of slot_of_column, measured together.
+struct HalfCentroids {
+  Buffer<uint4> values;
+  Buffer<float> half_norm;  // (k) |c'|^2 / 2
+  Buffer<Word> largest;     // (2) bits of the largest |c'|^2 and |c' - c^|^2
+};
+HalfCentroids room_for_half_centroids(Pool& pool, std::int64_t count, std::int64_t columns);
+
+/// Fills `out` from centroids (count, d) on the device.
+template <class T>
+void make_half_centroids(const HeldRows<T>& held, const double* centroids, std::int64_t count, HalfCentroids& out);
 
 }  // namespace kith::cuda

@@ -1,200 +1,68 @@
-// The half-precision screen: the first look at every row, and the second at those it leaves undecided.
+// The half-precision screen: the first look at every row, in one step for few centroids and in two for many, and the
+// second look at rows that are left undecided.
 //
-// Beside the product (device/half_product.h) a score costs an addition, a packing of its column into its last five
-// bits, and 2.5 minima or maxima. The second look multiplies the undecided rows again, gathered, and lists every column
-// within their limits; it costs their share of the first.
+// In one step every score is compared with the best two so far. In two, only the smallest of each group of 32 columns
+// is kept, at a third of the instructions, and the row's group is then multiplied alone (half_groups.h), which reads
+// the rows once more. The second look multiplies the undecided rows again, gathered, and lists every column within
+// their limits; it costs their share of the first.
 #include "kernels/cuda/half_screen.h"
 
-#include <climits>
-#include <cmath>
-
+#include "kernels/cuda/device/half_epilogues.h"
 #include "kernels/cuda/device/half_product.h"
 
 namespace kith::cuda {
-
-constexpr int kPackedBits = 5;  // of a score that hold its column among a thread's 32
-constexpr int kScoreMask = ~((1 << kPackedBits) - 1);
-
-/// The two smallest scores of a row among the columns that a thread sees, as integers (positive floats order alike),
-/// the column's number packed into the last bits; and the tile of the smallest.
-struct PackedTwo {
-  int best = INT_MAX, second = INT_MAX;
-  unsigned tile = 0;
-
-  __device__ void take(int a, int b) {
-    const int low = min(a, b), high = max(a, b);
-    second = __vimin3_s32(second, max(best, low), high);
-    best = min(best, low);
-  }
-};
-
-/// Column of the tile that a thread's score number i (of 32) belongs to.
-__device__ int column_of(int i) { return i / 2 * 8 + static_cast<int>(threadIdx.x) % 4 * 2 + i % 2; }
-
-/// Epilogue of the first pass: decides rows, lists the others with the limit of their candidates.
-/// take<H> sees the scores of half H of a consumer's rows: rows lane / 4 and lane / 4 + 8 of the warp, 32 columns each.
-class KeepTwo {
- public:
-  struct Arguments {
-    const float* norm;      // (rows)
-    const float* residual;  // (rows)
-    ScreenMargin margin;
-    float per_residual;
-    int score_mask;  // kScoreMask, in a register: with a constant each packing would take two instructions
-    std::int32_t* nearest;
-    Undecided undecided;
-  };
-
-  __device__ KeepTwo(const Arguments& arguments, std::int64_t rows) : arguments_(arguments), rows_(rows) {}
-
-  __device__ void begin(std::int64_t) {
-#pragma unroll
-    for (int r = 0; r < 4; ++r) kept_[r] = PackedTwo{};
-  }
-
-  template <int kHalf>
-  __device__ void take(const float (&product)[64], const float* score_base, unsigned tile) {
-    const int mask = arguments_.score_mask;
-    const int before[2] = {kept_[2 * kHalf].best, kept_[2 * kHalf + 1].best};
-#pragma unroll
-    for (int p = 0; p < 16; ++p) {
-      const float2 base = __ldg(reinterpret_cast<const float2*>(score_base + p * 8));
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        const int a = __float_as_int(__fsub_rn(base.x, product[4 * p + 2 * r]));
-        const int b = __float_as_int(__fsub_rn(base.y, product[4 * p + 2 * r + 1]));
-        kept_[2 * kHalf + r].take((a & mask) | (2 * p), (b & mask) | (2 * p + 1));
-      }
-    }
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      PackedTwo& kept = kept_[2 * kHalf + r];
-      kept.tile = kept.best != before[r] ? tile : kept.tile;
-    }
-  }
-
-  /// row: of the first score.
-  __device__ void finish(std::int64_t row) const {
-#pragma unroll
-    for (int r = 0; r < 4; ++r) decide(kept_[r], row + r / 2 * 64 + r % 2 * 8);
-  }
-
- private:
-  /// Joins the four threads that share a row, and decides it.
-  __device__ void decide(PackedTwo found, std::int64_t row) const {
-    int column = static_cast<int>(found.tile) * kHalfColumns + column_of(found.best & ~kScoreMask);
-#pragma unroll
-    for (int w = 1; w <= 2; w *= 2) {
-      const int best = __shfl_xor_sync(kAllLanes, found.best, w), second = __shfl_xor_sync(kAllLanes, found.second, w);
-      const int other = __shfl_xor_sync(kAllLanes, column, w);
-      found.second = __vimin3_s32(found.second, second, max(found.best, best));
-      column = best < found.best ? other : column;
-      found.best = min(found.best, best);
-    }
-    if (threadIdx.x % 4 != 0 || row >= rows_) return;
-    const float best = __int_as_float(found.best & kScoreMask), second = __int_as_float(found.second & kScoreMask);
-    const float margin = __fadd_ru(arguments_.margin.at(arguments_.norm[row]),
-                                   __fmul_ru(arguments_.per_residual, arguments_.residual[row]));
-    if (__fsub_rd(second, best) > margin) {
-      arguments_.nearest[row] = column;
-      return;
-    }
-    const Word place = atomicAdd(arguments_.undecided.count, Word{1});
-    arguments_.undecided.row[place] = static_cast<std::int32_t>(row);
-    arguments_.undecided.limit[place] = __fadd_ru(best, margin);
-  }
-
-  const Arguments& arguments_;
-  std::int64_t rows_;
-  PackedTwo kept_[4];
-};
-
-/// Epilogue of the second pass: lists every column whose score is within its row's limit.
-class WithinLimit {
- public:
-  struct Arguments {
-    const float* limit;  // (rows)
-    Candidate* list;
-    std::int64_t capacity;
-    Word* count;
-  };
-
-  __device__ WithinLimit(const Arguments& arguments, std::int64_t rows) : arguments_(arguments), rows_(rows) {}
-
-  __device__ void begin(std::int64_t row) {
-    constexpr float kNone = -1.0F;  // scores are positive
-    row_ = row;
-#pragma unroll
-    for (int r = 0; r < 4; ++r) {
-      const std::int64_t at = row + r / 2 * 64 + r % 2 * 8;
-      limit_[r] = at < rows_ ? arguments_.limit[at] : kNone;
-    }
-  }
-
-  template <int kHalf>
-  __device__ void take(const float (&product)[64], const float* score_base, unsigned tile) {
-    unsigned within[2] = {0, 0};
-#pragma unroll
-    for (int p = 0; p < 16; ++p) {
-      const float2 base = __ldg(reinterpret_cast<const float2*>(score_base + p * 8));
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        const float limit = limit_[2 * kHalf + r];
-        // Written so that a NaN is within. Columns that do not exist score 10^37, above every limit.
-        if (!(__fsub_rn(base.x, product[4 * p + 2 * r]) > limit)) within[r] |= 1U << (2 * p);
-        if (!(__fsub_rn(base.y, product[4 * p + 2 * r + 1]) > limit)) within[r] |= 2U << (2 * p);
-      }
-    }
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      for (unsigned bits = within[r]; bits != 0; bits &= bits - 1) {
-        const Word at = atomicAdd(arguments_.count, Word{1});
-        if (at >= static_cast<Word>(arguments_.capacity)) continue;
-        arguments_.list[at] = {
-            static_cast<std::int32_t>(row_ + kHalf * 64 + r * 8),
-            static_cast<std::int32_t>(tile) * kHalfColumns + column_of(__ffs(static_cast<int>(bits)) - 1)};
-      }
-    }
-  }
-
-  __device__ void finish(std::int64_t) const {}
-
- private:
-  const Arguments& arguments_;
-  std::int64_t rows_;
-  std::int64_t row_ = 0;
-  float limit_[4] = {};
-};
-
 namespace {
+
+/// From so many columns on, two steps cost less. A score that is not compared twice saves 0.14 ps; the second step
+/// moves a row's 2 d bytes once more, at 4 TB/s.
+std::int64_t columns_for_groups(std::int64_t d) { return 2 * kHalfColumns + 4 * pieces_of(d) * kPieceColumns; }
 
 /// Pieces of chosen rows: row i of `to` is row chosen[i] of `from`; rows count .. padded - 1 are zero.
 __global__ void gather_kernel(const uint4* from, const std::int32_t* chosen, std::int64_t count, std::int64_t padded,
                               std::int64_t pieces, uint4* to) {
-  constexpr int kUnits = kPieceColumns / 8;  // of a row of a piece
-  for (std::int64_t i = thread_index(); i < padded * pieces * kUnits; i += thread_count()) {
-    const std::int64_t row = i / (pieces * kUnits), piece = i / kUnits % pieces, unit = i % kUnits;
-    const auto place = [&](std::int64_t r) {
-      return ((r / kPieceRows * pieces + piece) * kPieceRows + r % kPieceRows) * kUnits + (unit ^ (r % 8));
-    };
-    to[place(row)] = row < count ? from[place(chosen[row])] : uint4{};
+  for (std::int64_t i = thread_index(); i < padded * pieces * kRowUnits; i += thread_count()) {
+    const std::int64_t row = i / (pieces * kRowUnits), piece = i / kRowUnits % pieces;
+    const int unit = static_cast<int>(i % kRowUnits);
+    to[unit_place(row, piece, unit, pieces)] =
+        row < count ? from[unit_place(chosen[row], piece, unit, pieces)] : uint4{};
   }
 }
 
-__global__ void score_base_kernel(const float* half_norm, std::int64_t count, std::int64_t padded, float bias,
-                                  float* out) {
-  constexpr float kNever = 1e37F;  // a column that does not exist
-  constexpr float kUnit = 1 << 2 * kHalfShift;
-  for (std::int64_t c = thread_index(); c < padded; c += thread_count()) {
-    out[c] = c < count ? __fadd_rn(half_norm[c] * kUnit, bias) : kNever;
+template <int kHeldPieces, class Epilogue, class T>
+void launch_shape(const HeldRows<T>& held, HalfArguments arguments, const typename Epilogue::Arguments& epilogue) {
+  const auto kernel = half_screen_kernel<kHeldPieces, Epilogue>;
+  const int shared = arguments.shape.shared_bytes();
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+  const unsigned blocks = std::min(arguments.row_tiles, static_cast<unsigned>(held.context->multiprocessors));
+  kernel<<<blocks, kHalfThreads, shared, held.stream()>>>(arguments, epilogue);
+  check(cudaGetLastError());
+}
+
+/// Rows in pieces against the columns, with an epilogue.
+template <class Epilogue, class T>
+void launch(const HeldRows<T>& held, const HalfColumns& columns, const float* score_base, const uint4* points,
+            std::int64_t rows, const typename Epilogue::Arguments& epilogue) {
+  const HalfArguments arguments{points,
+                                columns.centroids.values.data(),
+                                score_base,
+                                rows,
+                                static_cast<unsigned>((rows + kHalfBlockRows - 1) / kHalfBlockRows),
+                                static_cast<unsigned>((columns.count + kHalfColumns - 1) / kHalfColumns),
+                                ring_shape(held.columns())};
+  static_assert(kMostHeldPieces == 2);
+  switch (arguments.shape.pieces) {
+    case 1:
+      return launch_shape<1, Epilogue>(held, arguments, epilogue);
+    case 2:
+      return launch_shape<2, Epilogue>(held, arguments, epilogue);
+    default:
+      return launch_shape<0, Epilogue>(held, arguments, epilogue);
   }
 }
 
-/// A(d) of core/screen.h. A step adds 16 products to the sum, aligned to the largest of the 17 and truncated there, at
-/// no less than float32's precision: 17 x 2^-23 of the sum of magnitudes per step of 16.
-double half_accumulation(std::int64_t d) {
-  const double steps = (17.0 / 16.0 * static_cast<double>(d) + 32) * 0x1p-23;
-  return steps / (1 - std::min(steps, 0.5));
+template <class T>
+const uint4* pieces_at(const HeldRows<T>& held, std::int64_t first) {
+  return held.half.values.data() + first / kPieceRows * pieces_of(held.columns()) * (kPieceBytes / 16);
 }
 
 }  // namespace
@@ -207,99 +75,57 @@ bool device_multiplies_halves(int device) {
   // Built for plain 9.0 the kernel is there, but empty.
   constexpr int kMoreThanEmpty = 64;
   cudaFuncAttributes attributes{};
-  check(cudaFuncGetAttributes(&attributes, half_screen_kernel<KeepTwo>));
+  check(cudaFuncGetAttributes(&attributes, half_screen_kernel<1, KeepTwo>));
   return attributes.numRegs > kMoreThanEmpty;
 }
 
 template <class T>
-HalfColumns half_columns(const HeldRows<T>& held, const double* centroids, const float* half_norm, std::int64_t count) {
-  const std::int64_t d = held.columns(), padded = row_groups_of(count) * kHalfColumns;
-  HalfColumns columns;
-  columns.rows = room_for_halves(held.pool(), count, d);
-  columns.score_base = Buffer<float>(held.pool(), padded);
-  columns.count = count;
-  columns.left_row = Buffer<std::int32_t>(held.pool(), held.largest_block());
-  columns.left_limit = Buffer<float>(held.pool(), held.largest_block());
-  columns.left_count = Buffer<Word>(held.pool(), 1);
-  const std::int64_t batch = row_groups_of(std::min(held.largest_block(), HalfColumns::kBatch)) * pieces_of(d);
-  columns.gathered = Buffer<uint4>(held.pool(), batch * (kPieceBytes / 16));
-  make_halves(held, centroids, count, columns.rows);
-
-  ScreenedRows measured;
-  measured.largest_norm = columns.rows.largest.norm;
-  measured.largest_residual = columns.rows.largest.residual;
-  columns.margin = screen_margin(measured, d, half_exponent(held.plan.screen), {0.0, half_accumulation(d)});
-  // Scores are made positive, so that they order as integers; the bias covers products that are off by this much.
-  constexpr double kMostAccumulation = 0.01;
-  const LargestNorms& points = held.half.largest;
-  const double bias =
-      1.02 * (points.norm + points.residual) * (measured.largest_norm + measured.largest_residual) + 0x1p-60;
-  const double largest_score = measured.largest_norm * measured.largest_norm / 2 + 2 * bias;
-  // Two scores, each short of its last bits and rounded twice.
-  columns.margin.constant += static_cast<float>(2.01 * largest_score * (std::ldexp(1.0, kPackedBits - 23) + 0x1p-22));
-  columns.per_residual = static_cast<float>(2.01 * measured.largest_norm);
-  columns.usable =
-      std::isfinite(columns.margin.constant) && largest_score < 1e30 && half_accumulation(d) < kMostAccumulation;
-  if (!columns.usable) return columns;
-  score_base_kernel<<<held.context->grid(padded, kBlock), kBlock, 0, held.stream()>>>(
-      half_norm, count, padded, static_cast<float>(bias), columns.score_base.data());
-  check(cudaGetLastError());
-  return columns;
-}
-
-namespace {
-
-/// Rows in pieces against the columns, with an epilogue.
-template <class Epilogue, class T>
-void launch(const HeldRows<T>& held, const HalfColumns& columns, const uint4* points, std::int64_t rows,
-            const typename Epilogue::Arguments& epilogue) {
-  const RingShape shape = ring_shape(held.columns());
-  const auto row_tiles = static_cast<unsigned>((rows + kHalfBlockRows - 1) / kHalfBlockRows);
-  const auto column_tiles = static_cast<unsigned>((columns.count + kHalfColumns - 1) / kHalfColumns);
-  const auto kernel = half_screen_kernel<Epilogue>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes()));
-  const unsigned blocks = std::min(row_tiles, static_cast<unsigned>(held.context->multiprocessors));
-  kernel<<<blocks, kHalfThreads, shape.shared_bytes(), held.stream()>>>(
-      {points, columns.rows.values.data(), columns.score_base.data(), rows, row_tiles, column_tiles, shape}, epilogue);
-  check(cudaGetLastError());
+HalfScreen::HalfScreen(const HeldRows<T>& held, std::int64_t count)
+    : columns(room_for_half_columns(held.pool(), count, held.columns())),
+      row_(held.pool(), held.largest_block()),
+      limit_(held.pool(), held.largest_block()),
+      count_(held.pool(), 1) {
+  if (count >= columns_for_groups(held.columns())) groups = GroupRoom(held.pool(), held.largest_block(), count);
+  const std::int64_t batch = row_groups_of(std::min(held.largest_block(), kBatch)) * pieces_of(held.columns());
+  gathered_ = Buffer<uint4>(held.pool(), batch * (kPieceBytes / 16));
 }
 
 template <class T>
-const uint4* pieces_at(const HeldRows<T>& held, std::int64_t first) {
-  return held.half.values.data() + first / kPieceRows * pieces_of(held.columns()) * (kPieceBytes / 16);
-}
-
-}  // namespace
-
-template <class T>
-std::int64_t screen_halves(const HeldRows<T>& held, const HalfColumns& columns, const Block<T>& block,
+std::int64_t screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
                            std::int32_t* nearest) {
-  const Undecided undecided = columns.undecided();
-  held.stream().fill(undecided.count, 0, 1);
-  launch<KeepTwo>(held, columns, pieces_at(held, block.first), block.rows,
-                  {held.half.norm.data() + block.first, held.half.residual.data() + block.first, columns.margin,
-                   columns.per_residual, kScoreMask, nearest, undecided});
+  const HalfColumns& columns = screen.columns;
+  const RowBounds rows{held.half.norm.data() + block.first, held.half.residual.data() + block.first,
+                       columns.bound.data(), screen.undecided()};
+  held.stream().fill(rows.undecided.count, 0, 1);
+  const uint4* points = pieces_at(held, block.first);
+  if (screen.groups.groups > 0) {
+    launch<KeepGroups>(held, columns, columns.score_base.data(), points, block.rows,
+                       {rows, screen.groups.group.data(), screen.groups.limit.data()});
+    nearest_in_groups(held, columns, block, screen.groups, nearest, rows.undecided);
+  } else {
+    launch<KeepTwo>(held, columns, columns.coarse_base.data(), points, block.rows, {rows, nearest});
+  }
   Word left = 0;
-  held.stream().download(&left, undecided.count, 1);
+  held.stream().download(&left, rows.undecided.count, 1);
   return static_cast<std::int64_t>(left);
 }
 
 template <class T>
-void collect_half_candidates(const HeldRows<T>& held, const HalfColumns& columns, const Block<T>& block,
+void collect_half_candidates(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
                              const RecheckRoom& room, std::int64_t first, std::int64_t count) {
-  const Undecided undecided = columns.undecided();
+  const Undecided undecided = screen.undecided();
   const std::int64_t padded = row_groups_of(count) * kPieceRows, pieces = pieces_of(held.columns());
   gather_kernel<<<held.context->grid(padded * pieces, kBlock / 8), kBlock, 0, held.stream()>>>(
-      pieces_at(held, block.first), undecided.row + first, count, padded, pieces, columns.gathered.data());
+      pieces_at(held, block.first), undecided.row + first, count, padded, pieces, screen.gathered());
   check(cudaGetLastError());
-  launch<WithinLimit>(held, columns, columns.gathered.data(), count,
+  launch<WithinLimit>(held, screen.columns, screen.columns.score_base.data(), screen.gathered(), count,
                       {undecided.limit + first, room.candidates(), room.capacity(), room.candidate_count()});
 }
 
-#define KITH_INSTANTIATE(T)                                                                                          \
-  template HalfColumns half_columns(const HeldRows<T>&, const double*, const float*, std::int64_t);                  \
-  template std::int64_t screen_halves(const HeldRows<T>&, const HalfColumns&, const Block<T>&, std::int32_t*);       \
-  template void collect_half_candidates(const HeldRows<T>&, const HalfColumns&, const Block<T>&, const RecheckRoom&, \
+#define KITH_INSTANTIATE(T)                                                                                         \
+  template HalfScreen::HalfScreen(const HeldRows<T>&, std::int64_t);                                                \
+  template std::int64_t screen_halves(const HeldRows<T>&, const HalfScreen&, const Block<T>&, std::int32_t*);       \
+  template void collect_half_candidates(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const RecheckRoom&, \
                                         std::int64_t, std::int64_t);
 KITH_INSTANTIATE(float)
 KITH_INSTANTIATE(double)

@@ -4,47 +4,48 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/half_columns.h"
+#include "kernels/cuda/half_groups.h"
 #include "kernels/cuda/half_rows.h"
-#include "kernels/cuda/held_rows.h"
 #include "kernels/cuda/recheck.h"
 
 namespace kith::cuda {
 
-/// Centroids of one assignment in half precision, ready for every block of rows, and what the screen leaves undecided.
-struct HalfColumns {
+/// Device memory of the screen of one assignment.
+class HalfScreen {
+ public:
   static constexpr std::int64_t kBatch = 1 << 17;  // undecided rows that are looked at together
 
-  HalfRows rows;
-  Buffer<float> score_base;  // (k, padded) |c'|^2 / 2 + bias: scores are positive then
-  std::int64_t count = 0;
-  ScreenMargin margin;        // 2 E without the rounding of the row itself
-  float per_residual = 0.0F;  // 2 E per unit of a row's residual
-  bool usable = false;        // false: centroids too far away for halves
+  HalfScreen() = default;
+  /// For `count` centroids; held.half must have been made.
+  template <class T>
+  HalfScreen(const HeldRows<T>& held, std::int64_t count);
 
-  Buffer<std::int32_t> left_row;  // (rows of a block)
-  Buffer<float> left_limit;       // (rows of a block)
-  Buffer<Word> left_count;        // (1)
-  Buffer<uint4> gathered;         // pieces of a batch of undecided rows
-  Undecided undecided() const { return {left_row.data(), left_limit.data(), left_count.data()}; }
+  HalfColumns columns;
+  GroupRoom groups;  // without groups where the columns are few
+  Undecided undecided() const { return {row_.data(), limit_.data(), count_.data()}; }
+  uint4* gathered() const { return gathered_.data(); }
+  explicit operator bool() const { return columns.count > 0; }
+
+ private:
+  Buffer<std::int32_t> row_;  // (rows of a block)
+  Buffer<float> limit_;       // (rows of a block)
+  Buffer<Word> count_;        // (1)
+  Buffer<uint4> gathered_;    // pieces of a batch of undecided rows
 };
-
-/// centroids (k, d) and their half norms of the float32 screen (k), on the device. held.half must have been made.
-template <class T>
-HalfColumns half_columns(const HeldRows<T>& held, const double* centroids, const float* half_norm, std::int64_t count);
 
 /// Whether this device and this build have the kernel.
 bool device_multiplies_halves(int device);
 
 /// Nearest column of a block of the held rows. Rows that are decided get nearest[position]; the others are listed in
-/// columns.undecided(), and their number is returned. Waits for the device.
+/// screen.undecided(), and their number is returned. Waits for the device.
 template <class T>
-std::int64_t screen_halves(const HeldRows<T>& held, const HalfColumns& columns, const Block<T>& block,
+std::int64_t screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
                            std::int32_t* nearest);
 
-/// Candidates of columns.undecided() rows first .. first + count - 1 (at most kBatch), as Collect of recheck.h.
+/// Candidates of screen.undecided() rows first .. first + count - 1 (at most kBatch), as Collect of recheck.h.
 template <class T>
-void collect_half_candidates(const HeldRows<T>& held, const HalfColumns& columns, const Block<T>& block,
+void collect_half_candidates(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
                              const RecheckRoom& room, std::int64_t first, std::int64_t count);
 
 }  // namespace kith::cuda

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/screen.h"
 #include "kernels/cuda/device/memory.h"
 
 namespace kith::cuda {
@@ -36,12 +37,6 @@ struct Block {
   const T* resident = nullptr;  // where the values are on the device, null if they have to be sent
   const T* host = nullptr;
   T* staging = nullptr;  // where they are sent
-};
-
-/// The largest norms of rows that were screened, before rounding and of what rounding took.
-struct LargestNorms {
-  double norm = 0.0;      // max |x'|
-  double residual = 0.0;  // max |x' - x^|
 };
 
 /// Rows in half precision for the tensor cores (half_rows.h), empty where they are not used.

@@ -126,10 +126,7 @@ void prepare(HeldRows<T>& held, const DataPlan& plan) {
 }
 
 ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponent) {
-  ScreenedRows measured;
-  measured.largest_norm = largest.norm;
-  measured.largest_residual = largest.residual;
-  return screen_margin(measured, columns, exponent, {0x1p-24, tile_accumulation(columns)});
+  return screen_margin(largest, columns, exponent, {0x1p-24, tile_accumulation(columns)});
 }
 
 template ScreenedCopies room_for_screened(const HeldRows<float>&, std::int64_t);

@@ -2,11 +2,13 @@
 // looks at the scores while they are in registers.
 //
 // A block is one producer warp, which only copies, and two warpgroups of consumers, each with 128 rows of its own.
-// Columns stream through a ring of pieces (64 dimensions deep); rows stay in shared memory while all columns pass, two
-// sets of them in turn where there is room, or travel with the columns when they are too wide. A consumer multiplies
-// 128 x 128 scores in its registers, then looks at them while the other consumer multiplies.
+// Columns stream through a ring of pieces (64 dimensions deep). Rows of up to 128 dimensions move on into registers:
+// shared memory then serves the columns alone, and half of a consumer's scores are looked at while the other half is
+// being multiplied. Wider rows stay in shared memory while all columns pass, two sets of them in turn where there is
+// room, or travel with the columns; their consumer looks at its scores while the other one multiplies.
 //
-// Cost: 2 n k d operations, 0.27 ms for 10^6 x 128 against 1024 at 989 TFLOP/s (H100/H200 float16). The scheme of
+// Cost: 2 n k d operations. With two instructions per score the product of 10^6 x 128 with 4096 takes 1.33 ms on an
+// H200, 789 TFLOP/s, as much as its power allows; with operands in shared memory the same took 1.89. The scheme of
 // producer and consumers is that of CUTLASS's warp-specialised kernels; keeping the argmin in the epilogue is
 // FlashAttention's idea, and flash-kmeans's for this problem.
 #pragma once
@@ -16,7 +18,7 @@
 
 #include "kernels/cuda/device/hopper.h"
 #include "kernels/cuda/device/reduce.h"
-#include "kernels/cuda/half_rows.h"
+#include "kernels/cuda/half_columns.h"
 
 namespace kith::cuda {
 
@@ -24,11 +26,10 @@ inline constexpr int kConsumers = 2;       // warpgroups
 inline constexpr int kGroupThreads = 128;  // of a warpgroup
 inline constexpr int kHalfThreads = (kConsumers + 1) * kGroupThreads;
 inline constexpr int kHalfBlockRows = kConsumers * kPieceRows;
-inline constexpr int kHalfColumns = 128;  // columns of a tile
 inline constexpr int kMostStages = 8;
 inline constexpr int kSharedBytes = 227 * 1024;
 inline constexpr int kBarrierBytes = 1024;  // and the pieces start at a multiple of 1024 bytes
-static_assert(kPieceRows == kHalfColumns, "rows and columns are cut into the same pieces");
+inline constexpr int kMostHeldPieces = 2;   // of rows in registers
 
 /// How shared memory is used.
 struct RingShape {
@@ -43,6 +44,10 @@ struct RingShape {
 inline RingShape ring_shape(std::int64_t d) {
   RingShape shape;
   shape.pieces = static_cast<int>(pieces_of(d));
+  if (shape.pieces <= kMostHeldPieces) {
+    shape.stages = kMostStages;
+    return shape;
+  }
   const int room = (kSharedBytes - kBarrierBytes) / kPieceBytes;
   constexpr int kLeastStages = 4;
   shape.point_sets = std::min(2, (room - kLeastStages) / (kConsumers * std::min(shape.pieces, 1000)));
@@ -130,44 +135,119 @@ __device__ inline void produce(const HalfArguments& arguments, const Layout& lay
   }
 }
 
-/// An epilogue has Arguments, begin(row), take<H>(products, score_base, tile) for half H = 0, 1 of a consumer's rows,
-/// and finish(row). A thread sees rows `row`, row + 8 (half 0), row + 64 and row + 72 (half 1), and 32 columns of each
-/// tile; score_base points to the first of them. A consumer: multiplies its 128 points with every tile of centroids,
-/// and looks at the scores of each.
+// An epilogue has Arguments, begin(row), take<H>(products, score_base, tile) for half H = 0, 1 of a consumer's rows,
+// and finish(row). A thread sees rows `row`, row + 8 (half 0), row + 64 and row + 72 (half 1), and 32 columns of each
+// tile, a group; score_base points to the first of them.
+
+/// Where a consumer's thread is.
+struct ConsumerPlace {
+  int consumer, thread, lane, warp;
+  __device__ std::int64_t row(unsigned row_tile) const {
+    return (static_cast<std::int64_t>(row_tile) * kConsumers + consumer) * kPieceRows + warp * 16 + lane / 4;
+  }
+  __device__ const float* score_base(const float* base, unsigned tile) const {
+    return base + static_cast<std::int64_t>(tile) * kHalfColumns + lane % 4 * 4;
+  }
+};
+
+inline constexpr int kLowerRows = kPieceBytes / 2 >> 4, kStep = 32 >> 4;  // in units of a descriptor's address
+inline constexpr int kPieceSteps = kPieceColumns / 16;                    // products along a piece
+
+/// A consumer of narrow rows: they wait in registers, and two products of 64 rows are under way in turn.
+template <int kPieces, class Epilogue>
+__device__ void consume_narrow(const HalfArguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
+                               const Layout& layout, const ConsumerPlace& place) {
+  RingPlace ring, set;
+  float upper_product[64] = {}, lower_product[64] = {};
+  unsigned rows[2][kPieces * kPieceSteps][4];
+  Epilogue epilogue(epilogue_arguments, arguments.rows);
+  int stage[kPieces];
+  const auto multiply = [&](float(&product)[64], const unsigned(&a)[kPieces * kPieceSteps][4]) {
+    products_done(product);
+    products_fence();
+#pragma unroll
+    for (int piece = 0; piece < kPieces; ++piece) {
+      const std::uint64_t b = operand_descriptor(layout.stage(stage[piece]));
+#pragma unroll
+      for (int step = 0; step < kPieceSteps; ++step) {
+        multiply_64x128x16(product, a[piece * kPieceSteps + step], b + step * kStep, piece + step);
+      }
+    }
+    products_commit();
+  };
+  for (unsigned row_tile = blockIdx.x; row_tile < arguments.row_tiles; row_tile += gridDim.x) {
+    barrier_wait(layout.points_full(set.stage), set.parity);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+      for (int step = 0; step < kPieces * kPieceSteps; ++step) {
+        const int row = half * 64 + place.warp * 16 + place.lane % 16;
+        const int unit = step % kPieceSteps * 2 + place.lane / 16;
+        load_rows_16x16(rows[half][step], layout.points(set.stage, place.consumer, step / kPieceSteps) + row * 128 +
+                                              (unit ^ (row % 8)) * 16);
+      }
+    }
+    epilogue.begin(place.row(row_tile));
+    for (unsigned tile = 0; tile < arguments.column_tiles; ++tile) {
+#pragma unroll
+      for (int piece = 0; piece < kPieces; ++piece) {
+        stage[piece] = ring.stage;
+        barrier_wait(layout.full(ring.stage), ring.parity);
+        ring.next(arguments.shape.stages);
+      }
+      const float* base = place.score_base(arguments.score_base, tile);
+      multiply(upper_product, rows[0]);
+      multiply(lower_product, rows[1]);
+      products_wait<1>();
+      products_done(upper_product);
+      epilogue.template take<0>(upper_product, base, tile);
+      products_wait<0>();
+      products_done(lower_product);
+      // Now the rows have certainly arrived in registers; a barrier right after their loads does not say so.
+      if (tile == 0) warpgroup_sync(place.consumer, kGroupThreads);
+      if (place.thread == 0) {
+        if (tile == 0) barrier_arrive(layout.points_empty(set.stage));
+#pragma unroll
+        for (int piece = 0; piece < kPieces; ++piece) barrier_arrive(layout.empty(stage[piece]));
+      }
+      epilogue.template take<1>(lower_product, base, tile);
+    }
+    set.next(arguments.shape.point_sets);
+    epilogue.finish(place.row(row_tile));
+  }
+}
+
+/// A consumer of wide rows, in shared memory: multiplies its 128 rows with every tile of centroids, and looks at the
+/// scores of each.
 template <class Epilogue>
-__device__ void consume(const HalfArguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
-                        const Layout& layout, int consumer) {
+__device__ void consume_wide(const HalfArguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
+                             const Layout& layout, const ConsumerPlace& place) {
   const RingShape& shape = arguments.shape;
-  const int thread = static_cast<int>(threadIdx.x) % kGroupThreads, lane = thread % kWarp, warp = thread / kWarp;
   RingPlace ring, set;
   float upper_product[64] = {}, lower_product[64] = {};
   Epilogue epilogue(epilogue_arguments, arguments.rows);
   for (unsigned row_tile = blockIdx.x; row_tile < arguments.row_tiles; row_tile += gridDim.x) {
     if (shape.point_sets > 0) barrier_wait(layout.points_full(set.stage), set.parity);
-    const std::int64_t row =
-        (static_cast<std::int64_t>(row_tile) * kConsumers + consumer) * kPieceRows + warp * 16 + lane / 4;
-    epilogue.begin(row);
+    epilogue.begin(place.row(row_tile));
     for (unsigned tile = 0; tile < arguments.column_tiles; ++tile) {
       int held_stage = -1;
       for (int piece = 0; piece < shape.pieces; ++piece) {
         barrier_wait(layout.full(ring.stage), ring.parity);
-        const std::uint32_t rows = shape.point_sets > 0 ? layout.points(set.stage, consumer, piece)
-                                                        : layout.stage_points(ring.stage, consumer);
+        const std::uint32_t rows = shape.point_sets > 0 ? layout.points(set.stage, place.consumer, piece)
+                                                        : layout.stage_points(ring.stage, place.consumer);
         const std::uint64_t a = operand_descriptor(rows), b = operand_descriptor(layout.stage(ring.stage));
-        constexpr int kLowerRows = kPieceBytes / 2 >> 4, kStep = 32 >> 4;  // in units of a descriptor's address
-        constexpr int kSteps = kPieceColumns / 16;                         // products along a piece
         products_done(upper_product);
         products_done(lower_product);
         products_fence();
 #pragma unroll
-        for (int step = 0; step < kSteps; ++step) {
+        for (int step = 0; step < kPieceSteps; ++step) {
           multiply_64x128x16(upper_product, a + step * kStep, b + step * kStep, piece + step);
           multiply_64x128x16(lower_product, a + kLowerRows + step * kStep, b + step * kStep, piece + step);
         }
         products_commit();
         if (held_stage >= 0) {
           products_wait<1>();
-          if (thread == 0) barrier_arrive(layout.empty(held_stage));
+          if (place.thread == 0) barrier_arrive(layout.empty(held_stage));
         }
         held_stage = ring.stage;
         ring.next(shape.stages);
@@ -175,22 +255,23 @@ __device__ void consume(const HalfArguments& arguments, const typename Epilogue:
       products_wait<0>();
       products_done(upper_product);
       products_done(lower_product);
-      if (thread == 0) {
+      if (place.thread == 0) {
         barrier_arrive(layout.empty(held_stage));
         if (shape.point_sets > 0 && tile + 1 == arguments.column_tiles) barrier_arrive(layout.points_empty(set.stage));
       }
-      const float* base = arguments.score_base + static_cast<std::int64_t>(tile) * kHalfColumns + lane % 4 * 2;
+      const float* base = place.score_base(arguments.score_base, tile);
       epilogue.template take<0>(upper_product, base, tile);
       epilogue.template take<1>(lower_product, base, tile);
     }
     if (shape.point_sets > 0) set.next(shape.point_sets);
-    epilogue.finish(row);
+    epilogue.finish(place.row(row_tile));
   }
 }
 
 #endif
 
-template <class Epilogue>
+/// kHeldPieces: of rows in registers; 0: rows are wide.
+template <int kHeldPieces, class Epilogue>
 __global__ void __launch_bounds__(kHalfThreads, 1)
     half_screen_kernel(const __grid_constant__ HalfArguments arguments,
                        const __grid_constant__ typename Epilogue::Arguments epilogue_arguments) {
@@ -215,7 +296,13 @@ __global__ void __launch_bounds__(kHalfThreads, 1)
     if (threadIdx.x % kGroupThreads == 0) produce(arguments, layout);
   } else {
     take_registers<240>();
-    consume<Epilogue>(arguments, epilogue_arguments, layout, group);
+    const int thread = static_cast<int>(threadIdx.x) % kGroupThreads;
+    const ConsumerPlace place{group, thread, thread % kWarp, thread / kWarp};
+    if constexpr (kHeldPieces > 0) {
+      consume_narrow<kHeldPieces, Epilogue>(arguments, epilogue_arguments, layout, place);
+    } else {
+      consume_wide<Epilogue>(arguments, epilogue_arguments, layout, place);
+    }
   }
 #endif
 }

@@ -1,5 +1,6 @@
-// What only compute capability 9.0a has, one function per PTX instruction: bulk copies into shared memory that arrive
-// at a barrier, products of a warpgroup on the tensor cores, and registers moved between warpgroups.
+// What the half-precision product needs of compute capability 9.0a, one function per PTX instruction: bulk copies into
+// shared memory that arrive at a barrier, products of a warpgroup on the tensor cores, and registers moved between
+// warpgroups.
 //
 // PTX ISA 8.x, sections "mbarrier", "cp.async.bulk", "Asynchronous Warpgroup Level Matrix Instructions", "setmaxnreg".
 #pragma once
@@ -85,25 +86,56 @@ __device__ inline void products_done(float (&product)[64]) {
   for (int i = 0; i < 64; ++i) asm volatile("" : "+f"(product[i])::"memory");
 }
 
+#define KITH_FOUR(i) "+f"(product[i]), "+f"(product[i + 1]), "+f"(product[i + 2]), "+f"(product[i + 3])
+#define KITH_PRODUCT                                                                                                   \
+  KITH_FOUR(0), KITH_FOUR(4), KITH_FOUR(8), KITH_FOUR(12), KITH_FOUR(16), KITH_FOUR(20), KITH_FOUR(24), KITH_FOUR(28), \
+      KITH_FOUR(32), KITH_FOUR(36), KITH_FOUR(40), KITH_FOUR(44), KITH_FOUR(48), KITH_FOUR(52), KITH_FOUR(56),         \
+      KITH_FOUR(60)
+#define KITH_PRODUCT_NAMES                                                           \
+  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "          \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
+  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+
 /// product (64 x 128, spread over the warpgroup) = a (64 x 16) times b (128 x 16) transposed, + product if `add`.
 __device__ inline void multiply_64x128x16(float (&product)[64], std::uint64_t a, std::uint64_t b, int add) {
   asm volatile(
       "{\n"
       ".reg .pred add;\n"
       "setp.ne.b32 add, %66, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 " KITH_PRODUCT_NAMES
       "%64, %65, add, 1, 1, 0, 0;\n"
       "}\n"
-#define KITH_FOUR(i) "+f"(product[i]), "+f"(product[i + 1]), "+f"(product[i + 2]), "+f"(product[i + 3])
-      : KITH_FOUR(0), KITH_FOUR(4), KITH_FOUR(8), KITH_FOUR(12), KITH_FOUR(16), KITH_FOUR(20), KITH_FOUR(24),
-        KITH_FOUR(28), KITH_FOUR(32), KITH_FOUR(36), KITH_FOUR(40), KITH_FOUR(44), KITH_FOUR(48), KITH_FOUR(52),
-        KITH_FOUR(56), KITH_FOUR(60)
-#undef KITH_FOUR
+      : KITH_PRODUCT
       : "l"(a), "l"(b), "r"(add));
+}
+/// The same with a in registers: of each warp 16 rows, as load_rows_16x16 gives them.
+__device__ inline void multiply_64x128x16(float (&product)[64], const unsigned (&a)[4], std::uint64_t b, int add) {
+  asm volatile(
+      "{\n"
+      ".reg .pred add;\n"
+      "setp.ne.b32 add, %69, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 " KITH_PRODUCT_NAMES
+      "{%64, %65, %66, %67}, %68, add, 1, 1, 0;\n"
+      "}\n"
+      : KITH_PRODUCT
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));
+}
+#undef KITH_FOUR
+#undef KITH_PRODUCT
+#undef KITH_PRODUCT_NAMES
+
+/// A fragment of 16 rows x 16 halves: lane l gives the address of 8 halves of row l % 16, columns 8 (l / 16) on.
+__device__ inline void load_rows_16x16(unsigned (&a)[4], std::uint32_t address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+               : "r"(address)
+               : "memory");
+}
+
+/// Waits for all threads of this warpgroup. Barrier 0 is that of the whole block.
+__device__ inline void warpgroup_sync(int warpgroup, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(warpgroup + 1), "r"(threads) : "memory");
 }
 
 #endif
