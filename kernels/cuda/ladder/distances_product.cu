@@ -5,7 +5,7 @@
 // are summed in float64; what rounding took is measured, so that the bound of each element is known and not assumed.
 #include <cuda_pipeline.h>
 
-#include "kernels/cuda/device/half_fragment.h"
+#include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/ladder/distances.h"
 #include "kernels/cuda/ladder/register_tile.h"
@@ -117,22 +117,20 @@ __device__ void fetch_tile(__half* to, const __half* from, int depth) {
   }
 }
 
-/// 16 rows of A, and this warp's 32 columns of B, for 16 of the stage's halves.
-__device__ void load_a(std::uint32_t (&a)[4], const __half* tile, unsigned first_row, unsigned first_unit) {
+/// 16 vectors of a tile, 16 of their halves each: rows of A, or two groups of eight columns of B.
+__device__ void load_vectors(unsigned (&to)[4], const __half* tile, unsigned first_row, unsigned first_unit) {
   const unsigned lane = threadIdx.x % kWarp;
-  load_matrices(a, tile + place_of(first_row + lane % 16, first_unit + lane / 16));
+  const __half* from = tile + place_of(first_row + lane % 16, first_unit + lane / 16);
+  load_rows_16x16(to, static_cast<std::uint32_t>(__cvta_generic_to_shared(from)));
 }
-__device__ void load_b(std::uint32_t (&b)[2][4], const __half* tile, unsigned first_column, unsigned first_unit) {
-  const unsigned lane = threadIdx.x % kWarp;
+
+/// 16 rows of A times this warp's 32 columns of B.
+__device__ void multiply_rows(float (&sum)[4][4], const unsigned (&a)[4], const unsigned (&b)[2][4]) {
 #pragma unroll
-  for (unsigned g = 0; g < 2; ++g) {
-    const unsigned column = first_column + g * 16 + lane / 16 * 8 + lane % 8;
-    load_matrices(b[g], tile + place_of(column, first_unit + lane / 8 % 2));
+  for (int n = 0; n < 4; ++n) {
+    const unsigned* columns = &b[n / 2][n % 2];
+    multiply_16x8x16(sum[n], make_uint2(a[0], a[2]), make_uint2(a[1], a[3]), make_uint2(columns[0], columns[2]));
   }
-}
-__device__ void multiply_rows(float (&sum)[4][4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2][4]) {
-#pragma unroll
-  for (int n = 0; n < 4; ++n) multiply_16x8x16(sum[n], a, b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]);
 }
 
 /// kParts 1: high halves only; 2: high x high, high x low and low x high.
@@ -169,16 +167,19 @@ __global__ void __launch_bounds__(kBlock, 2) half_kernel(DistanceProblem p, Half
     const __half* b_tile = a_tile + kParts * kTileHalves;
 #pragma unroll
     for (unsigned unit = 0; unit < kDeep / kUnit; unit += 2) {
-      std::uint32_t a[4], b[kParts][2][4];
+      unsigned a[4], b[kParts][2][4];
 #pragma unroll
-      for (int part = 0; part < kParts; ++part) load_b(b[part], b_tile + part * kTileHalves, warp_column, unit);
+      for (int part = 0; part < kParts; ++part) {
+        load_vectors(b[part][0], b_tile + part * kTileHalves, warp_column, unit);
+        load_vectors(b[part][1], b_tile + part * kTileHalves, warp_column + 16, unit);
+      }
 #pragma unroll
-      for (int m = 0; m < 4; ++m) {
-        load_a(a, a_tile, warp_row + m * 16, unit);
+      for (unsigned m = 0; m < 4; ++m) {
+        load_vectors(a, a_tile, warp_row + m * 16, unit);
 #pragma unroll
         for (int part = 0; part < kParts; ++part) multiply_rows(sum[m], a, b[part]);
         if constexpr (kParts == 2) {
-          load_a(a, a_tile + kTileHalves, warp_row + m * 16, unit);
+          load_vectors(a, a_tile + kTileHalves, warp_row + m * 16, unit);
           multiply_rows(sum[m], a, b[0]);
         }
       }
