@@ -34,7 +34,7 @@ std::string short_help() {
 }  // namespace
 
 std::span<const Command> commands() {
-  static constexpr std::array<Command, 7> table{{
+  static constexpr std::array<Command, 8> table{{
       {"cluster", "k-means: labels, centroids, counts and inertia", run_cluster},
       {"assign", "the nearest given centroid of every point", run_assign},
       {"knn", "the exact k nearest neighbours of every query", run_knn},
@@ -42,6 +42,7 @@ std::span<const Command> commands() {
       {"info", "what is in a file: datasets, shapes, types, statistics", run_info},
       {"devices", "what kith can compute on here, what is missing and why", run_devices},
       {"generate", "synthetic points: blobs, uniform, shells", run_generate},
+      {"bench", "how fast this machine is, and how near to its limits kith comes", run_bench},
   }};
   return table;
 }

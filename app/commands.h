@@ -18,6 +18,7 @@ int run_distances(const Arguments& arguments);
 int run_info(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
 int run_generate(const Arguments& arguments);
+int run_bench(const Arguments& arguments);
 
 struct Command {
   const char* name;

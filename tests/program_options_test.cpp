@@ -7,7 +7,7 @@ using namespace kith::testing;
 
 TEST_CASE("a mistyped name is answered with the nearest one") {
   refuses(2, {"clutser", kDigits}, {"unknown command 'clutser'", "nearest is 'cluster'"});
-  refuses(2, {"bench"}, {"unknown command 'bench'"});
+  refuses(2, {"train"}, {"unknown command 'train'"});
   refuses(2, {"cluster", kDigits, "-k", "3", "--max-iteratoins", "3"},
           {"--max-iteratoins", "nearest is --max-iterations"});
   refuses(2, {"cluster", kDigits, "-k", "3", "--weights=w"}, {"unknown option --weights;"});

@@ -16,7 +16,7 @@ TEST_CASE("kith alone prints a short help, --version the version") {
   const Outcome bare = run_kith({});
   CHECK(bare.code == 0);
   CHECK(bare.err.empty());
-  for (const char* command : {"cluster", "assign", "knn", "distances", "info", "devices", "generate"}) {
+  for (const char* command : {"cluster", "assign", "knn", "distances", "info", "devices", "generate", "bench"}) {
     CHECK(bare.out.find(std::string("\n  ") + command + " ") != std::string::npos);
   }
   CHECK(run_kith({"--help"}).out == bare.out);
@@ -24,7 +24,7 @@ TEST_CASE("kith alone prints a short help, --version the version") {
 }
 
 TEST_CASE("the help of a command opens with examples and shows defaults") {
-  for (const char* command : {"cluster", "assign", "knn", "distances", "info", "devices", "generate"}) {
+  for (const char* command : {"cluster", "assign", "knn", "distances", "info", "devices", "generate", "bench"}) {
     const Outcome help = done({command, "--help"});
     CHECK(help.err.empty());
     CHECK(help.out.find("Examples:\n  kith " + std::string(command)) < help.out.find("Usage:"));

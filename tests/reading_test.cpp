@@ -154,7 +154,7 @@ TEST_CASE("a backend takes rows as they arrive, in every mode of holding them") 
   const DataPlan plan = make_plan(*expected);
   expected->prepare(plan);
   const Matrix<double> centroids = test::centroids_near(values.view(), k);
-  const AssignRequest request{centroids.view(), inertia_scale(plan, centroids.data(), k), term_bits(n)};
+  const AssignRequest request{centroids.view()};
   Assignment ignored(k);
   expected->assign(request, ignored);
   std::vector<std::int32_t> wanted(n), found(n);

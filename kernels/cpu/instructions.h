@@ -70,6 +70,10 @@ struct Instructions {
   void (*to_grid)(const double* values, std::int64_t count, FixedScale scale, double low_scale, std::int64_t* high,
                   std::int64_t* low);
 
+  /// For measuring: chains of multiply-adds that never leave the registers, `rounds` of each. Returns how many
+  /// floating-point operations that was; *result keeps them from being left out.
+  double (*multiply_adds)(std::int64_t rounds, float* result);
+
   RowKernels<float> f32;
   RowKernels<double> f64;
 

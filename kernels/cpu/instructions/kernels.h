@@ -181,6 +181,22 @@ struct Kernels {
     for (; j < d; ++j) add_one(rows, count, j, grid, high, low);
   }
 
+  static double multiply_adds(std::int64_t rounds, float* result) {
+    constexpr int kChains = 12;  // more than a processor's latency x width, fewer than its registers
+    F sum[kChains];
+    for (int i = 0; i < kChains; ++i) sum[i] = V::broadcast(result);
+    const float near_one = 0.999F, small = 1e-3F;
+    const F factor = V::broadcast(&near_one), term = V::broadcast(&small);
+    for (std::int64_t round = 0; round < rounds; ++round) {
+      for (int i = 0; i < kChains; ++i) sum[i] = V::multiply_add(sum[i], factor, term);
+    }
+    for (int i = 1; i < kChains; ++i) sum[0] = V::add(sum[0], sum[i]);
+    float lanes[V::floats];
+    V::store(lanes, sum[0]);
+    *result = lanes[0];
+    return 2.0 * kChains * V::floats * static_cast<double>(rounds);
+  }
+
  private:
   template <class T>
   static void add_block(const T* const* rows, std::int64_t count, std::int64_t j, GridView grid, std::int64_t* high,
@@ -235,6 +251,7 @@ constexpr Instructions instructions_of(const char* name, const char* summary, bo
           K::nearest_two,
           K::within,
           K::to_grid,
+          K::multiply_adds,
           {K::template pack<float>, K::template distance<float>, K::template add_rows<float>},
           {K::template pack<double>, K::template distance<double>, K::template add_rows<double>}};
 }

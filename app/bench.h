@@ -1,0 +1,104 @@
+// What the suites of `kith bench` share: what was asked, the backend, the limits, shapes and generated points.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/bench_table.h"
+#include "app/invocation.h"
+#include "kernels/bench.h"
+#include "kernels/cpu/threads.h"
+
+namespace kith::app {
+
+struct BenchOptions {
+  std::string suite;                // empty: list them
+  std::vector<std::string> shapes;  // empty: those of the suite
+  std::string data = "normal";      // or "clusters"
+  std::int64_t repeat = 10;
+  bool markdown = false;
+  CommonOptions common;
+};
+
+/// "1000000x128,1024": n x d, then `counts` numbers. `form` is shown when it is not so. Throws Error(usage).
+BenchShape parse_shape(const std::string& text, std::size_t counts, const std::string& form);
+std::string show_shape(const BenchShape& shape);
+
+/// Rates that were measured in this run, by name, in units per second.
+class Limits {
+ public:
+  explicit Limits(const std::vector<Measurement>& lines);
+  std::optional<double> rate(const std::string& name) const;
+
+  /// Fills row.share and row.limit: work cannot take less time than its products or its reading of memory take alone.
+  /// Nothing is filled where a limit is not known.
+  void hold(BenchRow& row, double flops, double bytes, const std::string& product) const;
+
+ private:
+  std::vector<std::pair<std::string, double>> rates_;
+};
+
+/// One run of `kith bench`.
+struct BenchRun {
+  const BenchOptions& options;
+  Invocation& invocation;
+  std::unique_ptr<Backend> backend;
+  cpu::Threads& threads;  // for generating and checking
+  Limits limits;          // of the backend
+
+  bool on_gpu() const { return invocation.report.backend == "cuda"; }
+  /// The limits that products of this backend are held against.
+  const char* product() const { return on_gpu() ? kHalfLimit : kFloatLimit; }
+  void tell(const std::string& what) const { invocation.progress.phase(what, 0); }
+};
+
+/// Suites over points: one row, or a few, for each shape.
+std::vector<BenchRow> bench_assign(BenchRun& run);     // shapes NxD,K
+std::vector<BenchRow> bench_iteration(BenchRun& run);  // shapes NxD,K
+std::vector<BenchRow> bench_knn(BenchRun& run);        // shapes NxD,Q,K, or NxD,K for a set in itself
+
+/// Shapes of the command line, or the suite's own for this backend.
+std::vector<BenchShape> shapes_of(const BenchRun& run, std::span<const char* const> on_cpu,
+                                  std::span<const char* const> on_gpu);
+
+/// Standard normal values, the same for the same shape; with clusters above 0, row i lies around center i % clusters,
+/// and centers lie ten times as far apart. `set` tells apart matrices of one run.
+Matrix<float> normal_points(std::int64_t rows, std::int64_t columns, std::int64_t clusters, std::uint64_t set,
+                            cpu::Threads& threads);
+
+/// Generated points, held and prepared; those of the last shape are used again when the next one has the same.
+class BenchPoints {
+ public:
+  explicit BenchPoints(BenchRun& run) : run_(run) {}
+  void make(const BenchShape& shape, std::int64_t clusters);
+
+  MatrixView<const float> values() const { return values_.view(); }
+  Points& points() { return *points_; }
+  const DataPlan& plan() const { return plan_; }
+  /// The first rows as float64.
+  Matrix<double> first_rows(std::int64_t count) const;
+
+ private:
+  BenchRun& run_;
+  Matrix<float> values_;
+  std::int64_t clusters_ = -1;
+  std::unique_ptr<Points> points_;
+  DataPlan plan_;
+};
+
+/// Seconds of `work`, `repeat` times after warming up; `before` is not timed.
+std::vector<double> time_repeats(std::int64_t repeat, const std::function<void()>& before,
+                                 const std::function<void()>& work);
+
+// Checks against the definition: all candidates of a sample of rows. They return what differs, or nothing.
+/// At least 1000 rows (all, if fewer).
+std::string check_labels(MatrixView<const float> points, MatrixView<const double> centroids,
+                         std::span<const std::int32_t> labels, cpu::Threads& threads);
+/// `excluded`: query i is row i, and left out of its own list.
+std::string check_neighbors(MatrixView<const float> base, MatrixView<const double> queries, bool excluded,
+                            const NeighborLists& lists, std::int64_t first_query, cpu::Threads& threads);
+
+}  // namespace kith::app

@@ -1,0 +1,108 @@
+// Limits of the processor: what the memory gives to all threads, and float32 multiply-adds in registers.
+//
+// The arrays are larger than any cache; each thread walks its own share, which it touched first. Bytes are counted as
+// they are named: a copy moves twice its size.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "core/matrix.h"
+#include "kernels/bench.h"
+#include "kernels/cpu/instructions.h"
+#include "kernels/cpu/threads.h"
+
+namespace kith::cpu {
+namespace {
+
+constexpr std::int64_t kArrayWords = std::int64_t{1} << 26;  // 512 MiB of 64-bit words
+constexpr std::int64_t kRounds = 2'000'000;                  // of multiply-adds in one repetition
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+std::vector<double> timed(int repeat, const std::function<void()>& work) {
+  work();
+  std::vector<double> seconds;
+  for (int i = 0; i < repeat; ++i) seconds.push_back(seconds_of(work));
+  return seconds;
+}
+
+/// work(first word, words, thread) on equal shares, one per thread.
+template <class Work>
+void for_shares(Threads& threads, const Work& work) {
+  const std::int64_t share = kArrayWords / threads.count();
+  threads.run(threads.count(), [&](std::int64_t task, int thread) { work(task * share, share, thread); });
+}
+
+bool wanted(const BenchRequest& request, const std::string& name) {
+  return request.names.empty() || std::find(request.names.begin(), request.names.end(), name) != request.names.end();
+}
+
+std::vector<Measurement> memory_limits(const BenchRequest& request, Threads& threads) {
+  std::vector<Measurement> found;
+  if (!wanted(request, kReadLimit) && !wanted(request, kWriteLimit) && !wanted(request, kCopyLimit)) return found;
+  Matrix<std::uint64_t> from(kArrayWords, 1), to(kArrayWords, 1);
+  std::vector<std::uint64_t> seen(64 * threads.count());  // a cache line or more apart, so that nothing is left out
+  for_shares(threads, [&](std::int64_t first, std::int64_t count, int) {
+    std::fill_n(from.data() + first, count, 1);
+    std::fill_n(to.data() + first, count, 2);
+  });
+  const double bytes = static_cast<double>(kArrayWords / threads.count() * threads.count() * 8);
+  const auto measure = [&](const char* name, double moved, const std::function<void()>& work) {
+    if (!wanted(request, name)) return;
+    request.told(name);
+    found.push_back({.name = name, .seconds = timed(request.repeat, work), .work = moved, .unit = WorkUnit::bytes});
+  };
+  measure(kReadLimit, bytes, [&] {
+    for_shares(threads, [&](std::int64_t first, std::int64_t count, int thread) {
+      std::uint64_t sum = 0;
+      for (std::int64_t i = first; i < first + count; ++i) sum += from.data()[i];
+      seen[64 * thread] += sum;
+    });
+  });
+  measure(kWriteLimit, bytes, [&] {
+    for_shares(threads, [&](std::int64_t first, std::int64_t count, int) {
+      std::memset(to.data() + first, 3, static_cast<std::size_t>(count) * 8);
+    });
+  });
+  measure(kCopyLimit, 2 * bytes, [&] {
+    for_shares(threads, [&](std::int64_t first, std::int64_t count, int) {
+      std::memcpy(to.data() + first, from.data() + first, static_cast<std::size_t>(count) * 8);
+    });
+  });
+  return found;
+}
+
+}  // namespace
+
+std::vector<Measurement> measure_limits(const BenchRequest& request) {
+  Threads threads(request.backend.threads);
+  std::vector<Measurement> found = memory_limits(request, threads);
+  std::vector<float> seen(16 * threads.count());
+  for (const Instructions* set : instruction_sets()) {
+    if (!set->supported()) continue;
+    const bool chosen = set == &instructions();
+    const std::string name = std::string("multiply-add ") + set->name;
+    // What kith computes with is the float32 product that the suites are held against.
+    if (!wanted(request, name) && !(chosen && wanted(request, kFloatLimit))) continue;
+    request.told(name);
+    std::vector<double> flops(threads.count());
+    const auto work = [&] {
+      threads.run(threads.count(),
+                  [&](std::int64_t task, int) { flops[task] = set->multiply_adds(kRounds, &seen[16 * task]); });
+    };
+    Measurement line{.name = name, .seconds = timed(request.repeat, work), .unit = WorkUnit::flops};
+    for (const double each : flops) line.work += each;
+    if (chosen) {
+      line.name = kFloatLimit;
+      line.note = name + ", what kith computes with here";
+    }
+    found.push_back(std::move(line));
+  }
+  return found;
+}
+
+}  // namespace kith::cpu
