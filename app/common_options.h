@@ -41,7 +41,7 @@ void add_thread_option(OptionSet& set, CommonOptions& common);
 void add_memory_option(OptionSet& set, CommonOptions& common);
 /// --backend, --device, --device-memory, --screen, --block-rows
 void add_backend_options(OptionSet& set, CommonOptions& common);
-void add_talk_options(OptionSet& set, CommonOptions& common);     // --quiet, --verbose, --json, --progress, --config
+void add_talk_options(OptionSet& set, CommonOptions& common);  // --quiet, --verbose, --json, --progress, --config
 /// All of the above, as every command that computes has them.
 void add_common_options(OptionSet& set, CommonOptions& common);
 

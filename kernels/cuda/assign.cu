@@ -243,10 +243,11 @@ void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, It
     std::int64_t left = block.rows;
     if (halves) {
       const HalfLeft found = screen_halves(held, halves, block, room, nearest);
-      if (found.candidates > 0) decide_listed(held, room, rows(), centroids, found.candidates, nearest);
-      record.rechecked += found.open;
-      record.candidates += found.candidates;
-      left = found.undecided;
+      const auto candidates = static_cast<std::int64_t>(found.candidates);
+      if (candidates > 0) decide_listed(held, room, rows(), centroids, candidates, nearest);
+      record.rechecked += static_cast<std::int64_t>(found.open);
+      record.candidates += candidates;
+      left = static_cast<std::int64_t>(found.undecided);
       undecided = halves.undecided();
     }
     // Where halves decide little, float32 decides much of the rest at less cost than the definition.

@@ -11,8 +11,8 @@
 namespace kith::cuda {
 namespace {
 
-constexpr int kBinWarps = 4;
-constexpr int kWarpRows = GroupRoom::kBinRows / kBinWarps;  // two fragments of 16
+constexpr int kBinWarps = 8;
+constexpr int kWarpRows = GroupRoom::kBinRows / kBinWarps;  // one fragment
 constexpr std::int64_t kChunk = 4096;                       // rows that a block counts before it reserves their places
 constexpr std::int32_t kOpenFlag = 1 << 30;                 // with a row that is in two groups; blocks are smaller
 constexpr std::int32_t kOpen = 0x7F7F7F7F;                  // as nearest of an open row: above every column
@@ -36,7 +36,8 @@ __global__ void count_kernel(RowGroups of, std::int64_t rows, std::int64_t group
 }
 
 /// One block: bins of each group follow those of the group before.
-__global__ void first_bin_kernel(const unsigned* sizes, std::int64_t groups, unsigned* first_bin) {
+__global__ void first_bin_kernel(const unsigned* sizes, std::int64_t groups, unsigned* first_bin,
+                                 std::int32_t* bin_group) {
   unsigned running = 0;
   for (std::int64_t base = 0; base < groups; base += kBlock) {
     const std::int64_t g = base + threadIdx.x;
@@ -47,12 +48,19 @@ __global__ void first_bin_kernel(const unsigned* sizes, std::int64_t groups, uns
     running += prefix.total;
   }
   if (threadIdx.x == 0) first_bin[groups] = running;
+  __syncthreads();
+  for (std::int64_t g = threadIdx.x / kWarp; g < groups; g += kBlockWarps) {
+    for (unsigned bin = first_bin[g] + lane_index(); bin < first_bin[g + 1]; bin += kWarp) {
+      bin_group[bin] = static_cast<std::int32_t>(g);
+    }
+  }
 }
 
 /// Puts rows into their bins: a block counts a chunk, reserves places once for each group, then fills them.
 __global__ void place_kernel(RowGroups of, std::int64_t rows, std::int64_t groups, const unsigned* first_bin,
-                             unsigned* filled, std::int32_t* order) {
+                             unsigned* filled, std::int32_t* order, Word* open_rows) {
   extern __shared__ unsigned places[];
+  Word open = 0;
   const auto put = [&](std::int64_t row, bool open, std::int32_t g, unsigned* next) {
     if (g == RowGroups::kNone) return;
     order[first_bin[g] * GroupRoom::kBinRows + atomicAdd(&next[g], 1U)] =
@@ -60,14 +68,15 @@ __global__ void place_kernel(RowGroups of, std::int64_t rows, std::int64_t group
   };
   const auto put_row = [&](std::int64_t row, unsigned* next) {
     const std::int32_t first = of.first[row], second = of.second[row];
+    open += second != RowGroups::kNone ? 1 : 0;
     put(row, second != RowGroups::kNone, first, next);
     put(row, second != RowGroups::kNone, second, next);
   };
   if (groups > kCountedGroups) {
     for (std::int64_t row = thread_index(); row < rows; row += thread_count()) put_row(row, filled);
-    return;
   }
-  for (std::int64_t first = blockIdx.x * kChunk; first < rows; first += gridDim.x * kChunk) {
+  for (std::int64_t first = groups > kCountedGroups ? rows : blockIdx.x * kChunk; first < rows;
+       first += gridDim.x * kChunk) {
     const std::int64_t last = min(first + kChunk, rows);
     for (std::int64_t g = threadIdx.x; g < groups; g += blockDim.x) places[g] = 0;
     __syncthreads();
@@ -84,16 +93,17 @@ __global__ void place_kernel(RowGroups of, std::int64_t rows, std::int64_t group
     for (std::int64_t row = first + threadIdx.x; row < last; row += blockDim.x) put_row(row, places);
     __syncthreads();
   }
+  open = block_sum(open);
+  if (threadIdx.x == 0 && open != 0) atomicAdd(open_rows, open);
 }
 
 struct BinArguments {
   const uint4* points;   // pieces of the block's rows
   const uint4* columns;  // pieces of the centroids
   const float* score_base;
-  const float* limit;         // (rows)
-  const std::int32_t* order;  // (bins, kBinRows)
-  const unsigned* first_bin;  // (groups + 1)
-  int groups;
+  const float* limit;             // (rows)
+  const std::int32_t* order;      // (bins, kBinRows)
+  const std::int32_t* bin_group;  // (bins)
   HalfShape point_shape, column_shape;
   std::int32_t* nearest;
   Word* smallest;  // (rows) of RecheckRoom
@@ -101,17 +111,7 @@ struct BinArguments {
   CandidateOutput candidates;
 };
 
-/// The group whose bins these are.
-__device__ int group_of_bin(const unsigned* first_bin, int groups, unsigned bin) {
-  int low = 0, high = groups;  // first_bin[low] <= bin < first_bin[high]
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    (__ldg(first_bin + middle) <= bin ? low : high) = middle;
-  }
-  return low;
-}
-
-/// A block takes a bin, a warp 32 of its rows. A thread loads whole units of 8 halves and uses them as the halves of
+/// A block takes a bin, a warp 16 of its rows. A thread loads whole units of 8 halves and uses them as the halves of
 /// two products: it loads those of the columns alike, so that the same are multiplied. Units of the next piece are on
 /// their way while those of this one are multiplied.
 __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_constant__ BinArguments arguments) {
@@ -122,14 +122,14 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_c
   if (first_entry < 0) return;  // bins are filled from their beginning
   const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp, i = lane / 4, q = lane % 4;
   const HalfShape shape = arguments.point_shape;
-  std::int32_t entry[4];
+  std::int32_t entry[2];
 #pragma unroll
-  for (int r = 0; r < 4; ++r) entry[r] = __ldg(rows + warp * kWarpRows + 8 * r + i);
+  for (int r = 0; r < 2; ++r) entry[r] = __ldg(rows + warp * kWarpRows + 8 * r + i);
   // Places without a row take the first one's values, and nobody looks at their products.
-  const uint4* unit[4][2];
-  float limit[4];
+  const uint4* unit[2][2];
+  float limit[2];
 #pragma unroll
-  for (int r = 0; r < 4; ++r) {
+  for (int r = 0; r < 2; ++r) {
     const std::int32_t real = (entry[r] >= 0 ? entry[r] : first_entry) & ~kOpenFlag;
 #pragma unroll
     for (int s = 0; s < 2; ++s) {
@@ -139,17 +139,16 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_c
     limit[r] = __ldg(arguments.limit + real);
   }
 
-  uint4 next[4][2];
+  uint4 next[2][2];
   const auto load_rows = [&](int piece) {
 #pragma unroll
-    for (int r = 0; r < 4; ++r) {
+    for (int r = 0; r < 2; ++r) {
 #pragma unroll
       for (int s = 0; s < 2; ++s) next[r][s] = __ldg(unit[r][s] + piece * (kPieceRows * kRowUnits));
     }
   };
   load_rows(0);
-  const std::int64_t first_column =
-      std::int64_t{group_of_bin(arguments.first_bin, arguments.groups, blockIdx.x)} * kGroupColumns;
+  const std::int64_t first_column = std::int64_t{__ldg(arguments.bin_group + blockIdx.x)} * kGroupColumns;
   uint4 brought[kColumnUnits];
   const auto load_columns = [&](int piece) {
 #pragma unroll
@@ -161,11 +160,11 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_c
   };
   load_columns(0);
 
-  float product[2][4][4] = {};
+  float product[4][4] = {};
   for (int piece = 0; piece < shape.pieces; ++piece) {
-    uint4 x[4][2];
+    uint4 x[2][2];
 #pragma unroll
-    for (int r = 0; r < 4; ++r) {
+    for (int r = 0; r < 2; ++r) {
 #pragma unroll
       for (int s = 0; s < 2; ++s) x[r][s] = next[r][s];
     }
@@ -186,18 +185,15 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_c
       for (int n = 0; n < 4; ++n) {
         const int c = 8 * n + i;
         const uint4 b = held[c * kRowUnits + ((4 * s + q) ^ (c % 8))];
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-          const uint4 &upper = x[2 * m][s], &lower = x[2 * m + 1][s];
-          multiply_16x8x16(product[m][n], {upper.x, upper.y}, {lower.x, lower.y}, {b.x, b.y});
-          multiply_16x8x16(product[m][n], {upper.z, upper.w}, {lower.z, lower.w}, {b.z, b.w});
-        }
+        const uint4 &upper = x[0][s], &lower = x[1][s];
+        multiply_16x8x16(product[n], {upper.x, upper.y}, {lower.x, lower.y}, {b.x, b.y});
+        multiply_16x8x16(product[n], {upper.z, upper.w}, {lower.z, lower.w}, {b.z, b.w});
       }
     }
   }
 
 #pragma unroll
-  for (int r = 0; r < 4; ++r) {
+  for (int r = 0; r < 2; ++r) {
     unsigned within = 0;
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
@@ -205,7 +201,7 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_c
       for (int e = 0; e < 2; ++e) {
         const int c = 8 * n + 2 * q + e;
         const float score =
-            __fsub_rn(__ldg(&arguments.score_base[base_place(first_column + c)]), product[r / 2][n][r % 2 * 2 + e]);
+            __fsub_rn(__ldg(&arguments.score_base[base_place(first_column + c)]), product[n][r * 2 + e]);
         if (!(score > limit[r])) within |= 1U << c;  // written so that a NaN is within
       }
     }
@@ -222,13 +218,6 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_c
     if (open) arguments.smallest[row] = ~Word{0};
     count_lanes(open && !flagged, arguments.open_rows);
     arguments.candidates.add(open ? within : 0U, row, static_cast<std::int32_t>(first_column));
-  }
-}
-
-__global__ void count_second_kernel(const std::int32_t* second, std::int64_t rows, Word* open_rows) {
-  for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
-    const std::int64_t row = base + lane_index();
-    count_lanes(row < rows && second[row] != RowGroups::kNone, open_rows);
   }
 }
 
@@ -252,27 +241,26 @@ GroupRoom::GroupRoom(Pool& pool, std::int64_t rows, std::int64_t columns)
       sizes(pool, groups),
       first_bin(pool, groups + 1),
       filled(pool, groups),
-      open_rows(pool, 1) {}
+      bin_group(pool, most_bins(rows, groups)) {}
 
 template <class T>
 void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, const Block<T>& block,
-                       const GroupRoom& groups, const RecheckRoom& room, std::int32_t* nearest) {
+                       const GroupRoom& groups, const RecheckRoom& room, std::int32_t* nearest, HalfLeft* left) {
   const Stream& stream = held.stream();
   const std::int64_t bins = most_bins(block.rows, groups.groups);
   stream.fill(groups.sizes.data(), 0, groups.groups);
   stream.fill(groups.filled.data(), 0, groups.groups);
   stream.fill(groups.order.data(), 0xFF, bins * GroupRoom::kBinRows);
-  stream.fill(groups.open_rows.data(), 0, 1);
-  stream.fill(room.candidate_count(), 0, 1);
   const std::size_t shared =
       groups.groups <= kCountedGroups ? static_cast<std::size_t>(groups.groups) * sizeof(unsigned) : 0;
   const unsigned blocks = held.context->grid(block.rows, kChunk);
   count_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), block.rows, groups.groups, groups.sizes.data());
   check(cudaGetLastError());
-  first_bin_kernel<<<1, kBlock, 0, stream>>>(groups.sizes.data(), groups.groups, groups.first_bin.data());
+  first_bin_kernel<<<1, kBlock, 0, stream>>>(groups.sizes.data(), groups.groups, groups.first_bin.data(),
+                                             groups.bin_group.data());
   check(cudaGetLastError());
   place_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), block.rows, groups.groups, groups.first_bin.data(),
-                                                   groups.filled.data(), groups.order.data());
+                                                   groups.filled.data(), groups.order.data(), &left->open);
   check(cudaGetLastError());
   const HalfShape& shape = held.half.shape;
   const BinArguments arguments{held.half.values.data() + shape.place(block.first, 0, 0),
@@ -280,18 +268,14 @@ void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, cons
                                columns.score_base.data(),
                                groups.limit.data(),
                                groups.order.data(),
-                               groups.first_bin.data(),
-                               static_cast<int>(groups.groups),
+                               groups.bin_group.data(),
                                shape,
                                column_shape(held.columns()),
                                nearest,
                                room.smallest(),
-                               groups.open_rows.data(),
-                               room.list()};
+                               &left->open,
+                               {room.candidates(), room.capacity(), &left->candidates}};
   bin_kernel<<<static_cast<unsigned>(bins), kBinWarps * kWarp, 0, stream>>>(arguments);
-  check(cudaGetLastError());
-  count_second_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, stream>>>(groups.second.data(), block.rows,
-                                                                                     groups.open_rows.data());
   check(cudaGetLastError());
 }
 
@@ -305,7 +289,7 @@ void leave_open_rows(const HeldRows<T>& held, const Block<T>& block, const Group
 
 #define KITH_INSTANTIATE(T)                                                                                  \
   template void nearest_in_groups(const HeldRows<T>&, const HalfColumns&, const Block<T>&, const GroupRoom&, \
-                                  const RecheckRoom&, std::int32_t*);                                        \
+                                  const RecheckRoom&, std::int32_t*, HalfLeft*);                             \
   template void leave_open_rows(const HeldRows<T>&, const Block<T>&, const GroupRoom&, const std::int32_t*,  \
                                 const Undecided&);
 KITH_INSTANTIATE(float)

@@ -18,6 +18,13 @@ struct RowGroups {
   float* limit;          // (rows) columns with higher scores are not the nearest
 };
 
+/// What a block's rows still need, as the device counts it.
+struct HalfLeft {
+  Word undecided = 0;   // rows listed as undecided
+  Word open = 0;        // rows whose candidates are listed by position, for decide_listed of recheck.h
+  Word candidates = 0;  // of the open rows
+};
+
 /// Device memory of the step, for blocks of up to `rows` rows against `columns` centroids.
 struct GroupRoom {
   static constexpr std::int64_t kBinRows = 128;  // rows of one group that are multiplied together
@@ -32,7 +39,7 @@ struct GroupRoom {
   Buffer<unsigned> sizes;              // (groups) rows
   Buffer<unsigned> first_bin;          // (groups + 1)
   Buffer<unsigned> filled;             // (groups)
-  Buffer<Word> open_rows;              // (1)
+  Buffer<std::int32_t> bin_group;      // (bins) whose rows a bin has
   RowGroups rows() const { return {first.data(), second.data(), limit.data()}; }
 };
 
@@ -41,7 +48,7 @@ struct GroupRoom {
 /// place is the row's position. Queues only.
 template <class T>
 void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, const Block<T>& block,
-                       const GroupRoom& groups, const RecheckRoom& room, std::int32_t* nearest);
+                       const GroupRoom& groups, const RecheckRoom& room, std::int32_t* nearest, HalfLeft* left);
 
 /// Adds the open rows of a block to `undecided`, with their limits: when their candidates found no room. Queues only.
 template <class T>

@@ -53,7 +53,7 @@ HalfScreen::HalfScreen(const HeldRows<T>& held, std::int64_t count)
     : columns(room_for_half_columns(held.pool(), count, held.columns())),
       row_(held.pool(), held.largest_block()),
       limit_(held.pool(), held.largest_block()),
-      count_(held.pool(), 1) {
+      left_(held.pool(), 1) {
   if (count >= columns_for_groups(held.columns())) groups = GroupRoom(held.pool(), held.largest_block(), count);
   const HalfShape shape = held.half.shape;
   const std::int64_t batch = row_groups_of(std::min(held.largest_block(), kBatch)) * shape.pieces;
@@ -68,28 +68,21 @@ HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const 
   const RowBounds rows{held.half.norm.data() + block.first, held.half.residual.data() + block.first,
                        columns.bound.data(), screen.undecided()};
   HalfProblem problem = problem_of(held, columns, pieces_at(held, block.first), block.rows);
-  const auto count = [&](const Word* on_device) {
-    Word found = 0;
-    held.stream().download(&found, on_device, 1);
-    return static_cast<std::int64_t>(found);
-  };
-  held.stream().fill(rows.undecided.count, 0, 1);
-  HalfLeft left;
+  held.stream().fill(screen.left(), 0, 1);
   if (groups.groups > 0) {
     launch_product<KeepGroups>(*held.context, problem, {rows, groups.rows()});
-    nearest_in_groups(held, columns, block, groups, room, nearest);
-    left.open = count(groups.open_rows.data());
-    left.candidates = count(room.candidate_count());
-    // Rows that are not on the device are gathered from the list of undecided ones.
-    if (left.candidates > room.capacity() || held.sent) {
-      leave_open_rows(held, block, groups, nearest, rows.undecided);
-      left = {};
-    }
+    nearest_in_groups(held, columns, block, groups, room, nearest, screen.left());
   } else {
     problem.score_base = columns.coarse_base.data();
     launch_product<KeepTwo>(*held.context, problem, {rows, nearest});
   }
-  left.undecided = count(rows.undecided.count);
+  HalfLeft left;
+  held.stream().download(&left, screen.left(), 1);
+  // Rows that are not on the device are gathered from the list of undecided ones.
+  if (left.candidates > static_cast<Word>(room.capacity()) || (left.open > 0 && held.sent)) {
+    leave_open_rows(held, block, groups, nearest, rows.undecided);
+    left = {left.undecided + left.open, 0, 0};
+  }
   return left;
 }
 

@@ -23,22 +23,16 @@ class HalfScreen {
 
   HalfColumns columns;
   GroupRoom groups;  // without groups where the columns are few
-  Undecided undecided() const { return {row_.data(), limit_.data(), count_.data()}; }
+  Undecided undecided() const { return {row_.data(), limit_.data(), &left_.data()->undecided}; }
+  HalfLeft* left() const { return left_.data(); }
   uint4* gathered() const { return gathered_.data(); }
   explicit operator bool() const { return columns.count > 0; }
 
  private:
   Buffer<std::int32_t> row_;  // (rows of a block)
   Buffer<float> limit_;       // (rows of a block)
-  Buffer<Word> count_;        // (1)
+  Buffer<HalfLeft> left_;     // (1)
   Buffer<uint4> gathered_;    // pieces of a batch of undecided rows
-};
-
-/// What a block's rows still need.
-struct HalfLeft {
-  std::int64_t undecided = 0;   // rows listed in screen.undecided()
-  std::int64_t open = 0;        // rows whose candidates are in the room, by position: for decide_listed
-  std::int64_t candidates = 0;  // of the open rows
 };
 
 /// Nearest column of a block of the held rows: rows that are decided get nearest[position]. Waits for the device.

@@ -11,8 +11,8 @@
 #include "core/screen.h"
 #include "kernels/cuda/device/half_shape.h"
 #include "kernels/cuda/device/memory.h"
-#include "kernels/cuda/sent_blocks.h"
 #include "kernels/cuda/screen_path.h"
+#include "kernels/cuda/sent_blocks.h"
 
 namespace kith::cuda {
 

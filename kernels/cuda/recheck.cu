@@ -183,7 +183,7 @@ Rechecked recheck(const HeldRows<T>& held, const Block<T>& block, const RecheckR
                               std::int64_t, std::int32_t*);                                                   \
   template void collect_candidates(const HeldRows<T>&, const RecheckRoom&, const Undecided&, PointOperand<T>, \
                                    const ScreenedOperand&, const float*, std::int64_t, std::int64_t);         \
-  template Rechecked recheck(const HeldRows<T>&, const Block<T>&, const RecheckRoom&, const RecheckWork&, \
+  template Rechecked recheck(const HeldRows<T>&, const Block<T>&, const RecheckRoom&, const RecheckWork&,     \
                              const double*, std::int32_t*);
 KITH_INSTANTIATE(float)
 KITH_INSTANTIATE(double)
