@@ -205,14 +205,7 @@ TEST_CASE("rows that are sent in blocks give the same assignment", "[kernels][as
   BackendOptions options;
   for (const std::int64_t block : {256, 512}) {
     options.block_rows = block;
-    const std::vector<Tested> backends = every_backend(options);
-    for (const Shape shape : {Shape{257, 17, 7}, Shape{1021, 64, 33}, Shape{1279, 129, 260}}) {
-      for (const int kind : {0, 2, 5, 10}) {
-        INFO(describe(kinds()[kind], ValueClass::f32, shape));
-        Bench bench(kinds()[kind], ValueClass::f32, shape, backends);
-        assign_thrice(bench, shape);
-      }
-    }
+    on_everything({{257, 17, 7}, {1021, 64, 33}, {600, 129, 260}}, options, assign_thrice);
   }
 }
 
@@ -222,9 +215,8 @@ TEST_CASE("little device memory does not change an assignment", "[kernels][assig
   for (const std::int64_t bytes : {3 << 20, 6 << 20, 8 << 20, 12 << 20}) {
     options.device_memory = bytes;
     const std::vector<Tested> backends = every_backend(options);
-    const Shape shape{9000, 128, 20};  // 4.6 MB as float32
-    Bench bench(kinds()[0], ValueClass::f32, shape, backends);
-    assign_thrice(bench, shape);
+    Bench bench(kinds()[0], ValueClass::f32, {9000, 128, 20}, backends);  // 4.6 MB as float32
+    assign_thrice(bench, {9000, 128, 20});
   }
 }
 

@@ -2,9 +2,9 @@
 // second look at rows that are left undecided.
 //
 // In one step every score is compared with the best two so far. In two, only the smallest of each group of 32 columns
-// is kept, at a third of the instructions, and the row's group is then multiplied alone (half_groups.h), which reads
-// the rows once more. The second look multiplies the undecided rows again, gathered, and lists every column within
-// their limits; it costs their share of the first.
+// is kept, at a third of the instructions, and the one or two groups that may have the nearest column are then
+// multiplied alone (half_groups.h), which reads the rows once more. The second look multiplies the rows that are still
+// undecided again, gathered, and lists every column within their limits; it costs their share of the first.
 #include "kernels/cuda/half_screen.h"
 
 #include "kernels/cuda/device/half_epilogues.h"
