@@ -10,10 +10,13 @@ namespace kith::app {
 namespace {
 
 std::string phases_of(const Report& report) {
+  constexpr std::int64_t kWorthARate = 10'000'000;  // bytes: below, the rate is that of opening a file
   std::string out;
   for (const Phase& phase : report.phases) {
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", phase.name, show_seconds(phase.seconds));
-    if (phase.busy_seconds > 0.0) out += fmt::format(" at {:.3g} GB/s", phase.rate() * 1e-9);
+    if (phase.busy_seconds > 0.0 && phase.bytes >= kWorthARate) {
+      out += fmt::format(" at {:.3g} GB/s", phase.rate() * 1e-9);
+    }
   }
   return out;
 }
