@@ -145,7 +145,10 @@ void warn_of_options(const OptionSet& set, const BenchOptions& options, const Su
   }
   if (options.common.json) invocation.warn_without_effect(set, "--markdown", "--json prints no table");
   if (suite.rows == nullptr) invocation.warn_without_effect(set, "--block-rows", "no points are held");
-  if (invocation.report.backend == "cpu") invocation.warn_without_effect(set, "--device", "the backend is cpu");
+  if (invocation.report.backend != "cpu") return;
+  for (const char* option : {"--device", "--device-memory", "--screen"}) {
+    invocation.warn_without_effect(set, option, "the backend is cpu");
+  }
 }
 
 }  // namespace
@@ -161,6 +164,9 @@ int run_bench(const Arguments& arguments) {
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   if (options.suite.empty()) {
+    if (options.common.json || !options.shapes.empty()) {
+      throw Error(ExitCode::usage, "bench: expected the name of a suite before its options; kith bench lists them");
+    }
     print_out(list_of_suites());
     return 0;
   }

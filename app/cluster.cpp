@@ -180,7 +180,10 @@ int run_cluster(const Arguments& arguments) {
   require_memory(points_bytes(*points) + assignment_bytes(*points, options.clusters), points->name(),
                  options.common.memory);
 
-  const auto centroids = start.given ? std::get<Matrix<double>>(data::read_all(*start.given)) : Matrix<double>();
+  auto centroids = start.given ? std::get<Matrix<double>>(data::read_all(*start.given)) : Matrix<double>();
+  if (start.given && metric_of(options.common) == Metric::cosine) {
+    unit_centroids(centroids.view(), start.given->name());
+  }
   HeldPoints held = hold_points(*points, invocation, [&] { warn_of_options(set, options, start, invocation); });
   const KMeansResult result = kmeans(*held.points, held.plan,
                                      {.clusters = options.clusters,
