@@ -119,15 +119,20 @@ std::string check_iteration(BenchPoints& held, const BenchShape& shape, cpu::Thr
   return means.empty() ? check_labels(held.values(), one.centroids.view(), one.labels, threads) : means;
 }
 
+/// The points of a shape, said on standard error while they are made.
+void make_points(BenchRun& run, const BenchShape& shape, BenchPoints& held) {
+  refuse_too_many(shape);
+  run.tell(show_shape(shape));
+  held.make(shape, clusters_of(run, shape));
+}
+
 }  // namespace
 
 std::vector<BenchRow> bench_assign(BenchRun& run) {
   std::vector<BenchRow> rows;
   BenchPoints held(run);
   for (const BenchShape& shape : shapes_of(run, kCpuShapes, kGpuShapes)) {
-    refuse_too_many(shape);
-    run.tell(show_shape(shape));
-    held.make(shape, clusters_of(run, shape));
+    make_points(run, shape, held);
     const Matrix<double> centroids = held.first_rows(shape.counts[0]);
     held.points().forget();
     const Assignment found = assign_once(held.points(), centroids.view());
@@ -148,9 +153,7 @@ std::vector<BenchRow> bench_iteration(BenchRun& run) {
   std::vector<BenchRow> rows;
   BenchPoints held(run);
   for (const BenchShape& shape : shapes_of(run, kCpuShapes, kGpuShapes)) {
-    refuse_too_many(shape);
-    run.tell(show_shape(shape));
-    held.make(shape, clusters_of(run, shape));
+    make_points(run, shape, held);
     if (const std::string wrong = check_iteration(held, shape, run.threads); !wrong.empty()) {
       rows.push_back({.name = "first", .shape = show_shape(shape), .wrong = wrong});
       continue;

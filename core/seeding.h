@@ -13,6 +13,15 @@
 
 namespace kith {
 
+/// Running totals of to_fixed(kept distance) over groups of rows, which a backend keeps for drawing.
+struct DistanceTotals {
+  static constexpr std::int64_t kGroup = 1024;  // rows per total
+  bool current = false;                         // no kept distance has changed since
+  int shift = 0;                                // of the scale
+  double largest = 0.0;                         // kept distance
+  std::vector<std::int64_t> inclusive;          // (groups) prefix sums
+};
+
 /// Which random numbers a start may use: those of (seed, stream).
 struct RandomStream {
   std::uint64_t seed = 0;

@@ -8,19 +8,11 @@
 
 #include "core/backend.h"
 #include "core/screen.h"
+#include "core/seeding.h"
 #include "kernels/cpu/instructions.h"
 #include "kernels/cpu/threads.h"
 
 namespace kith::cpu {
-
-/// Running totals of to_fixed(kept distance) over groups of rows, for drawing rows; forget() and lower() end them.
-struct DistanceTotals {
-  static constexpr std::int64_t kGroup = 1024;  // rows per total
-  bool current = false;                         // no kept distance has changed since
-  int shift = 0;                                // of the scale
-  double largest = 0.0;                         // kept distance
-  std::vector<std::int64_t> inclusive;          // (groups) prefix sums
-};
 
 /// The seeds so far, and the candidates that were tried last.
 struct Seeding {

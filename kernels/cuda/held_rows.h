@@ -9,6 +9,7 @@
 
 #include "core/backend.h"
 #include "core/screen.h"
+#include "core/seeding.h"
 #include "kernels/cuda/device/half_shape.h"
 #include "kernels/cuda/device/memory.h"
 #include "kernels/cuda/screen_path.h"
@@ -55,15 +56,6 @@ struct HalfRows {
   Buffer<float> norm;      // (rows) |x^|, rounded up
   Buffer<float> residual;  // (rows) |x' - x^|, rounded up
   LargestNorms largest;
-};
-
-/// Running totals of to_fixed(kept distance) over groups of rows, for drawing rows.
-struct DistanceTotals {
-  static constexpr std::int64_t kGroup = 1024;  // rows per total
-  bool current = false;                         // no kept distance has changed since
-  int shift = 0;                                // of the scale
-  double largest = 0.0;                         // kept distance
-  std::vector<std::int64_t> inclusive;          // (groups) prefix sums
 };
 
 /// The seeding candidates that were tried last.
