@@ -5,6 +5,9 @@
 // found for it does not depend on it.
 #include "kernels/cuda/half_groups.h"
 
+#include <algorithm>
+
+#include "kernels/cuda/device/ampere.h"
 #include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/reduce.h"
 
@@ -61,10 +64,10 @@ __global__ void place_kernel(RowGroups of, std::int64_t rows, std::int64_t group
                              unsigned* filled, std::int32_t* order, Word* open_rows) {
   extern __shared__ unsigned places[];
   Word open = 0;
-  const auto put = [&](std::int64_t row, bool open, std::int32_t g, unsigned* next) {
+  const auto put = [&](std::int64_t row, bool in_two, std::int32_t g, unsigned* next) {
     if (g == RowGroups::kNone) return;
     order[first_bin[g] * GroupRoom::kBinRows + atomicAdd(&next[g], 1U)] =
-        static_cast<std::int32_t>(row) | (open ? kOpenFlag : 0);
+        static_cast<std::int32_t>(row) | (in_two ? kOpenFlag : 0);
   };
   const auto put_row = [&](std::int64_t row, unsigned* next) {
     const std::int32_t first = of.first[row], second = of.second[row];
@@ -111,83 +114,82 @@ struct BinArguments {
   CandidateOutput candidates;
 };
 
-/// A block takes a bin, a warp 16 of its rows. A thread loads whole units of 8 halves and uses them as the halves of
-/// two products: it loads those of the columns alike, so that the same are multiplied. Units of the next piece are on
-/// their way while those of this one are multiplied.
-__global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_constant__ BinArguments arguments) {
-  constexpr int kColumnUnits = kGroupColumns * kRowUnits / (kBinWarps * kWarp);  // that a thread brings
-  __shared__ uint4 columns[2][kGroupColumns * kRowUnits];
+/// Where a unit of a row (or column) stands in a block's shared memory: eight lanes that load units 4 s .. 4 s + 3 of
+/// two neighbours touch every bank once.
+__device__ inline int held_place(int row, int unit) { return row * kRowUnits + (unit ^ (row % 2 * 4 + row / 2 % 4)); }
+
+constexpr int kHeldPieces = 2;  // of rows and columns in shared memory at a time
+constexpr int kHeldRows = GroupRoom::kBinRows + kGroupColumns;
+
+std::size_t bin_bytes(const HalfShape& shape) {
+  return static_cast<std::size_t>(std::min(shape.pieces, kHeldPieces)) * kHeldRows * kRowUnits * sizeof(uint4);
+}
+
+/// A block takes a bin, a warp 16 of its rows. A thread takes whole units of 8 halves for the halves of two products:
+/// it takes those of the columns alike, so that the same are multiplied. Nothing hides the copies of a block but the
+/// other blocks of its multiprocessor.
+__global__ void __launch_bounds__(kBinWarps* kWarp, 4) bin_kernel(const __grid_constant__ BinArguments arguments) {
+#ifdef KITH_AMPERE
+  constexpr int kTogether = kBinWarps * kWarp / kRowUnits;  // rows that are copied at once
+  static_assert(kTogether == kGroupColumns);
+  extern __shared__ uint4 held[];  // (pieces, rows then columns, units)
+  __shared__ float score_base[kGroupColumns];
   const std::int32_t* rows = arguments.order + static_cast<std::int64_t>(blockIdx.x) * GroupRoom::kBinRows;
   const std::int32_t first_entry = __ldg(rows);
   if (first_entry < 0) return;  // bins are filled from their beginning
-  const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp, i = lane / 4, q = lane % 4;
+  const int thread = static_cast<int>(threadIdx.x), unit = thread % kRowUnits, place = thread / kRowUnits;
+  const int lane = lane_index(), warp = thread / kWarp, i = lane / 4, q = lane % 4;
   const HalfShape shape = arguments.point_shape;
-  std::int32_t entry[2];
-#pragma unroll
-  for (int r = 0; r < 2; ++r) entry[r] = __ldg(rows + warp * kWarpRows + 8 * r + i);
-  // Places without a row take the first one's values, and nobody looks at their products.
-  const uint4* unit[2][2];
-  float limit[2];
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    const std::int32_t real = (entry[r] >= 0 ? entry[r] : first_entry) & ~kOpenFlag;
-#pragma unroll
-    for (int s = 0; s < 2; ++s) {
-      // Units beyond the columns meet zeros among the centroids; what is loaded only has to be a number.
-      unit[r][s] = arguments.points + shape.place(real, 0, 4 * s + q < shape.units ? 4 * s + q : 0);
-    }
-    limit[r] = __ldg(arguments.limit + real);
-  }
-
-  uint4 next[2][2];
-  const auto load_rows = [&](int piece) {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-#pragma unroll
-      for (int s = 0; s < 2; ++s) next[r][s] = __ldg(unit[r][s] + piece * (kPieceRows * kRowUnits));
-    }
-  };
-  load_rows(0);
   const std::int64_t first_column = std::int64_t{__ldg(arguments.bin_group + blockIdx.x)} * kGroupColumns;
-  uint4 brought[kColumnUnits];
-  const auto load_columns = [&](int piece) {
-#pragma unroll
-    for (int t = 0; t < kColumnUnits; ++t) {
-      const int at = static_cast<int>(threadIdx.x) + t * kBinWarps * kWarp, c = at / kRowUnits;
-      brought[t] = __ldg(arguments.columns +
-                         arguments.column_shape.place(slot_of_column(first_column + c), piece, at % kRowUnits));
-    }
-  };
-  load_columns(0);
+  // Places without a row take the first one's values, and nobody looks at their products.
+  const auto row_of = [&](std::int32_t entry) { return (entry >= 0 ? entry : first_entry) & ~kOpenFlag; };
 
-  float product[4][4] = {};
-  for (int piece = 0; piece < shape.pieces; ++piece) {
-    uint4 x[2][2];
+  std::int32_t copied[GroupRoom::kBinRows / kTogether];
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
+  for (int t = 0; t < GroupRoom::kBinRows / kTogether; ++t) copied[t] = row_of(__ldg(rows + t * kTogether + place));
+  const auto fetch = [&](int piece, int slot) {
+    const std::uint32_t to = shared_address(held + slot * kHeldRows * kRowUnits);
 #pragma unroll
-      for (int s = 0; s < 2; ++s) x[r][s] = next[r][s];
+    for (int t = 0; t < GroupRoom::kBinRows / kTogether; ++t) {
+      // Units beyond the columns meet zeros among the centroids; what is copied only has to be a number.
+      copy_unit(to + held_place(t * kTogether + place, unit) * 16,
+                arguments.points + shape.place(copied[t], piece, unit < shape.units ? unit : 0));
     }
-    uint4* held = columns[piece % 2];
+    copy_unit(to + held_place(GroupRoom::kBinRows + place, unit) * 16,
+              arguments.columns + arguments.column_shape.place(slot_of_column(first_column + place), piece, unit));
+  };
+
+  std::int32_t entry[2];
+  float limit[2], product[4][4] = {};
+  for (int first = 0; first < shape.pieces; first += kHeldPieces) {
+    const int count = min(kHeldPieces, shape.pieces - first);
+    __syncthreads();  // the pieces before have been read
+    for (int s = 0; s < count; ++s) fetch(first + s, s);
+    copies_commit();
+    if (first == 0) {  // while the copies are on their way
 #pragma unroll
-    for (int t = 0; t < kColumnUnits; ++t) {
-      const int at = static_cast<int>(threadIdx.x) + t * kBinWarps * kWarp, c = at / kRowUnits;
-      held[c * kRowUnits + (at % kRowUnits ^ (c % 8))] = brought[t];
+      for (int r = 0; r < 2; ++r) {
+        entry[r] = __ldg(rows + warp * kWarpRows + 8 * r + i);
+        limit[r] = __ldg(arguments.limit + row_of(entry[r]));
+      }
+      if (thread < kGroupColumns) {
+        score_base[thread] = __ldg(&arguments.score_base[base_place(first_column + thread)]);
+      }
     }
-    if (piece + 1 < shape.pieces) {
-      load_rows(piece + 1);
-      load_columns(piece + 1);
-    }
-    __syncthreads();  // and the columns of two pieces before have been read
+    copies_wait<0>();
+    __syncthreads();
+    for (int piece = 0; piece < count; ++piece) {
+      const uint4* units = held + piece * kHeldRows * kRowUnits;
+#pragma unroll 1
+      for (int s = 0; s < 2; ++s) {
+        const int own = warp * kWarpRows + i, at = 4 * s + q;
+        const uint4 upper = units[held_place(own, at)], lower = units[held_place(own + 8, at)];
 #pragma unroll
-    for (int s = 0; s < 2; ++s) {
-#pragma unroll
-      for (int n = 0; n < 4; ++n) {
-        const int c = 8 * n + i;
-        const uint4 b = held[c * kRowUnits + ((4 * s + q) ^ (c % 8))];
-        const uint4 &upper = x[0][s], &lower = x[1][s];
-        multiply_16x8x16(product[n], {upper.x, upper.y}, {lower.x, lower.y}, {b.x, b.y});
-        multiply_16x8x16(product[n], {upper.z, upper.w}, {lower.z, lower.w}, {b.z, b.w});
+        for (int n = 0; n < 4; ++n) {
+          const uint4 b = units[held_place(GroupRoom::kBinRows + 8 * n + i, at)];
+          multiply_16x8x16(product[n], {upper.x, upper.y}, {lower.x, lower.y}, {b.x, b.y});
+          multiply_16x8x16(product[n], {upper.z, upper.w}, {lower.z, lower.w}, {b.z, b.w});
+        }
       }
     }
   }
@@ -200,8 +202,7 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_c
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const int c = 8 * n + 2 * q + e;
-        const float score =
-            __fsub_rn(__ldg(&arguments.score_base[base_place(first_column + c)]), product[n][r * 2 + e]);
+        const float score = __fsub_rn(score_base[c], product[n][r * 2 + e]);
         if (!(score > limit[r])) within |= 1U << c;  // written so that a NaN is within
       }
     }
@@ -219,6 +220,7 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_c
     count_lanes(open && !flagged, arguments.open_rows);
     arguments.candidates.add(open ? within : 0U, row, static_cast<std::int32_t>(first_column));
   }
+#endif
 }
 
 __global__ void leave_kernel(const std::int32_t* nearest, const float* limit, std::int64_t rows, Undecided undecided) {
@@ -238,9 +240,8 @@ GroupRoom::GroupRoom(Pool& pool, std::int64_t rows, std::int64_t columns)
       second(pool, rows),
       limit(pool, rows),
       order(pool, most_bins(rows, groups) * kBinRows),
-      sizes(pool, groups),
+      sizes(pool, 2 * groups),
       first_bin(pool, groups + 1),
-      filled(pool, groups),
       bin_group(pool, most_bins(rows, groups)) {}
 
 template <class T>
@@ -248,8 +249,7 @@ void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, cons
                        const GroupRoom& groups, const RecheckRoom& room, std::int32_t* nearest, HalfLeft* left) {
   const Stream& stream = held.stream();
   const std::int64_t bins = most_bins(block.rows, groups.groups);
-  stream.fill(groups.sizes.data(), 0, groups.groups);
-  stream.fill(groups.filled.data(), 0, groups.groups);
+  stream.fill(groups.sizes.data(), 0, groups.sizes.size());
   stream.fill(groups.order.data(), 0xFF, bins * GroupRoom::kBinRows);
   const std::size_t shared =
       groups.groups <= kCountedGroups ? static_cast<std::size_t>(groups.groups) * sizeof(unsigned) : 0;
@@ -260,7 +260,8 @@ void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, cons
                                              groups.bin_group.data());
   check(cudaGetLastError());
   place_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), block.rows, groups.groups, groups.first_bin.data(),
-                                                   groups.filled.data(), groups.order.data(), &left->open);
+                                                   groups.sizes.data() + groups.groups, groups.order.data(),
+                                                   &left->open);
   check(cudaGetLastError());
   const HalfShape& shape = held.half.shape;
   const BinArguments arguments{held.half.values.data() + shape.place(block.first, 0, 0),
@@ -275,7 +276,10 @@ void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, cons
                                room.smallest(),
                                &left->open,
                                {room.candidates(), room.capacity(), &left->candidates}};
-  bin_kernel<<<static_cast<unsigned>(bins), kBinWarps * kWarp, 0, stream>>>(arguments);
+  check(cudaFuncSetAttribute(bin_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bin_bytes({kHeldPieces})));
+  check(
+      cudaFuncSetAttribute(bin_kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+  bin_kernel<<<static_cast<unsigned>(bins), kBinWarps * kWarp, bin_bytes(shape), stream>>>(arguments);
   check(cudaGetLastError());
 }
 

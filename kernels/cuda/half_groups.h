@@ -23,6 +23,7 @@ struct HalfLeft {
   Word undecided = 0;   // rows listed as undecided
   Word open = 0;        // rows whose candidates are listed by position, for decide_listed of recheck.h
   Word candidates = 0;  // of the open rows
+  Word second = 0;      // candidates that a second look at the undecided rows found
 };
 
 /// Device memory of the step, for blocks of up to `rows` rows against `columns` centroids.
@@ -36,9 +37,8 @@ struct GroupRoom {
   Buffer<std::int32_t> first, second;  // (rows) RowGroups
   Buffer<float> limit;                 // (rows) RowGroups
   Buffer<std::int32_t> order;          // (bins, kBinRows) rows by group, -1 where there is none
-  Buffer<unsigned> sizes;              // (groups) rows
+  Buffer<unsigned> sizes;              // (2, groups) rows, and how many are in their bins already
   Buffer<unsigned> first_bin;          // (groups + 1)
-  Buffer<unsigned> filled;             // (groups)
   Buffer<std::int32_t> bin_group;      // (bins) whose rows a bin has
   RowGroups rows() const { return {first.data(), second.data(), limit.data()}; }
 };
