@@ -9,11 +9,12 @@
 
 namespace kith::cuda {
 
+inline constexpr std::int64_t kMostAmongAllColumns = 8;
+
 /// Whether it takes less than to find candidates first.
 inline bool few_pairs(std::int64_t columns, std::int64_t clusters) {
-  constexpr std::int64_t kMostColumns = 16;
   constexpr std::int64_t kMostValues = 6144;  // of centroids, as float64 in a block's shared memory
-  return columns <= kMostColumns && clusters * columns <= kMostValues;
+  return columns <= kMostAmongAllColumns && clusters * columns <= kMostValues;
 }
 
 /// nearest[p] = argmin of D, ties to the lowest, over all centroids (k, d) for positions p = chosen[0 .. count - 1].

@@ -65,7 +65,7 @@ class NearestFinder {
   }
 
   void run(IterationRecord& record) {
-    if (narrow_ && among_all()) {
+    if (narrow_ && few_pairs(held_.columns(), clusters_)) {
       run_narrow(record);
     } else if (halves_ && !held_.sent && !held_.half.crowded) {
       run_halves(record);
@@ -75,7 +75,6 @@ class NearestFinder {
   }
 
  private:
-  bool among_all() const { return few_pairs(held_.columns(), clusters_); }
   std::int32_t* nearest(const Block<T>& block) const { return held_.label.data() + block.first; }
   // Asked for only where they are needed: rows that are not on the device may not have to travel.
   PointOperand<T> rows(const Block<T>& block) const { return point_operand(held_, held_.on_device(block), block.rows); }
@@ -100,16 +99,10 @@ class NearestFinder {
   }
 
   void run_halves(IterationRecord& record) {
-    const bool all = halves_.groups.groups == 0 && among_all();
     held_.for_blocks([&](const Block<T>& block) {
       look_at_halves(held_, halves_, block, room_, nearest(block));
       const PointOperand<T> operand = rows(block);
       HalfLeft* left = halves_.left(block);
-      if (all) {
-        decide_among_all(held_, operand, halves_.undecided(block).row, {block.rows, &left->undecided}, centroids_,
-                         clusters_, nearest(block));
-        return;
-      }
       if (halves_.groups.groups > 0) {
         decide_listed(held_, room_, operand, centroids_, {room_.capacity(), &left->candidates}, nearest(block));
       }
@@ -123,15 +116,14 @@ class NearestFinder {
     held_.for_blocks([&](const Block<T>& block) {
       const HalfLeft& left = found[static_cast<std::size_t>(block.first / held_.block_rows)];
       const auto room = static_cast<Word>(room_.capacity());
-      if (!all &&
-          (left.undecided > static_cast<Word>(most_undecided(block)) || left.candidates > room || left.second > room)) {
+      if (left.undecided > static_cast<Word>(most_undecided(block)) || left.candidates > room || left.second > room) {
         held_.half.crowded = true;
         step_by_step(block, record);
         return;
       }
       record.screened += block.rows;
       add_rechecked(left.open, left.candidates, record);
-      add_rechecked(left.undecided, all ? left.undecided * static_cast<Word>(clusters_) : left.second, record);
+      add_rechecked(left.undecided, left.second, record);
     });
   }
 

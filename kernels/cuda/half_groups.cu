@@ -6,6 +6,7 @@
 #include "kernels/cuda/half_groups.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/cuda/device/ampere.h"
 #include "kernels/cuda/device/fragments.h"
@@ -21,81 +22,92 @@ constexpr std::int32_t kOpenFlag = 1 << 30;                 // with a row that i
 constexpr std::int32_t kOpen = 0x7F7F7F7F;                  // as nearest of an open row: above every column
 constexpr std::int64_t kCountedGroups = 8192;               // groups whose counts fit in shared memory
 
-/// Rows of each group. Few groups are counted in shared memory first.
-__global__ void count_kernel(RowGroups of, std::int64_t rows, std::int64_t groups, unsigned* sizes) {
-  extern __shared__ unsigned counts[];
-  const bool shared = groups <= kCountedGroups;
-  for (std::int64_t g = threadIdx.x; shared && g < groups; g += blockDim.x) counts[g] = 0;
-  __syncthreads();
-  for (std::int64_t row = thread_index(); row < rows; row += thread_count()) {
-    for (const std::int32_t g : {of.first[row], of.second[row]}) {
-      if (g != RowGroups::kNone) atomicAdd(shared ? &counts[g] : &sizes[g], 1U);
-    }
-  }
-  __syncthreads();
-  for (std::int64_t g = threadIdx.x; shared && g < groups; g += blockDim.x) {
-    if (counts[g] != 0) atomicAdd(&sizes[g], counts[g]);
+/// Rows of each part and group.
+struct GroupSizes {
+  unsigned* size;  // (parts, groups)
+  std::int64_t groups, part_rows;
+
+  __device__ unsigned* of_part(std::int64_t row) const { return size + row / part_rows * groups; }
+};
+
+/// work(first, last) on the chunks of a block's rows, which parts have whole numbers of. Few groups have counters in
+/// shared memory, which are zero then; more count in memory at once.
+template <class Work>
+__device__ void for_chunks(std::int64_t rows, std::int64_t groups, unsigned* counts, const Work& work) {
+  for (std::int64_t first = blockIdx.x * kChunk; first < rows; first += gridDim.x * kChunk) {
+    for (std::int64_t g = threadIdx.x; groups <= kCountedGroups && g < groups; g += blockDim.x) counts[g] = 0;
+    __syncthreads();
+    work(first, min(first + kChunk, rows));
+    __syncthreads();
   }
 }
 
-/// One block: bins of each group follow those of the group before.
-__global__ void first_bin_kernel(const unsigned* sizes, std::int64_t groups, unsigned* first_bin,
-                                 std::int32_t* bin_group) {
+__device__ void count_chunk(const RowGroups& of, std::int64_t first, std::int64_t last, unsigned* counts) {
+  for (std::int64_t row = first + threadIdx.x; row < last; row += blockDim.x) {
+    for (const std::int32_t g : {of.first[row], of.second[row]}) {
+      if (g != RowGroups::kNone) atomicAdd(&counts[g], 1U);
+    }
+  }
+}
+
+__global__ void count_kernel(RowGroups of, std::int64_t rows, GroupSizes sizes) {
+  extern __shared__ unsigned counts[];
+  for_chunks(rows, sizes.groups, counts, [&](std::int64_t first, std::int64_t last) {
+    unsigned* all = sizes.of_part(first);
+    if (sizes.groups > kCountedGroups) return count_chunk(of, first, last, all);
+    count_chunk(of, first, last, counts);
+    __syncthreads();
+    for (std::int64_t g = threadIdx.x; g < sizes.groups; g += blockDim.x) {
+      if (counts[g] != 0) atomicAdd(&all[g], counts[g]);
+    }
+  });
+}
+
+/// One block: bins of each group follow those of the group before, and parts follow each other.
+__global__ void first_bin_kernel(GroupSizes sizes, std::int64_t parts, unsigned* first_bin) {
+  const std::int64_t count = parts * sizes.groups;
   unsigned running = 0;
-  for (std::int64_t base = 0; base < groups; base += kBlock) {
-    const std::int64_t g = base + threadIdx.x;
+  for (std::int64_t base = 0; base < count; base += kBlock) {
+    const std::int64_t at = base + threadIdx.x;
     const unsigned bins =
-        g < groups ? static_cast<unsigned>((sizes[g] + GroupRoom::kBinRows - 1) / GroupRoom::kBinRows) : 0U;
+        at < count ? static_cast<unsigned>((sizes.size[at] + GroupRoom::kBinRows - 1) / GroupRoom::kBinRows) : 0U;
     const BlockPrefix prefix = block_prefix(bins);
-    if (g < groups) first_bin[g] = running + prefix.before;
+    if (at < count) first_bin[at] = running + prefix.before;
     running += prefix.total;
   }
-  if (threadIdx.x == 0) first_bin[groups] = running;
-  __syncthreads();
-  for (std::int64_t g = threadIdx.x / kWarp; g < groups; g += kBlockWarps) {
-    for (unsigned bin = first_bin[g] + lane_index(); bin < first_bin[g + 1]; bin += kWarp) {
-      bin_group[bin] = static_cast<std::int32_t>(g);
-    }
-  }
 }
 
-/// Puts rows into their bins: a block counts a chunk, reserves places once for each group, then fills them.
-__global__ void place_kernel(RowGroups of, std::int64_t rows, std::int64_t groups, const unsigned* first_bin,
-                             unsigned* filled, std::int32_t* order, Word* open_rows) {
-  extern __shared__ unsigned places[];
+/// Puts rows into their bins: a block counts a chunk, reserves places once for each group, then fills them. filled:
+/// as `size` of the sizes, zero at first. The first row of a bin notes whose it is.
+__global__ void place_kernel(RowGroups of, std::int64_t rows, GroupSizes filled, const unsigned* first_bin,
+                             std::int32_t* order, std::int32_t* bin_group, Word* open_rows) {
+  extern __shared__ unsigned counts[];
   Word open = 0;
-  const auto put = [&](std::int64_t row, bool in_two, std::int32_t g, unsigned* next) {
-    if (g == RowGroups::kNone) return;
-    order[first_bin[g] * GroupRoom::kBinRows + atomicAdd(&next[g], 1U)] =
-        static_cast<std::int32_t>(row) | (in_two ? kOpenFlag : 0);
-  };
-  const auto put_row = [&](std::int64_t row, unsigned* next) {
-    const std::int32_t first = of.first[row], second = of.second[row];
-    open += second != RowGroups::kNone ? 1 : 0;
-    put(row, second != RowGroups::kNone, first, next);
-    put(row, second != RowGroups::kNone, second, next);
-  };
-  if (groups > kCountedGroups) {
-    for (std::int64_t row = thread_index(); row < rows; row += thread_count()) put_row(row, filled);
-  }
-  for (std::int64_t first = groups > kCountedGroups ? rows : blockIdx.x * kChunk; first < rows;
-       first += gridDim.x * kChunk) {
-    const std::int64_t last = min(first + kChunk, rows);
-    for (std::int64_t g = threadIdx.x; g < groups; g += blockDim.x) places[g] = 0;
-    __syncthreads();
+  for_chunks(rows, filled.groups, counts, [&](std::int64_t first, std::int64_t last) {
+    unsigned* all = filled.of_part(first);
+    unsigned* next = all;
+    if (filled.groups <= kCountedGroups) {
+      count_chunk(of, first, last, counts);
+      __syncthreads();
+      for (std::int64_t g = threadIdx.x; g < filled.groups; g += blockDim.x) {
+        if (counts[g] != 0) counts[g] = atomicAdd(&all[g], counts[g]);
+      }
+      __syncthreads();
+      next = counts;
+    }
+    const unsigned* bins = first_bin + (all - filled.size);
     for (std::int64_t row = first + threadIdx.x; row < last; row += blockDim.x) {
-      for (const std::int32_t g : {of.first[row], of.second[row]}) {
-        if (g != RowGroups::kNone) atomicAdd(&places[g], 1U);
+      const std::int32_t groups[2] = {of.first[row], of.second[row]};
+      const bool in_two = groups[1] != RowGroups::kNone;
+      open += in_two ? 1 : 0;
+      for (const std::int32_t g : groups) {
+        if (g == RowGroups::kNone) continue;
+        const std::int64_t at = bins[g] * GroupRoom::kBinRows + atomicAdd(&next[g], 1U);
+        order[at] = static_cast<std::int32_t>(row) | (in_two ? kOpenFlag : 0);
+        if (at % GroupRoom::kBinRows == 0) bin_group[at / GroupRoom::kBinRows] = g;
       }
     }
-    __syncthreads();
-    for (std::int64_t g = threadIdx.x; g < groups; g += blockDim.x) {
-      if (places[g] != 0) places[g] = atomicAdd(&filled[g], places[g]);
-    }
-    __syncthreads();
-    for (std::int64_t row = first + threadIdx.x; row < last; row += blockDim.x) put_row(row, places);
-    __syncthreads();
-  }
+  });
   open = block_sum(open);
   if (threadIdx.x == 0 && open != 0) atomicAdd(open_rows, open);
 }
@@ -230,38 +242,50 @@ __global__ void leave_kernel(const std::int32_t* nearest, const float* limit, st
   }
 }
 
-std::int64_t most_bins(std::int64_t rows, std::int64_t groups) { return 2 * rows / GroupRoom::kBinRows + groups; }
+/// A quarter of them are not full, on average, when the rows are spread evenly and are in one group.
+std::int64_t rows_of_part(std::int64_t groups) {
+  const auto wanted = static_cast<std::uint64_t>(2 * GroupRoom::kBinRows * groups);
+  return std::max(GroupRoom::kPartRows, static_cast<std::int64_t>(std::bit_ceil(wanted)));
+}
+
+std::int64_t parts_of(std::int64_t rows, std::int64_t part_rows) { return (rows + part_rows - 1) / part_rows; }
+
+std::int64_t most_bins(std::int64_t rows, const GroupRoom& room) {
+  return 2 * rows / GroupRoom::kBinRows + room.groups * parts_of(rows, room.part_rows);
+}
 
 }  // namespace
 
 GroupRoom::GroupRoom(Pool& pool, std::int64_t rows, std::int64_t columns)
     : groups((columns + kGroupColumns - 1) / kGroupColumns),
+      part_rows(rows_of_part(groups)),
+      parts(parts_of(rows, part_rows)),
       first(pool, rows),
       second(pool, rows),
       limit(pool, rows),
-      order(pool, most_bins(rows, groups) * kBinRows),
-      sizes(pool, 2 * groups),
-      first_bin(pool, groups + 1),
-      bin_group(pool, most_bins(rows, groups)) {}
+      order(pool, most_bins(rows, *this) * kBinRows),
+      sizes(pool, 2 * parts * groups),
+      first_bin(pool, parts * groups),
+      bin_group(pool, most_bins(rows, *this)) {}
 
 template <class T>
 void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, const Block<T>& block,
                        const GroupRoom& groups, const RecheckRoom& room, std::int32_t* nearest, HalfLeft* left) {
   const Stream& stream = held.stream();
-  const std::int64_t bins = most_bins(block.rows, groups.groups);
-  stream.fill(groups.sizes.data(), 0, groups.sizes.size());
+  const std::int64_t bins = most_bins(block.rows, groups), parts = parts_of(block.rows, groups.part_rows);
+  const GroupSizes sizes{groups.sizes.data(), groups.groups, groups.part_rows};
+  const GroupSizes filled{groups.sizes.data() + parts * groups.groups, groups.groups, groups.part_rows};
+  stream.fill(groups.sizes.data(), 0, 2 * parts * groups.groups);
   stream.fill(groups.order.data(), 0xFF, bins * GroupRoom::kBinRows);
   const std::size_t shared =
       groups.groups <= kCountedGroups ? static_cast<std::size_t>(groups.groups) * sizeof(unsigned) : 0;
   const unsigned blocks = held.context->grid(block.rows, kChunk);
-  count_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), block.rows, groups.groups, groups.sizes.data());
+  count_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), block.rows, sizes);
   check(cudaGetLastError());
-  first_bin_kernel<<<1, kBlock, 0, stream>>>(groups.sizes.data(), groups.groups, groups.first_bin.data(),
-                                             groups.bin_group.data());
+  first_bin_kernel<<<1, kBlock, 0, stream>>>(sizes, parts, groups.first_bin.data());
   check(cudaGetLastError());
-  place_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), block.rows, groups.groups, groups.first_bin.data(),
-                                                   groups.sizes.data() + groups.groups, groups.order.data(),
-                                                   &left->open);
+  place_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), block.rows, filled, groups.first_bin.data(),
+                                                   groups.order.data(), groups.bin_group.data(), &left->open);
   check(cudaGetLastError());
   const HalfShape& shape = held.half.shape;
   const BinArguments arguments{held.half.values.data() + shape.place(block.first, 0, 0),

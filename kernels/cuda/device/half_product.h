@@ -182,12 +182,9 @@ struct ConsumerPlace {
 inline constexpr int kLowerRows = kPieceBytes / 2 >> 4, kStep = 32 >> 4;  // in units of a descriptor's address
 inline constexpr int kPieceSteps = kPieceColumns / 16;                    // products along a piece
 
-/// Up to so many steps two tiles are taken together; more need the registers.
-inline constexpr int kPairedSteps = 4;
-
-/// A consumer of narrow rows: they wait in registers. While the scores of one half of them are looked at, the other
-/// half is being multiplied. Of two tiles the second one's products follow the first one's without a gap; nothing is
-/// under way between two rounds of a loop, where the compiler would give up and wait for every product.
+/// A consumer of narrow rows: they wait in registers, and two products of 64 rows are under way in turn. (Queuing the
+/// next tile's first product before the last scores are seen gains nothing: scores are looked at in registers whose
+/// ports the running products keep busy, so that the two add up rather than overlap.)
 template <int kSteps, class Epilogue>
 __device__ void consume_narrow(const HalfArguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
                                const Work& work, const Layout& layout, const ConsumerPlace& place) {
@@ -196,8 +193,8 @@ __device__ void consume_narrow(const HalfArguments& arguments, const typename Ep
   float upper_product[64] = {}, lower_product[64] = {};
   unsigned rows[2][kSteps][4];
   Epilogue epilogue(epilogue_arguments, work.rows);
-  using Stages = int[kPieces];  // where the pieces of a tile are
-  const auto next_tile = [&](Stages& stage) {
+  int stage[kPieces];  // of the tile that is multiplied
+  const auto next_tile = [&] {
 #pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) {
       stage[piece] = ring.stage;
@@ -205,12 +202,12 @@ __device__ void consume_narrow(const HalfArguments& arguments, const typename Ep
       ring.next(arguments.shape.stages);
     }
   };
-  const auto release_tile = [&](const Stages& stage) {
+  const auto release_tile = [&] {
     if (place.thread != 0) return;
 #pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) barrier_arrive(layout.empty(stage[piece]));
   };
-  const auto multiply = [&](float(&product)[64], const unsigned(&a)[kSteps][4], const Stages& stage) {
+  const auto multiply = [&](float(&product)[64], const unsigned(&a)[kSteps][4]) {
     products_done(product);
     products_fence();
 #pragma unroll
@@ -235,53 +232,25 @@ __device__ void consume_narrow(const HalfArguments& arguments, const typename Ep
                                               static_cast<std::uint32_t>(points.place(row, 0, there)) * 16);
       }
     }
-    const unsigned last = work.last_tile(item);
-    bool arrived = false;
-    const auto rows_have_arrived = [&] {
-      if (arrived) return;
-      // Certainly now that they have been multiplied; a barrier right after their loads does not say so.
-      warpgroup_sync(place.consumer, kGroupThreads);
-      if (place.thread == 0) barrier_arrive(layout.points_empty(set.stage));
-      arrived = true;
-    };
-    const auto see_upper = [&](unsigned tile) {
+    const unsigned first = work.first_tile(item), last = work.last_tile(item);
+    epilogue.begin(place.row(work.row_tile(item)));
+    for (unsigned tile = first; tile < last; ++tile) {
+      next_tile();
+      const float* base = base_of_lane(arguments.score_base, tile, place.lane);
+      multiply(upper_product, rows[0]);
+      multiply(lower_product, rows[1]);
       products_wait<1>();
       products_done(upper_product);
-      epilogue.template take<0>(upper_product, base_of_lane(arguments.score_base, tile, place.lane), tile);
-    };
-    const auto see_lower = [&](unsigned tile, const Stages& stage) {
-      products_done(lower_product);
-      rows_have_arrived();
-      release_tile(stage);
-      epilogue.template take<1>(lower_product, base_of_lane(arguments.score_base, tile, place.lane), tile);
-    };
-    epilogue.begin(place.row(work.row_tile(item)));
-    unsigned tile = work.first_tile(item);
-    Stages stage;
-    if constexpr (kSteps <= kPairedSteps) {
-      for (; tile + 1 < last; tile += 2) {
-        Stages second;
-        next_tile(stage);
-        multiply(upper_product, rows[0], stage);
-        multiply(lower_product, rows[1], stage);
-        see_upper(tile);
-        next_tile(second);
-        multiply(upper_product, rows[0], second);
-        products_wait<1>();
-        see_lower(tile, stage);
-        multiply(lower_product, rows[1], second);
-        see_upper(tile + 1);
-        products_wait<0>();
-        see_lower(tile + 1, second);
-      }
-    }
-    for (; tile < last; ++tile) {
-      next_tile(stage);
-      multiply(upper_product, rows[0], stage);
-      multiply(lower_product, rows[1], stage);
-      see_upper(tile);
+      epilogue.template take<0>(upper_product, base, tile);
       products_wait<0>();
-      see_lower(tile, stage);
+      products_done(lower_product);
+      if (tile == first) {
+        // Now the rows have certainly arrived in registers; a barrier right after their loads does not say so.
+        warpgroup_sync(place.consumer, kGroupThreads);
+        if (place.thread == 0) barrier_arrive(layout.points_empty(set.stage));
+      }
+      release_tile();
+      epilogue.template take<1>(lower_product, base, tile);
     }
     set.next(arguments.shape.point_sets);
     epilogue.finish(place.row(work.row_tile(item)));
