@@ -94,7 +94,7 @@ void collect_half_candidates(const HeldRows<T>& held, const HalfScreen& screen, 
                                               screen.gathered());
   check(cudaGetLastError());
   launch_product<WithinLimit>(*held.context, problem_of(held, screen.columns, screen.gathered(), count),
-                              {undecided.limit + first, candidates});
+                              {undecided.limit + first, screen.columns.count, candidates});
 }
 
 #define KITH_INSTANTIATE(T)                                                                                   \
