@@ -105,8 +105,7 @@ void collect_half_candidates(const HeldRows<T>& held, const HalfScreen& screen, 
                                   std::int32_t*);                                                                   \
   template void collect_half_candidates(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const RecheckRoom&, \
                                         std::int64_t, std::int64_t);
-KITH_INSTANTIATE(float)
-KITH_INSTANTIATE(double)
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

@@ -23,7 +23,7 @@ template <class T>
 struct NarrowArguments {
   const T* values;  // (rows, d)
   std::int64_t rows;
-  T scale;
+  Arithmetic<T> scale;
   const float* center;  // (d)
   ScreenedOperand columns;
   const float* half_norm;  // (k)
@@ -150,9 +150,10 @@ bool screen_narrow(const HeldRows<T>& held, const PointOperand<T>& rows, const N
   return true;
 }
 
-template bool screen_narrow(const HeldRows<float>&, const PointOperand<float>&, const NarrowColumns&, std::int32_t*,
-                            const Undecided&);
-template bool screen_narrow(const HeldRows<double>&, const PointOperand<double>&, const NarrowColumns&, std::int32_t*,
-                            const Undecided&);
+#define KITH_INSTANTIATE(T)                                                                                    \
+  template bool screen_narrow(const HeldRows<T>&, const PointOperand<T>&, const NarrowColumns&, std::int32_t*, \
+                              const Undecided&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

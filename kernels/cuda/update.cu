@@ -147,6 +147,8 @@ __global__ void sort_kernel(const Move* list, const Word* length, const std::int
   }
 }
 
+constexpr int kMostTogether = 4;  // columns whose sums a lane has room for
+
 /// Neighbouring values of a row, loaded at once.
 template <class T, int Values>
 struct alignas(sizeof(T) * Values) Piece {
@@ -274,7 +276,7 @@ Mover<T>::Mover(const HeldRows<T>& held, std::int64_t clusters)
 
 template <class T>
 void Mover<T>::move(HeldRows<T>& held, const Block<T>& block, const ClusterTotals& totals) {
-  constexpr int kVector = 16 / sizeof(T);
+  constexpr int kVector = std::min<int>(16 / sizeof(T), kMostTogether);
   const Stream& stream = held.stream();
   const std::int64_t d = held.columns(), shared = shared_bytes(clusters_);
   const std::int32_t* label = held.label.data() + block.first;
@@ -326,9 +328,10 @@ void add_moves(HeldRows<T>& held, ClusterSums& sums) {
   }
 }
 
-template class Mover<float>;
-template class Mover<double>;
-template void add_moves(HeldRows<float>&, ClusterSums&);
-template void add_moves(HeldRows<double>&, ClusterSums&);
+#define KITH_INSTANTIATE(T) \
+  template class Mover<T>;  \
+  template void add_moves(HeldRows<T>&, ClusterSums&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda
