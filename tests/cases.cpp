@@ -108,7 +108,7 @@ Matrix<double> tiny_float64(std::int64_t n, std::int64_t d, std::uint64_t seed) 
 Matrix<double> bytes(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) {
     const double value = 128 + 60 * normal(seed, i % 7, j) + 20 * normal(seed + 20, i % 300, j);
-    return std::clamp(std::nearbyint(value), 0.0, 255.0);
+    return std::clamp(std::nearbyint(value) + 0.0, 0.0, 255.0);  // no negative zero
   });
 }
 Matrix<double> signed_bytes(std::int64_t n, std::int64_t d, std::uint64_t seed) {
