@@ -189,7 +189,7 @@ void note_device_memory(const HeldPoints& held, Invocation& invocation) {
 }
 
 PointsReport describe(const data::PointSource& source) {
-  return {source.name(), source.rows(), source.columns(), source.element_type()};
+  return {source.name(), source.rows(), source.columns(), source.element_type(), data::size_of(source.held_as()) == 1};
 }
 
 }  // namespace kith::app

@@ -1,4 +1,4 @@
-// Reading points: what is in a file, and rows of it as float32 or float64, in blocks.
+// Reading points: what is in a file, and rows of it as float32, float64 or bytes, in blocks.
 #pragma once
 
 #include <cstdint>
