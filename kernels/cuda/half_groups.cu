@@ -336,8 +336,7 @@ void leave_open_rows(const HeldRows<T>& held, const Block<T>& block, const Group
                                   const RecheckRoom&, std::int32_t*, HalfLeft*);                             \
   template void leave_open_rows(const HeldRows<T>&, const Block<T>&, const GroupRoom&, const std::int32_t*,  \
                                 const Undecided&);
-KITH_INSTANTIATE(float)
-KITH_INSTANTIATE(double)
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

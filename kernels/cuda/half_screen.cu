@@ -104,8 +104,7 @@ void collect_half_candidates(const HeldRows<T>& held, const HalfScreen& screen, 
   template void leave_open_rows(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const std::int32_t*); \
   template void collect_half_candidates(const HeldRows<T>&, const HalfScreen&, const Block<T>&,               \
                                         const CandidateOutput&, std::int64_t, Count);
-KITH_INSTANTIATE(float)
-KITH_INSTANTIATE(double)
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

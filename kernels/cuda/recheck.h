@@ -97,7 +97,7 @@ PointOperand<T> point_operand(const HeldRows<T>& held, const T* values, std::int
           nullptr,
           rows,
           static_cast<int>(held.columns()),
-          static_cast<T>(power_of_two(-held.plan.screen.exponent)),
+          static_cast<Arithmetic<T>>(power_of_two(-held.plan.screen.exponent)),
           held.center.data()};
 }
 

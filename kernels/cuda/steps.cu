@@ -148,9 +148,10 @@ Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state) {
   return steps;
 }
 
-template class DeviceLloyd<float>;
-template class DeviceLloyd<double>;
-template Steps steps(HeldRows<float>&, const StepsRequest&, LloydState&);
-template Steps steps(HeldRows<double>&, const StepsRequest&, LloydState&);
+#define KITH_INSTANTIATE(T)      \
+  template class DeviceLloyd<T>; \
+  template Steps steps(HeldRows<T>&, const StepsRequest&, LloydState&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda
