@@ -19,6 +19,7 @@ struct HalfProblem {
   std::int64_t count;       // of columns
   const float* score_base;  // (columns, padded), in the order of base_place
   HalfShape shape;          // of the points
+  std::int64_t run = 0;     // columns of a block, whole tiles, where the epilogue has it so
 };
 
 /// Whether this device and this build have the product on a path of halves.
@@ -37,13 +38,22 @@ bool device_has_product(ScreenPath path, int device) {
   return attributes.numRegs > kMoreThanEmpty;
 }
 
+/// Runs of tiles that the blocks of some rows share.
+template <class Epilogue>
+unsigned runs_of(unsigned column_tiles, unsigned run) {
+  if constexpr (requires { Epilogue::kRuns; }) return (column_tiles + run - 1) / run;
+  return 1;
+}
+
 template <int kHeldSteps, class Epilogue>
 void launch_ring(const Context& context, const HalfArguments& arguments, const typename Epilogue::Arguments& epilogue) {
   const auto kernel = half_screen_kernel<kHeldSteps, Epilogue>;
   const int shared = arguments.shape.shared_bytes();
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  const unsigned blocks = std::min(arguments.row_tiles, static_cast<unsigned>(context.multiprocessors));
-  kernel<<<blocks, kHalfThreads, shared, context.stream>>>(arguments, epilogue);
+  const unsigned runs = runs_of<Epilogue>(arguments.column_tiles, arguments.run);
+  const unsigned blocks =
+      runs > 1 ? arguments.row_tiles : std::min(arguments.row_tiles, static_cast<unsigned>(context.multiprocessors));
+  kernel<<<dim3(blocks, runs), kHalfThreads, shared, context.stream>>>(arguments, epilogue);
   check(cudaGetLastError());
 }
 
@@ -55,7 +65,8 @@ void launch_wgmma(const Context& context, const HalfProblem& problem, const type
                                 problem.rows,
                                 static_cast<unsigned>((problem.rows + kHalfBlockRows - 1) / kHalfBlockRows),
                                 static_cast<unsigned>((problem.count + kHalfColumns - 1) / kHalfColumns),
-                                ring_shape(problem.shape)};
+                                ring_shape(problem.shape),
+                                static_cast<unsigned>(problem.run / kHalfColumns)};
   switch (arguments.shape.held_steps) {
     case 1:
       return launch_ring<1, Epilogue>(context, arguments, epilogue);
@@ -79,11 +90,13 @@ void launch_mma(const Context& context, const HalfProblem& problem, const typena
   const MmaShape shape = mma_shape(problem.shape.pieces, room);
   const auto row_groups = static_cast<unsigned>((problem.rows + kPieceRows - 1) / kPieceRows);
   const auto column_tiles = static_cast<unsigned>((problem.count + kHalfColumns - 1) / kHalfColumns);
+  const auto run = static_cast<unsigned>(problem.run / kHalfColumns);
   const auto kernel = mma_screen_kernel<Epilogue>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes()));
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
-  kernel<<<row_groups, kMmaThreads, shape.shared_bytes(), context.stream>>>(
-      {problem.points, problem.columns, problem.score_base, problem.rows, column_tiles, shape}, epilogue);
+  const dim3 blocks(row_groups, runs_of<Epilogue>(column_tiles, run));
+  kernel<<<blocks, kMmaThreads, shape.shared_bytes(), context.stream>>>(
+      {problem.points, problem.columns, problem.score_base, problem.rows, column_tiles, shape, run}, epilogue);
   check(cudaGetLastError());
 }
 

@@ -70,6 +70,7 @@ struct HalfArguments {
   std::int64_t rows;
   unsigned row_tiles, column_tiles;
   RingShape shape;
+  unsigned run = 0;  // tiles of columns of a block, where the epilogue has it so
 };
 
 #ifdef KITH_HOPPER
@@ -111,7 +112,7 @@ __device__ inline const uint4* piece_of(const uint4* pieces, std::int64_t group,
 }
 
 /// The producer: one thread that keeps the ring full.
-__device__ inline void produce(const HalfArguments& arguments, const Layout& layout) {
+__device__ inline void produce(const HalfArguments& arguments, const Layout& layout, const TileRange& tiles) {
   const RingShape& shape = arguments.shape;
   const int pieces = shape.points.pieces;
   RingPlace ring, set;
@@ -125,7 +126,7 @@ __device__ inline void produce(const HalfArguments& arguments, const Layout& lay
                 layout.points_full(set.stage));
       set.next(shape.point_sets);
     }
-    for (unsigned tile = 0; tile < arguments.column_tiles; ++tile) {
+    for (unsigned tile = tiles.first; tile < tiles.end; ++tile) {
       for (int piece = 0; piece < pieces; ++piece) {
         barrier_wait(layout.empty(ring.stage), ring.parity ^ 1U);
         barrier_expect(layout.full(ring.stage), shape.stage_bytes());
@@ -145,8 +146,9 @@ __device__ inline void produce(const HalfArguments& arguments, const Layout& lay
 }
 
 // An epilogue has Arguments, begin(row), take<H>(products, score_base, tile) for half H = 0, 1 of a consumer's rows,
-// and finish(row). A thread sees rows `row`, row + 8 (half 0), row + 64 and row + 72 (half 1), and 32 columns of each
-// tile, a group; score_base points to the first of them.
+// and finish(row); with kRuns, blocks share the columns of their rows (fragments.h). A thread sees rows `row`, row + 8
+// (half 0), row + 64 and row + 72 (half 1), and 32 columns of each tile, a group; score_base points to the first of
+// them.
 
 /// Where a consumer's thread is.
 struct ConsumerPlace {
@@ -163,6 +165,7 @@ inline constexpr int kPieceSteps = kPieceColumns / 16;                    // pro
 template <int kSteps, class Epilogue>
 __device__ void consume_narrow(const HalfArguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
                                const Layout& layout, const ConsumerPlace& place) {
+  const TileRange tiles = tiles_of_block<Epilogue>(arguments.column_tiles, arguments.run);
   constexpr int kPieces = (kSteps + kPieceSteps - 1) / kPieceSteps;
   RingPlace ring, set;
   float upper_product[64] = {}, lower_product[64] = {};
@@ -195,7 +198,7 @@ __device__ void consume_narrow(const HalfArguments& arguments, const typename Ep
       }
     }
     epilogue.begin(place.row(row_tile));
-    for (unsigned tile = 0; tile < arguments.column_tiles; ++tile) {
+    for (unsigned tile = tiles.first; tile < tiles.end; ++tile) {
 #pragma unroll
       for (int piece = 0; piece < kPieces; ++piece) {
         stage[piece] = ring.stage;
@@ -211,9 +214,9 @@ __device__ void consume_narrow(const HalfArguments& arguments, const typename Ep
       products_wait<0>();
       products_done(lower_product);
       // Now the rows have certainly arrived in registers; a barrier right after their loads does not say so.
-      if (tile == 0) warpgroup_sync(place.consumer, kGroupThreads);
+      if (tile == tiles.first) warpgroup_sync(place.consumer, kGroupThreads);
       if (place.thread == 0) {
-        if (tile == 0) barrier_arrive(layout.points_empty(set.stage));
+        if (tile == tiles.first) barrier_arrive(layout.points_empty(set.stage));
 #pragma unroll
         for (int piece = 0; piece < kPieces; ++piece) barrier_arrive(layout.empty(stage[piece]));
       }
@@ -229,6 +232,7 @@ __device__ void consume_narrow(const HalfArguments& arguments, const typename Ep
 template <class Epilogue>
 __device__ void consume_wide(const HalfArguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
                              const Layout& layout, const ConsumerPlace& place) {
+  const TileRange tiles = tiles_of_block<Epilogue>(arguments.column_tiles, arguments.run);
   const RingShape& shape = arguments.shape;
   const int pieces = shape.points.pieces;
   RingPlace ring, set;
@@ -237,7 +241,7 @@ __device__ void consume_wide(const HalfArguments& arguments, const typename Epil
   for (unsigned row_tile = blockIdx.x; row_tile < arguments.row_tiles; row_tile += gridDim.x) {
     if (shape.point_sets > 0) barrier_wait(layout.points_full(set.stage), set.parity);
     epilogue.begin(place.row(row_tile));
-    for (unsigned tile = 0; tile < arguments.column_tiles; ++tile) {
+    for (unsigned tile = tiles.first; tile < tiles.end; ++tile) {
       int held_stage = -1;
       for (int piece = 0; piece < pieces; ++piece) {
         barrier_wait(layout.full(ring.stage), ring.parity);
@@ -265,7 +269,7 @@ __device__ void consume_wide(const HalfArguments& arguments, const typename Epil
       products_done(lower_product);
       if (place.thread == 0) {
         barrier_arrive(layout.empty(held_stage));
-        if (shape.point_sets > 0 && tile + 1 == arguments.column_tiles) barrier_arrive(layout.points_empty(set.stage));
+        if (shape.point_sets > 0 && tile + 1 == tiles.end) barrier_arrive(layout.points_empty(set.stage));
       }
       const float* base = base_of_lane(arguments.score_base, tile, place.lane);
       epilogue.template take<0>(upper_product, base, tile);
@@ -301,7 +305,9 @@ __global__ void __launch_bounds__(kHalfThreads, 1)
   const int group = static_cast<int>(threadIdx.x) / kGroupThreads;
   if (group == kConsumers) {
     give_registers<24>();
-    if (threadIdx.x % kGroupThreads == 0) produce(arguments, layout);
+    if (threadIdx.x % kGroupThreads == 0) {
+      produce(arguments, layout, tiles_of_block<Epilogue>(arguments.column_tiles, arguments.run));
+    }
   } else {
     take_registers<240>();
     const int thread = static_cast<int>(threadIdx.x) % kGroupThreads;

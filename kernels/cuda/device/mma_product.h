@@ -71,6 +71,7 @@ struct MmaArguments {
   std::int64_t rows;
   unsigned column_tiles;
   MmaShape shape;
+  unsigned run = 0;  // tiles of columns of a block, where the epilogue has it so
 };
 
 #ifdef KITH_AMPERE
@@ -82,15 +83,15 @@ __device__ inline void copy_pieces(std::uint32_t to, const uint4* from, int coun
   }
 }
 
-/// The ring of pieces. Step s is piece s % pieces of the rows and of tile s / pieces of the columns; every fetch ends
-/// one group of copies, also the fetch of a step that does not exist.
+/// The ring of pieces. Step s is piece s % pieces of the rows and of the block's tile s / pieces of the columns; every
+/// fetch ends one group of copies, also the fetch of a step that does not exist.
 class MmaRing {
  public:
-  __device__ MmaRing(const MmaArguments& arguments, std::uint32_t base)
+  __device__ MmaRing(const MmaArguments& arguments, const TileRange& tiles, std::uint32_t base)
       : shape_(arguments.shape),
-        columns_(arguments.columns),
+        columns_(arguments.columns + std::int64_t{tiles.first} * arguments.shape.pieces * kPieceUnits),
         points_(arguments.points + std::int64_t{blockIdx.x} * arguments.shape.pieces * kPieceUnits),
-        steps_(static_cast<int>(arguments.column_tiles) * arguments.shape.pieces),
+        steps_(static_cast<int>(tiles.end - tiles.first) * arguments.shape.pieces),
         base_(base) {
     if (shape_.resident) copy_pieces(base_, points_, shape_.pieces);  // they arrive with the first step
     for (int step = 0; step < shape_.stages - 1; ++step) fetch(step);
@@ -173,13 +174,14 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks)
                       const __grid_constant__ typename Epilogue::Arguments epilogue_arguments) {
 #ifdef KITH_AMPERE
   extern __shared__ __align__(1024) unsigned char shared[];
-  const MmaRing ring(arguments, shared_address(shared));
+  const TileRange tiles = tiles_of_block<Epilogue>(arguments.column_tiles, arguments.run);
+  const MmaRing ring(arguments, tiles, shared_address(shared));
   const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp;
   const std::int64_t row = std::int64_t{blockIdx.x} * kPieceRows + warp * 16 + lane / 4;
   Epilogue epilogue(epilogue_arguments, arguments.rows);
   epilogue.begin(row);
   int step = 0;
-  for (unsigned tile = 0; tile < arguments.column_tiles; ++tile) {
+  for (unsigned tile = tiles.first; tile < tiles.end; ++tile) {
     float upper_product[64] = {}, lower_product[64] = {};
     for (int piece = 0; piece < arguments.shape.pieces; ++piece, ++step) {
       ring.advance(step);

@@ -1,0 +1,105 @@
+// The epilogue of a search: of every query's scores only the smallest of each group of base rows go to memory.
+//
+// A group is what a thread sees of a tile, 32 base rows; of sixteen tiles it keeps the smallest of these once more, so
+// that who looks for the smallest reads few. 1.5 instructions and an eighth of a byte per score.
+#pragma once
+
+#include "kernels/cuda/device/half_epilogues.h"
+
+namespace kith::cuda {
+
+inline constexpr int kTogether = 16;                            // tiles of a coarse minimum
+inline constexpr int kQuarters = kHalfColumns / kGroupColumns;  // groups of a tile
+
+/// Smallest scores of queries, rows of a product, in groups of base rows, its columns. Scores are positive.
+struct GroupMinima {
+  float* each = nullptr;    // (queries, tiles / 2, kQuarters, 2)
+  float* coarse = nullptr;  // (queries, coarse_tiles(), kQuarters) of kTogether tiles
+  std::int64_t tiles = 0;   // an even number
+
+  __host__ __device__ std::int64_t coarse_tiles() const { return (tiles + kTogether - 1) / kTogether; }
+  __host__ __device__ std::int64_t groups() const { return tiles * kQuarters; }
+  __host__ __device__ std::int64_t coarse_groups() const { return coarse_tiles() * kQuarters; }
+  /// Where the minimum of a group of a query is, among the query's.
+  __device__ static std::int64_t place(std::int64_t tile, int quarter) {
+    return (tile / 2 * kQuarters + quarter) * 2 + tile % 2;
+  }
+};
+
+/// Base rows are columns in their own order, where centroids change places (slot_of_column): the thread of quarter q
+/// sees rows 2 q and 2 q + 1 of every eight. Where what is added to the score of row i stands, see base_place.
+__host__ __device__ inline std::int64_t base_place_of_row(std::int64_t i) {
+  const std::int64_t in_tile = i % kHalfColumns, quarter = in_tile % 8 / 2, number = in_tile / 8 * 2 + in_tile % 2;
+  return base_place(i - in_tile + quarter * kGroupColumns + number);
+}
+
+class KeepMinima {
+ public:
+  static constexpr bool kRuns = true;  // of a multiple of kTogether tiles
+
+  using Arguments = GroupMinima;
+
+  __device__ KeepMinima(const Arguments& minima, std::int64_t rows) : minima_(minima), rows_(rows) {}
+
+  __device__ void begin(std::int64_t row) {
+    row_ = row;
+#pragma unroll
+    for (int r = 0; r < 4; ++r) coarse_[r] = INT_MAX;
+  }
+
+  template <int kHalf>
+  __device__ void take(const float (&product)[64], const float* score_base, unsigned tile) {
+    int smallest[2] = {INT_MAX, INT_MAX};
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const float4 base = base_of(score_base, i);
+#pragma unroll
+      for (int r = 0; r < 2; ++r) smallest[r] = smallest_of(smallest[r], base, product, i, r);
+    }
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int at = 2 * kHalf + r;
+      coarse_[at] = min(coarse_[at], smallest[r]);
+      if (tile % 2 == 0) {
+        even_[at] = smallest[r];
+      } else if (const std::int64_t row = row_at(row_, at); row < rows_) {
+        const std::int64_t place = row * minima_.groups() + GroupMinima::place(tile - 1, quarter());
+        *reinterpret_cast<int2*>(minima_.each + place) = make_int2(even_[at], smallest[r]);
+      }
+      if (tile % kTogether == kTogether - 1) store_coarse(at, tile);
+    }
+    if (kHalf == 1) tile_ = tile;
+  }
+
+  __device__ void finish(std::int64_t) {
+    if (tile_ % kTogether == kTogether - 1) return;
+#pragma unroll
+    for (int r = 0; r < 4; ++r) store_coarse(r, tile_);
+  }
+
+ private:
+  __device__ static int score(float base, float product) { return __float_as_int(__fsub_rn(base, product)); }
+  __device__ static int smallest_of(int smallest, const float4& base, const float (&product)[64], int i, int r) {
+    smallest = __vimin3_s32(smallest, score(base.x, product_of<0>(product, i, r)),
+                            score(base.y, product_of<1>(product, i, r)));
+    return __vimin3_s32(smallest, score(base.z, product_of<2>(product, i, r)),
+                        score(base.w, product_of<3>(product, i, r)));
+  }
+  __device__ void store_coarse(int at, unsigned tile) {
+    const std::int64_t row = row_at(row_, at);
+    if (row < rows_) {
+      minima_.coarse[row * minima_.coarse_groups() + tile / kTogether * kQuarters + quarter()] =
+          __int_as_float(coarse_[at]);
+    }
+    coarse_[at] = INT_MAX;
+  }
+
+  const GroupMinima& minima_;
+  std::int64_t rows_;
+  std::int64_t row_ = 0;
+  unsigned tile_ = 0;
+  int even_[4] = {};    // of the tile before
+  int coarse_[4] = {};  // of the tiles since the last store
+};
+
+}  // namespace kith::cuda

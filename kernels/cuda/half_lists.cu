@@ -1,0 +1,250 @@
+// Lists of neighbours from group minima: a limit that the k nearest cannot exceed, the groups that are within it, their
+// rows within it, distances of these by the definition, and a sort.
+//
+// The limit is the k-th smallest minimum and the margin: k groups have each a row that is no further. With k well below
+// the number of groups few of them have two of the k nearest, so hardly more than k groups pass, whatever the order of
+// the rows. A warp multiplies the 32 rows of such a group once more, with float32 sums; those within the limit are
+// measured. Reads per query: its coarse minima, 64 bytes for each that passes, 64 d bytes for each group.
+#include "kernels/cuda/half_lists.h"
+
+#include <cuda_fp16.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "kernels/cuda/device/definition.h"
+#include "kernels/cuda/device/select.h"
+
+namespace kith::cuda {
+namespace {
+
+constexpr int kPieceUnits = kPieceRows * kRowUnits;
+constexpr int kMostThreads = 1024;
+
+/// The last number of a row that no row has.
+constexpr std::int32_t kNoRow = INT_MAX;
+
+/// Eight products of halves, added to a float32 sum.
+__device__ float add_products(float sum, const float2 (&x)[4], const uint4& c) {
+  const unsigned pairs[4] = {c.x, c.y, c.z, c.w};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float2 two = __half22float2(*reinterpret_cast<const __half2*>(&pairs[i]));
+    sum = __fmaf_rn(x[i].x, two.x, sum);
+    sum = __fmaf_rn(x[i].y, two.y, sum);
+  }
+  return sum;
+}
+
+/// The row of a group of a tile whose score this lane gets from products_of_group.
+__device__ int row_of_lane(int quarter) {
+  const int lane = lane_index();
+  return lane % 8 * 16 + lane / 16 * 8 + quarter * 2 + lane / 8 % 2;
+}
+
+/// Products of query q with the 32 rows of a group, one for each lane. Eight lanes share a row's 128 bytes of a piece,
+/// in the order in which they lie there, which is the same for all rows of these lanes.
+template <class T>
+__device__ float products_of_group(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q,
+                                   std::int64_t tile, int quarter) {
+  const int lane = lane_index(), at = lane % 8, row = lane / 16 * 8 + quarter * 2 + lane / 8 % 2;
+  const int unit = at ^ row % 8;
+  const int pieces = queries.shape.pieces;
+  const uint4* columns = base.pieces + (tile * pieces * kPieceRows + row) * kRowUnits + at;
+  float sum[8] = {};
+  for (int piece = 0; piece < pieces; ++piece, columns += kPieceUnits) {
+    const uint4 packed =
+        unit < queries.shape.units ? __ldg(queries.pieces + queries.shape.place(q, piece, unit)) : uint4{};
+    const unsigned pairs[4] = {packed.x, packed.y, packed.z, packed.w};
+    float2 x[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) x[i] = __half22float2(*reinterpret_cast<const __half2*>(&pairs[i]));
+    uint4 c[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) c[i] = __ldg(columns + i * 16 * kRowUnits);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) sum[i] = add_products(sum[i], x, c[i]);
+  }
+  // The lanes of a row share the additions: the upper half of them goes on with the upper half of the rows.
+#pragma unroll
+  for (int w = 4; w > 0; w /= 2) {
+    const bool upper = (lane & w) != 0;
+#pragma unroll
+    for (int i = 0; i < w; ++i) {
+      const float keep = upper ? sum[i + w] : sum[i], pass = upper ? sum[i] : sum[i + w];
+      sum[i] = keep + __shfl_xor_sync(kAllLanes, pass, w);
+    }
+  }
+  return sum[0];
+}
+
+/// Base rows of a query within its limit, in shared memory, in any order; all are counted.
+struct Candidates {
+  double* distance;   // (capacity)
+  std::int32_t* row;  // (capacity)
+  unsigned capacity;
+  unsigned* count;
+
+  /// Adds this lane's row. Called by all lanes.
+  __device__ void add(bool wanted, std::int32_t position) const {
+    const unsigned wanting = __ballot_sync(kAllLanes, wanted);
+    if (wanting == 0) return;
+    unsigned first = 0;
+    if (lane_index() == 0) first = atomicAdd(count, static_cast<unsigned>(__popc(wanting)));
+    first = __shfl_sync(kAllLanes, first, 0);
+    const unsigned place = first + __popc(wanting & ((1U << lane_index()) - 1U));
+    if (wanted && place < capacity) row[place] = position;
+  }
+};
+
+/// The group minimum that at least `rank` rows do not exceed.
+__device__ float bound_of_lists(const GroupMinima& minima, std::int64_t q, std::int64_t rows, std::int64_t rank,
+                                Selection& shared) {
+  const std::int64_t whole_coarse = rows / (kTogether * kHalfColumns) * kQuarters;
+  const auto wanted = static_cast<std::uint32_t>(rank);
+  if (4 * rank <= whole_coarse) {
+    return select(minima.coarse + q * minima.coarse_groups(), minima.coarse_groups(), wanted, shared);
+  }
+  return select(minima.each + q * minima.groups(), minima.groups(), wanted, shared);
+}
+
+/// The rows of a query that are within its limit become candidates. Written so that a NaN is within. All warps of the
+/// block take their share.
+template <class T>
+__device__ void find_candidates(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q, float limit,
+                                std::int64_t excluded, const Candidates& candidates) {
+  const GroupMinima& minima = queries.minima;
+  const float* coarse = minima.coarse + q * minima.coarse_groups();
+  const float* each = minima.each + q * minima.groups();
+  const int lane = lane_index();
+  for (std::int64_t first = threadIdx.x / kWarp * kWarp; first < minima.coarse_groups(); first += blockDim.x) {
+    const std::int64_t mine = first + lane;
+    unsigned coarse_left = __ballot_sync(kAllLanes, mine < minima.coarse_groups() && !(coarse[mine] > limit));
+    for (; coarse_left != 0; coarse_left &= coarse_left - 1) {
+      const std::int64_t chosen = first + __ffs(static_cast<int>(coarse_left)) - 1;
+      const int quarter = static_cast<int>(chosen % kQuarters);
+      const std::int64_t first_tile = chosen / kQuarters * kTogether, tile = first_tile + lane;
+      unsigned left = __ballot_sync(
+          kAllLanes, lane < kTogether && tile < minima.tiles && !(each[GroupMinima::place(tile, quarter)] > limit));
+      for (; left != 0; left &= left - 1) {
+        const std::int64_t at = first_tile + __ffs(static_cast<int>(left)) - 1;
+        const float product = products_of_group(base, queries, q, at, quarter);
+        const std::int64_t row = at * kHalfColumns + row_of_lane(quarter);
+        const bool above = __fsub_rn(base.score_base[base_place_of_row(row)], product) > limit;
+        candidates.add(!above && row < base.rows && row != excluded, static_cast<std::int32_t>(row));
+      }
+    }
+  }
+}
+
+/// The candidates' rows are gathered, n d values for n candidates.
+template <class T>
+__device__ void measure_candidates(const SearchBase<T>& base, const double* query, const Candidates& candidates,
+                                   unsigned count) {
+  constexpr int kPairs = 4;  // at a time
+  for (unsigned first = threadIdx.x / kWarp * kPairs; first < count; first += blockDim.x / kWarp * kPairs) {
+    const T* x[kPairs];
+    const double* c[kPairs];
+#pragma unroll
+    for (unsigned i = 0; i < kPairs; ++i) {
+      x[i] = base.values + candidates.row[min(first + i, count - 1)] * base.d;
+      c[i] = query;
+    }
+    double sum[kPairs];
+    accumulate_pairs(x, c, base.d, sum);
+    const double distance = add_lanes<kPairs>(sum);
+    const unsigned mine = first + lane_index() / (kWarp / kPairs);
+    if (lane_index() % (kWarp / kPairs) == 0 && mine < count) candidates.distance[mine] = distance;
+  }
+}
+
+/// Orders candidates by (distance, row): K. Batcher's bitonic sort (1968), padded to a power of two that has room.
+__device__ void sort_candidates(const Candidates& candidates, unsigned count) {
+  unsigned size = 1;
+  while (size < count) size *= 2;
+  for (unsigned i = count + threadIdx.x; i < size; i += blockDim.x) {
+    candidates.distance[i] = std::numeric_limits<double>::infinity();
+    candidates.row[i] = kNoRow;
+  }
+  for (unsigned run = 2; run <= size; run *= 2) {
+    for (unsigned apart = run / 2; apart > 0; apart /= 2) {
+      __syncthreads();
+      for (unsigned i = threadIdx.x; i < size / 2; i += blockDim.x) {
+        const unsigned low = i / apart * apart * 2 + i % apart, high = low + apart;
+        const double a = candidates.distance[low], b = candidates.distance[high];
+        const std::int32_t a_row = candidates.row[low], b_row = candidates.row[high];
+        const bool descends = b < a || (b == a && b_row < a_row);
+        const bool ascending = (low & run) == 0;
+        if (descends != ascending) continue;
+        candidates.distance[low] = b, candidates.distance[high] = a;
+        candidates.row[low] = b_row, candidates.row[high] = a_row;
+      }
+    }
+  }
+  __syncthreads();
+}
+
+template <class T>
+__global__ void __launch_bounds__(kMostThreads)
+    lists_kernel(const SearchBase<T> base, const SearchQueries queries, const ListRequest request,
+                 const unsigned capacity, const FoundLists out) {
+  extern __shared__ __align__(16) unsigned char room[];
+  __shared__ Selection selection;
+  __shared__ unsigned found;
+  auto* distances = reinterpret_cast<double*>(room);
+  const Candidates candidates{distances, reinterpret_cast<std::int32_t*>(distances + capacity), capacity, &found};
+  const std::int64_t q = blockIdx.x, k = request.neighbors;
+  const std::int64_t own = queries.excluded + q, excluded = queries.leaves_out && own < base.rows ? own : -1;
+
+  const float norm = queries.norm[q], residual = queries.residual[q];
+  if (threadIdx.x == 0) found = 0;
+  // The row to be left out is among the groups, and may be the smallest.
+  const float bound = bound_of_lists(queries.minima, q, base.rows, k + (excluded >= 0 ? 1 : 0), selection);
+  const float limit = __fadd_ru(bound, request.bound.at(norm, residual));
+  const bool certain = __fadd_ru(norm, residual) <= request.reach && limit < CoarseGrid::kNever;
+  if (certain) find_candidates(base, queries, q, limit, excluded, candidates);
+  __syncthreads();
+  const unsigned count = found;
+  const bool complete = certain && count <= capacity && count >= k;
+  if (complete) {
+    measure_candidates(base, queries.values + q * base.d, candidates, count);
+    __syncthreads();
+    sort_candidates(candidates, count);
+  }
+  for (std::int64_t i = threadIdx.x; i < k; i += blockDim.x) {
+    out.distance[q * k + i] = complete ? candidates.distance[i] : std::numeric_limits<double>::infinity();
+    out.index[q * k + i] = complete ? base.first_row + candidates.row[i] : -1;
+  }
+  if (threadIdx.x == 0) out.candidates[q] = complete ? static_cast<std::int32_t>(count) : FoundLists::kNone;
+}
+
+}  // namespace
+
+bool minima_bound_lists(std::int64_t rows, std::int64_t neighbors) {
+  // Beyond half of the groups many have more than one of the k nearest.
+  return neighbors <= kMostListed && 2 * (neighbors + 1) <= rows / kHalfColumns * kQuarters;
+}
+
+template <class T>
+void find_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
+                const ListRequest& request, const FoundLists& out) {
+  constexpr std::int64_t kLeastCapacity = 2048;
+  const std::int64_t capacity = std::max(
+      kLeastCapacity, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(2 * request.neighbors))));
+  // Few blocks, be it for few queries or for much shared memory, want many threads each.
+  constexpr int kThreads = 256;
+  const bool few = queries.count < 2 * context.multiprocessors || capacity > 2 * kLeastCapacity;
+  const auto shared = static_cast<int>(capacity * static_cast<std::int64_t>(sizeof(double) + sizeof(std::int32_t)));
+  check(cudaFuncSetAttribute(lists_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+  lists_kernel<T><<<static_cast<unsigned>(queries.count), few ? kMostThreads : kThreads, shared, context.stream>>>(
+      base, queries, request, static_cast<unsigned>(capacity), out);
+  check(cudaGetLastError());
+}
+
+template void find_lists(const Context&, const SearchBase<float>&, const SearchQueries&, const ListRequest&,
+                         const FoundLists&);
+template void find_lists(const Context&, const SearchBase<double>&, const SearchQueries&, const ListRequest&,
+                         const FoundLists&);
+
+}  // namespace kith::cuda

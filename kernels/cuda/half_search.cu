@@ -1,0 +1,188 @@
+// The neighbour search on the tensor cores: queries are the rows of the product of halves, base rows its columns, and
+// blocks share out the columns, so that few queries keep the device busy too.
+//
+// Complete as search.cu is, with halves in the first look and float32 sums of halves in the second. Cost: 2 q n d
+// operations and q n / 8 bytes written for the minima. Queries from far outside the base are left to float32: scores
+// get a bias that makes them positive, which grows with the largest norm of a query.
+#include "kernels/cuda/half_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/cuda/device/half_launch.h"
+#include "kernels/cuda/device/minima_epilogue.h"
+#include "kernels/cuda/half_lists.h"
+#include "kernels/cuda/half_rows.h"
+
+namespace kith::cuda {
+namespace {
+
+constexpr double kReach = 4.0;                                    // of a query, in largest norms of the base
+constexpr std::int64_t kMostMinimaBytes = std::int64_t{1} << 32;  // of a batch of queries
+constexpr std::int64_t kQueryTile = 2 * kPieceRows;               // queries of a block of either product
+constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;   // positions are int32
+
+template <class T>
+HalfBound bound_of_search(const HeldRows<T>& held) {
+  const LargestNorms& base = held.half.largest;
+  return half_bound({kReach * base.norm, 0.0}, base, held.columns(), half_exponent(held.plan.screen),
+                    tensor_accumulation(held.columns()));
+}
+
+std::int64_t tiles_of(std::int64_t rows) { return row_groups_of(rows); }
+
+/// Rows that do not exist score 10^37.
+__global__ void base_kernel(const float* half_norm, std::int64_t rows, std::int64_t padded, float bias, float* out) {
+  constexpr float kUnit = 1 << 2 * kHalfShift;  // of the half rows' products
+  for (std::int64_t i = thread_index(); i < padded; i += thread_count()) {
+    out[base_place_of_row(i)] = i < rows ? __fadd_rn(half_norm[i] * kUnit, bias) : CoarseGrid::kNever;
+  }
+}
+
+/// Rows of a narrow layout in whole pieces, zero beyond their columns.
+__global__ void widen_kernel(const uint4* from, HalfShape narrow, std::int64_t rows, uint4* to) {
+  const HalfShape whole;
+  for (std::int64_t i = thread_index(); i < rows * kRowUnits; i += thread_count()) {
+    const std::int64_t row = i / kRowUnits;
+    const int unit = static_cast<int>(i % kRowUnits);
+    to[whole.place(row, 0, unit)] = unit < narrow.units ? from[narrow.place(row, 0, unit)] : uint4{};
+  }
+}
+
+/// The base as columns, made once. Queues only.
+template <class T>
+void make_columns(const HeldRows<T>& held, const HalfBound& bound) {
+  SearchColumns& columns = held.half.search;
+  const HalfShape shape = held.half.shape;
+  const std::int64_t padded = tiles_of(held.rows()) * kHalfColumns;
+  if (columns.score_base.size() > 0) return;
+  if (shape.units != kRowUnits) {
+    columns.pieces = Buffer<uint4>(held.pool(), padded * kRowUnits);
+    widen_kernel<<<held.context->grid(padded * kRowUnits, kBlock), kBlock, 0, held.stream()>>>(
+        held.half.values.data(), shape, padded, columns.pieces.data());
+    check(cudaGetLastError());
+  }
+  Buffer<float> base(held.pool(), padded);
+  base_kernel<<<held.context->grid(padded, kBlock), kBlock, 0, held.stream()>>>(held.half_norm.data(), held.rows(),
+                                                                                padded, bound.grid.bias, base.data());
+  check(cudaGetLastError());
+  columns.score_base = std::move(base);
+}
+
+/// Columns of a block, so that the last round of blocks is nearly full and blocks are not so short that beginning one
+/// shows.
+std::int64_t columns_of_block(const Context& context, std::int64_t queries, std::int64_t tiles) {
+  constexpr std::int64_t kBeginning = 4;  // tiles that could be multiplied meanwhile
+  constexpr std::int64_t kMostRounds = 8;
+  const std::int64_t row_tiles = (queries + kQueryTile - 1) / kQueryTile;
+  const std::int64_t most_runs = (tiles + kTogether - 1) / kTogether;
+  std::int64_t best = most_runs * kTogether, best_cost = -1;
+  for (std::int64_t runs = 1; runs <= std::min(most_runs, kMostRounds * context.multiprocessors); ++runs) {
+    const std::int64_t run = ((tiles + runs - 1) / runs + kTogether - 1) / kTogether * kTogether;
+    const std::int64_t blocks = row_tiles * ((tiles + run - 1) / run);
+    const std::int64_t rounds = (blocks + context.multiprocessors - 1) / context.multiprocessors;
+    const std::int64_t cost = rounds * (run + kBeginning);
+    if (best_cost >= 0 && cost >= best_cost) continue;
+    best = run;
+    best_cost = cost;
+  }
+  return best * kHalfColumns;
+}
+
+/// Device memory of a batch of queries.
+template <class T>
+struct QueryRoom {
+  QueryRoom(const HeldRows<T>& held, std::int64_t queries, std::int64_t neighbors)
+      : values(held.pool(), queries * held.columns()),
+        halves(room_for_halves(held.pool(), queries, held.half.shape)),
+        minima{nullptr, nullptr, tiles_of(held.rows())},
+        each(held.pool(), queries * minima.groups()),
+        coarse(held.pool(), queries * minima.coarse_groups()),
+        distance(held.pool(), queries * neighbors),
+        index(held.pool(), queries * neighbors),
+        candidates(held.pool(), queries) {
+    minima.each = each.data();
+    minima.coarse = coarse.data();
+  }
+
+  Buffer<double> values;
+  HalfRows halves;
+  GroupMinima minima;
+  Buffer<float> each, coarse;
+  Buffer<double> distance;
+  Buffer<std::int64_t> index;
+  Buffer<std::int32_t> candidates;
+};
+
+template <class T>
+std::int64_t batch_queries(const HeldRows<T>& held, std::int64_t queries, std::int64_t neighbors) {
+  const std::int64_t tiles = tiles_of(held.rows());
+  const std::int64_t each = tiles * kQuarters * 5 + held.columns() * 12 + neighbors * 16;
+  const std::int64_t fitting = std::min(kMostMinimaBytes, held.pool().available() / 2) / each;
+  return std::clamp<std::int64_t>(fitting / kQueryTile * kQueryTile, std::min(queries, kQueryTile), queries);
+}
+
+}  // namespace
+
+template <class T>
+bool searches_halves(const HeldRows<T>& held, std::int64_t neighbors) {
+  if (held.half.values.size() == 0 || held.sent || held.rows() > kMostRows) return false;
+  return minima_bound_lists(held.rows(), neighbors) && std::isfinite(bound_of_search(held).margin.constant);
+}
+
+template <class T>
+std::vector<std::int64_t> search_halves(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
+  const std::int64_t n = held.rows(), d = held.columns(), q = queries.values.rows, k = lists.index.columns();
+  const Stream& stream = held.stream();
+  const HalfBound bound = bound_of_search(held);
+  make_columns(held, bound);
+  const std::int64_t largest = batch_queries(held, q, k);
+  QueryRoom<T> room(held, largest, k);
+  const SearchColumns& columns = held.half.search;
+  const SearchBase<T> base{held.resident.data(),
+                           n,
+                           d,
+                           held.first_row,
+                           columns.pieces.size() > 0 ? columns.pieces.data() : held.half.values.data(),
+                           columns.score_base.data()};
+  const ListRequest request{k, bound, static_cast<float>(kReach * held.half.largest.norm)};
+  std::vector<std::int64_t> left;
+  std::vector<std::int32_t> candidates(static_cast<std::size_t>(largest));
+  for (std::int64_t first = 0; first < q; first += largest) {
+    const std::int64_t count = std::min(largest, q - first);
+    stream.upload(room.values.data(), queries.values.data + first * d, count * d);
+    make_halves(held, static_cast<const double*>(room.values.data()), count, room.halves, 0);
+    launch_product<KeepMinima>(*held.context,
+                               {.points = room.halves.values.data(),
+                                .rows = count,
+                                .columns = base.pieces,
+                                .count = room.minima.tiles * kHalfColumns,
+                                .score_base = base.score_base,
+                                .shape = held.half.shape,
+                                .run = columns_of_block(*held.context, count, room.minima.tiles)},
+                               room.minima);
+    find_lists(*held.context, base,
+               {room.values.data(), room.halves.values.data(), held.half.shape, room.halves.norm.data(),
+                room.halves.residual.data(), room.minima, count, queries.excluded_row + first - held.first_row,
+                queries.excluded_row >= 0},
+               request, {room.distance.data(), room.index.data(), room.candidates.data()});
+    stream.download(lists.distance.data() + first * k, room.distance.data(), count * k);
+    stream.download(lists.index.data() + first * k, room.index.data(), count * k);
+    stream.download(candidates.data(), room.candidates.data(), count);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int32_t measured = candidates[static_cast<std::size_t>(i)];
+      if (measured == FoundLists::kNone) left.push_back(first + i);
+      lists.candidates += std::max(measured, 0);
+    }
+  }
+  return left;
+}
+
+#define KITH_INSTANTIATE(T)                                        \
+  template bool searches_halves(const HeldRows<T>&, std::int64_t); \
+  template std::vector<std::int64_t> search_halves(const HeldRows<T>&, const Queries&, NeighborLists&);
+KITH_INSTANTIATE(float)
+KITH_INSTANTIATE(double)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda
