@@ -79,6 +79,13 @@ __device__ float products_of_group(const SearchBase<T>& base, const SearchQuerie
   return sum[0];
 }
 
+constexpr std::int64_t kLeastCapacity = 2048;
+constexpr std::int64_t kCandidateBytes = sizeof(double) + sizeof(std::int32_t);
+/// Candidates that a query has room for, a power of two.
+std::int64_t capacity_for(std::int64_t neighbors) {
+  return std::max(kLeastCapacity, static_cast<std::int64_t>(std::bit_ceil(2 * static_cast<std::uint64_t>(neighbors))));
+}
+
 /// Base rows of a query within its limit, in shared memory, in any order; all are counted.
 struct Candidates {
   double* distance;   // (capacity)
@@ -221,21 +228,23 @@ __global__ void __launch_bounds__(kMostThreads)
 
 }  // namespace
 
-bool minima_bound_lists(std::int64_t rows, std::int64_t neighbors) {
+bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neighbors) {
   // Beyond half of the groups many have more than one of the k nearest.
-  return neighbors <= kMostListed && 2 * (neighbors + 1) <= rows / kHalfColumns * kQuarters;
+  if (2 * (neighbors + 1) > rows / kHalfColumns * kQuarters) return false;
+  int most = 0;
+  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, context.device));
+  constexpr std::int64_t kBesides = 4096;  // of a block's shared memory
+  return capacity_for(neighbors) * kCandidateBytes <= most - kBesides;
 }
 
 template <class T>
 void find_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
                 const ListRequest& request, const FoundLists& out) {
-  constexpr std::int64_t kLeastCapacity = 2048;
-  const std::int64_t capacity = std::max(
-      kLeastCapacity, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(2 * request.neighbors))));
+  const std::int64_t capacity = capacity_for(request.neighbors);
   // Few blocks, be it for few queries or for much shared memory, want many threads each.
   constexpr int kThreads = 256;
   const bool few = queries.count < 2 * context.multiprocessors || capacity > 2 * kLeastCapacity;
-  const auto shared = static_cast<int>(capacity * static_cast<std::int64_t>(sizeof(double) + sizeof(std::int32_t)));
+  const auto shared = static_cast<int>(capacity * kCandidateBytes);
   check(cudaFuncSetAttribute(lists_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
   lists_kernel<T><<<static_cast<unsigned>(queries.count), few ? kMostThreads : kThreads, shared, context.stream>>>(
       base, queries, request, static_cast<unsigned>(capacity), out);

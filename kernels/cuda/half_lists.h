@@ -48,11 +48,11 @@ struct FoundLists {
   std::int32_t* candidates = nullptr;  // (queries) base rows whose distances were computed, or kNone
 };
 
-/// Most neighbours of a list.
-inline constexpr std::int64_t kMostListed = 8192;
-/// Whether the minima of `rows` base rows bound lists of `neighbors` well; the row to be left out counts.
-bool minima_bound_lists(std::int64_t rows, std::int64_t neighbors);
+/// Whether minima of `rows` base rows bound lists of `neighbors` well, a row that is left out included, and the device
+/// has the shared memory for them.
+bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neighbors);
 
+/// `queries.minima` must have been found. Queues only.
 template <class T>
 void find_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
                 const ListRequest& request, const FoundLists& out);

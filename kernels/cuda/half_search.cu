@@ -1,5 +1,5 @@
 // The neighbour search on the tensor cores: queries are the rows of the product of halves, base rows its columns, and
-// blocks share out the columns, so that few queries keep the device busy too.
+// blocks share out the columns, so that few queries keep the device busy too. Very few queries take half_stream.h.
 //
 // Complete as search.cu is, with halves in the first look and float32 sums of halves in the second. Cost: 2 q n d
 // operations and q n / 8 bytes written for the minima. Queries from far outside the base are left to float32: scores
@@ -13,6 +13,7 @@
 #include "kernels/cuda/device/minima_epilogue.h"
 #include "kernels/cuda/half_lists.h"
 #include "kernels/cuda/half_rows.h"
+#include "kernels/cuda/half_stream.h"
 
 namespace kith::cuda {
 namespace {
@@ -74,19 +75,35 @@ void make_columns(const HeldRows<T>& held, const HalfBound& bound) {
 std::int64_t columns_of_block(const Context& context, std::int64_t queries, std::int64_t tiles) {
   constexpr std::int64_t kBeginning = 4;  // tiles that could be multiplied meanwhile
   constexpr std::int64_t kMostRounds = 8;
-  const std::int64_t row_tiles = (queries + kQueryTile - 1) / kQueryTile;
+  const std::int64_t row_tiles = (queries + kQueryTile - 1) / kQueryTile, processors = context.multiprocessors;
   const std::int64_t most_runs = (tiles + kTogether - 1) / kTogether;
-  std::int64_t best = most_runs * kTogether, best_cost = -1;
-  for (std::int64_t runs = 1; runs <= std::min(most_runs, kMostRounds * context.multiprocessors); ++runs) {
-    const std::int64_t run = ((tiles + runs - 1) / runs + kTogether - 1) / kTogether * kTogether;
+  std::int64_t best = 0, best_cost = 0;
+  for (std::int64_t wanted = 1; wanted <= kMostRounds; ++wanted) {
+    const std::int64_t runs = std::clamp<std::int64_t>(wanted * processors / row_tiles, 1, most_runs);
+    const std::int64_t run = (most_runs + runs - 1) / runs * kTogether;
     const std::int64_t blocks = row_tiles * ((tiles + run - 1) / run);
-    const std::int64_t rounds = (blocks + context.multiprocessors - 1) / context.multiprocessors;
-    const std::int64_t cost = rounds * (run + kBeginning);
-    if (best_cost >= 0 && cost >= best_cost) continue;
+    const std::int64_t cost = (blocks + processors - 1) / processors * (run + kBeginning);
+    if (best > 0 && cost >= best_cost) continue;
     best = run;
     best_cost = cost;
   }
   return best * kHalfColumns;
+}
+
+/// The minima of queries that are on the device. Queues only.
+template <class T>
+void find_minima(const HeldRows<T>& held, const SearchBase<T>& base, const SearchQueries& queries) {
+  if (queries.count <= kFewQueries) return stream_minima(held.stream(), base.pieces, base.score_base, queries);
+  const std::int64_t tiles = queries.minima.tiles;
+  launch_product<KeepMinima>(*held.context,
+                             {.points = queries.pieces,
+                              .rows = queries.count,
+                              .columns = base.pieces,
+                              .count = tiles * kHalfColumns,
+                              .score_base = base.score_base,
+                              .shape = queries.shape,
+                              .run = columns_of_block(*held.context, queries.count, tiles)},
+                             queries.minima);
 }
 
 /// Device memory of a batch of queries.
@@ -127,7 +144,7 @@ std::int64_t batch_queries(const HeldRows<T>& held, std::int64_t queries, std::i
 template <class T>
 bool searches_halves(const HeldRows<T>& held, std::int64_t neighbors) {
   if (held.half.values.size() == 0 || held.sent || held.rows() > kMostRows) return false;
-  return minima_bound_lists(held.rows(), neighbors) && std::isfinite(bound_of_search(held).margin.constant);
+  return can_find_lists(*held.context, held.rows(), neighbors) && std::isfinite(bound_of_search(held).margin.constant);
 }
 
 template <class T>
@@ -152,20 +169,17 @@ std::vector<std::int64_t> search_halves(const HeldRows<T>& held, const Queries& 
     const std::int64_t count = std::min(largest, q - first);
     stream.upload(room.values.data(), queries.values.data + first * d, count * d);
     make_halves(held, static_cast<const double*>(room.values.data()), count, room.halves, 0);
-    launch_product<KeepMinima>(*held.context,
-                               {.points = room.halves.values.data(),
-                                .rows = count,
-                                .columns = base.pieces,
-                                .count = room.minima.tiles * kHalfColumns,
-                                .score_base = base.score_base,
-                                .shape = held.half.shape,
-                                .run = columns_of_block(*held.context, count, room.minima.tiles)},
-                               room.minima);
-    find_lists(*held.context, base,
-               {room.values.data(), room.halves.values.data(), held.half.shape, room.halves.norm.data(),
-                room.halves.residual.data(), room.minima, count, queries.excluded_row + first - held.first_row,
-                queries.excluded_row >= 0},
-               request, {room.distance.data(), room.index.data(), room.candidates.data()});
+    const SearchQueries batch{room.values.data(),
+                              room.halves.values.data(),
+                              held.half.shape,
+                              room.halves.norm.data(),
+                              room.halves.residual.data(),
+                              room.minima,
+                              count,
+                              queries.excluded_row + first - held.first_row,
+                              queries.excluded_row >= 0};
+    find_minima(held, base, batch);
+    find_lists(*held.context, base, batch, request, {room.distance.data(), room.index.data(), room.candidates.data()});
     stream.download(lists.distance.data() + first * k, room.distance.data(), count * k);
     stream.download(lists.index.data() + first * k, room.index.data(), count * k);
     stream.download(candidates.data(), room.candidates.data(), count);
