@@ -4,7 +4,8 @@
 // The limit is the k-th smallest minimum and the margin: k groups have each a row that is no further. With k well below
 // the number of groups few of them have two of the k nearest, so hardly more than k groups pass, whatever the order of
 // the rows. A warp multiplies the 32 rows of such a group once more, with float32 sums; those within the limit are
-// measured. Reads per query: its coarse minima, 64 bytes for each that passes, 64 d bytes for each group.
+// measured. Reads per query: its coarse minima, 64 bytes for each that passes, 64 d bytes for each group. For long
+// lists that is more than another product takes, which then lists the rows within the limit.
 #include "kernels/cuda/half_lists.h"
 
 #include <cuda_fp16.h>
@@ -79,12 +80,8 @@ __device__ float products_of_group(const SearchBase<T>& base, const SearchQuerie
   return sum[0];
 }
 
-constexpr std::int64_t kLeastCapacity = 2048;
+constexpr std::int64_t kLeastCandidates = 2048;
 constexpr std::int64_t kCandidateBytes = sizeof(double) + sizeof(std::int32_t);
-/// Candidates that a query has room for, a power of two.
-std::int64_t capacity_for(std::int64_t neighbors) {
-  return std::max(kLeastCapacity, static_cast<std::int64_t>(std::bit_ceil(2 * static_cast<std::uint64_t>(neighbors))));
-}
 
 /// Base rows of a query within its limit, in shared memory, in any order; all are counted.
 struct Candidates {
@@ -192,28 +189,40 @@ __device__ void sort_candidates(const Candidates& candidates, unsigned count) {
   __syncthreads();
 }
 
-template <class T>
-__global__ void __launch_bounds__(kMostThreads)
-    lists_kernel(const SearchBase<T> base, const SearchQueries queries, const ListRequest request,
-                 const unsigned capacity, const FoundLists out) {
-  extern __shared__ __align__(16) unsigned char room[];
-  __shared__ Selection selection;
-  __shared__ unsigned found;
-  auto* distances = reinterpret_cast<double*>(room);
-  const Candidates candidates{distances, reinterpret_cast<std::int32_t*>(distances + capacity), capacity, &found};
-  const std::int64_t q = blockIdx.x, k = request.neighbors;
-  const std::int64_t own = queries.excluded + q, excluded = queries.leaves_out && own < base.rows ? own : -1;
+/// The base row that a query leaves out, negative when there is none.
+__device__ std::int64_t excluded_by(const SearchQueries& queries, std::int64_t q, std::int64_t rows) {
+  const std::int64_t own = queries.excluded + q;
+  return queries.leaves_out && own < rows ? own : -1;
+}
 
+/// Above it no score is of the k nearest; negative where nothing is certain. In every thread of the block.
+__device__ float limit_of(std::int64_t base_rows, const SearchQueries& queries, const ListRequest& request,
+                          std::int64_t q, Selection& shared) {
   const float norm = queries.norm[q], residual = queries.residual[q];
-  if (threadIdx.x == 0) found = 0;
   // The row to be left out is among the groups, and may be the smallest.
-  const float bound = bound_of_lists(queries.minima, q, base.rows, k + (excluded >= 0 ? 1 : 0), selection);
-  const float limit = __fadd_ru(bound, request.bound.at(norm, residual));
-  const bool certain = __fadd_ru(norm, residual) <= request.reach && limit < CoarseGrid::kNever;
-  if (certain) find_candidates(base, queries, q, limit, excluded, candidates);
-  __syncthreads();
-  const unsigned count = found;
-  const bool complete = certain && count <= capacity && count >= k;
+  const std::int64_t rank = request.neighbors + (excluded_by(queries, q, base_rows) >= 0 ? 1 : 0);
+  const float limit =
+      __fadd_ru(bound_of_lists(queries.minima, q, base_rows, rank, shared), request.bound.at(norm, residual));
+  return __fadd_ru(norm, residual) <= request.reach && limit < CoarseGrid::kNever ? limit : -1.0F;
+}
+
+/// What a block of threads keeps of its query, the candidates behind it.
+struct ListShared {
+  Selection selection;
+  unsigned found;
+};
+
+__device__ Candidates candidates_in(unsigned char* room, unsigned capacity, unsigned* count) {
+  auto* distances = reinterpret_cast<double*>(room);
+  return {distances, reinterpret_cast<std::int32_t*>(distances + capacity), capacity, count};
+}
+
+/// Measures and sorts the candidates, and writes the list. All threads have added theirs.
+template <class T>
+__device__ void write_list(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t k, std::int64_t q,
+                           const Candidates& candidates, const FoundLists& out) {
+  const unsigned count = *candidates.count;
+  const bool complete = count <= candidates.capacity && count >= k;
   if (complete) {
     measure_candidates(base, queries.values + q * base.d, candidates, count);
     __syncthreads();
@@ -226,6 +235,65 @@ __global__ void __launch_bounds__(kMostThreads)
   if (threadIdx.x == 0) out.candidates[q] = complete ? static_cast<std::int32_t>(count) : FoundLists::kNone;
 }
 
+template <class T>
+__global__ void __launch_bounds__(kMostThreads)
+    lists_kernel(const SearchBase<T> base, const SearchQueries queries, const ListRequest request,
+                 const unsigned capacity, const FoundLists out) {
+  extern __shared__ __align__(16) unsigned char room[];
+  __shared__ ListShared shared;
+  const std::int64_t q = blockIdx.x;
+  const Candidates candidates = candidates_in(room, capacity, &shared.found);
+  if (threadIdx.x == 0) shared.found = 0;
+  const float limit = limit_of(base.rows, queries, request, q, shared.selection);
+  if (limit >= 0) {
+    find_candidates(base, queries, q, limit, excluded_by(queries, q, base.rows), candidates);
+  }
+  __syncthreads();
+  write_list(base, queries, request.neighbors, q, candidates, out);
+}
+
+__global__ void limits_kernel(std::int64_t base_rows, const SearchQueries queries, const ListRequest request,
+                              float* out) {
+  __shared__ Selection selection;
+  const float limit = limit_of(base_rows, queries, request, blockIdx.x, selection);
+  if (threadIdx.x == 0) out[blockIdx.x] = limit;
+}
+
+template <class T>
+__global__ void __launch_bounds__(kMostThreads)
+    listed_kernel(const SearchBase<T> base, const SearchQueries queries, const ListRequest request,
+                  const RowLists listed, const FoundLists out) {
+  extern __shared__ __align__(16) unsigned char room[];
+  __shared__ ListShared shared;
+  const std::int64_t q = blockIdx.x, excluded = excluded_by(queries, q, base.rows);
+  const Candidates candidates = candidates_in(room, listed.capacity, &shared.found);
+  const unsigned count = listed.count[q];
+  // Those without room are not in the list, but they count.
+  if (threadIdx.x == 0) shared.found = count > listed.capacity ? count : 0;
+  __syncthreads();
+  const std::int32_t* rows = listed.row + q * listed.capacity;
+  for (unsigned first = threadIdx.x / kWarp * kWarp; first < min(count, listed.capacity); first += blockDim.x) {
+    const unsigned at = first + lane_index();
+    const std::int32_t row = at < min(count, listed.capacity) ? rows[at] : kNoRow;
+    candidates.add(row != kNoRow && row != excluded, row);
+  }
+  __syncthreads();
+  write_list(base, queries, request.neighbors, q, candidates, out);
+}
+
+/// Launches a kernel with a block for each query and room for its candidates. Few blocks, be it for few queries or for
+/// much shared memory, have many threads each.
+template <class... Parameters, class... Arguments>
+void launch_lists(const Context& context, void (*kernel)(Parameters...), std::int64_t queries, std::int64_t capacity,
+                  const Arguments&... arguments) {
+  constexpr int kThreads = 256;
+  const bool few = queries < 2 * context.multiprocessors || capacity > 2 * kLeastCandidates;
+  const auto shared = static_cast<int>(capacity * kCandidateBytes);
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+  kernel<<<static_cast<unsigned>(queries), few ? kMostThreads : kThreads, shared, context.stream>>>(arguments...);
+  check(cudaGetLastError());
+}
+
 }  // namespace
 
 bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neighbors) {
@@ -234,26 +302,42 @@ bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neig
   int most = 0;
   check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, context.device));
   constexpr std::int64_t kBesides = 4096;  // of a block's shared memory
-  return capacity_for(neighbors) * kCandidateBytes <= most - kBesides;
+  return candidates_of_list(neighbors) * kCandidateBytes <= most - kBesides;
+}
+
+std::int64_t candidates_of_list(std::int64_t neighbors) {
+  const auto twice = static_cast<std::int64_t>(std::bit_ceil(2 * static_cast<std::uint64_t>(neighbors)));
+  return std::max(kLeastCandidates, twice);
 }
 
 template <class T>
 void find_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
                 const ListRequest& request, const FoundLists& out) {
-  const std::int64_t capacity = capacity_for(request.neighbors);
-  // Few blocks, be it for few queries or for much shared memory, want many threads each.
-  constexpr int kThreads = 256;
-  const bool few = queries.count < 2 * context.multiprocessors || capacity > 2 * kLeastCapacity;
-  const auto shared = static_cast<int>(capacity * kCandidateBytes);
-  check(cudaFuncSetAttribute(lists_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  lists_kernel<T><<<static_cast<unsigned>(queries.count), few ? kMostThreads : kThreads, shared, context.stream>>>(
-      base, queries, request, static_cast<unsigned>(capacity), out);
+  const std::int64_t capacity = candidates_of_list(request.neighbors);
+  launch_lists(context, lists_kernel<T>, queries.count, capacity, base, queries, request,
+               static_cast<unsigned>(capacity), out);
+}
+
+void find_limits(const Context& context, std::int64_t base_rows, const SearchQueries& queries,
+                 const ListRequest& request, float* limit) {
+  limits_kernel<<<static_cast<unsigned>(queries.count), kMostThreads, 0, context.stream>>>(base_rows, queries, request,
+                                                                                           limit);
   check(cudaGetLastError());
 }
 
-template void find_lists(const Context&, const SearchBase<float>&, const SearchQueries&, const ListRequest&,
-                         const FoundLists&);
-template void find_lists(const Context&, const SearchBase<double>&, const SearchQueries&, const ListRequest&,
-                         const FoundLists&);
+template <class T>
+void finish_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
+                  const ListRequest& request, const RowLists& listed, const FoundLists& out) {
+  launch_lists(context, listed_kernel<T>, queries.count, listed.capacity, base, queries, request, listed, out);
+}
+
+#define KITH_INSTANTIATE(T)                                                                                  \
+  template void find_lists(const Context&, const SearchBase<T>&, const SearchQueries&, const ListRequest&,   \
+                           const FoundLists&);                                                               \
+  template void finish_lists(const Context&, const SearchBase<T>&, const SearchQueries&, const ListRequest&, \
+                             const RowLists&, const FoundLists&);
+KITH_INSTANTIATE(float)
+KITH_INSTANTIATE(double)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

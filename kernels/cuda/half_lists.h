@@ -1,4 +1,5 @@
-// From the smallest scores of groups of base rows to finished lists of neighbours, one query per block.
+// From the smallest scores of groups of base rows to finished lists of neighbours, one query per block: at once, or in
+// two steps with a second product between them.
 #pragma once
 
 #include <cstdint>
@@ -52,9 +53,21 @@ struct FoundLists {
 /// has the shared memory for them.
 bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neighbors);
 
-/// `queries.minima` must have been found. Queues only.
+/// Room for a query's candidates, a power of two.
+std::int64_t candidates_of_list(std::int64_t neighbors);
+
+/// `queries.minima` must have been found, as for find_limits. Queues only.
 template <class T>
 void find_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
                 const ListRequest& request, const FoundLists& out);
+
+/// limit[q]: base rows with a higher score are not in the query's list; negative where nothing is certain. Queues only.
+void find_limits(const Context& context, std::int64_t base_rows, const SearchQueries& queries,
+                 const ListRequest& request, float* limit);
+
+/// `listed` are the rows within those limits. Queues only.
+template <class T>
+void finish_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
+                  const ListRequest& request, const RowLists& listed, const FoundLists& out);
 
 }  // namespace kith::cuda

@@ -90,20 +90,25 @@ std::int64_t columns_of_block(const Context& context, std::int64_t queries, std:
   return best * kHalfColumns;
 }
 
-/// The minima of queries that are on the device. Queues only.
 template <class T>
-void find_minima(const HeldRows<T>& held, const SearchBase<T>& base, const SearchQueries& queries) {
-  if (queries.count <= kFewQueries) return stream_minima(held.stream(), base.pieces, base.score_base, queries);
+HalfProblem problem_of(const HeldRows<T>& held, const SearchBase<T>& base, const SearchQueries& queries) {
   const std::int64_t tiles = queries.minima.tiles;
-  launch_product<KeepMinima>(*held.context,
-                             {.points = queries.pieces,
-                              .rows = queries.count,
-                              .columns = base.pieces,
-                              .count = tiles * kHalfColumns,
-                              .score_base = base.score_base,
-                              .shape = queries.shape,
-                              .run = columns_of_block(*held.context, queries.count, tiles)},
-                             queries.minima);
+  return {.points = queries.pieces,
+          .rows = queries.count,
+          .columns = base.pieces,
+          .count = tiles * kHalfColumns,
+          .score_base = base.score_base,
+          .shape = queries.shape,
+          .run = columns_of_block(*held.context, queries.count, tiles)};
+}
+
+/// Whether another product takes less than reading every group that may have a neighbour, about k for each query: at
+/// 350 TFLOP/s, for whole tiles of queries, and 4 TB/s.
+bool multiplies_twice(std::int64_t rows, std::int64_t queries, std::int64_t neighbors) {
+  constexpr std::int64_t kGroupInRows = 2048;  // that are multiplied while a group is read
+  const std::int64_t tiled = (queries + kQueryTile - 1) / kQueryTile * kQueryTile;
+  return static_cast<double>(queries * neighbors) * kGroupInRows >
+         static_cast<double>(tiled) * static_cast<double>(rows);
 }
 
 /// Device memory of a batch of queries.
@@ -120,7 +125,13 @@ struct QueryRoom {
         candidates(held.pool(), queries) {
     minima.each = each.data();
     minima.coarse = coarse.data();
+    if (!multiplies_twice(held.rows(), queries, neighbors)) return;
+    limit = Buffer<float>(held.pool(), queries);
+    listed_count = Buffer<unsigned>(held.pool(), queries);
+    listed = Buffer<std::int32_t>(held.pool(), queries * candidates_of_list(neighbors));
   }
+
+  FoundLists lists() const { return {distance.data(), index.data(), candidates.data()}; }
 
   Buffer<double> values;
   HalfRows halves;
@@ -129,12 +140,35 @@ struct QueryRoom {
   Buffer<double> distance;
   Buffer<std::int64_t> index;
   Buffer<std::int32_t> candidates;
+  Buffer<float> limit;
+  Buffer<unsigned> listed_count;
+  Buffer<std::int32_t> listed;  // (queries, room of a list)
 };
+
+/// The lists of queries that are on the device. Queues only.
+template <class T>
+void find_batch(const HeldRows<T>& held, const SearchBase<T>& base, const SearchQueries& queries,
+                const ListRequest& request, const QueryRoom<T>& room) {
+  const Context& context = *held.context;
+  if (queries.count <= kFewQueries) {
+    stream_minima(held.stream(), base.pieces, base.score_base, queries);
+  } else {
+    launch_product<KeepMinima>(context, problem_of(held, base, queries), queries.minima);
+  }
+  if (room.listed.size() == 0) return find_lists(context, base, queries, request, room.lists());
+  const RowLists listed{room.limit.data(), room.listed.data(), room.listed_count.data(),
+                        static_cast<unsigned>(candidates_of_list(request.neighbors))};
+  find_limits(context, base.rows, queries, request, room.limit.data());
+  held.stream().fill(room.listed_count.data(), 0, queries.count);
+  launch_product<ListWithin>(context, problem_of(held, base, queries), listed);
+  finish_lists(context, base, queries, request, listed, room.lists());
+}
 
 template <class T>
 std::int64_t batch_queries(const HeldRows<T>& held, std::int64_t queries, std::int64_t neighbors) {
   const std::int64_t tiles = tiles_of(held.rows());
-  const std::int64_t each = tiles * kQuarters * 5 + held.columns() * 12 + neighbors * 16;
+  const std::int64_t listed = multiplies_twice(held.rows(), queries, neighbors) ? candidates_of_list(neighbors) * 4 : 0;
+  const std::int64_t each = tiles * kQuarters * 5 + held.columns() * 12 + neighbors * 16 + listed;
   const std::int64_t fitting = std::min(kMostMinimaBytes, held.pool().available() / 2) / each;
   return std::clamp<std::int64_t>(fitting / kQueryTile * kQueryTile, std::min(queries, kQueryTile), queries);
 }
@@ -178,8 +212,7 @@ std::vector<std::int64_t> search_halves(const HeldRows<T>& held, const Queries& 
                               count,
                               queries.excluded_row + first - held.first_row,
                               queries.excluded_row >= 0};
-    find_minima(held, base, batch);
-    find_lists(*held.context, base, batch, request, {room.distance.data(), room.index.data(), room.candidates.data()});
+    find_batch(held, base, batch, request, room);
     stream.download(lists.distance.data() + first * k, room.distance.data(), count * k);
     stream.download(lists.index.data() + first * k, room.index.data(), count * k);
     stream.download(candidates.data(), room.candidates.data(), count);

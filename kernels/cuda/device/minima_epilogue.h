@@ -1,7 +1,9 @@
-// The epilogue of a search: of every query's scores only the smallest of each group of base rows go to memory.
+// The epilogues of a search: of every query's scores only the smallest of each group of base rows go to memory; and a
+// second one lists the rows below a limit, for lists so long that most of the first look's groups would be read again.
 //
 // A group is what a thread sees of a tile, 32 base rows; of sixteen tiles it keeps the smallest of these once more, so
-// that who looks for the smallest reads few. 1.5 instructions and an eighth of a byte per score.
+// that who looks for the smallest reads few. 1.5 instructions and an eighth of a byte per score, and about four
+// instructions of the second.
 #pragma once
 
 #include "kernels/cuda/device/half_epilogues.h"
@@ -33,6 +35,7 @@ __host__ __device__ inline std::int64_t base_place_of_row(std::int64_t i) {
   return base_place(i - in_tile + quarter * kGroupColumns + number);
 }
 
+/// Keeps the minima.
 class KeepMinima {
  public:
   static constexpr bool kRuns = true;  // of a multiple of kTogether tiles
@@ -100,6 +103,78 @@ class KeepMinima {
   unsigned tile_ = 0;
   int even_[4] = {};    // of the tile before
   int coarse_[4] = {};  // of the tiles since the last store
+};
+
+/// Base rows within the limits of queries, in any order.
+struct RowLists {
+  const float* limit = nullptr;  // (queries) negative: none is within
+  std::int32_t* row = nullptr;   // (queries, capacity)
+  unsigned* count = nullptr;     // (queries) of all that are within, also those without room
+  unsigned capacity = 0;
+};
+
+/// Lists the rows within the limits.
+class ListWithin {
+ public:
+  static constexpr bool kRuns = true;
+
+  using Arguments = RowLists;
+
+  __device__ ListWithin(const Arguments& lists, std::int64_t rows) : lists_(lists), rows_(rows) {}
+
+  __device__ void begin(std::int64_t row) {
+    row_ = row;
+#pragma unroll
+    for (int r = 0; r < 4; ++r) limit_[r] = row_at(row, r) < rows_ ? lists_.limit[row_at(row, r)] : -1.0F;
+  }
+
+  template <int kHalf>
+  __device__ void take(const float (&product)[64], const float* score_base, unsigned tile) {
+    unsigned within[2] = {0, 0};
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const float4 base = base_of(score_base, i);
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const float limit = limit_[2 * kHalf + r];
+        // Written so that a NaN is within.
+        if (!(__fsub_rn(base.x, product_of<0>(product, i, r)) > limit)) within[r] |= 1U << (4 * i);
+        if (!(__fsub_rn(base.y, product_of<1>(product, i, r)) > limit)) within[r] |= 2U << (4 * i);
+        if (!(__fsub_rn(base.z, product_of<2>(product, i, r)) > limit)) within[r] |= 4U << (4 * i);
+        if (!(__fsub_rn(base.w, product_of<3>(product, i, r)) > limit)) within[r] |= 8U << (4 * i);
+      }
+    }
+    if (!__any_sync(kAllLanes, (within[0] | within[1]) != 0)) return;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) add(within[r], row_at(row_, 2 * kHalf + r), tile);
+  }
+
+  __device__ void finish(std::int64_t) const {}
+
+ private:
+  /// Adds the rows of this lane's bits to the list of a query, which four lanes share. Called by all lanes.
+  __device__ void add(unsigned within, std::int64_t query, unsigned tile) const {
+    const unsigned mine = __popc(within);
+    unsigned inclusive = mine;
+#pragma unroll
+    for (int w = 1; w < kQuarters; w *= 2) {
+      const unsigned lower = __shfl_up_sync(kAllLanes, inclusive, w, kQuarters);
+      if (quarter() >= w) inclusive += lower;
+    }
+    unsigned at = 0;
+    if (quarter() == kQuarters - 1 && inclusive > 0) at = atomicAdd(&lists_.count[query], inclusive);
+    at = __shfl_sync(kAllLanes, at, kQuarters - 1, kQuarters) + inclusive - mine;
+    for (; within != 0 && at < lists_.capacity; within &= within - 1, ++at) {
+      const int number = __ffs(static_cast<int>(within)) - 1;
+      const int row = number / 2 * 8 + quarter() * 2 + number % 2;
+      lists_.row[query * lists_.capacity + at] = static_cast<std::int32_t>(tile * kHalfColumns) + row;
+    }
+  }
+
+  const RowLists& lists_;
+  std::int64_t rows_;
+  std::int64_t row_ = 0;
+  float limit_[4] = {};
 };
 
 }  // namespace kith::cuda
