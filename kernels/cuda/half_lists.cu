@@ -133,9 +133,9 @@ __device__ void find_candidates(const SearchBase<T>& base, const SearchQueries& 
           kAllLanes, lane < kTogether && tile < minima.tiles && !(each[GroupMinima::place(tile, quarter)] > limit));
       for (; left != 0; left &= left - 1) {
         const std::int64_t at = first_tile + __ffs(static_cast<int>(left)) - 1;
-        const float product = products_of_group(base, queries, q, at, quarter);
         const std::int64_t row = at * kHalfColumns + row_of_lane(quarter);
-        const bool above = __fsub_rn(base.score_base[base_place_of_row(row)], product) > limit;
+        const float added = __ldg(base.score_base + base_place_of_row(row));  // on its way meanwhile
+        const bool above = __fsub_rn(added, products_of_group(base, queries, q, at, quarter)) > limit;
         candidates.add(!above && row < base.rows && row != excluded, static_cast<std::int32_t>(row));
       }
     }
@@ -286,7 +286,7 @@ __global__ void __launch_bounds__(kMostThreads)
 template <class... Parameters, class... Arguments>
 void launch_lists(const Context& context, void (*kernel)(Parameters...), std::int64_t queries, std::int64_t capacity,
                   const Arguments&... arguments) {
-  constexpr int kThreads = 256;
+  constexpr int kThreads = 128;
   const bool few = queries < 2 * context.multiprocessors || capacity > 2 * kLeastCandidates;
   const auto shared = static_cast<int>(capacity * kCandidateBytes);
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));

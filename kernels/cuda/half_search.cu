@@ -63,9 +63,10 @@ void make_columns(const HeldRows<T>& held, const HalfBound& bound) {
         held.half.values.data(), shape, padded, columns.pieces.data());
     check(cudaGetLastError());
   }
-  Buffer<float> base(held.pool(), padded);
-  base_kernel<<<held.context->grid(padded, kBlock), kBlock, 0, held.stream()>>>(held.half_norm.data(), held.rows(),
-                                                                                padded, bound.grid.bias, base.data());
+  const std::int64_t fetched = padded + kHalfColumns;  // a tile ahead
+  Buffer<float> base(held.pool(), fetched);
+  base_kernel<<<held.context->grid(fetched, kBlock), kBlock, 0, held.stream()>>>(held.half_norm.data(), held.rows(),
+                                                                                 fetched, bound.grid.bias, base.data());
   check(cudaGetLastError());
   columns.score_base = std::move(base);
 }

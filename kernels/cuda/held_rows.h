@@ -51,7 +51,7 @@ struct ChosenRows {
 /// Half rows as the second operand of a product: columns that queries are multiplied with (half_search.cu).
 struct SearchColumns {
   Buffer<uint4> pieces;      // whole ones, where those of the half rows are not; else empty
-  Buffer<float> score_base;  // (rows, padded) added to the products of a search; empty before the first
+  Buffer<float> score_base;  // (rows, padded, and a tile) added to the products of a search; empty before the first
 };
 
 /// Rows in half precision for the tensor cores (half_rows.h), empty where they are not used. They may be there when the

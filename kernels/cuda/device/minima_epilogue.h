@@ -35,6 +35,20 @@ __host__ __device__ inline std::int64_t base_place_of_row(std::int64_t i) {
   return base_place(i - in_tile + quarter * kGroupColumns + number);
 }
 
+/// Takes what is added to the scores of the next tile into the nearest cache, a tile ahead: every tile has its own, and
+/// all warps of a consumer would wait for it. There has to be memory behind the last tile for one more.
+class NextBase {
+ public:
+  /// score_base: as a lane has it of the present tile.
+  __device__ void fetch(const float* score_base) {
+    asm volatile("" ::"f"(value_));  // the load before has to be finished before its register is used again
+    value_ = __ldg(score_base - quarter() * 4 + kHalfColumns + lane_index() * 4);
+  }
+
+ private:
+  float value_ = 0.0F;
+};
+
 /// Keeps the minima.
 class KeepMinima {
  public:
@@ -52,6 +66,7 @@ class KeepMinima {
 
   template <int kHalf>
   __device__ void take(const float (&product)[64], const float* score_base, unsigned tile) {
+    if (kHalf == 0) next_.fetch(score_base);
     int smallest[2] = {INT_MAX, INT_MAX};
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -103,6 +118,7 @@ class KeepMinima {
   unsigned tile_ = 0;
   int even_[4] = {};    // of the tile before
   int coarse_[4] = {};  // of the tiles since the last store
+  NextBase next_;
 };
 
 /// Base rows within the limits of queries, in any order.
@@ -130,6 +146,7 @@ class ListWithin {
 
   template <int kHalf>
   __device__ void take(const float (&product)[64], const float* score_base, unsigned tile) {
+    if (kHalf == 0) next_.fetch(score_base);
     unsigned within[2] = {0, 0};
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -175,6 +192,7 @@ class ListWithin {
   std::int64_t rows_;
   std::int64_t row_ = 0;
   float limit_[4] = {};
+  NextBase next_;
 };
 
 }  // namespace kith::cuda
