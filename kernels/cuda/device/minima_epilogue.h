@@ -59,9 +59,14 @@ class KeepMinima {
   __device__ KeepMinima(const Arguments& minima, std::int64_t rows) : minima_(minima), rows_(rows) {}
 
   __device__ void begin(std::int64_t row) {
-    row_ = row;
+    each_ = minima_.each + row * minima_.groups() + GroupMinima::place(0, quarter());
+    coarse_out_ = minima_.coarse + row * minima_.coarse_groups() + quarter();
+    there_ = 0;
 #pragma unroll
-    for (int r = 0; r < 4; ++r) coarse_[r] = INT_MAX;
+    for (int r = 0; r < 4; ++r) {
+      there_ |= row_at(row, r) < rows_ ? 1U << r : 0U;
+      coarse_[r] = INT_MAX;
+    }
   }
 
   template <int kHalf>
@@ -78,13 +83,15 @@ class KeepMinima {
     for (int r = 0; r < 2; ++r) {
       const int at = 2 * kHalf + r;
       coarse_[at] = min(coarse_[at], smallest[r]);
-      if (tile % 2 == 0) {
-        even_[at] = smallest[r];
-      } else if (const std::int64_t row = row_at(row_, at); row < rows_) {
-        const std::int64_t place = row * minima_.groups() + GroupMinima::place(tile - 1, quarter());
-        *reinterpret_cast<int2*>(minima_.each + place) = make_int2(even_[at], smallest[r]);
+      if (tile % 2 != 0 && (there_ & 1U << at) != 0) {
+        float* out = each_ + row_at(0, at) * minima_.groups() + GroupMinima::place(tile - 1, 0);
+        __stcs(reinterpret_cast<int2*>(out), make_int2(even_[at], smallest[r]));  // both at once, read much later
       }
-      if (tile % kTogether == kTogether - 1) store_coarse(at, tile);
+      even_[at] = smallest[r];
+    }
+    if (tile % kTogether == kTogether - 1) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) store_coarse(2 * kHalf + r, tile);
     }
     if (kHalf == 1) tile_ = tile;
   }
@@ -104,17 +111,16 @@ class KeepMinima {
                         score(base.w, product_of<3>(product, i, r)));
   }
   __device__ void store_coarse(int at, unsigned tile) {
-    const std::int64_t row = row_at(row_, at);
-    if (row < rows_) {
-      minima_.coarse[row * minima_.coarse_groups() + tile / kTogether * kQuarters + quarter()] =
-          __int_as_float(coarse_[at]);
-    }
+    float* out = coarse_out_ + row_at(0, at) * minima_.coarse_groups() + tile / kTogether * kQuarters;
+    if ((there_ & 1U << at) != 0) *out = __int_as_float(coarse_[at]);
     coarse_[at] = INT_MAX;
   }
 
   const GroupMinima& minima_;
   std::int64_t rows_;
-  std::int64_t row_ = 0;
+  float* each_ = nullptr;        // of the first of this thread's rows
+  float* coarse_out_ = nullptr;  // the same
+  unsigned there_ = 0;           // a bit for each row that exists
   unsigned tile_ = 0;
   int even_[4] = {};    // of the tile before
   int coarse_[4] = {};  // of the tiles since the last store
