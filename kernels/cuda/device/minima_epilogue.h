@@ -129,7 +129,7 @@ class KeepMinima {
 
 /// Base rows within the limits of queries, in any order.
 struct RowLists {
-  const float* limit = nullptr;  // (queries) negative: none is within
+  const float* limit = nullptr;  // (queries) negative: none is wanted
   std::int32_t* row = nullptr;   // (queries, capacity)
   unsigned* count = nullptr;     // (queries) of all that are within, also those without room
   unsigned capacity = 0;
@@ -160,13 +160,16 @@ class ListWithin {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const float limit = limit_[2 * kHalf + r];
-        // Written so that a NaN is within.
+        // Written so that a NaN is within. Base rows that do not exist score 10^37, above every limit.
         if (!(__fsub_rn(base.x, product_of<0>(product, i, r)) > limit)) within[r] |= 1U << (4 * i);
         if (!(__fsub_rn(base.y, product_of<1>(product, i, r)) > limit)) within[r] |= 2U << (4 * i);
         if (!(__fsub_rn(base.z, product_of<2>(product, i, r)) > limit)) within[r] |= 4U << (4 * i);
         if (!(__fsub_rn(base.w, product_of<3>(product, i, r)) > limit)) within[r] |= 8U << (4 * i);
       }
     }
+    // Scores of what is not wanted may be anything.
+#pragma unroll
+    for (int r = 0; r < 2; ++r) within[r] = limit_[2 * kHalf + r] >= 0 ? within[r] : 0;
     if (!__any_sync(kAllLanes, (within[0] | within[1]) != 0)) return;
 #pragma unroll
     for (int r = 0; r < 2; ++r) add(within[r], row_at(row_, 2 * kHalf + r), tile);
