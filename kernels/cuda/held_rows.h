@@ -62,6 +62,7 @@ struct HalfRows {
   Buffer<float> norm;      // (rows) |x^|, rounded up
   Buffer<float> residual;  // (rows) |x' - x^|, rounded up
   LargestNorms largest;
+  bool crowded = false;  // a look left more rows than is usual
   mutable SearchColumns search;
 };
 
@@ -132,6 +133,7 @@ struct HeldRows {
  private:
   void upload(Arrival* arrival);
   void send_blocks(std::int64_t forced_rows);
+  std::int64_t resident_block_rows() const;
 };
 
 /// Runs the work; when device memory runs out, frees what can be done without, and runs it again. The work must take

@@ -32,19 +32,10 @@ __device__ inline void multiply_16x8x16(float* product, uint2 upper_row, uint2 l
 #endif
 }
 
-/// Tiles of columns that a block multiplies its rows with: all, or where the epilogue has kRuns the run of them whose
-/// number is blockIdx.y.
-struct TileRange {
-  unsigned first, end;
-};
+/// Whether an epilogue of a product takes columns in runs.
 template <class Epilogue>
-__device__ inline TileRange tiles_of_block(unsigned tiles, unsigned run) {
-  if constexpr (requires { Epilogue::kRuns; }) {
-    const unsigned first = blockIdx.y * run;
-    return {first, min(first + run, tiles)};
-  } else {
-    return {0, tiles};
-  }
-}
+inline constexpr bool has_runs = requires {
+  Epilogue::kRuns;
+};
 
 }  // namespace kith::cuda

@@ -14,12 +14,12 @@ namespace kith::cuda {
 /// Rows and columns in the pieces of half_rows.h, whose groups of 128 come in pairs.
 struct HalfProblem {
   const uint4* points;
-  std::int64_t rows;
+  Count rows;
   const uint4* columns;
   std::int64_t count;       // of columns
   const float* score_base;  // (columns, padded), in the order of base_place
   HalfShape shape;          // of the points
-  std::int64_t run = 0;     // columns of a block, whole tiles, where the epilogue has it so
+  std::int64_t run = 0;     // columns of an item of work, whole tiles, where the epilogue has runs
 };
 
 /// Whether this device and this build have the product on a path of halves.
@@ -38,22 +38,18 @@ bool device_has_product(ScreenPath path, int device) {
   return attributes.numRegs > kMoreThanEmpty;
 }
 
-/// Runs of tiles that the blocks of some rows share.
-template <class Epilogue>
-unsigned runs_of(unsigned column_tiles, unsigned run) {
-  if constexpr (requires { Epilogue::kRuns; }) return (column_tiles + run - 1) / run;
-  return 1;
-}
-
 template <int kHeldSteps, class Epilogue>
 void launch_ring(const Context& context, const HalfArguments& arguments, const typename Epilogue::Arguments& epilogue) {
   const auto kernel = half_screen_kernel<kHeldSteps, Epilogue>;
   const int shared = arguments.shape.shared_bytes();
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  const unsigned runs = runs_of<Epilogue>(arguments.column_tiles, arguments.run);
-  const unsigned blocks =
-      runs > 1 ? arguments.row_tiles : std::min(arguments.row_tiles, static_cast<unsigned>(context.multiprocessors));
-  kernel<<<dim3(blocks, runs), kHalfThreads, shared, context.stream>>>(arguments, epilogue);
+  const std::int64_t row_tiles = (arguments.rows.most + kHalfBlockRows - 1) / kHalfBlockRows;
+  const std::int64_t items =
+      row_tiles * (has_runs<Epilogue>      ? (arguments.column_tiles + arguments.run - 1) / arguments.run
+                   : Epilogue::kAnyColumns ? arguments.column_tiles
+                                           : 1);
+  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(items, context.multiprocessors));
+  kernel<<<blocks, kHalfThreads, shared, context.stream>>>(arguments, epilogue);
   check(cudaGetLastError());
 }
 
@@ -63,7 +59,6 @@ void launch_wgmma(const Context& context, const HalfProblem& problem, const type
                                 problem.columns,
                                 problem.score_base,
                                 problem.rows,
-                                static_cast<unsigned>((problem.rows + kHalfBlockRows - 1) / kHalfBlockRows),
                                 static_cast<unsigned>((problem.count + kHalfColumns - 1) / kHalfColumns),
                                 ring_shape(problem.shape),
                                 static_cast<unsigned>(problem.run / kHalfColumns)};
@@ -88,13 +83,13 @@ void launch_mma(const Context& context, const HalfProblem& problem, const typena
   check(cudaDeviceGetAttribute(&room.multiprocessor, cudaDevAttrMaxSharedMemoryPerMultiprocessor, context.device));
   check(cudaDeviceGetAttribute(&room.reserved, cudaDevAttrReservedSharedMemoryPerBlock, context.device));
   const MmaShape shape = mma_shape(problem.shape.pieces, room);
-  const auto row_groups = static_cast<unsigned>((problem.rows + kPieceRows - 1) / kPieceRows);
+  const auto row_groups = static_cast<unsigned>((problem.rows.most + kPieceRows - 1) / kPieceRows);
   const auto column_tiles = static_cast<unsigned>((problem.count + kHalfColumns - 1) / kHalfColumns);
-  const auto run = static_cast<unsigned>(problem.run / kHalfColumns);
+  const unsigned run = has_runs<Epilogue> ? static_cast<unsigned>(problem.run / kHalfColumns) : column_tiles;
   const auto kernel = mma_screen_kernel<Epilogue>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes()));
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
-  const dim3 blocks(row_groups, runs_of<Epilogue>(column_tiles, run));
+  const dim3 blocks(row_groups, (column_tiles + run - 1) / run);
   kernel<<<blocks, kMmaThreads, shape.shared_bytes(), context.stream>>>(
       {problem.points, problem.columns, problem.score_base, problem.rows, column_tiles, shape, run}, epilogue);
   check(cudaGetLastError());

@@ -52,6 +52,7 @@ class NextBase {
 /// Keeps the minima.
 class KeepMinima {
  public:
+  static constexpr bool kAnyColumns = true;
   static constexpr bool kRuns = true;  // of a multiple of kTogether tiles
 
   using Arguments = GroupMinima;
@@ -138,6 +139,7 @@ struct RowLists {
 /// Lists the rows within the limits.
 class ListWithin {
  public:
+  static constexpr bool kAnyColumns = true;
   static constexpr bool kRuns = true;
 
   using Arguments = RowLists;

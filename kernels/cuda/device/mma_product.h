@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/ampere.h"
+#include "kernels/cuda/device/count.h"
 #include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/half_columns.h"
@@ -68,10 +69,10 @@ struct MmaArguments {
   const uint4* points;   // pieces of the rows
   const uint4* columns;  // pieces of the centroids
   const float* score_base;
-  std::int64_t rows;
+  Count rows;
   unsigned column_tiles;
   MmaShape shape;
-  unsigned run = 0;  // tiles of columns of a block, where the epilogue has it so
+  unsigned run;  // tiles of columns of a block: all, or some where the epilogue has runs
 };
 
 #ifdef KITH_AMPERE
@@ -87,11 +88,11 @@ __device__ inline void copy_pieces(std::uint32_t to, const uint4* from, int coun
 /// fetch ends one group of copies, also the fetch of a step that does not exist.
 class MmaRing {
  public:
-  __device__ MmaRing(const MmaArguments& arguments, const TileRange& tiles, std::uint32_t base)
+  __device__ MmaRing(const MmaArguments& arguments, unsigned first, unsigned last, std::uint32_t base)
       : shape_(arguments.shape),
-        columns_(arguments.columns + std::int64_t{tiles.first} * arguments.shape.pieces * kPieceUnits),
+        columns_(arguments.columns + std::int64_t{first} * arguments.shape.pieces * kPieceUnits),
         points_(arguments.points + std::int64_t{blockIdx.x} * arguments.shape.pieces * kPieceUnits),
-        steps_(static_cast<int>(tiles.end - tiles.first) * arguments.shape.pieces),
+        steps_(static_cast<int>(last - first) * arguments.shape.pieces),
         base_(base) {
     if (shape_.resident) copy_pieces(base_, points_, shape_.pieces);  // they arrive with the first step
     for (int step = 0; step < shape_.stages - 1; ++step) fetch(step);
@@ -174,14 +175,18 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks)
                       const __grid_constant__ typename Epilogue::Arguments epilogue_arguments) {
 #ifdef KITH_AMPERE
   extern __shared__ __align__(1024) unsigned char shared[];
-  const TileRange tiles = tiles_of_block<Epilogue>(arguments.column_tiles, arguments.run);
-  const MmaRing ring(arguments, tiles, shared_address(shared));
+  const std::int64_t rows = arguments.rows.get();
+  if (std::int64_t{blockIdx.x} * kPieceRows >= rows) return;
+  const unsigned first = has_runs<Epilogue> ? blockIdx.y * arguments.run : 0;
+  const unsigned last =
+      has_runs<Epilogue> ? min(first + arguments.run, arguments.column_tiles) : arguments.column_tiles;
+  const MmaRing ring(arguments, first, last, shared_address(shared));
   const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp;
   const std::int64_t row = std::int64_t{blockIdx.x} * kPieceRows + warp * 16 + lane / 4;
-  Epilogue epilogue(epilogue_arguments, arguments.rows);
+  Epilogue epilogue(epilogue_arguments, rows);
   epilogue.begin(row);
   int step = 0;
-  for (unsigned tile = tiles.first; tile < tiles.end; ++tile) {
+  for (unsigned tile = first; tile < last; ++tile) {
     float upper_product[64] = {}, lower_product[64] = {};
     for (int piece = 0; piece < arguments.shape.pieces; ++piece, ++step) {
       ring.advance(step);
