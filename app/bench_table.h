@@ -29,8 +29,8 @@ struct BenchRow {
   WorkUnit unit = WorkUnit::none;
   std::optional<double> share{};       // of the limit measured in the same run
   std::string limit{};                 // which one
-  std::optional<double> certified{};   // share of rows that the screen decided
-  std::optional<double> candidates{};  // distances computed for each row that it did not
+  std::optional<double> certified{};   // share of rows, or of queries, that the screen decided at once
+  std::optional<double> candidates{};  // distances computed for each row that it did not; for each query
   std::string published{};
   std::string note{};
   std::string wrong{};  // how the answer differs from the definition; empty: it is right

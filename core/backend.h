@@ -94,6 +94,9 @@ struct NeighborLists {
   NeighborLists(std::int64_t queries, std::int64_t neighbors);
   Matrix<double> distance;     // (q, k) squared
   Matrix<std::int64_t> index;  // (q, k)
+  // How they were found. Backends ADD what they count.
+  std::int64_t candidates = 0;  // distances computed by the definition
+  std::int64_t widened = 0;     // queries that the first screen could not complete
 };
 
 /// Rows that a backend holds where it computes. Row numbers are global: first_row of the block + position.

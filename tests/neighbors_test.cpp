@@ -80,6 +80,22 @@ TEST_CASE("any grouping of the queries gives the same lists (failure 7)", "[neig
   }
 }
 
+TEST_CASE("ten thousand queries: every path finds the same lists, as for a few of them alone", "[neighbors]") {
+  const PointsMatrix stored = as_class(kinds()[1].make(20000, 24, 3).view(), ValueClass::f32),
+                     queries = as_class(kinds()[1].make(10000, 24, 5).view(), ValueClass::f32);
+  const MatrixView<const float> few = std::get<Matrix<float>>(queries).view();
+  Matrix<std::int64_t> first;
+  for (const Tested& tested : every_backend()) {
+    INFO(tested.name);
+    const auto base = tested.backend->hold({view_of(stored), 0});
+    const Matrix<std::int64_t> found = search(*base, view_of(queries), {.neighbors = 10});
+    if (first.size() == 0) first = search(*base, view_of(queries), {.neighbors = 10, .block_queries = 3000});
+    CHECK(std::equal(first.data(), first.data() + first.size(), found.data()));
+    const Matrix<std::int64_t> alone = search(*base, few.middle(7000, 19), {.neighbors = 10});
+    CHECK(std::equal(alone.data(), alone.data() + alone.size(), found.row(7000).data()));
+  }
+}
+
 TEST_CASE("a row finds itself first unless it is left out by its index (failure 5)", "[neighbors]") {
   const Matrix<double> values = kinds()[4].make(50, 6, 3);  // every row occurs ten times
   const auto base = reference_points(values.view());

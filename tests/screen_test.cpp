@@ -134,6 +134,28 @@ Attempt lost_products(Shape s) {
       filled(s.k, s.d, [&](auto c, auto j) { return (c % 2 ? -1 : 1) * centroids(c / 2, j); })};
 }
 
+/// The points nearest to the centroids, so many that a card's half-precision screen takes part.
+struct Lists {
+  MatrixView<const double> queries;
+  NeighborLists expected;
+
+  Lists(const Points& reference, const Attempt& attempt)
+      : queries(attempt.centroids.view().middle(0, std::min<std::int64_t>(attempt.centroids.rows(), 100))),
+        expected(empty(attempt.points.rows())) {
+    reference.search({queries}, expected);
+  }
+  NeighborLists empty(std::int64_t n) const { return {queries.rows, std::clamp<std::int64_t>(n / 65, 1, 10)}; }
+  void check(const Points& points) const {
+    NeighborLists found = empty(points.rows());
+    points.search({queries}, found);
+    const std::int64_t size = expected.index.size();
+    const auto wrong = std::mismatch(expected.index.data(), expected.index.data() + size, found.index.data());
+    INFO("first wrong neighbour at place " << wrong.first - expected.index.data());
+    CHECK((wrong.first == expected.index.data() + size));
+    CHECK(std::memcmp(expected.distance.data(), found.distance.data(), size * sizeof(double)) == 0);
+  }
+};
+
 void check_attempt(const Attempt& attempt, Stored as, const std::vector<Tested>& backends) {
   const std::int64_t n = attempt.points.rows(), k = attempt.centroids.rows();
   const PointsMatrix stored = stored_as(attempt.points.view(), as);
@@ -151,6 +173,7 @@ void check_attempt(const Attempt& attempt, Stored as, const std::vector<Tested>&
   reference->measure(measured, inertia);
   reference->labels(labels);
   reference->distances(distances);
+  const Lists lists(*reference, attempt);
   for (const Tested& tested : backends) {
     INFO(tested.name);
     const auto points = tested.backend->hold({view_of(stored), 0});
@@ -166,6 +189,7 @@ void check_attempt(const Attempt& attempt, Stored as, const std::vector<Tested>&
     CHECK((wrong.first == labels.end()));
     CHECK(std::memcmp(distances.data(), found_distances.data(), n * sizeof(double)) == 0);
     CHECK(found.counts == expected.counts);
+    lists.check(*points);
   }
 }
 

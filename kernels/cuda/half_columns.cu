@@ -1,14 +1,10 @@
 // Prepares centroids for the half-precision screen, and bounds its error (docs/contract.md, Screens).
 #include "kernels/cuda/half_columns.h"
 
-#include <limits>
-
 #include "kernels/cuda/device/reduce.h"
 
 namespace kith::cuda {
 namespace {
-
-constexpr double kMostAccumulation = 0.01;  // beyond this A(d) the bias below would not do
 
 struct BoundInput {
   LargestNorms points;
@@ -21,14 +17,7 @@ struct BoundInput {
 __device__ HalfBound bound_of(const BoundInput& in) {
   const LargestNorms centroids{sqrt(__longlong_as_double(static_cast<long long>(in.centroids[0]))),
                                sqrt(__longlong_as_double(static_cast<long long>(in.centroids[1])))};
-  HalfBound bound;
-  bound.margin = screen_margin(centroids, in.d, in.exponent, {0.0, in.accumulation});
-  bound.per_residual = static_cast<float>(2.01 * centroids.norm);
-  const bool usable = coarse_grid(in.points, centroids, bound.grid) && in.accumulation < kMostAccumulation;
-  // Scores off the grid are rounded when the bias is added, and when the product is subtracted.
-  bound.margin.constant += bound.grid.top * 0x1.1p-21F;
-  if (!usable) bound.margin.constant = std::numeric_limits<float>::infinity();
-  return bound;
+  return half_bound(in.points, centroids, in.d, in.exponent, in.accumulation);
 }
 
 /// Columns count .. padded - 1 do not exist, and score 10^37.

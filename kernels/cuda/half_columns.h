@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "kernels/cuda/device/coarse.h"
 #include "kernels/cuda/half_rows.h"
@@ -24,6 +25,21 @@ struct HalfBound {
     return __fadd_ru(margin.at(norm), __fmul_ru(per_residual, residual));
   }
 };
+
+/// Of rows with norms up to `rows` against columns with norms up to `columns`, both of d dimensions, in units of
+/// 2^exponent. Infinite when nothing can be certified.
+KITH_BOTH inline HalfBound half_bound(LargestNorms rows, LargestNorms columns, std::int64_t d, int exponent,
+                                      double accumulation) {
+  constexpr double kMostAccumulation = 0.01;  // beyond this A(d) the bias would not do
+  HalfBound bound;
+  bound.margin = screen_margin(columns, d, exponent, {0.0, accumulation});
+  bound.per_residual = static_cast<float>(2.01 * columns.norm);
+  const bool usable = coarse_grid(rows, columns, bound.grid) && accumulation < kMostAccumulation;
+  // Scores off the grid are rounded when the bias is added, and when the product is subtracted.
+  bound.margin.constant += bound.grid.top * 0x1.1p-21F;
+  if (!usable) bound.margin.constant = std::numeric_limits<float>::infinity();
+  return bound;
+}
 
 struct HalfColumns {
   HalfCentroids centroids;

@@ -48,6 +48,12 @@ struct ChosenRows {
   const std::int32_t* chosen = nullptr;
 };
 
+/// Half rows as the second operand of a product: columns that queries are multiplied with (half_search.cu).
+struct SearchColumns {
+  Buffer<uint4> pieces;      // whole ones, where those of the half rows are not; else empty
+  Buffer<float> score_base;  // (rows, padded, and a tile) added to the products of a search; empty before the first
+};
+
 /// Rows in half precision for the tensor cores (half_rows.h), empty where they are not used. They may be there when the
 /// rows themselves are not.
 struct HalfRows {
@@ -57,6 +63,7 @@ struct HalfRows {
   Buffer<float> residual;  // (rows) |x' - x^|, rounded up
   LargestNorms largest;
   bool crowded = false;  // a look left more rows than is usual
+  mutable SearchColumns search;
 };
 
 /// The seeding candidates that were tried last.

@@ -1,5 +1,6 @@
-// Neighbour search: a float32 screen of a batch of queries against a piece of the rows, per query a limit that the k
-// nearest cannot exceed, distances by the definition for the rows below it, and a merge into the lists.
+// Neighbour search: on the tensor cores where it can be (half_search.h), else, and for queries that this leaves, a
+// float32 screen of a batch of queries against a piece of the rows, per query a limit that the k nearest cannot exceed,
+// distances by the definition for the rows below it, and a merge into the lists.
 //
 // Complete by construction: at least k rows have scores up to the bound, so the k nearest have true scores up to bound
 // + E and screened scores up to bound + 2 E. Every k is served by the same path; when k is the number of rows the limit
@@ -8,9 +9,11 @@
 #include <algorithm>
 #include <cub/device/device_segmented_sort.cuh>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "kernels/cuda/device/definition.h"
+#include "kernels/cuda/half_search.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/recheck.h"
 #include "kernels/cuda/screening.h"
@@ -194,6 +197,7 @@ class Batch {
     count_candidates(stream, block, room_.limit.data(), room_.counts.data());
     std::vector<std::int64_t> counts(queries_);
     stream.download(counts.data(), room_.counts.data(), queries_);
+    candidates_ = std::accumulate(counts.begin(), counts.end(), candidates_);
 
     // As many queries at a time as their candidates fit; one always does.
     for (std::int64_t q = 0; q < queries_;) {
@@ -213,6 +217,8 @@ class Batch {
     held_.stream().download(distance, room_.list_distance[now_].data(), queries_ * neighbors_);
     held_.stream().download(index, room_.list_index[now_].data(), queries_ * neighbors_);
   }
+  /// Distances computed by the definition so far.
+  std::int64_t candidates() const { return candidates_; }
 
  private:
   void merge_candidates(const T* values, std::int64_t first_row, const ScoreBlock& block, std::int64_t first_query,
@@ -239,32 +245,80 @@ class Batch {
   ScreenMargin margin_;
   int now_ = 0;  // which of the two copies of the lists holds what was found so far
   bool first_piece_ = true;
+  std::int64_t candidates_ = 0;
 };
 
-}  // namespace
+/// Consecutive queries.
+struct QueryRun {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
 
+/// Merges the nearest rows into the lists of some queries, by the float32 screen. Changes nothing before it has taken
+/// all memory.
 template <class T>
-void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
-  const std::int64_t q = queries.values.rows, k = lists.distance.columns(), d = held.columns();
-  if (q == 0 || k == 0) return;
-  const SearchSizes sizes = search_sizes(held.largest_block(), q, k, d, held.pool().available());
+void search_floats(const HeldRows<T>& held, const Queries& queries, const std::vector<QueryRun>& runs,
+                   NeighborLists& lists) {
+  const std::int64_t k = lists.distance.columns(), d = held.columns();
+  std::int64_t most = 0;
+  for (const QueryRun& run : runs) most = std::max(most, run.count);
+  const SearchSizes sizes = search_sizes(held.largest_block(), most, k, d, held.pool().available());
   SearchRoom<T> room(held, sizes, k);
-  const bool leaves_out = queries.excluded_row >= 0;
 
-  held.for_blocks([&](const Block<T>& rows) {
-    const T* values = held.on_device(rows);
-    for (std::int64_t first_query = 0; first_query < q; first_query += sizes.queries) {
-      Batch<T> batch(held, room, std::min(sizes.queries, q - first_query), k);
+  const auto search_run = [&](const Block<T>& rows, const T* values, const QueryRun& run) {
+    for (std::int64_t done = 0; done < run.count; done += sizes.queries) {
+      const std::int64_t first_query = run.first + done;
+      Batch<T> batch(held, room, std::min(sizes.queries, run.count - done), k);
       double* distance = lists.distance.data() + first_query * k;
       std::int64_t* index = lists.index.data() + first_query * k;
       batch.begin(queries.values.data + first_query * d, distance, index);
       for (std::int64_t piece = 0; piece < rows.rows; piece += sizes.rows) {
         batch.search(values + piece * d, rows.first + piece, std::min(sizes.rows, rows.rows - piece),
-                     queries.excluded_row + first_query - held.first_row, leaves_out);
+                     queries.excluded_row + first_query - held.first_row, queries.excluded_row >= 0);
       }
       batch.end(distance, index);
+      lists.candidates += batch.candidates();
     }
+  };
+  held.for_blocks([&](const Block<T>& rows) {
+    const T* values = held.on_device(rows);
+    for (const QueryRun& run : runs) search_run(rows, values, run);
   });
+}
+
+bool unfilled(const NeighborLists& lists) {
+  for (std::int64_t i = 0; i < lists.index.rows(); ++i) {
+    if (lists.index(i, 0) >= 0) return false;
+  }
+  return true;
+}
+
+/// queries: ascending.
+std::vector<QueryRun> runs_of(const std::vector<std::int64_t>& queries) {
+  std::vector<QueryRun> runs;
+  for (const std::int64_t query : queries) {
+    if (runs.empty() || runs.back().first + runs.back().count != query) runs.push_back({query, 0});
+    ++runs.back().count;
+  }
+  return runs;
+}
+
+}  // namespace
+
+template <class T>
+void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
+  const std::int64_t q = queries.values.rows, k = lists.distance.columns();
+  if (q == 0 || k == 0) return;
+  if (!unfilled(lists) || !searches_halves(held, k)) return search_floats(held, queries, {{0, q}}, lists);
+  const std::vector<std::int64_t> left = search_halves(held, queries, lists);
+  lists.widened += static_cast<std::int64_t>(left.size());
+  if (left.empty()) return;
+  try {
+    search_floats(held, queries, runs_of(left), lists);
+  } catch (const OutOfMemory&) {  // it will be tried again, from the start
+    lists = NeighborLists(q, k);
+    throw;
+  }
 }
 
 #define KITH_INSTANTIATE(T) template void search(const HeldRows<T>&, const Queries&, NeighborLists&);

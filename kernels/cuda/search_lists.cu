@@ -8,63 +8,12 @@
 
 #include <limits>
 
+#include "kernels/cuda/device/select.h"
+
 namespace kith::cuda {
 namespace {
 
-/// Unsigned integers that order like float32 values; a NaN is above or below all of them.
-__device__ std::uint32_t ordered(float value) {
-  const std::uint32_t bits = __float_as_uint(value);
-  return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
-}
-__device__ float unordered(std::uint32_t order) {
-  return __uint_as_float((order & 0x80000000U) != 0 ? order & 0x7FFFFFFFU : ~order);
-}
-
 constexpr int kSelectThreads = 512;
-constexpr int kDigits = 256;
-
-struct Selection {
-  std::uint32_t counts[kDigits];
-  std::uint32_t digit, rank;  // chosen by the first warp
-};
-
-/// Of the digits' counts, which holds the rank-th smallest, and its rank among those. The first warp calls it.
-__device__ void choose_digit(Selection& shared, std::uint32_t rank) {
-  constexpr int kEach = kDigits / kWarp;
-  std::uint32_t mine = 0;
-  for (int i = 0; i < kEach; ++i) mine += shared.counts[lane_index() * kEach + i];
-  std::uint32_t before = mine;
-  for (int w = 1; w < kWarp; w *= 2) {
-    const std::uint32_t lower = __shfl_up_sync(kAllLanes, before, w);
-    if (lane_index() >= w) before += lower;
-  }
-  before -= mine;
-  if (before >= rank || before + mine < rank) return;
-  int digit = lane_index() * kEach;
-  while (before + shared.counts[digit] < rank) before += shared.counts[digit++];
-  shared.digit = static_cast<std::uint32_t>(digit);
-  shared.rank = rank - before;
-}
-
-/// The rank-th smallest of count values, 1 <= rank <= count. All threads of a block of kSelectThreads call it.
-__device__ float select(const float* values, std::int64_t count, std::uint32_t rank, Selection& shared) {
-  std::uint32_t mask = 0, pattern = 0;
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    for (int i = threadIdx.x; i < kDigits; i += kSelectThreads) shared.counts[i] = 0;
-    __syncthreads();
-    for (std::int64_t i = threadIdx.x; i < count; i += kSelectThreads) {
-      const std::uint32_t order = ordered(values[i]);
-      if ((order & mask) == pattern) atomicAdd(&shared.counts[order >> shift & (kDigits - 1)], 1U);
-    }
-    __syncthreads();
-    if (threadIdx.x < kWarp) choose_digit(shared, rank);
-    __syncthreads();
-    pattern |= shared.digit << shift;
-    mask |= static_cast<std::uint32_t>(kDigits - 1) << shift;
-    rank = shared.rank;
-  }
-  return unordered(pattern);
-}
 
 __global__ void limit_kernel(ScoreBlock block, LimitRequest request) {
   __shared__ Selection shared;

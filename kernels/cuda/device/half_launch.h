@@ -19,6 +19,7 @@ struct HalfProblem {
   std::int64_t count;       // of columns
   const float* score_base;  // (columns, padded), in the order of base_place
   HalfShape shape;          // of the points
+  std::int64_t run = 0;     // columns of an item of work, whole tiles, where the epilogue has runs
 };
 
 /// Whether this device and this build have the product on a path of halves.
@@ -43,7 +44,10 @@ void launch_ring(const Context& context, const HalfArguments& arguments, const t
   const int shared = arguments.shape.shared_bytes();
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
   const std::int64_t row_tiles = (arguments.rows.most + kHalfBlockRows - 1) / kHalfBlockRows;
-  const std::int64_t items = Epilogue::kAnyColumns ? row_tiles * arguments.column_tiles : row_tiles;
+  const std::int64_t items =
+      row_tiles * (has_runs<Epilogue>      ? (arguments.column_tiles + arguments.run - 1) / arguments.run
+                   : Epilogue::kAnyColumns ? arguments.column_tiles
+                                           : 1);
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(items, context.multiprocessors));
   kernel<<<blocks, kHalfThreads, shared, context.stream>>>(arguments, epilogue);
   check(cudaGetLastError());
@@ -56,7 +60,8 @@ void launch_wgmma(const Context& context, const HalfProblem& problem, const type
                                 problem.score_base,
                                 problem.rows,
                                 static_cast<unsigned>((problem.count + kHalfColumns - 1) / kHalfColumns),
-                                ring_shape(problem.shape)};
+                                ring_shape(problem.shape),
+                                static_cast<unsigned>(problem.run / kHalfColumns)};
   switch (arguments.shape.held_steps) {
     case 1:
       return launch_ring<1, Epilogue>(context, arguments, epilogue);
@@ -80,11 +85,13 @@ void launch_mma(const Context& context, const HalfProblem& problem, const typena
   const MmaShape shape = mma_shape(problem.shape.pieces, room);
   const auto row_groups = static_cast<unsigned>((problem.rows.most + kPieceRows - 1) / kPieceRows);
   const auto column_tiles = static_cast<unsigned>((problem.count + kHalfColumns - 1) / kHalfColumns);
+  const unsigned run = has_runs<Epilogue> ? static_cast<unsigned>(problem.run / kHalfColumns) : column_tiles;
   const auto kernel = mma_screen_kernel<Epilogue>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes()));
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
-  kernel<<<row_groups, kMmaThreads, shape.shared_bytes(), context.stream>>>(
-      {problem.points, problem.columns, problem.score_base, problem.rows, column_tiles, shape}, epilogue);
+  const dim3 blocks(row_groups, (column_tiles + run - 1) / run);
+  kernel<<<blocks, kMmaThreads, shape.shared_bytes(), context.stream>>>(
+      {problem.points, problem.columns, problem.score_base, problem.rows, column_tiles, shape, run}, epilogue);
   check(cudaGetLastError());
 }
 

@@ -71,6 +71,7 @@ struct HalfArguments {
   Count rows;
   unsigned column_tiles;
   RingShape shape;
+  unsigned run = 0;  // tiles of columns of an item of work, where the epilogue has runs
 };
 
 #ifdef KITH_HOPPER
@@ -88,24 +89,30 @@ struct RingPlace {
 };
 
 /// How the product is divided among blocks: tiles of rows, and of columns where the epilogue can do with some of them
-/// and there are fewer tiles of rows than blocks.
+/// and there are fewer tiles of rows than blocks; or runs of columns for all rows, one run after the other.
 struct Work {
   std::int64_t rows;
-  unsigned row_tiles, column_tiles, parts;
+  unsigned row_tiles, column_tiles, parts, run;
 
   template <class Epilogue>
   __device__ static Work of(const HalfArguments& arguments) {
-    Work work{arguments.rows.get(), 0, arguments.column_tiles, 1};
+    Work work{arguments.rows.get(), 0, arguments.column_tiles, 1, has_runs<Epilogue> ? arguments.run : 0};
     work.row_tiles = static_cast<unsigned>((work.rows + kHalfBlockRows - 1) / kHalfBlockRows);
-    if (Epilogue::kAnyColumns && work.row_tiles > 0) {
+    if (has_runs<Epilogue>) {
+      work.parts = (work.column_tiles + work.run - 1) / work.run;
+    } else if (Epilogue::kAnyColumns && work.row_tiles > 0) {
       work.parts = min(max(gridDim.x / work.row_tiles, 1U), work.column_tiles);
     }
     return work;
   }
   __device__ unsigned items() const { return row_tiles * parts; }
-  __device__ unsigned row_tile(unsigned item) const { return item / parts; }
-  __device__ unsigned first_tile(unsigned item) const { return column_tiles * (item % parts) / parts; }
-  __device__ unsigned last_tile(unsigned item) const { return column_tiles * (item % parts + 1) / parts; }
+  __device__ unsigned row_tile(unsigned item) const { return run > 0 ? item % row_tiles : item / parts; }
+  __device__ unsigned first_tile(unsigned item) const {
+    return run > 0 ? item / row_tiles * run : column_tiles * (item % parts) / parts;
+  }
+  __device__ unsigned last_tile(unsigned item) const {
+    return run > 0 ? min(first_tile(item) + run, column_tiles) : column_tiles * (item % parts + 1) / parts;
+  }
 };
 
 /// Addresses in shared memory.
@@ -166,10 +173,10 @@ __device__ inline void produce(const HalfArguments& arguments, const Work& work,
   }
 }
 
-// An epilogue has Arguments, kAnyColumns (rows may be shown to it several times, with other columns each time),
-// begin(row), take<H>(products, score_base, tile) for half H = 0, 1 of a consumer's rows, and finish(row). A thread
-// sees rows `row`, row + 8 (half 0), row + 64 and row + 72 (half 1), and 32 columns of each tile, a group; score_base
-// points to the first of them.
+// An epilogue has Arguments, kAnyColumns (rows may be shown to it several times, with other columns each time) and,
+// where these have to be runs of a length that the launch gives, kRuns, begin(row), take<H>(products, score_base, tile)
+// for half H = 0, 1 of a consumer's rows, and finish(row). A thread sees rows `row`, row + 8 (half 0), row + 64 and row
+// + 72 (half 1), and 32 columns of each tile, a group; score_base points to the first of them.
 
 /// Where a consumer's thread is.
 struct ConsumerPlace {

@@ -132,7 +132,7 @@ void Stream::wait_for(const Stream& other) const {
 }
 
 Staging* Stream::staging_for(std::int64_t bytes) const {
-  if (bytes < Staging::kWorthwhile || staging_refused_) return nullptr;
+  if (staging_refused_ || bytes < (staging_ ? Staging::kWorthwhileAgain : Staging::kWorthwhile)) return nullptr;
   if (!staging_) {
     staging_ = Staging::make(stream_);
     staging_refused_ = !staging_;

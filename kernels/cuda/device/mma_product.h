@@ -72,6 +72,7 @@ struct MmaArguments {
   Count rows;
   unsigned column_tiles;
   MmaShape shape;
+  unsigned run;  // tiles of columns of a block: all, or some where the epilogue has runs
 };
 
 #ifdef KITH_AMPERE
@@ -83,15 +84,15 @@ __device__ inline void copy_pieces(std::uint32_t to, const uint4* from, int coun
   }
 }
 
-/// The ring of pieces. Step s is piece s % pieces of the rows and of tile s / pieces of the columns; every fetch ends
-/// one group of copies, also the fetch of a step that does not exist.
+/// The ring of pieces. Step s is piece s % pieces of the rows and of the block's tile s / pieces of the columns; every
+/// fetch ends one group of copies, also the fetch of a step that does not exist.
 class MmaRing {
  public:
-  __device__ MmaRing(const MmaArguments& arguments, std::uint32_t base)
+  __device__ MmaRing(const MmaArguments& arguments, unsigned first, unsigned last, std::uint32_t base)
       : shape_(arguments.shape),
-        columns_(arguments.columns),
+        columns_(arguments.columns + std::int64_t{first} * arguments.shape.pieces * kPieceUnits),
         points_(arguments.points + std::int64_t{blockIdx.x} * arguments.shape.pieces * kPieceUnits),
-        steps_(static_cast<int>(arguments.column_tiles) * arguments.shape.pieces),
+        steps_(static_cast<int>(last - first) * arguments.shape.pieces),
         base_(base) {
     if (shape_.resident) copy_pieces(base_, points_, shape_.pieces);  // they arrive with the first step
     for (int step = 0; step < shape_.stages - 1; ++step) fetch(step);
@@ -176,13 +177,16 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks)
   extern __shared__ __align__(1024) unsigned char shared[];
   const std::int64_t rows = arguments.rows.get();
   if (std::int64_t{blockIdx.x} * kPieceRows >= rows) return;
-  const MmaRing ring(arguments, shared_address(shared));
+  const unsigned first = has_runs<Epilogue> ? blockIdx.y * arguments.run : 0;
+  const unsigned last =
+      has_runs<Epilogue> ? min(first + arguments.run, arguments.column_tiles) : arguments.column_tiles;
+  const MmaRing ring(arguments, first, last, shared_address(shared));
   const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp;
   const std::int64_t row = std::int64_t{blockIdx.x} * kPieceRows + warp * 16 + lane / 4;
   Epilogue epilogue(epilogue_arguments, rows);
   epilogue.begin(row);
   int step = 0;
-  for (unsigned tile = 0; tile < arguments.column_tiles; ++tile) {
+  for (unsigned tile = first; tile < last; ++tile) {
     float upper_product[64] = {}, lower_product[64] = {};
     for (int piece = 0; piece < arguments.shape.pieces; ++piece, ++step) {
       ring.advance(step);

@@ -12,7 +12,7 @@ namespace kith::cuda {
 namespace {
 
 constexpr int kBuffers = 3;                                 // one being copied, one on the link, one about to be
-constexpr std::int64_t kTaskBytes = std::int64_t{1} << 20;  // of a buffer, per thread and turn
+constexpr std::int64_t kTaskBytes = std::int64_t{1} << 18;  // of a buffer, per thread and turn
 constexpr int kMostThreads = 8;
 
 }  // namespace
@@ -63,11 +63,17 @@ void Staging::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
   });
 }
 
+std::int64_t Staging::piece_bytes(std::int64_t bytes) {
+  constexpr std::int64_t kPieces = 4, kLeast = std::int64_t{1} << 20;
+  return std::clamp(bytes / kPieces, kLeast, kBufferBytes);
+}
+
 void Staging::upload(void* device, const void* host, std::int64_t bytes) {
   auto* to = static_cast<std::byte*>(device);
   const auto* from = static_cast<const std::byte*>(host);
-  for (std::int64_t done = 0; done < bytes; done += kBufferBytes) {
-    const std::int64_t piece = std::min(kBufferBytes, bytes - done);
+  const std::int64_t most = piece_bytes(bytes);
+  for (std::int64_t done = 0; done < bytes; done += most) {
+    const std::int64_t piece = std::min(most, bytes - done);
     PinnedBuffer& buffer = next();
     copy(buffer.memory, from + done, piece);
     check(cudaMemcpyAsync(to + done, buffer.memory, static_cast<std::size_t>(piece), cudaMemcpyHostToDevice, stream_));
@@ -78,22 +84,22 @@ void Staging::upload(void* device, const void* host, std::int64_t bytes) {
 void Staging::download(void* host, const void* device, std::int64_t bytes) {
   auto* to = static_cast<std::byte*>(host);
   const auto* from = static_cast<const std::byte*>(device);
-  const std::int64_t pieces = (bytes + kBufferBytes - 1) / kBufferBytes;
-  const auto size_of_piece = [&](std::int64_t piece) { return std::min(kBufferBytes, bytes - piece * kBufferBytes); };
+  const std::int64_t most = piece_bytes(bytes), pieces = (bytes + most - 1) / most;
+  const auto size_of_piece = [&](std::int64_t piece) { return std::min(most, bytes - piece * most); };
   // The link runs ahead of the threads by all buffers but the one that they copy from.
   constexpr std::int64_t kAhead = kBuffers - 1;
   for (std::int64_t piece = 0; piece < pieces + kAhead; ++piece) {
     if (piece < pieces) {
       PinnedBuffer& buffer = ring_[static_cast<std::size_t>(piece % kBuffers)];
       check(cudaEventSynchronize(buffer.free));
-      check(cudaMemcpyAsync(buffer.memory, from + piece * kBufferBytes, static_cast<std::size_t>(size_of_piece(piece)),
+      check(cudaMemcpyAsync(buffer.memory, from + piece * most, static_cast<std::size_t>(size_of_piece(piece)),
                             cudaMemcpyDeviceToHost, stream_));
       check(cudaEventRecord(buffer.free, stream_));
     }
     if (const std::int64_t arrived = piece - kAhead; arrived >= 0) {
       PinnedBuffer& buffer = ring_[static_cast<std::size_t>(arrived % kBuffers)];
       check(cudaEventSynchronize(buffer.free));
-      copy(to + arrived * kBufferBytes, buffer.memory, size_of_piece(arrived));
+      copy(to + arrived * most, buffer.memory, size_of_piece(arrived));
     }
   }
 }

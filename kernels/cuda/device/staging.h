@@ -20,6 +20,8 @@ class Staging {
   static constexpr std::int64_t kBufferBytes = std::int64_t{16} << 20;
   /// Below this the driver's own way costs no more than making the buffers.
   static constexpr std::int64_t kWorthwhile = std::int64_t{32} << 20;
+  /// The same once the buffers are there.
+  static constexpr std::int64_t kWorthwhileAgain = std::int64_t{1} << 20;
 
   /// Null where page-locked memory cannot be had: the driver's own way still works then.
   static std::unique_ptr<Staging> make(cudaStream_t stream);
@@ -40,6 +42,8 @@ class Staging {
   explicit Staging(cudaStream_t stream);
   /// The next buffer of the ring, once the link is done with it.
   PinnedBuffer& next();
+  /// Of a copy: several pieces, so that threads and link work at the same time.
+  static std::int64_t piece_bytes(std::int64_t bytes);
   void copy(std::byte* to, const std::byte* from, std::int64_t bytes);
 
   cudaStream_t stream_;
