@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/fixed_point.h"
+#include "kernels/cuda/bounds.h"
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/half_screen.h"
@@ -225,6 +226,7 @@ template <class T>
 void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, IterationRecord& record) {
   const Stream& stream = held.stream();
   if (k == 1) {
+    held.gaps.clusters = 0;
     stream.fill(held.label.data(), 0, held.rows());
     record.screened += held.rows();
     return;
@@ -233,29 +235,39 @@ void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, It
   FloatScreen floats(held, k);
   HalfScreen halves;
   if (held.half.values.size() > 0 && !narrow_is_best(held.columns(), k)) halves = HalfScreen(held, k);
+  GapRoom gaps;
+  if (halves) gaps = GapRoom(held, k);
   if (halves) make_half_columns(held, centroids, halves.columns);
+  if (gaps) gaps.begin(held, centroids);
+  if (!gaps) held.gaps.clusters = 0;
 
-  held.for_blocks([&](const Block<T>& block) {
+  const auto look_at = [&](const Block<T>& block, const LookedRows& looked) {
     std::int32_t* nearest = held.label.data() + block.first;
     // Asked for only where they are needed: rows that are not on the device may not have to travel.
-    const auto rows = [&] { return point_operand(held, held.on_device(block), block.rows); };
+    const auto rows = [&] {
+      PointOperand<T> operand = point_operand(held, held.on_device(block), looked.count);
+      operand.chosen = looked.chosen;
+      return operand;
+    };
     Undecided undecided = room.undecided();
-    std::int64_t left = block.rows;
+    std::int64_t left = looked.count;
     if (halves) {
-      const HalfLeft found = screen_halves(held, halves, block, room, nearest);
+      const HalfLeft found = screen_halves(held, halves, looked, room);
       const auto candidates = static_cast<std::int64_t>(found.candidates);
-      if (candidates > 0) decide_listed(held, room, rows(), centroids, candidates, nearest);
+      if (candidates > 0) decide_listed(held, room, rows(), centroids, candidates, looked.nearest);
       record.rechecked += static_cast<std::int64_t>(found.open);
       record.candidates += candidates;
       left = static_cast<std::int64_t>(found.undecided);
       undecided = halves.undecided();
+      if (looked.chosen != nullptr) gaps.put_back(held, block, looked, undecided, left);
     }
     // Where halves decide little, float32 decides much of the rest at less cost than the definition.
-    const bool float_screen = !halves || left > block.rows / 2;
+    const bool float_screen = !halves || left > looked.count / 2;
     if (float_screen) {
       floats.prepare(held, centroids);
-      left = screen_floats(held, floats, rows(), {left < block.rows ? undecided.row : nullptr, left},
-                           held.norm.data() + block.first, nearest, room.undecided());
+      const bool some = looked.chosen != nullptr || left < looked.count;
+      left = screen_floats(held, floats, rows(), {some ? undecided.row : nullptr, left}, held.norm.data() + block.first,
+                           nearest, room.undecided());
       undecided = room.undecided();
     }
     RecheckWork work{undecided, left, left, {}};
@@ -270,10 +282,23 @@ void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, It
       };
     }
     const Rechecked rechecked = recheck(held, block, room, work, centroids, nearest);
-    record.screened += block.rows;
+    record.screened += looked.count;
     record.rechecked += rechecked.rows;
     record.candidates += rechecked.candidates;
+  };
+  held.for_blocks([&](const Block<T>& block) {
+    RowList open{nullptr, block.rows};
+    if (gaps.known()) open = gaps.lower(held, halves.columns, block);
+    if (open.count > block.rows / 2) {
+      look_at(block, whole_block(held, block, static_cast<bool>(gaps)));
+      return;
+    }
+    for (std::int64_t first = 0; first < open.count; first += HalfScreen::kBatch) {
+      const RowList batch{open.position + first, std::min(open.count - first, HalfScreen::kBatch)};
+      look_at(block, gaps.gather(held, halves, block, batch));
+    }
   });
+  if (gaps) gaps.finish(held);
 }
 
 template <class T>
@@ -295,6 +320,7 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   stream.download(found.data(), counts.data(), k + 1);
   for (std::int64_t c = 0; c < k; ++c) assignment.counts[c] += static_cast<std::int64_t>(found[c]);
   assignment.changed += static_cast<std::int64_t>(found[k]);
+  note_changed(held, static_cast<std::int64_t>(found[k]));
   assignment.screened += record.screened;
   assignment.rechecked += record.rechecked;
   assignment.candidates += record.candidates;

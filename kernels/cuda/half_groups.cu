@@ -5,6 +5,8 @@
 // found for it does not depend on it.
 #include "kernels/cuda/half_groups.h"
 
+#include <limits>
+
 #include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/reduce.h"
 
@@ -105,6 +107,8 @@ struct BinArguments {
   const std::int32_t* order;      // (bins, kBinRows)
   const std::int32_t* bin_group;  // (bins)
   HalfShape point_shape, column_shape;
+  const HalfBound* bound;
+  GapOutput gaps;
   std::int32_t* nearest;
   Word* smallest;  // (rows) of RecheckRoom
   Word* open_rows;
@@ -113,7 +117,8 @@ struct BinArguments {
 
 /// A block takes a bin, a warp 16 of its rows. A thread loads whole units of 8 halves and uses them as the halves of
 /// two products: it loads those of the columns alike, so that the same are multiplied. Units of the next piece are on
-/// their way while those of this one are multiplied.
+/// their way while those of this one are multiplied. kGaps: whether gaps are wanted.
+template <bool kGaps>
 __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_constant__ BinArguments arguments) {
   constexpr int kColumnUnits = kGroupColumns * kRowUnits / (kBinWarps * kWarp);  // that a thread brings
   __shared__ uint4 columns[2][kGroupColumns * kRowUnits];
@@ -195,6 +200,7 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_c
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     unsigned within = 0;
+    float other = std::numeric_limits<float>::infinity();  // smallest score above the limit
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
 #pragma unroll
@@ -202,17 +208,27 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_c
         const int c = 8 * n + 2 * q + e;
         const float score =
             __fsub_rn(__ldg(&arguments.score_base[base_place(first_column + c)]), product[n][r * 2 + e]);
-        if (!(score > limit[r])) within |= 1U << c;  // written so that a NaN is within
+        const bool above = score > limit[r];  // written so that a NaN is within
+        if (!above) within |= 1U << c;
+        if (kGaps && above) other = fminf(other, score);
       }
     }
     within |= __shfl_xor_sync(kAllLanes, within, 1);
     within |= __shfl_xor_sync(kAllLanes, within, 2);
+    if constexpr (kGaps) {
+      other = fminf(other, __shfl_xor_sync(kAllLanes, other, 1));
+      other = fminf(other, __shfl_xor_sync(kAllLanes, other, 2));
+    }
     const bool mine = q == 0 && entry[r] >= 0, flagged = (entry[r] & kOpenFlag) != 0;
     const bool open = mine && (flagged || __popc(within) != 1);
     const std::int32_t row = entry[r] & ~kOpenFlag;
     if (mine) {
       arguments.nearest[row] =
           open ? kOpen : static_cast<std::int32_t>(first_column) + __ffs(static_cast<int>(within)) - 1;
+      if (kGaps && open) arguments.gaps.clear(row);
+      if (kGaps && !open) {
+        arguments.gaps.keep(row, limit[r], fminf(other, arguments.gaps.gap[row]), arguments.bound->grid.bias);
+      }
     }
     if (!__any_sync(kAllLanes, open)) continue;
     if (open) arguments.smallest[row] = ~Word{0};
@@ -244,54 +260,55 @@ GroupRoom::GroupRoom(Pool& pool, std::int64_t rows, std::int64_t columns)
       bin_group(pool, most_bins(rows, groups)) {}
 
 template <class T>
-void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, const Block<T>& block,
-                       const GroupRoom& groups, const RecheckRoom& room, std::int32_t* nearest, HalfLeft* left) {
+void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, const LookedRows& rows,
+                       const GroupRoom& groups, const RecheckRoom& room, HalfLeft* left) {
   const Stream& stream = held.stream();
-  const std::int64_t bins = most_bins(block.rows, groups.groups);
+  const std::int64_t bins = most_bins(rows.count, groups.groups);
   stream.fill(groups.sizes.data(), 0, groups.groups);
   stream.fill(groups.filled.data(), 0, groups.groups);
   stream.fill(groups.order.data(), 0xFF, bins * GroupRoom::kBinRows);
   const std::size_t shared =
       groups.groups <= kCountedGroups ? static_cast<std::size_t>(groups.groups) * sizeof(unsigned) : 0;
-  const unsigned blocks = held.context->grid(block.rows, kChunk);
-  count_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), block.rows, groups.groups, groups.sizes.data());
+  const unsigned blocks = held.context->grid(rows.count, kChunk);
+  count_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), rows.count, groups.groups, groups.sizes.data());
   check(cudaGetLastError());
   first_bin_kernel<<<1, kBlock, 0, stream>>>(groups.sizes.data(), groups.groups, groups.first_bin.data(),
                                              groups.bin_group.data());
   check(cudaGetLastError());
-  place_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), block.rows, groups.groups, groups.first_bin.data(),
+  place_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), rows.count, groups.groups, groups.first_bin.data(),
                                                    groups.filled.data(), groups.order.data(), &left->open);
   check(cudaGetLastError());
-  const HalfShape& shape = held.half.shape;
-  const BinArguments arguments{held.half.values.data() + shape.place(block.first, 0, 0),
+  const BinArguments arguments{rows.pieces,
                                columns.centroids.values.data(),
                                columns.score_base.data(),
                                groups.limit.data(),
                                groups.order.data(),
                                groups.bin_group.data(),
-                               shape,
+                               held.half.shape,
                                column_shape(held.columns()),
-                               nearest,
+                               columns.bound.data(),
+                               rows.gaps,
+                               rows.nearest,
                                room.smallest(),
                                &left->open,
                                {room.candidates(), room.capacity(), &left->candidates}};
-  bin_kernel<<<static_cast<unsigned>(bins), kBinWarps * kWarp, 0, stream>>>(arguments);
+  const auto kernel = rows.gaps ? bin_kernel<true> : bin_kernel<false>;
+  kernel<<<static_cast<unsigned>(bins), kBinWarps * kWarp, 0, stream>>>(arguments);
   check(cudaGetLastError());
 }
 
 template <class T>
-void leave_open_rows(const HeldRows<T>& held, const Block<T>& block, const GroupRoom& groups,
-                     const std::int32_t* nearest, const Undecided& undecided) {
-  leave_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(nearest, groups.limit.data(),
-                                                                                     block.rows, undecided);
+void leave_open_rows(const HeldRows<T>& held, const LookedRows& rows, const GroupRoom& groups,
+                     const Undecided& undecided) {
+  leave_kernel<<<held.context->grid(rows.count, kBlock), kBlock, 0, held.stream()>>>(rows.nearest, groups.limit.data(),
+                                                                                     rows.count, undecided);
   check(cudaGetLastError());
 }
 
-#define KITH_INSTANTIATE(T)                                                                                  \
-  template void nearest_in_groups(const HeldRows<T>&, const HalfColumns&, const Block<T>&, const GroupRoom&, \
-                                  const RecheckRoom&, std::int32_t*, HalfLeft*);                             \
-  template void leave_open_rows(const HeldRows<T>&, const Block<T>&, const GroupRoom&, const std::int32_t*,  \
-                                const Undecided&);
+#define KITH_INSTANTIATE(T)                                                                                    \
+  template void nearest_in_groups(const HeldRows<T>&, const HalfColumns&, const LookedRows&, const GroupRoom&, \
+                                  const RecheckRoom&, HalfLeft*);                                              \
+  template void leave_open_rows(const HeldRows<T>&, const LookedRows&, const GroupRoom&, const Undecided&);
 KITH_INSTANTIATE(float)
 KITH_INSTANTIATE(double)
 #undef KITH_INSTANTIATE

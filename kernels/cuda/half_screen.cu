@@ -61,26 +61,48 @@ HalfScreen::HalfScreen(const HeldRows<T>& held, std::int64_t count)
 }
 
 template <class T>
-HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
-                       const RecheckRoom& room, std::int32_t* nearest) {
+LookedRows whole_block(const HeldRows<T>& held, const Block<T>& block, bool gaps) {
+  LookedRows rows;
+  rows.count = block.rows;
+  rows.nearest = held.label.data() + block.first;
+  if (held.half.values.size() == 0) return rows;
+  rows.pieces = pieces_at(held, block.first);
+  rows.norm = held.half.norm.data() + block.first;
+  rows.residual = held.half.residual.data() + block.first;
+  if (gaps) rows.gaps = {held.gaps.gap.data() + block.first, held.half_norm.data() + block.first};
+  return rows;
+}
+
+template <class T>
+void gather_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const std::int32_t* chosen,
+                   std::int64_t count) {
+  const std::int64_t padded = row_groups_of(count) * kPieceRows;
+  const HalfShape shape = held.half.shape;
+  gather_kernel<<<held.context->grid(padded * shape.pieces * shape.units, kBlock), kBlock, 0, held.stream()>>>(
+      pieces_at(held, block.first), chosen, count, padded, shape, screen.gathered());
+  check(cudaGetLastError());
+}
+
+template <class T>
+HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const LookedRows& rows,
+                       const RecheckRoom& room) {
   const HalfColumns& columns = screen.columns;
   const GroupRoom& groups = screen.groups;
-  const RowBounds rows{held.half.norm.data() + block.first, held.half.residual.data() + block.first,
-                       columns.bound.data(), screen.undecided()};
-  HalfProblem problem = problem_of(held, columns, pieces_at(held, block.first), block.rows);
+  const RowBounds bounds{rows.norm, rows.residual, columns.bound.data(), screen.undecided(), rows.gaps};
+  HalfProblem problem = problem_of(held, columns, rows.pieces, rows.count);
   held.stream().fill(screen.left(), 0, 1);
   if (groups.groups > 0) {
-    launch_product<KeepGroups>(*held.context, problem, {rows, groups.rows()});
-    nearest_in_groups(held, columns, block, groups, room, nearest, screen.left());
+    launch_product<KeepGroups>(*held.context, problem, {bounds, groups.rows()});
+    nearest_in_groups(held, columns, rows, groups, room, screen.left());
   } else {
     problem.score_base = columns.coarse_base.data();
-    launch_product<KeepTwo>(*held.context, problem, {rows, nearest});
+    launch_product<KeepTwo>(*held.context, problem, {bounds, rows.nearest});
   }
   HalfLeft left;
   held.stream().download(&left, screen.left(), 1);
   // Rows that are not on the device are gathered from the list of undecided ones.
   if (left.candidates > static_cast<Word>(room.capacity()) || (left.open > 0 && held.sent)) {
-    leave_open_rows(held, block, groups, nearest, rows.undecided);
+    leave_open_rows(held, rows, groups, bounds.undecided);
     left = {left.undecided + left.open, 0, 0};
   }
   return left;
@@ -90,19 +112,17 @@ template <class T>
 void collect_half_candidates(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
                              const RecheckRoom& room, std::int64_t first, std::int64_t count) {
   const Undecided undecided = screen.undecided();
-  const std::int64_t padded = row_groups_of(count) * kPieceRows;
-  const HalfShape shape = held.half.shape;
-  gather_kernel<<<held.context->grid(padded * shape.pieces * shape.units, kBlock), kBlock, 0, held.stream()>>>(
-      pieces_at(held, block.first), undecided.row + first, count, padded, shape, screen.gathered());
-  check(cudaGetLastError());
+  gather_halves(held, screen, block, undecided.row + first, count);
   launch_product<WithinLimit>(*held.context, problem_of(held, screen.columns, screen.gathered(), count),
                               {undecided.limit + first, room.list()});
 }
 
 #define KITH_INSTANTIATE(T)                                                                                         \
   template HalfScreen::HalfScreen(const HeldRows<T>&, std::int64_t);                                                \
-  template HalfLeft screen_halves(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const RecheckRoom&,       \
-                                  std::int32_t*);                                                                   \
+  template LookedRows whole_block(const HeldRows<T>&, const Block<T>&, bool);                                       \
+  template void gather_halves(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const std::int32_t*,          \
+                              std::int64_t);                                                                        \
+  template HalfLeft screen_halves(const HeldRows<T>&, const HalfScreen&, const LookedRows&, const RecheckRoom&);    \
   template void collect_half_candidates(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const RecheckRoom&, \
                                         std::int64_t, std::int64_t);
 KITH_INSTANTIATE(float)

@@ -7,6 +7,7 @@
 #include "kernels/cuda/half_columns.h"
 #include "kernels/cuda/half_groups.h"
 #include "kernels/cuda/half_rows.h"
+#include "kernels/cuda/looked_rows.h"
 #include "kernels/cuda/recheck.h"
 
 namespace kith::cuda {
@@ -35,10 +36,21 @@ class HalfScreen {
   Buffer<uint4> gathered_;    // pieces of a batch of undecided rows
 };
 
-/// Nearest column of a block of the held rows: rows that are decided get nearest[position]. Waits for the device.
+/// All rows of a block, for a first look that fills their labels, and their gaps if these are wanted. Without half rows
+/// there is nothing to look at but their number.
 template <class T>
-HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
-                       const RecheckRoom& room, std::int32_t* nearest);
+LookedRows whole_block(const HeldRows<T>& held, const Block<T>& block, bool gaps);
+
+/// The half rows at `count` positions of a block (at most kBatch), brought together in screen.gathered(). Queues only.
+template <class T>
+void gather_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const std::int32_t* chosen,
+                   std::int64_t count);
+
+/// Nearest column of rows: those that are decided get rows.nearest[i]; i is their place in the room too. Waits for the
+/// device.
+template <class T>
+HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const LookedRows& rows,
+                       const RecheckRoom& room);
 
 /// Candidates of screen.undecided() rows first .. first + count - 1 (at most kBatch), as Collect of recheck.h.
 template <class T>

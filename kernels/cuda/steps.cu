@@ -9,6 +9,7 @@
 #include <chrono>
 #include <utility>
 
+#include "kernels/cuda/bounds.h"
 #include "kernels/cuda/operations.h"
 
 namespace kith::cuda {
@@ -104,7 +105,10 @@ Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state) {
   const auto begin = Clock::now();
   const std::int64_t k = state.centroids.rows();
   DeviceLloyd<T> lloyd(held, state);
-  if (is_small(held, k, lloyd.limbs())) return small_steps(held, request, lloyd, state);
+  if (is_small(held, k, lloyd.limbs())) {
+    held.gaps.clusters = 0;
+    return small_steps(held, request, lloyd, state);
+  }
 
   const Stream& stream = held.stream();
   const CentroidSource source = lloyd.source(lloyd.report() + 2 * k);
@@ -127,6 +131,7 @@ Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state) {
     check(cudaGetLastError());
     const Report report(stream, lloyd.report(), k);
     record.changed = report.changed;
+    note_changed(held, report.changed);
     if (report.empty) {
       steps.unfinished.emplace(k);
       steps.unfinished->changed = record.changed;

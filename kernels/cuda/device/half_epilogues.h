@@ -10,6 +10,7 @@
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/half_columns.h"
 #include "kernels/cuda/half_groups.h"
+#include "kernels/cuda/looked_rows.h"
 #include "kernels/cuda/recheck.h"
 
 namespace kith::cuda {
@@ -22,6 +23,7 @@ struct RowBounds {
   const float* residual;  // (rows)
   const HalfBound* bound;
   Undecided undecided;  // out
+  GapOutput gaps;       // out
 
   __device__ float margin(std::int64_t row) const { return bound->at(norm[row], residual[row]); }
 };
@@ -135,8 +137,16 @@ class KeepTwo {
     const bool mine = row < rows_;
     const float margin = mine ? __fadd_ru(bounds.margin(row), bounds.bound->grid.error) : 0.0F;
     const bool decided = __fsub_rd(second, best) > margin;
+    const float limit = bounds.bound->grid.limit(best, margin);
     if (mine && decided) arguments_.nearest[row] = found.name;
-    bounds.undecided.leave(mine && !decided, row, bounds.bound->grid.limit(best, margin));
+    if (mine && bounds.gaps) {
+      if (decided) {
+        bounds.gaps.keep(row, limit, __fsub_rd(second, bounds.bound->grid.top), bounds.bound->grid.bias);
+      } else {
+        bounds.gaps.clear(row);
+      }
+    }
+    bounds.undecided.leave(mine && !decided, row, limit);
   }
 
   const Arguments& arguments_;
@@ -239,6 +249,9 @@ class KeepGroups {
       groups.first[row] = two ? found.best_name : RowGroups::kNone;
       groups.second[row] = two && !one ? found.second_name : RowGroups::kNone;
       groups.limit[row] = limit;
+      // The second step makes a gap of what other groups score.
+      const GapOutput& gaps = arguments_.rows.gaps;
+      if (gaps) gaps.gap[row] = one ? __int_as_float(found.second) : 0.0F;
     }
     arguments_.rows.undecided.leave(mine && !two, row, limit);
   }
