@@ -1,13 +1,15 @@
-// Gaps that core/bounds.h keeps from one assignment to the next, against the definition: none may vouch for a wrong
-// label.
+// Labels that are kept from one assignment to the next, against the definition: no gap of core/bounds.h may vouch for a
+// wrong one, and assignments in a row find what the definition finds on every backend.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/bounds.h"
+#include "core/data_plan.h"
 #include "core/philox.h"
 #include "tests/cases.h"
 #include "tests/catch.h"
+#include "tests/reference.h"
 
 using namespace kith;
 using namespace kith::test;
@@ -138,4 +140,113 @@ TEST_CASE("what is not a finite number vouches for no label", "[bounds]") {
   CHECK(!vouches(1.0F, kInfinity));
   CHECK(!vouches(1.0F, std::numeric_limits<double>::quiet_NaN()));
   CHECK(!vouches(0.0F, 0.0));
+}
+
+namespace {
+
+std::vector<std::int32_t> labels_of(const Points& points) {
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(points.rows()));
+  points.labels(labels);
+  return labels;
+}
+
+Assignment assigned(Points& points, const Matrix<double>& centroids) {
+  Assignment assignment(centroids.rows());
+  points.assign({centroids.view()}, assignment);
+  return assignment;
+}
+
+/// Centroids that stay, move a little or far, again and again; a label changed from outside; another number of
+/// centroids; and a new start. Returns how many rows the last of several equal assignments looked at.
+std::int64_t check_assignments_in_a_row(const Tested& tested, const Matrix<double>& values, ValueClass value_class,
+                                        std::int64_t clusters) {
+  const PointsMatrix stored = as_class(values.view(), value_class);
+  const auto expected = reference_points(values.view());
+  const auto actual = tested.backend->hold({view_of(stored), 0});
+  const DataPlan plan = make_plan(*expected);
+  for (Points* points : {expected.get(), actual.get()}) points->prepare(plan);
+  Matrix<double> centroids = centroids_near(values.view(), clusters);
+  const Matrix<double> fewer = centroids_near(values.view(), (clusters + 1) / 2);
+  const auto on_both = [&](const auto& work) {
+    for (Points* points : {expected.get(), actual.get()}) work(*points);
+  };
+  const auto check_one = [&](const Matrix<double>& at) {
+    const Assignment want = assigned(*expected, at), found = assigned(*actual, at);
+    CHECK(want.counts == found.counts);
+    CHECK(want.changed == found.changed);
+    const std::vector<std::int32_t> labels = labels_of(*expected), found_labels = labels_of(*actual);
+    const auto wrong = std::mismatch(labels.begin(), labels.end(), found_labels.begin());
+    INFO("first wrong label at row " << wrong.first - labels.begin());
+    CHECK((wrong.first == labels.end()));
+    return found.screened;
+  };
+  // The sums are not looked at here; without them every label would count as changed, as in a first assignment.
+  const auto step = [&] {
+    const std::int64_t screened = check_one(centroids);
+    ClusterSums sums(clusters, values.columns(), plan.scales.limbs);
+    on_both([&](Points& points) { points.add_moves(sums); });
+    return screened;
+  };
+  for (int same = 0; same < 3; ++same) step();
+  const std::int64_t screened = step();
+  std::uint64_t turn = 0;
+  for (const double way : {1e-15, 1e-7, 1e-5, 1e-3, 0.02, 1e-4, 0.3, 1e-4, 1e-4}) {
+    INFO("moved by " << way);
+    move(centroids, way, ++turn);
+    step();
+  }
+  const std::int64_t row = values.rows() / 2;
+  const std::int32_t other = (labels_of(*expected)[static_cast<std::size_t>(row)] + 1) % static_cast<int>(clusters);
+  on_both([&](Points& points) { points.relabel(row, other); });
+  step();
+  step();
+  for (int same = 0; same < 3; ++same) check_one(fewer);
+  on_both([](Points& points) { points.forget(); });
+  for (int same = 0; same < 3; ++same) step();
+  return screened;
+}
+
+}  // namespace
+
+TEST_CASE("assignments in a row find the labels of the definition", "[bounds][kernels]") {
+  const std::vector<Tested> backends = every_backend();
+  for (const Kind& kind : kinds()) {
+    for (const Shape shape : {Shape{700, 20, 7}, Shape{600, 65, 130}, Shape{600, 17, 520}}) {
+      const Matrix<double> values = kind.make(shape.n, shape.d, 6);
+      for (const Tested& tested : backends) {
+        for (const ValueClass c : {ValueClass::f32, ValueClass::f64}) {
+          if (c == ValueClass::f32 && !kind.exact_in_float32) continue;
+          INFO(tested.name << ", " << kind.name << ", " << name_of(c) << ", n " << shape.n << ", d " << shape.d
+                           << ", k " << shape.k);
+          check_assignments_in_a_row(tested, values, c, shape.k);
+        }
+      }
+    }
+  }
+}
+
+// Failure 47: whatever the block, and where rows are sent while their half-precision copies stay on the device.
+TEST_CASE("assignments in a row do not depend on blocks", "[bounds][kernels]") {
+  BackendOptions options;
+  for (const std::int64_t block : {100, 256, 512}) {
+    options.block_rows = block;
+    for (const Shape shape : {Shape{900, 64, 33}, Shape{900, 33, 520}}) {
+      const Matrix<double> values = kinds()[0].make(shape.n, shape.d, 6);
+      for (const Tested& tested : every_backend(options)) {
+        INFO(tested.name << ", blocks of " << block << ", k " << shape.k);
+        check_assignments_in_a_row(tested, values, ValueClass::f32, shape.k);
+      }
+    }
+  }
+}
+
+TEST_CASE("a card that screens halves leaves alone rows of centroids that stay", "[bounds][kernels]") {
+  const Matrix<double> values = kinds()[0].make(2000, 64, 6);
+  for (const Tested& tested : every_backend()) {
+    if (tested.name != "cuda wgmma" && tested.name != "cuda mma") continue;
+    for (const std::int64_t clusters : {40, 520}) {
+      INFO(tested.name << ", k " << clusters);
+      CHECK(check_assignments_in_a_row(tested, values, ValueClass::f32, clusters) < values.rows() / 2);
+    }
+  }
 }

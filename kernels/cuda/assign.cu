@@ -298,7 +298,7 @@ void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, It
       look_at(block, gaps.gather(held, halves, block, batch));
     }
   });
-  if (gaps) gaps.finish(held);
+  if (gaps) gaps.finish(held, record.screened);
 }
 
 template <class T>

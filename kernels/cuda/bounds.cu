@@ -131,7 +131,8 @@ std::int64_t batch_of(std::int64_t rows) { return std::min(rows, HalfScreen::kBa
 template <class T>
 GapRoom::GapRoom(HeldRows<T>& held, std::int64_t clusters) {
   LabelGaps& gaps = held.gaps;
-  if (!gaps.wanted) return;
+  if (!gaps.wanted || gaps.rest-- > 0) return;
+  gaps.rest = 0;
   Pool& pool = held.pool();
   const std::int64_t cells = clusters * held.columns(), block = held.largest_block();
   try {

@@ -2,6 +2,7 @@
 // labels change any more, the screen looks at the others only, gathered.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/cuda/half_screen.h"
@@ -54,10 +55,16 @@ class GapRoom {
   void put_back(HeldRows<T>& held, const Block<T>& block, const LookedRows& looked, const Undecided& undecided,
                 std::int64_t undecided_rows) const;
 
-  /// The labels and gaps of all rows are those of the centroids of begin().
+  /// The labels and gaps of all rows are those of the centroids of begin(). Where the gaps of before left most rows
+  /// open, `screened` of all, the next assignments do without: one, then two, and so on up to eight.
   template <class T>
-  void finish(HeldRows<T>& held) const {
+  void finish(HeldRows<T>& held, std::int64_t screened) const {
+    constexpr int kLongestRest = 8;
     held.gaps.clusters = clusters_;
+    if (!known_) return;
+    const bool paid = screened <= held.rows() / 2;
+    held.gaps.rest = paid ? 0 : held.gaps.next_rest;
+    held.gaps.next_rest = paid ? 1 : std::min(2 * held.gaps.next_rest, kLongestRest);
   }
 
  private:

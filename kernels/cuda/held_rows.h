@@ -61,11 +61,12 @@ struct HalfRows {
 /// What the last assignment proved of its labels (bounds.h): how much nearer each row is to its centroid than to any
 /// other, in the unit of the half rows.
 struct LabelGaps {
-  Buffer<float> gap;          // (n)
-  Buffer<double> centroids;   // (k, d) that the gaps are about
-  std::int64_t clusters = 0;  // k; 0: nothing is known
-  bool wanted = false;        // labels change so seldom that assignments are to keep gaps
-  bool refused = false;       // there was no memory for them
+  Buffer<float> gap;            // (n)
+  Buffer<double> centroids;     // (k, d) that the gaps are about
+  std::int64_t clusters = 0;    // k; 0: nothing is known
+  bool wanted = false;          // labels change so seldom that assignments are to keep gaps
+  bool refused = false;         // there was no memory for them
+  int rest = 0, next_rest = 1;  // assignments that keep none, since those before found too many rows open
 };
 
 /// The seeding candidates that were tried last.

@@ -47,6 +47,8 @@ class CudaPoints final : public Points {
     check(cudaGetLastError());
     held_.gaps.clusters = 0;
     held_.gaps.wanted = false;
+    held_.gaps.rest = 0;
+    held_.gaps.next_rest = 1;
     held_.totals.current = false;
     held_.trial = {};
   }
