@@ -99,6 +99,13 @@ __global__ void place_kernel(RowGroups of, std::int64_t rows, std::int64_t group
   if (threadIdx.x == 0 && open != 0) atomicAdd(open_rows, open);
 }
 
+/// What is made of a bin's scores.
+enum class BinWork {
+  labels,
+  labels_and_gaps,
+  best,  // the label of the best score, which nothing proves
+};
+
 struct BinArguments {
   const uint4* points;   // pieces of the block's rows
   const uint4* columns;  // pieces of the centroids
@@ -117,8 +124,8 @@ struct BinArguments {
 
 /// A block takes a bin, a warp 16 of its rows. A thread loads whole units of 8 halves and uses them as the halves of
 /// two products: it loads those of the columns alike, so that the same are multiplied. Units of the next piece are on
-/// their way while those of this one are multiplied. kGaps: whether gaps are wanted.
-template <bool kGaps>
+/// their way while those of this one are multiplied.
+template <BinWork kWork>
 __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_constant__ BinArguments arguments) {
   constexpr int kColumnUnits = kGroupColumns * kRowUnits / (kBinWarps * kWarp);  // that a thread brings
   __shared__ uint4 columns[2][kGroupColumns * kRowUnits];
@@ -200,6 +207,8 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_c
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     unsigned within = 0;
+    float best = std::numeric_limits<float>::infinity();
+    int best_column = 0;
     float other = std::numeric_limits<float>::infinity();  // smallest score above the limit
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
@@ -210,12 +219,27 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_c
             __fsub_rn(__ldg(&arguments.score_base[base_place(first_column + c)]), product[n][r * 2 + e]);
         const bool above = score > limit[r];  // written so that a NaN is within
         if (!above) within |= 1U << c;
-        if (kGaps && above) other = fminf(other, score);
+        if (kWork == BinWork::labels_and_gaps && above) other = fminf(other, score);
+        if (kWork == BinWork::best && score < best) {
+          best = score;
+          best_column = c;
+        }
       }
+    }
+    if constexpr (kWork == BinWork::best) {
+#pragma unroll
+      for (int w = 1; w <= 2; w *= 2) {
+        const float other_best = __shfl_xor_sync(kAllLanes, best, w);
+        const int other_column = __shfl_xor_sync(kAllLanes, best_column, w);
+        best_column = other_best < best ? other_column : best_column;
+        best = fminf(best, other_best);
+      }
+      if (q == 0 && entry[r] >= 0) arguments.nearest[entry[r]] = static_cast<std::int32_t>(first_column) + best_column;
+      continue;
     }
     within |= __shfl_xor_sync(kAllLanes, within, 1);
     within |= __shfl_xor_sync(kAllLanes, within, 2);
-    if constexpr (kGaps) {
+    if constexpr (kWork == BinWork::labels_and_gaps) {
       other = fminf(other, __shfl_xor_sync(kAllLanes, other, 1));
       other = fminf(other, __shfl_xor_sync(kAllLanes, other, 2));
     }
@@ -225,9 +249,13 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_c
     if (mine) {
       arguments.nearest[row] =
           open ? kOpen : static_cast<std::int32_t>(first_column) + __ffs(static_cast<int>(within)) - 1;
-      if (kGaps && open) arguments.gaps.clear(row);
-      if (kGaps && !open) {
-        arguments.gaps.keep(row, limit[r], fminf(other, arguments.gaps.gap[row]), arguments.bound->grid.bias);
+      if constexpr (kWork == BinWork::labels_and_gaps) {
+        const GapOutput& gaps = arguments.gaps;
+        if (open) {
+          gaps.clear(row);
+        } else {
+          gaps.keep(row, limit[r], fminf(other, gaps.gap[row]), arguments.bound->grid.bias);
+        }
       }
     }
     if (!__any_sync(kAllLanes, open)) continue;
@@ -292,7 +320,8 @@ void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, cons
                                room.smallest(),
                                &left->open,
                                {room.candidates(), room.capacity(), &left->candidates}};
-  const auto kernel = rows.gaps ? bin_kernel<true> : bin_kernel<false>;
+  auto kernel = rows.gaps ? bin_kernel<BinWork::labels_and_gaps> : bin_kernel<BinWork::labels>;
+  if (held.context->left_out.second_look()) kernel = bin_kernel<BinWork::best>;
   kernel<<<static_cast<unsigned>(bins), kBinWarps * kWarp, 0, stream>>>(arguments);
   check(cudaGetLastError());
 }

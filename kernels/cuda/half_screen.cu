@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/device/half_epilogues.h"
 #include "kernels/cuda/device/half_launch.h"
+#include "kernels/cuda/device/unproven_epilogues.h"
 
 namespace kith::cuda {
 namespace {
@@ -88,16 +89,27 @@ HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const 
                        const RecheckRoom& room) {
   const HalfColumns& columns = screen.columns;
   const GroupRoom& groups = screen.groups;
-  const RowBounds bounds{rows.norm, rows.residual, columns.bound.data(), screen.undecided(), rows.gaps};
+  const LeftOut& left_out = held.context->left_out;
+  const RowBounds bounds{rows.norm, rows.residual, columns.bound.data(),
+                         left_out.second_look() ? Undecided{} : screen.undecided(), rows.gaps};
   HalfProblem problem = problem_of(held, columns, rows.pieces, rows.count);
   held.stream().fill(screen.left(), 0, 1);
   if (groups.groups > 0) {
-    launch_product<KeepGroups>(*held.context, problem, {bounds, groups.rows()});
+    if (left_out.certificate) {
+      launch_product<KeepBestGroup>(*held.context, problem, {groups.rows()});
+    } else {
+      launch_product<KeepGroups>(*held.context, problem, {bounds, groups.rows()});
+    }
     nearest_in_groups(held, columns, rows, groups, room, screen.left());
   } else {
     problem.score_base = columns.coarse_base.data();
-    launch_product<KeepTwo>(*held.context, problem, {bounds, rows.nearest});
+    if (left_out.certificate) {
+      launch_product<KeepBest>(*held.context, problem, {columns.bound.data(), rows.nearest});
+    } else {
+      launch_product<KeepTwo>(*held.context, problem, {bounds, rows.nearest});
+    }
   }
+  if (left_out.second_look()) return {};
   HalfLeft left;
   held.stream().download(&left, screen.left(), 1);
   // Rows that are not on the device are gathered from the list of undecided ones.

@@ -12,6 +12,7 @@
 #include "core/seeding.h"
 #include "kernels/cuda/device/half_shape.h"
 #include "kernels/cuda/device/memory.h"
+#include "kernels/cuda/left_out.h"
 #include "kernels/cuda/screen_path.h"
 #include "kernels/cuda/sent_blocks.h"
 
@@ -24,6 +25,7 @@ struct Context {
   int device = 0;
   int multiprocessors = 1;
   ScreenPath screen = ScreenPath::float32;
+  LeftOut left_out;  // nothing, but for measuring
   Pool pool;
   Stream stream;
 
@@ -61,6 +63,13 @@ struct HalfRows {
 /// What the last assignment proved of its labels (bounds.h): how much nearer each row is to its centroid than to any
 /// other, in the unit of the half rows.
 struct LabelGaps {
+  /// As before the first assignment; memory is kept.
+  void forget() {
+    clusters = rest = 0;
+    next_rest = 1;
+    wanted = false;
+  }
+
   Buffer<float> gap;            // (n)
   Buffer<double> centroids;     // (k, d) that the gaps are about
   std::int64_t clusters = 0;    // k; 0: nothing is known

@@ -45,10 +45,7 @@ class CudaPoints final : public Points {
     fill_kernel<<<held_.context->grid(rows(), kBlock), kBlock, 0, stream>>>(
         held_.distance.data(), std::numeric_limits<double>::infinity(), rows());
     check(cudaGetLastError());
-    held_.gaps.clusters = 0;
-    held_.gaps.wanted = false;
-    held_.gaps.rest = 0;
-    held_.gaps.next_rest = 1;
+    held_.gaps.forget();
     held_.totals.current = false;
     held_.trial = {};
   }

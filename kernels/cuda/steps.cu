@@ -111,7 +111,8 @@ Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state) {
   }
 
   const Stream& stream = held.stream();
-  const CentroidSource source = lloyd.source(lloyd.report() + 2 * k);
+  CentroidSource source = lloyd.source(lloyd.report() + 2 * k);
+  if (held.context->left_out.integer_sums) source.plain_bytes = sizeof(T);
   Mover<T> mover(held, k);
   Steps steps;
   Stop stop = Stop::none;
