@@ -270,7 +270,7 @@ void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, It
                            nearest, room.undecided());
       undecided = room.undecided();
     }
-    if (held.context->left_out.second_look()) left = 0;
+    if (held.context->left_out.one_look()) left = 0;
     RecheckWork work{undecided, left, left, {}};
     if (float_screen) {
       work.collect = [&](std::int64_t first, std::int64_t count) {

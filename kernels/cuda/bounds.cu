@@ -131,7 +131,7 @@ std::int64_t batch_of(std::int64_t rows) { return std::min(rows, HalfScreen::kBa
 template <class T>
 GapRoom::GapRoom(HeldRows<T>& held, std::int64_t clusters) {
   LabelGaps& gaps = held.gaps;
-  if (held.context->left_out.second_look()) return;  // what is not proved has no gap
+  if (held.context->left_out.one_look()) return;  // what is not proved has no gap
   if (!gaps.wanted || gaps.rest-- > 0) return;
   gaps.rest = 0;
   Pool& pool = held.pool();

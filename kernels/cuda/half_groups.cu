@@ -321,7 +321,7 @@ void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, cons
                                &left->open,
                                {room.candidates(), room.capacity(), &left->candidates}};
   auto kernel = rows.gaps ? bin_kernel<BinWork::labels_and_gaps> : bin_kernel<BinWork::labels>;
-  if (held.context->left_out.second_look()) kernel = bin_kernel<BinWork::best>;
+  if (held.context->left_out.one_look()) kernel = bin_kernel<BinWork::best>;
   kernel<<<static_cast<unsigned>(bins), kBinWarps * kWarp, 0, stream>>>(arguments);
   check(cudaGetLastError());
 }

@@ -91,7 +91,7 @@ HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const 
   const GroupRoom& groups = screen.groups;
   const LeftOut& left_out = held.context->left_out;
   const RowBounds bounds{rows.norm, rows.residual, columns.bound.data(),
-                         left_out.second_look() ? Undecided{} : screen.undecided(), rows.gaps};
+                         left_out.one_look() ? Undecided{} : screen.undecided(), rows.gaps};
   HalfProblem problem = problem_of(held, columns, rows.pieces, rows.count);
   held.stream().fill(screen.left(), 0, 1);
   if (groups.groups > 0) {
@@ -109,7 +109,7 @@ HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const 
       launch_product<KeepTwo>(*held.context, problem, {bounds, rows.nearest});
     }
   }
-  if (left_out.second_look()) return {};
+  if (left_out.one_look()) return {};
   HalfLeft left;
   held.stream().download(&left, screen.left(), 1);
   // Rows that are not on the device are gathered from the list of undecided ones.

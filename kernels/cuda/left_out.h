@@ -12,7 +12,7 @@ struct LeftOut {
   bool integer_sums = false;  // sums over rows are floating-point atomics
 
   /// Whether every row has its label after one look.
-  bool second_look() const { return certificate || recheck; }
+  bool one_look() const { return certificate || recheck; }
 };
 
 /// By BackendOptions::without. Throws Error(usage) for a name that is not one.
