@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "kernels/cuda/half_screen.h"
 #include "kernels/cuda/held_rows.h"
@@ -40,10 +41,15 @@ class GapRoom {
   void begin(HeldRows<T>& held, const double* centroids);
   /// Whether there are gaps from an assignment before.
   bool known() const { return known_; }
-  /// Lowers the gaps of a block by what the centroids moved. Returns the rows that may have changed their label, in any
-  /// order, until it is called again. Waits for the device.
+  /// Lowers the gaps of all rows by what the centroids moved. Returns how many may have changed their label. Waits for
+  /// the device.
   template <class T>
-  RowList lower(const HeldRows<T>& held, const HalfColumns& columns, const Block<T>& block) const;
+  std::int64_t lower(const HeldRows<T>& held, const HalfColumns& columns);
+  /// Those of a block, in any order.
+  template <class T>
+  RowList open_rows(const HeldRows<T>& held, const Block<T>& block) const {
+    return {open_.data() + block.first, static_cast<std::int64_t>(found_[block.first / held.block_rows])};
+  }
 
   /// Some rows of a block, at most HalfScreen::kBatch, brought together for the first look. Queues only.
   template <class T>
@@ -72,8 +78,9 @@ class GapRoom {
   bool known_ = false;
   Buffer<float> moved_;           // (k) at most, in the unit of the half rows
   Buffer<Word> largest_;          // (2) bits of the largest move and its centroid's number; bits of the largest other
-  Buffer<std::int32_t> open_;     // (rows of a block)
-  Buffer<Word> open_count_;       // (1)
+  Buffer<std::int32_t> open_;     // (n) positions, those of a block from its first row's on
+  Buffer<Word> open_count_;       // (blocks)
+  std::vector<Word> found_;       // (blocks) the same, here
   Buffer<float> state_;           // (4, rows of a batch) norm, residual, half norm and gap
   Buffer<std::int32_t> nearest_;  // (rows of a batch)
 };

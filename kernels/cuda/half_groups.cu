@@ -5,8 +5,11 @@
 // found for it does not depend on it.
 #include "kernels/cuda/half_groups.h"
 
+#include <algorithm>
+#include <bit>
 #include <limits>
 
+#include "kernels/cuda/device/ampere.h"
 #include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/reduce.h"
 
@@ -20,81 +23,92 @@ constexpr std::int32_t kOpenFlag = 1 << 30;                 // with a row that i
 constexpr std::int32_t kOpen = 0x7F7F7F7F;                  // as nearest of an open row: above every column
 constexpr std::int64_t kCountedGroups = 8192;               // groups whose counts fit in shared memory
 
-/// Rows of each group. Few groups are counted in shared memory first.
-__global__ void count_kernel(RowGroups of, std::int64_t rows, std::int64_t groups, unsigned* sizes) {
-  extern __shared__ unsigned counts[];
-  const bool shared = groups <= kCountedGroups;
-  for (std::int64_t g = threadIdx.x; shared && g < groups; g += blockDim.x) counts[g] = 0;
-  __syncthreads();
-  for (std::int64_t row = thread_index(); row < rows; row += thread_count()) {
-    for (const std::int32_t g : {of.first[row], of.second[row]}) {
-      if (g != RowGroups::kNone) atomicAdd(shared ? &counts[g] : &sizes[g], 1U);
-    }
-  }
-  __syncthreads();
-  for (std::int64_t g = threadIdx.x; shared && g < groups; g += blockDim.x) {
-    if (counts[g] != 0) atomicAdd(&sizes[g], counts[g]);
+/// Rows of each part and group.
+struct GroupSizes {
+  unsigned* size;  // (parts, groups)
+  std::int64_t groups, part_rows;
+
+  __device__ unsigned* of_part(std::int64_t row) const { return size + row / part_rows * groups; }
+};
+
+/// work(first, last) on the chunks of a block's rows, which parts have whole numbers of. Few groups have counters in
+/// shared memory, which are zero then; more count in memory at once.
+template <class Work>
+__device__ void for_chunks(std::int64_t rows, std::int64_t groups, unsigned* counts, const Work& work) {
+  for (std::int64_t first = blockIdx.x * kChunk; first < rows; first += gridDim.x * kChunk) {
+    for (std::int64_t g = threadIdx.x; groups <= kCountedGroups && g < groups; g += blockDim.x) counts[g] = 0;
+    __syncthreads();
+    work(first, min(first + kChunk, rows));
+    __syncthreads();
   }
 }
 
-/// One block: bins of each group follow those of the group before.
-__global__ void first_bin_kernel(const unsigned* sizes, std::int64_t groups, unsigned* first_bin,
-                                 std::int32_t* bin_group) {
+__device__ void count_chunk(const RowGroups& of, std::int64_t first, std::int64_t last, unsigned* counts) {
+  for (std::int64_t row = first + threadIdx.x; row < last; row += blockDim.x) {
+    for (const std::int32_t g : {of.first[row], of.second[row]}) {
+      if (g != RowGroups::kNone) atomicAdd(&counts[g], 1U);
+    }
+  }
+}
+
+__global__ void count_kernel(RowGroups of, std::int64_t rows, GroupSizes sizes) {
+  extern __shared__ unsigned counts[];
+  for_chunks(rows, sizes.groups, counts, [&](std::int64_t first, std::int64_t last) {
+    unsigned* all = sizes.of_part(first);
+    if (sizes.groups > kCountedGroups) return count_chunk(of, first, last, all);
+    count_chunk(of, first, last, counts);
+    __syncthreads();
+    for (std::int64_t g = threadIdx.x; g < sizes.groups; g += blockDim.x) {
+      if (counts[g] != 0) atomicAdd(&all[g], counts[g]);
+    }
+  });
+}
+
+/// One block: bins of each group follow those of the group before, and parts follow each other.
+__global__ void first_bin_kernel(GroupSizes sizes, std::int64_t parts, unsigned* first_bin) {
+  const std::int64_t count = parts * sizes.groups;
   unsigned running = 0;
-  for (std::int64_t base = 0; base < groups; base += kBlock) {
-    const std::int64_t g = base + threadIdx.x;
+  for (std::int64_t base = 0; base < count; base += kBlock) {
+    const std::int64_t at = base + threadIdx.x;
     const unsigned bins =
-        g < groups ? static_cast<unsigned>((sizes[g] + GroupRoom::kBinRows - 1) / GroupRoom::kBinRows) : 0U;
+        at < count ? static_cast<unsigned>((sizes.size[at] + GroupRoom::kBinRows - 1) / GroupRoom::kBinRows) : 0U;
     const BlockPrefix prefix = block_prefix(bins);
-    if (g < groups) first_bin[g] = running + prefix.before;
+    if (at < count) first_bin[at] = running + prefix.before;
     running += prefix.total;
   }
-  if (threadIdx.x == 0) first_bin[groups] = running;
-  __syncthreads();
-  for (std::int64_t g = threadIdx.x / kWarp; g < groups; g += kBlockWarps) {
-    for (unsigned bin = first_bin[g] + lane_index(); bin < first_bin[g + 1]; bin += kWarp) {
-      bin_group[bin] = static_cast<std::int32_t>(g);
-    }
-  }
 }
 
-/// Puts rows into their bins: a block counts a chunk, reserves places once for each group, then fills them.
-__global__ void place_kernel(RowGroups of, std::int64_t rows, std::int64_t groups, const unsigned* first_bin,
-                             unsigned* filled, std::int32_t* order, Word* open_rows) {
-  extern __shared__ unsigned places[];
+/// Puts rows into their bins: a block counts a chunk, reserves places once for each group, then fills them. filled:
+/// as `size` of the sizes, zero at first. The first row of a bin notes whose it is.
+__global__ void place_kernel(RowGroups of, std::int64_t rows, GroupSizes filled, const unsigned* first_bin,
+                             std::int32_t* order, std::int32_t* bin_group, Word* open_rows) {
+  extern __shared__ unsigned counts[];
   Word open = 0;
-  const auto put = [&](std::int64_t row, bool open, std::int32_t g, unsigned* next) {
-    if (g == RowGroups::kNone) return;
-    order[first_bin[g] * GroupRoom::kBinRows + atomicAdd(&next[g], 1U)] =
-        static_cast<std::int32_t>(row) | (open ? kOpenFlag : 0);
-  };
-  const auto put_row = [&](std::int64_t row, unsigned* next) {
-    const std::int32_t first = of.first[row], second = of.second[row];
-    open += second != RowGroups::kNone ? 1 : 0;
-    put(row, second != RowGroups::kNone, first, next);
-    put(row, second != RowGroups::kNone, second, next);
-  };
-  if (groups > kCountedGroups) {
-    for (std::int64_t row = thread_index(); row < rows; row += thread_count()) put_row(row, filled);
-  }
-  for (std::int64_t first = groups > kCountedGroups ? rows : blockIdx.x * kChunk; first < rows;
-       first += gridDim.x * kChunk) {
-    const std::int64_t last = min(first + kChunk, rows);
-    for (std::int64_t g = threadIdx.x; g < groups; g += blockDim.x) places[g] = 0;
-    __syncthreads();
+  for_chunks(rows, filled.groups, counts, [&](std::int64_t first, std::int64_t last) {
+    unsigned* all = filled.of_part(first);
+    unsigned* next = all;
+    if (filled.groups <= kCountedGroups) {
+      count_chunk(of, first, last, counts);
+      __syncthreads();
+      for (std::int64_t g = threadIdx.x; g < filled.groups; g += blockDim.x) {
+        if (counts[g] != 0) counts[g] = atomicAdd(&all[g], counts[g]);
+      }
+      __syncthreads();
+      next = counts;
+    }
+    const unsigned* bins = first_bin + (all - filled.size);
     for (std::int64_t row = first + threadIdx.x; row < last; row += blockDim.x) {
-      for (const std::int32_t g : {of.first[row], of.second[row]}) {
-        if (g != RowGroups::kNone) atomicAdd(&places[g], 1U);
+      const std::int32_t groups[2] = {of.first[row], of.second[row]};
+      const bool in_two = groups[1] != RowGroups::kNone;
+      open += in_two ? 1 : 0;
+      for (const std::int32_t g : groups) {
+        if (g == RowGroups::kNone) continue;
+        const std::int64_t at = bins[g] * GroupRoom::kBinRows + atomicAdd(&next[g], 1U);
+        order[at] = static_cast<std::int32_t>(row) | (in_two ? kOpenFlag : 0);
+        if (at % GroupRoom::kBinRows == 0) bin_group[at / GroupRoom::kBinRows] = g;
       }
     }
-    __syncthreads();
-    for (std::int64_t g = threadIdx.x; g < groups; g += blockDim.x) {
-      if (places[g] != 0) places[g] = atomicAdd(&filled[g], places[g]);
-    }
-    __syncthreads();
-    for (std::int64_t row = first + threadIdx.x; row < last; row += blockDim.x) put_row(row, places);
-    __syncthreads();
-  }
+  });
   open = block_sum(open);
   if (threadIdx.x == 0 && open != 0) atomicAdd(open_rows, open);
 }
@@ -122,84 +136,83 @@ struct BinArguments {
   CandidateOutput candidates;
 };
 
-/// A block takes a bin, a warp 16 of its rows. A thread loads whole units of 8 halves and uses them as the halves of
-/// two products: it loads those of the columns alike, so that the same are multiplied. Units of the next piece are on
-/// their way while those of this one are multiplied.
+/// Where a unit of a row (or column) stands in a block's shared memory: eight lanes that load units 4 s .. 4 s + 3 of
+/// two neighbours touch every bank once.
+__device__ inline int held_place(int row, int unit) { return row * kRowUnits + (unit ^ (row % 2 * 4 + row / 2 % 4)); }
+
+constexpr int kHeldPieces = 2;  // of rows and columns in shared memory at a time
+constexpr int kHeldRows = GroupRoom::kBinRows + kGroupColumns;
+
+std::size_t bin_bytes(const HalfShape& shape) {
+  return static_cast<std::size_t>(std::min(shape.pieces, kHeldPieces)) * kHeldRows * kRowUnits * sizeof(uint4);
+}
+
+/// A block takes a bin, a warp 16 of its rows. A thread takes whole units of 8 halves for the halves of two products:
+/// it takes those of the columns alike, so that the same are multiplied. Nothing hides the copies of a block but the
+/// other blocks of its multiprocessor.
 template <BinWork kWork>
-__global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_constant__ BinArguments arguments) {
-  constexpr int kColumnUnits = kGroupColumns * kRowUnits / (kBinWarps * kWarp);  // that a thread brings
-  __shared__ uint4 columns[2][kGroupColumns * kRowUnits];
+__global__ void __launch_bounds__(kBinWarps* kWarp, 4) bin_kernel(const __grid_constant__ BinArguments arguments) {
+#ifdef KITH_AMPERE
+  constexpr int kTogether = kBinWarps * kWarp / kRowUnits;  // rows that are copied at once
+  static_assert(kTogether == kGroupColumns);
+  extern __shared__ uint4 held[];  // (pieces, rows then columns, units)
+  __shared__ float score_base[kGroupColumns];
   const std::int32_t* rows = arguments.order + static_cast<std::int64_t>(blockIdx.x) * GroupRoom::kBinRows;
   const std::int32_t first_entry = __ldg(rows);
   if (first_entry < 0) return;  // bins are filled from their beginning
-  const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp, i = lane / 4, q = lane % 4;
+  const int thread = static_cast<int>(threadIdx.x), unit = thread % kRowUnits, place = thread / kRowUnits;
+  const int lane = lane_index(), warp = thread / kWarp, i = lane / 4, q = lane % 4;
   const HalfShape shape = arguments.point_shape;
-  std::int32_t entry[2];
-#pragma unroll
-  for (int r = 0; r < 2; ++r) entry[r] = __ldg(rows + warp * kWarpRows + 8 * r + i);
-  // Places without a row take the first one's values, and nobody looks at their products.
-  const uint4* unit[2][2];
-  float limit[2];
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    const std::int32_t real = (entry[r] >= 0 ? entry[r] : first_entry) & ~kOpenFlag;
-#pragma unroll
-    for (int s = 0; s < 2; ++s) {
-      // Units beyond the columns meet zeros among the centroids; what is loaded only has to be a number.
-      unit[r][s] = arguments.points + shape.place(real, 0, 4 * s + q < shape.units ? 4 * s + q : 0);
-    }
-    limit[r] = __ldg(arguments.limit + real);
-  }
-
-  uint4 next[2][2];
-  const auto load_rows = [&](int piece) {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-#pragma unroll
-      for (int s = 0; s < 2; ++s) next[r][s] = __ldg(unit[r][s] + piece * (kPieceRows * kRowUnits));
-    }
-  };
-  load_rows(0);
   const std::int64_t first_column = std::int64_t{__ldg(arguments.bin_group + blockIdx.x)} * kGroupColumns;
-  uint4 brought[kColumnUnits];
-  const auto load_columns = [&](int piece) {
-#pragma unroll
-    for (int t = 0; t < kColumnUnits; ++t) {
-      const int at = static_cast<int>(threadIdx.x) + t * kBinWarps * kWarp, c = at / kRowUnits;
-      brought[t] = __ldg(arguments.columns +
-                         arguments.column_shape.place(slot_of_column(first_column + c), piece, at % kRowUnits));
-    }
-  };
-  load_columns(0);
+  // Places without a row take the first one's values, and nobody looks at their products.
+  const auto row_of = [&](std::int32_t entry) { return (entry >= 0 ? entry : first_entry) & ~kOpenFlag; };
 
-  float product[4][4] = {};
-  for (int piece = 0; piece < shape.pieces; ++piece) {
-    uint4 x[2][2];
+  std::int32_t copied[GroupRoom::kBinRows / kTogether];
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
+  for (int t = 0; t < GroupRoom::kBinRows / kTogether; ++t) copied[t] = row_of(__ldg(rows + t * kTogether + place));
+  const auto fetch = [&](int piece, int slot) {
+    const std::uint32_t to = shared_address(held + slot * kHeldRows * kRowUnits);
 #pragma unroll
-      for (int s = 0; s < 2; ++s) x[r][s] = next[r][s];
+    for (int t = 0; t < GroupRoom::kBinRows / kTogether; ++t) {
+      // Units beyond the columns meet zeros among the centroids; what is copied only has to be a number.
+      copy_unit(to + held_place(t * kTogether + place, unit) * 16,
+                arguments.points + shape.place(copied[t], piece, unit < shape.units ? unit : 0));
     }
-    uint4* held = columns[piece % 2];
+    copy_unit(to + held_place(GroupRoom::kBinRows + place, unit) * 16,
+              arguments.columns + arguments.column_shape.place(slot_of_column(first_column + place), piece, unit));
+  };
+
+  std::int32_t entry[2];
+  float limit[2], product[4][4] = {};
+  for (int first = 0; first < shape.pieces; first += kHeldPieces) {
+    const int count = min(kHeldPieces, shape.pieces - first);
+    __syncthreads();  // the pieces before have been read
+    for (int s = 0; s < count; ++s) fetch(first + s, s);
+    copies_commit();
+    if (first == 0) {  // while the copies are on their way
 #pragma unroll
-    for (int t = 0; t < kColumnUnits; ++t) {
-      const int at = static_cast<int>(threadIdx.x) + t * kBinWarps * kWarp, c = at / kRowUnits;
-      held[c * kRowUnits + (at % kRowUnits ^ (c % 8))] = brought[t];
+      for (int r = 0; r < 2; ++r) {
+        entry[r] = __ldg(rows + warp * kWarpRows + 8 * r + i);
+        limit[r] = __ldg(arguments.limit + row_of(entry[r]));
+      }
+      if (thread < kGroupColumns) {
+        score_base[thread] = __ldg(&arguments.score_base[base_place(first_column + thread)]);
+      }
     }
-    if (piece + 1 < shape.pieces) {
-      load_rows(piece + 1);
-      load_columns(piece + 1);
-    }
-    __syncthreads();  // and the columns of two pieces before have been read
+    copies_wait<0>();
+    __syncthreads();
+    for (int piece = 0; piece < count; ++piece) {
+      const uint4* units = held + piece * kHeldRows * kRowUnits;
+#pragma unroll 1
+      for (int s = 0; s < 2; ++s) {
+        const int own = warp * kWarpRows + i, at = 4 * s + q;
+        const uint4 upper = units[held_place(own, at)], lower = units[held_place(own + 8, at)];
 #pragma unroll
-    for (int s = 0; s < 2; ++s) {
-#pragma unroll
-      for (int n = 0; n < 4; ++n) {
-        const int c = 8 * n + i;
-        const uint4 b = held[c * kRowUnits + ((4 * s + q) ^ (c % 8))];
-        const uint4 &upper = x[0][s], &lower = x[1][s];
-        multiply_16x8x16(product[n], {upper.x, upper.y}, {lower.x, lower.y}, {b.x, b.y});
-        multiply_16x8x16(product[n], {upper.z, upper.w}, {lower.z, lower.w}, {b.z, b.w});
+        for (int n = 0; n < 4; ++n) {
+          const uint4 b = units[held_place(GroupRoom::kBinRows + 8 * n + i, at)];
+          multiply_16x8x16(product[n], {upper.x, upper.y}, {lower.x, lower.y}, {b.x, b.y});
+          multiply_16x8x16(product[n], {upper.z, upper.w}, {lower.z, lower.w}, {b.z, b.w});
+        }
       }
     }
   }
@@ -215,8 +228,7 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_c
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const int c = 8 * n + 2 * q + e;
-        const float score =
-            __fsub_rn(__ldg(&arguments.score_base[base_place(first_column + c)]), product[n][r * 2 + e]);
+        const float score = __fsub_rn(score_base[c], product[n][r * 2 + e]);
         const bool above = score > limit[r];  // written so that a NaN is within
         if (!above) within |= 1U << c;
         if (kWork == BinWork::labels_and_gaps && above) other = fminf(other, score);
@@ -263,6 +275,7 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 3) bin_kernel(const __grid_c
     count_lanes(open && !flagged, arguments.open_rows);
     arguments.candidates.add(open ? within : 0U, row, static_cast<std::int32_t>(first_column));
   }
+#endif
 }
 
 __global__ void leave_kernel(const std::int32_t* nearest, const float* limit, std::int64_t rows, Undecided undecided) {
@@ -272,47 +285,59 @@ __global__ void leave_kernel(const std::int32_t* nearest, const float* limit, st
   }
 }
 
-std::int64_t most_bins(std::int64_t rows, std::int64_t groups) { return 2 * rows / GroupRoom::kBinRows + groups; }
+/// A quarter of them are not full, on average, when the rows are spread evenly and are in one group.
+std::int64_t rows_of_part(std::int64_t groups) {
+  const auto wanted = static_cast<std::uint64_t>(2 * GroupRoom::kBinRows * groups);
+  return std::max(GroupRoom::kPartRows, static_cast<std::int64_t>(std::bit_ceil(wanted)));
+}
+
+std::int64_t parts_of(std::int64_t rows, std::int64_t part_rows) { return (rows + part_rows - 1) / part_rows; }
+
+std::int64_t most_bins(std::int64_t rows, const GroupRoom& room) {
+  return 2 * rows / GroupRoom::kBinRows + room.groups * parts_of(rows, room.part_rows);
+}
 
 }  // namespace
 
 GroupRoom::GroupRoom(Pool& pool, std::int64_t rows, std::int64_t columns)
     : groups((columns + kGroupColumns - 1) / kGroupColumns),
+      part_rows(rows_of_part(groups)),
+      parts(parts_of(rows, part_rows)),
       first(pool, rows),
       second(pool, rows),
       limit(pool, rows),
-      order(pool, most_bins(rows, groups) * kBinRows),
-      sizes(pool, groups),
-      first_bin(pool, groups + 1),
-      filled(pool, groups),
-      bin_group(pool, most_bins(rows, groups)) {}
+      order(pool, most_bins(rows, *this) * kBinRows),
+      sizes(pool, 2 * parts * groups),
+      first_bin(pool, parts * groups),
+      bin_group(pool, most_bins(rows, *this)) {}
 
 template <class T>
 void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, const LookedRows& rows,
                        const GroupRoom& groups, const RecheckRoom& room, HalfLeft* left) {
   const Stream& stream = held.stream();
-  const std::int64_t bins = most_bins(rows.count, groups.groups);
-  stream.fill(groups.sizes.data(), 0, groups.groups);
-  stream.fill(groups.filled.data(), 0, groups.groups);
+  const std::int64_t bins = most_bins(rows.count, groups), parts = parts_of(rows.count, groups.part_rows);
+  const GroupSizes sizes{groups.sizes.data(), groups.groups, groups.part_rows};
+  const GroupSizes filled{groups.sizes.data() + parts * groups.groups, groups.groups, groups.part_rows};
+  stream.fill(groups.sizes.data(), 0, 2 * parts * groups.groups);
   stream.fill(groups.order.data(), 0xFF, bins * GroupRoom::kBinRows);
   const std::size_t shared =
       groups.groups <= kCountedGroups ? static_cast<std::size_t>(groups.groups) * sizeof(unsigned) : 0;
   const unsigned blocks = held.context->grid(rows.count, kChunk);
-  count_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), rows.count, groups.groups, groups.sizes.data());
+  count_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), rows.count, sizes);
   check(cudaGetLastError());
-  first_bin_kernel<<<1, kBlock, 0, stream>>>(groups.sizes.data(), groups.groups, groups.first_bin.data(),
-                                             groups.bin_group.data());
+  first_bin_kernel<<<1, kBlock, 0, stream>>>(sizes, parts, groups.first_bin.data());
   check(cudaGetLastError());
-  place_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), rows.count, groups.groups, groups.first_bin.data(),
-                                                   groups.filled.data(), groups.order.data(), &left->open);
+  place_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), rows.count, filled, groups.first_bin.data(),
+                                                   groups.order.data(), groups.bin_group.data(), &left->open);
   check(cudaGetLastError());
+  const HalfShape& shape = held.half.shape;
   const BinArguments arguments{rows.pieces,
                                columns.centroids.values.data(),
                                columns.score_base.data(),
                                groups.limit.data(),
                                groups.order.data(),
                                groups.bin_group.data(),
-                               held.half.shape,
+                               shape,
                                column_shape(held.columns()),
                                columns.bound.data(),
                                rows.gaps,
@@ -322,7 +347,9 @@ void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, cons
                                {room.candidates(), room.capacity(), &left->candidates}};
   auto kernel = rows.gaps ? bin_kernel<BinWork::labels_and_gaps> : bin_kernel<BinWork::labels>;
   if (held.context->left_out.one_look()) kernel = bin_kernel<BinWork::best>;
-  kernel<<<static_cast<unsigned>(bins), kBinWarps * kWarp, 0, stream>>>(arguments);
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bin_bytes({kHeldPieces})));
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+  kernel<<<static_cast<unsigned>(bins), kBinWarps * kWarp, bin_bytes(shape), stream>>>(arguments);
   check(cudaGetLastError());
 }
 

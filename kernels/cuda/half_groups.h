@@ -24,22 +24,25 @@ struct HalfLeft {
   Word undecided = 0;   // rows listed as undecided
   Word open = 0;        // rows whose candidates are listed by position, for decide_listed of recheck.h
   Word candidates = 0;  // of the open rows
+  Word second = 0;      // candidates that a second look at the undecided rows found
 };
 
 /// Device memory of the step, for blocks of up to `rows` rows against `columns` centroids.
 struct GroupRoom {
-  static constexpr std::int64_t kBinRows = 128;  // rows of one group that are multiplied together
+  static constexpr std::int64_t kBinRows = 128;       // rows of one group that are multiplied together
+  static constexpr std::int64_t kPartRows = 1 << 16;  // at least
 
   GroupRoom() = default;
   GroupRoom(Pool& pool, std::int64_t rows, std::int64_t columns);
 
   std::int64_t groups = 0;
+  std::int64_t part_rows = 0;          // rows whose bins follow each other, so that memory is read in the order of rows
+  std::int64_t parts = 0;              // of a block
   Buffer<std::int32_t> first, second;  // (rows) RowGroups
   Buffer<float> limit;                 // (rows) RowGroups
   Buffer<std::int32_t> order;          // (bins, kBinRows) rows by group, -1 where there is none
-  Buffer<unsigned> sizes;              // (groups) rows
-  Buffer<unsigned> first_bin;          // (groups + 1)
-  Buffer<unsigned> filled;             // (groups)
+  Buffer<unsigned> sizes;              // (2, parts, groups) rows, and how many are in their bins already
+  Buffer<unsigned> first_bin;          // (parts, groups)
   Buffer<std::int32_t> bin_group;      // (bins) whose rows a bin has
   RowGroups rows() const { return {first.data(), second.data(), limit.data()}; }
 };

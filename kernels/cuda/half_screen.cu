@@ -18,9 +18,9 @@ namespace {
 /// moves a row's 2 d bytes once more, at 4 TB/s.
 std::int64_t columns_for_groups(std::int64_t d) { return 2 * kHalfColumns + 4 * pieces_of(d) * kPieceColumns; }
 
-/// Pieces of chosen rows: row i of `to` is row chosen[i] of `from`; rows count .. padded - 1 are zero.
-__global__ void gather_kernel(const uint4* from, const std::int32_t* chosen, std::int64_t count, std::int64_t padded,
-                              HalfShape shape, uint4* to) {
+/// Pieces of chosen rows: row i of `to` is row chosen[i] of `from`; the last pair of groups is filled with zeros.
+__global__ void gather_kernel(const uint4* from, const std::int32_t* chosen, Count rows, HalfShape shape, uint4* to) {
+  const std::int64_t count = rows.get(), pair = 2 * kPieceRows, padded = (count + pair - 1) / pair * pair;
   const int units = shape.pieces * shape.units;
   for (std::int64_t i = thread_index(); i < padded * units; i += thread_count()) {
     const std::int64_t row = i / units;
@@ -31,7 +31,7 @@ __global__ void gather_kernel(const uint4* from, const std::int32_t* chosen, std
 
 /// Rows in pieces against the columns.
 template <class T>
-HalfProblem problem_of(const HeldRows<T>& held, const HalfColumns& columns, const uint4* points, std::int64_t rows) {
+HalfProblem problem_of(const HeldRows<T>& held, const HalfColumns& columns, const uint4* points, Count rows) {
   return {.points = points,
           .rows = rows,
           .columns = columns.centroids.values.data(),
@@ -54,7 +54,8 @@ HalfScreen::HalfScreen(const HeldRows<T>& held, std::int64_t count)
     : columns(room_for_half_columns(held.pool(), count, held.columns())),
       row_(held.pool(), held.largest_block()),
       limit_(held.pool(), held.largest_block()),
-      left_(held.pool(), 1) {
+      left_(held.pool(), (held.rows() + held.block_rows - 1) / held.block_rows),
+      block_rows_(held.block_rows) {
   if (count >= columns_for_groups(held.columns())) groups = GroupRoom(held.pool(), held.largest_block(), count);
   const HalfShape shape = held.half.shape;
   const std::int64_t batch = row_groups_of(std::min(held.largest_block(), kBatch)) * shape.pieces;
@@ -76,31 +77,29 @@ LookedRows whole_block(const HeldRows<T>& held, const Block<T>& block, bool gaps
 
 template <class T>
 void gather_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const std::int32_t* chosen,
-                   std::int64_t count) {
-  const std::int64_t padded = row_groups_of(count) * kPieceRows;
+                   Count count) {
   const HalfShape shape = held.half.shape;
-  gather_kernel<<<held.context->grid(padded * shape.pieces * shape.units, kBlock), kBlock, 0, held.stream()>>>(
-      pieces_at(held, block.first), chosen, count, padded, shape, screen.gathered());
+  gather_kernel<<<held.context->grid(row_groups_of(count.most) * kPieceRows * shape.pieces * shape.units, kBlock),
+                  kBlock, 0, held.stream()>>>(pieces_at(held, block.first), chosen, count, shape, screen.gathered());
   check(cudaGetLastError());
 }
 
 template <class T>
-HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const LookedRows& rows,
-                       const RecheckRoom& room) {
+void look_at_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const LookedRows& rows,
+                    const RecheckRoom& room) {
   const HalfColumns& columns = screen.columns;
-  const GroupRoom& groups = screen.groups;
   const LeftOut& left_out = held.context->left_out;
   const RowBounds bounds{rows.norm, rows.residual, columns.bound.data(),
-                         left_out.one_look() ? Undecided{} : screen.undecided(), rows.gaps};
+                         left_out.one_look() ? Undecided{} : screen.undecided(block), rows.gaps};
   HalfProblem problem = problem_of(held, columns, rows.pieces, rows.count);
-  held.stream().fill(screen.left(), 0, 1);
-  if (groups.groups > 0) {
+  held.stream().fill(screen.left(block), 0, 1);
+  if (screen.groups.groups > 0) {
     if (left_out.certificate) {
-      launch_product<KeepBestGroup>(*held.context, problem, {groups.rows()});
+      launch_product<KeepBestGroup>(*held.context, problem, {screen.groups.rows()});
     } else {
-      launch_product<KeepGroups>(*held.context, problem, {bounds, groups.rows()});
+      launch_product<KeepGroups>(*held.context, problem, {bounds, screen.groups.rows()});
     }
-    nearest_in_groups(held, columns, rows, groups, room, screen.left());
+    nearest_in_groups(held, columns, rows, screen.groups, room, screen.left(block));
   } else {
     problem.score_base = columns.coarse_base.data();
     if (left_out.certificate) {
@@ -109,34 +108,31 @@ HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const 
       launch_product<KeepTwo>(*held.context, problem, {bounds, rows.nearest});
     }
   }
-  if (left_out.one_look()) return {};
-  HalfLeft left;
-  held.stream().download(&left, screen.left(), 1);
-  // Rows that are not on the device are gathered from the list of undecided ones.
-  if (left.candidates > static_cast<Word>(room.capacity()) || (left.open > 0 && held.sent)) {
-    leave_open_rows(held, rows, groups, bounds.undecided);
-    left = {left.undecided + left.open, 0, 0};
-  }
-  return left;
+}
+
+template <class T>
+void leave_open_rows(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const LookedRows& rows) {
+  leave_open_rows(held, rows, screen.groups, screen.undecided(block));
 }
 
 template <class T>
 void collect_half_candidates(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
-                             const RecheckRoom& room, std::int64_t first, std::int64_t count) {
-  const Undecided undecided = screen.undecided();
+                             const CandidateOutput& candidates, std::int64_t first, Count count) {
+  const Undecided undecided = screen.undecided(block);
   gather_halves(held, screen, block, undecided.row + first, count);
   launch_product<WithinLimit>(*held.context, problem_of(held, screen.columns, screen.gathered(), count),
-                              {undecided.limit + first, room.list()});
+                              {undecided.limit + first, candidates});
 }
 
-#define KITH_INSTANTIATE(T)                                                                                         \
-  template HalfScreen::HalfScreen(const HeldRows<T>&, std::int64_t);                                                \
-  template LookedRows whole_block(const HeldRows<T>&, const Block<T>&, bool);                                       \
-  template void gather_halves(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const std::int32_t*,          \
-                              std::int64_t);                                                                        \
-  template HalfLeft screen_halves(const HeldRows<T>&, const HalfScreen&, const LookedRows&, const RecheckRoom&);    \
-  template void collect_half_candidates(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const RecheckRoom&, \
-                                        std::int64_t, std::int64_t);
+#define KITH_INSTANTIATE(T)                                                                                        \
+  template HalfScreen::HalfScreen(const HeldRows<T>&, std::int64_t);                                               \
+  template LookedRows whole_block(const HeldRows<T>&, const Block<T>&, bool);                                      \
+  template void gather_halves(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const std::int32_t*, Count); \
+  template void look_at_halves(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const LookedRows&,          \
+                               const RecheckRoom&);                                                                \
+  template void leave_open_rows(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const LookedRows&);        \
+  template void collect_half_candidates(const HeldRows<T>&, const HalfScreen&, const Block<T>&,                    \
+                                        const CandidateOutput&, std::int64_t, Count);
 KITH_INSTANTIATE(float)
 KITH_INSTANTIATE(double)
 #undef KITH_INSTANTIATE

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "kernels/cuda/half_columns.h"
 #include "kernels/cuda/half_groups.h"
@@ -24,16 +25,30 @@ class HalfScreen {
 
   HalfColumns columns;
   GroupRoom groups;  // without groups where the columns are few
-  Undecided undecided() const { return {row_.data(), limit_.data(), &left_.data()->undecided}; }
-  HalfLeft* left() const { return left_.data(); }
+  /// Undecided rows of the block that was looked at last, with the counter of this one.
+  template <class T>
+  Undecided undecided(const Block<T>& block) const {
+    return {row_.data(), limit_.data(), &left(block)->undecided};
+  }
+  template <class T>
+  HalfLeft* left(const Block<T>& block) const {
+    return left_.data() + block.first / block_rows_;
+  }
+  /// Of every block. Waits for the device.
+  std::vector<HalfLeft> download_left(const Stream& stream) const {
+    std::vector<HalfLeft> left(static_cast<std::size_t>(left_.size()));
+    stream.download(left.data(), left_.data(), left_.size());
+    return left;
+  }
   uint4* gathered() const { return gathered_.data(); }
   explicit operator bool() const { return columns.count > 0; }
 
  private:
   Buffer<std::int32_t> row_;  // (rows of a block)
   Buffer<float> limit_;       // (rows of a block)
-  Buffer<HalfLeft> left_;     // (1)
-  Buffer<uint4> gathered_;    // pieces of a batch of undecided rows
+  Buffer<HalfLeft> left_;     // (blocks)
+  std::int64_t block_rows_ = 1;
+  Buffer<uint4> gathered_;  // pieces of a batch of undecided rows
 };
 
 /// All rows of a block, for a first look that fills their labels, and their gaps if these are wanted. Without half rows
@@ -41,20 +56,26 @@ class HalfScreen {
 template <class T>
 LookedRows whole_block(const HeldRows<T>& held, const Block<T>& block, bool gaps);
 
-/// The half rows at `count` positions of a block (at most kBatch), brought together in screen.gathered(). Queues only.
+/// The half rows at some positions of a block (at most kBatch), brought together in screen.gathered(). Queues only.
 template <class T>
 void gather_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const std::int32_t* chosen,
-                   std::int64_t count);
+                   Count count);
 
-/// Nearest column of rows: those that are decided get rows.nearest[i]; i is their place in the room too. Waits for the
-/// device.
+/// The first look at rows of a block. rows.nearest[i] of rows that are decided; of open ones it is above every column,
+/// and their candidates are in the room, i their place. left(block) counts the rest. Queues only.
 template <class T>
-HalfLeft screen_halves(const HeldRows<T>& held, const HalfScreen& screen, const LookedRows& rows,
-                       const RecheckRoom& room);
+void look_at_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const LookedRows& rows,
+                    const RecheckRoom& room);
 
-/// Candidates of screen.undecided() rows first .. first + count - 1 (at most kBatch), as Collect of recheck.h.
+/// Adds the open rows among those of the block looked at last to the undecided ones: where their candidates found no
+/// room, or their values are not on the device. Queues only.
+template <class T>
+void leave_open_rows(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const LookedRows& rows);
+
+/// The second look at undecided rows `first` and following of the block looked at last, up to kBatch: their candidates,
+/// by place. Queues only.
 template <class T>
 void collect_half_candidates(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
-                             const RecheckRoom& room, std::int64_t first, std::int64_t count);
+                             const CandidateOutput& candidates, std::int64_t first, Count count);
 
 }  // namespace kith::cuda

@@ -7,7 +7,9 @@
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kMostRows = std::int64_t{1} << 22;       // of a block: bounds the memory of an operation
+constexpr std::int64_t kMostRows = std::int64_t{1} << 24;       // of a block: bounds the memory of an operation,
+constexpr std::int64_t kMostValues = std::int64_t{1} << 26;     // and so does this where rows are wide,
+constexpr std::int64_t kManyRows = std::int64_t{1} << 20;       // which are as many at least
 constexpr std::int64_t kMostSent = std::int64_t{256} << 20;     // bytes of a block that is sent
 constexpr std::int64_t kWorkingMemory = std::int64_t{1} << 30;  // bytes left to the operations, if there are as many
 constexpr std::int64_t kFewRows = 8;                            // of a block: one in so many
@@ -38,12 +40,20 @@ HeldRows<T>::HeldRows(std::shared_ptr<Context> where, MatrixView<const T> from, 
     }
   }
   if (resident.size() > 0) {
-    block_rows = std::clamp<std::int64_t>(n, 1, kMostRows);
+    block_rows = std::clamp<std::int64_t>(n, 1, resident_block_rows());
     upload(block.arrival);
   } else {
     send_blocks(forced ? forced_rows : 0);
     if (block.arrival != nullptr) block.arrival->wait_for(n);
   }
+}
+
+/// Whole rounds of a kernel in which a multiprocessor takes a pair of groups of half rows at a time.
+template <class T>
+std::int64_t HeldRows<T>::resident_block_rows() const {
+  const std::int64_t rows = std::clamp(kMostValues / columns(), kManyRows, kMostRows);
+  const std::int64_t round = kWholeRows * context->multiprocessors;
+  return std::max<std::int64_t>(rows / round, 1) * round;
 }
 
 template <class T>

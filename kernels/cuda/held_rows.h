@@ -58,6 +58,7 @@ struct HalfRows {
   Buffer<float> norm;      // (rows) |x^|, rounded up
   Buffer<float> residual;  // (rows) |x' - x^|, rounded up
   LargestNorms largest;
+  bool crowded = false;  // a look left more rows than is usual
 };
 
 /// What the last assignment proved of its labels (bounds.h): how much nearer each row is to its centroid than to any
@@ -146,6 +147,7 @@ struct HeldRows {
  private:
   void upload(Arrival* arrival);
   void send_blocks(std::int64_t forced_rows);
+  std::int64_t resident_block_rows() const;
 };
 
 /// Runs the work; when device memory runs out, frees what can be done without, and runs it again. The work must take

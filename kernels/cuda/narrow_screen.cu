@@ -5,8 +5,10 @@
 // beside 0.03 ms for 0.12 GB.
 #include "kernels/cuda/narrow_screen.h"
 
+#include <algorithm>
 #include <climits>
 #include <cmath>
+#include <limits>
 
 #include "kernels/cuda/device/coarse.h"
 #include "kernels/cuda/device/reduce.h"
@@ -27,11 +29,29 @@ struct NarrowArguments {
   const float* center;  // (d)
   ScreenedOperand columns;
   const float* half_norm;  // (k)
-  CoarseGrid grid;
-  ScreenMargin margin;
+  LargestNorms largest;    // of the points
+  const Word* centroids;   // (2) bits of the largest squares
+  int exponent;
   std::int32_t* nearest;
   Undecided undecided;
 };
+
+struct NarrowBound {
+  CoarseGrid grid;
+  ScreenMargin margin;  // infinite where scores may leave the range of float32
+};
+
+template <class T>
+__device__ NarrowBound bound_of(const NarrowArguments<T>& in, int d) {
+  const LargestNorms centroids{sqrt(__longlong_as_double(static_cast<long long>(in.centroids[0]))),
+                               sqrt(__longlong_as_double(static_cast<long long>(in.centroids[1])))};
+  NarrowBound bound;
+  bound.margin = screen_margin(centroids, d, in.exponent, {0x1p-24, tile_accumulation(d)});
+  if (!coarse_grid(in.largest, centroids, bound.grid)) {
+    bound.margin.constant = std::numeric_limits<float>::infinity();
+  }
+  return bound;
+}
 
 /// A centroid in shared memory: its values, and what is added to its products.
 template <int D>
@@ -52,8 +72,12 @@ __device__ float norm_of(const float (&x)[D]) {
 template <class T, int D>
 __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ NarrowArguments<T> arguments) {
   __shared__ NarrowColumn<D> chunk[kChunk];
+  __shared__ NarrowBound bound;
   const std::int64_t clusters = arguments.columns.rows, step = static_cast<std::int64_t>(gridDim.x) * kBlock * kRows;
-  const float lift = arguments.grid.lift();
+  if (threadIdx.x == 0) bound = bound_of(arguments, D);
+  __syncthreads();
+  const CoarseGrid& grid = bound.grid;
+  const float lift = grid.lift();
   float center[D];
 #pragma unroll
   for (int j = 0; j < D; ++j) center[j] = arguments.center[j];
@@ -68,7 +92,7 @@ __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ 
 #pragma unroll
       for (int j = 0; j < D; ++j)
         chunk[i].c[j] = there ? arguments.columns.values[c * arguments.columns.pitch + j] : 0.0F;
-      chunk[i].base = there ? arguments.grid.base(arguments.half_norm[c]) : CoarseGrid::kNever;
+      chunk[i].base = there ? grid.base(arguments.half_norm[c]) : CoarseGrid::kNever;
     }
     __syncthreads();
     return padded;
@@ -116,16 +140,24 @@ __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ 
       const std::int64_t row = first + r * kBlock + threadIdx.x;
       const bool mine = row < arguments.rows;
       const float best = coarse_value(kept[r].best), second = coarse_value(kept[r].second);
-      const float margin = __fadd_ru(arguments.margin.at(norm_of(x[r])), arguments.grid.error);
+      const float margin = __fadd_ru(bound.margin.at(norm_of(x[r])), grid.error);
       const bool decided = __fsub_rd(second, best) > margin;
       if (mine) arguments.nearest[row] = tile[r] + coarse_number(kept[r].best);
       const Word place = append(mine && !decided, arguments.undecided.count);
       if (!mine || decided) continue;
       arguments.undecided.row[place] = static_cast<std::int32_t>(row);
       // Without the bias, as device/tile.h will see the scores.
-      arguments.undecided.limit[place] = __fsub_ru(arguments.grid.limit(best, margin), arguments.grid.bias);
+      arguments.undecided.limit[place] = __fsub_ru(grid.limit(best, margin), grid.bias);
     }
   }
+}
+
+/// Blocks of a multiprocessor: more would only repeat what each one begins with.
+template <class Kernel>
+int blocks_at_once(Kernel kernel) {
+  int blocks = 1;
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, kBlock, 0));
+  return std::max(blocks, 1);
 }
 
 template <int D, class T>
@@ -134,25 +166,27 @@ void launch(const HeldRows<T>& held, const NarrowArguments<T>& arguments) {
     if constexpr (D < kMostNarrowColumns) launch<D + 1>(held, arguments);
     return;
   }
-  narrow_kernel<T, D><<<held.context->grid(arguments.rows, kBlock * kRows), kBlock, 0, held.stream()>>>(arguments);
+  const unsigned blocks =
+      std::min(held.context->grid(arguments.rows, kBlock * kRows),
+               static_cast<unsigned>(held.context->multiprocessors * blocks_at_once(narrow_kernel<T, D>)));
+  narrow_kernel<T, D><<<blocks, kBlock, 0, held.stream()>>>(arguments);
   check(cudaGetLastError());
 }
 
 }  // namespace
 
 template <class T>
-bool screen_narrow(const HeldRows<T>& held, const PointOperand<T>& rows, const NarrowColumns& columns,
+void screen_narrow(const HeldRows<T>& held, const FloatScreen& screen, const PointOperand<T>& rows,
                    std::int32_t* nearest, const Undecided& undecided) {
-  CoarseGrid grid;
-  if (!coarse_grid(held.largest, columns.largest, grid) || rows.chosen != nullptr) return false;
-  launch<1>(held, NarrowArguments<T>{rows.values, rows.rows, rows.scale, rows.center, columns.rows, columns.half_norm,
-                                     grid, columns.margin, nearest, undecided});
-  return true;
+  held.stream().fill(undecided.count, 0, 1);
+  launch<1>(held,
+            NarrowArguments<T>{rows.values, rows.rows, rows.scale, rows.center, screen.columns(), screen.half_norm(),
+                               held.largest, screen.largest(), held.plan.screen.exponent, nearest, undecided});
 }
 
-template bool screen_narrow(const HeldRows<float>&, const PointOperand<float>&, const NarrowColumns&, std::int32_t*,
+template void screen_narrow(const HeldRows<float>&, const FloatScreen&, const PointOperand<float>&, std::int32_t*,
                             const Undecided&);
-template bool screen_narrow(const HeldRows<double>&, const PointOperand<double>&, const NarrowColumns&, std::int32_t*,
+template void screen_narrow(const HeldRows<double>&, const FloatScreen&, const PointOperand<double>&, std::int32_t*,
                             const Undecided&);
 
 }  // namespace kith::cuda

@@ -3,9 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/device/tile.h"
-#include "kernels/cuda/held_rows.h"
-#include "kernels/cuda/recheck.h"
+#include "kernels/cuda/float_screen.h"
 
 namespace kith::cuda {
 
@@ -18,18 +16,11 @@ inline bool narrow_is_best(std::int64_t columns, std::int64_t clusters) {
   return columns <= kNarrowColumns || (columns <= kMostNarrowColumns && clusters <= kFewClusters);
 }
 
-/// Centroids as the float32 screen sees them, and what is known of their scores.
-struct NarrowColumns {
-  ScreenedOperand rows;    // (k, pitch)
-  const float* half_norm;  // (k)
-  ScreenMargin margin;
-  LargestNorms largest;  // of the centroids
-};
-
-/// Nearest column of all `rows`, up to kMostNarrowColumns wide: nearest[position] where it is decided, the others are
-/// listed in `undecided`. Queues only. False, with nothing done, when scores may leave the range of float32.
+/// Queues the first look at the first rows.rows rows of a block, up to kMostNarrowColumns wide: nearest[position] where
+/// it is decided, the others are listed in `undecided`, all where scores may leave the range of float32. `screen` has
+/// been prepared.
 template <class T>
-bool screen_narrow(const HeldRows<T>& held, const PointOperand<T>& rows, const NarrowColumns& columns,
+void screen_narrow(const HeldRows<T>& held, const FloatScreen& screen, const PointOperand<T>& rows,
                    std::int32_t* nearest, const Undecided& undecided);
 
 }  // namespace kith::cuda

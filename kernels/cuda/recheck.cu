@@ -73,10 +73,10 @@ class Candidates {
 
 /// The candidates' rows are gathered, n d values for n candidates.
 template <class T>
-__global__ void distance_kernel(PointOperand<T> rows, const double* centroids, const Candidate* candidates,
-                                std::int64_t count, double* distances, Word* smallest) {
+__global__ void distance_kernel(PointOperand<T> rows, const double* centroids, const Candidate* candidates, Count count,
+                                double* distances, Word* smallest) {
   distances_of_pairs<T>(
-      count, rows.d,
+      count.get(), rows.d,
       [&](std::int64_t i, const T*& x, const double*& c) {
         const Candidate candidate = candidates[i];
         x = rows.row(candidate.place);
@@ -88,16 +88,18 @@ __global__ void distance_kernel(PointOperand<T> rows, const double* centroids, c
       });
 }
 
-__global__ void choose_kernel(const Candidate* candidates, const double* distances, std::int64_t count,
-                              const Word* smallest, std::int32_t* nearest) {
+__global__ void choose_kernel(const Candidate* candidates, const double* distances, Count listed, const Word* smallest,
+                              std::int32_t* nearest) {
+  const std::int64_t count = listed.get();
   for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
     const Candidate candidate = candidates[i];
     if (bits_of(distances[i]) == smallest[candidate.place]) atomicMin(&nearest[candidate.place], candidate.column);
   }
 }
 
-__global__ void scatter_kernel(const std::int32_t* rows, const std::int32_t* chosen, std::int64_t count,
+__global__ void scatter_kernel(const std::int32_t* rows, const std::int32_t* chosen, Count listed,
                                std::int32_t* nearest) {
+  const std::int64_t count = listed.get();
   for (std::int64_t i = thread_index(); i < count; i += thread_count()) nearest[rows[i]] = chosen[i];
 }
 
@@ -135,12 +137,26 @@ void collect_candidates(const HeldRows<T>& held, const RecheckRoom& room, const 
 
 template <class T>
 void decide_listed(const HeldRows<T>& held, const RecheckRoom& room, const PointOperand<T>& rows,
-                   const double* centroids, std::int64_t count, std::int32_t* nearest) {
-  distance_kernel<<<held.context->grid(count, kBlockWarps * 4), kBlock, 0, held.stream()>>>(
+                   const double* centroids, Count count, std::int32_t* nearest) {
+  distance_kernel<<<held.context->grid(count.most, kBlockWarps * 4), kBlock, 0, held.stream()>>>(
       rows, centroids, room.candidates(), count, room.distances(), room.smallest());
   check(cudaGetLastError());
-  choose_kernel<<<held.context->grid(count, kBlock), kBlock, 0, held.stream()>>>(room.candidates(), room.distances(),
-                                                                                 count, room.smallest(), nearest);
+  choose_kernel<<<held.context->grid(count.most, kBlock), kBlock, 0, held.stream()>>>(
+      room.candidates(), room.distances(), count, room.smallest(), nearest);
+  check(cudaGetLastError());
+}
+
+template <class T>
+void decide_batch(const HeldRows<T>& held, const RecheckRoom& room, const ListedBatch<T>& batch,
+                  const double* centroids, std::int32_t* nearest) {
+  const Stream& stream = held.stream();
+  PointOperand<T> rows = batch.rows;
+  rows.rows = batch.count.most;
+  stream.fill(room.smallest(), 0xFF, rows.rows);
+  stream.fill(room.nearest(), 0x7F, rows.rows);  // 2 139 062 143: above every column that memory has room for
+  decide_listed(held, room, rows, centroids, batch.candidates, room.nearest());
+  scatter_kernel<<<held.context->grid(rows.rows, kBlock), kBlock, 0, stream>>>(batch.positions, room.nearest(),
+                                                                               batch.count, nearest);
   check(cudaGetLastError());
 }
 
@@ -166,11 +182,7 @@ Rechecked recheck(const HeldRows<T>& held, const Block<T>& block, const RecheckR
     const ChosenRows<T> there = held.chosen_on_device(block, positions, rows);
     PointOperand<T> operand = point_operand(held, there.values, rows);
     operand.chosen = there.chosen;
-    stream.fill(room.smallest(), 0xFF, rows);
-    stream.fill(room.nearest(), 0x7F, rows);  // 2 139 062 143: above every column that memory has room for
-    decide_listed(held, room, operand, centroids, count, room.nearest());
-    scatter_kernel<<<held.context->grid(rows, kBlock), kBlock, 0, stream>>>(positions, room.nearest(), rows, nearest);
-    check(cudaGetLastError());
+    decide_batch(held, room, {operand, positions, rows, count}, centroids, nearest);
     done.candidates += count;
     first += rows;
     if (count < room.capacity() / 4) batch = std::min(2 * batch, work.largest_batch);
@@ -178,12 +190,14 @@ Rechecked recheck(const HeldRows<T>& held, const Block<T>& block, const RecheckR
   return done;
 }
 
-#define KITH_INSTANTIATE(T)                                                                                   \
-  template void decide_listed(const HeldRows<T>&, const RecheckRoom&, const PointOperand<T>&, const double*,  \
-                              std::int64_t, std::int32_t*);                                                   \
-  template void collect_candidates(const HeldRows<T>&, const RecheckRoom&, const Undecided&, PointOperand<T>, \
-                                   const ScreenedOperand&, const float*, std::int64_t, std::int64_t);         \
-  template Rechecked recheck(const HeldRows<T>&, const Block<T>&, const RecheckRoom&, const RecheckWork&,     \
+#define KITH_INSTANTIATE(T)                                                                                         \
+  template void decide_listed(const HeldRows<T>&, const RecheckRoom&, const PointOperand<T>&, const double*, Count, \
+                              std::int32_t*);                                                                       \
+  template void decide_batch(const HeldRows<T>&, const RecheckRoom&, const ListedBatch<T>&, const double*,          \
+                             std::int32_t*);                                                                        \
+  template void collect_candidates(const HeldRows<T>&, const RecheckRoom&, const Undecided&, PointOperand<T>,       \
+                                   const ScreenedOperand&, const float*, std::int64_t, std::int64_t);               \
+  template Rechecked recheck(const HeldRows<T>&, const Block<T>&, const RecheckRoom&, const RecheckWork&,           \
                              const double*, std::int32_t*);
 KITH_INSTANTIATE(float)
 KITH_INSTANTIATE(double)

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "kernels/cuda/device/count.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/held_rows.h"
@@ -127,6 +128,20 @@ Rechecked recheck(const HeldRows<T>& held, const Block<T>& block, const RecheckR
 /// all ones and their nearest above every column before. Queues only.
 template <class T>
 void decide_listed(const HeldRows<T>& held, const RecheckRoom& room, const PointOperand<T>& rows,
-                   const double* centroids, std::int64_t count, std::int32_t* nearest);
+                   const double* centroids, Count count, std::int32_t* nearest);
+
+/// Some rows whose candidates are in the room, with their places among them.
+template <class T>
+struct ListedBatch {
+  PointOperand<T> rows;           // `chosen` leads from a place to the values
+  const std::int32_t* positions;  // (count) in the block
+  Count count;
+  Count candidates;
+};
+
+/// Decides the rows of a batch. Queues only.
+template <class T>
+void decide_batch(const HeldRows<T>& held, const RecheckRoom& room, const ListedBatch<T>& batch,
+                  const double* centroids, std::int32_t* nearest);
 
 }  // namespace kith::cuda

@@ -89,13 +89,13 @@ void launch(const HeldRows<T>& held, const X* rows, std::int64_t count, const Sc
   check(cudaGetLastError());
 }
 
-LargestNorms download_largest(const Stream& stream, const Buffer<Word>& largest) {
+}  // namespace
+
+LargestNorms download_largest(const Stream& stream, const Word* largest) {
   Word bits[2];
-  stream.download(bits, largest.data(), 2);
+  stream.download(bits, largest, 2);
   return {std::sqrt(std::bit_cast<double>(bits[0])), std::sqrt(std::bit_cast<double>(bits[1]))};
 }
-
-}  // namespace
 
 template <class T>
 ScreenedCopies room_for_screened(const HeldRows<T>& held, std::int64_t rows) {
@@ -111,12 +111,11 @@ void screen_copies(const HeldRows<T>& held, const double* rows, std::int64_t cou
 }
 
 template <class T>
-LargestNorms screen_and_measure(const HeldRows<T>& held, const double* rows, std::int64_t count, ScreenedCopies& out) {
-  Buffer<Word> largest(held.pool(), 2);
-  held.stream().fill(largest.data(), 0, 2);
+void screen_and_measure(const HeldRows<T>& held, const double* rows, std::int64_t count, ScreenedCopies& out,
+                        Word* largest) {
+  held.stream().fill(largest, 0, 2);
   held.stream().fill(out.values.data(), 0, count * out.pitch);
-  launch(held, rows, count, {out.values.data(), out.pitch, out.norm.data(), out.half_norm.data(), largest.data()});
-  return download_largest(held.stream(), largest);
+  launch(held, rows, count, {out.values.data(), out.pitch, out.norm.data(), out.half_norm.data(), largest});
 }
 
 namespace {
@@ -160,7 +159,7 @@ void prepare(HeldRows<T>& held, const DataPlan& plan) {
            {nullptr, 0, held.norm.data() + block.first, held.half_norm.data() + block.first, largest.data()});
     if (halves.values.size() > 0) make_halves(held, values, block.rows, halves, block.first);
   });
-  held.largest = download_largest(held.stream(), largest);
+  held.largest = download_largest(held.stream(), largest.data());
   held.half = std::move(halves);
 }
 
@@ -172,8 +171,8 @@ template ScreenedCopies room_for_screened(const HeldRows<float>&, std::int64_t);
 template ScreenedCopies room_for_screened(const HeldRows<double>&, std::int64_t);
 template void screen_copies(const HeldRows<float>&, const double*, std::int64_t, ScreenedCopies&);
 template void screen_copies(const HeldRows<double>&, const double*, std::int64_t, ScreenedCopies&);
-template LargestNorms screen_and_measure(const HeldRows<float>&, const double*, std::int64_t, ScreenedCopies&);
-template LargestNorms screen_and_measure(const HeldRows<double>&, const double*, std::int64_t, ScreenedCopies&);
+template void screen_and_measure(const HeldRows<float>&, const double*, std::int64_t, ScreenedCopies&, Word*);
+template void screen_and_measure(const HeldRows<double>&, const double*, std::int64_t, ScreenedCopies&, Word*);
 template void prepare(HeldRows<float>&, const DataPlan&);
 template void prepare(HeldRows<double>&, const DataPlan&);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/screen.h"
+#include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/held_rows.h"
 
 namespace kith::cuda {
@@ -25,9 +26,13 @@ ScreenedCopies room_for_screened(const HeldRows<T>& held, std::int64_t rows);
 template <class T>
 void screen_copies(const HeldRows<T>& held, const double* rows, std::int64_t count, ScreenedCopies& out);
 
-/// The same, and what the certificate wants to know of all of them. Waits for the device.
+/// The same, and what the certificate wants to know of all of them. largest: (2) on the device, bits of the largest
+/// |x'|^2 and |x' - x^|^2, out.
 template <class T>
-LargestNorms screen_and_measure(const HeldRows<T>& held, const double* rows, std::int64_t count, ScreenedCopies& out);
+void screen_and_measure(const HeldRows<T>& held, const double* rows, std::int64_t count, ScreenedCopies& out,
+                        Word* largest);
+/// What was measured. Waits for the device.
+LargestNorms download_largest(const Stream& stream, const Word* largest);
 
 /// The margin of the tiled product (device/tile.h) against rows with these norms.
 ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponent);

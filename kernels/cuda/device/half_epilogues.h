@@ -87,6 +87,7 @@ __device__ inline int positive_score(float base, float product) { return __float
 /// the number of its column in its last bits.
 class KeepTwo {
  public:
+  static constexpr bool kAnyColumns = false;
   struct Arguments {
     RowBounds rows;
     std::int32_t* nearest;  // out
@@ -197,6 +198,7 @@ struct SmallestGroups {
 /// and the best three of these. One group, two, or the row is left.
 class KeepGroups {
  public:
+  static constexpr bool kAnyColumns = false;
   struct Arguments {
     RowBounds rows;
     RowGroups groups;  // out
@@ -266,6 +268,7 @@ class KeepGroups {
 /// Lists every column whose score is within its row's limit: the second look at undecided rows.
 class WithinLimit {
  public:
+  static constexpr bool kAnyColumns = true;
   struct Arguments {
     const float* limit;  // (rows)
     CandidateOutput candidates;

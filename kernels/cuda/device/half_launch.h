@@ -14,7 +14,7 @@ namespace kith::cuda {
 /// Rows and columns in the pieces of half_rows.h, whose groups of 128 come in pairs.
 struct HalfProblem {
   const uint4* points;
-  std::int64_t rows;
+  Count rows;
   const uint4* columns;
   std::int64_t count;       // of columns
   const float* score_base;  // (columns, padded), in the order of base_place
@@ -42,7 +42,9 @@ void launch_ring(const Context& context, const HalfArguments& arguments, const t
   const auto kernel = half_screen_kernel<kHeldSteps, Epilogue>;
   const int shared = arguments.shape.shared_bytes();
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  const unsigned blocks = std::min(arguments.row_tiles, static_cast<unsigned>(context.multiprocessors));
+  const std::int64_t row_tiles = (arguments.rows.most + kHalfBlockRows - 1) / kHalfBlockRows;
+  const std::int64_t items = Epilogue::kAnyColumns ? row_tiles * arguments.column_tiles : row_tiles;
+  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(items, context.multiprocessors));
   kernel<<<blocks, kHalfThreads, shared, context.stream>>>(arguments, epilogue);
   check(cudaGetLastError());
 }
@@ -53,7 +55,6 @@ void launch_wgmma(const Context& context, const HalfProblem& problem, const type
                                 problem.columns,
                                 problem.score_base,
                                 problem.rows,
-                                static_cast<unsigned>((problem.rows + kHalfBlockRows - 1) / kHalfBlockRows),
                                 static_cast<unsigned>((problem.count + kHalfColumns - 1) / kHalfColumns),
                                 ring_shape(problem.shape)};
   switch (arguments.shape.held_steps) {
@@ -77,7 +78,7 @@ void launch_mma(const Context& context, const HalfProblem& problem, const typena
   check(cudaDeviceGetAttribute(&room.multiprocessor, cudaDevAttrMaxSharedMemoryPerMultiprocessor, context.device));
   check(cudaDeviceGetAttribute(&room.reserved, cudaDevAttrReservedSharedMemoryPerBlock, context.device));
   const MmaShape shape = mma_shape(problem.shape.pieces, room);
-  const auto row_groups = static_cast<unsigned>((problem.rows + kPieceRows - 1) / kPieceRows);
+  const auto row_groups = static_cast<unsigned>((problem.rows.most + kPieceRows - 1) / kPieceRows);
   const auto column_tiles = static_cast<unsigned>((problem.count + kHalfColumns - 1) / kHalfColumns);
   const auto kernel = mma_screen_kernel<Epilogue>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes()));

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/cuda/device/count.h"
 #include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/hopper.h"
 #include "kernels/cuda/device/reduce.h"
@@ -67,8 +68,8 @@ struct HalfArguments {
   const uint4* points;   // pieces of the rows
   const uint4* columns;  // pieces of the centroids
   const float* score_base;
-  std::int64_t rows;
-  unsigned row_tiles, column_tiles;
+  Count rows;
+  unsigned column_tiles;
   RingShape shape;
 };
 
@@ -84,6 +85,27 @@ struct RingPlace {
       parity ^= 1U;
     }
   }
+};
+
+/// How the product is divided among blocks: tiles of rows, and of columns where the epilogue can do with some of them
+/// and there are fewer tiles of rows than blocks.
+struct Work {
+  std::int64_t rows;
+  unsigned row_tiles, column_tiles, parts;
+
+  template <class Epilogue>
+  __device__ static Work of(const HalfArguments& arguments) {
+    Work work{arguments.rows.get(), 0, arguments.column_tiles, 1};
+    work.row_tiles = static_cast<unsigned>((work.rows + kHalfBlockRows - 1) / kHalfBlockRows);
+    if (Epilogue::kAnyColumns && work.row_tiles > 0) {
+      work.parts = min(max(gridDim.x / work.row_tiles, 1U), work.column_tiles);
+    }
+    return work;
+  }
+  __device__ unsigned items() const { return row_tiles * parts; }
+  __device__ unsigned row_tile(unsigned item) const { return item / parts; }
+  __device__ unsigned first_tile(unsigned item) const { return column_tiles * (item % parts) / parts; }
+  __device__ unsigned last_tile(unsigned item) const { return column_tiles * (item % parts + 1) / parts; }
 };
 
 /// Addresses in shared memory.
@@ -111,12 +133,12 @@ __device__ inline const uint4* piece_of(const uint4* pieces, std::int64_t group,
 }
 
 /// The producer: one thread that keeps the ring full.
-__device__ inline void produce(const HalfArguments& arguments, const Layout& layout) {
+__device__ inline void produce(const HalfArguments& arguments, const Work& work, const Layout& layout) {
   const RingShape& shape = arguments.shape;
   const int pieces = shape.points.pieces;
   RingPlace ring, set;
-  for (unsigned row_tile = blockIdx.x; row_tile < arguments.row_tiles; row_tile += gridDim.x) {
-    const std::int64_t group = static_cast<std::int64_t>(row_tile) * kConsumers;
+  for (unsigned item = blockIdx.x; item < work.items(); item += gridDim.x) {
+    const std::int64_t group = static_cast<std::int64_t>(work.row_tile(item)) * kConsumers;
     if (shape.point_sets > 0) {
       barrier_wait(layout.points_empty(set.stage), set.parity ^ 1U);
       barrier_expect(layout.points_full(set.stage), shape.set_bytes());
@@ -125,7 +147,7 @@ __device__ inline void produce(const HalfArguments& arguments, const Layout& lay
                 layout.points_full(set.stage));
       set.next(shape.point_sets);
     }
-    for (unsigned tile = 0; tile < arguments.column_tiles; ++tile) {
+    for (unsigned tile = work.first_tile(item); tile < work.last_tile(item); ++tile) {
       for (int piece = 0; piece < pieces; ++piece) {
         barrier_wait(layout.empty(ring.stage), ring.parity ^ 1U);
         barrier_expect(layout.full(ring.stage), shape.stage_bytes());
@@ -144,9 +166,10 @@ __device__ inline void produce(const HalfArguments& arguments, const Layout& lay
   }
 }
 
-// An epilogue has Arguments, begin(row), take<H>(products, score_base, tile) for half H = 0, 1 of a consumer's rows,
-// and finish(row). A thread sees rows `row`, row + 8 (half 0), row + 64 and row + 72 (half 1), and 32 columns of each
-// tile, a group; score_base points to the first of them.
+// An epilogue has Arguments, kAnyColumns (rows may be shown to it several times, with other columns each time),
+// begin(row), take<H>(products, score_base, tile) for half H = 0, 1 of a consumer's rows, and finish(row). A thread
+// sees rows `row`, row + 8 (half 0), row + 64 and row + 72 (half 1), and 32 columns of each tile, a group; score_base
+// points to the first of them.
 
 /// Where a consumer's thread is.
 struct ConsumerPlace {
@@ -159,16 +182,31 @@ struct ConsumerPlace {
 inline constexpr int kLowerRows = kPieceBytes / 2 >> 4, kStep = 32 >> 4;  // in units of a descriptor's address
 inline constexpr int kPieceSteps = kPieceColumns / 16;                    // products along a piece
 
-/// A consumer of narrow rows: they wait in registers, and two products of 64 rows are under way in turn.
+/// A consumer of narrow rows: they wait in registers, and two products of 64 rows are under way in turn. (Queuing the
+/// next tile's first product before the last scores are seen gains nothing: scores are looked at in registers whose
+/// ports the running products keep busy, so that the two add up rather than overlap.)
 template <int kSteps, class Epilogue>
 __device__ void consume_narrow(const HalfArguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
-                               const Layout& layout, const ConsumerPlace& place) {
+                               const Work& work, const Layout& layout, const ConsumerPlace& place) {
   constexpr int kPieces = (kSteps + kPieceSteps - 1) / kPieceSteps;
   RingPlace ring, set;
   float upper_product[64] = {}, lower_product[64] = {};
   unsigned rows[2][kSteps][4];
-  Epilogue epilogue(epilogue_arguments, arguments.rows);
-  int stage[kPieces];
+  Epilogue epilogue(epilogue_arguments, work.rows);
+  int stage[kPieces];  // of the tile that is multiplied
+  const auto next_tile = [&] {
+#pragma unroll
+    for (int piece = 0; piece < kPieces; ++piece) {
+      stage[piece] = ring.stage;
+      barrier_wait(layout.full(ring.stage), ring.parity);
+      ring.next(arguments.shape.stages);
+    }
+  };
+  const auto release_tile = [&] {
+    if (place.thread != 0) return;
+#pragma unroll
+    for (int piece = 0; piece < kPieces; ++piece) barrier_arrive(layout.empty(stage[piece]));
+  };
   const auto multiply = [&](float(&product)[64], const unsigned(&a)[kSteps][4]) {
     products_done(product);
     products_fence();
@@ -179,7 +217,7 @@ __device__ void consume_narrow(const HalfArguments& arguments, const typename Ep
     }
     products_commit();
   };
-  for (unsigned row_tile = blockIdx.x; row_tile < arguments.row_tiles; row_tile += gridDim.x) {
+  for (unsigned item = blockIdx.x; item < work.items(); item += gridDim.x) {
     barrier_wait(layout.points_full(set.stage), set.parity);
     const HalfShape& points = arguments.shape.points;
 #pragma unroll
@@ -194,14 +232,10 @@ __device__ void consume_narrow(const HalfArguments& arguments, const typename Ep
                                               static_cast<std::uint32_t>(points.place(row, 0, there)) * 16);
       }
     }
-    epilogue.begin(place.row(row_tile));
-    for (unsigned tile = 0; tile < arguments.column_tiles; ++tile) {
-#pragma unroll
-      for (int piece = 0; piece < kPieces; ++piece) {
-        stage[piece] = ring.stage;
-        barrier_wait(layout.full(ring.stage), ring.parity);
-        ring.next(arguments.shape.stages);
-      }
+    const unsigned first = work.first_tile(item), last = work.last_tile(item);
+    epilogue.begin(place.row(work.row_tile(item)));
+    for (unsigned tile = first; tile < last; ++tile) {
+      next_tile();
       const float* base = base_of_lane(arguments.score_base, tile, place.lane);
       multiply(upper_product, rows[0]);
       multiply(lower_product, rows[1]);
@@ -210,17 +244,16 @@ __device__ void consume_narrow(const HalfArguments& arguments, const typename Ep
       epilogue.template take<0>(upper_product, base, tile);
       products_wait<0>();
       products_done(lower_product);
-      // Now the rows have certainly arrived in registers; a barrier right after their loads does not say so.
-      if (tile == 0) warpgroup_sync(place.consumer, kGroupThreads);
-      if (place.thread == 0) {
-        if (tile == 0) barrier_arrive(layout.points_empty(set.stage));
-#pragma unroll
-        for (int piece = 0; piece < kPieces; ++piece) barrier_arrive(layout.empty(stage[piece]));
+      if (tile == first) {
+        // Now the rows have certainly arrived in registers; a barrier right after their loads does not say so.
+        warpgroup_sync(place.consumer, kGroupThreads);
+        if (place.thread == 0) barrier_arrive(layout.points_empty(set.stage));
       }
+      release_tile();
       epilogue.template take<1>(lower_product, base, tile);
     }
     set.next(arguments.shape.point_sets);
-    epilogue.finish(place.row(row_tile));
+    epilogue.finish(place.row(work.row_tile(item)));
   }
 }
 
@@ -228,16 +261,17 @@ __device__ void consume_narrow(const HalfArguments& arguments, const typename Ep
 /// scores of each.
 template <class Epilogue>
 __device__ void consume_wide(const HalfArguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
-                             const Layout& layout, const ConsumerPlace& place) {
+                             const Work& work, const Layout& layout, const ConsumerPlace& place) {
   const RingShape& shape = arguments.shape;
   const int pieces = shape.points.pieces;
   RingPlace ring, set;
   float upper_product[64] = {}, lower_product[64] = {};
-  Epilogue epilogue(epilogue_arguments, arguments.rows);
-  for (unsigned row_tile = blockIdx.x; row_tile < arguments.row_tiles; row_tile += gridDim.x) {
+  Epilogue epilogue(epilogue_arguments, work.rows);
+  for (unsigned item = blockIdx.x; item < work.items(); item += gridDim.x) {
+    const unsigned last = work.last_tile(item);
     if (shape.point_sets > 0) barrier_wait(layout.points_full(set.stage), set.parity);
-    epilogue.begin(place.row(row_tile));
-    for (unsigned tile = 0; tile < arguments.column_tiles; ++tile) {
+    epilogue.begin(place.row(work.row_tile(item)));
+    for (unsigned tile = work.first_tile(item); tile < last; ++tile) {
       int held_stage = -1;
       for (int piece = 0; piece < pieces; ++piece) {
         barrier_wait(layout.full(ring.stage), ring.parity);
@@ -265,14 +299,14 @@ __device__ void consume_wide(const HalfArguments& arguments, const typename Epil
       products_done(lower_product);
       if (place.thread == 0) {
         barrier_arrive(layout.empty(held_stage));
-        if (shape.point_sets > 0 && tile + 1 == arguments.column_tiles) barrier_arrive(layout.points_empty(set.stage));
+        if (shape.point_sets > 0 && tile + 1 == last) barrier_arrive(layout.points_empty(set.stage));
       }
       const float* base = base_of_lane(arguments.score_base, tile, place.lane);
       epilogue.template take<0>(upper_product, base, tile);
       epilogue.template take<1>(lower_product, base, tile);
     }
     if (shape.point_sets > 0) set.next(shape.point_sets);
-    epilogue.finish(place.row(row_tile));
+    epilogue.finish(place.row(work.row_tile(item)));
   }
 }
 
@@ -286,6 +320,7 @@ __global__ void __launch_bounds__(kHalfThreads, 1)
 #ifdef KITH_HOPPER
   extern __shared__ __align__(1024) unsigned char shared[];
   const Layout layout{shared_address(shared), arguments.shape};
+  const Work work = Work::of<Epilogue>(arguments);
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < arguments.shape.stages; ++stage) {
       barrier_init(layout.full(stage), 1);
@@ -301,15 +336,15 @@ __global__ void __launch_bounds__(kHalfThreads, 1)
   const int group = static_cast<int>(threadIdx.x) / kGroupThreads;
   if (group == kConsumers) {
     give_registers<24>();
-    if (threadIdx.x % kGroupThreads == 0) produce(arguments, layout);
+    if (threadIdx.x % kGroupThreads == 0) produce(arguments, work, layout);
   } else {
     take_registers<240>();
     const int thread = static_cast<int>(threadIdx.x) % kGroupThreads;
     const ConsumerPlace place{group, thread, thread % kWarp, thread / kWarp};
     if constexpr (kHeldSteps > 0) {
-      consume_narrow<kHeldSteps, Epilogue>(arguments, epilogue_arguments, layout, place);
+      consume_narrow<kHeldSteps, Epilogue>(arguments, epilogue_arguments, work, layout, place);
     } else {
-      consume_wide<Epilogue>(arguments, epilogue_arguments, layout, place);
+      consume_wide<Epilogue>(arguments, epilogue_arguments, work, layout, place);
     }
   }
 #endif

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/ampere.h"
+#include "kernels/cuda/device/count.h"
 #include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/half_columns.h"
@@ -68,7 +69,7 @@ struct MmaArguments {
   const uint4* points;   // pieces of the rows
   const uint4* columns;  // pieces of the centroids
   const float* score_base;
-  std::int64_t rows;
+  Count rows;
   unsigned column_tiles;
   MmaShape shape;
 };
@@ -173,10 +174,12 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks)
                       const __grid_constant__ typename Epilogue::Arguments epilogue_arguments) {
 #ifdef KITH_AMPERE
   extern __shared__ __align__(1024) unsigned char shared[];
+  const std::int64_t rows = arguments.rows.get();
+  if (std::int64_t{blockIdx.x} * kPieceRows >= rows) return;
   const MmaRing ring(arguments, shared_address(shared));
   const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp;
   const std::int64_t row = std::int64_t{blockIdx.x} * kPieceRows + warp * 16 + lane / 4;
-  Epilogue epilogue(epilogue_arguments, arguments.rows);
+  Epilogue epilogue(epilogue_arguments, rows);
   epilogue.begin(row);
   int step = 0;
   for (unsigned tile = 0; tile < arguments.column_tiles; ++tile) {

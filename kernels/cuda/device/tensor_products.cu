@@ -11,6 +11,7 @@ namespace kith::cuda {
 /// Epilogue: every product goes to memory.
 class StoreProducts {
  public:
+  static constexpr bool kAnyColumns = true;
   struct Arguments {
     float* out;          // (rows, pitch)
     std::int64_t pitch;  // columns in whole tiles

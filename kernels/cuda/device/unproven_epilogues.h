@@ -9,6 +9,7 @@ namespace kith::cuda {
 /// The best of all scores and its column: KeepTwo without its second best, three instructions per score.
 class KeepBest {
  public:
+  static constexpr bool kAnyColumns = false;
   struct Arguments {
     const HalfBound* bound;
     std::int32_t* nearest;  // out
@@ -64,6 +65,7 @@ class KeepBest {
 /// The group of columns that has the best score: KeepGroups without its second and third.
 class KeepBestGroup {
  public:
+  static constexpr bool kAnyColumns = false;
   struct Arguments {
     RowGroups groups;  // out; no limits
   };
