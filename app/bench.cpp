@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "app/commands.h"
 #include "app/suggest.h"
@@ -68,6 +69,17 @@ void declare(OptionSet& set, BenchOptions& options) {
               .value = "T",
               .help = "Points of assign, iteration and knn: float32, or uint8, rounded to whole numbers 0 to 255."},
              {"float32", "uint8"}, options.type);
+  set.text({.names = "--points",
+            .value = "FILE",
+            .help = "Rows of this file for iteration, to the end of a run, instead of generated ones."},
+           options.points);
+  set.integer({.names = "-k,--clusters", .value = "K", .help = "Centroids for --points."},
+              {1, std::numeric_limits<std::int32_t>::max()}, options.clusters);
+  set.choice({.names = "--without",
+              .value = "PART",
+              .help = "Leave out the certificate, the recheck, integer-sums or all, to measure what exactness costs.",
+              .hidden = true},
+             {"certificate", "recheck", "integer-sums", "all"}, options.common.without);
   set.integer({.names = "--repeat", .value = "N", .help = "Timed repetitions; the median is shown."}, {1, 1'000'000},
               options.repeat);
   set.flag({.names = "--markdown", .help = "Print the table as Markdown."}, options.markdown);
@@ -148,11 +160,27 @@ void warn_of_options(const OptionSet& set, const BenchOptions& options, const Su
     invocation.warn_without_effect(set, "--data", "it is for assign and iteration");
   }
   if (suite.rows == nullptr) invocation.warn_without_effect(set, "--type", "it is for assign, iteration and knn");
+  if (options.points.empty()) {
+    invocation.warn_without_effect(set, "--clusters", "it is for --points");
+  } else {
+    invocation.warn_without_effect(set, "--type", "the rows of --points are taken as float32");
+  }
   if (options.common.json) invocation.warn_without_effect(set, "--markdown", "--json prints no table");
   if (suite.rows == nullptr) invocation.warn_without_effect(set, "--block-rows", "no points are held");
   if (invocation.report.backend != "cpu") return;
   for (const char* option : {"--device", "--device-memory", "--screen"}) {
     invocation.warn_without_effect(set, option, "the backend is cpu");
+  }
+}
+
+/// Throws Error(usage) for options that this suite cannot take.
+void refuse_options(const BenchOptions& options) {
+  if (options.suite != "iteration" && !(options.points.empty() && options.common.without.empty())) {
+    throw Error(ExitCode::usage, fmt::format("{}: expected the suite iteration, found {}",
+                                             options.points.empty() ? "--without" : "--points", options.suite));
+  }
+  if (!options.points.empty() && !options.shapes.empty()) {
+    throw Error(ExitCode::usage, "--points and --shape: expected one of them; the file has a shape, -k sets K");
   }
 }
 
@@ -176,6 +204,7 @@ int run_bench(const Arguments& arguments) {
     return 0;
   }
   const Suite& suite = suite_of(options.suite);
+  refuse_options(options);
   if (suite.ladder != nullptr) {
     if (options.common.backend == "cpu") {
       throw Error(ExitCode::usage, fmt::format("kith bench {}: a ladder of kernels for graphics cards; expected "
@@ -190,6 +219,10 @@ int run_bench(const Arguments& arguments) {
   Invocation invocation("bench", options.common);
   const BenchRequest request = request_of(options, suite, invocation);
   auto backend = choose_backend(invocation);
+  if (!options.common.without.empty() && invocation.report.backend != "cuda") {
+    throw Error(ExitCode::usage, fmt::format("--without {}: expected the backend cuda, found {}",
+                                             options.common.without, invocation.report.backend));
+  }
   warn_of_options(set, options, suite, invocation);
   BenchReport report{.suite = suite.name,
                      .backend = invocation.report.backend,

@@ -19,6 +19,8 @@ struct BenchOptions {
   std::vector<std::string> shapes;  // empty: those of the suite
   std::string data = "normal";      // or "clusters"
   std::string type = "float32";     // or "uint8"
+  std::string points;               // a file whose rows are taken instead; empty: none
+  std::int64_t clusters = 64;       // for `points`
   std::int64_t repeat = 10;
   bool markdown = false;
   CommonOptions common;
@@ -50,7 +52,7 @@ struct BenchRun {
   cpu::Threads& threads;  // for generating and checking
   Limits limits;          // of the backend
 
-  bool bytes() const { return options.type == "uint8"; }
+  bool bytes() const { return options.type == "uint8" && options.points.empty(); }
   double value_bytes() const { return bytes() ? 1.0 : 4.0; }  // of the points
   bool on_gpu() const { return invocation.report.backend == "cuda"; }
   /// The limits that products of this backend are held against.
@@ -61,7 +63,19 @@ struct BenchRun {
 /// Suites over points: one row, or a few, for each shape.
 std::vector<BenchRow> bench_assign(BenchRun& run);     // shapes NxD,K
 std::vector<BenchRow> bench_iteration(BenchRun& run);  // shapes NxD,K
+std::vector<BenchRow> bench_unproven(BenchRun& run);   // `iteration` without a part of the contract
 std::vector<BenchRow> bench_knn(BenchRun& run);        // shapes NxD,Q,K, or NxD,K for a set in itself
+
+// What the suites of k-means share.
+inline constexpr int kFirstRuns = 4;  // first iterations; one of them warms up
+/// Of a run, beside the first.
+inline std::int64_t later_iterations(const BenchRun& run) { return 2 * run.options.repeat; }
+/// The shapes to iterate on: those of the command line, of the file of --points, or the suite's own.
+std::vector<BenchShape> iteration_shapes(const BenchRun& run);
+/// A row with its time, its rate by 2 n k d, and its share of the limit: those products, or one reading of the points.
+BenchRow timed_row(const BenchRun& run, const std::string& name, const BenchShape& shape,
+                   const std::vector<double>& seconds);
+std::vector<std::int32_t> labels_of(const Points& points);
 
 /// Shapes of the command line, or the suite's own for this backend.
 std::vector<BenchShape> shapes_of(const BenchRun& run, std::span<const char* const> on_cpu,
@@ -74,7 +88,8 @@ Matrix<float> normal_points(std::int64_t rows, std::int64_t columns, std::int64_
 /// Makes whole numbers 0 to 255 of them: 128 + 32 v, or with clusters 128 + 4 v, which has room for their centers.
 void round_to_bytes(MatrixView<float> values, std::int64_t clusters);
 
-/// Generated points, held and prepared; those of the last shape are used again when the next one has the same.
+/// Points, generated or those of --points, held and prepared; those of the last shape are used again when the next one
+/// has the same.
 class BenchPoints {
  public:
   explicit BenchPoints(BenchRun& run) : run_(run) {}
@@ -95,12 +110,21 @@ class BenchPoints {
   DataPlan plan_;
 };
 
+/// The points of a shape, said on standard error while they are made. Throws Error(usage) for too many centroids.
+void make_points(BenchRun& run, const BenchShape& shape, BenchPoints& held);
+
 /// Seconds of `work`, `repeat` times after warming up; `before` is not timed.
 std::vector<double> time_repeats(std::int64_t repeat, const std::function<void()>& before,
                                  const std::function<void()>& work);
 
 // Checks against the definition: all candidates of a sample of rows. They return what differs, or nothing.
 /// At least 1000 rows (all, if fewer).
+struct LabelCheck {
+  std::int64_t rows = 0, wrong = 0;
+  std::string first_wrong;  // empty: none is
+};
+LabelCheck compare_labels(MatrixView<const float> points, MatrixView<const double> centroids,
+                          std::span<const std::int32_t> labels, cpu::Threads& threads);
 std::string check_labels(MatrixView<const float> points, MatrixView<const double> centroids,
                          std::span<const std::int32_t> labels, cpu::Threads& threads);
 /// `excluded`: query i is row i, and left out of its own list.

@@ -1,4 +1,5 @@
-// Suites `assign` and `iteration`: one assignment of all rows, and whole iterations of a run, on generated points.
+// Suites `assign` and `iteration`: one assignment of all rows, and whole iterations of a run, on generated points or
+// those of a file.
 //
 // Points are held once, as in a run; small ones stay in the caches of the device, as in a run. Labels are checked by
 // the definition on a sample of rows before anything is timed; means on some clusters.
@@ -10,6 +11,7 @@
 
 #include "app/bench.h"
 #include "core/kmeans.h"
+#include "data/source.h"
 
 namespace kith::app {
 namespace {
@@ -20,23 +22,12 @@ constexpr std::array kCpuShapes{"1797x64,10",     "10000x64,10",    "200000x128,
 constexpr std::array kGpuShapes{"1000000x128,1024", "1000000x128,4096", "1000000x128,65536", "1000000x256,4096",
                                 "1000000x64,1024",  "2500000x512,4096", "1000000x784,256",   "8000000x32,1024",
                                 "10000000x16,100",  "10000000x2,16",    "10000x64,10"};
-constexpr int kFirstRuns = 4;             // first iterations; one of them warms up
-constexpr std::int64_t kLaterFactor = 2;  // later iterations of a run, beside --repeat
+constexpr std::size_t kEarly = 10;     // iterations, after which a run is said to converge
+constexpr int kMostIterations = 1000;  // of a run to its end
 
 double flops_of(const BenchShape& shape) {
   return 2.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns) *
          static_cast<double>(shape.counts[0]);
-}
-
-/// A row with its time, its rate by 2 n k d, and its share of the limit: those products, or one reading of the points.
-BenchRow timed_row(const BenchRun& run, const std::string& name, const BenchShape& shape,
-                   const std::vector<double>& seconds) {
-  BenchRow row{.name = name, .shape = show_shape(shape), .timing = timing_of(seconds), .unit = WorkUnit::flops};
-  row.rate = flops_of(shape) / row.timing->median;
-  run.limits.hold(row, flops_of(shape),
-                  run.value_bytes() * static_cast<double>(shape.rows) * static_cast<double>(shape.columns),
-                  run.product());
-  return row;
 }
 
 void note_screen(BenchRow& row, std::int64_t screened, std::int64_t rechecked, std::int64_t candidates) {
@@ -51,12 +42,6 @@ Assignment assign_once(Points& points, MatrixView<const double> centroids) {
   Assignment assignment(centroids.rows);
   points.assign(request, assignment);
   return assignment;
-}
-
-std::vector<std::int32_t> labels_of(const Points& points) {
-  std::vector<std::int32_t> labels(static_cast<std::size_t>(points.rows()));
-  points.labels(labels);
-  return labels;
 }
 
 void refuse_too_many(const BenchShape& shape) {
@@ -78,8 +63,10 @@ class Recorder final : public Observer {
   void iteration(const IterationRecord& record) override {
     runs.back().push_back(record.seconds);
     last = record;
+    if (runs.back().size() > kEarly) late_screened += record.screened;
   }
   std::vector<std::vector<double>> runs;
+  std::int64_t late_screened = 0;  // after the first kEarly iterations of a run
   IterationRecord last;
 };
 
@@ -120,14 +107,59 @@ std::string check_iteration(BenchPoints& held, const BenchShape& shape, cpu::Thr
   return means.empty() ? check_labels(held.values(), one.centroids.view(), one.labels, threads) : means;
 }
 
-/// The points of a shape, said on standard error while they are made.
+/// The first iteration's update, and the iterations of a run after the tenth, which are held against it. first: what
+/// whole first iterations take.
+void add_converging(BenchRun& run, const BenchShape& shape, BenchPoints& held, const Timing& first,
+                    std::vector<BenchRow>& rows) {
+  const Matrix<double> start = held.first_rows(shape.counts[0]);
+  const Timing assigning = timing_of(time_repeats(
+      run.options.repeat, [&] { held.points().forget(); }, [&] { assign_once(held.points(), start.view()); }));
+  const double update = std::max(first.median - assigning.median, 0.0);
+  rows.push_back({.name = "first, update",
+                  .shape = show_shape(shape),
+                  .timing = Timing{update, update, update, first.count},
+                  .note = "the first iteration less an assignment"});
+  Recorder whole;
+  kmeans(held.points(), held.plan(),
+         {.clusters = shape.counts[0], .init = Init::random, .max_iterations = kMostIterations, .tolerance = 0}, whole);
+  const std::vector<double>& seconds = whole.runs[0];
+  if (seconds.size() <= kEarly) return;
+  const std::vector<double> late(seconds.begin() + kEarly, seconds.end());
+  rows.push_back(timed_row(run, "converging", shape, late));
+  const double all = static_cast<double>(late.size()) * static_cast<double>(shape.rows);
+  rows.back().note = fmt::format("iterations {} to {}, {:.1f} % of the rows screened", kEarly + 1, seconds.size(),
+                                 100.0 * static_cast<double>(whole.late_screened) / all);
+}
+
+}  // namespace
+
+std::vector<BenchShape> iteration_shapes(const BenchRun& run) {
+  if (run.options.points.empty()) return shapes_of(run, kCpuShapes, kGpuShapes);
+  const auto source = data::open_points(run.options.points, {.precision = data::Precision::f32});
+  return {{source->rows(), source->columns(), {run.options.clusters}}};
+}
+
+BenchRow timed_row(const BenchRun& run, const std::string& name, const BenchShape& shape,
+                   const std::vector<double>& seconds) {
+  BenchRow row{.name = name, .shape = show_shape(shape), .timing = timing_of(seconds), .unit = WorkUnit::flops};
+  row.rate = flops_of(shape) / row.timing->median;
+  run.limits.hold(row, flops_of(shape),
+                  run.value_bytes() * static_cast<double>(shape.rows) * static_cast<double>(shape.columns),
+                  run.product());
+  return row;
+}
+
+std::vector<std::int32_t> labels_of(const Points& points) {
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(points.rows()));
+  points.labels(labels);
+  return labels;
+}
+
 void make_points(BenchRun& run, const BenchShape& shape, BenchPoints& held) {
   refuse_too_many(shape);
   run.tell(show_shape(shape));
   held.make(shape, clusters_of(run, shape));
 }
-
-}  // namespace
 
 std::vector<BenchRow> bench_assign(BenchRun& run) {
   std::vector<BenchRow> rows;
@@ -151,9 +183,10 @@ std::vector<BenchRow> bench_assign(BenchRun& run) {
 }
 
 std::vector<BenchRow> bench_iteration(BenchRun& run) {
+  if (!run.options.common.without.empty()) return bench_unproven(run);
   std::vector<BenchRow> rows;
   BenchPoints held(run);
-  for (const BenchShape& shape : shapes_of(run, kCpuShapes, kGpuShapes)) {
+  for (const BenchShape& shape : iteration_shapes(run)) {
     make_points(run, shape, held);
     if (const std::string wrong = check_iteration(held, shape, run.threads); !wrong.empty()) {
       rows.push_back({.name = "first", .shape = show_shape(shape), .wrong = wrong});
@@ -172,13 +205,14 @@ std::vector<BenchRow> bench_iteration(BenchRun& run) {
     rows.push_back(timed_row(run, "first", shape, first));
 
     options.runs = 1;
-    options.max_iterations = static_cast<int>(kLaterFactor * run.options.repeat) + 1;
+    options.max_iterations = static_cast<int>(later_iterations(run)) + 1;
     Recorder whole;
     kmeans(held.points(), held.plan(), options, whole);
     const std::vector<double> later(whole.runs[0].begin() + 1, whole.runs[0].end());
     if (later.empty()) continue;  // it converged at once
     rows.push_back(timed_row(run, "later", shape, later));
     note_screen(rows.back(), whole.last.screened, whole.last.rechecked, whole.last.candidates);
+    if (!run.options.points.empty()) add_converging(run, shape, held, timing_of(first), rows);
   }
   return rows;
 }

@@ -14,6 +14,7 @@
 #include "app/units.h"
 #include "core/distance.h"
 #include "core/philox.h"
+#include "data/source.h"
 
 namespace kith::app {
 namespace {
@@ -168,7 +169,12 @@ void BenchPoints::make(const BenchShape& shape, std::int64_t clusters) {
   points_.reset();
   values_ = Matrix<float>();
   bytes_ = Matrix<std::uint8_t>();
-  values_ = normal_points(shape.rows, shape.columns, clusters, 0, run_.threads);
+  if (run_.options.points.empty()) {
+    values_ = normal_points(shape.rows, shape.columns, clusters, 0, run_.threads);
+  } else {
+    const auto source = data::open_points(run_.options.points, {.precision = data::Precision::f32});
+    values_ = std::move(std::get<Matrix<float>>(data::read_all(*source)));
+  }
   clusters_ = clusters;
   PointsView held = std::as_const(values_).view();
   if (run_.bytes()) {
@@ -203,10 +209,11 @@ std::vector<double> time_repeats(std::int64_t repeat, const std::function<void()
   return seconds;
 }
 
-std::string check_labels(MatrixView<const float> points, MatrixView<const double> centroids,
-                         std::span<const std::int32_t> labels, cpu::Threads& threads) {
+LabelCheck compare_labels(MatrixView<const float> points, MatrixView<const double> centroids,
+                          std::span<const std::int32_t> labels, cpu::Threads& threads) {
   const std::int64_t count = std::min(points.rows, kSample), d = points.columns;
   FirstFault fault;
+  std::atomic<std::int64_t> wrong{0};
   threads.run(count, [&](std::int64_t task, int) {
     const std::int64_t i = static_cast<std::int64_t>(static_cast<double>(task) / static_cast<double>(count) *
                                                      static_cast<double>(points.rows));
@@ -224,9 +231,16 @@ std::string check_labels(MatrixView<const float> points, MatrixView<const double
         label = c;
       }
     }
-    if (labels[i] != label) fault.note(fmt::format("row {}: expected label {}, found {}", i, label, labels[i]));
+    if (labels[i] == label) return;
+    ++wrong;
+    fault.note(fmt::format("row {}: expected label {}, found {}", i, label, labels[i]));
   });
-  return fault.text();
+  return {count, wrong, fault.text()};
+}
+
+std::string check_labels(MatrixView<const float> points, MatrixView<const double> centroids,
+                         std::span<const std::int32_t> labels, cpu::Threads& threads) {
+  return compare_labels(points, centroids, labels, threads).first_wrong;
 }
 
 std::string check_neighbors(MatrixView<const float> base, MatrixView<const double> queries, bool excluded,

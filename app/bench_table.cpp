@@ -135,6 +135,7 @@ std::string to_json(const BenchReport& report) {
     if (row.candidates) line["candidates"] = *row.candidates;
     if (!row.published.empty()) line["published"] = row.published;
     if (!row.note.empty()) line["note"] = row.note;
+    if (!row.exact) line["exact"] = false;
     if (!row.wrong.empty()) line["wrong"] = row.wrong;
     object["rows"].push_back(std::move(line));
   }

@@ -305,6 +305,7 @@ std::string OptionSet::State::help_text() const {
                 "Defaults stand in brackets. An option may also be set by an environment variable (KITH_THREADS for\n"
                 "--threads) or in the file of --config; flags outweigh the environment, which outweighs the file.\n"};
   for (const Entry& entry : entries) {
+    if (entry.text.hidden) continue;
     std::string names = entry.text.names;
     if (const auto comma = names.find(','); comma != std::string::npos) names.insert(comma + 1, " ");
     if (names.rfind("--", 0) == 0) names.insert(0, 4, ' ');

@@ -17,6 +17,7 @@ struct OptionText {
   const char* value = "";  // what stands for its value in the help: "K"
   const char* help;
   const char* shown_default = "";  // where the value itself says too little: "all this process may use"
+  bool hidden = false;             // not on the help page: for those who work on kith
 };
 
 /// Where a value came from; a later one outweighs an earlier one.

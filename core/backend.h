@@ -200,6 +200,9 @@ struct BackendOptions {
   std::string screen = "auto";     // CUDA: one of Device::screens; "auto": the first. Results do not depend on it.
   std::int64_t block_rows = 0;     // rows per block of work; 0: chosen from sizes. Results do not depend on it.
   std::int64_t device_memory = 0;  // bytes of device memory the run may take; 0: what is free
+  /// CUDA, for measuring alone: a part of the contract that is left out, "certificate", "recheck", "integer-sums" or
+  /// "all". Results DEPEND on it: they are not exact. Empty: nothing is.
+  std::string without = "";
 };
 
 /// A row of the table of backends: a name, a line for `kith devices`, why it cannot be used, how to open it.

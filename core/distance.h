@@ -8,9 +8,16 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/portable.h"
+
 namespace kith {
 
 inline constexpr int kLanes = 32;
+
+/// The relative error of D in float64, without underflow: of the difference, its square, and every addition.
+KITH_BOTH constexpr double definition_rounding(std::int64_t columns) {
+  return (static_cast<double>(columns) / kLanes + 8) * 0x1p-53;
+}
 
 /// The sum of the squares of term(0), ..., term(d - 1) in the definition's order.
 template <class Term>

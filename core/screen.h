@@ -95,8 +95,8 @@ KITH_BOTH inline ScreenMargin screen_margin(LargestNorms largest, std::int64_t c
   const double norm = largest.norm * (1 + 0x1p-20);
   const double residual = largest.residual * (1 + 0x1p-20);
   const double half_norm = norm * norm / 2;
-  const double definition = (d / kLanes + 8) * 0x1p-53;  // of D <= 2 |x'|^2 + 2 |c'|^2, per unit of score
-  const double vanished = (d + 2) * 0x1p-140;            // underflow, far below anything that matters
+  const double definition = definition_rounding(columns);  // of D <= 2 |x'|^2 + 2 |c'|^2, per unit of score
+  const double vanished = (d + 2) * 0x1p-140;              // underflow, far below anything that matters
 
   // Per unit of |x^|: r |c'|, R, accumulation, and three roundings of scores (final addition, two in the comparison).
   const double linear = arithmetic.rounding * (1 + 0x1p-10) * norm + residual +

@@ -48,6 +48,12 @@ TEST_CASE("bench alone lists its suites; what it cannot take is refused") {
   refuses(2, {"bench", "assign", "--shape", "10x3,11"}, {"at most 10"});
   refuses(2, {"bench", "knn", "--shape", "10x3,10"}, {"at most 9"});
   refuses(2, {"bench", "assign", "--repeat", "0"}, {"--repeat"});
+  refuses(2, {"bench", "assign", "--points", "a.h5"}, {"--points", "iteration"});
+  refuses(2, {"bench", "iteration", "--points", "a.h5", "--shape", "10x3,2"}, {"--points and --shape"});
+  refuses(2, {"bench", "assign", "--without", "recheck"}, {"--without", "iteration"});
+  refuses(2, {"bench", "iteration", "--without", "proofs"}, {"--without", "certificate"});
+  refuses(2, {"bench", "iteration", "--without", "recheck", "--backend", "cpu"}, {"--without", "cuda"});
+  for (const char* command : {"cluster", "assign", "knn"}) refuses(2, {command, "--without", "recheck"}, {"--without"});
   if (!has_backend("cuda")) refuses(4, {"bench", "sort"}, {"cuda"});
 }
 
@@ -93,6 +99,39 @@ TEST_CASE("bench assign, iteration and knn on every backend") {
       REQUIRE(searches.size() == 2);
       CHECK(searches[1]["name"] == "in itself");
       for (const auto& row : searches) check_timed(row);
+    }
+  }
+}
+
+TEST_CASE("bench iteration on the rows of a file goes to the end of a run") {
+  for (const std::string& backend : usable_backends()) {
+    INFO(backend);
+    const auto rows = bench({"iteration", "--backend", backend, "--points", KITH_SOURCE_DIR "/samples/digits.h5:/train",
+                             "-k", "12"})["rows"];
+    REQUIRE(rows.size() == 4);
+    Words names;
+    for (const auto& row : rows) {
+      CHECK(row["shape"] == "1797 x 64, 12");
+      CHECK(!row.contains("wrong"));
+      names.push_back(row["name"]);
+    }
+    CHECK(names == Words{"first", "later", "first, update", "converging"});
+    CHECK(rows[3]["note"].get<std::string>().find("iterations 11 to ") == 0);
+  }
+}
+
+TEST_CASE("bench says that what leaves out a part of the contract is not exact") {
+  CHECK(done({"bench", "--help"}).out.find("--without") == std::string::npos);
+  if (!has_backend("cuda")) return;
+  for (const char* part : {"certificate", "recheck", "integer-sums", "all"}) {
+    INFO(part);
+    const auto rows = bench({"iteration", "--backend", "cuda", "--without", part, "--shape", "20000x64,200", "--shape",
+                             "20000x64,600", "--shape", "20000x5,300"})["rows"];
+    REQUIRE(rows.size() == 6);
+    for (const auto& row : rows) {
+      check_timed(row);
+      CHECK(row["exact"] == false);
+      CHECK(row["note"].get<std::string>().find("not exact: without") == 0);
     }
   }
 }

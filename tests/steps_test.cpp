@@ -35,7 +35,15 @@ TEST_CASE("iterations that a backend does by itself equal those done verb by ver
       {"many columns", 1, {700, 130, 70}, 1, Init::first, 1000, 0.0},
       {"many columns in two limbs", 10, {700, 132, 70}, 1, Init::first, 1000, 0.0},
       {"more clusters than a block counts", 1, {4500, 1, 4200}, 1, Init::first, 2, 0.0},
+      {"to the end, tens of clusters", 0, {4000, 65, 140}, 1, Init::random, 1000, 0.0},
+      {"to the end, hundreds of clusters", 1, {3000, 20, 530}, 1, Init::random, 1000, 0.0},
+      {"to the end, ties", 2, {3000, 70, 130}, 1, Init::random, 1000, 0.0},
+      {"to the end, far from zero", 5, {3000, 70, 130}, 2, Init::random, 1000, 0.0},
+      {"to the end, two limbs", 10, {3000, 70, 130}, 1, Init::random, 1000, 0.0},
+      {"to the end, near ties", 12, {2000, 70, 130}, 1, Init::random, 1000, 0.0},
+      {"to the end, duplicates and empty clusters", 4, {2000, 70, 130}, 1, Init::first, 1000, 0.0},
   };
+  const std::vector<Tested> backends = every_backend();
   for (const Case& c : cases) {
     const Matrix<double> values = kinds()[c.kind].make(c.shape.n, c.shape.d, c.seed);
     const KMeansOptions options{.clusters = c.shape.k,
@@ -47,7 +55,7 @@ TEST_CASE("iterations that a backend does by itself equal those done verb by ver
     const KMeansResult expected = run(*reference_points(values.view()), options);
     REQUIRE(expected.history.size() > c.relocates);
     CHECK((c.relocates == 0 || expected.history[c.relocates].relocated > 0));
-    for (const Tested& tested : tested_backends()) {
+    for (const Tested& tested : backends) {
       for (const ValueClass value_class : {ValueClass::f32, ValueClass::f64}) {
         INFO(tested.name << ", " << c.what << ", " << name_of(value_class));
         check_same(expected, on(*tested.backend, values, value_class, options));

@@ -6,11 +6,12 @@
 //
 // A block is queued whole, with room for as much as it usually leaves to the later steps, and what it left is asked for
 // after the last one. Where there was no room, and where rows are not on the device, a block is done again step by
-// step.
+// step; so are the rows of a block that are looked at while most others keep their labels unseen.
 #include <algorithm>
 #include <vector>
 
 #include "kernels/cuda/among_all.h"
+#include "kernels/cuda/bounds.h"
 #include "kernels/cuda/float_screen.h"
 #include "kernels/cuda/half_screen.h"
 #include "kernels/cuda/narrow_screen.h"
@@ -61,23 +62,42 @@ class NearestFinder {
         room_(held.pool(), held.largest_block(), clusters),
         floats_(held, clusters) {
     if (held.half.values.size() > 0 && !narrow_) halves_ = HalfScreen(held, clusters);
+    if (halves_) gaps_ = GapRoom(held, clusters);
     if (halves_) make_half_columns(held, centroids, halves_.columns);
+    if (gaps_) gaps_.begin(held, centroids);
+    if (!gaps_) held.gaps.clusters = 0;
   }
 
   void run(IterationRecord& record) {
-    if (narrow_ && few_pairs(held_.columns(), clusters_)) {
+    if (gaps_.known() && gaps_.lower(held_, halves_.columns) <= held_.rows() / 2) {
+      run_open(record);
+    } else if (narrow_ && few_pairs(held_.columns(), clusters_)) {
       run_narrow(record);
     } else if (halves_ && !held_.sent && !held_.half.crowded) {
       run_halves(record);
     } else {
-      held_.for_blocks([&](const Block<T>& block) { step_by_step(block, record); });
+      held_.for_blocks([&](const Block<T>& block) { step_by_step(block, whole(block), record); });
     }
+    if (gaps_) gaps_.finish(held_, record.screened);
   }
 
  private:
+  LookedRows whole(const Block<T>& block) const { return whole_block(held_, block, static_cast<bool>(gaps_)); }
+  bool one_look() const { return held_.context->left_out.one_look(); }
   std::int32_t* nearest(const Block<T>& block) const { return held_.label.data() + block.first; }
   // Asked for only where they are needed: rows that are not on the device may not have to travel.
   PointOperand<T> rows(const Block<T>& block) const { return point_operand(held_, held_.on_device(block), block.rows); }
+
+  /// Rows that no gap vouches for.
+  void run_open(IterationRecord& record) {
+    held_.for_blocks([&](const Block<T>& block) {
+      const RowList open = gaps_.open_rows(held_, block);
+      for (std::int64_t first = 0; first < open.count; first += HalfScreen::kBatch) {
+        const RowList batch{open.position + first, std::min(open.count - first, HalfScreen::kBatch)};
+        step_by_step(block, gaps_.gather(held_, halves_, block, batch), record);
+      }
+    });
+  }
 
   void run_narrow(IterationRecord& record) {
     const std::int64_t blocks = (held_.rows() + held_.block_rows - 1) / held_.block_rows;
@@ -88,8 +108,10 @@ class NearestFinder {
     held_.for_blocks([&](const Block<T>& block) {
       const PointOperand<T> operand = rows(block);
       screen_narrow(held_, floats_, operand, nearest(block), undecided);
-      decide_among_all(held_, operand, undecided.row, {block.rows, undecided.count}, centroids_, clusters_,
-                       nearest(block));
+      if (!one_look()) {
+        decide_among_all(held_, operand, undecided.row, {block.rows, undecided.count}, centroids_, clusters_,
+                         nearest(block));
+      }
       ++undecided.count;
     });
     std::vector<Word> found(blocks);
@@ -100,7 +122,8 @@ class NearestFinder {
 
   void run_halves(IterationRecord& record) {
     held_.for_blocks([&](const Block<T>& block) {
-      look_at_halves(held_, halves_, block, room_, nearest(block));
+      look_at_halves(held_, halves_, block, whole(block), room_);
+      if (one_look()) return;
       const PointOperand<T> operand = rows(block);
       HalfLeft* left = halves_.left(block);
       if (halves_.groups.groups > 0) {
@@ -112,13 +135,17 @@ class NearestFinder {
       batch.rows.chosen = batch.positions;
       decide_batch(held_, room_, batch, centroids_, nearest(block));
     });
+    if (one_look()) {
+      record.screened += held_.rows();
+      return;
+    }
     const std::vector<HalfLeft> found = halves_.download_left(held_.stream());
     held_.for_blocks([&](const Block<T>& block) {
       const HalfLeft& left = found[static_cast<std::size_t>(block.first / held_.block_rows)];
       const auto room = static_cast<Word>(room_.capacity());
       if (left.undecided > static_cast<Word>(most_undecided(block)) || left.candidates > room || left.second > room) {
         held_.half.crowded = true;
-        step_by_step(block, record);
+        step_by_step(block, whole(block), record);
         return;
       }
       record.screened += block.rows;
@@ -132,28 +159,32 @@ class NearestFinder {
     return std::min(HalfScreen::kBatch, std::max<std::int64_t>(block.rows / 2, 1));
   }
 
-  void step_by_step(const Block<T>& block, IterationRecord& record) {
+  /// All rows of a block, or some.
+  void step_by_step(const Block<T>& block, const LookedRows& looked, IterationRecord& record) {
     std::int32_t* labels = nearest(block);
     Undecided undecided = room_.undecided();
-    std::int64_t left = block.rows;
+    std::int64_t left = looked.count;
     if (narrow_) {
       floats_.prepare(held_, centroids_);
       screen_narrow(held_, floats_, rows(block), labels, undecided);
       left = downloaded(undecided.count);
     } else if (halves_) {
-      left = look_and_decide_open(block, record);
+      left = look_and_decide_open(block, looked, record);
       undecided = halves_.undecided(block);
+      if (looked.chosen != nullptr) gaps_.put_back(held_, block, looked, undecided, left);
     }
     // Where the first look decides little, the float32 product decides much of the rest at less cost than the
     // definition.
     bool floats = narrow_ || !halves_;
-    if ((!narrow_ && !halves_) || left > block.rows / 2) {
+    if ((!narrow_ && !halves_) || left > looked.count / 2) {
+      const bool some = looked.chosen != nullptr || left < looked.count;
       floats_.prepare(held_, centroids_);
-      left = screen_floats(held_, floats_, rows(block), {left < block.rows ? undecided.row : nullptr, left},
+      left = screen_floats(held_, floats_, rows(block), {some ? undecided.row : nullptr, left},
                            held_.norm.data() + block.first, labels, room_.undecided());
       undecided = room_.undecided();
       floats = true;
     }
+    if (one_look()) left = 0;
     RecheckWork work{undecided, left, left, {}};
     if (floats) {
       work.collect = [&](std::int64_t first, std::int64_t count) {
@@ -166,23 +197,26 @@ class NearestFinder {
       };
     }
     const Rechecked rechecked = recheck(held_, block, room_, work, centroids_, labels);
-    record.screened += block.rows;
+    record.screened += looked.count;
     record.rechecked += rechecked.rows;
     record.candidates += rechecked.candidates;
   }
 
-  /// The first look at a block by halves, and its open rows; returns the number of undecided ones.
-  std::int64_t look_and_decide_open(const Block<T>& block, IterationRecord& record) {
-    look_at_halves(held_, halves_, block, room_, nearest(block));
+  /// The first look at rows of a block by halves, and the open ones; returns the number of undecided ones.
+  std::int64_t look_and_decide_open(const Block<T>& block, const LookedRows& looked, IterationRecord& record) {
+    look_at_halves(held_, halves_, block, looked, room_);
+    if (one_look()) return 0;
     HalfLeft left;
     held_.stream().download(&left, halves_.left(block), 1);
     // Rows that are not on the device are gathered from the list of undecided ones.
     if (left.candidates > static_cast<Word>(room_.capacity()) || (left.open > 0 && held_.sent)) {
-      leave_open_rows(held_, halves_, block, nearest(block));
+      leave_open_rows(held_, halves_, block, looked);
       return static_cast<std::int64_t>(left.undecided + left.open);
     }
     if (left.candidates > 0) {
-      decide_listed(held_, room_, rows(block), centroids_, static_cast<std::int64_t>(left.candidates), nearest(block));
+      PointOperand<T> operand = rows(block);
+      operand.chosen = looked.chosen;
+      decide_listed(held_, room_, operand, centroids_, static_cast<std::int64_t>(left.candidates), looked.nearest);
     }
     add_rechecked(left.open, left.candidates, record);
     return static_cast<std::int64_t>(left.undecided);
@@ -205,6 +239,7 @@ class NearestFinder {
   RecheckRoom room_;
   FloatScreen floats_;
   HalfScreen halves_;
+  GapRoom gaps_;
 };
 
 }  // namespace
@@ -212,6 +247,7 @@ class NearestFinder {
 template <class T>
 void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, IterationRecord& record) {
   if (k == 1) {
+    held.gaps.clusters = 0;
     held.stream().fill(held.label.data(), 0, held.rows());
     record.screened += held.rows();
     return;
@@ -238,6 +274,7 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   stream.download(found.data(), counts.data(), k + 1);
   for (std::int64_t c = 0; c < k; ++c) assignment.counts[c] += static_cast<std::int64_t>(found[c]);
   assignment.changed += static_cast<std::int64_t>(found[k]);
+  note_changed(held, static_cast<std::int64_t>(found[k]));
   assignment.screened += record.screened;
   assignment.rechecked += record.rechecked;
   assignment.candidates += record.candidates;

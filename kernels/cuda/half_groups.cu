@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "kernels/cuda/device/ampere.h"
 #include "kernels/cuda/device/fragments.h"
@@ -112,6 +113,13 @@ __global__ void place_kernel(RowGroups of, std::int64_t rows, GroupSizes filled,
   if (threadIdx.x == 0 && open != 0) atomicAdd(open_rows, open);
 }
 
+/// What is made of a bin's scores.
+enum class BinWork {
+  labels,
+  labels_and_gaps,
+  best,  // the label of the best score, which nothing proves
+};
+
 struct BinArguments {
   const uint4* points;   // pieces of the block's rows
   const uint4* columns;  // pieces of the centroids
@@ -120,6 +128,8 @@ struct BinArguments {
   const std::int32_t* order;      // (bins, kBinRows)
   const std::int32_t* bin_group;  // (bins)
   HalfShape point_shape, column_shape;
+  const HalfBound* bound;
+  GapOutput gaps;
   std::int32_t* nearest;
   Word* smallest;  // (rows) of RecheckRoom
   Word* open_rows;
@@ -140,6 +150,7 @@ std::size_t bin_bytes(const HalfShape& shape) {
 /// A block takes a bin, a warp 16 of its rows. A thread takes whole units of 8 halves for the halves of two products:
 /// it takes those of the columns alike, so that the same are multiplied. Nothing hides the copies of a block but the
 /// other blocks of its multiprocessor.
+template <BinWork kWork>
 __global__ void __launch_bounds__(kBinWarps* kWarp, 4) bin_kernel(const __grid_constant__ BinArguments arguments) {
 #ifdef KITH_AMPERE
   constexpr int kTogether = kBinWarps * kWarp / kRowUnits;  // rows that are copied at once
@@ -212,23 +223,55 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 4) bin_kernel(const __grid_c
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     unsigned within = 0;
+    float best = std::numeric_limits<float>::infinity();
+    int best_column = 0;
+    float other = std::numeric_limits<float>::infinity();  // smallest score above the limit
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const int c = 8 * n + 2 * q + e;
         const float score = __fsub_rn(score_base[c], product[n][r * 2 + e]);
-        if (!(score > limit[r])) within |= 1U << c;  // written so that a NaN is within
+        const bool above = score > limit[r];  // written so that a NaN is within
+        if (!above) within |= 1U << c;
+        if (kWork == BinWork::labels_and_gaps && above) other = fminf(other, score);
+        if (kWork == BinWork::best && score < best) {
+          best = score;
+          best_column = c;
+        }
       }
+    }
+    if constexpr (kWork == BinWork::best) {
+#pragma unroll
+      for (int w = 1; w <= 2; w *= 2) {
+        const float other_best = __shfl_xor_sync(kAllLanes, best, w);
+        const int other_column = __shfl_xor_sync(kAllLanes, best_column, w);
+        best_column = other_best < best ? other_column : best_column;
+        best = fminf(best, other_best);
+      }
+      if (q == 0 && entry[r] >= 0) arguments.nearest[entry[r]] = static_cast<std::int32_t>(first_column) + best_column;
+      continue;
     }
     within |= __shfl_xor_sync(kAllLanes, within, 1);
     within |= __shfl_xor_sync(kAllLanes, within, 2);
+    if constexpr (kWork == BinWork::labels_and_gaps) {
+      other = fminf(other, __shfl_xor_sync(kAllLanes, other, 1));
+      other = fminf(other, __shfl_xor_sync(kAllLanes, other, 2));
+    }
     const bool mine = q == 0 && entry[r] >= 0, flagged = (entry[r] & kOpenFlag) != 0;
     const bool open = mine && (flagged || __popc(within) != 1);
     const std::int32_t row = entry[r] & ~kOpenFlag;
     if (mine) {
       arguments.nearest[row] =
           open ? kOpen : static_cast<std::int32_t>(first_column) + __ffs(static_cast<int>(within)) - 1;
+      if constexpr (kWork == BinWork::labels_and_gaps) {
+        const GapOutput& gaps = arguments.gaps;
+        if (open) {
+          gaps.clear(row);
+        } else {
+          gaps.keep(row, limit[r], fminf(other, gaps.gap[row]), arguments.bound->grid.bias);
+        }
+      }
     }
     if (open) arguments.smallest[row] = ~Word{0};
     candidates[r] = open ? within : 0U;
@@ -285,26 +328,26 @@ GroupRoom::GroupRoom(Pool& pool, std::int64_t rows, std::int64_t columns)
       bin_group(pool, most_bins(rows, *this)) {}
 
 template <class T>
-void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, const Block<T>& block,
-                       const GroupRoom& groups, const RecheckRoom& room, std::int32_t* nearest, HalfLeft* left) {
+void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, const LookedRows& rows,
+                       const GroupRoom& groups, const RecheckRoom& room, HalfLeft* left) {
   const Stream& stream = held.stream();
-  const std::int64_t bins = most_bins(block.rows, groups), parts = parts_of(block.rows, groups.part_rows);
+  const std::int64_t bins = most_bins(rows.count, groups), parts = parts_of(rows.count, groups.part_rows);
   const GroupSizes sizes{groups.sizes.data(), groups.groups, groups.part_rows};
   const GroupSizes filled{groups.sizes.data() + parts * groups.groups, groups.groups, groups.part_rows};
   stream.fill(groups.sizes.data(), 0, 2 * parts * groups.groups);
   stream.fill(groups.order.data(), 0xFF, bins * GroupRoom::kBinRows);
   const std::size_t shared =
       groups.groups <= kCountedGroups ? static_cast<std::size_t>(groups.groups) * sizeof(unsigned) : 0;
-  const unsigned blocks = held.context->grid(block.rows, kChunk);
-  count_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), block.rows, sizes);
+  const unsigned blocks = held.context->grid(rows.count, kChunk);
+  count_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), rows.count, sizes);
   check(cudaGetLastError());
   first_bin_kernel<<<1, kBlock, 0, stream>>>(sizes, parts, groups.first_bin.data());
   check(cudaGetLastError());
-  place_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), block.rows, filled, groups.first_bin.data(),
+  place_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), rows.count, filled, groups.first_bin.data(),
                                                    groups.order.data(), groups.bin_group.data(), &left->open);
   check(cudaGetLastError());
   const HalfShape& shape = held.half.shape;
-  const BinArguments arguments{held.half.values.data() + shape.place(block.first, 0, 0),
+  const BinArguments arguments{rows.pieces,
                                columns.centroids.values.data(),
                                columns.score_base.data(),
                                groups.limit.data(),
@@ -312,30 +355,32 @@ void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, cons
                                groups.bin_group.data(),
                                shape,
                                column_shape(held.columns()),
-                               nearest,
+                               columns.bound.data(),
+                               rows.gaps,
+                               rows.nearest,
                                room.smallest(),
                                &left->open,
                                {room.candidates(), room.capacity(), &left->candidates}};
-  check(cudaFuncSetAttribute(bin_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bin_bytes({kHeldPieces})));
-  check(
-      cudaFuncSetAttribute(bin_kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
-  bin_kernel<<<static_cast<unsigned>(bins), kBinWarps * kWarp, bin_bytes(shape), stream>>>(arguments);
+  auto kernel = rows.gaps ? bin_kernel<BinWork::labels_and_gaps> : bin_kernel<BinWork::labels>;
+  if (held.context->left_out.one_look()) kernel = bin_kernel<BinWork::best>;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bin_bytes({kHeldPieces})));
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+  kernel<<<static_cast<unsigned>(bins), kBinWarps * kWarp, bin_bytes(shape), stream>>>(arguments);
   check(cudaGetLastError());
 }
 
 template <class T>
-void leave_open_rows(const HeldRows<T>& held, const Block<T>& block, const GroupRoom& groups,
-                     const std::int32_t* nearest, const Undecided& undecided) {
-  leave_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(nearest, groups.limit.data(),
-                                                                                     block.rows, undecided);
+void leave_open_rows(const HeldRows<T>& held, const LookedRows& rows, const GroupRoom& groups,
+                     const Undecided& undecided) {
+  leave_kernel<<<held.context->grid(rows.count, kBlock), kBlock, 0, held.stream()>>>(rows.nearest, groups.limit.data(),
+                                                                                     rows.count, undecided);
   check(cudaGetLastError());
 }
 
-#define KITH_INSTANTIATE(T)                                                                                  \
-  template void nearest_in_groups(const HeldRows<T>&, const HalfColumns&, const Block<T>&, const GroupRoom&, \
-                                  const RecheckRoom&, std::int32_t*, HalfLeft*);                             \
-  template void leave_open_rows(const HeldRows<T>&, const Block<T>&, const GroupRoom&, const std::int32_t*,  \
-                                const Undecided&);
+#define KITH_INSTANTIATE(T)                                                                                    \
+  template void nearest_in_groups(const HeldRows<T>&, const HalfColumns&, const LookedRows&, const GroupRoom&, \
+                                  const RecheckRoom&, HalfLeft*);                                              \
+  template void leave_open_rows(const HeldRows<T>&, const LookedRows&, const GroupRoom&, const Undecided&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

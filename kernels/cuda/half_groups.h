@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/half_columns.h"
 #include "kernels/cuda/half_rows.h"
+#include "kernels/cuda/looked_rows.h"
 #include "kernels/cuda/recheck.h"
 
 namespace kith::cuda {
@@ -46,16 +47,16 @@ struct GroupRoom {
   RowGroups rows() const { return {first.data(), second.data(), limit.data()}; }
 };
 
-/// Rows of a block whose groups are in the room: nearest[row] = the only column within the row's limit. Rows with
-/// several become open: their columns are counted, and listed while there is room, as candidates of recheck.h whose
-/// place is the row's position. Queues only.
+/// Rows whose groups are in the room: rows.nearest[i] = the only column within the row's limit. Rows with several
+/// become open: their columns are counted, and listed while there is room, as candidates of recheck.h whose place is i.
+/// Where gaps are wanted, those of rows in one group hold a score that all other groups are above. Queues only.
 template <class T>
-void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, const Block<T>& block,
-                       const GroupRoom& groups, const RecheckRoom& room, std::int32_t* nearest, HalfLeft* left);
+void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, const LookedRows& rows,
+                       const GroupRoom& groups, const RecheckRoom& room, HalfLeft* left);
 
-/// Adds the open rows of a block to `undecided`, with their limits: when their candidates found no room. Queues only.
+/// Adds the open rows to `undecided`, with their limits: when their candidates found no room. Queues only.
 template <class T>
-void leave_open_rows(const HeldRows<T>& held, const Block<T>& block, const GroupRoom& groups,
-                     const std::int32_t* nearest, const Undecided& undecided);
+void leave_open_rows(const HeldRows<T>& held, const LookedRows& rows, const GroupRoom& groups,
+                     const Undecided& undecided);
 
 }  // namespace kith::cuda

@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/device/half_epilogues.h"
 #include "kernels/cuda/device/half_launch.h"
+#include "kernels/cuda/device/unproven_epilogues.h"
 
 namespace kith::cuda {
 namespace {
@@ -62,47 +63,75 @@ HalfScreen::HalfScreen(const HeldRows<T>& held, std::int64_t count)
 }
 
 template <class T>
-void look_at_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const RecheckRoom& room,
-                    std::int32_t* nearest) {
+LookedRows whole_block(const HeldRows<T>& held, const Block<T>& block, bool gaps) {
+  LookedRows rows;
+  rows.count = block.rows;
+  rows.nearest = held.label.data() + block.first;
+  if (held.half.values.size() == 0) return rows;
+  rows.pieces = pieces_at(held, block.first);
+  rows.norm = held.half.norm.data() + block.first;
+  rows.residual = held.half.residual.data() + block.first;
+  if (gaps) rows.gaps = {held.gaps.gap.data() + block.first, held.half_norm.data() + block.first};
+  return rows;
+}
+
+template <class T>
+void gather_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const std::int32_t* chosen,
+                   Count count) {
+  const HalfShape shape = held.half.shape;
+  gather_kernel<<<held.context->grid(row_groups_of(count.most) * kPieceRows * shape.pieces * shape.units, kBlock),
+                  kBlock, 0, held.stream()>>>(pieces_at(held, block.first), chosen, count, shape, screen.gathered());
+  check(cudaGetLastError());
+}
+
+template <class T>
+void look_at_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const LookedRows& rows,
+                    const RecheckRoom& room) {
   const HalfColumns& columns = screen.columns;
-  const RowBounds rows{held.half.norm.data() + block.first, held.half.residual.data() + block.first,
-                       columns.bound.data(), screen.undecided(block)};
-  HalfProblem problem = problem_of(held, columns, pieces_at(held, block.first), block.rows);
+  const LeftOut& left_out = held.context->left_out;
+  const RowBounds bounds{rows.norm, rows.residual, columns.bound.data(),
+                         left_out.one_look() ? Undecided{} : screen.undecided(block), rows.gaps};
+  HalfProblem problem = problem_of(held, columns, rows.pieces, rows.count);
   held.stream().fill(screen.left(block), 0, 1);
   if (screen.groups.groups > 0) {
-    launch_product<KeepGroups>(*held.context, problem, {rows, screen.groups.rows()});
-    nearest_in_groups(held, columns, block, screen.groups, room, nearest, screen.left(block));
+    if (left_out.certificate) {
+      launch_product<KeepBestGroup>(*held.context, problem, {screen.groups.rows()});
+    } else {
+      launch_product<KeepGroups>(*held.context, problem, {bounds, screen.groups.rows()});
+    }
+    nearest_in_groups(held, columns, rows, screen.groups, room, screen.left(block));
   } else {
     problem.score_base = columns.coarse_base.data();
-    launch_product<KeepTwo>(*held.context, problem, {rows, nearest});
+    if (left_out.certificate) {
+      launch_product<KeepBest>(*held.context, problem, {columns.bound.data(), rows.nearest});
+    } else {
+      launch_product<KeepTwo>(*held.context, problem, {bounds, rows.nearest});
+    }
   }
 }
 
 template <class T>
-void leave_open_rows(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
-                     const std::int32_t* nearest) {
-  leave_open_rows(held, block, screen.groups, nearest, screen.undecided(block));
+void leave_open_rows(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const LookedRows& rows) {
+  leave_open_rows(held, rows, screen.groups, screen.undecided(block));
 }
 
 template <class T>
 void collect_half_candidates(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
                              const CandidateOutput& candidates, std::int64_t first, Count count) {
   const Undecided undecided = screen.undecided(block);
-  const HalfShape shape = held.half.shape;
-  gather_kernel<<<held.context->grid(row_groups_of(count.most) * kPieceRows * shape.pieces * shape.units, kBlock),
-                  kBlock, 0, held.stream()>>>(pieces_at(held, block.first), undecided.row + first, count, shape,
-                                              screen.gathered());
-  check(cudaGetLastError());
+  gather_halves(held, screen, block, undecided.row + first, count);
   launch_product<WithinLimit>(*held.context, problem_of(held, screen.columns, screen.gathered(), count),
                               {undecided.limit + first, screen.columns.count, candidates});
 }
 
-#define KITH_INSTANTIATE(T)                                                                                   \
-  template HalfScreen::HalfScreen(const HeldRows<T>&, std::int64_t);                                          \
-  template void look_at_halves(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const RecheckRoom&,    \
-                               std::int32_t*);                                                                \
-  template void leave_open_rows(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const std::int32_t*); \
-  template void collect_half_candidates(const HeldRows<T>&, const HalfScreen&, const Block<T>&,               \
+#define KITH_INSTANTIATE(T)                                                                                        \
+  template HalfScreen::HalfScreen(const HeldRows<T>&, std::int64_t);                                               \
+  template LookedRows whole_block(const HeldRows<T>&, const Block<T>&, bool);                                      \
+  template void gather_halves(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const std::int32_t*, Count); \
+  template void look_at_halves(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const LookedRows&,          \
+                               const RecheckRoom&);                                                                \
+  template void leave_open_rows(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const LookedRows&);        \
+  template void collect_half_candidates(const HeldRows<T>&, const HalfScreen&, const Block<T>&,                    \
                                         const CandidateOutput&, std::int64_t, Count);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -8,6 +8,7 @@
 #include "kernels/cuda/half_columns.h"
 #include "kernels/cuda/half_groups.h"
 #include "kernels/cuda/half_rows.h"
+#include "kernels/cuda/looked_rows.h"
 #include "kernels/cuda/recheck.h"
 
 namespace kith::cuda {
@@ -50,17 +51,26 @@ class HalfScreen {
   Buffer<uint4> gathered_;  // pieces of a batch of undecided rows
 };
 
-/// The first look at a block of the held rows. nearest[position] of rows that are decided; of open ones it is above
-/// every column, and their candidates are in the room. left(block) counts the rest. Queues only.
+/// All rows of a block, for a first look that fills their labels, and their gaps if these are wanted. Without half rows
+/// there is nothing to look at but their number.
 template <class T>
-void look_at_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const RecheckRoom& room,
-                    std::int32_t* nearest);
+LookedRows whole_block(const HeldRows<T>& held, const Block<T>& block, bool gaps);
 
-/// Adds the open rows of the block looked at last to the undecided ones: where their candidates found no room, or their
-/// values are not on the device. Queues only.
+/// The half rows at some positions of a block (at most kBatch), brought together in screen.gathered(). Queues only.
 template <class T>
-void leave_open_rows(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block,
-                     const std::int32_t* nearest);
+void gather_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const std::int32_t* chosen,
+                   Count count);
+
+/// The first look at rows of a block. rows.nearest[i] of rows that are decided; of open ones it is above every column,
+/// and their candidates are in the room, i their place. left(block) counts the rest. Queues only.
+template <class T>
+void look_at_halves(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const LookedRows& rows,
+                    const RecheckRoom& room);
+
+/// Adds the open rows among those of the block looked at last to the undecided ones: where their candidates found no
+/// room, or their values are not on the device. Queues only.
+template <class T>
+void leave_open_rows(const HeldRows<T>& held, const HalfScreen& screen, const Block<T>& block, const LookedRows& rows);
 
 /// The second look at undecided rows `first` and following of the block looked at last, up to kBatch: their candidates,
 /// by place. Queues only.

@@ -99,6 +99,11 @@ ChosenRows<T> HeldRows<T>::chosen_on_device(const Block<T>& block, const std::in
 
 template <class T>
 bool HeldRows<T>::give_way() {
+  if (gaps.gap.size() > 0) {
+    gaps = {};
+    gaps.refused = true;
+    return true;
+  }
   if (half.values.size() > 0) {
     half = {};
     return true;

@@ -12,6 +12,7 @@
 #include "core/seeding.h"
 #include "kernels/cuda/device/half_shape.h"
 #include "kernels/cuda/device/memory.h"
+#include "kernels/cuda/left_out.h"
 #include "kernels/cuda/screen_path.h"
 #include "kernels/cuda/sent_blocks.h"
 
@@ -24,6 +25,7 @@ struct Context {
   int device = 0;
   int multiprocessors = 1;
   ScreenPath screen = ScreenPath::float32;
+  LeftOut left_out;  // nothing, but for measuring
   Pool pool;
   Stream stream;
 
@@ -66,6 +68,24 @@ struct HalfRows {
   mutable SearchColumns search;
 };
 
+/// What the last assignment proved of its labels (bounds.h): how much nearer each row is to its centroid than to any
+/// other, in the unit of the half rows.
+struct LabelGaps {
+  /// As before the first assignment; memory is kept.
+  void forget() {
+    clusters = rest = 0;
+    next_rest = 1;
+    wanted = false;
+  }
+
+  Buffer<float> gap;            // (n)
+  Buffer<double> centroids;     // (k, d) that the gaps are about
+  std::int64_t clusters = 0;    // k; 0: nothing is known
+  bool wanted = false;          // labels change so seldom that assignments are to keep gaps
+  bool refused = false;         // there was no memory for them
+  int rest = 0, next_rest = 1;  // assignments that keep none, since those before found too many rows open
+};
+
 /// The seeding candidates that were tried last.
 struct SeedTrial {
   Buffer<double> candidates;   // (t, d)
@@ -100,6 +120,7 @@ struct HeldRows {
   Buffer<float> center;         // (d, then zeros to a multiple of the tile's depth) of the screen
   LargestNorms largest;         // of the screened rows
   HalfRows half;                // of all rows, or empty
+  LabelGaps gaps;
   mutable DistanceTotals totals;
   SeedTrial trial;
 
@@ -108,8 +129,8 @@ struct HeldRows {
   const Stream& stream() const { return context->stream; }
   Pool& pool() const { return context->pool; }
 
-  /// Frees the memory that an operation can best do without: the half rows, then the rows, which are sent block by
-  /// block from then on. False when neither is on the device.
+  /// Frees the memory that an operation can best do without: the gaps, the half rows, then the rows, which are sent
+  /// block by block from then on. False when none of them is on the device.
   bool give_way();
   std::int64_t largest_block() const { return std::min(block_rows, rows()); }
 

@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ 
       const float best = coarse_value(kept[r].best), second = coarse_value(kept[r].second);
       const float margin = __fadd_ru(bound.margin.at(norm_of(x[r])), grid.error);
       const bool decided = __fsub_rd(second, best) > margin;
-      if (mine && decided) arguments.nearest[row] = tile[r] + coarse_number(kept[r].best);
+      if (mine) arguments.nearest[row] = tile[r] + coarse_number(kept[r].best);
       const Word place = append(mine && !decided, arguments.undecided.count);
       if (!mine || decided) continue;
       arguments.undecided.row[place] = static_cast<std::int32_t>(row);

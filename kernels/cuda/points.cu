@@ -45,6 +45,7 @@ class CudaPoints final : public Points {
     fill_kernel<<<held_.context->grid(rows(), kBlock), kBlock, 0, stream>>>(
         held_.distance.data(), std::numeric_limits<double>::infinity(), rows());
     check(cudaGetLastError());
+    held_.gaps.forget();
     held_.totals.current = false;
     held_.trial = {};
   }
@@ -62,7 +63,9 @@ class CudaPoints final : public Points {
   }
   void relabel(std::int64_t row, std::int32_t label) override {
     check(cudaSetDevice(held_.context->device));
-    held_.stream().upload(held_.label.data() + (row - held_.first_row), &label, 1);
+    const std::int64_t position = row - held_.first_row;
+    held_.stream().upload(held_.label.data() + position, &label, 1);
+    if (held_.gaps.clusters > 0) held_.stream().fill(held_.gaps.gap.data() + position, 0, 1);
     held_.stream().wait();
   }
   std::vector<FarRow> farthest(std::int64_t count) const override {

@@ -18,6 +18,8 @@ struct Undecided {
   float* limit;       // (rows of the block)
   Word* count;        // (1)
 
+  __host__ __device__ explicit operator bool() const { return count != nullptr; }
+
   /// Adds this lane's row. Called by all lanes.
   __device__ void leave(bool wanted, std::int64_t position, float row_limit) const {
     const Word place = append(wanted, count);

@@ -151,6 +151,7 @@ void prepare(HeldRows<T>& held, const DataPlan& plan) {
   held.plan = plan;
   held.center = std::move(center);
   held.half = {};
+  held.gaps = {};
   HalfRows halves = room_for_all_halves(held);
   held.for_blocks([&](const Block<T>& block) {
     const T* values = held.on_device(block);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <utility>
 
+#include "kernels/cuda/bounds.h"
 #include "kernels/cuda/operations.h"
 
 namespace kith::cuda {
@@ -104,10 +105,14 @@ Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state) {
   const auto begin = Clock::now();
   const std::int64_t k = state.centroids.rows();
   DeviceLloyd<T> lloyd(held, state);
-  if (is_small(held, k, lloyd.limbs())) return small_steps(held, request, lloyd, state);
+  if (is_small(held, k, lloyd.limbs())) {
+    held.gaps.clusters = 0;
+    return small_steps(held, request, lloyd, state);
+  }
 
   const Stream& stream = held.stream();
-  const CentroidSource source = lloyd.source(lloyd.report() + 2 * k);
+  CentroidSource source = lloyd.source(lloyd.report() + 2 * k);
+  if (held.context->left_out.integer_sums) source.plain_bytes = sizeof(T);
   Mover<T> mover(held, k);
   Steps steps;
   Stop stop = Stop::none;
@@ -127,6 +132,7 @@ Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state) {
     check(cudaGetLastError());
     const Report report(stream, lloyd.report(), k);
     record.changed = report.changed;
+    note_changed(held, report.changed);
     if (report.empty) {
       steps.unfinished.emplace(k);
       steps.unfinished->changed = record.changed;

@@ -13,10 +13,25 @@ namespace kith::cuda {
 /// What new centroids are made from, on the device.
 struct CentroidSource {
   ClusterTotals totals;
-  const int* shift;    // (d) exponents of the grid of the sums
-  int low_bits;        // 0: one limb
-  const double* mean;  // (d) DataPlan::mean
+  const int* shift;     // (d) exponents of the grid of the sums
+  int low_bits;         // 0: one limb
+  const double* mean;   // (d) DataPlan::mean
+  int plain_bytes = 0;  // of PlainSum's type where it made the totals (update.cu); 0: they are integers
 };
+
+/// One column of a cluster's mean.
+__device__ inline double mean_at(const CentroidSource& source, std::int64_t at, std::int64_t column,
+                                 std::int64_t count) {
+  const Word high = source.totals.high[at];
+  if (source.plain_bytes != 0) {
+    const double total = source.plain_bytes == 4 ? static_cast<double>(__uint_as_float(static_cast<unsigned>(high)))
+                                                 : __longlong_as_double(static_cast<long long>(high));
+    return total / static_cast<double>(count);
+  }
+  const Limbs sum{static_cast<std::int64_t>(high),
+                  source.low_bits != 0 ? static_cast<std::int64_t>(source.totals.low[at]) : 0};
+  return mean_of(sum, source.shift[column], source.low_bits, count);
+}
 
 /// What became of a centroid; the same in all lanes.
 struct CentroidChange {
@@ -33,9 +48,7 @@ __device__ inline CentroidChange move_centroid(const CentroidSource& source, std
   bool altered = false;
   for (std::int64_t j = lane_index(); j < d; j += kWarp) {
     const std::int64_t at = cluster * d + j;
-    const Limbs sum{static_cast<std::int64_t>(source.totals.high[at]),
-                    source.low_bits != 0 ? static_cast<std::int64_t>(source.totals.low[at]) : 0};
-    const double old = before[j], mean = mean_of(sum, source.shift[j], source.low_bits, count);
+    const double old = before[j], mean = mean_at(source, at, j, count);
     after[j] = mean;
     altered = altered || __double_as_longlong(mean) != __double_as_longlong(old);
     shift[0] = add_square(mean, old, shift[0]);

@@ -218,14 +218,35 @@ struct ByteSum {
   }
 };
 
+/// The same in T, as a program would that does not mind the order: for measuring. A total is in the first bytes of its
+/// word.
+template <class T, int Values>
+struct PlainSum {
+  T total[Values] = {};
+
+  __device__ void add(int v, T value, const SumGrid&, double, double, bool) { total[v] += value; }
+  __device__ void flush(std::uint32_t bin, std::int64_t clusters, std::int64_t d, std::int64_t column, int apart,
+                        const SumGrid&, const ClusterTotals& totals) {
+    const bool leaves = bin >= clusters;
+    const std::int64_t at = (leaves ? bin - clusters : bin) * d + column;
+#pragma unroll
+    for (int v = 0; v < Values; ++v) {
+      total[v] = across_lanes(total[v], apart);
+      if (lane_index() < apart && column < d && total[v] != 0) {
+        atomicAdd(reinterpret_cast<T*>(&totals.high[at + v]), leaves ? -total[v] : total[v]);
+      }
+      total[v] = 0;
+    }
+  }
+};
+
 /// A warp takes a run of sorted ends and a tile of columns, `lanes` lanes to a row; what is in flight at once is up to
 /// kInFlight loads per lane.
-template <class T, int Values>
+template <class T, int Values, class Sum>
 __global__ void sum_kernel(const T* values, std::int64_t d, const MoveEnd* ends, const std::uint32_t* last_cursor,
                            std::int64_t clusters, int lanes, SumGrid grid, ClusterTotals totals) {
   constexpr int kInFlight = 8;
   constexpr std::int64_t kLongestRun = 256;
-  using Sum = std::conditional_t<sizeof(T) == 1, ByteSum<Values>, RunningSum<Values>>;
   const std::int64_t count = *last_cursor;
   const std::int64_t tiles = (d + lanes * Values - 1) / (lanes * Values);
   const std::int64_t share = (count * tiles + warp_count() - 1) / warp_count();
@@ -283,6 +304,17 @@ __global__ void sum_kernel(const T* values, std::int64_t d, const MoveEnd* ends,
   }
 }
 
+/// Of rows of at least one value; Values at a time. Sums of bytes are integers anyway.
+template <class T, int Values>
+auto sum_kernel_for(const LeftOut& left_out) {
+  if constexpr (sizeof(T) == 1) {
+    return sum_kernel<T, Values, ByteSum<Values>>;
+  } else {
+    return left_out.integer_sums ? sum_kernel<T, Values, PlainSum<T, Values>>
+                                 : sum_kernel<T, Values, RunningSum<Values>>;
+  }
+}
+
 /// Lanes to a row: a power of two.
 int lanes_for(std::int64_t pieces) {
   return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::min<std::int64_t>(pieces, kWarp))));
@@ -324,18 +356,22 @@ void Mover<T>::move(HeldRows<T>& held, const Block<T>& block, const ClusterTotal
   const T* values = held.on_device(block);
   const SumGrid grid{factors_.data(), factors_.data() + d, held.plan.scales.low_scale()};
   const std::uint32_t* last_cursor = cursor_.data() + 2 * clusters_ - 1;
-  if (d % kVector == 0) {
-    sum_kernel<T, kVector><<<2 * blocks, kBlock, 0, stream>>>(values, d, ends_.data(), last_cursor, clusters_,
-                                                              lanes_for(d / kVector), grid, totals);
-  } else {
-    sum_kernel<T, 1><<<2 * blocks, kBlock, 0, stream>>>(values, d, ends_.data(), last_cursor, clusters_, lanes_for(d),
-                                                        grid, totals);
-  }
+  const bool vectors = d % kVector == 0;
+  const LeftOut& left_out = held.context->left_out;
+  const auto kernel = vectors ? sum_kernel_for<T, kVector>(left_out) : sum_kernel_for<T, 1>(left_out);
+  kernel<<<2 * blocks, kBlock, 0, stream>>>(values, d, ends_.data(), last_cursor, clusters_,
+                                            lanes_for(vectors ? d / kVector : d), grid, totals);
   check(cudaGetLastError());
 }
 
 template <class T>
 void add_moves(HeldRows<T>& held, ClusterSums& sums) {
+  if (held.context->left_out.integer_sums) {
+    throw Error(
+        ExitCode::usage,
+        "--without integer-sums: expected iterations without empty clusters, found one; choose other points, or "
+        "fewer clusters");
+  }
   const auto cells = static_cast<std::int64_t>(sums.high.size());
   const std::int64_t clusters = cells / held.columns();
   const std::int64_t limbs = sums.limbs;

@@ -10,6 +10,7 @@
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/half_columns.h"
 #include "kernels/cuda/half_groups.h"
+#include "kernels/cuda/looked_rows.h"
 #include "kernels/cuda/recheck.h"
 
 namespace kith::cuda {
@@ -21,7 +22,8 @@ struct RowBounds {
   const float* norm;      // (rows) of a block
   const float* residual;  // (rows)
   const HalfBound* bound;
-  Undecided undecided;  // out
+  Undecided undecided;  // out; without a count none is listed, and rows keep their best
+  GapOutput gaps;       // out
 
   __device__ float margin(std::int64_t row) const { return bound->at(norm[row], residual[row]); }
 };
@@ -77,6 +79,9 @@ template <int kColumn>
 __device__ inline float product_of(const float (&product)[64], int i, int r) {
   return product[8 * i + kColumn / 2 * 4 + 2 * r + kColumn % 2];
 }
+
+/// A score that is positive orders like its bits.
+__device__ inline int positive_score(float base, float product) { return __float_as_int(__fsub_rn(base, product)); }
 
 /// Finds the nearest column of every row, for few columns: the best two of all scores, on the coarse grid, each with
 /// the number of its column in its last bits.
@@ -136,8 +141,16 @@ class KeepTwo {
     const bool mine = row < rows_;
     const float margin = mine ? __fadd_ru(bounds.margin(row), bounds.bound->grid.error) : 0.0F;
     const bool decided = __fsub_rd(second, best) > margin;
-    if (mine && decided) arguments_.nearest[row] = found.name;
-    bounds.undecided.leave(mine && !decided, row, bounds.bound->grid.limit(best, margin));
+    const float limit = bounds.bound->grid.limit(best, margin);
+    if (mine && (decided || !bounds.undecided)) arguments_.nearest[row] = found.name;
+    if (mine && bounds.gaps) {
+      if (decided) {
+        bounds.gaps.keep(row, limit, __fsub_rd(second, bounds.bound->grid.top), bounds.bound->grid.bias);
+      } else {
+        bounds.gaps.clear(row);
+      }
+    }
+    if (bounds.undecided) bounds.undecided.leave(mine && !decided, row, limit);
   }
 
   const Arguments& arguments_;
@@ -206,10 +219,10 @@ class KeepGroups {
       const float4 base = base_of(score_base, i);
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        smallest[r] = __vimin3_s32(smallest[r], score(base.x, product_of<0>(product, i, r)),
-                                   score(base.y, product_of<1>(product, i, r)));
-        smallest[r] = __vimin3_s32(smallest[r], score(base.z, product_of<2>(product, i, r)),
-                                   score(base.w, product_of<3>(product, i, r)));
+        smallest[r] = __vimin3_s32(smallest[r], positive_score(base.x, product_of<0>(product, i, r)),
+                                   positive_score(base.y, product_of<1>(product, i, r)));
+        smallest[r] = __vimin3_s32(smallest[r], positive_score(base.z, product_of<2>(product, i, r)),
+                                   positive_score(base.w, product_of<3>(product, i, r)));
       }
     }
 #pragma unroll
@@ -231,18 +244,20 @@ class KeepGroups {
   }
 
  private:
-  __device__ static int score(float base, float product) { return __float_as_int(__fsub_rn(base, product)); }
   __device__ void decide(const SmallestGroups& found, std::int64_t row) const {
-    const bool mine = row < rows_;
+    const bool mine = row < rows_, listed = static_cast<bool>(arguments_.rows.undecided);
     const float limit = mine ? __fadd_ru(__int_as_float(found.best), arguments_.rows.margin(row)) : 0.0F;
     const bool one = __int_as_float(found.second) > limit, two = __int_as_float(found.third) > limit;
     if (mine) {
       const RowGroups& groups = arguments_.groups;
-      groups.first[row] = two ? found.best_name : RowGroups::kNone;
-      groups.second[row] = two && !one ? found.second_name : RowGroups::kNone;
+      groups.first[row] = two || !listed ? found.best_name : RowGroups::kNone;
+      groups.second[row] = two && !one && listed ? found.second_name : RowGroups::kNone;
       groups.limit[row] = limit;
+      // The second step makes a gap of what other groups score.
+      const GapOutput& gaps = arguments_.rows.gaps;
+      if (gaps) gaps.gap[row] = one ? __int_as_float(found.second) : 0.0F;
     }
-    arguments_.rows.undecided.leave(mine && !two, row, limit);
+    if (listed) arguments_.rows.undecided.leave(mine && !two, row, limit);
   }
 
   const Arguments& arguments_;
