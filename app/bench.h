@@ -20,6 +20,7 @@ struct BenchOptions {
   std::string data = "normal";      // or "clusters"
   std::string points;               // a file whose rows are taken instead; empty: none
   std::int64_t clusters = 64;       // for `points`
+  std::string type = "float32";     // or "uint8"
   std::int64_t repeat = 10;
   bool markdown = false;
   CommonOptions common;
@@ -51,6 +52,8 @@ struct BenchRun {
   cpu::Threads& threads;  // for generating and checking
   Limits limits;          // of the backend
 
+  bool bytes() const { return options.points.empty() && options.type == "uint8"; }
+  double value_bytes() const { return bytes() ? 1.0 : 4.0; }  // of the points
   bool on_gpu() const { return invocation.report.backend == "cuda"; }
   /// The limits that products of this backend are held against.
   const char* product() const { return on_gpu() ? kHalfLimit : kFloatLimit; }
@@ -82,6 +85,8 @@ std::vector<BenchShape> shapes_of(const BenchRun& run, std::span<const char* con
 /// and centers lie ten times as far apart. `set` tells apart matrices of one run.
 Matrix<float> normal_points(std::int64_t rows, std::int64_t columns, std::int64_t clusters, std::uint64_t set,
                             cpu::Threads& threads);
+/// Makes whole numbers 0 to 255 of them: 128 + 32 v, or with clusters 128 + 4 v, which has room for their centers.
+void round_to_bytes(MatrixView<float> values, std::int64_t clusters);
 
 /// Points, generated or those of --points, held and prepared; those of the last shape are used again when the next one
 /// has the same.
@@ -99,6 +104,7 @@ class BenchPoints {
  private:
   BenchRun& run_;
   Matrix<float> values_;
+  Matrix<std::uint8_t> bytes_;  // the same values, where they are held as bytes
   std::int64_t clusters_ = -1;
   std::unique_ptr<Points> points_;
   DataPlan plan_;

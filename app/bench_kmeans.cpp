@@ -143,7 +143,8 @@ BenchRow timed_row(const BenchRun& run, const std::string& name, const BenchShap
                    const std::vector<double>& seconds) {
   BenchRow row{.name = name, .shape = show_shape(shape), .timing = timing_of(seconds), .unit = WorkUnit::flops};
   row.rate = flops_of(shape) / row.timing->median;
-  run.limits.hold(row, flops_of(shape), 4.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns),
+  run.limits.hold(row, flops_of(shape),
+                  run.value_bytes() * static_cast<double>(shape.rows) * static_cast<double>(shape.columns),
                   run.product());
   return row;
 }

@@ -33,9 +33,10 @@ struct Search {
   std::int64_t neighbors;
 };
 
-Matrix<double> queries_of(const Search& search, const BenchPoints& held, cpu::Threads& threads) {
+Matrix<double> queries_of(const BenchRun& run, const Search& search, const BenchPoints& held) {
   if (search.itself) return held.first_rows(search.queries);
-  const Matrix<float> drawn = normal_points(search.queries, held.values().columns, 0, kQuerySet, threads);
+  Matrix<float> drawn = normal_points(search.queries, held.values().columns, 0, kQuerySet, run.threads);
+  if (run.bytes()) round_to_bytes(drawn.view(), 0);
   Matrix<double> queries(drawn.rows(), drawn.columns());
   std::copy_n(drawn.data(), drawn.size(), queries.data());
   return queries;
@@ -50,7 +51,7 @@ std::vector<BenchRow> bench_knn(BenchRun& run) {
     const Search search(shape);
     run.tell(show_shape(shape));
     held.make(shape, 0);
-    const Matrix<double> queries = queries_of(search, held, run.threads);
+    const Matrix<double> queries = queries_of(run, search, held);
     const std::int64_t block = std::clamp<std::int64_t>(
         kQueryBlockBytes / bytes_per_query(search.neighbors, shape.columns), 1, search.queries);
 
@@ -77,7 +78,7 @@ std::vector<BenchRow> bench_knn(BenchRun& run) {
       row.timing = timing_of(time_repeats(run.options.repeat, empty_lists, find));
       row.rate = static_cast<double>(search.queries) / row.timing->median;
       const double cells = static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
-      run.limits.hold(row, 2.0 * cells * static_cast<double>(search.queries), 4.0 * cells, run.product());
+      run.limits.hold(row, 2.0 * cells * static_cast<double>(search.queries), run.value_bytes() * cells, run.product());
     }
     rows.push_back(std::move(row));
   }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include "app/bench.h"
 #include "app/units.h"
@@ -156,10 +157,18 @@ Matrix<float> normal_points(std::int64_t rows, std::int64_t columns, std::int64_
   return values;
 }
 
+void round_to_bytes(MatrixView<float> values, std::int64_t clusters) {
+  const float unit = clusters > 0 ? 4.0F : 32.0F;
+  for (std::int64_t i = 0; i < values.size(); ++i) {
+    values.data[i] = std::clamp(std::nearbyint(128.0F + unit * values.data[i]), 0.0F, 255.0F);
+  }
+}
+
 void BenchPoints::make(const BenchShape& shape, std::int64_t clusters) {
   if (points_ && values_.rows() == shape.rows && values_.columns() == shape.columns && clusters_ == clusters) return;
   points_.reset();
   values_ = Matrix<float>();
+  bytes_ = Matrix<std::uint8_t>();
   if (run_.options.points.empty()) {
     values_ = normal_points(shape.rows, shape.columns, clusters, 0, run_.threads);
   } else {
@@ -167,7 +176,15 @@ void BenchPoints::make(const BenchShape& shape, std::int64_t clusters) {
     values_ = std::move(std::get<Matrix<float>>(data::read_all(*source)));
   }
   clusters_ = clusters;
-  points_ = run_.backend->hold({MatrixView<const float>(values_.view()), 0});
+  PointsView held = std::as_const(values_).view();
+  if (run_.bytes()) {
+    round_to_bytes(values_.view(), clusters);
+    bytes_ = Matrix<std::uint8_t>(shape.rows, shape.columns);
+    std::transform(values_.data(), values_.data() + values_.size(), bytes_.data(),
+                   [](float v) { return static_cast<std::uint8_t>(v); });
+    held = std::as_const(bytes_).view();
+  }
+  points_ = run_.backend->hold({held, 0});
   plan_ = make_plan(*points_);
   points_->prepare(plan_);
 }

@@ -120,6 +120,7 @@ data::ReadOptions read_options(const CommonOptions& common) {
   constexpr std::int64_t kMostReaders = 8;
   const std::int64_t threads = common.threads > 0 ? common.threads : cpu::usable_threads();
   options.threads = static_cast<int>(std::min(threads, kMostReaders));
+  options.keep_bytes = metric_of(common) == Metric::euclidean;  // rows of length 1 are no bytes
   return options;
 }
 

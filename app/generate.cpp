@@ -148,7 +148,7 @@ int run_generate(const Arguments& arguments) {
   if (!labelled) invocation.warn_without_effect(set, "--clusters", "uniform points have no clusters");
   invocation.report.seed = options.common.seed;
   invocation.report.points = PointsReport{fmt::format("{}:/{}", target.file, dataset), options.recipe.rows,
-                                          options.recipe.columns, options.type};
+                                          options.recipe.columns, options.type, false};
 
   cpu::Threads threads(static_cast<int>(options.common.threads));
   invocation.report.backend = "cpu";

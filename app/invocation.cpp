@@ -128,8 +128,7 @@ std::unique_ptr<data::PointSource> open_input(const std::string& location, const
 
 std::int64_t points_bytes(const data::PointSource& source) {
   const std::int64_t values = checked_product(source.rows(), source.columns(), source.name().c_str());
-  return checked_product(values, source.value_class() == ValueClass::f32 ? sizeof(float) : sizeof(double),
-                         source.name().c_str());
+  return checked_product(values, data::size_of(source.held_as()), source.name().c_str());
 }
 
 std::unique_ptr<data::Reading> read_points(data::PointSource& source, Invocation& invocation) {
@@ -191,7 +190,7 @@ void note_device_memory(const HeldPoints& held, Invocation& invocation) {
 }
 
 PointsReport describe(const data::PointSource& source) {
-  return {source.name(), source.rows(), source.columns(), source.element_type()};
+  return {source.name(), source.rows(), source.columns(), source.element_type(), data::size_of(source.held_as()) == 1};
 }
 
 }  // namespace kith::app

@@ -13,7 +13,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json to_object(const PointsReport& points) {
-  return {{"name", points.name}, {"rows", points.rows}, {"columns", points.columns}, {"type", points.type}};
+  return {{"name", points.name},
+          {"rows", points.rows},
+          {"columns", points.columns},
+          {"type", points.type},
+          {"kept_as_bytes", points.kept_as_bytes}};
 }
 
 Json to_object(const Phase& phase) {

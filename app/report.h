@@ -26,6 +26,7 @@ struct PointsReport {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::string type;  // as in the file
+  bool kept_as_bytes = false;
 };
 
 struct ClusterReport {

@@ -28,7 +28,8 @@ std::string stop_of(const Report& report) {
 }
 
 std::string points_of(const PointsReport& points) {
-  return fmt::format("{}, {} {}", visible(points.name), show_shape(points.rows, points.columns), points.type);
+  return fmt::format("{}, {} {}{}", visible(points.name), show_shape(points.rows, points.columns), points.type,
+                     points.kept_as_bytes ? ", kept as bytes" : "");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -80,9 +81,24 @@ std::vector<std::string> coarse_columns(const DataPlan& plan, const ColumnMagnit
   return warnings;
 }
 
+/// Whether all values seem to be whole numbers: the sums of whole numbers are whole. That others have whole sums in
+/// every column is as good as impossible, and does no harm.
+bool seem_whole(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
+  const auto is_whole = [](std::int64_t fixed, int shift) { return std::countr_zero(std::uint64_t(fixed)) >= shift; };
+  for (std::int64_t j = 0; j < plan.columns; ++j) {
+    const int shift = plan.scales.shift[j];
+    if (!magnitudes.on_grid[j] || !is_whole(magnitudes.sum[j], shift) || !is_whole(magnitudes.absolute_sum[j], shift)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Centre: the mean. Exponent: the widest column fills the unit interval; data whose spread is below 2^-60 of its
-/// magnitude is left small rather than scaled until the centre overflows.
-Screen screen_constants(const DataPlan& plan) {
+/// magnitude is left small rather than scaled until the centre overflows. Whole numbers of up to ten bits, bytes among
+/// them, get a centre on their own grid: then x' is at most 1024 steps of it, and nothing is lost in float16.
+Screen screen_constants(const DataPlan& plan, bool whole) {
+  constexpr int kSteps = 10;  // bits
   double reach = 0.0, magnitude = 0.0;
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     reach = std::max({reach, plan.range.maximum[j] - plan.mean[j], plan.mean[j] - plan.range.minimum[j]});
@@ -92,7 +108,12 @@ Screen screen_constants(const DataPlan& plan) {
   if (reach > 0.0) exponent = std::max(exponent, exponent_above(reach));
   Screen screen;
   screen.exponent = std::max(exponent, -126);  // 2^126 is the largest scale of float32
-  for (const double m : plan.mean) screen.center.push_back(static_cast<float>(std::ldexp(m, -screen.exponent)));
+  for (const double m : plan.mean) {
+    const double center = std::ldexp(m, -screen.exponent);
+    const bool rounded = whole && screen.exponent <= kSteps;
+    screen.center.push_back(
+        static_cast<float>(rounded ? std::ldexp(std::rint(std::ldexp(center, kSteps)), -kSteps) : center));
+  }
   return screen;
 }
 
@@ -113,7 +134,7 @@ DataPlan make_plan(const Points& points) {
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     plan.mean.push_back(from_fixed(magnitudes.sum[j], plan.scales.shift[j]) / static_cast<double>(plan.rows));
   }
-  plan.screen = screen_constants(plan);
+  plan.screen = screen_constants(plan, seem_whole(plan, magnitudes));
   return plan;
 }
 

@@ -82,20 +82,26 @@ class Matrix {
 enum class ValueClass { f32, f64 };
 inline const char* name_of(ValueClass c) { return c == ValueClass::f32 ? "f32" : "f64"; }
 
-/// Points of either class, borrowed.
-using PointsView = std::variant<MatrixView<const float>, MatrixView<const double>>;
+/// Points of either class, borrowed. Bytes are points of class f32 in a quarter of the memory.
+using PointsView = std::variant<MatrixView<const float>, MatrixView<const double>, MatrixView<const std::uint8_t>,
+                                MatrixView<const std::int8_t>>;
 inline std::int64_t rows_of(const PointsView& p) {
   return std::visit([](const auto& v) { return v.rows; }, p);
 }
 inline std::int64_t columns_of(const PointsView& p) {
   return std::visit([](const auto& v) { return v.columns; }, p);
 }
-inline ValueClass class_of(const PointsView& p) { return p.index() == 0 ? ValueClass::f32 : ValueClass::f64; }
+inline ValueClass class_of(const PointsView& p) {
+  return std::holds_alternative<MatrixView<const double>>(p) ? ValueClass::f64 : ValueClass::f32;
+}
 
 /// Points of either class, owned.
-using PointsMatrix = std::variant<Matrix<float>, Matrix<double>>;
+using PointsMatrix = std::variant<Matrix<float>, Matrix<double>, Matrix<std::uint8_t>, Matrix<std::int8_t>>;
 inline PointsView view_of(const PointsMatrix& p) {
   return std::visit([](const auto& m) -> PointsView { return m.view(); }, p);
 }
+
+/// M(T) for every type that points may have: where the kernels instantiate their templates.
+#define KITH_FOR_POINT_TYPES(M) M(float) M(double) M(std::uint8_t) M(std::int8_t)
 
 }  // namespace kith

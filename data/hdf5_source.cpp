@@ -26,6 +26,13 @@ ValueClass class_for(const DatasetFacts& facts, Precision precision) {
   return precision == Precision::f32 ? ValueClass::f32 : ValueClass::f64;
 }
 
+Number held_for(ValueClass value_class) { return value_class == ValueClass::f32 ? Number::float32 : Number::float64; }
+
+Number held_for(Number number, ValueClass value_class, const ReadOptions& options) {
+  const bool bytes = number == Number::uint8 || number == Number::int8;
+  return bytes && options.keep_bytes && value_class == ValueClass::f32 ? number : held_for(value_class);
+}
+
 /// Opens the dataset again, with the cache that suits H5Dread: room for a chunk where it has to decode; none where it
 /// has not, as chunks are then read straight to where they belong, at the size they must have and not at the one they
 /// claim. The dataset must not be open, or HDF5 would share that one, cache and all. Its path was walked before.
@@ -49,6 +56,7 @@ class Hdf5Source final : public PointSource {
         facts_(std::move(facts)),
         element_(*facts_.element),
         class_(class_for(facts_, options.precision)),
+        held_as_(held_for(element_.number, class_, options)),
         row_bytes_(facts_.columns() * size_of(element_.number)),
         threads_(options.threads) {
     chunk_rows_ = facts_.chunked ? std::clamp<std::int64_t>(facts_.chunk[0], 1, facts_.rows()) : 1;
@@ -66,18 +74,22 @@ class Hdf5Source final : public PointSource {
   ValueClass value_class() const override { return class_; }
   std::int64_t file_bytes() const override { return facts_.info.stored_bytes; }
   std::int64_t changed_values() const override { return changed_; }
+  Number held_as() const override { return held_as_; }
 
-  void read(std::int64_t first, MatrixView<float> out) override { read_as(ValueClass::f32, first, out); }
-  void read(std::int64_t first, MatrixView<double> out) override { read_as(ValueClass::f64, first, out); }
+  void read(std::int64_t first, MatrixView<float> out) override { read_as(Number::float32, first, out); }
+  void read(std::int64_t first, MatrixView<double> out) override { read_as(Number::float64, first, out); }
+  void read(std::int64_t first, MatrixView<std::uint8_t> out) override { read_as(Number::uint8, first, out); }
+  void read(std::int64_t first, MatrixView<std::int8_t> out) override { read_as(Number::int8, first, out); }
 
  private:
   template <class T>
-  void read_as(ValueClass wanted, std::int64_t first, MatrixView<T> out) {
+  void read_as(Number wanted, std::int64_t first, MatrixView<T> out) {
     prepare_hdf5();
-    if (wanted != class_ || first < 0 || out.rows < 0 || out.rows > rows() - first || out.columns != columns()) {
+    const bool fits = wanted == held_as_ || wanted == held_for(class_);
+    if (!fits || first < 0 || out.rows < 0 || out.rows > rows() - first || out.columns != columns()) {
       throw Error(ExitCode::internal,
                   fmt::format("{}: {} rows of {} {} columns from row {} asked of {} x {} {}", name(), out.rows,
-                              out.columns, name_of(wanted), first, rows(), columns(), name_of(class_)));
+                              out.columns, name_of(wanted), first, rows(), columns(), name_of(held_as_)));
     }
     try {
       read_blocks(first, out);
@@ -110,6 +122,15 @@ class Hdf5Source final : public PointSource {
 
   template <class T>
   void read_block(std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer) {
+    if constexpr (sizeof(T) == 1) {  // bytes as in the file
+      return read_raw(first, out.rows, reinterpret_cast<std::byte*>(out.data));
+    } else {
+      read_converted(first, out, buffer);
+    }
+  }
+
+  template <class T>
+  void read_converted(std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer) {
     // Values that have the size of T are read to where they belong and converted there; others through a buffer.
     auto* raw = reinterpret_cast<std::byte*>(out.data);
     if (size_of(element_.number) != sizeof(T)) {
@@ -149,6 +170,7 @@ class Hdf5Source final : public PointSource {
   DatasetFacts facts_;
   ElementType element_;
   ValueClass class_;
+  Number held_as_;
   std::int64_t row_bytes_;
   std::int64_t chunk_rows_ = 1;
   Handle dataset_;

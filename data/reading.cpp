@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <system_error>
+#include <type_traits>
 
 namespace kith::data {
 namespace {
@@ -13,11 +14,6 @@ namespace {
 constexpr std::int64_t kMostBytes = std::int64_t{128} << 20;  // of a part
 constexpr std::int64_t kLeastBytes = std::int64_t{8} << 20;
 constexpr std::int64_t kParts = 16;  // at least, of what is large: so much of it can wait for the first part
-
-PointsMatrix room_for(const PointSource& source) {
-  if (source.value_class() == ValueClass::f32) return Matrix<float>(source.rows(), source.columns());
-  return Matrix<double>(source.rows(), source.columns());
-}
 
 /// Asks for large pages: the first touch of gigabytes in pages of 4 KiB takes as long as reading them. Only advice.
 template <class T>
@@ -27,6 +23,16 @@ void prefer_large_pages(Matrix<T>& matrix) {
   const std::uintptr_t begin = (first + kLarge - 1) / kLarge * kLarge;
   const std::uintptr_t end = (first + static_cast<std::uintptr_t>(matrix.size()) * sizeof(T)) / kLarge * kLarge;
   if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+}
+
+/// Bytes have no room for them: a source of which directions are wanted is opened without ReadOptions::keep_bytes.
+template <class T>
+void make_directions(MatrixView<T> rows, const RowPlace& place) {
+  if constexpr (std::is_floating_point_v<T>) {
+    unit_rows(rows, place);
+  } else {
+    throw Error(ExitCode::internal, place.name + ": rows of length 1 asked of values that are held as bytes");
+  }
 }
 
 }  // namespace
@@ -70,7 +76,7 @@ void Reading::read_all() {
             const std::int64_t rows = std::min(part, values.rows() - first);
             const MatrixView<T> part_values = values.view().middle(first, rows);
             source_.read(first, part_values);
-            if (metric_ == Metric::cosine) unit_rows(part_values, {source_.name(), first});
+            if (metric_ == Metric::cosine) make_directions(part_values, {source_.name(), first});
             if (!announce(first += rows)) return;
           }
         },

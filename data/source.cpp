@@ -29,7 +29,15 @@ const FormatEntry& format_of(const std::string& file) {
   return found == std::end(kFormats) ? kFormats[0] : *found;
 }
 
+[[noreturn]] void refuse_bytes(const PointSource& source) {
+  throw Error(ExitCode::internal,
+              fmt::format("{}: bytes asked of a dataset that is held as {}", source.name(), name_of(source.held_as())));
+}
+
 }  // namespace
+
+void PointSource::read(std::int64_t, MatrixView<std::uint8_t>) { refuse_bytes(*this); }
+void PointSource::read(std::int64_t, MatrixView<std::int8_t>) { refuse_bytes(*this); }
 
 std::span<const FormatEntry> formats() { return kFormats; }
 
@@ -49,13 +57,24 @@ std::unique_ptr<PointSource> open_points(const std::string& location, const Read
   return format_of(place.file).open(place, options);
 }
 
+PointsMatrix room_for(const PointSource& source) {
+  const std::int64_t rows = source.rows(), columns = source.columns();
+  switch (source.held_as()) {
+    case Number::uint8:
+      return Matrix<std::uint8_t>(rows, columns);
+    case Number::int8:
+      return Matrix<std::int8_t>(rows, columns);
+    case Number::float64:
+      return Matrix<double>(rows, columns);
+    default:
+      return Matrix<float>(rows, columns);
+  }
+}
+
 PointsMatrix read_all(PointSource& source) {
-  const auto read = [&source](auto matrix) -> PointsMatrix {
-    source.read(0, matrix.view());
-    return matrix;
-  };
-  if (source.value_class() == ValueClass::f32) return read(Matrix<float>(source.rows(), source.columns()));
-  return read(Matrix<double>(source.rows(), source.columns()));
+  PointsMatrix all = room_for(source);
+  std::visit([&source](auto& matrix) { source.read(0, matrix.view()); }, all);
+  return all;
 }
 
 std::unique_ptr<PointSource> open_centroids(const std::string& location) {

@@ -1,4 +1,4 @@
-// Reading points: what is in a file, and rows of it as float32 or float64, in blocks.
+// Reading points: what is in a file, and rows of it as float32, float64 or bytes, in blocks.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/matrix.h"
+#include "data/element.h"
 
 namespace kith::data {
 
@@ -36,6 +37,7 @@ struct ReadOptions {
   Precision precision = Precision::automatic;
   bool vector_as_column = false;  // accept rank 1 as n rows of one column
   int threads = 1;                // most that read() may use
+  bool keep_bytes = false;        // hold uint8 and int8 of class f32 as they are, not as float32
 };
 
 /// An open dataset of n rows and d columns.
@@ -48,16 +50,24 @@ class PointSource {
   virtual std::int64_t columns() const = 0;
   virtual ValueClass value_class() const = 0;   // from the element type and ReadOptions::precision
   virtual std::int64_t file_bytes() const = 0;  // bytes the dataset takes in the file
-  /// Rows first .. first + out.rows - 1. The overload must match value_class(). Throws Error(data) on NaN or infinity
-  /// (row and column of the first), values the class cannot hold (row and column), and damaged data.
+  /// What the values are to be held as: uint8 or int8 where ReadOptions::keep_bytes asks for it, else by their class.
+  virtual Number held_as() const { return value_class() == ValueClass::f32 ? Number::float32 : Number::float64; }
+  /// Rows first .. first + out.rows - 1. The overload must match value_class(), or held_as(). Throws Error(data) on NaN
+  /// or infinity (row and column of the first), values the class cannot hold (row and column), and damaged data.
   virtual void read(std::int64_t first, MatrixView<float> out) = 0;
   virtual void read(std::int64_t first, MatrixView<double> out) = 0;
+  /// For sources that never hold bytes there is nothing to do: Error(internal).
+  virtual void read(std::int64_t first, MatrixView<std::uint8_t> out);
+  virtual void read(std::int64_t first, MatrixView<std::int8_t> out);
   /// Values that --precision f32 has changed so far.
   virtual std::int64_t changed_values() const = 0;
 };
 
 /// Opens points for reading. Throws Error(data) with file, dataset, expected, found and remedy.
 std::unique_ptr<PointSource> open_points(const std::string& location, const ReadOptions& options = {});
+
+/// Memory for all rows of a source, as they are to be held, not initialised. Throws std::bad_alloc.
+PointsMatrix room_for(const PointSource& source);
 
 /// Reads a whole dataset.
 PointsMatrix read_all(PointSource& source);

@@ -87,17 +87,19 @@ TEST_CASE("bench assign, iteration and knn on every backend") {
       }
       CHECK(rows[0]["shape"] == "3000 x 33, 17");
     }
-    const auto rows = bench({"iteration", "--backend", backend, "--shape", "3000x16,20"})["rows"];
-    REQUIRE(rows.size() == 2);
-    CHECK(rows[0]["name"] == "first");
-    CHECK(rows[1]["name"] == "later");
-    for (const auto& row : rows) check_timed(row);
+    for (const char* type : {"float32", "uint8"}) {
+      const auto rows = bench({"iteration", "--backend", backend, "--type", type, "--shape", "3000x16,20"})["rows"];
+      REQUIRE(rows.size() == 2);
+      CHECK(rows[0]["name"] == "first");
+      CHECK(rows[1]["name"] == "later");
+      for (const auto& row : rows) check_timed(row);
 
-    const auto searches =
-        bench({"knn", "--backend", backend, "--shape", "3000x16,200,7", "--shape", "400x5,3"})["rows"];
-    REQUIRE(searches.size() == 2);
-    CHECK(searches[1]["name"] == "in itself");
-    for (const auto& row : searches) check_timed(row);
+      const auto searches = bench(
+          {"knn", "--backend", backend, "--type", type, "--shape", "3000x16,200,7", "--shape", "400x5,3"})["rows"];
+      REQUIRE(searches.size() == 2);
+      CHECK(searches[1]["name"] == "in itself");
+      for (const auto& row : searches) check_timed(row);
+    }
   }
 }
 

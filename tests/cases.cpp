@@ -104,13 +104,35 @@ Matrix<double> wide_float64(std::int64_t n, std::int64_t d, std::uint64_t seed) 
 Matrix<double> tiny_float64(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) { return normal(seed, i, j) * 1e-310; });
 }
+/// Blobs of whole numbers that fill eight bits, with ties and repeated rows.
+Matrix<double> bytes(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  return fill(n, d, [=](auto i, auto j) {
+    const double value = 128 + 60 * normal(seed, i % 7, j) + 20 * normal(seed + 20, i % 300, j);
+    return std::clamp(std::nearbyint(value) + 0.0, 0.0, 255.0);  // no negative zero
+  });
+}
+Matrix<double> signed_bytes(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  Matrix<double> m = bytes(n, d, seed);
+  for (std::int64_t i = 0; i < m.size(); ++i) m.data()[i] -= 128;
+  return m;
+}
+
+template <class T>
+Matrix<T> exactly(MatrixView<const double> values) {
+  Matrix<T> m(values.rows, values.columns);
+  for (std::int64_t i = 0; i < values.size(); ++i) {
+    m.data()[i] = static_cast<T>(values.data[i]);
+    if (static_cast<double>(m.data()[i]) != values.data[i]) throw std::logic_error("test data not exact in their type");
+  }
+  return m;
+}
 
 }  // namespace
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> table{{"blobs", true, blobs},
                                        {"uniform", true, uniforms},
-                                       {"integers with ties", true, integers},
+                                       {"integers with ties", true, integers, true},
                                        {"all equal", true, all_equal},
                                        {"duplicates", true, duplicates},
                                        {"offset 1e6", true, offset},
@@ -123,7 +145,9 @@ const std::vector<Kind>& kinds() {
                                        {"near ties beside a large column", true, near_ties},
                                        {"fine float64", false, fine_float64},
                                        {"wide float64", false, wide_float64},
-                                       {"tiny float64", false, tiny_float64}};
+                                       {"tiny float64", false, tiny_float64},
+                                       {"bytes", true, bytes, true},
+                                       {"signed bytes", true, signed_bytes, true}};
   return table;
 }
 
@@ -162,17 +186,25 @@ Matrix<double> centroids_near(MatrixView<const double> points, std::int64_t k) {
 }
 
 PointsMatrix as_class(MatrixView<const double> values, ValueClass c) {
-  if (c == ValueClass::f64) {
-    Matrix<double> m(values.rows, values.columns);
-    std::copy(values.data, values.data + values.size(), m.data());
-    return m;
-  }
-  Matrix<float> m(values.rows, values.columns);
-  for (std::int64_t i = 0; i < values.size(); ++i) {
-    m.data()[i] = static_cast<float>(values.data[i]);
-    if (static_cast<double>(m.data()[i]) != values.data[i]) throw std::logic_error("test data not exact in float32");
-  }
-  return m;
+  return stored_as(values, c == ValueClass::f32 ? Stored::float32 : Stored::float64);
+}
+
+const char* name_of(Stored stored) {
+  return stored == Stored::float32 ? "float32" : stored == Stored::float64 ? "float64" : "bytes";
+}
+
+std::vector<Stored> storages(const Kind& kind) {
+  if (kind.bytes) return {Stored::float32, Stored::float64, Stored::bytes};
+  if (kind.exact_in_float32) return {Stored::float32, Stored::float64};
+  return {Stored::float64};
+}
+
+PointsMatrix stored_as(MatrixView<const double> values, Stored stored) {
+  if (stored == Stored::float32) return exactly<float>(values);
+  if (stored == Stored::float64) return exactly<double>(values);
+  const bool negative = std::any_of(values.data, values.data + values.size(), [](double v) { return v < 0; });
+  if (negative) return exactly<std::int8_t>(values);
+  return exactly<std::uint8_t>(values);
 }
 
 std::vector<Tested> tested_backends(const BackendOptions& options) {

@@ -13,11 +13,13 @@ struct Shape {
   std::int64_t n, d, k;
 };
 
-/// A kind of data. make(n, d, seed) gives values that are exact in float32 when `exact_in_float32`.
+/// A kind of data. make(n, d, seed) gives values that are exact in float32 when `exact_in_float32`, and whole numbers
+/// of eight bits when `bytes`.
 struct Kind {
   const char* name;
   bool exact_in_float32;
   Matrix<double> (*make)(std::int64_t n, std::int64_t d, std::uint64_t seed);
+  bool bytes = false;
 };
 const std::vector<Kind>& kinds();
 
@@ -29,6 +31,13 @@ Matrix<double> centroids_near(MatrixView<const double> points, std::int64_t k);
 
 /// The same values as points of a class. f32 needs values that are exact in float32.
 PointsMatrix as_class(MatrixView<const double> values, ValueClass c);
+
+/// What points are stored as: bytes are uint8, or int8 where some value is negative.
+enum class Stored { float32, float64, bytes };
+const char* name_of(Stored stored);
+/// All that hold the values of a kind exactly.
+std::vector<Stored> storages(const Kind& kind);
+PointsMatrix stored_as(MatrixView<const double> values, Stored stored);
 
 /// A backend to test, opened; what it is called in messages.
 struct Tested {

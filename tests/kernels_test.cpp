@@ -30,9 +30,9 @@ struct Bench {
   std::vector<Actual> actual;
   DataPlan plan;
 
-  Bench(const Kind& kind, ValueClass c, Shape shape, const std::vector<Tested>& backends)
+  Bench(const Kind& kind, Stored as, Shape shape, const std::vector<Tested>& backends)
       : values(kind.make(shape.n, shape.d, 11)),
-        stored(as_class(values.view(), c)),
+        stored(stored_as(values.view(), as)),
         expected(reference_points(values.view())),
         plan(make_plan(*expected)) {
     expected->prepare(plan);
@@ -52,21 +52,20 @@ struct Bench {
   }
 };
 
-std::string describe(const Kind& kind, ValueClass c, Shape s) {
-  return std::string(kind.name) + ", " + name_of(c) + ", n " + std::to_string(s.n) + ", d " + std::to_string(s.d) +
+std::string describe(const Kind& kind, Stored as, Shape s) {
+  return std::string(kind.name) + ", " + name_of(as) + ", n " + std::to_string(s.n) + ", d " + std::to_string(s.d) +
          ", k " + std::to_string(s.k);
 }
 
-/// body(bench, shape) for every kind of data and class that goes with it, on every backend.
+/// body(bench, shape) for every kind of data, stored as whatever holds it, on every backend.
 template <class Body>
 void on_everything(const std::vector<Shape>& all, const BackendOptions& options, const Body& body) {
   const std::vector<Tested> backends = every_backend(options);
   for (const Kind& kind : kinds()) {
-    for (const ValueClass c : {ValueClass::f32, ValueClass::f64}) {
-      if (c == ValueClass::f32 && !kind.exact_in_float32) continue;
+    for (const Stored as : storages(kind)) {
       for (const Shape shape : all) {
-        INFO(describe(kind, c, shape));
-        Bench bench(kind, c, shape, backends);
+        INFO(describe(kind, as, shape));
+        Bench bench(kind, as, shape, backends);
         body(bench, shape);
       }
     }
@@ -145,6 +144,15 @@ void assign_thrice(Bench& bench, Shape shape) {
   }
 }
 
+/// The same for some kinds of data.
+void assign_some_thrice(const std::vector<int>& which, Stored as, Shape shape, const std::vector<Tested>& backends) {
+  for (const int kind : which) {
+    INFO(describe(kinds()[kind], as, shape));
+    Bench bench(kinds()[kind], as, shape, backends);
+    assign_thrice(bench, shape);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("ranges and magnitudes are the definition's", "[kernels]") {
@@ -172,22 +180,16 @@ TEST_CASE("labels, distances, counts, inertia and sums equal the definition", "[
 TEST_CASE("many rows", "[kernels][assign]") {
   const std::vector<Tested> backends = every_backend();
   for (const Shape shape : {Shape{40000, 12, 7}, Shape{20011, 5, 130}}) {
-    for (const int kind : {0, 2, 10}) {
-      INFO(describe(kinds()[kind], ValueClass::f32, shape));
-      Bench bench(kinds()[kind], ValueClass::f32, shape, backends);
-      assign_thrice(bench, shape);
-    }
+    assign_some_thrice({0, 2, 10}, Stored::float32, shape, backends);
+    assign_some_thrice({2, 16, 17}, Stored::bytes, shape, backends);
   }
 }
 
 TEST_CASE("large k, large d", "[kernels][assign]") {
   const std::vector<Tested> backends = every_backend();
   for (const Shape shape : {Shape{1021, 33, 1000}, Shape{1021, 128, 64}, Shape{257, 4097, 7}, Shape{255, 1024, 255}}) {
-    for (const int kind : {0, 2, 5}) {
-      INFO(describe(kinds()[kind], ValueClass::f32, shape));
-      Bench bench(kinds()[kind], ValueClass::f32, shape, backends);
-      assign_thrice(bench, shape);
-    }
+    assign_some_thrice({0, 2, 5}, Stored::float32, shape, backends);
+    assign_some_thrice({2, 16, 17}, Stored::bytes, shape, backends);
   }
 }
 
@@ -214,9 +216,7 @@ TEST_CASE("little device memory does not change an assignment", "[kernels][assig
   BackendOptions options;
   for (const std::int64_t bytes : {3 << 20, 6 << 20, 8 << 20, 12 << 20}) {
     options.device_memory = bytes;
-    const std::vector<Tested> backends = every_backend(options);
-    Bench bench(kinds()[0], ValueClass::f32, {9000, 128, 20}, backends);  // 4.6 MB as float32
-    assign_thrice(bench, {9000, 128, 20});
+    assign_some_thrice({0}, Stored::float32, {9000, 128, 20}, every_backend(options));  // 4.6 MB
   }
 }
 
@@ -346,7 +346,7 @@ TEST_CASE("blocks of the base searched in turn merge to the same lists (failure 
 // Failure 55: k beyond the fast selection's reach.
 TEST_CASE("k of 2049 and of all rows", "[kernels][search]") {
   const std::vector<Tested> backends = every_backend();
-  const Bench bench(kinds()[2], ValueClass::f32, {5000, 4, 0}, backends);
+  const Bench bench(kinds()[2], Stored::float32, {5000, 4, 0}, backends);
   const Matrix<double> queries = centroids_near(bench.values.view(), 20);
   for (const std::int64_t k : {1025, 2049, 5000}) {
     INFO("k " << k);
@@ -372,7 +372,7 @@ TEST_CASE("distance matrices equal the definition (failure 6)", "[kernels]") {
 TEST_CASE("far centroids and queries", "[kernels]") {
   const Shape shape{257, 17, 5};
   const std::vector<Tested> backends = every_backend();
-  const Bench bench(kinds()[0], ValueClass::f32, shape, backends);
+  const Bench bench(kinds()[0], Stored::float32, shape, backends);
   for (const double far : {1e6, 1e15, 1e30, 1e100}) {
     INFO("at " << far);
     Matrix<double> centroids = centroids_near(bench.values.view(), shape.k),

@@ -43,7 +43,8 @@ std::string refused(double value, std::int64_t row) {
 /// Directions of the rows, rounded to the class.
 PointsMatrix directions(const Matrix<double>& values, ValueClass c) {
   PointsMatrix stored = as_class(values.view(), c);
-  std::visit([](auto& m) { unit_rows(m.view(), {"values", 0}); }, stored);
+  if (auto* floats = std::get_if<Matrix<float>>(&stored)) unit_rows(floats->view(), {"values", 0});
+  if (auto* doubles = std::get_if<Matrix<double>>(&stored)) unit_rows(doubles->view(), {"values", 0});
   return stored;
 }
 

@@ -113,15 +113,20 @@ TEST_CASE("46: equal values stored in different ways give equal files") {
     return file + ":/train";
   };
   const std::vector<std::string> copies{
-      stored("float32", H5T_IEEE_F32LE, {}), stored("float16", half_type(), {}),
+      stored("float32", H5T_IEEE_F32LE, {}),
+      stored("float16", half_type(), {}),
       stored("big", H5T_IEEE_F32BE, {.chunk = {100, 64}}),
+      stored("uint8", H5T_STD_U8LE, {}),
+      stored("int8", H5T_STD_I8LE, {.chunk = {50, 20}, .deflate = 1}),
       stored("int16", H5T_STD_I16LE, {.chunk = {13, 7}, .shuffle = true, .fletcher32 = true, .deflate = 1})};
-  for (const Words& more : std::vector<Words>{{"cluster", "-k", "10"}, {"knn", "-k", "5"}}) {
+  for (const Words& more : std::vector<Words>{{"cluster", "-k", "10"}, {"cluster", "-k", "300"}, {"knn", "-k", "5"}}) {
     write({more[0], kDigits + ":/train", more[1], more[2]}, folder / "expected.h5", {"--force"});
     for (const std::string& copy : copies) {
-      write({more[0], copy, more[1], more[2]}, folder / "found.h5", {"--force"});
-      INFO(more[0] << " " << copy);
-      CHECK(bytes_of(folder / "found.h5") == bytes_of(folder / "expected.h5"));
+      for (const std::string& backend : usable_backends()) {
+        write({more[0], copy, more[1], more[2]}, folder / "found.h5", {"--force", "--backend", backend});
+        INFO(more[0] << " " << copy << " on " << backend);
+        CHECK(bytes_of(folder / "found.h5") == bytes_of(folder / "expected.h5"));
+      }
     }
   }
 }

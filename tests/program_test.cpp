@@ -171,6 +171,7 @@ TEST_CASE("--json prints the report and nothing else") {
   CHECK(report["points"]["rows"] == 1797);
   CHECK(report["points"]["columns"] == 64);
   CHECK(report["points"]["type"] == "uint8");
+  CHECK(report["points"]["kept_as_bytes"] == true);
   CHECK(report["iterations"].size() == 7);
   CHECK(report["iterations"][0]["changed"] == 1797);
   CHECK(report["stopped_by"] == "max-iterations");

@@ -96,6 +96,68 @@ TEST_CASE("several threads read what one reads, in every class and layout") {
   }
 }
 
+TEST_CASE("bytes are read as they are where that is asked for, whatever their layout") {
+  const Scratch scratch;
+  const std::int64_t n = 70'001, d = 17;
+  std::vector<std::int16_t> values(static_cast<std::size_t>(n * d));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int16_t>((i * 7919) % 251 % 128);
+  // The last one has a filter that is HDF5's business alone.
+  const std::vector<Layout> layouts{{},
+                                    {.chunk = {1000, 5}},
+                                    {.chunk = {999, 17}, .shuffle = true, .deflate = 1},
+                                    {.chunk = {500, 9}, .scale_offset = 0}};
+  for (const auto& [type, number, least] :
+       {std::tuple{H5T_STD_U8LE, data::Number::uint8, 100}, std::tuple{H5T_STD_I8BE, data::Number::int8, -128}}) {
+    std::vector<std::int16_t> shifted = values;
+    for (std::int16_t& v : shifted) v = static_cast<std::int16_t>(v + least);
+    for (std::size_t l = 0; l < layouts.size(); ++l) {
+      INFO(data::name_of(number) << ", layout " << l);
+      const std::string file = scratch / "x.h5";
+      { FileMaker(file).dataset("x", type, {n, d}, H5T_NATIVE_INT16, shifted.data(), layouts[l]); }
+      data::ReadOptions options = with_threads(4);
+      CHECK(data::open_points(file, options)->held_as() == data::Number::float32);
+      options.keep_bytes = true;
+      const auto source = data::open_points(file, options);
+      CHECK(source->held_as() == number);
+      CHECK(source->value_class() == ValueClass::f32);
+      {
+        data::Reading reading(*source);
+        CHECK(reading.wait_for(n) == n);
+        std::visit(
+            [&](const auto& view) {
+              CHECK(sizeof(*view.data) == 1);
+              CHECK(std::equal(shifted.begin(), shifted.end(), view.data));
+            },
+            reading.values());
+      }
+      Matrix<float> floats(3, d);  // the class still holds
+      source->read(n / 2, floats.view());
+      CHECK(std::equal(floats.data(), floats.data() + floats.size(), shifted.begin() + n / 2 * d));
+      Matrix<std::uint8_t> unsigned_bytes(3, d);
+      if (number == data::Number::int8) {
+        refused(ExitCode::internal, [&] { source->read(0, unsigned_bytes.view()); }, {"uint8", "int8"});
+      } else {
+        source->read(n / 2 + 1, unsigned_bytes.view());  // within a band of chunks
+        CHECK(std::equal(unsigned_bytes.data(), unsigned_bytes.data() + unsigned_bytes.size(),
+                         shifted.begin() + (n / 2 + 1) * d));
+      }
+      options.precision = data::Precision::f64;
+      CHECK(data::open_points(file, options)->held_as() == data::Number::float64);
+    }
+  }
+}
+
+// Directions of bytes are not bytes.
+TEST_CASE("a reading of directions does not begin with bytes") {
+  const Scratch scratch;
+  FileMaker(scratch / "x.h5").dataset("x", H5T_STD_U8LE, {2, 2}, H5T_NATIVE_INT, std::vector<int>{3, 4, 0, 1}.data());
+  data::ReadOptions options;
+  options.keep_bytes = true;
+  const auto source = data::open_points(scratch / "x.h5", options);
+  data::Reading reading(*source, Metric::cosine);
+  refused(ExitCode::internal, [&] { reading.wait_for(2); }, {"x.h5:/x", "bytes"});
+}
+
 TEST_CASE("a reading tells of its rows as they come, and holds what the file holds") {
   const Scratch scratch;
   const std::vector<float> values = numbers();

@@ -134,9 +134,9 @@ Attempt lost_products(Shape s) {
       filled(s.k, s.d, [&](auto c, auto j) { return (c % 2 ? -1 : 1) * centroids(c / 2, j); })};
 }
 
-void check_attempt(const Attempt& attempt, ValueClass c, const std::vector<Tested>& backends) {
+void check_attempt(const Attempt& attempt, Stored as, const std::vector<Tested>& backends) {
   const std::int64_t n = attempt.points.rows(), k = attempt.centroids.rows();
-  const PointsMatrix stored = as_class(attempt.points.view(), c);
+  const PointsMatrix stored = stored_as(attempt.points.view(), as);
   const auto reference = reference_points(attempt.points.view());
   const DataPlan plan = make_plan(*reference);
   reference->prepare(plan);
@@ -169,18 +169,18 @@ void check_attempt(const Attempt& attempt, ValueClass c, const std::vector<Teste
   }
 }
 
-void attack(Attack make, const std::vector<ValueClass>& classes, const std::vector<Shape>& shapes) {
+void attack(Attack make, const std::vector<Stored>& storages, const std::vector<Shape>& shapes) {
   const std::vector<Tested> backends = every_backend();
   for (const Shape s : shapes) {
     const Attempt attempt = make(s);
-    for (const ValueClass c : classes) {
-      INFO("n " << s.n << ", d " << s.d << ", k " << s.k << ", " << name_of(c));
-      check_attempt(attempt, c, backends);
+    for (const Stored as : storages) {
+      INFO("n " << s.n << ", d " << s.d << ", k " << s.k << ", " << name_of(as));
+      check_attempt(attempt, as, backends);
     }
   }
 }
 
-const std::vector<ValueClass> kBoth{ValueClass::f32, ValueClass::f64};
+const std::vector<Stored> kBoth{Stored::float32, Stored::float64};
 
 /// Rows and clusters around the sizes of tiles; dimensions around the pieces of 64 and the ways to hold them; clusters
 /// few and so many that cards find groups of them first.
@@ -198,7 +198,9 @@ TEST_CASE("columns of all scales", "[screen]") { attack(columns_of_all_scales, k
 TEST_CASE("centroids whose halves overflow", "[screen]") { attack(far_centroids, kBoth, kShapes); }
 TEST_CASE("columns whose halves vanish", "[screen]") { attack(vanishing_columns, kBoth, kShapes); }
 TEST_CASE("repeated rows and centroids", "[screen]") { attack(repeated, kBoth, kShapes); }
-TEST_CASE("exact ties on a lattice", "[screen]") { attack(lattice, kBoth, kShapes); }
+TEST_CASE("exact ties on a lattice", "[screen]") {
+  attack(lattice, {Stored::float32, Stored::float64, Stored::bytes}, kShapes);
+}
 
 TEST_CASE("products that are lost beside larger ones", "[screen]") {
   std::vector<Shape> shapes = kShapes;

@@ -149,7 +149,8 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   }
 }
 
-template void assign(HeldRows<float>&, const AssignRequest&, Assignment&);
-template void assign(HeldRows<double>&, const AssignRequest&, Assignment&);
+#define KITH_INSTANTIATE(T) template void assign(HeldRows<T>&, const AssignRequest&, Assignment&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cpu

@@ -18,7 +18,9 @@ void all_distances(const HeldRows<T>& held, MatrixView<const double> queries, Ma
   });
 }
 
-template void all_distances(const HeldRows<float>&, MatrixView<const double>, MatrixView<double>);
-template void all_distances(const HeldRows<double>&, MatrixView<const double>, MatrixView<double>);
+#define KITH_INSTANTIATE(T) \
+  template void all_distances(const HeldRows<T>&, MatrixView<const double>, MatrixView<double>);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cpu

@@ -23,7 +23,8 @@ std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count) {
   return heap;
 }
 
-template std::vector<FarRow> farthest(const HeldRows<float>&, std::int64_t);
-template std::vector<FarRow> farthest(const HeldRows<double>&, std::int64_t);
+#define KITH_INSTANTIATE(T) template std::vector<FarRow> farthest(const HeldRows<T>&, std::int64_t);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cpu

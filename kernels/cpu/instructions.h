@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "core/fixed_point.h"
 
@@ -76,13 +77,19 @@ struct Instructions {
 
   RowKernels<float> f32;
   RowKernels<double> f64;
+  RowKernels<std::uint8_t> uint8;
+  RowKernels<std::int8_t> int8;
 
   template <class T>
   const RowKernels<T>& rows() const {
-    if constexpr (sizeof(T) == sizeof(float)) {
+    if constexpr (std::is_same_v<T, float>) {
       return f32;
-    } else {
+    } else if constexpr (std::is_same_v<T, double>) {
       return f64;
+    } else if constexpr (std::is_same_v<T, std::uint8_t>) {
+      return uint8;
+    } else {
+      return int8;
     }
   }
   /// A(d) of core/screen.h: a chain of kDotBlock products, then one addition per block.

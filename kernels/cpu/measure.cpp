@@ -35,7 +35,8 @@ void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> 
   });
 }
 
-template void measure(HeldRows<float>&, const MeasureRequest&, std::span<Limbs>);
-template void measure(HeldRows<double>&, const MeasureRequest&, std::span<Limbs>);
+#define KITH_INSTANTIATE(T) template void measure(HeldRows<T>&, const MeasureRequest&, std::span<Limbs>);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cpu

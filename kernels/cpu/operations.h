@@ -1,5 +1,5 @@
 // The operations of the CPU backend, one file each; the CUDA room has files of the same names. See core/backend.h for
-// what each one computes. T: float or double, the type of the held points.
+// what each one computes. T: one of KITH_FOR_POINT_TYPES.
 #pragma once
 
 #include "kernels/cpu/held_rows.h"

@@ -261,7 +261,8 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
   Search<T>(held, queries, lists).run();
 }
 
-template void search(const HeldRows<float>&, const Queries&, NeighborLists&);
-template void search(const HeldRows<double>&, const Queries&, NeighborLists&);
+#define KITH_INSTANTIATE(T) template void search(const HeldRows<T>&, const Queries&, NeighborLists&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cpu

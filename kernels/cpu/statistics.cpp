@@ -58,9 +58,10 @@ void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
   });
 }
 
-template void add_range(const HeldRows<float>&, ColumnRange&);
-template void add_range(const HeldRows<double>&, ColumnRange&);
-template void add_magnitudes(const HeldRows<float>&, const ColumnScales&, ColumnMagnitudes&);
-template void add_magnitudes(const HeldRows<double>&, const ColumnScales&, ColumnMagnitudes&);
+#define KITH_INSTANTIATE(T)                                  \
+  template void add_range(const HeldRows<T>&, ColumnRange&); \
+  template void add_magnitudes(const HeldRows<T>&, const ColumnScales&, ColumnMagnitudes&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cpu

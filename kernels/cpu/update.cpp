@@ -88,7 +88,8 @@ void add_moves(HeldRows<T>& held, ClusterSums& sums) {
   });
 }
 
-template void add_moves(HeldRows<float>&, ClusterSums&);
-template void add_moves(HeldRows<double>&, ClusterSums&);
+#define KITH_INSTANTIATE(T) template void add_moves(HeldRows<T>&, ClusterSums&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cpu

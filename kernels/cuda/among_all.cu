@@ -95,9 +95,10 @@ void decide_among_all(const HeldRows<T>& held, const PointOperand<T>& rows, cons
   launch<1>(held, AmongAll<T>{rows.values, chosen, count, centroids, static_cast<int>(clusters), rows.d, nearest});
 }
 
-template void decide_among_all(const HeldRows<float>&, const PointOperand<float>&, const std::int32_t*, Count,
-                               const double*, std::int64_t, std::int32_t*);
-template void decide_among_all(const HeldRows<double>&, const PointOperand<double>&, const std::int32_t*, Count,
-                               const double*, std::int64_t, std::int32_t*);
+#define KITH_INSTANTIATE(T)                                                                              \
+  template void decide_among_all(const HeldRows<T>&, const PointOperand<T>&, const std::int32_t*, Count, \
+                                 const double*, std::int64_t, std::int32_t*);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

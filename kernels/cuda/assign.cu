@@ -280,9 +280,10 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   assignment.candidates += record.candidates;
 }
 
-template void find_nearest(HeldRows<float>&, const double*, std::int64_t, IterationRecord&);
-template void find_nearest(HeldRows<double>&, const double*, std::int64_t, IterationRecord&);
-template void assign(HeldRows<float>&, const AssignRequest&, Assignment&);
-template void assign(HeldRows<double>&, const AssignRequest&, Assignment&);
+#define KITH_INSTANTIATE(T)                                                                \
+  template void find_nearest(HeldRows<T>&, const double*, std::int64_t, IterationRecord&); \
+  template void assign(HeldRows<T>&, const AssignRequest&, Assignment&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

@@ -233,8 +233,7 @@ void GapRoom::put_back(HeldRows<T>& held, const Block<T>& block, const LookedRow
   template LookedRows GapRoom::gather(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const RowList&) const; \
   template void GapRoom::put_back(HeldRows<T>&, const Block<T>&, const LookedRows&, const Undecided&, std::int64_t)  \
       const;
-KITH_INSTANTIATE(float)
-KITH_INSTANTIATE(double)
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

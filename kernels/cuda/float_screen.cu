@@ -147,9 +147,10 @@ std::int64_t screen_floats(const HeldRows<T>& held, const FloatScreen& screen, P
   return static_cast<std::int64_t>(left);
 }
 
-template std::int64_t screen_floats(const HeldRows<float>&, const FloatScreen&, PointOperand<float>, const RowChoice&,
-                                    const float*, std::int32_t*, const Undecided&);
-template std::int64_t screen_floats(const HeldRows<double>&, const FloatScreen&, PointOperand<double>, const RowChoice&,
-                                    const float*, std::int32_t*, const Undecided&);
+#define KITH_INSTANTIATE(T)                                                                                      \
+  template std::int64_t screen_floats(const HeldRows<T>&, const FloatScreen&, PointOperand<T>, const RowChoice&, \
+                                      const float*, std::int32_t*, const Undecided&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

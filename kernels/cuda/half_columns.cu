@@ -63,7 +63,8 @@ void make_half_columns(const HeldRows<T>& held, const double* centroids, HalfCol
   check(cudaGetLastError());
 }
 
-template void make_half_columns(const HeldRows<float>&, const double*, HalfColumns&);
-template void make_half_columns(const HeldRows<double>&, const double*, HalfColumns&);
+#define KITH_INSTANTIATE(T) template void make_half_columns(const HeldRows<T>&, const double*, HalfColumns&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

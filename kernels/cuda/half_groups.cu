@@ -154,7 +154,7 @@ template <BinWork kWork>
 __global__ void __launch_bounds__(kBinWarps* kWarp, 4) bin_kernel(const __grid_constant__ BinArguments arguments) {
 #ifdef KITH_AMPERE
   constexpr int kTogether = kBinWarps * kWarp / kRowUnits;  // rows that are copied at once
-  static_assert(kTogether == kGroupColumns);
+  static_assert(kTogether == kGroupColumns && kBinWarps == kBlockWarps);
   extern __shared__ uint4 held[];  // (pieces, rows then columns, units)
   __shared__ float score_base[kGroupColumns];
   const std::int32_t* rows = arguments.order + static_cast<std::int64_t>(blockIdx.x) * GroupRoom::kBinRows;
@@ -217,6 +217,9 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 4) bin_kernel(const __grid_c
     }
   }
 
+  unsigned candidates[2] = {};
+  unsigned listed = 0;  // candidates of this thread, and open rows that are not counted yet in the upper half
+  constexpr unsigned kOneRow = 1U << 16;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     unsigned within = 0;
@@ -270,10 +273,23 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 4) bin_kernel(const __grid_c
         }
       }
     }
-    if (!__any_sync(kAllLanes, open)) continue;
     if (open) arguments.smallest[row] = ~Word{0};
-    count_lanes(open && !flagged, arguments.open_rows);
-    arguments.candidates.add(open ? within : 0U, row, static_cast<std::int32_t>(first_column));
+    candidates[r] = open ? within : 0U;
+    listed += static_cast<unsigned>(__popc(candidates[r])) + (open && !flagged ? kOneRow : 0U);
+  }
+  // One addition per block: those of all warps to the same two numbers would take as long as all the rest.
+  const BlockPrefix prefix = block_prefix(listed);
+  __shared__ Word first_place;
+  if (thread == 0 && prefix.total != 0) {
+    first_place = atomicAdd(arguments.candidates.count, static_cast<Word>(prefix.total % kOneRow));
+    if (prefix.total >= kOneRow) atomicAdd(arguments.open_rows, static_cast<Word>(prefix.total / kOneRow));
+  }
+  __syncthreads();
+  Word at = first_place + prefix.before % kOneRow;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    arguments.candidates.put(at, candidates[r], entry[r] & ~kOpenFlag, static_cast<std::int32_t>(first_column));
+    at += static_cast<Word>(__popc(candidates[r]));
   }
 #endif
 }
@@ -365,8 +381,7 @@ void leave_open_rows(const HeldRows<T>& held, const LookedRows& rows, const Grou
   template void nearest_in_groups(const HeldRows<T>&, const HalfColumns&, const LookedRows&, const GroupRoom&, \
                                   const RecheckRoom&, HalfLeft*);                                              \
   template void leave_open_rows(const HeldRows<T>&, const LookedRows&, const GroupRoom&, const Undecided&);
-KITH_INSTANTIATE(float)
-KITH_INSTANTIATE(double)
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

@@ -131,10 +131,14 @@ void make_half_centroids(const HeldRows<T>& held, const double* centroids, std::
   launch(held, centroids, count, output);
 }
 
-template void make_halves(const HeldRows<float>&, const float*, std::int64_t, HalfRows&, std::int64_t);
+#define KITH_INSTANTIATE(T)                                                                       \
+  template void make_halves(const HeldRows<T>&, const T*, std::int64_t, HalfRows&, std::int64_t); \
+  template void make_half_centroids(const HeldRows<T>&, const double*, std::int64_t, HalfCentroids&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+// Candidates of seeding are float64 whatever the points are.
 template void make_halves(const HeldRows<float>&, const double*, std::int64_t, HalfRows&, std::int64_t);
-template void make_halves(const HeldRows<double>&, const double*, std::int64_t, HalfRows&, std::int64_t);
-template void make_half_centroids(const HeldRows<float>&, const double*, std::int64_t, HalfCentroids&);
-template void make_half_centroids(const HeldRows<double>&, const double*, std::int64_t, HalfCentroids&);
+template void make_halves(const HeldRows<std::uint8_t>&, const double*, std::int64_t, HalfRows&, std::int64_t);
+template void make_halves(const HeldRows<std::int8_t>&, const double*, std::int64_t, HalfRows&, std::int64_t);
 
 }  // namespace kith::cuda

@@ -121,7 +121,7 @@ void collect_half_candidates(const HeldRows<T>& held, const HalfScreen& screen, 
   const Undecided undecided = screen.undecided(block);
   gather_halves(held, screen, block, undecided.row + first, count);
   launch_product<WithinLimit>(*held.context, problem_of(held, screen.columns, screen.gathered(), count),
-                              {undecided.limit + first, candidates});
+                              {undecided.limit + first, screen.columns.count, candidates});
 }
 
 #define KITH_INSTANTIATE(T)                                                                                        \
@@ -133,8 +133,7 @@ void collect_half_candidates(const HeldRows<T>& held, const HalfScreen& screen, 
   template void leave_open_rows(const HeldRows<T>&, const HalfScreen&, const Block<T>&, const LookedRows&);        \
   template void collect_half_candidates(const HeldRows<T>&, const HalfScreen&, const Block<T>&,                    \
                                         const CandidateOutput&, std::int64_t, Count);
-KITH_INSTANTIATE(float)
-KITH_INSTANTIATE(double)
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

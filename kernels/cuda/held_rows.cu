@@ -115,7 +115,8 @@ bool HeldRows<T>::give_way() {
   return true;
 }
 
-template struct HeldRows<float>;
-template struct HeldRows<double>;
+#define KITH_INSTANTIATE(T) template struct HeldRows<T>;
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

@@ -25,7 +25,7 @@ template <class T>
 struct NarrowArguments {
   const T* values;  // (rows, d)
   std::int64_t rows;
-  T scale;
+  Arithmetic<T> scale;
   const float* center;  // (d)
   ScreenedOperand columns;
   const float* half_norm;  // (k)
@@ -184,9 +184,10 @@ void screen_narrow(const HeldRows<T>& held, const FloatScreen& screen, const Poi
                                held.largest, screen.largest(), held.plan.screen.exponent, nearest, undecided});
 }
 
-template void screen_narrow(const HeldRows<float>&, const FloatScreen&, const PointOperand<float>&, std::int32_t*,
-                            const Undecided&);
-template void screen_narrow(const HeldRows<double>&, const FloatScreen&, const PointOperand<double>&, std::int32_t*,
-                            const Undecided&);
+#define KITH_INSTANTIATE(T)                                                                                  \
+  template void screen_narrow(const HeldRows<T>&, const FloatScreen&, const PointOperand<T>&, std::int32_t*, \
+                              const Undecided&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

@@ -1,5 +1,5 @@
 // The operations of the CUDA backend, one file each; the CPU room has files of the same names. See core/backend.h for
-// what each one computes. T: float or double, the type of the held points.
+// what each one computes. T: one of KITH_FOR_POINT_TYPES.
 #pragma once
 
 #include "kernels/cuda/held_rows.h"

@@ -199,8 +199,7 @@ Rechecked recheck(const HeldRows<T>& held, const Block<T>& block, const RecheckR
                                    const ScreenedOperand&, const float*, std::int64_t, std::int64_t);               \
   template Rechecked recheck(const HeldRows<T>&, const Block<T>&, const RecheckRoom&, const RecheckWork&,           \
                              const double*, std::int32_t*);
-KITH_INSTANTIATE(float)
-KITH_INSTANTIATE(double)
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

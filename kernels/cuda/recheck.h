@@ -52,6 +52,10 @@ struct CandidateOutput {
     Word at = 0;
     if (lane_index() == kWarp - 1 && inclusive > 0) at = atomicAdd(count, static_cast<Word>(inclusive));
     at = __shfl_sync(kAllLanes, at, kWarp - 1) + static_cast<Word>(inclusive - __popc(bits));
+    put(at, bits, place, first);
+  }
+  /// Lists them from place `at` of the list on.
+  __device__ void put(Word at, unsigned bits, std::int32_t place, std::int32_t first) const {
     for (; bits != 0 && at < static_cast<Word>(capacity); bits &= bits - 1, ++at) {
       list[at] = {place, first + __ffs(static_cast<int>(bits)) - 1};
     }
@@ -95,7 +99,7 @@ PointOperand<T> point_operand(const HeldRows<T>& held, const T* values, std::int
           nullptr,
           rows,
           static_cast<int>(held.columns()),
-          static_cast<T>(power_of_two(-held.plan.screen.exponent)),
+          static_cast<Arithmetic<T>>(power_of_two(-held.plan.screen.exponent)),
           held.center.data()};
 }
 

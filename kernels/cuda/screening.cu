@@ -33,8 +33,8 @@ struct ScreenOutput {
 constexpr int kTogether = 8;  // rows of a warp at a time: their sums over the lanes are shared
 
 template <class T>
-__global__ void __launch_bounds__(kBlock, 2)
-    screen_kernel(const T* rows, std::int64_t count, std::int64_t d, T scale, const float* center, ScreenOutput out) {
+__global__ void __launch_bounds__(kBlock, 2) screen_kernel(const T* rows, std::int64_t count, std::int64_t d,
+                                                           Arithmetic<T> scale, const float* center, ScreenOutput out) {
   constexpr int kLanesEach = kWarp / kTogether;
   double largest_norm = 0.0, largest_residual = 0.0;
   for (std::int64_t base = warp_index() * kTogether; base < count; base += warp_count() * kTogether) {
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kBlock, 2)
 
 template <class T, class X>
 void launch(const HeldRows<T>& held, const X* rows, std::int64_t count, const ScreenOutput& out) {
-  const auto scale = static_cast<X>(power_of_two(-held.plan.screen.exponent));
+  const auto scale = static_cast<Arithmetic<X>>(power_of_two(-held.plan.screen.exponent));
   screen_kernel<<<held.context->grid(count, kBlockWarps * kTogether), kBlock, 0, held.stream()>>>(
       rows, count, held.columns(), scale, held.center.data(), out);
   check(cudaGetLastError());
@@ -167,13 +167,12 @@ ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponen
   return screen_margin(largest, columns, exponent, {0x1p-24, tile_accumulation(columns)});
 }
 
-template ScreenedCopies room_for_screened(const HeldRows<float>&, std::int64_t);
-template ScreenedCopies room_for_screened(const HeldRows<double>&, std::int64_t);
-template void screen_copies(const HeldRows<float>&, const double*, std::int64_t, ScreenedCopies&);
-template void screen_copies(const HeldRows<double>&, const double*, std::int64_t, ScreenedCopies&);
-template void screen_and_measure(const HeldRows<float>&, const double*, std::int64_t, ScreenedCopies&, Word*);
-template void screen_and_measure(const HeldRows<double>&, const double*, std::int64_t, ScreenedCopies&, Word*);
-template void prepare(HeldRows<float>&, const DataPlan&);
-template void prepare(HeldRows<double>&, const DataPlan&);
+#define KITH_INSTANTIATE(T)                                                                                  \
+  template ScreenedCopies room_for_screened(const HeldRows<T>&, std::int64_t);                               \
+  template void screen_copies(const HeldRows<T>&, const double*, std::int64_t, ScreenedCopies&);             \
+  template void screen_and_measure(const HeldRows<T>&, const double*, std::int64_t, ScreenedCopies&, Word*); \
+  template void prepare(HeldRows<T>&, const DataPlan&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

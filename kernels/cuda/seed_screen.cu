@@ -151,12 +151,13 @@ double warp_accumulation(std::int64_t d) {
   return steps < 0.5 ? steps / (1 - steps) : std::numeric_limits<double>::infinity();
 }
 
+/// Bytes count as what they become: their products in float32 take longer than to read their halves.
 template <class T>
 bool halves_are_less(const HeldRows<T>& held) {
   const HalfShape& shape = held.half.shape;
   const std::int64_t half_bytes = shape.pieces * shape.piece_bytes() / kPieceRows;
   return held.half.values.size() > 0 && shape.units == kRowUnits &&
-         half_bytes < held.columns() * static_cast<std::int64_t>(sizeof(T));
+         half_bytes < held.columns() * static_cast<std::int64_t>(sizeof(Arithmetic<T>));
 }
 
 int tiles_of(int candidates) {
@@ -247,8 +248,7 @@ void find_near(const HeldRows<T>& held, const ScreenedCandidates& candidates, co
 #define KITH_INSTANTIATE(T)                                                                                   \
   template ScreenedCandidates screen_candidates(const HeldRows<T>&, MatrixView<const double>, const double*); \
   template void find_near(const HeldRows<T>&, const ScreenedCandidates&, const Block<T>&, const T*, std::uint32_t*);
-KITH_INSTANTIATE(float)
-KITH_INSTANTIATE(double)
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

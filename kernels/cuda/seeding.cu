@@ -281,8 +281,7 @@ double keep_candidate(HeldRows<T>& held, std::int64_t chosen) {
   template void draw(const HeldRows<T>&, FixedScale, std::span<const std::int64_t>, std::span<std::int64_t>); \
   template void try_candidates(HeldRows<T>&, MatrixView<const double>, FixedScale, std::span<std::int64_t>);  \
   template double keep_candidate(HeldRows<T>&, std::int64_t);
-KITH_INSTANTIATE(float)
-KITH_INSTANTIATE(double)
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

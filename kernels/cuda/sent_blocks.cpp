@@ -67,7 +67,8 @@ typename SentBlocks<T>::Place* SentBlocks<T>::holder_of(std::int64_t first) {
   return found == places_.end() ? nullptr : &*found;
 }
 
-template class SentBlocks<float>;
-template class SentBlocks<double>;
+#define KITH_INSTANTIATE(T) template class SentBlocks<T>;
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

@@ -223,9 +223,10 @@ Steps small_steps(HeldRows<T>& held, const StepsRequest& request, const DeviceLl
   return steps;
 }
 
-template bool is_small(const HeldRows<float>&, std::int64_t, int);
-template bool is_small(const HeldRows<double>&, std::int64_t, int);
-template Steps small_steps(HeldRows<float>&, const StepsRequest&, const DeviceLloyd<float>&, LloydState&);
-template Steps small_steps(HeldRows<double>&, const StepsRequest&, const DeviceLloyd<double>&, LloydState&);
+#define KITH_INSTANTIATE(T)                                      \
+  template bool is_small(const HeldRows<T>&, std::int64_t, int); \
+  template Steps small_steps(HeldRows<T>&, const StepsRequest&, const DeviceLloyd<T>&, LloydState&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

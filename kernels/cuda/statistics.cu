@@ -38,7 +38,7 @@ constexpr std::int64_t runs_each(std::int64_t groups) {
   return std::max<std::int64_t>(kThreads / std::min<std::int64_t>(groups, kBlock / 2), 1);
 }
 
-/// Neighbouring values of a row that are loaded together; 16 bytes where the columns can be shared out so.
+/// Neighbouring values of a row that are loaded together, four where the columns can be shared out so (two doubles).
 template <class T, int kSize>
 struct alignas(kSize * sizeof(T)) Pack {
   T x[kSize];
@@ -144,7 +144,7 @@ __global__ void magnitude_kernel(const Pack<T, kSize>* values, std::int64_t rows
 /// launch(packs, packs of a row, shape, walkers) with the largest packs that rows divide into.
 template <class T, class Launch>
 void with_packs(const Context& context, const T* values, std::int64_t rows, std::int64_t d, const Launch& launch) {
-  constexpr int kLargest = 16 / sizeof(T);
+  constexpr int kLargest = std::min<int>(16 / sizeof(T), 4);  // registers hold the sums of so many columns
   const auto walk = [&]<int kSize>(std::integral_constant<int, kSize>) {
     const std::int64_t groups = d / kSize;
     const std::int64_t run_rows =
@@ -214,9 +214,10 @@ void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
   }
 }
 
-template void add_range(const HeldRows<float>&, ColumnRange&);
-template void add_range(const HeldRows<double>&, ColumnRange&);
-template void add_magnitudes(const HeldRows<float>&, const ColumnScales&, ColumnMagnitudes&);
-template void add_magnitudes(const HeldRows<double>&, const ColumnScales&, ColumnMagnitudes&);
+#define KITH_INSTANTIATE(T)                                  \
+  template void add_range(const HeldRows<T>&, ColumnRange&); \
+  template void add_magnitudes(const HeldRows<T>&, const ColumnScales&, ColumnMagnitudes&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <chrono>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/cuda/bounds.h"
@@ -112,7 +113,7 @@ Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state) {
 
   const Stream& stream = held.stream();
   CentroidSource source = lloyd.source(lloyd.report() + 2 * k);
-  if (held.context->left_out.integer_sums) source.plain_bytes = sizeof(T);
+  if (held.context->left_out.integer_sums) source.plain_bytes = std::is_same_v<T, double> ? 8 : 4;
   Mover<T> mover(held, k);
   Steps steps;
   Stop stop = Stop::none;
@@ -154,9 +155,10 @@ Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state) {
   return steps;
 }
 
-template class DeviceLloyd<float>;
-template class DeviceLloyd<double>;
-template Steps steps(HeldRows<float>&, const StepsRequest&, LloydState&);
-template Steps steps(HeldRows<double>&, const StepsRequest&, LloydState&);
+#define KITH_INSTANTIATE(T)      \
+  template class DeviceLloyd<T>; \
+  template Steps steps(HeldRows<T>&, const StepsRequest&, LloydState&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

@@ -25,8 +25,18 @@ struct Avx2 {
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_NGT_UQ)));
   }
 
-  static F centred(const float* x, double scale, F center) {
-    return _mm256_fmsub_ps(_mm256_loadu_ps(x), _mm256_set1_ps(static_cast<float>(scale)), center);
+  /// Eight values of points, as floats.
+  static F load_points(const float* x) { return _mm256_loadu_ps(x); }
+  static F load_points(const std::uint8_t* x) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(x))));
+  }
+  static F load_points(const std::int8_t* x) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(x))));
+  }
+
+  template <class T>
+  static F centred(const T* x, double scale, F center) {
+    return _mm256_fmsub_ps(load_points(x), _mm256_set1_ps(static_cast<float>(scale)), center);
   }
   static F centred(const double* x, double scale, F center) {
     const D s = _mm256_set1_pd(scale);
@@ -35,8 +45,9 @@ struct Avx2 {
         _mm256_sub_pd(_mm256_mul_pd(_mm256_loadu_pd(x + 4), s), _mm256_cvtps_pd(_mm256_extractf128_ps(center, 1)));
     return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
   }
-  static float centred_one(float x, double scale, float center) {
-    return __builtin_fmaf(x, static_cast<float>(scale), -center);
+  template <class T>
+  static float centred_one(T x, double scale, float center) {
+    return __builtin_fmaf(static_cast<float>(x), static_cast<float>(scale), -center);
   }
   static float centred_one(double x, double scale, float center) {
     return static_cast<float>(x * scale - static_cast<double>(center));
@@ -62,6 +73,8 @@ struct Avx2 {
   static D zero_d() { return _mm256_setzero_pd(); }
   static D load_d(const float* p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
   static D load_d(const double* p) { return _mm256_loadu_pd(p); }
+  static D load_d(const std::uint8_t* p) { return load_first_d(p, doubles); }
+  static D load_d(const std::int8_t* p) { return load_first_d(p, doubles); }
   static I first_lanes(int count) {
     return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_set_epi64x(3, 2, 1, 0));
   }
@@ -70,6 +83,18 @@ struct Avx2 {
     return _mm256_cvtps_pd(_mm_maskload_ps(p, mask));
   }
   static D load_first_d(const double* p, int count) { return _mm256_maskload_pd(p, first_lanes(count)); }
+  /// Bytes have no masked load: up to four of them, behind zeros.
+  static __m128i first_bytes(const void* p, int count) {
+    std::int32_t four = 0;
+    __builtin_memcpy(&four, p, static_cast<std::size_t>(count));
+    return _mm_cvtsi32_si128(four);
+  }
+  static D load_first_d(const std::uint8_t* p, int count) {
+    return _mm256_cvtepi32_pd(_mm_cvtepu8_epi32(first_bytes(p, count)));
+  }
+  static D load_first_d(const std::int8_t* p, int count) {
+    return _mm256_cvtepi32_pd(_mm_cvtepi8_epi32(first_bytes(p, count)));
+  }
   static D broadcast_d(double v) { return _mm256_set1_pd(v); }
   static D add_d(D a, D b) { return _mm256_add_pd(a, b); }
   static D subtract_d(D a, D b) { return _mm256_sub_pd(a, b); }

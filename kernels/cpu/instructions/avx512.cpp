@@ -23,8 +23,18 @@ struct Avx512 {
   static F root(F a) { return _mm512_sqrt_ps(a); }
   static unsigned not_greater(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_NGT_UQ); }
 
-  static F centred(const float* x, double scale, F center) {
-    return _mm512_fmsub_ps(_mm512_loadu_ps(x), _mm512_set1_ps(static_cast<float>(scale)), center);
+  /// Sixteen values of points, as floats.
+  static F load_points(const float* x) { return _mm512_loadu_ps(x); }
+  static F load_points(const std::uint8_t* x) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x))));
+  }
+  static F load_points(const std::int8_t* x) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x))));
+  }
+
+  template <class T>
+  static F centred(const T* x, double scale, F center) {
+    return _mm512_fmsub_ps(load_points(x), _mm512_set1_ps(static_cast<float>(scale)), center);
   }
   static F centred(const double* x, double scale, F center) {
     const D s = _mm512_set1_pd(scale);
@@ -33,8 +43,9 @@ struct Avx512 {
         _mm512_sub_pd(_mm512_mul_pd(_mm512_loadu_pd(x + 8), s), _mm512_cvtps_pd(_mm512_extractf32x8_ps(center, 1)));
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
   }
-  static float centred_one(float x, double scale, float center) {
-    return __builtin_fmaf(x, static_cast<float>(scale), -center);
+  template <class T>
+  static float centred_one(T x, double scale, float center) {
+    return __builtin_fmaf(static_cast<float>(x), static_cast<float>(scale), -center);
   }
   static float centred_one(double x, double scale, float center) {
     return static_cast<float>(x * scale - static_cast<double>(center));
@@ -64,11 +75,23 @@ struct Avx512 {
   static D zero_d() { return _mm512_setzero_pd(); }
   static D load_d(const float* p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
   static D load_d(const double* p) { return _mm512_loadu_pd(p); }
+  static D load_d(const std::uint8_t* p) {
+    return _mm512_cvtepi32_pd(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+  }
+  static D load_d(const std::int8_t* p) {
+    return _mm512_cvtepi32_pd(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+  }
   static D load_first_d(const float* p, int count) {
     return _mm512_cvtps_pd(_mm256_maskz_loadu_ps(static_cast<__mmask8>((1U << count) - 1), p));
   }
   static D load_first_d(const double* p, int count) {
     return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1U << count) - 1), p);
+  }
+  static D load_first_d(const std::uint8_t* p, int count) {
+    return _mm512_cvtepi32_pd(_mm256_cvtepu8_epi32(_mm_maskz_loadu_epi8(static_cast<__mmask16>((1U << count) - 1), p)));
+  }
+  static D load_first_d(const std::int8_t* p, int count) {
+    return _mm512_cvtepi32_pd(_mm256_cvtepi8_epi32(_mm_maskz_loadu_epi8(static_cast<__mmask16>((1U << count) - 1), p)));
   }
   static D broadcast_d(double v) { return _mm512_set1_pd(v); }
   static D add_d(D a, D b) { return _mm512_add_pd(a, b); }

@@ -253,7 +253,9 @@ constexpr Instructions instructions_of(const char* name, const char* summary, bo
           K::to_grid,
           K::multiply_adds,
           {K::template pack<float>, K::template distance<float>, K::template add_rows<float>},
-          {K::template pack<double>, K::template distance<double>, K::template add_rows<double>}};
+          {K::template pack<double>, K::template distance<double>, K::template add_rows<double>},
+          {K::template pack<std::uint8_t>, K::template distance<std::uint8_t>, K::template add_rows<std::uint8_t>},
+          {K::template pack<std::int8_t>, K::template distance<std::int8_t>, K::template add_rows<std::int8_t>}};
 }
 
 }  // namespace kith::cpu

@@ -45,12 +45,8 @@ struct Plain {
     return mask;
   }
 
-  static F centred(const float* x, double scale, F center) {
-    F v;
-    for (int i = 0; i < 4; ++i) v[i] = centred_one(x[i], scale, center[i]);
-    return v;
-  }
-  static F centred(const double* x, double scale, F center) {
+  template <class T>
+  static F centred(const T* x, double scale, F center) {
     F v;
     for (int i = 0; i < 4; ++i) v[i] = centred_one(x[i], scale, center[i]);
     return v;

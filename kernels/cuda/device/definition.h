@@ -43,6 +43,7 @@ __device__ inline void accumulate_pairs(const X* const (&x)[N], const double* co
                                         double (&sum)[N]) {
 #pragma unroll
   for (int i = 0; i < N; ++i) sum[i] = 0.0;
+#pragma unroll(N <= 4 ? 2 : 1)  // so that enough values are on their way
   for (std::int64_t j = lane_index(); j < d; j += kWarp) {
 #pragma unroll
     for (int i = 0; i < N; ++i) sum[i] = add_square(static_cast<double>(x[i][j]), c[i][j], sum[i]);

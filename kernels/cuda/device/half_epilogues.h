@@ -270,19 +270,19 @@ class WithinLimit {
  public:
   static constexpr bool kAnyColumns = true;
   struct Arguments {
-    const float* limit;  // (rows)
+    const float* limit;    // (rows)
+    std::int64_t columns;  // that exist
     CandidateOutput candidates;
   };
 
   __device__ WithinLimit(const Arguments& arguments, std::int64_t rows) : arguments_(arguments), rows_(rows) {}
 
   __device__ void begin(std::int64_t row) {
-    constexpr float kNone = -1.0F;  // scores are positive
     row_ = row;
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       const std::int64_t at = row_at(row, r);
-      limit_[r] = at < rows_ ? arguments_.limit[at] : kNone;
+      limit_[r] = at < rows_ ? arguments_.limit[at] : 0.0F;
     }
   }
 
@@ -295,7 +295,7 @@ class WithinLimit {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const float limit = limit_[2 * kHalf + r];
-        // Written so that a NaN is within. Columns that do not exist score 10^37, above every limit.
+        // Written so that a NaN is within: of a score, where a half overflowed, or of a limit.
         if (!(__fsub_rn(base.x, product_of<0>(product, i, r)) > limit)) within[r] |= 1U << (4 * i);
         if (!(__fsub_rn(base.y, product_of<1>(product, i, r)) > limit)) within[r] |= 2U << (4 * i);
         if (!(__fsub_rn(base.z, product_of<2>(product, i, r)) > limit)) within[r] |= 4U << (4 * i);
@@ -304,8 +304,11 @@ class WithinLimit {
     }
     if (!__any_sync(kAllLanes, (within[0] | within[1]) != 0)) return;
     const std::int32_t first = static_cast<std::int32_t>(tile) * kHalfColumns + quarter() * kGroupColumns;
+    const std::int64_t columns = arguments_.columns - first;
+    const unsigned exist = columns >= kGroupColumns ? ~0U : columns > 0 ? (1U << columns) - 1U : 0U;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
+      within[r] &= row_at(row_, 2 * kHalf + r) < rows_ ? exist : 0U;
       arguments_.candidates.add(within[r], static_cast<std::int32_t>(row_ + kHalf * 64 + r * 8), first);
     }
   }

@@ -65,7 +65,7 @@ struct PointOperand {
   const std::int32_t* chosen = nullptr;  // positions of the rows to take, null: all
   std::int64_t rows = 0;                 // rows taken
   int d = 0;
-  T scale = 1;                    // 2^-exponent of the screen
+  Arithmetic<T> scale = 1;        // 2^-exponent of the screen
   const float* center = nullptr;  // (d), zero up to the tile's depth
 
   using Value = T;
@@ -78,8 +78,12 @@ struct PointOperand {
   }
   __device__ Piece load(const T* row, int j) const {
     Piece piece;
-    if (d % kTilePiece == 0 && j < d) {  // then every row starts at a multiple of 16 bytes
-      if constexpr (sizeof(T) == sizeof(float)) {
+    if (d % kTilePiece == 0 && j < d) {  // then every row starts at a multiple of four values
+      if constexpr (sizeof(T) == 1) {
+        const unsigned four = __ldg(reinterpret_cast<const unsigned*>(row + j));
+#pragma unroll
+        for (int i = 0; i < kTilePiece; ++i) piece.x[i] = static_cast<T>(four >> 8 * i & 0xFFU);
+      } else if constexpr (sizeof(T) == sizeof(float)) {
         const float4 x = __ldg(reinterpret_cast<const float4*>(row + j));
         piece.x[0] = x.x, piece.x[1] = x.y, piece.x[2] = x.z, piece.x[3] = x.w;
       } else {
