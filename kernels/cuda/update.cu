@@ -365,10 +365,8 @@ void Mover<T>::move(HeldRows<T>& held, const Block<T>& block, const ClusterTotal
 template <class T>
 void add_moves(HeldRows<T>& held, ClusterSums& sums) {
   if (held.context->left_out.integer_sums) {
-    throw Error(
-        ExitCode::usage,
-        "--without integer-sums: expected iterations without empty clusters, found one; choose other points, or "
-        "fewer clusters");
+    throw Error(ExitCode::usage,
+                "--without integer-sums: expected no empty cluster, found one; choose other points, or fewer clusters");
   }
   const auto cells = static_cast<std::int64_t>(sums.high.size());
   const std::int64_t clusters = cells / held.columns();
