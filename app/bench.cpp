@@ -65,10 +65,6 @@ void declare(OptionSet& set, BenchOptions& options) {
                   options.shapes);
   set.choice({.names = "--data", .value = "KIND", .help = "Points of assign and iteration: normal or clusters."},
              {"normal", "clusters"}, options.data);
-  set.choice({.names = "--type",
-              .value = "T",
-              .help = "Points of assign, iteration and knn: float32, or uint8, rounded to whole numbers 0 to 255."},
-             {"float32", "uint8"}, options.type);
   set.text({.names = "--points",
             .value = "FILE",
             .help = "Rows of this file for iteration, to the end of a run, instead of generated ones."},
@@ -80,6 +76,10 @@ void declare(OptionSet& set, BenchOptions& options) {
               .help = "Leave out the certificate, the recheck, integer-sums or all, to measure what exactness costs.",
               .hidden = true},
              {"certificate", "recheck", "integer-sums", "all"}, options.common.without);
+  set.choice({.names = "--type",
+              .value = "T",
+              .help = "Points of assign, iteration and knn: float32, or uint8, rounded to whole numbers 0 to 255."},
+             {"float32", "uint8"}, options.type);
   set.integer({.names = "--repeat", .value = "N", .help = "Timed repetitions; the median is shown."}, {1, 1'000'000},
               options.repeat);
   set.flag({.names = "--markdown", .help = "Print the table as Markdown."}, options.markdown);
@@ -159,12 +159,9 @@ void warn_of_options(const OptionSet& set, const BenchOptions& options, const Su
   if (options.suite != "assign" && options.suite != "iteration") {
     invocation.warn_without_effect(set, "--data", "it is for assign and iteration");
   }
+  if (options.points.empty()) invocation.warn_without_effect(set, "--clusters", "it is for --points");
   if (suite.rows == nullptr) invocation.warn_without_effect(set, "--type", "it is for assign, iteration and knn");
-  if (options.points.empty()) {
-    invocation.warn_without_effect(set, "--clusters", "it is for --points");
-  } else {
-    invocation.warn_without_effect(set, "--type", "the rows of --points are taken as float32");
-  }
+  if (!options.points.empty()) invocation.warn_without_effect(set, "--type", "the file has its own values");
   if (options.common.json) invocation.warn_without_effect(set, "--markdown", "--json prints no table");
   if (suite.rows == nullptr) invocation.warn_without_effect(set, "--block-rows", "no points are held");
   if (invocation.report.backend != "cpu") return;

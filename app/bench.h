@@ -18,9 +18,9 @@ struct BenchOptions {
   std::string suite;                // empty: list them
   std::vector<std::string> shapes;  // empty: those of the suite
   std::string data = "normal";      // or "clusters"
-  std::string type = "float32";     // or "uint8"
   std::string points;               // a file whose rows are taken instead; empty: none
   std::int64_t clusters = 64;       // for `points`
+  std::string type = "float32";     // or "uint8"
   std::int64_t repeat = 10;
   bool markdown = false;
   CommonOptions common;
@@ -52,7 +52,7 @@ struct BenchRun {
   cpu::Threads& threads;  // for generating and checking
   Limits limits;          // of the backend
 
-  bool bytes() const { return options.type == "uint8" && options.points.empty(); }
+  bool bytes() const { return options.points.empty() && options.type == "uint8"; }
   double value_bytes() const { return bytes() ? 1.0 : 4.0; }  // of the points
   bool on_gpu() const { return invocation.report.backend == "cuda"; }
   /// The limits that products of this backend are held against.

@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 4) bin_kernel(const __grid_c
     }
   }
 
-  unsigned candidates[2];
+  unsigned candidates[2] = {};
   unsigned listed = 0;  // candidates of this thread, and open rows that are not counted yet in the upper half
   constexpr unsigned kOneRow = 1U << 16;
 #pragma unroll

@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <chrono>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/cuda/bounds.h"
@@ -112,7 +113,7 @@ Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state) {
 
   const Stream& stream = held.stream();
   CentroidSource source = lloyd.source(lloyd.report() + 2 * k);
-  if (held.context->left_out.integer_sums) source.plain_bytes = sizeof(T);
+  if (held.context->left_out.integer_sums) source.plain_bytes = std::is_same_v<T, double> ? 8 : 4;
   Mover<T> mover(held, k);
   Steps steps;
   Stop stop = Stop::none;

@@ -218,24 +218,26 @@ struct ByteSum {
   }
 };
 
-/// The same in T, as a program would that does not mind the order: for measuring. A total is in the first bytes of its
-/// word.
+/// What a sum is kept in by a program that does not mind the order.
+template <class T>
+using PlainValue = std::conditional_t<std::is_floating_point_v<T>, T, float>;
+
+/// The sums of such a program, for measuring. A total is in the first bytes of its word.
 template <class T, int Values>
 struct PlainSum {
-  T total[Values] = {};
+  PlainValue<T> total[Values] = {};
 
-  __device__ void add(int v, T value, const SumGrid&, double, double, bool) { total[v] += value; }
+  __device__ void add(int v, PlainValue<T> value, const SumGrid&, double, double, bool) { total[v] += value; }
   __device__ void flush(std::uint32_t bin, std::int64_t clusters, std::int64_t d, std::int64_t column, int apart,
                         const SumGrid&, const ClusterTotals& totals) {
     const bool leaves = bin >= clusters;
     const std::int64_t at = (leaves ? bin - clusters : bin) * d + column;
 #pragma unroll
     for (int v = 0; v < Values; ++v) {
-      total[v] = across_lanes(total[v], apart);
-      if (lane_index() < apart && column < d && total[v] != 0) {
-        atomicAdd(reinterpret_cast<T*>(&totals.high[at + v]), leaves ? -total[v] : total[v]);
-      }
+      const PlainValue<T> sum = across_lanes(total[v], apart);
       total[v] = 0;
+      if (lane_index() >= apart || column >= d || sum == 0) continue;
+      atomicAdd(reinterpret_cast<PlainValue<T>*>(&totals.high[at + v]), leaves ? -sum : sum);
     }
   }
 };
@@ -304,15 +306,11 @@ __global__ void sum_kernel(const T* values, std::int64_t d, const MoveEnd* ends,
   }
 }
 
-/// Of rows of at least one value; Values at a time. Sums of bytes are integers anyway.
+/// Of rows of at least one value; Values at a time.
 template <class T, int Values>
 auto sum_kernel_for(const LeftOut& left_out) {
-  if constexpr (sizeof(T) == 1) {
-    return sum_kernel<T, Values, ByteSum<Values>>;
-  } else {
-    return left_out.integer_sums ? sum_kernel<T, Values, PlainSum<T, Values>>
-                                 : sum_kernel<T, Values, RunningSum<Values>>;
-  }
+  using Sum = std::conditional_t<sizeof(T) == 1, ByteSum<Values>, RunningSum<Values>>;
+  return left_out.integer_sums ? sum_kernel<T, Values, PlainSum<T, Values>> : sum_kernel<T, Values, Sum>;
 }
 
 /// Lanes to a row: a power of two.
@@ -367,10 +365,8 @@ void Mover<T>::move(HeldRows<T>& held, const Block<T>& block, const ClusterTotal
 template <class T>
 void add_moves(HeldRows<T>& held, ClusterSums& sums) {
   if (held.context->left_out.integer_sums) {
-    throw Error(
-        ExitCode::usage,
-        "--without integer-sums: expected iterations without empty clusters, found one; choose other points, or "
-        "fewer clusters");
+    throw Error(ExitCode::usage,
+                "--without integer-sums: expected no empty cluster, found one; choose other points, or fewer clusters");
   }
   const auto cells = static_cast<std::int64_t>(sums.high.size());
   const std::int64_t clusters = cells / held.columns();
