@@ -46,9 +46,10 @@ void warn_of_options(const OptionSet& set, const AssignOptions& options, Invocat
 void write(const AssignOptions& options, const data::PointSource& points, const KMeansResult& result,
            const data::OutputOptions& output) {
   data::ResultFile file(options.common.output, output);
-  const std::string command = fmt::format(
-      "assign {} --centroids {} --precision {}{}{}", stored_name(points.name()), stored_name(options.centroids),
-      name_of(points.value_class()), stored_metric(options.common), options.save_distances ? " --save-distances" : "");
+  const std::string command = fmt::format("assign {} --centroids {} --precision {}{}{}", stored_name(points.name()),
+                                          stored_name(options.centroids), name_of(points.value_class()),
+                                          stored_input(options.common) + stored_metric(options.common),
+                                          options.save_distances ? " --save-distances" : "");
   write_head(file, {"kith-assignment", command, points.value_class(), metric_of(options.common)}, points);
   file.attribute("centroids", stored_name(options.centroids));
   file.attribute("inertia", result.inertia);

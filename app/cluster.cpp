@@ -119,7 +119,7 @@ std::string stored_command(const ClusterOptions& options, const Start& start, co
   if (start.is_random()) command += fmt::format(" --n-init {} --seed {}", options.runs, options.common.seed);
   command += fmt::format(" --max-iterations {} --tolerance {} --precision {}", options.max_iterations,
                          options.tolerance, name_of(points.value_class()));
-  command += stored_metric(options.common);
+  command += stored_input(options.common) + stored_metric(options.common);
   return command + (options.save_distances ? " --save-distances" : "");
 }
 

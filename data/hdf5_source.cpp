@@ -21,11 +21,6 @@ namespace {
 // Raw bytes per read: what was read is still in the second-level cache when it is converted.
 constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;
 
-ValueClass class_for(const DatasetFacts& facts, Precision precision) {
-  if (precision == Precision::automatic) return natural_class_of(facts.element->number);
-  return precision == Precision::f32 ? ValueClass::f32 : ValueClass::f64;
-}
-
 /// Opens the dataset again, with the cache that suits H5Dread: room for a chunk where it has to decode; none where it
 /// has not, as chunks are then read straight to where they belong, at the size they must have and not at the one they
 /// claim. The dataset must not be open, or HDF5 would share that one, cache and all. Its path was walked before.
@@ -48,7 +43,7 @@ class Hdf5Source final : public PointSource {
       : file_(std::move(file)),
         facts_(std::move(facts)),
         element_(*facts_.element),
-        class_(class_for(facts_, options.precision)),
+        class_(class_for(natural_class_of(element_.number), options.precision)),
         row_bytes_(facts_.columns() * size_of(element_.number)),
         threads_(options.threads) {
     chunk_rows_ = facts_.chunked ? std::clamp<std::int64_t>(facts_.chunk[0], 1, facts_.rows()) : 1;
@@ -67,18 +62,14 @@ class Hdf5Source final : public PointSource {
   std::int64_t file_bytes() const override { return facts_.info.stored_bytes; }
   std::int64_t changed_values() const override { return changed_; }
 
-  void read(std::int64_t first, MatrixView<float> out) override { read_as(ValueClass::f32, first, out); }
-  void read(std::int64_t first, MatrixView<double> out) override { read_as(ValueClass::f64, first, out); }
+  void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
 
  private:
   template <class T>
-  void read_as(ValueClass wanted, std::int64_t first, MatrixView<T> out) {
+  void read_as(std::int64_t first, MatrixView<T> out) {
     prepare_hdf5();
-    if (wanted != class_ || first < 0 || out.rows < 0 || out.rows > rows() - first || out.columns != columns()) {
-      throw Error(ExitCode::internal,
-                  fmt::format("{}: {} rows of {} {} columns from row {} asked of {} x {} {}", name(), out.rows,
-                              out.columns, name_of(wanted), first, rows(), columns(), name_of(class_)));
-    }
+    check_request(*this, first, out);
     try {
       read_blocks(first, out);
     } catch (const Error&) {
@@ -233,7 +224,7 @@ std::unique_ptr<PointSource> open_hdf5(const Location& location, const ReadOptio
   return std::make_unique<Hdf5Source>(std::move(file), std::move(facts), options);
 }
 
-std::vector<DatasetInfo> list_hdf5(const Location& place) {
+std::vector<DatasetInfo> list_hdf5(const Location& place, const ReadOptions&) {
   const Hdf5InputFile file(place.file);
   auto all = list_open_file(file);
   if (place.dataset.empty()) return all;

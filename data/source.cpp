@@ -5,16 +5,20 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <iterator>
+#include <string_view>
+#include <utility>
 
-#include "data/file_kind.h"
+#include "data/column_choice.h"
 #include "data/hdf5_source.h"
+#include "data/text.h"
 
 namespace kith::data {
 namespace {
 
 constexpr FormatEntry kFormats[] = {
     {"HDF5", ".h5 .hdf5", "datasets of a file, named FILE:/path/in/file", is_hdf5, open_hdf5, list_hdf5},
+    {"text", ".csv .tsv .txt .gz", "numbers between commas, tabs, semicolons or blanks; - is standard input",
+     is_text_table, open_text, list_text, true},
 };
 
 bool exists(const std::string& file) {
@@ -22,14 +26,46 @@ bool exists(const std::string& file) {
   return stat(file.c_str(), &status) == 0;
 }
 
-/// The format that knows the file. When none does, HDF5's way of opening says what is wrong.
+/// Does the file's name end with one of these?
+bool has_extension(const std::string& file, std::string_view extensions) {
+  for (std::size_t begin = 0; begin < extensions.size();) {
+    const std::size_t end = std::min(extensions.find(' ', begin), extensions.size());
+    if (file.ends_with(extensions.substr(begin, end - begin))) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+/// The format that knows the file, or whose name it has: its way of opening then says what is wrong.
 const FormatEntry& format_of(const std::string& file) {
-  const auto* found =
-      std::find_if(std::begin(kFormats), std::end(kFormats), [&](const auto& f) { return f.recognises(file); });
-  return found == std::end(kFormats) ? kFormats[0] : *found;
+  for (const FormatEntry& format : kFormats) {
+    if (format.recognises(file)) return format;
+  }
+  for (const FormatEntry& format : kFormats) {
+    if (has_extension(file, format.extensions)) return format;
+  }
+  return kFormats[0];
+}
+
+template <class T>
+void check(const PointSource& source, ValueClass asked, std::int64_t first, const MatrixView<T>& out) {
+  if (asked == source.value_class() && first >= 0 && out.rows >= 0 && out.rows <= source.rows() - first &&
+      out.columns == source.columns()) {
+    return;
+  }
+  throw Error(ExitCode::internal, fmt::format("{}: {} rows of {} {} columns from row {} asked of {} x {} {}",
+                                              source.name(), out.rows, out.columns, name_of(asked), first,
+                                              source.rows(), source.columns(), name_of(source.value_class())));
 }
 
 }  // namespace
+
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<float>& out) {
+  check(source, ValueClass::f32, first, out);
+}
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<double>& out) {
+  check(source, ValueClass::f64, first, out);
+}
 
 std::span<const FormatEntry> formats() { return kFormats; }
 
@@ -46,7 +82,9 @@ Location parse_location(const std::string& text) {
 
 std::unique_ptr<PointSource> open_points(const std::string& location, const ReadOptions& options) {
   const Location place = parse_location(location);
-  return format_of(place.file).open(place, options);
+  const FormatEntry& format = format_of(place.file);
+  std::unique_ptr<PointSource> source = format.open(place, options);
+  return format.chooses_columns ? std::move(source) : with_columns(std::move(source), options);
 }
 
 PointsMatrix read_all(PointSource& source) {
@@ -61,7 +99,7 @@ PointsMatrix read_all(PointSource& source) {
 std::unique_ptr<PointSource> open_centroids(const std::string& location) {
   Location place = parse_location(location);
   const FormatEntry& format = format_of(place.file);
-  if (place.dataset.empty() && format.recognises(place.file) && root_text(place.file, "format") == "kith-clusters") {
+  if (place.dataset.empty() && is_hdf5(place.file) && root_text(place.file, "format") == "kith-clusters") {
     place.dataset = "/centroids";
   }
   return format.open(place, {.precision = Precision::f64, .vector_as_column = true});
@@ -71,7 +109,9 @@ Matrix<double> read_centroids(const std::string& location) {
   return std::get<Matrix<double>>(read_all(*open_centroids(location)));
 }
 
-std::vector<DatasetInfo> list_datasets(const Location& place) { return format_of(place.file).list(place); }
+std::vector<DatasetInfo> list_datasets(const Location& place, const ReadOptions& options) {
+  return format_of(place.file).list(place, options);
+}
 
 std::vector<DatasetInfo> list_datasets(const std::string& file) { return list_datasets(Location{file, ""}); }
 
