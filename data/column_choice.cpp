@@ -85,7 +85,8 @@ class Chooser {
   [[noreturn]] void refuse(const char* option, std::string_view text, const std::string& why) const {
     constexpr std::size_t shown = 30;
     std::string known;
-    for (std::size_t j = 0; j < std::min(names_.size(), shown); ++j) known += fmt::format("{}{}", j > 0 ? ", " : "", names_[j]);
+    for (std::size_t j = 0; j < std::min(names_.size(), shown); ++j)
+      known += fmt::format("{}{}", j > 0 ? ", " : "", names_[j]);
     if (names_.size() > shown) known += fmt::format(" and {} more", names_.size() - shown);
     throw Error(ExitCode::usage, fmt::format("{}: '{}' {}; expected columns of {}, which has 1 to {}{}", option, text,
                                              why, table_, columns_, known.empty() ? ", without names" : ": " + known));

@@ -38,7 +38,8 @@ bool check_before_opening(const std::string& file) {
     fail(file, "open for writing by another program; wait until that has closed it, or read a copy");
   }
   if (!has_hdf5_signature(file)) {
-    fail(file, fmt::format("expected an HDF5 file, found {}; `kith devices` lists the formats that can be read", looks_like(file)));
+    fail(file, fmt::format("expected an HDF5 file, found {}; `kith devices` lists the formats that can be read",
+                           looks_like(file)));
   }
   return lock_error == 0;
 }

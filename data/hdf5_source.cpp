@@ -109,13 +109,7 @@ class Hdf5Source final : public PointSource {
       raw = buffer.data();
     }
     read_raw(first, out.rows, raw);
-    const Conversion done = convert(element_, raw, out.size(), out.data);
-    if (done.refused >= 0) {
-      throw Error(ExitCode::data,
-                  fmt::format("{}: row {}, column {} (counted from 0): {}; replace the value or remove the row", name(),
-                              first + done.refused / columns(), done.refused % columns(), done.reason));
-    }
-    changed_ += done.changed;
+    changed_ += require_converted(convert(element_, raw, out.size(), out.data), name(), first, columns());
   }
 
   /// Bytes as they are in the file, but decoded.

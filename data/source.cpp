@@ -10,13 +10,20 @@
 
 #include "data/column_choice.h"
 #include "data/hdf5_source.h"
+#include "data/numpy.h"
 #include "data/text.h"
+#include "data/transposed.h"
+#include "data/vectors.h"
 
 namespace kith::data {
 namespace {
 
 constexpr FormatEntry kFormats[] = {
     {"HDF5", ".h5 .hdf5", "datasets of a file, named FILE:/path/in/file", is_hdf5, open_hdf5, list_hdf5},
+    {"NumPy", ".npy", "an array of numbers, of either order", is_npy, open_npy, list_npy},
+    {"NumPy", ".npz", "arrays of an archive, named FILE:NAME", is_npz, open_npz, list_npz},
+    {"vectors", ".fvecs .ivecs .bvecs .fbin .u8bin .i8bin .ibin .hbin .f16bin",
+     "little-endian rows behind their length, or behind one header", is_vectors, open_vectors, list_vectors},
     {"text", ".csv .tsv .txt .gz", "numbers between commas, tabs, semicolons or blanks; - is standard input",
      is_text_table, open_text, list_text, true},
 };
@@ -84,7 +91,8 @@ std::unique_ptr<PointSource> open_points(const std::string& location, const Read
   const Location place = parse_location(location);
   const FormatEntry& format = format_of(place.file);
   std::unique_ptr<PointSource> source = format.open(place, options);
-  return format.chooses_columns ? std::move(source) : with_columns(std::move(source), options);
+  if (!format.chooses_columns) source = with_columns(std::move(source), options);
+  return options.transpose ? transposed(std::move(source)) : std::move(source);
 }
 
 PointsMatrix read_all(PointSource& source) {
