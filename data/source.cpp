@@ -19,7 +19,8 @@ namespace kith::data {
 namespace {
 
 constexpr FormatEntry kFormats[] = {
-    {"HDF5", ".h5 .hdf5", "datasets of a file, named FILE:/path/in/file", is_hdf5, open_hdf5, list_hdf5},
+    {"HDF5", ".h5 .hdf5 .h5ad .mat", "datasets and sparse matrices of a file, named FILE:/path/in/file", is_hdf5,
+     open_hdf5, list_hdf5},
     {"NumPy", ".npy", "an array of numbers, of either order", is_npy, open_npy, list_npy},
     {"NumPy", ".npz", "arrays of an archive, named FILE:NAME", is_npz, open_npz, list_npz},
     {"vectors", ".fvecs .ivecs .bvecs .fbin .u8bin .i8bin .ibin .hbin .f16bin",
