@@ -3,6 +3,7 @@
 
 #include "app/commands.h"
 #include "app/invocation.h"
+#include "app/label_output.h"
 #include "app/memory.h"
 #include "app/results.h"
 #include "app/terminal.h"
@@ -15,6 +16,7 @@ struct AssignOptions {
   std::string points;
   std::string centroids;
   bool save_distances = false;
+  std::string write_obs;
   CommonOptions common;
 };
 
@@ -27,6 +29,7 @@ void declare(OptionSet& set, AssignOptions& options) {
            options.centroids);
   set.flag({.names = "--save-distances", .help = "Also write every point's distance to its centroid."},
            options.save_distances);
+  add_label_option(set, options.write_obs);
   add_common_options(set, options.common);
 }
 
@@ -45,6 +48,9 @@ void warn_of_options(const OptionSet& set, const AssignOptions& options, Invocat
 
 void write(const AssignOptions& options, const data::PointSource& points, const KMeansResult& result,
            const data::OutputOptions& output) {
+  if (is_label_output(options.common, options.write_obs)) {
+    return write_label_output(options.common, options.write_obs, points, result, output);
+  }
   data::ResultFile file(options.common.output, output);
   const std::string command = fmt::format("assign {} --centroids {} --precision {}{}{}", stored_name(points.name()),
                                           stored_name(options.centroids), name_of(points.value_class()),
@@ -74,9 +80,11 @@ int run_assign(const Arguments& arguments) {
   if (options.centroids.empty()) set.refuse_missing("--centroids");
   Invocation invocation("assign", options.common);
   const std::string& target = options.common.output;
-  const data::OutputOptions output = output_options(options.common, {options.points, options.centroids});
+  data::OutputOptions output = output_options(options.common, {options.points, options.centroids});
+  output.labels = true;
   if (!target.empty()) data::check_output(target, output);
   const auto points = open_input(options.points, invocation);
+  check_label_output(options.common, options.write_obs, *points);
   invocation.report.points = describe(*points);
   const auto given = data::open_centroids(options.centroids);
   check_columns(options, *points, *given);
@@ -103,7 +111,8 @@ int run_assign(const Arguments& arguments) {
   } else if (!options.common.json) {
     print_out(cluster_table(result));
   }
-  invocation.close(target.empty() ? "" : fmt::format("kith info {}", target));
+  invocation.close(
+      target.empty() || is_label_output(options.common, options.write_obs) ? "" : fmt::format("kith info {}", target));
   return 0;
 }
 

@@ -14,10 +14,12 @@
 namespace kith::app {
 
 void add_output_options(OptionSet& set, CommonOptions& common) {
-  set.text({.names = "-o,--output",
-            .value = "FILE",
-            .help = "Write the result to this HDF5 file; it appears only when it is complete."},
-           common.output);
+  set.text(
+      {.names = "-o,--output",
+       .value = "FILE",
+       .help =
+           "Write the result to this HDF5 file, or labels alone to .csv or .npy; it appears only when it is complete."},
+      common.output);
   set.flag({.names = "-f,--force", .help = "Replace an existing output file. Inputs are never replaced."},
            common.force);
 }

@@ -158,7 +158,7 @@ std::string text_attribute(hid_t object, const std::string& name) {
 std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::string& path) {
   const Handle group = open_object(file, path);
   if (H5Iget_type(group.get()) != H5I_GROUP) return std::nullopt;
-  const std::string begin = path == "/" ? "/" : path + "/";
+  const std::string begin = path == "/" ? path : fmt::format("{}/", path);
   SparseGroup found;
   found.path = path;
   found.values = begin + "data";

@@ -72,7 +72,7 @@ class PointSource {
   /// One for each column, or none.
   virtual std::vector<std::string> column_names() const { return {}; }
   /// The text of each row in the column of ReadOptions::id_column or label_column; nothing when there is none.
-  virtual std::vector<std::string> kept(Kept) { return {}; }
+  virtual std::vector<std::string> kept(Kept) const { return {}; }
 };
 
 /// Throws Error(internal) unless rows first .. first + out.rows - 1 are there, in the class and columns of `out`.

@@ -95,7 +95,7 @@ class TextSource final : public PointSource {
     for (const std::int64_t j : choice_.points) names.push_back(head_.names[static_cast<std::size_t>(j)]);
     return names;
   }
-  std::vector<std::string> kept(Kept which) override;
+  std::vector<std::string> kept(Kept which) const override;
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
 
@@ -244,7 +244,7 @@ void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
   input_.check_unchanged();
 }
 
-std::vector<std::string> TextSource::kept(Kept which) {
+std::vector<std::string> TextSource::kept(Kept which) const {
   const std::int64_t column = which == Kept::id ? choice_.id : choice_.label;
   std::vector<std::string> texts;
   if (column < 0) return texts;
