@@ -1,6 +1,8 @@
 // kith assign: the nearest given centroid of every point in a file.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/commands.h"
 #include "app/invocation.h"
 #include "app/label_output.h"
@@ -34,10 +36,20 @@ void declare(OptionSet& set, AssignOptions& options) {
 }
 
 void check_columns(const AssignOptions& options, const data::PointSource& points, const data::PointSource& centroids) {
-  if (centroids.columns() == points.columns()) return;
-  throw Error(ExitCode::data,
-              fmt::format("{}: expected {} columns, as {} has, found {}; give the centroids of points like these",
-                          options.centroids, points.columns(), points.name(), centroids.columns()));
+  if (centroids.columns() != points.columns()) {
+    throw Error(ExitCode::data,
+                fmt::format("{}: expected {} columns, as {} has, found {}; give the centroids of points like these",
+                            options.centroids, points.columns(), points.name(), centroids.columns()));
+  }
+  const std::vector<std::string> names = points.column_names(), expected = centroids.column_names();
+  if (names.empty() || expected.empty()) return;
+  const auto [name, other] = std::mismatch(names.begin(), names.end(), expected.begin(), expected.end());
+  if (name == names.end() || other == expected.end()) return;
+  throw Error(
+      ExitCode::data,
+      fmt::format("{}: expected '{}' as column {} (counted from 1) of the points, as {} has, found '{}'; choose "
+                  "the columns that were clustered with --columns",
+                  points.name(), *other, name - names.begin() + 1, options.centroids, *name));
 }
 
 void warn_of_options(const OptionSet& set, const AssignOptions& options, Invocation& invocation) {

@@ -39,10 +39,24 @@ Handle open_with_cache(const Hdf5InputFile& file, const DatasetFacts& facts) {
   return Handle(H5Dopen2(file.id(), facts.info.path.c_str(), access.get()));
 }
 
+/// The names of the columns of centroids, from the result that they are in.
+std::vector<std::string> stored_names(const Hdf5InputFile& file, const std::string& path) {
+  std::vector<std::string> names;
+  if (path != "/centroids") return names;
+  const std::string text = text_attribute(open_object(file, "/").get(), "columns");
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    names.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
 class Hdf5Source final : public PointSource {
  public:
   Hdf5Source(Hdf5InputFile file, DatasetFacts facts, const ReadOptions& options)
       : file_(std::move(file)),
+        names_(stored_names(file_, facts.info.path)),
         facts_(std::move(facts)),
         element_(*facts_.element),
         class_(class_for(natural_class_of(element_.number), options.precision)),
@@ -63,6 +77,7 @@ class Hdf5Source final : public PointSource {
   ValueClass value_class() const override { return class_; }
   std::int64_t file_bytes() const override { return facts_.info.stored_bytes; }
   std::int64_t changed_values() const override { return changed_; }
+  std::vector<std::string> column_names() const override { return names_; }
 
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
@@ -133,6 +148,7 @@ class Hdf5Source final : public PointSource {
   }
 
   Hdf5InputFile file_;
+  std::vector<std::string> names_;
   DatasetFacts facts_;
   ElementType element_;
   ValueClass class_;

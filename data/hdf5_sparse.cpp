@@ -139,7 +139,7 @@ std::string text_attribute(hid_t object, const std::string& name) {
   const Handle value(H5Aopen(object, name.c_str(), H5P_DEFAULT));
   const Handle type(H5Aget_type(value.get()));
   const Handle space(H5Aget_space(value.get()));
-  constexpr std::size_t longest = 4096;
+  constexpr std::size_t longest = 65536;
   if (H5Tget_class(type.get()) != H5T_STRING || H5Sget_simple_extent_npoints(space.get()) != 1) return "";
   if (H5Tis_variable_str(type.get()) > 0) {
     char* text = nullptr;

@@ -49,7 +49,7 @@ void refuse_text_columns(const TextHead& head, const ColumnChoice& choice, const
     const auto column = static_cast<std::size_t>(j);
     const auto is_text = [column](const TextHead::Sample& row) {
       return column < row.fields.size() && !row.fields[column].empty() && !is_number_text(row.fields[column]) &&
-             row.fields[column].find(',') == std::string::npos;
+             !has_decimal_comma(row.fields[column]);
     };
     if (!std::all_of(head.samples.begin(), head.samples.end(), is_text)) continue;
     const TextHead::Sample& row = head.samples.front();
@@ -162,9 +162,7 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
                              "column out with {}",
                              leave_out));
   }
-  std::string with_point = text;
-  std::replace(with_point.begin(), with_point.end(), ',', '.');
-  if (with_point != text && is_number_text(with_point)) {
+  if (has_decimal_comma(text)) {
     refuse_value(place, fmt::format("expected a number, found '{}', which has a decimal comma; write decimal points: "
                                     "tr , . < IN > OUT",
                                     text.substr(0, shown)));

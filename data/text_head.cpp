@@ -99,10 +99,7 @@ bool find_header(const InputBytes& input, const std::vector<Line>& lines, const 
     fail(input, fmt::format("line {} counts up from {}: names of columns, or values? say --header yes or --header no",
                             lines.front().number, first[first.front().empty() ? 1 : 0]));
   }
-  const auto is_value = [](std::string field) {
-    std::replace(field.begin(), field.end(), ',', '.');  // a decimal comma
-    return is_number_text(field);
-  };
+  const auto is_value = [](const std::string& field) { return is_number_text(field) || has_decimal_comma(field); };
   return std::none_of(first.begin(), first.end(), is_value) && std::none_of(first.begin(), first.end(), is_missing) &&
          std::any_of(first.begin(), first.end(), [](const std::string& field) { return !field.empty(); });
 }

@@ -2,12 +2,14 @@
 // Numbers Accurately, 1990), the others by std::from_chars.
 #include "data/text_number.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <string>
 
 namespace kith::data {
 namespace {
@@ -123,6 +125,12 @@ bool is_number_text(std::string_view text) {
   double value = 0.0;
   const char* end = text.data() + text.size();
   return !text.empty() && parse_number(text.data(), end, value) == end;
+}
+
+bool has_decimal_comma(std::string_view text) {
+  std::string with_point(text);
+  std::replace(with_point.begin(), with_point.end(), ',', '.');
+  return with_point != text && is_number_text(with_point);
 }
 
 }  // namespace kith::data

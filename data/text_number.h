@@ -12,4 +12,7 @@ const char* parse_number(const char* begin, const char* end, double& value);
 /// Is the whole text one number?
 bool is_number_text(std::string_view text);
 
+/// Would it be one number if its commas were points?
+bool has_decimal_comma(std::string_view text);
+
 }  // namespace kith::data

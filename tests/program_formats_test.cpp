@@ -75,6 +75,9 @@ TEST_CASE("a table of text is clustered; labels go to CSV with the names of the 
   CHECK(array.substr(128) == std::string("\0\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0", 16));
   CHECK(done({"info", folder / "a.npy"}).out.find("int32") != std::string::npos);
 
+  refuses(3, {"assign", table, "--columns", "3,2", "--centroids", result},
+          {"t.csv: expected 'x' as column 1 (counted from 1) of the points", "found 'y'", "--columns"});
+
   // What chooses the points decides the answer, and is in the result.
   const Outcome dump = done({"cluster", table, "--columns", "x", "-k", "2", "--init", "first", "-o", result, "-f"});
   CHECK(dump.says("t.csv, 4 x 1 text"));
