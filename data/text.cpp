@@ -37,7 +37,7 @@ InputBytes open_bytes(const Location& place) {
 /// even where they are numbers.
 ColumnChoice choose(const TextHead& head, const ReadOptions& options, const std::string& name) {
   ReadOptions own = options;
-  if (head.row_names && options.columns.empty() && options.id_column.empty()) own.id_column = "1";
+  if (head.row_names && options.columns.empty() && options.id_column.empty()) own.id_column = std::string("1");
   return choose_columns(own, head.names, head.columns, name);
 }
 
