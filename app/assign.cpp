@@ -54,7 +54,7 @@ void check_columns(const AssignOptions& options, const data::PointSource& points
 
 void warn_of_options(const OptionSet& set, const AssignOptions& options, Invocation& invocation) {
   invocation.warn_without_effect(set, "--seed", "assign draws nothing at random");
-  if (options.common.output.empty()) invocation.warn_without_effect(set, "--save-distances", "there is no --output");
+  warn_of_distances(set, options.write_obs, invocation);
   invocation.warn_without_effect(set);
 }
 

@@ -112,7 +112,7 @@ void warn_of_options(const OptionSet& set, const ClusterOptions& options, const 
     invocation.warn_without_effect(set, "--seed", why);
     invocation.warn_without_effect(set, "--n-init", why);
   }
-  if (options.common.output.empty()) invocation.warn_without_effect(set, "--save-distances", "there is no --output");
+  warn_of_distances(set, options.write_obs, invocation);
   invocation.warn_without_effect(set);
 }
 

@@ -40,6 +40,16 @@ bool is_label_output(const CommonOptions& common, const std::string& write_obs) 
   return !write_obs.empty() || data::label_format(common.output) != data::LabelFormat::none;
 }
 
+void warn_of_distances(const OptionSet& set, const std::string& write_obs, Invocation& invocation) {
+  const CommonOptions& common = invocation.common;
+  const bool csv = write_obs.empty() && data::label_format(common.output) == data::LabelFormat::csv;
+  if (common.output.empty()) {
+    invocation.warn_without_effect(set, "--save-distances", "there is no --output");
+  } else if (is_label_output(common, write_obs) && !csv) {
+    invocation.warn_without_effect(set, "--save-distances", "the output holds labels alone");
+  }
+}
+
 void check_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points) {
   if (write_obs.empty()) return;
   if (common.output.empty()) {

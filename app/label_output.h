@@ -16,6 +16,9 @@ void add_label_option(OptionSet& set, std::string& write_obs);
 /// Does --output name such a result, by its ending, or because of --write-obs?
 bool is_label_output(const CommonOptions& common, const std::string& write_obs);
 
+/// Warns of --save-distances where no distances are written.
+void warn_of_distances(const OptionSet& set, const std::string& write_obs, Invocation& invocation);
+
 /// Everything about it that can be known to be wrong before the points are read. Throws Error(usage) and Error(data).
 void check_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points);
 
