@@ -66,7 +66,7 @@ std::string as_text(const std::vector<Found>& all) {
   out += fmt::format("\nprocessor\n  {:<13}{}: {}\n  {:<13}{}\n\nformats\n", "instructions", cpu::instructions().name,
                      cpu::instructions().summary, "threads", cpu::usable_threads());
   for (const data::FormatEntry& format : data::formats()) {
-    out += fmt::format("  {:<6}{:<12}{}\n", format.name, format.extensions, format.summary);
+    out += fmt::format("  {:<9}{}\n{:11}{}\n", format.name, format.extensions, "", format.summary);
   }
   return out;
 }
