@@ -76,7 +76,9 @@ class NearestFinder {
     } else if (halves_ && !held_.sent && !held_.half.crowded) {
       run_halves(record);
     } else {
+      constexpr std::int64_t kCrowded = 8;  // one row in so many
       held_.for_blocks([&](const Block<T>& block) { step_by_step(block, whole(block), record); });
+      held_.half.crowded = record.rechecked > held_.rows() / kCrowded;
     }
     if (gaps_) gaps_.finish(held_, record.screened);
   }
@@ -177,10 +179,12 @@ class NearestFinder {
     // definition.
     bool floats = narrow_ || !halves_;
     if ((!narrow_ && !halves_) || left > looked.count / 2) {
-      const bool some = looked.chosen != nullptr || left < looked.count;
+      // All rows again after the screen of few columns: its list is where this one's goes.
+      const bool all = narrow_ || (looked.chosen == nullptr && left == looked.count);
+      const RowChoice which{all ? nullptr : undecided.row, all ? looked.count : left};
       floats_.prepare(held_, centroids_);
-      left = screen_floats(held_, floats_, rows(block), {some ? undecided.row : nullptr, left},
-                           held_.norm.data() + block.first, labels, room_.undecided());
+      left =
+          screen_floats(held_, floats_, rows(block), which, held_.norm.data() + block.first, labels, room_.undecided());
       undecided = room_.undecided();
       floats = true;
     }

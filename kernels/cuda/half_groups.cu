@@ -280,8 +280,9 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 4) bin_kernel(const __grid_c
   // One addition per block: those of all warps to the same two numbers would take as long as all the rest.
   const BlockPrefix prefix = block_prefix(listed);
   __shared__ Word first_place;
-  if (thread == 0 && prefix.total != 0) {
-    first_place = atomicAdd(arguments.candidates.count, static_cast<Word>(prefix.total % kOneRow));
+  if (thread == 0) {
+    first_place =
+        prefix.total != 0 ? atomicAdd(arguments.candidates.count, static_cast<Word>(prefix.total % kOneRow)) : 0;
     if (prefix.total >= kOneRow) atomicAdd(arguments.open_rows, static_cast<Word>(prefix.total / kOneRow));
   }
   __syncthreads();

@@ -46,6 +46,7 @@ class CudaPoints final : public Points {
         held_.distance.data(), std::numeric_limits<double>::infinity(), rows());
     check(cudaGetLastError());
     held_.gaps.forget();
+    held_.half.crowded = false;
     held_.totals.current = false;
     held_.trial = {};
   }

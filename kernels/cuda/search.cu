@@ -310,7 +310,12 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
   const std::int64_t q = queries.values.rows, k = lists.distance.columns();
   if (q == 0 || k == 0) return;
   if (!unfilled(lists) || !searches_halves(held, k)) return search_floats(held, queries, {{0, q}}, lists);
-  const std::vector<std::int64_t> left = search_halves(held, queries, lists);
+  std::vector<std::int64_t> left;
+  try {
+    left = search_halves(held, queries, lists);
+  } catch (const OutOfMemory&) {  // which is thrown before a list is filled; float32 needs less
+    return search_floats(held, queries, {{0, q}}, lists);
+  }
   lists.widened += static_cast<std::int64_t>(left.size());
   if (left.empty()) return;
   try {
