@@ -52,6 +52,11 @@ std::string summary(const Report& report, const std::string& next) {
     line("truth", fmt::format("{} of {} lists equal, recall {:.6f}", report.truth->equal, report.truth->lists,
                               report.truth->recall));
   }
+  if (report.evaluation) {
+    const EvaluationReport& e = *report.evaluation;
+    line("labels", fmt::format("{}, {} rows in {} clusters", visible(e.labels), e.rows, e.clusters));
+    line("truth", fmt::format("{}, {} classes", visible(e.truth), e.classes));
+  }
   line("time", fmt::format("{} ({})", show_seconds(report.seconds()), phases_of(report)));
   if (!report.output.empty()) line("result", visible(report.output));
   if (!next.empty()) line("next", visible(next));
