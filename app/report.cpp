@@ -34,6 +34,13 @@ Json to_object(const IterationRecord& record) {
           {"candidates", record.candidates}, {"relocated", record.relocated}};
 }
 
+Json to_object(const RunRecord& record) {
+  return {{"inertia", record.inertia},
+          {"iterations", record.iterations},
+          {"stopped_by", record.stopped_by},
+          {"empty", record.empty_clusters}};
+}
+
 Json to_object(const EvaluationReport& evaluation) {
   Json object{{"labels", evaluation.labels},
               {"truth", evaluation.truth},
@@ -81,6 +88,10 @@ std::string to_json(const Report& report) {
   if (report.queries) object["queries"] = to_object(*report.queries);
   object["phases"] = to_array(report.phases);
   object["iterations"] = to_array(report.iterations);
+  if (!report.runs.empty()) {
+    object["runs"] = to_array(report.runs);
+    object["run"] = report.kept_run;
+  }
   if (report.clusters) {
     object["clusters"] = {{"count", report.clusters->clusters},
                           {"smallest", report.clusters->smallest},

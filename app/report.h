@@ -63,7 +63,9 @@ struct Report {
   std::optional<PointsReport> points{};
   std::optional<PointsReport> queries{};
   std::vector<Phase> phases{};
-  std::vector<IterationRecord> iterations{};
+  std::vector<IterationRecord> iterations{};  // of the run that was kept
+  std::vector<RunRecord> runs{};
+  int kept_run = 0;
   std::optional<ClusterReport> clusters{};
   std::optional<double> inertia{};
   std::string stopped_by{};
