@@ -137,6 +137,8 @@ void write(const ClusterOptions& options, const Start& start, const data::PointS
              points);
   file.attribute("seed", options.common.seed);
   file.attribute("init", start.stored);
+  file.attribute("n_init", static_cast<std::int64_t>(result.runs.size()));
+  file.attribute("run", static_cast<std::int64_t>(result.run));
   file.attribute("inertia", result.inertia);
   file.attribute("iterations", result.iterations);
   file.attribute("stopped_by", result.stopped_by);
@@ -152,11 +154,15 @@ void write(const ClusterOptions& options, const Start& start, const data::PointS
 
 void fill(Report& report, const KMeansResult& result, double flops_per_assignment) {
   report.iterations = result.history;
+  report.runs = result.runs;
+  report.kept_run = result.run;
   report.inertia = result.inertia;
   report.stopped_by = result.stopped_by;
   report.stopped_value = result.stopped_value;
-  report.phase("iterate").flops = flops_per_assignment * static_cast<double>(result.iterations);
-  report.phase("assign").flops = flops_per_assignment;
+  for (const RunRecord& run : result.runs) {
+    report.phase("iterate").flops += flops_per_assignment * static_cast<double>(run.iterations);
+    report.phase("assign").flops += flops_per_assignment;
+  }
   report.clusters = cluster_report(result);
 }
 

@@ -31,6 +31,17 @@ void add_precision_option(OptionSet& set, CommonOptions& common) {
              {"auto", "f32", "f64"}, common.precision);
 }
 
+void add_text_options(OptionSet& set, CommonOptions& common) {
+  set.text({.names = "--delimiter",
+            .value = "C",
+            .help = "Between the values of a text file: comma, tab, semicolon, blanks, or any one character."},
+           common.delimiter);
+  set.choice({.names = "--header",
+              .value = "WHEN",
+              .help = "Does the first line of a text file name its columns: yes, no, or auto: if it holds no number."},
+             {"auto", "yes", "no"}, common.header);
+}
+
 void add_input_options(OptionSet& set, CommonOptions& common) {
   set.text({.names = "--columns",
             .value = "LIST",
@@ -48,14 +59,7 @@ void add_input_options(OptionSet& set, CommonOptions& common) {
             .value = "NAME",
             .help = "Column of a text file that holds known labels: no part of the points."},
            common.label_column);
-  set.text({.names = "--delimiter",
-            .value = "C",
-            .help = "Between the values of a text file: comma, tab, semicolon, blanks, or any one character."},
-           common.delimiter);
-  set.choice({.names = "--header",
-              .value = "WHEN",
-              .help = "Does the first line of a text file name its columns: yes, no, or auto: if it holds no number."},
-             {"auto", "yes", "no"}, common.header);
+  add_text_options(set, common);
   set.flag({.names = "--transpose", .help = "Columns of the file are the points, its rows the features."},
            common.transpose);
 }

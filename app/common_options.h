@@ -42,6 +42,7 @@ void add_output_options(OptionSet& set, CommonOptions& common);
 void add_precision_option(OptionSet& set, CommonOptions& common);
 /// --columns, --drop-columns, --id-column, --label-column, --delimiter, --header, --transpose
 void add_input_options(OptionSet& set, CommonOptions& common);
+void add_text_options(OptionSet& set, CommonOptions& common);  // of these --delimiter and --header
 void add_metric_option(OptionSet& set, CommonOptions& common);
 void add_seed_option(OptionSet& set, CommonOptions& common);
 void add_thread_option(OptionSet& set, CommonOptions& common);

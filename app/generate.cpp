@@ -8,6 +8,7 @@
 
 #include "app/commands.h"
 #include "app/invocation.h"
+#include "app/results.h"
 #include "app/synthetic.h"
 #include "app/terminal.h"
 #include "kernels/cpu/threads.h"
@@ -154,10 +155,7 @@ int run_generate(const Arguments& arguments) {
   invocation.report.backend = "cpu";
   invocation.report.threads = threads.count();
   data::ResultFile file(target.file, output);
-  file.attribute("format", std::string("kith-points"));
-  file.attribute("format_version", std::int64_t{1});
-  file.attribute("kith_version", std::string(KITH_VERSION));
-  file.attribute("command", stored_command(options));
+  write_origin(file, "kith-points", stored_command(options));
   const auto write = [&](auto zero) {
     write_points<decltype(zero)>(file, dataset, options.recipe, threads, invocation);
   };

@@ -82,6 +82,19 @@ void Progress::iteration(const IterationRecord& record) {
                                           record.inertia, record.changed, show_seconds(record.seconds)));
 }
 
+void Progress::begin_run(int run, int runs) {
+  const std::lock_guard lock(mutex_);
+  if (runs > 1) run_ = fmt::format("run {} of {}: ", run + 1, runs);
+}
+
+void Progress::end_run(const RunRecord& record) {
+  const std::lock_guard lock(mutex_);
+  if (run_.empty()) return;
+  Terminal::instance().detail(fmt::format("{}inertia {}, {} iterations, stopped by {}", run_, record.inertia,
+                                          record.iterations, record.stopped_by));
+  run_.clear();
+}
+
 void Progress::warning(const std::string& message) {
   report_.warnings.push_back(message);
   Terminal::instance().warn(message);
@@ -94,7 +107,7 @@ void Progress::finish() {
 }
 
 std::string Progress::describe(Clock::time_point now) const {
-  std::string text = stage_.name;
+  std::string text = run_ + stage_.name;
   // A block that takes long says nothing of its steps until it is done.
   if (stage_.steps > 0 && stage_.reached > 0) {
     text += fmt::format(" {} of {}{}", stage_.reached, stage_.name == "iterate" ? "at most " : "", stage_.steps);

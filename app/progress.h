@@ -26,6 +26,8 @@ class Progress : public Observer {
   void phase(const std::string& name, std::int64_t steps) override;
   void progress(std::int64_t done) override;
   void iteration(const IterationRecord& record) override;
+  void begin_run(int run, int runs) override;
+  void end_run(const RunRecord& record) override;
   void warning(const std::string& message) override;
   /// A phase inside the present one, which goes on at leave(): writing between two blocks of a search.
   void enter(const std::string& name);
@@ -55,6 +57,7 @@ class Progress : public Observer {
   Stage stage_;
   Stage outer_;
   IterationRecord last_;
+  std::string run_;  // "run 2 of 10: " while there are several
   std::thread watcher_;
 };
 

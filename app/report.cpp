@@ -34,6 +34,24 @@ Json to_object(const IterationRecord& record) {
           {"candidates", record.candidates}, {"relocated", record.relocated}};
 }
 
+Json to_object(const RunRecord& record) {
+  return {{"inertia", record.inertia},
+          {"iterations", record.iterations},
+          {"stopped_by", record.stopped_by},
+          {"empty", record.empty_clusters}};
+}
+
+Json to_object(const EvaluationReport& evaluation) {
+  Json object{{"labels", evaluation.labels},
+              {"truth", evaluation.truth},
+              {"rows", evaluation.rows},
+              {"clusters", evaluation.clusters},
+              {"classes", evaluation.classes}};
+  for (const auto& [name, value] : evaluation.scores) object[name] = value;
+  if (!evaluation.contingency.empty()) object["contingency"] = evaluation.contingency;
+  return object;
+}
+
 template <class T>
 Json to_array(const std::vector<T>& values) {
   Json array = Json::array();
@@ -70,6 +88,10 @@ std::string to_json(const Report& report) {
   if (report.queries) object["queries"] = to_object(*report.queries);
   object["phases"] = to_array(report.phases);
   object["iterations"] = to_array(report.iterations);
+  if (!report.runs.empty()) {
+    object["runs"] = to_array(report.runs);
+    object["run"] = report.kept_run;
+  }
   if (report.clusters) {
     object["clusters"] = {{"count", report.clusters->clusters},
                           {"smallest", report.clusters->smallest},
@@ -85,6 +107,7 @@ std::string to_json(const Report& report) {
     object["truth"] = {
         {"lists", report.truth->lists}, {"equal", report.truth->equal}, {"recall", report.truth->recall}};
   }
+  if (report.evaluation) object["evaluation"] = to_object(*report.evaluation);
   object["memory"] = {{"host", peak_memory()}, {"device", report.device_memory}};
   object["output"] = report.output.empty() ? Json(nullptr) : Json(report.output);
   object["warnings"] = report.warnings;

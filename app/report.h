@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/observer.h"
@@ -42,6 +43,17 @@ struct TruthReport {
   double recall = 0.0;
 };
 
+/// Labels compared with known classes.
+struct EvaluationReport {
+  std::string labels;  // where they come from
+  std::string truth;
+  std::int64_t rows = 0;
+  std::int64_t clusters = 0;
+  std::int64_t classes = 0;
+  std::vector<std::pair<std::string, double>> scores;
+  std::vector<std::vector<std::int64_t>> contingency;  // rows of each cluster and class; empty: too large to show
+};
+
 struct Report {
   std::string command{};
   std::string backend{};
@@ -51,12 +63,15 @@ struct Report {
   std::optional<PointsReport> points{};
   std::optional<PointsReport> queries{};
   std::vector<Phase> phases{};
-  std::vector<IterationRecord> iterations{};
+  std::vector<IterationRecord> iterations{};  // of the run that was kept
+  std::vector<RunRecord> runs{};
+  int kept_run = 0;
   std::optional<ClusterReport> clusters{};
   std::optional<double> inertia{};
   std::string stopped_by{};
   double stopped_value = 0.0;
   std::optional<TruthReport> truth{};
+  std::optional<EvaluationReport> evaluation{};
   std::int64_t device_memory = 0;  // bytes
   std::string output{};
   std::vector<std::string> warnings{};

@@ -22,19 +22,27 @@ std::string stored_name(const std::string& location) {
   return parts.dataset.empty() ? file : fmt::format("{}:{}", file, parts.dataset);
 }
 
-void write_head(data::ResultFile& file, const ResultHead& head, const data::PointSource& points) {
-  file.attribute("format", head.format);
+void write_origin(data::ResultFile& file, const std::string& format, const std::string& command) {
+  file.attribute("format", format);
   file.attribute("format_version", std::int64_t{1});
   file.attribute("kith_version", std::string(KITH_VERSION));
-  file.attribute("command", head.command);
+  file.attribute("command", command);
+}
+
+void write_names(data::ResultFile& file, const std::string& attribute, const std::vector<std::string>& names) {
+  constexpr std::size_t kMostBytes = 60'000;  // HDF5 1.8 has 64 KiB for an attribute
+  const std::string text = fmt::format("{}", fmt::join(names, "\n"));
+  const bool one_a_line = std::count(text.begin(), text.end(), '\n') + 1 == std::ssize(names);
+  if (!text.empty() && one_a_line && text.size() < kMostBytes) file.attribute(attribute, text);
+}
+
+void write_head(data::ResultFile& file, const ResultHead& head, const data::PointSource& points) {
+  write_origin(file, head.format, head.command);
   file.attribute("points", stored_name(points.name()));
   file.attribute("points_shape", std::vector<std::int64_t>{points.rows(), points.columns()});
   // The type that the values are computed as: float16, float32 and uint8 files of equal values give equal results.
   file.attribute("points_type", std::string(points.value_class() == ValueClass::f32 ? "float32" : "float64"));
-  const std::string names = fmt::format("{}", fmt::join(points.column_names(), "\n"));
-  constexpr std::size_t kMostBytes = 60'000;  // HDF5 1.8 has 64 KiB for all attributes of an object
-  const bool one_a_line = std::count(names.begin(), names.end(), '\n') + 1 == points.columns();
-  if (!names.empty() && one_a_line && names.size() < kMostBytes) file.attribute("columns", names);
+  write_names(file, "columns", points.column_names());
   file.attribute("metric", std::string(name_of(head.metric)));
   file.attribute("class", std::string(name_of(head.value_class)));
 }

@@ -17,8 +17,13 @@ namespace kith::app {
 /// "points.h5:/train" without folders: equal input under equal names gives equal result files, wherever it lies.
 std::string stored_name(const std::string& location);
 
-/// Root attributes of every result: format, format_version, kith_version, command, points (name, shape, type), metric,
-/// class. `command` holds only what determines the answer.
+/// The root attributes that all files have: format, format_version, kith_version, command.
+void write_origin(data::ResultFile& file, const std::string& format, const std::string& command);
+/// One name a line as an attribute, if they are not too many for one, and none has a line of its own.
+void write_names(data::ResultFile& file, const std::string& attribute, const std::vector<std::string>& names);
+
+/// Root attributes of every result of points: format, format_version, kith_version, command, points (name, shape,
+/// type), metric, class. `command` holds only what determines the answer.
 struct ResultHead {
   std::string format;  // "kith-clusters"
   std::string command;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/terminal.h"
 #include "app/units.h"
 
@@ -27,6 +29,13 @@ std::string stop_of(const Report& report) {
   return fmt::format("the limit of {:g} was reached before convergence", report.stopped_value);
 }
 
+std::string runs_of(const Report& report) {
+  const auto worst = std::max_element(report.runs.begin(), report.runs.end(),
+                                      [](const RunRecord& a, const RunRecord& b) { return a.inertia < b.inertia; });
+  return fmt::format("{}, of which run {} is kept; the worst inertia is {}", report.runs.size(), report.kept_run + 1,
+                     worst->inertia);
+}
+
 std::string points_of(const PointsReport& points) {
   return fmt::format("{}, {} {}{}", visible(points.name), show_shape(points.rows, points.columns), points.type,
                      points.kept_as_bytes ? ", kept as bytes" : "");
@@ -46,11 +55,17 @@ std::string summary(const Report& report, const std::string& next) {
     line("clusters", fmt::format("{}, with {} to {} points, {} empty", c.clusters, c.smallest, c.largest, c.empty));
   }
   if (report.inertia) line("inertia", fmt::format("{}", *report.inertia));
+  if (report.runs.size() > 1) line("runs", runs_of(report));
   if (!report.stopped_by.empty()) line("iterations", fmt::format("{}, {}", report.iterations.size(), stop_of(report)));
   if (report.seed) line("seed", std::to_string(*report.seed));
   if (report.truth) {
     line("truth", fmt::format("{} of {} lists equal, recall {:.6f}", report.truth->equal, report.truth->lists,
                               report.truth->recall));
+  }
+  if (report.evaluation) {
+    const EvaluationReport& e = *report.evaluation;
+    line("labels", fmt::format("{}, {} rows in {} clusters", visible(e.labels), e.rows, e.clusters));
+    line("truth", fmt::format("{}, {} classes", visible(e.truth), e.classes));
   }
   line("time", fmt::format("{} ({})", show_seconds(report.seconds()), phases_of(report)));
   if (!report.output.empty()) line("result", visible(report.output));

@@ -286,8 +286,12 @@ KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& o
   check_options(plan, options);
   Run lloyd(points, plan, options, measure_spread(points, plan), observer);
   KMeansResult best;
+  std::vector<RunRecord> runs;
   for (int run = 0; run < options.runs; ++run) {
+    observer.begin_run(run, options.runs);
     KMeansResult result = lloyd(run);
+    runs.push_back({run, result.inertia, result.iterations, result.stopped_by, result.empty_clusters});
+    observer.end_run(runs.back());
     if (run > 0 && !(result.inertia < best.inertia)) continue;
     best = std::move(result);
     best.labels.resize(plan.rows);
@@ -296,6 +300,7 @@ KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& o
     best.distances.resize(plan.rows);
     points.distances(best.distances);
   }
+  best.runs = std::move(runs);
   NeighborLists nearest(options.clusters, 1);
   points.search({best.centroids.view(), -1}, nearest);
   best.nearest_row.assign(nearest.index.data(), nearest.index.data() + options.clusters);

@@ -42,6 +42,7 @@ struct KMeansResult {
   double shift_threshold = 0.0;  // tolerance x mean column variance
   std::int64_t empty_clusters = 0;
   int run = 0;                           // which of the runs won
+  std::vector<RunRecord> runs;           // all of them
   std::vector<IterationRecord> history;  // of the winning run
 };
 

@@ -18,6 +18,15 @@ struct IterationRecord {
   std::int64_t relocated = 0;  // empty clusters that were given a row
 };
 
+/// One run of Lloyd's iteration from its start to its end, of several from different starts.
+struct RunRecord {
+  int run = 0;  // from 0
+  double inertia = 0.0;
+  std::int64_t iterations = 0;
+  std::string stopped_by;  // "labels", "tolerance" or "max-iterations"
+  std::int64_t empty_clusters = 0;
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -26,6 +35,9 @@ class Observer {
   /// `done` of the phase's steps are done.
   virtual void progress(std::int64_t /*done*/) {}
   virtual void iteration(const IterationRecord&) {}
+  /// Run `run`, from 0, of `runs` begins.
+  virtual void begin_run(int /*run*/, int /*runs*/) {}
+  virtual void end_run(const RunRecord&) {}
   virtual void warning(const std::string& /*message*/) {}
 };
 

@@ -160,6 +160,11 @@ std::string option_text(const std::vector<std::string>& names, std::int64_t colu
   return plain ? name : std::to_string(column + 1);
 }
 
+std::int64_t choose_column(const char* what, const std::string& text, const std::vector<std::string>& names,
+                           std::int64_t columns, const std::string& table) {
+  return Chooser(names, columns, table).one(what, text);
+}
+
 ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::string>& names, std::int64_t columns,
                             const std::string& table) {
   const Chooser chooser(names, columns, table);

@@ -21,6 +21,10 @@ struct ColumnChoice {
 ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::string>& names, std::int64_t columns,
                             const std::string& table);
 
+/// One column by name or number from 1; `what` begins the message.
+std::int64_t choose_column(const char* what, const std::string& text, const std::vector<std::string>& names,
+                           std::int64_t columns, const std::string& table);
+
 /// "column 3 ('age')", counted from 1, or "column 3" without names.
 std::string show_column(const std::vector<std::string>& names, std::int64_t column);
 

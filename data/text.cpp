@@ -64,6 +64,42 @@ void refuse_text_columns(const TextHead& head, const ColumnChoice& choice, const
                           count > 1 ? "" : ", or keep it beside the points with --label-column or --id-column"));
 }
 
+[[noreturn]] void refuse_length(const InputBytes& input, const TextHead& head, std::string_view record,
+                                std::int64_t line) {
+  throw Error(ExitCode::data,
+              fmt::format("{}: line {}: expected {} fields ({}), as in line {}, found {}; mend the line, or name the "
+                          "delimiter with --delimiter",
+                          input.name(), line, head.columns, name_of_delimiter(head.delimiter), head.first_line,
+                          fields_of(record, head.delimiter).size()));
+}
+
+/// Calls visit(record, row, line) for every record of a block; the bytes last as long as `buffer`.
+template <class Visit>
+void for_records(const InputBytes& input, char delimiter, const TextBlock& block, Matrix<std::byte>& buffer,
+                 const Visit& visit) {
+  if (buffer.columns() < block.bytes) buffer = Matrix<std::byte>(1, block.bytes);
+  input.read(block.at, block.bytes, buffer.data());
+  RecordCursor cursor({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(block.bytes)}, delimiter,
+                      true);
+  std::int64_t row = block.row;
+  for (std::string_view record; cursor.next(record); ++row) visit(record, row, block.lines + cursor.line() + 1);
+}
+
+/// Calls visit(text, line) for the field of every row in a column.
+template <class Visit>
+void for_texts(const InputBytes& input, const TextHead& head, const TextIndex& index, std::int64_t column,
+               const Visit& visit) {
+  Matrix<std::byte> buffer;
+  for (const TextBlock& block : index.blocks) {
+    for_records(input, head.delimiter, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
+      FieldCursor cursor(record, head.delimiter);
+      for (std::int64_t j = 0; j < column && cursor.more(); ++j) cursor.take();
+      if (!cursor.more()) refuse_length(input, head, record, line);
+      visit(text_of(cursor.take()), line);
+    });
+  }
+}
+
 class TextSource final : public PointSource {
  public:
   TextSource(InputBytes input, TextHead head, const ReadOptions& options)
@@ -112,13 +148,9 @@ class TextSource final : public PointSource {
   void parse_block(const TextBlock& block, std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer);
   template <class T>
   std::int64_t parse_record(std::string_view record, std::int64_t line, T* row) const;
-  /// Calls visit(record, row, line) for every record of a block; the bytes last as long as `buffer`.
-  template <class Visit>
-  void for_records(const TextBlock& block, Matrix<std::byte>& buffer, const Visit& visit) const;
   /// The number of a field that is not plainly one: quoted, or none at all.
   double take_number(FieldCursor& cursor, const Place& place) const;
   [[noreturn]] void refuse_value(const Place& place, const std::string& what) const;
-  [[noreturn]] void refuse_length(std::string_view record, std::int64_t line) const;
 
   InputBytes input_;
   TextHead head_;
@@ -134,14 +166,6 @@ class TextSource final : public PointSource {
 void TextSource::refuse_value(const Place& place, const std::string& what) const {
   throw Error(ExitCode::data, fmt::format("{}: line {}, {}: {}", input_.name(), place.line,
                                           show_column(head_.names, place.column), what));
-}
-
-void TextSource::refuse_length(std::string_view record, std::int64_t line) const {
-  throw Error(ExitCode::data,
-              fmt::format("{}: line {}: expected {} fields ({}), as in line {}, found {}; mend the line, or name the "
-                          "delimiter with --delimiter",
-                          input_.name(), line, head_.columns, name_of_delimiter(head_.delimiter), head_.first_line,
-                          fields_of(record, head_.delimiter).size()));
 }
 
 double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
@@ -178,7 +202,7 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
   std::int64_t changed = 0;
   FieldCursor cursor(record, head_.delimiter);
   for (std::int64_t j = 0; j < head_.columns; ++j) {
-    if (!cursor.more()) refuse_length(record, line);
+    if (!cursor.more()) refuse_length(input_, head_, record, line);
     const std::int64_t target = target_[static_cast<std::size_t>(j)];
     if (target < 0) {
       cursor.take();
@@ -199,27 +223,18 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     }
     if (static_cast<double>(row[target]) != value) ++changed;
   }
-  if (cursor.more()) refuse_length(record, line);
+  if (cursor.more()) refuse_length(input_, head_, record, line);
   return changed;
-}
-
-template <class Visit>
-void TextSource::for_records(const TextBlock& block, Matrix<std::byte>& buffer, const Visit& visit) const {
-  if (buffer.columns() < block.bytes) buffer = Matrix<std::byte>(1, block.bytes);
-  input_.read(block.at, block.bytes, buffer.data());
-  RecordCursor cursor({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(block.bytes)},
-                      head_.delimiter, true);
-  std::int64_t row = block.row;
-  for (std::string_view record; cursor.next(record); ++row) visit(record, row, block.lines + cursor.line() + 1);
 }
 
 template <class T>
 void TextSource::parse_block(const TextBlock& block, std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer) {
   std::int64_t changed = 0;
-  for_records(block, buffer, [&](std::string_view record, std::int64_t row, std::int64_t line) {
-    if (row < first || row >= first + out.rows) return;
-    changed += parse_record(record, line, out.row(row - first).data());
-  });
+  for_records(input_, head_.delimiter, block, buffer,
+              [&](std::string_view record, std::int64_t row, std::int64_t line) {
+                if (row < first || row >= first + out.rows) return;
+                changed += parse_record(record, line, out.row(row - first).data());
+              });
   changed_ += changed;
 }
 
@@ -247,16 +262,24 @@ std::vector<std::string> TextSource::kept(Kept which) const {
   std::vector<std::string> texts;
   if (column < 0) return texts;
   texts.reserve(static_cast<std::size_t>(rows()));
-  Matrix<std::byte> buffer;
-  for (const TextBlock& block : index_.blocks) {
-    for_records(block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
-      FieldCursor cursor(record, head_.delimiter);
-      for (std::int64_t j = 0; j < column && cursor.more(); ++j) cursor.take();
-      if (!cursor.more()) refuse_length(record, line);
-      texts.push_back(text_of(cursor.take()));
-    });
-  }
+  for_texts(input_, head_, index_, column,
+            [&texts](std::string text, std::int64_t) { texts.push_back(std::move(text)); });
   return texts;
+}
+
+/// The column of labels: the one that is named, the only one, or the one that results of labels alone have.
+std::int64_t label_column(const TextHead& head, const Location& place, const std::string& name) {
+  if (!place.dataset.empty()) return choose_column("labels", place.dataset, head.names, head.columns, name);
+  if (head.columns == 1) return 0;
+  const auto& names = head.names;
+  if (std::count(names.begin(), names.end(), "label") == 1) {
+    return std::find(names.begin(), names.end(), "label") - names.begin();
+  }
+  throw Error(
+      ExitCode::usage,
+      fmt::format("{}: expected the name of the column that holds the labels, {}:COLUMN, found "
+                  "{} columns{}",
+                  name, place.file, head.columns, names.empty() ? "" : fmt::format(": {}", fmt::join(names, ", "))));
 }
 
 }  // namespace
@@ -267,6 +290,23 @@ std::unique_ptr<PointSource> open_text(const Location& location, const ReadOptio
   InputBytes input = open_bytes(location);
   TextHead head = read_head(input, options);
   return std::make_unique<TextSource>(std::move(input), std::move(head), options);
+}
+
+TextColumn read_text_column(const Location& location, const ReadOptions& options) {
+  const InputBytes input = open_bytes({location.file, ""});
+  const TextHead head = read_head(input, options);
+  const std::int64_t column = label_column(head, location, input.name());
+  TextColumn read{fmt::format("{}:{}", input.name(), option_text(head.names, column)), {}, input.size()};
+  for_texts(input, head, index_text(input, head), column, [&](std::string text, std::int64_t line) {
+    if (text.empty()) {
+      throw Error(ExitCode::data, fmt::format("{}: line {}, {}: expected a label, found an empty field; fill it in or "
+                                              "remove the line",
+                                              input.name(), line, show_column(head.names, column)));
+    }
+    read.texts.push_back(std::move(text));
+  });
+  input.check_unchanged();
+  return read;
 }
 
 std::vector<DatasetInfo> list_text(const Location& place, const ReadOptions& options) {

@@ -47,6 +47,12 @@ void check_same(const KMeansResult& expected, const KMeansResult& actual) {
   CHECK(expected.stopped_value == actual.stopped_value);
   CHECK(expected.inertia == actual.inertia);
   CHECK(expected.run == actual.run);
+  REQUIRE(expected.runs.size() == actual.runs.size());
+  for (std::size_t i = 0; i < expected.runs.size(); ++i) {
+    CHECK(expected.runs[i].inertia == actual.runs[i].inertia);
+    CHECK(expected.runs[i].iterations == actual.runs[i].iterations);
+    CHECK(expected.runs[i].stopped_by == actual.runs[i].stopped_by);
+  }
   CHECK(expected.distances.size() == expected.labels.size());
   CHECK(same_bytes(expected.distances, actual.distances));
   CHECK(same_bytes(expected.inertia_per_cluster, actual.inertia_per_cluster));

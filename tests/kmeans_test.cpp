@@ -307,6 +307,13 @@ TEST_CASE("the best of several runs wins, ties go to the first (failure 37)", "[
     const KMeansResult best = run(*points, options);
     CHECK(best.inertia <= lowest);
     CHECK((best.run == options.runs - 1) == (best.inertia < lowest));  // a new run wins only when it is better
+    REQUIRE(static_cast<int>(best.runs.size()) == options.runs);
+    const auto first_lowest =
+        std::min_element(best.runs.begin(), best.runs.end(),
+                         [](const RunRecord& a, const RunRecord& b) { return a.inertia < b.inertia; });
+    CHECK(best.run == first_lowest - best.runs.begin());
+    CHECK(best.inertia == first_lowest->inertia);
+    CHECK(best.iterations == first_lowest->iterations);
     later_winners += best.run > 0;
     lowest = best.inertia;
   }
