@@ -24,8 +24,8 @@ struct EvaluateOptions {
 
 void declare(OptionSet& set, EvaluateOptions& options) {
   set.positional({.names = "LABELS",
-                  .help = "A result of kith, FILE:DATASET of whole numbers, or FILE:COLUMN of a text file: a label for "
-                          "each row."},
+                  .help = "A result of kith, FILE:DATASET of whole numbers or texts, or FILE:COLUMN of a text file: a "
+                          "label for each row."},
                  options.labels);
   set.text({.names = "--truth", .value = "CLASSES", .help = "The known classes of the same rows, in the same forms."},
            options.truth);

@@ -11,7 +11,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "data/hdf5_path.h"
 #include "data/hdf5_source.h"
+#include "data/hdf5_texts.h"
 #include "data/text.h"
 
 namespace kith::data {
@@ -66,8 +68,7 @@ bool is_before(const std::string& a, const std::string& b) {
   return a_number != b_number ? a_number : a < b;
 }
 
-Labels labels_of_text(const Location& place, const ReadOptions& options) {
-  const TextColumn column = read_text_column(place, options);
+Labels labels_of_texts(const TextColumn& column) {
   Labels labels{column.name, {}, {}, column.file_bytes};
   Coder<std::string> coder;
   labels.codes.reserve(column.texts.size());
@@ -108,15 +109,60 @@ Labels labels_of_numbers(const Location& place) {
   return labels;
 }
 
+/// The names of categories, texts or numbers.
+std::vector<std::string> read_categories(const Hdf5InputFile& file, const std::string& path) {
+  if (auto texts = read_texts(file, path)) return std::move(*texts);
+  const auto source =
+      open_points(fmt::format("{}:{}", file.name(), path), {.precision = Precision::f64, .vector_as_column = true});
+  const auto values = std::get<Matrix<double>>(read_all(*source));
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < values.rows(); ++i) names.push_back(fmt::format("{}", values(i, 0)));
+  return names;
+}
+
+/// A column of AnnData's obs: codes that count through its categories, in the order of these.
+Labels labels_of_categories(const Hdf5InputFile& file, const std::string& path) {
+  const std::vector<std::string> categories = read_categories(file, path + "/categories");
+  Labels labels = labels_of_numbers({file.name(), path + "/codes"});
+  labels.name = fmt::format("{}:{}", file.name(), path);
+  for (std::string& value : labels.values) {
+    std::int64_t code = -1;
+    to_number(value, code);
+    if (code >= 0 && code < static_cast<std::int64_t>(categories.size())) {
+      value = categories[static_cast<std::size_t>(code)];
+      continue;
+    }
+    const auto first = std::find(labels.codes.begin(), labels.codes.end(), &value - labels.values.data());
+    throw Error(
+        ExitCode::data,
+        fmt::format("{}: row {}: expected a label, found {}; leave such rows out of both", labels.name,
+                    first - labels.codes.begin(),
+                    code == -1 ? "none" : fmt::format("the code {} of {} categories", value, categories.size())));
+  }
+  return labels;
+}
+
+Labels labels_of_hdf5(const Location& place) {
+  const Hdf5InputFile file(place.file);
+  const std::string path = normal_path(place.dataset.empty() ? "/labels" : place.dataset);
+  if (is_categorical(file, path)) return labels_of_categories(file, path);
+  auto texts = read_texts(file, path);
+  if (!texts) return labels_of_numbers({place.file, path});
+  const std::string name = fmt::format("{}:{}", file.name(), path);
+  if (const auto none = std::find(texts->begin(), texts->end(), ""); none != texts->end()) {
+    throw Error(ExitCode::data, fmt::format("{}: row {}: expected a label, found an empty text; leave such rows out of "
+                                            "both",
+                                            name, none - texts->begin()));
+  }
+  return labels_of_texts({name, std::move(*texts), file.bytes()});
+}
+
 }  // namespace
 
 Labels read_labels(const std::string& location, const ReadOptions& options) {
-  Location place = parse_location(location);
-  if (is_hdf5(place.file)) {
-    if (place.dataset.empty()) place.dataset = "/labels";
-    return labels_of_numbers(place);
-  }
-  return is_text_table(place.file) ? labels_of_text(place, options) : labels_of_numbers(place);
+  const Location place = parse_location(location);
+  if (is_hdf5(place.file)) return labels_of_hdf5(place);
+  return is_text_table(place.file) ? labels_of_texts(read_text_column(place, options)) : labels_of_numbers(place);
 }
 
 }  // namespace kith::data

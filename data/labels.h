@@ -12,13 +12,14 @@ namespace kith::data {
 struct Labels {
   std::string name;                 // "iris.csv:species", as shown and stored
   std::vector<std::int32_t> codes;  // (n) the label of each row, as a place in `values`
-  std::vector<std::string> values;  // every label once, ascending: numbers by value, texts by their bytes
-  std::int64_t file_bytes = 0;      // read from the file
+  /// Every label once: numbers by value, texts by their bytes, categories in the order of the file.
+  std::vector<std::string> values;
+  std::int64_t file_bytes = 0;  // read from the file
 };
 
-/// `location` is FILE:DATASET of a vector, or of a matrix with one column; of an HDF5 file alone, /labels; FILE:COLUMN
-/// of a text file, as read_text_column() says. Throws Error(data) for numbers that are not whole and for missing
-/// labels, Error(usage) where the column is in doubt.
+/// `location` is FILE:DATASET of a vector, or of a matrix with one column; of an HDF5 file alone, /labels; a column
+/// of AnnData's obs, FILE:/obs/NAME; FILE:COLUMN of a text file, as read_text_column() says. Throws Error(data) for
+/// numbers that are not whole and for missing labels, Error(usage) where the column is in doubt.
 Labels read_labels(const std::string& location, const ReadOptions& options);
 
 }  // namespace kith::data

@@ -85,6 +85,43 @@ TEST_CASE("evaluate: labels come from results, datasets, arrays and columns, and
   CHECK(done({"evaluate", many, "--truth", many}).out.ends_with("classes: -o FILE writes it\n"));
 }
 
+TEST_CASE("evaluate: columns of AnnData's obs, categories and texts") {
+  const Scratch folder;
+  const std::string cells = folder / "cells.h5ad";
+  {
+    FileMaker maker(cells);
+    const hid_t fixed = H5Tcopy(H5T_C_S1), variable = H5Tcopy(H5T_C_S1);
+    H5Tset_size(fixed, 3);
+    H5Tset_size(variable, H5T_VARIABLE);
+    maker.group("obs");
+    maker.dataset("obs/fixed", fixed, {4}, fixed, "ab\0abcab\0b\0\0");
+    const std::vector<const char*> texts{"y", "x", "y", "z"}, holes{"y", "x", "", "z"}, names{"late", "early", "never"};
+    maker.dataset("obs/variable", variable, {4}, variable, texts.data());
+    maker.dataset("obs/holes", variable, {4}, variable, holes.data());
+    const std::vector<std::int8_t> codes{1, 0, 1, 0}, missing{1, 0, -1, 0}, beyond{1, 0, 3, 0};
+    for (const auto& [group, values] :
+         {std::pair{"obs/kind", &codes}, std::pair{"obs/missing", &missing}, std::pair{"obs/beyond", &beyond}}) {
+      maker.group(group);
+      maker.dataset(std::string(group) + "/codes", H5T_STD_I8LE, {4}, H5T_NATIVE_INT8, values->data());
+      maker.dataset(std::string(group) + "/categories", variable, {3}, variable, names.data());
+    }
+    H5Tclose(fixed);
+    H5Tclose(variable);
+  }
+  CHECK(done({"evaluate", cells + ":/obs/variable", "--truth", cells + ":/obs/kind"})
+            .out.ends_with(
+                "cluster   late  early\n      x      1      0\n      y      0      2\n      z      1      0\n"));
+  CHECK(done({"evaluate", cells + ":obs/kind", "--truth", cells + ":obs/fixed"})
+            .out.ends_with("cluster   ab  abc    b\n   late    0    1    1\n  early    2    0    0\n"));
+  const auto refused_column = [&](const char* column, const Words& said) {
+    refuses(3, {"evaluate", cells + ":/obs/kind", "--truth", cells + ":/obs/" + column}, said);
+  };
+  refused_column("missing", {"cells.h5ad:/obs/missing: row 2: expected a label, found none; leave such rows out"});
+  refused_column("beyond", {"cells.h5ad:/obs/beyond: row 2: expected a label, found the code 3 of 3 categories"});
+  refused_column("holes", {"cells.h5ad:/obs/holes: row 2: expected a label, found an empty text"});
+  refused_column("other", {"no such dataset: 'other' is not in /obs", "kind"});
+}
+
 TEST_CASE("evaluate: labels that are none are refused, with file, place and remedy") {
   const Scratch folder;
   const std::string table = folder / "t.csv", holes = folder / "holes.csv", values = folder / "v.csv";
