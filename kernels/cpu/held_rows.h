@@ -44,6 +44,8 @@ struct HeldRows {
   double scale() const { return power_of_two(-plan.screen.exponent); }
   ScreenArithmetic arithmetic() const { return {0x1p-24, set.accumulation(columns())}; }
 
+  KeptLabels kept(std::int64_t i) { return {label.data() + i, summed.data() + i}; }
+
   void forget() {
     label.assign(rows(), -1);
     summed.assign(rows(), -1);

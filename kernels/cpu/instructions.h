@@ -13,6 +13,7 @@
 #include <span>
 
 #include "core/fixed_point.h"
+#include "kernels/cpu/narrow_kernels.h"
 
 namespace kith::cpu {
 
@@ -76,6 +77,7 @@ struct Instructions {
 
   RowKernels<float> f32;
   RowKernels<double> f64;
+  NarrowKernels narrow;
 
   template <class T>
   const RowKernels<T>& rows() const {

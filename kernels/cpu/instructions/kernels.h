@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/instructions.h"
+#include "kernels/cpu/instructions/narrow.h"
 
 namespace kith::cpu {
 
@@ -253,7 +254,8 @@ constexpr Instructions instructions_of(const char* name, const char* summary, bo
           K::to_grid,
           K::multiply_adds,
           {K::template pack<float>, K::template distance<float>, K::template add_rows<float>},
-          {K::template pack<double>, K::template distance<double>, K::template add_rows<double>}};
+          {K::template pack<double>, K::template distance<double>, K::template add_rows<double>},
+          narrow_kernels_of<V>()};
 }
 
 }  // namespace kith::cpu
