@@ -34,6 +34,7 @@ struct HeldRows {
 
   std::vector<std::int32_t> label;   // (n) -1 before the first assignment
   std::vector<std::int32_t> summed;  // (n) the label contained in the sums handed out
+  bool unsummed = false;             // those two may differ
   std::vector<double> distance;      // (n) kept squared distance
   mutable DistanceTotals totals{};   // found when they are asked for
   Seeding seeding{};
@@ -50,6 +51,7 @@ struct HeldRows {
     label.assign(rows(), -1);
     summed.assign(rows(), -1);
     distance.assign(rows(), std::numeric_limits<double>::infinity());
+    unsummed = false;
     totals.current = false;
     seeding = {};
   }

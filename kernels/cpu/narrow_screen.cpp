@@ -47,16 +47,19 @@ void NarrowScreen<T>::aim(MatrixView<const double> centroids) {
   const ScreenedRows screened = screen_rows(centroids, held_.plan.screen);
   const ScreenMargin margin = screen_margin(screened, d, held_.plan.screen.exponent, narrow_arithmetic(held_.set, d));
   centroids_ = centroids;
-  columns_ = {.count = k,
-              .padded = rounded_up(k, kernels_.floats),
+  packed_ = aimed_ && !panels_.empty();
+  aimed_ = true;
+  const std::int64_t padded = rounded_up(k, kernels_.floats);
+  groups_.resize(static_cast<std::size_t>(rounded_up(k, kNarrowGroup) * (2 + d)));
+  by_column_.resize(static_cast<std::size_t>(padded * (1 + d)));
+  columns_ = {.groups = groups_.data(),
+              .by_column = by_column_.data(),
+              .count = k,
+              .padded = padded,
               .d = d,
               .constant = margin.constant,
               .linear = margin.linear,
               .quadratic = margin.quadratic};
-  groups_.resize(static_cast<std::size_t>(rounded_up(k, kNarrowGroup) * (2 + d)));
-  by_column_.resize(static_cast<std::size_t>(columns_.padded * (1 + d)));
-  columns_.groups = groups_.data();
-  columns_.by_column = by_column_.data();
   for (std::int64_t c = 0; c < columns_.padded; ++c) {
     const bool there = c < k;
     const float* values = there ? screened.values.row(c).data() : nullptr;
@@ -83,12 +86,10 @@ NarrowScreen<T>::Desk::Desk(const NarrowScreen& screen)
 template <class T>
 const std::int32_t* NarrowScreen<T>::label(std::int64_t first, std::int64_t count, Desk& desk,
                                            NarrowTotals& totals) const {
-  const float* panels = desk.panels_.data();
-  if (panels_.empty()) {
+  float* const panels = panels_.empty() ? desk.panels_.data() : panels_.data() + first * columns_.d;
+  if (!packed_) {
     kernels_.rows<T>().pack(held_.row(first), count, columns_.d, held_.scale(), centers_.data(), desk.flat_.data(),
-                            desk.panels_.data());
-  } else {
-    panels = panels_.data() + first * columns_.d;
+                            panels);
   }
   const std::int64_t open = kernels_.look(panels, count, columns_, desk.label_.data(), desk.undecided_.data());
   for (std::int64_t i = 0; i < open; ++i) {
@@ -120,15 +121,19 @@ std::int32_t NarrowScreen<T>::decide(std::int64_t row, const NarrowUndecided& un
 
 template <class T>
 void NarrowScreen<T>::keep_panels() {
-  const std::int64_t n = held_.rows(), d = held_.columns(), lanes = kernels_.lanes;
-  std::vector<float> flat(static_cast<std::size_t>(lanes * d + kMaxLanes), 0.0F);
-  panels_.resize(static_cast<std::size_t>(rounded_up(n, lanes) * d));
-  kernels_.rows<T>().pack(held_.values.data, n, d, held_.scale(), centers_.data(), flat.data(), panels_.data());
+  panels_.resize(static_cast<std::size_t>(rounded_up(held_.rows(), kernels_.lanes) * held_.columns()));
+  aimed_ = false;
+}
+
+template <class T>
+std::int64_t NarrowScreen<T>::rows_per_task() const {
+  const std::int64_t d = columns_.d, packing = packed_ ? 0 : 8 * d;
+  return rounded_up(held_.rows_per_task(columns_.count * (d + 4) + packing), block_);
 }
 
 template <class T>
 void assign_narrow(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
-  const std::int64_t k = request.centroids.rows, d = held.columns();
+  const std::int64_t k = request.centroids.rows;
   NarrowScreen<T> screen(held);
   screen.aim(request.centroids);
   // Rows that follow each other often have the same label: several counters keep them from waiting for each other.
@@ -142,8 +147,7 @@ void assign_narrow(HeldRows<T>& held, const AssignRequest& request, Assignment& 
     std::int64_t changed = 0;
   };
   std::vector<std::unique_ptr<Worker>> workers(held.threads.count());
-  const std::int64_t rows_per_task = rounded_up(held.rows_per_task(k * (d + 4) + 8 * d), screen.block());
-  held.for_ranges(rows_per_task, [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
+  held.for_ranges(screen.rows_per_task(), [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
     if (!workers[thread]) workers[thread] = std::make_unique<Worker>(screen, ways * k);
     Worker& mine = *workers[thread];
     for (std::int64_t i = first; i < last; i += screen.block()) {

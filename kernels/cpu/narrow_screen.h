@@ -41,6 +41,9 @@ class NarrowScreen {
   /// Rows of one call of label() at most; ranges of rows for threads are multiples of it.
   std::int64_t block() const { return block_; }
 
+  /// Rows that are worth handing to a thread, a multiple of block().
+  std::int64_t rows_per_task() const;
+
   /// One thread's memory.
   class Desk {
    public:
@@ -56,7 +59,7 @@ class NarrowScreen {
   /// Labels of rows first, first + 1, ..., at most block() of them: label[0], ..., valid until the desk's next call.
   const std::int32_t* label(std::int64_t first, std::int64_t count, Desk& desk, NarrowTotals& totals) const;
 
-  /// Keeps all rows in panels, for further calls: n d floats.
+  /// From now on every row has label() called for it between one aim() and the next: rows stay in panels, n d floats.
   void keep_panels();
 
  private:
@@ -70,7 +73,8 @@ class NarrowScreen {
   MatrixView<const double> centroids_;
   NarrowColumns columns_{};
   std::vector<float> groups_, by_column_;
-  std::vector<float> panels_;  // of all rows, or empty
+  mutable std::vector<float> panels_;  // of all rows, or empty; label() fills in those of its rows
+  bool aimed_ = false, packed_ = false;
 };
 
 /// One assignment of all rows by this screen.

@@ -11,7 +11,15 @@ class CpuPoints final : public Points {
  public:
   CpuPoints(MatrixView<const T> values, std::int64_t first_row, const Instructions& set, Threads& threads,
             std::int64_t block_rows)
-      : held_{values, first_row, set, threads, block_rows, {}, {}, {}, {}} {}
+      : held_{.values = values,
+              .first_row = first_row,
+              .set = set,
+              .threads = threads,
+              .block_rows = block_rows,
+              .plan = {},
+              .label = {},
+              .summed = {},
+              .distance = {}} {}
 
   std::int64_t rows() const override { return held_.rows(); }
   std::int64_t columns() const override { return held_.columns(); }
@@ -26,13 +34,18 @@ class CpuPoints final : public Points {
 
   void forget() override { held_.forget(); }
   void assign(const AssignRequest& request, Assignment& assignment) override {
+    held_.unsummed = true;
     cpu::assign(held_, request, assignment);
   }
   void measure(const MeasureRequest& request, std::span<Limbs> inertia) override {
     cpu::measure(held_, request, inertia);
   }
   void add_moves(ClusterSums& sums) override { cpu::add_moves(held_, sums); }
-  void relabel(std::int64_t row, std::int32_t label) override { held_.label[row - held_.first_row] = label; }
+  void relabel(std::int64_t row, std::int32_t label) override {
+    held_.unsummed = true;
+    held_.label[row - held_.first_row] = label;
+  }
+  Steps steps(const StepsRequest& request, LloydState& state) override { return cpu::steps(held_, request, state); }
   std::vector<FarRow> farthest(std::int64_t count) const override { return cpu::farthest(held_, count); }
   void labels(std::span<std::int32_t> out) const override {
     std::copy(held_.label.begin(), held_.label.end(), out.begin());
