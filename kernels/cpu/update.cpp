@@ -49,7 +49,7 @@ class Accumulator {
 /// Adds the rows of `moved` to the clusters that cluster_of names (-1: none), with a sign.
 template <class T>
 void add_by_cluster(const HeldRows<T>& held, const std::vector<std::int64_t>& moved,
-                    const std::vector<std::int32_t>& cluster_of, std::int64_t sign, std::int64_t clusters,
+                    std::span<const std::int32_t> cluster_of, std::int64_t sign, std::int64_t clusters,
                     Accumulator<T>& accumulator) {
   std::vector<std::int64_t> start(clusters + 1, 0);
   for (const std::int64_t row : moved) {
