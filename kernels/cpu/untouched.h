@@ -1,16 +1,17 @@
 // Arrays that nobody has touched when they are made: the threads that fill them do, each in the memory near it.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
+
+#include "core/large_pages.h"
 
 namespace kith::cpu {
 
-/// Leaves elements uninitialised; large arrays ask for large pages, so that first touches cost little.
+/// Leaves elements uninitialised.
 template <class T>
 struct UntouchedAllocator {
   using value_type = T;
@@ -19,14 +20,7 @@ struct UntouchedAllocator {
   template <class U>
   UntouchedAllocator(const UntouchedAllocator<U>&) {}  // NOLINT: allocators convert
 
-  T* allocate(std::size_t count) {
-    constexpr std::size_t kPage = std::size_t{1} << 21;
-    const std::size_t bytes = count * sizeof(T), unit = bytes < 2 * kPage ? 64 : kPage;
-    void* memory = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
-    if (memory == nullptr) throw std::bad_alloc();
-    if (unit == kPage) madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: small pages do as well
-    return static_cast<T*>(memory);
-  }
+  T* allocate(std::size_t count) { return static_cast<T*>(allocate_pages(count * sizeof(T))); }
   void deallocate(T* memory, std::size_t) { std::free(memory); }
 
   template <class U>

@@ -23,6 +23,7 @@ struct Narrow {
   static constexpr int kPanel = V::floats == 16 ? 3 : 2;  // vectors of a panel: their scores fit the registers
   static constexpr int kLanes = kPanel * V::floats;
   static constexpr int kGroup = kNarrowGroup;
+  static constexpr std::int64_t kAhead = 4096;  // bytes; the processor by itself does not look beyond a page
 
   template <class T>
   static void pack(const T* rows, std::int64_t count, std::int64_t d, double scale, const float* centers, float* flat,
@@ -31,8 +32,10 @@ struct Narrow {
       const std::int64_t values = (count - first < kLanes ? count - first : kLanes) * d;
       const T* from = rows + first * d;
       std::int64_t i = 0;
-      for (; i + V::floats <= values; i += V::floats)
+      for (; i + V::floats <= values; i += V::floats) {
+        __builtin_prefetch(from + i + kAhead / sizeof(T));
         V::store(flat + i, V::centred(from + i, scale, V::load(centers + i)));
+      }
       for (; i < values; ++i) flat[i] = V::centred_one(from[i], scale, centers[i]);
       turn(flat, d, panels + first * d);
     }
