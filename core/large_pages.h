@@ -1,11 +1,15 @@
-// Memory for large arrays: aligned, not initialised, and in large pages where the system has them.
+// Memory for large arrays: aligned, in large pages where the system has them, and not initialised, so that the threads
+// that fill it touch it first, each near itself.
 #pragma once
 
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <utility>
+#include <vector>
 
 namespace kith {
 
@@ -19,5 +23,32 @@ inline void* allocate_pages(std::size_t bytes) {
   if (unit == kPage) madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: small pages do as well
   return memory;
 }
+
+/// Leaves elements uninitialised.
+template <class T>
+struct UntouchedAllocator {
+  using value_type = T;
+
+  UntouchedAllocator() = default;
+  template <class U>
+  UntouchedAllocator(const UntouchedAllocator<U>&) {}  // NOLINT: allocators convert
+
+  T* allocate(std::size_t count) { return static_cast<T*>(allocate_pages(count * sizeof(T))); }
+  void deallocate(T* memory, std::size_t) { std::free(memory); }
+
+  template <class U>
+  void construct(U* at) {
+    ::new (static_cast<void*>(at)) U;
+  }
+  template <class U, class... Values>
+  void construct(U* at, Values&&... values) {
+    ::new (static_cast<void*>(at)) U(std::forward<Values>(values)...);
+  }
+  bool operator==(const UntouchedAllocator&) const { return true; }
+};
+
+/// resize() does not initialise.
+template <class T>
+using Untouched = std::vector<T, UntouchedAllocator<T>>;
 
 }  // namespace kith

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/large_pages.h"
 #include "core/screen.h"
 #include "core/seeding.h"
 #include "kernels/cpu/instructions.h"
 #include "kernels/cpu/threads.h"
-#include "kernels/cpu/untouched.h"
 
 namespace kith::cpu {
 
