@@ -35,7 +35,17 @@ TEST_CASE("iterations that a backend does by itself equal those done verb by ver
       {"many columns", 1, {700, 130, 70}, 1, Init::first, 1000, 0.0},
       {"many columns in two limbs", 10, {700, 132, 70}, 1, Init::first, 1000, 0.0},
       {"more clusters than a block counts", 1, {4500, 1, 4200}, 1, Init::first, 2, 0.0},
+      {"two columns", 0, {5000, 2, 16}, 1, Init::random, 1000, 0.0},
+      {"three columns of whole numbers", 2, {3000, 3, 64}, 1, Init::random, 1000, 0.0},
+      {"four columns in two limbs", 10, {3000, 4, 33}, 1, Init::random, 1000, 0.0},
+      {"eight columns", 0, {3000, 8, 40}, 1, Init::random, 1000, 0.0},
+      {"64 columns, few clusters", 0, {1797, 64, 10}, 1, Init::random, 1000, 0.0},
+      {"256 columns", 1, {600, 256, 9}, 1, Init::first, 1000, 0.0},
   };
+  std::vector<Tested> backends = every_backend();
+  for (Tested& tested : tested_backends({.threads = 3, .block_rows = 100})) {
+    backends.push_back({tested.name + " in small pieces", std::move(tested.backend)});
+  }
   for (const Case& c : cases) {
     const Matrix<double> values = kinds()[c.kind].make(c.shape.n, c.shape.d, c.seed);
     const KMeansOptions options{.clusters = c.shape.k,
@@ -47,7 +57,7 @@ TEST_CASE("iterations that a backend does by itself equal those done verb by ver
     const KMeansResult expected = run(*reference_points(values.view()), options);
     REQUIRE(expected.history.size() > c.relocates);
     CHECK((c.relocates == 0 || expected.history[c.relocates].relocated > 0));
-    for (const Tested& tested : tested_backends()) {
+    for (const Tested& tested : backends) {
       for (const ValueClass value_class : {ValueClass::f32, ValueClass::f64}) {
         INFO(tested.name << ", " << c.what << ", " << name_of(value_class));
         check_same(expected, on(*tested.backend, values, value_class, options));

@@ -10,17 +10,18 @@
 
 namespace kith::cpu {
 
-/// Up to so many columns this screen is the fastest against any number of centroids.
-inline constexpr std::int64_t kNarrowColumns = 16;
-/// Up to so many it is for small problems, of so many multiply-adds, whose rows stay in panels from one iteration to
-/// the next.
-inline constexpr std::int64_t kMostNarrowColumns = 256;
-inline constexpr std::int64_t kSmallWork = 16'000'000;
+/// Small problems have their rows in panels from one iteration to the next.
+template <class T>
+bool is_small(const HeldRows<T>& held, std::int64_t clusters) {
+  constexpr std::int64_t kMostColumns = 256, kMostWork = 16'000'000;  // in multiply-adds
+  return held.columns() <= kMostColumns && clusters * held.columns() <= kMostWork / held.rows();
+}
 
+/// This screen is the fastest for few columns against any number of centroids, and for small problems with few.
 template <class T>
 bool narrow_is_best(const HeldRows<T>& held, std::int64_t clusters) {
-  const std::int64_t d = held.columns();
-  return d <= kNarrowColumns || (d <= kMostNarrowColumns && clusters * d <= kSmallWork / held.rows());
+  constexpr std::int64_t kFewColumns = 16, kFewClusters = 16;
+  return held.columns() <= kFewColumns || (clusters <= kFewClusters && is_small(held, clusters));
 }
 
 /// What the screen did.

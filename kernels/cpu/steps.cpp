@@ -122,10 +122,9 @@ Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state) {
   const auto begin = Clock::now();
   const std::int64_t k = state.centroids.rows();
   Steps steps;
-  if (held.plan.rows != held.rows() || held.unsummed || !narrow_is_best(held, k) ||
-      !MoveTables::fit(k, held.columns(), state.sums.limbs)) {
-    return steps;
-  }
+  const bool pays = narrow_is_best(held, k) || is_small(held, k);
+  if (!pays || !MoveTables::fit(k, held.columns(), state.sums.limbs)) return steps;
+  if (held.plan.rows != held.rows() || held.unsummed) return steps;
   Stepper<T> stepper(held, state);
   Stop stop = Stop::none;
   double before = 0.0;
