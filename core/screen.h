@@ -102,7 +102,8 @@ KITH_BOTH inline ScreenMargin screen_margin(LargestNorms largest, std::int64_t c
   // Per unit of |x^|: r |c'|, R, accumulation, and three roundings of scores (final addition, two in the comparison).
   const double linear = arithmetic.rounding * (1 + 0x1p-10) * norm + residual +
                         (arithmetic.accumulation + 3 * kUnit * (1 + arithmetic.accumulation)) * (norm + residual);
-  const double constant = (4 * kUnit + arithmetic.half_norm) * half_norm + definition * norm * norm + vanished * (1 + norm);
+  const double constant =
+      (4 * kUnit + arithmetic.half_norm) * half_norm + definition * norm * norm + vanished * (1 + norm);
   // The norm that at() is given was itself summed in float32.
   const double summed = 1 + (d + 8) * kUnit * 1.01;
 

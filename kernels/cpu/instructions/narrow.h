@@ -3,7 +3,7 @@
 // Per row and centroid: d multiply-adds and four operations for the best two of all scores. The number of a centroid
 // replaces the last bits of its score, so that a minimum carries it along; the margin knows of it. V is the one of
 // kernels.h, and has beside that: subtract_product, minimum, maximum, numbered, renamed, store_label, differ, quads,
-// gather_d.
+// gather_d, store_d, subtract_i.
 #pragma once
 
 #include <cstdint>
