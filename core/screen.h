@@ -70,6 +70,7 @@ KITH_BOTH static inline float score_limit(double kept, double scale, double half
 struct ScreenArithmetic {
   double rounding = 0x1p-24;  // unit roundoff of the screened operands of the rows x
   double accumulation = 0.0;  // A(d): error of x^.c^ relative to |x^||c^|
+  double half_norm = 0.0;     // what a sum that begins with the half-norm may lose of it
 };
 
 /// A(d) of products of halves on tensor cores, which add m products at a time to a float32 sum, the m + 1 aligned to
@@ -101,7 +102,8 @@ KITH_BOTH inline ScreenMargin screen_margin(LargestNorms largest, std::int64_t c
   // Per unit of |x^|: r |c'|, R, accumulation, and three roundings of scores (final addition, two in the comparison).
   const double linear = arithmetic.rounding * (1 + 0x1p-10) * norm + residual +
                         (arithmetic.accumulation + 3 * kUnit * (1 + arithmetic.accumulation)) * (norm + residual);
-  const double constant = 4 * kUnit * half_norm + definition * norm * norm + vanished * (1 + norm);
+  const double constant =
+      (4 * kUnit + arithmetic.half_norm) * half_norm + definition * norm * norm + vanished * (1 + norm);
   // The norm that at() is given was itself summed in float32.
   const double summed = 1 + (d + 8) * kUnit * 1.01;
 

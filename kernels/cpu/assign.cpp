@@ -6,6 +6,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "kernels/cpu/narrow_screen.h"
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/panels.h"
 
@@ -131,6 +132,7 @@ void add(const Assignment& part, Assignment& total) {
 
 template <class T>
 void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
+  if (narrow_is_best(held, request.centroids.rows)) return assign_narrow(held, request, assignment);
   const ScreenColumns centroids(held, request.centroids);
   const std::int64_t rows_per_task = held.rows_per_task(request.centroids.rows * held.columns() + 8 * held.columns());
   std::vector<std::unique_ptr<Assigner<T>>> assigners(held.threads.count());

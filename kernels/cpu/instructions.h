@@ -11,9 +11,10 @@
 
 #include <cstdint>
 #include <span>
-#include <type_traits>
 
 #include "core/fixed_point.h"
+#include "kernels/cpu/narrow_kernels.h"
+#include "kernels/cpu/point_types.h"
 
 namespace kith::cpu {
 
@@ -75,22 +76,12 @@ struct Instructions {
   /// floating-point operations that was; *result keeps them from being left out.
   double (*multiply_adds)(std::int64_t rounds, float* result);
 
-  RowKernels<float> f32;
-  RowKernels<double> f64;
-  RowKernels<std::uint8_t> uint8;
-  RowKernels<std::int8_t> int8;
+  NarrowKernels narrow;
+  ForPointTypes<RowKernels> row_kernels;
 
   template <class T>
   const RowKernels<T>& rows() const {
-    if constexpr (std::is_same_v<T, float>) {
-      return f32;
-    } else if constexpr (std::is_same_v<T, double>) {
-      return f64;
-    } else if constexpr (std::is_same_v<T, std::uint8_t>) {
-      return uint8;
-    } else {
-      return int8;
-    }
+    return row_kernels.of<T>();
   }
   /// A(d) of core/screen.h: a chain of kDotBlock products, then one addition per block.
   double accumulation(std::int64_t d) const {

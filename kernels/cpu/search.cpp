@@ -168,7 +168,8 @@ class Search {
       float norm[kMaxLanes];
       for (int lane = 0; lane < lanes; ++lane)
         rows[lane] = queries_.values.row(std::min(p * lanes + lane, count - 1)).data();
-      held_.set.f64.pack(rows, d, held_.scale(), held_.plan.screen.center.data(), panels_.row(p).data(), norm);
+      held_.set.template rows<double>().pack(rows, d, held_.scale(), held_.plan.screen.center.data(),
+                                             panels_.row(p).data(), norm);
       for (int lane = 0; lane < lanes; ++lane) margin_of_[p * lanes + lane] = margin_.at(norm[lane]);
     });
     // Enough parts of the base that every thread has work; each has its own survivors.

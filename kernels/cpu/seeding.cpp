@@ -30,13 +30,13 @@ std::vector<double> reaches(const HeldRows<T>& held, MatrixView<const double> ca
   constexpr std::int64_t kWorthwhile = 16;  // rows for each seed
   constexpr double kRounding = 1 - 0x1p-20, kSubnormal = 0x1p-900;
   const std::int64_t d = held.columns(), seeds = std::ssize(held.seeding.seeds) / d;
+  const auto distance = held.set.template rows<double>().distance;
   std::vector<double> reach(seeds, -1.0);
   if (seeds * kWorthwhile > held.rows()) return reach;
   for (std::int64_t s = 0; s < seeds; ++s) {
     double nearest = std::numeric_limits<double>::infinity();
     for (std::int64_t t = 0; t < candidates.rows; ++t) {
-      nearest =
-          std::min(nearest, held.set.f64.distance(held.seeding.seeds.data() + s * d, candidates.row(t).data(), d));
+      nearest = std::min(nearest, distance(held.seeding.seeds.data() + s * d, candidates.row(t).data(), d));
     }
     if (nearest >= kSubnormal) reach[s] = nearest / 4 * kRounding;
   }

@@ -110,6 +110,60 @@ struct Avx512 {
   static I add_i(I a, I b) { return _mm512_add_epi64(a, b); }
   static I nearest_i(D a) { return _mm512_cvtpd_epi64(a); }
 
+  // For rows of few columns.
+  static F subtract_product(F a, F b, F c) { return _mm512_fnmadd_ps(a, b, c); }
+  static F minimum(F a, F b) { return _mm512_min_ps(a, b); }
+  static F maximum(F a, F b) { return _mm512_max_ps(a, b); }
+  /// The last four bits of a score give way to a number.
+  static F numbered(F score, F number) {
+    constexpr int kKeepElse = 0xe4;  // third operand ? first : second
+    return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_castps_si512(score), _mm512_castps_si512(number),
+                                                         _mm512_set1_epi32(~15), kKeepElse));
+  }
+  /// tile where the best is what it was before, else first.
+  static F renamed(F tile, F best, F before, std::int32_t first) {
+    return _mm512_mask_mov_ps(tile, _mm512_cmp_ps_mask(best, before, _CMP_NEQ_UQ),
+                              _mm512_castsi512_ps(_mm512_set1_epi32(first)));
+  }
+  static void store_label(std::int32_t* label, F best, F tile) {
+    const I number = _mm512_and_si512(_mm512_castps_si512(best), _mm512_set1_epi32(15));
+    _mm512_storeu_si512(label, _mm512_add_epi32(number, _mm512_castps_si512(tile)));
+  }
+  static unsigned differ(const std::int32_t* a, const std::int32_t* b) {
+    return _mm512_cmpneq_epi32_mask(_mm512_loadu_si512(a), _mm512_loadu_si512(b));
+  }
+  /// The first four columns of sixteen rows that lie `stride` apart.
+  static void quads(const float* rows, std::int64_t stride, F* column) {
+    F row[4];  // quarter q of row[r]: row 4 q + r
+    for (int r = 0; r < 4; ++r) {
+      row[r] = _mm512_castps128_ps512(_mm_loadu_ps(rows + r * stride));
+      row[r] = _mm512_insertf32x4(row[r], _mm_loadu_ps(rows + (r + 4) * stride), 1);
+      row[r] = _mm512_insertf32x4(row[r], _mm_loadu_ps(rows + (r + 8) * stride), 2);
+      row[r] = _mm512_insertf32x4(row[r], _mm_loadu_ps(rows + (r + 12) * stride), 3);
+    }
+    const F a = _mm512_unpacklo_ps(row[0], row[1]), b = _mm512_unpackhi_ps(row[0], row[1]);
+    const F c = _mm512_unpacklo_ps(row[2], row[3]), d = _mm512_unpackhi_ps(row[2], row[3]);
+    column[0] = _mm512_shuffle_ps(a, c, 0x44);
+    column[1] = _mm512_shuffle_ps(a, c, 0xee);
+    column[2] = _mm512_shuffle_ps(b, d, 0x44);
+    column[3] = _mm512_shuffle_ps(b, d, 0xee);
+  }
+  static D gather_d(const float* p, const std::int64_t* at) {
+    return _mm512_cvtps_pd(_mm512_i64gather_ps(_mm512_loadu_si512(at), p, 4));
+  }
+  static D gather_d(const double* p, const std::int64_t* at) {
+    return _mm512_i64gather_pd(_mm512_loadu_si512(at), p, 8);
+  }
+  /// Bytes have no gather.
+  template <class T>
+  static D gather_d(const T* p, const std::int64_t* at) {
+    double values[doubles];
+    for (int i = 0; i < doubles; ++i) values[i] = p[at[i]];
+    return load_d(values);
+  }
+  static void store_d(double* p, D v) { _mm512_storeu_pd(p, v); }
+  static I subtract_i(I a, I b) { return _mm512_sub_epi64(a, b); }
+
   struct Nearest {
     F best, second;
     I index;

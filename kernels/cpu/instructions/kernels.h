@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/instructions.h"
+#include "kernels/cpu/instructions/narrow.h"
 
 namespace kith::cpu {
 
@@ -237,25 +238,30 @@ struct Kernels {
   }
 };
 
+template <class V, class T>
+constexpr RowKernels<T> row_kernels_of() {
+  using K = Kernels<V>;
+  return {K::template pack<T>, K::template distance<T>, K::template add_rows<T>};
+}
+
 /// A row of the table of instruction sets.
 template <class V>
 constexpr Instructions instructions_of(const char* name, const char* summary, bool (*supported)()) {
   using K = Kernels<V>;
-  return {name,
-          summary,
-          supported,
-          K::kLanes,
-          K::kGroup,
-          V::roundings_per_product,
-          K::products,
-          K::nearest_two,
-          K::within,
-          K::to_grid,
-          K::multiply_adds,
-          {K::template pack<float>, K::template distance<float>, K::template add_rows<float>},
-          {K::template pack<double>, K::template distance<double>, K::template add_rows<double>},
-          {K::template pack<std::uint8_t>, K::template distance<std::uint8_t>, K::template add_rows<std::uint8_t>},
-          {K::template pack<std::int8_t>, K::template distance<std::int8_t>, K::template add_rows<std::int8_t>}};
+  return {.name = name,
+          .summary = summary,
+          .supported = supported,
+          .lanes = K::kLanes,
+          .group = K::kGroup,
+          .roundings_per_product = V::roundings_per_product,
+          .products = K::products,
+          .nearest_two = K::nearest_two,
+          .within = K::within,
+          .to_grid = K::to_grid,
+          .multiply_adds = K::multiply_adds,
+          .narrow = narrow_kernels_of<V>(),
+          .row_kernels = {row_kernels_of<V, float>(), row_kernels_of<V, double>(), row_kernels_of<V, std::uint8_t>(),
+                          row_kernels_of<V, std::int8_t>()}};
 }
 
 }  // namespace kith::cpu

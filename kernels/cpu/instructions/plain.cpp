@@ -93,6 +93,46 @@ struct Plain {
     return I{static_cast<std::int64_t>(__builtin_rint(a[0])), static_cast<std::int64_t>(__builtin_rint(a[1]))};
   }
 
+  // For rows of few columns.
+#ifdef FP_FAST_FMAF
+  static F subtract_product(F a, F b, F c) { return multiply_add(-a, b, c); }
+#else
+  static F subtract_product(F a, F b, F c) { return c - a * b; }
+#endif
+  static F minimum(F a, F b) { return a < b ? a : b; }
+  static F maximum(F a, F b) { return a < b ? b : a; }
+  /// The last four bits of a score give way to a number.
+  static F numbered(F score, F number) {
+    return reinterpret_cast<F>((reinterpret_cast<N>(score) & ~15) | reinterpret_cast<N>(number));
+  }
+  /// tile where the best is what it was before, else first.
+  static F renamed(F tile, F best, F before, std::int32_t first) {
+    return reinterpret_cast<F>(best == before ? reinterpret_cast<N>(tile) : N{first, first, first, first});
+  }
+  static void store_label(std::int32_t* label, F best, F tile) {
+    const N number = (reinterpret_cast<N>(best) & 15) + reinterpret_cast<N>(tile);
+    __builtin_memcpy(label, &number, sizeof number);
+  }
+  static unsigned differ(const std::int32_t* a, const std::int32_t* b) {
+    unsigned mask = 0;
+    for (unsigned i = 0; i < 4; ++i) mask |= static_cast<unsigned>(a[i] != b[i]) << i;
+    return mask;
+  }
+  /// The first four columns of four rows that lie `stride` apart.
+  static void quads(const float* rows, std::int64_t stride, F* column) {
+    for (int r = 0; r < 4; ++r) column[r] = load(rows + r * stride);
+    transpose(column);
+  }
+  template <class T>
+  static D gather_d(const T* p, const std::int64_t* at) {
+    return D{static_cast<double>(p[at[0]]), static_cast<double>(p[at[1]])};
+  }
+  static void store_d(double* p, D v) {
+    p[0] = v[0];
+    p[1] = v[1];
+  }
+  static I subtract_i(I a, I b) { return a - b; }
+
   struct Nearest {
     F best, second;
     N index;
