@@ -42,7 +42,6 @@ struct HeldRows {
   std::int64_t columns() const { return values.columns; }
   const T* row(std::int64_t i) const { return values.data + i * values.columns; }
   double scale() const { return power_of_two(-plan.screen.exponent); }
-  ScreenArithmetic arithmetic() const { return {0x1p-24, set.accumulation(columns())}; }
 
   void forget() {
     label.assign(rows(), -1);
@@ -61,7 +60,7 @@ struct HeldRows {
     const std::int64_t rounds = (rows() / enough + threads.count() - 1) / threads.count();
     if (rows() < 2 * enough) return rows();
     const std::int64_t share = (rows() + rounds * threads.count() - 1) / (rounds * threads.count());
-    return (share + set.lanes - 1) / set.lanes * set.lanes;
+    return (share + kMaxLanes - 1) / kMaxLanes * kMaxLanes;
   }
 
   /// work(first, last, task, thread) on ranges of rows.

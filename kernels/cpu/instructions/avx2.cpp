@@ -20,6 +20,13 @@ struct Avx2 {
   static F multiply_add(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
   static F add(F a, F b) { return _mm256_add_ps(a, b); }
   static F subtract(F a, F b) { return _mm256_sub_ps(a, b); }
+  static F maximum(F a, F b) { return _mm256_max_ps(a, b); }
+  static F minimum(F a, F b) { return _mm256_min_ps(a, b); }
+  /// a with its four lowest bits replaced.
+  static F marked(F a, int bits) {
+    return _mm256_or_ps(_mm256_and_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(~15))),
+                        _mm256_castsi256_ps(_mm256_set1_epi32(bits)));
+  }
   static F root(F a) { return _mm256_sqrt_ps(a); }
   static unsigned not_greater(F a, F b) {
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_NGT_UQ)));
@@ -70,6 +77,7 @@ struct Avx2 {
     return _mm256_cvtps_pd(_mm_maskload_ps(p, mask));
   }
   static D load_first_d(const double* p, int count) { return _mm256_maskload_pd(p, first_lanes(count)); }
+  static void store_floats(float* p, D v) { _mm_storeu_ps(p, _mm256_cvtpd_ps(v)); }
   static D broadcast_d(double v) { return _mm256_set1_pd(v); }
   static D add_d(D a, D b) { return _mm256_add_pd(a, b); }
   static D subtract_d(D a, D b) { return _mm256_sub_pd(a, b); }
@@ -90,27 +98,6 @@ struct Avx2 {
     return _mm256_set_epi64x(_mm_cvtsd_si64(_mm_unpackhi_pd(high, high)), _mm_cvtsd_si64(high),
                              _mm_cvtsd_si64(_mm_unpackhi_pd(low, low)), _mm_cvtsd_si64(low));
   }
-
-  struct Nearest {
-    F best, second;
-    F index;
-    void load(const float* b, const float* s, const std::int32_t* i) {
-      best = _mm256_loadu_ps(b);
-      second = _mm256_loadu_ps(s);
-      index = _mm256_castsi256_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(i)));
-    }
-    void store(float* b, float* s, std::int32_t* i) const {
-      _mm256_storeu_ps(b, best);
-      _mm256_storeu_ps(s, second);
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(i), _mm256_castps_si256(index));
-    }
-    void see(F score, std::int32_t column) {
-      const F nearer = _mm256_cmp_ps(score, best, _CMP_LT_OQ);
-      second = _mm256_min_ps(second, _mm256_max_ps(best, score));
-      index = _mm256_blendv_ps(index, _mm256_castsi256_ps(_mm256_set1_epi32(column)), nearer);
-      best = _mm256_min_ps(best, score);
-    }
-  };
 };
 
 bool supported() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }

@@ -35,6 +35,13 @@ struct Plain {
   static F broadcast(const float* p) { return F{*p, *p, *p, *p}; }
   static F add(F a, F b) { return a + b; }
   static F subtract(F a, F b) { return a - b; }
+  static F maximum(F a, F b) { return a > b ? a : b; }
+  static F minimum(F a, F b) { return a < b ? a : b; }
+  /// a with its four lowest bits replaced.
+  static F marked(F a, int bits) {
+    const N mark = ((N)a & ~15) | bits;
+    return (F)mark;
+  }
   static F root(F a) {
     for (int i = 0; i < 4; ++i) a[i] = __builtin_sqrtf(a[i]);
     return a;
@@ -79,6 +86,10 @@ struct Plain {
   static D load_first_d(const T* p, int count) {
     return D{static_cast<double>(p[0]), count > 1 ? static_cast<double>(p[1]) : 0.0};
   }
+  static void store_floats(float* p, D v) {
+    p[0] = static_cast<float>(v[0]);
+    p[1] = static_cast<float>(v[1]);
+  }
   static D broadcast_d(double v) { return D{v, v}; }
   static D add_d(D a, D b) { return a + b; }
   static D subtract_d(D a, D b) { return a - b; }
@@ -96,29 +107,6 @@ struct Plain {
   static I nearest_i(D a) {
     return I{static_cast<std::int64_t>(__builtin_rint(a[0])), static_cast<std::int64_t>(__builtin_rint(a[1]))};
   }
-
-  struct Nearest {
-    F best, second;
-    N index;
-    void load(const float* b, const float* s, const std::int32_t* i) {
-      best = Plain::load(b);
-      second = Plain::load(s);
-      __builtin_memcpy(&index, i, sizeof index);
-    }
-    void store(float* b, float* s, std::int32_t* i) const {
-      Plain::store(b, best);
-      Plain::store(s, second);
-      __builtin_memcpy(i, &index, sizeof index);
-    }
-    /// A NaN score becomes the second best, so that its row is not certified.
-    void see(F score, std::int32_t column) {
-      const N nearer = score < best;
-      const F worse = nearer ? best : score;
-      second = second < worse ? second : worse;
-      index = nearer ? N{column, column, column, column} : index;
-      best = nearer ? score : best;
-    }
-  };
 };
 
 bool supported() { return true; }
