@@ -186,7 +186,7 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   const ScreenKernels& kernels = held.set.screen_for(held.columns(), request.centroids.rows);
   ScreenColumns centroids(held, kernels, request.centroids.rows, Scores::marked);
   centroids.pack(held, request.centroids.data, request.centroids.rows);
-  const std::int64_t rows_per_task = held.rows_per_task(request.centroids.rows * held.columns() + 8 * held.columns());
+  const std::int64_t rows_per_task = held.rows_per_task((request.centroids.rows + 8) * held.columns(), kernels.lanes);
   std::vector<std::unique_ptr<Assigner<T>>> assigners(held.threads.count());
   held.for_ranges(rows_per_task, [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
     if (!assigners[thread]) assigners[thread] = std::make_unique<Assigner<T>>(held, request, kernels, centroids);

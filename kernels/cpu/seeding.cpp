@@ -242,7 +242,7 @@ void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, Fixe
   columns.pack(held, candidates.data, candidates.rows);
   const std::vector<double> reach = reaches(held, candidates);
   std::mutex merging;
-  held.for_ranges(held.rows_per_task((candidates.rows + 8) * held.columns()),
+  held.for_ranges(held.rows_per_task((candidates.rows + 8) * held.columns(), held.set.fine.lanes),
                   [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
                     Trial<T> trial(held, columns, reach);
                     trial.run(first, last);

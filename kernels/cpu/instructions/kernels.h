@@ -70,13 +70,19 @@ struct Kernels {
   template <bool kAll>
   static F run_winner(const float* tile, const float* half_norm, int count, F& runner_up) {
     const auto score = [&](int c) { return V::subtract(V::load(tile + c * kLanes), V::broadcast(half_norm + c)); };
+    const int columns = kAll ? kWinnerColumns : count;
     F winner = V::marked(score(0), 0);
+    if (columns == 1) return winner;
+    F challenger = V::marked(score(1), 1);
+    F second = V::minimum(winner, challenger);  // of this run: runs do not wait for each other
+    winner = V::maximum(winner, challenger);
 #pragma GCC unroll 16
-    for (int c = 1; c < (kAll ? kWinnerColumns : count); ++c) {
-      const F challenger = V::marked(score(c), c);
-      runner_up = V::maximum(runner_up, V::minimum(winner, challenger));
+    for (int c = 2; c < columns; ++c) {
+      challenger = V::marked(score(c), c);
+      second = V::maximum(second, V::minimum(winner, challenger));
       winner = V::maximum(winner, challenger);
     }
+    runner_up = V::maximum(runner_up, second);
     return winner;
   }
 
