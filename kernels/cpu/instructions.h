@@ -146,8 +146,9 @@ struct Instructions {
   }
   /// The faster screen for rows of d columns against k others.
   const ScreenKernels& screen_for(std::int64_t d, std::int64_t k) const {
-    constexpr std::int64_t kFewColumns = 16, kFewOthers = 16;  // much of a coarse tile would be padding
-    return d > kFewColumns && k > kFewOthers ? coarse : fine;
+    // Much of a coarse tile is padding below these, and rows that it leaves open cost more than it saves.
+    constexpr std::int64_t kFewColumns = 8, kFewOthers = 16, kLittle = 2048;
+    return d > kFewColumns && k > kFewOthers && d * k > kLittle ? coarse : fine;
   }
 };
 

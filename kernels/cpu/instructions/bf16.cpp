@@ -7,6 +7,7 @@ namespace {
 struct Pair : Bfloat16 {
   using Sum = __m512;
   static constexpr int kPanel = 3, kGroup = 8, kPadding = 2;
+  static Sum zero() { return _mm512_setzero_ps(); }
   static Sum multiply_add(Sum sum, __m512i x, __m512i c) { return _mm512_dpbf16_ps(sum, (__m512bh)x, (__m512bh)c); }
   static __m512 product(Sum sum, __m512) { return sum; }
 };

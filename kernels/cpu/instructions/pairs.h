@@ -157,7 +157,10 @@ struct Pairs {
     for (int p = 0; p < kPanel; ++p) factor[p] = _mm512_mul_ps(_mm512_loadu_ps(units + 16 * p), _mm512_set1_ps(unit));
     for (std::int64_t g = 0; g < groups; ++g) {
       const auto* group = static_cast<const std::int32_t*>(columns) + g * pairs * kGroup;
-      typename Number::Sum sum[kGroup][kPanel] = {};
+      typename Number::Sum sum[kGroup][kPanel];
+      for (int r = 0; r < kGroup; ++r) {
+        for (int p = 0; p < kPanel; ++p) sum[r][p] = Number::zero();
+      }
       for (std::int64_t j = 0; j < pairs; ++j) {
         __m512i x[kPanel];
         for (int p = 0; p < kPanel; ++p) x[p] = _mm512_loadu_si512(rows + j * kLanes + 16 * p);
@@ -176,7 +179,8 @@ struct Pairs {
 
   static double multiply_adds(std::int64_t rounds, float* result) {
     constexpr int kChains = 12;
-    typename Number::Sum sum[kChains] = {};
+    typename Number::Sum sum[kChains];
+    for (int i = 0; i < kChains; ++i) sum[i] = Number::zero();
     __m512i x = _mm512_set1_epi32(0);
     for (std::int64_t round = 0; round < rounds; ++round) {
       asm volatile("" : "+v"(x));  // or the sums would be left out

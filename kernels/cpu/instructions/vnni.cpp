@@ -5,10 +5,11 @@ namespace kith::cpu {
 namespace {
 
 struct Pair : Int16 {
-  using Sum = __m512i;
+  typedef std::int32_t Sum __attribute__((vector_size(64)));  // GCC 12 keeps arrays of __m512i in memory
   static constexpr int kPanel = 3, kGroup = 8, kPadding = 2;
-  static Sum multiply_add(Sum sum, __m512i x, __m512i c) { return _mm512_dpwssd_epi32(sum, x, c); }
-  static __m512 product(Sum sum, __m512 factor) { return _mm512_mul_ps(_mm512_cvtepi32_ps(sum), factor); }
+  static Sum zero() { return Sum{}; }
+  static Sum multiply_add(Sum sum, __m512i x, __m512i c) { return (Sum)_mm512_dpwssd_epi32((__m512i)sum, x, c); }
+  static __m512 product(Sum sum, __m512 factor) { return _mm512_mul_ps(_mm512_cvtepi32_ps((__m512i)sum), factor); }
 };
 
 /// The sum is exact; its conversion, the factor and their product are rounded.
