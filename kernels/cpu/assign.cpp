@@ -32,9 +32,7 @@ class Assigner {
 
   void run(std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; i += kernels_.lanes) {
-      next_ = std::min(i + kernels_.lanes, last);
-      after_next_ = std::min(next_ + kernels_.lanes, last);
-      screen(i, static_cast<int>(next_ - i));
+      screen(i, static_cast<int>(std::min<std::int64_t>(kernels_.lanes, last - i)));
     }
   }
 
@@ -93,7 +91,6 @@ class Assigner {
     centroids_.multiply(rows_.panel(), rows_.tile(), [&](std::int64_t, std::int64_t columns, const float* half_norm) {
       kernels_.lead(rows_.tile(), half_norm, columns, {winners_.row(runs).data(), best, runner_up});
       runs += groups_of(columns, kWinnerColumns);
-      ask_for_next();
     });
     float limit[kMaxLanes];
     std::fill_n(limit, kMaxLanes, -kInfinity);
@@ -142,17 +139,6 @@ class Assigner {
     }
   }
 
-  /// Asks for some rows of the next panel, which are on their way while this one is multiplied.
-  void ask_for_next() {
-    constexpr std::int64_t kLine = 64;  // bytes
-    const std::int64_t share = groups_of(kernels_.lanes * tile_columns(kernels_), centroids_.count());
-    for (const std::int64_t end = std::min(next_ + share, after_next_); next_ < end; ++next_) {
-      const auto* row = reinterpret_cast<const char*>(held_.row(next_));
-      const auto bytes = held_.columns() * static_cast<std::int64_t>(sizeof(T));
-      for (std::int64_t at = 0; at < bytes; at += kLine) __builtin_prefetch(row + at, 0, 2);
-    }
-  }
-
   void wait(std::int64_t row, float limit) {
     waiting_row_[waiting_] = row;
     limit_[waiting_] = limit;
@@ -177,7 +163,6 @@ class Assigner {
   RowPanel<T> rows_, waiting_rows_;
   Matrix<float> winners_;  // (runs of columns, lanes)
   std::vector<Hit> hits_;
-  std::int64_t next_ = 0, after_next_ = 0;  // rows of the next panel that were not asked for
   int waiting_ = 0;
   std::int64_t waiting_row_[kMaxLanes];
   float limit_[kMaxLanes];
