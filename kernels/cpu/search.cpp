@@ -24,7 +24,7 @@ class Survivors {
  public:
   void reset(std::int64_t k) {
     k_ = k;
-    capacity_ = static_cast<std::size_t>(2 * k + 128);
+    capacity_ = first_capacity();
   }
   /// 2 E of all rows that were added and of those that come next; it may grow.
   void set_margin(float margin) { margin_ = margin; }
@@ -32,7 +32,7 @@ class Survivors {
   float limit() const { return given_up_ ? -kInfinity : worst_ + margin_; }
   bool given_up() const { return given_up_; }
   void add(Survivor survivor) {
-    if (given_up_) return;
+    if (given_up_ || survivor.score > limit()) return;  // the limit may have fallen since the row was found
     kept_.push_back(survivor);
     if (kept_.size() >= capacity_) make_room();
   }
@@ -54,13 +54,16 @@ class Survivors {
     drop_excluded();
     if (kept_.size() <= capacity_ / 4 * 3) return;
     capacity_ *= 2;
-    if (capacity_ <= kMostGrowth * static_cast<std::size_t>(2 * k_ + 128)) return;
+    if (capacity_ <= kMostGrowth * first_capacity()) return;
     given_up_ = true;
     clear();
   }
 
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  static constexpr std::size_t kMostGrowth = 4;
+  /// Little beside k: the sooner the limit falls, the fewer rows come.
+  std::size_t first_capacity() const { return static_cast<std::size_t>(2 * k_ + 64); }
+
+  static constexpr std::size_t kMostGrowth = 8;
   std::int64_t k_ = 0;
   float margin_ = 0.0F;
   float worst_ = kInfinity;  // the k-th best score
