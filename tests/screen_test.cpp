@@ -219,6 +219,7 @@ const std::vector<Shape> kShapes{{1, 1, 1},
                                  {33, 448, 129},
                                  {257, 770, 9},
                                  {129, 1025, 7},
+                                 {129, 31, 129},
                                  {129, 128, 1021},
                                  {129, 129, 1100},
                                  {33, 320, 1600},
@@ -255,7 +256,7 @@ TEST_CASE("products that are lost beside larger ones", "[screen]") {
 
 // A screen that decides nothing would pass all of the above.
 TEST_CASE("rows of separate clusters are decided on every path", "[screen]") {
-  const Shape s{1021, 40, 16};
+  const Shape s{1021, 72, 40};  // enough for the coarse screens of processors
   const auto center = [](std::int64_t c, std::int64_t j) { return 30 * noise(16, c, j); };
   const Matrix<double> values =
       filled(s.n, s.d, [&](auto i, auto j) { return as_float(center(i % s.k, j) + noise(17, i, j)); });

@@ -45,7 +45,6 @@ struct HeldRows {
   std::int64_t columns() const { return values.columns; }
   const T* row(std::int64_t i) const { return values.data + i * values.columns; }
   double scale() const { return power_of_two(-plan.screen.exponent); }
-  ScreenArithmetic arithmetic() const { return {0x1p-24, set.accumulation(columns())}; }
 
   KeptLabels kept(std::int64_t i) { return {label.data() + i, summed.data() + i}; }
 
@@ -66,15 +65,15 @@ struct HeldRows {
   }
 
   /// Rows per task so that a task is worth handing to a thread, and the last round of tasks keeps all threads busy.
-  /// work_per_row: in multiply-adds or the like.
-  std::int64_t rows_per_task(std::int64_t work_per_row) const {
+  /// work_per_row: in multiply-adds or the like; whole panels of `lanes` rows.
+  std::int64_t rows_per_task(std::int64_t work_per_row, int lanes = kMaxLanes) const {
     if (block_rows > 0) return block_rows;
     constexpr std::int64_t kWorthwhile = 2'500'000;
     const std::int64_t enough = kWorthwhile / std::max<std::int64_t>(work_per_row, 1) + 1;
     const std::int64_t rounds = (rows() / enough + threads.count() - 1) / threads.count();
     if (rows() < 2 * enough) return rows();
     const std::int64_t share = (rows() + rounds * threads.count() - 1) / (rounds * threads.count());
-    return (share + set.lanes - 1) / set.lanes * set.lanes;
+    return (share + lanes - 1) / lanes * lanes;
   }
 
   /// work(first, last, task, thread) on ranges of rows.

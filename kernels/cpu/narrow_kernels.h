@@ -13,9 +13,10 @@
 
 namespace kith::cpu {
 
-inline constexpr int kNarrowGroup = 4;     // centroids that are multiplied together
-inline constexpr int kNarrowNumbers = 16;  // centroids told apart by the last bits of their scores
-static_assert(kNarrowNumbers % kNarrowGroup == 0);
+inline constexpr int kMarks = 16;                     // columns told apart by the last bits of their scores
+inline constexpr double kMarking = kMarks * 0x1p-23;  // what that changes, relative to the score
+inline constexpr int kNarrowGroup = 4;                // centroids that are multiplied together
+static_assert(kMarks % kNarrowGroup == 0);
 
 /// Centroids as the narrow screen multiplies them, and its margin (core/screen.h).
 struct NarrowColumns {
@@ -67,8 +68,9 @@ struct NarrowRowKernels {
 };
 
 struct NarrowKernels {
-  int lanes;   // rows of a panel
-  int floats;  // of a vector
+  int lanes;                     // rows of a panel
+  int floats;                    // of a vector
+  double roundings_per_product;  // 1 with fused multiply-add, else 2
 
   /// label[i] of `count` rows in panels, written in whole panels; those not decided are listed. Returns how many.
   std::int64_t (*look)(const float* panels, std::int64_t count, const NarrowColumns& columns, std::int32_t* label,

@@ -18,14 +18,14 @@ constexpr std::int64_t kMostBlockRows = 512;
 
 std::int64_t rounded_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-/// What the look may lose: d products and as many additions to the half-norm, and the last four bits of the score, of
-/// magnitude |h| + |x^||c^| at most.
-ScreenArithmetic narrow_arithmetic(const Instructions& set, std::int64_t d) {
-  constexpr double kOutward = 1.001, kRounding = 0x1p-24, kNumber = kNarrowNumbers * 0x1p-23;
-  const double additions = static_cast<double>(d + 1) * kRounding;
+/// What the look may lose: d products and as many additions to the half-norm, of magnitude |h| + |x^||c^| at most.
+ScreenArithmetic narrow_arithmetic(const NarrowKernels& kernels, std::int64_t d) {
+  constexpr double kOutward = 1.001, kRounding = 0x1p-24;
+  const double additions = static_cast<double>(d + 1) * kRounding * kOutward;
   return {.rounding = kRounding,
-          .accumulation = (set.roundings_per_product * additions + kNumber) * kOutward,
-          .half_norm = (additions + kNumber) * kOutward};
+          .accumulation = kernels.roundings_per_product * additions,
+          .half_norm = additions,
+          .marking = kMarking};
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ void NarrowScreen<T>::aim(MatrixView<const double> centroids) {
   const std::int64_t k = centroids.rows, d = centroids.columns;
   constexpr float kNever = 3e38F;  // of a column that is not there
   const ScreenedRows screened = screen_rows(centroids, held_.plan.screen);
-  const ScreenMargin margin = screen_margin(screened, d, held_.plan.screen.exponent, narrow_arithmetic(held_.set, d));
+  const ScreenMargin margin = screen_margin(screened, d, held_.plan.screen.exponent, narrow_arithmetic(kernels_, d));
   centroids_ = centroids;
   packed_ = aimed_ && !panels_.empty();
   aimed_ = true;
@@ -68,7 +68,7 @@ void NarrowScreen<T>::aim(MatrixView<const double> centroids) {
     if (c >= rounded_up(k, kNarrowGroup)) continue;
     float* group = groups_.data() + c / kNarrowGroup * kNarrowGroup * (2 + d) + c % kNarrowGroup;
     group[0] = by_column_[c];
-    group[kNarrowGroup] = std::bit_cast<float>(static_cast<std::int32_t>(c % kNarrowNumbers));
+    group[kNarrowGroup] = std::bit_cast<float>(static_cast<std::int32_t>(c % kMarks));
     for (std::int64_t j = 0; j < d; ++j) group[(2 + j) * kNarrowGroup] = there ? values[j] : 0.0F;
   }
 }

@@ -20,6 +20,13 @@ struct Avx2 {
   static F multiply_add(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
   static F add(F a, F b) { return _mm256_add_ps(a, b); }
   static F subtract(F a, F b) { return _mm256_sub_ps(a, b); }
+  static F maximum(F a, F b) { return _mm256_max_ps(a, b); }
+  static F minimum(F a, F b) { return _mm256_min_ps(a, b); }
+  static F mark(int number) { return _mm256_castsi256_ps(_mm256_set1_epi32(number)); }
+  /// The last four bits of a score give way to those of a mark.
+  static F marked(F score, F mark) {
+    return _mm256_or_ps(_mm256_and_ps(score, _mm256_castsi256_ps(_mm256_set1_epi32(~15))), mark);
+  }
   static F root(F a) { return _mm256_sqrt_ps(a); }
   static unsigned not_greater(F a, F b) {
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_NGT_UQ)));
@@ -95,6 +102,7 @@ struct Avx2 {
   static D load_first_d(const std::int8_t* p, int count) {
     return _mm256_cvtepi32_pd(_mm_cvtepi8_epi32(first_bytes(p, count)));
   }
+  static void store_floats(float* p, D v) { _mm_storeu_ps(p, _mm256_cvtpd_ps(v)); }
   static D broadcast_d(double v) { return _mm256_set1_pd(v); }
   static D add_d(D a, D b) { return _mm256_add_pd(a, b); }
   static D subtract_d(D a, D b) { return _mm256_sub_pd(a, b); }
@@ -118,12 +126,6 @@ struct Avx2 {
 
   // For rows of few columns.
   static F subtract_product(F a, F b, F c) { return _mm256_fnmadd_ps(a, b, c); }
-  static F minimum(F a, F b) { return _mm256_min_ps(a, b); }
-  static F maximum(F a, F b) { return _mm256_max_ps(a, b); }
-  /// The last four bits of a score give way to a number.
-  static F numbered(F score, F number) {
-    return _mm256_or_ps(_mm256_and_ps(score, _mm256_castsi256_ps(_mm256_set1_epi32(~15))), number);
-  }
   /// tile where the best is what it was before, else first.
   static F renamed(F tile, F best, F before, std::int32_t first) {
     return _mm256_blendv_ps(tile, _mm256_castsi256_ps(_mm256_set1_epi32(first)),
@@ -163,27 +165,6 @@ struct Avx2 {
   }
   static void store_d(double* p, D v) { _mm256_storeu_pd(p, v); }
   static I subtract_i(I a, I b) { return _mm256_sub_epi64(a, b); }
-
-  struct Nearest {
-    F best, second;
-    F index;
-    void load(const float* b, const float* s, const std::int32_t* i) {
-      best = _mm256_loadu_ps(b);
-      second = _mm256_loadu_ps(s);
-      index = _mm256_castsi256_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(i)));
-    }
-    void store(float* b, float* s, std::int32_t* i) const {
-      _mm256_storeu_ps(b, best);
-      _mm256_storeu_ps(s, second);
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(i), _mm256_castps_si256(index));
-    }
-    void see(F score, std::int32_t column) {
-      const F nearer = _mm256_cmp_ps(score, best, _CMP_LT_OQ);
-      second = _mm256_min_ps(second, _mm256_max_ps(best, score));
-      index = _mm256_blendv_ps(index, _mm256_castsi256_ps(_mm256_set1_epi32(column)), nearer);
-      best = _mm256_min_ps(best, score);
-    }
-  };
 };
 
 bool supported() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }

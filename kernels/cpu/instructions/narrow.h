@@ -2,8 +2,7 @@
 //
 // Per row and centroid: d multiply-adds and four operations for the best two of all scores. The number of a centroid
 // replaces the last bits of its score, so that a minimum carries it along; the margin knows of it. V is the one of
-// kernels.h, and has beside that: subtract_product, minimum, maximum, numbered, renamed, store_label, differ, quads,
-// gather_d, store_d, subtract_i.
+// kernels.h, and has beside that: subtract_product, renamed, store_label, differ, quads, gather_d, store_d, subtract_i.
 #pragma once
 
 #include <cstdint>
@@ -180,10 +179,10 @@ struct Narrow {
         for (int j = 0; j < Columns; ++j) x[j][p] = V::load(panel + j * kLanes + p * V::floats);
       }
       const float* group = columns.groups;
-      for (std::int64_t from = 0; from < groups; from += kNarrowNumbers / kGroup) {
+      for (std::int64_t from = 0; from < groups; from += kMarks / kGroup) {
         F before[kPanel];
         for (int p = 0; p < kPanel; ++p) before[p] = kept[p].best;
-        const std::int64_t to = groups - from < kNarrowNumbers / kGroup ? groups : from + kNarrowNumbers / kGroup;
+        const std::int64_t to = groups - from < kMarks / kGroup ? groups : from + kMarks / kGroup;
         for (std::int64_t g = from; g < to; ++g, group += (2 + d) * kGroup) {
           F score[kGroup][kPanel];
           for (int r = 0; r < kGroup; ++r) {
@@ -200,7 +199,7 @@ struct Narrow {
           }
           for (int r = 0; r < kGroup; r += 2) {
             const F a = V::broadcast(group + kGroup + r), b = V::broadcast(group + kGroup + r + 1);
-            for (int p = 0; p < kPanel; ++p) kept[p].take(V::numbered(score[r][p], a), V::numbered(score[r + 1][p], b));
+            for (int p = 0; p < kPanel; ++p) kept[p].take(V::marked(score[r][p], a), V::marked(score[r + 1][p], b));
           }
         }
         for (int p = 0; p < kPanel; ++p)
@@ -297,6 +296,7 @@ constexpr NarrowKernels narrow_kernels_of() {
   using K = Narrow<V>;
   return {.lanes = K::kLanes,
           .floats = V::floats,
+          .roundings_per_product = V::roundings_per_product,
           .look = K::look,
           .candidates = K::candidates,
           .settle = K::settle,
