@@ -1,8 +1,11 @@
 // kith assign: the nearest given centroid of every point in a file.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/commands.h"
 #include "app/invocation.h"
+#include "app/label_output.h"
 #include "app/memory.h"
 #include "app/results.h"
 #include "app/terminal.h"
@@ -15,6 +18,7 @@ struct AssignOptions {
   std::string points;
   std::string centroids;
   bool save_distances = false;
+  std::string write_obs;
   CommonOptions common;
 };
 
@@ -27,28 +31,43 @@ void declare(OptionSet& set, AssignOptions& options) {
            options.centroids);
   set.flag({.names = "--save-distances", .help = "Also write every point's distance to its centroid."},
            options.save_distances);
+  add_label_option(set, options.write_obs);
   add_common_options(set, options.common);
 }
 
 void check_columns(const AssignOptions& options, const data::PointSource& points, const data::PointSource& centroids) {
-  if (centroids.columns() == points.columns()) return;
-  throw Error(ExitCode::data,
-              fmt::format("{}: expected {} columns, as {} has, found {}; give the centroids of points like these",
-                          options.centroids, points.columns(), points.name(), centroids.columns()));
+  if (centroids.columns() != points.columns()) {
+    throw Error(ExitCode::data,
+                fmt::format("{}: expected {} columns, as {} has, found {}; give the centroids of points like these",
+                            options.centroids, points.columns(), points.name(), centroids.columns()));
+  }
+  const std::vector<std::string> names = points.column_names(), expected = centroids.column_names();
+  if (names.empty() || expected.empty()) return;
+  const auto [name, other] = std::mismatch(names.begin(), names.end(), expected.begin(), expected.end());
+  if (name == names.end() || other == expected.end()) return;
+  throw Error(
+      ExitCode::data,
+      fmt::format("{}: expected '{}' as column {} (counted from 1) of the points, as {} has, found '{}'; choose "
+                  "the columns that were clustered with --columns",
+                  points.name(), *other, name - names.begin() + 1, options.centroids, *name));
 }
 
 void warn_of_options(const OptionSet& set, const AssignOptions& options, Invocation& invocation) {
   invocation.warn_without_effect(set, "--seed", "assign draws nothing at random");
-  if (options.common.output.empty()) invocation.warn_without_effect(set, "--save-distances", "there is no --output");
+  warn_of_distances(set, options.write_obs, invocation);
   invocation.warn_without_effect(set);
 }
 
 void write(const AssignOptions& options, const data::PointSource& points, const KMeansResult& result,
            const data::OutputOptions& output) {
+  if (is_label_output(options.common, options.write_obs)) {
+    return write_label_output(options.common, options.write_obs, points, result, output);
+  }
   data::ResultFile file(options.common.output, output);
-  const std::string command = fmt::format(
-      "assign {} --centroids {} --precision {}{}{}", stored_name(points.name()), stored_name(options.centroids),
-      name_of(points.value_class()), stored_metric(options.common), options.save_distances ? " --save-distances" : "");
+  const std::string command = fmt::format("assign {} --centroids {} --precision {}{}{}", stored_name(points.name()),
+                                          stored_name(options.centroids), name_of(points.value_class()),
+                                          stored_input(options.common) + stored_metric(options.common),
+                                          options.save_distances ? " --save-distances" : "");
   write_head(file, {"kith-assignment", command, points.value_class(), metric_of(options.common)}, points);
   file.attribute("centroids", stored_name(options.centroids));
   file.attribute("inertia", result.inertia);
@@ -73,9 +92,11 @@ int run_assign(const Arguments& arguments) {
   if (options.centroids.empty()) set.refuse_missing("--centroids");
   Invocation invocation("assign", options.common);
   const std::string& target = options.common.output;
-  const data::OutputOptions output = output_options(options.common, {options.points, options.centroids});
+  data::OutputOptions output = output_options(options.common, {options.points, options.centroids});
+  output.labels = true;
   if (!target.empty()) data::check_output(target, output);
   const auto points = open_input(options.points, invocation);
+  check_label_output(options.common, options.write_obs, *points);
   invocation.report.points = describe(*points);
   const auto given = data::open_centroids(options.centroids);
   check_columns(options, *points, *given);
@@ -102,7 +123,8 @@ int run_assign(const Arguments& arguments) {
   } else if (!options.common.json) {
     print_out(cluster_table(result));
   }
-  invocation.close(target.empty() ? "" : fmt::format("kith info {}", target));
+  invocation.close(
+      target.empty() || is_label_output(options.common, options.write_obs) ? "" : fmt::format("kith info {}", target));
   return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "app/commands.h"
 #include "app/invocation.h"
+#include "app/label_output.h"
 #include "app/memory.h"
 #include "app/results.h"
 #include "app/suggest.h"
@@ -24,6 +25,7 @@ struct ClusterOptions {
   std::int64_t max_iterations = 300;
   double tolerance = 1e-4;
   bool save_distances = false;
+  std::string write_obs;
   CommonOptions common;
 };
 
@@ -52,6 +54,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
              options.tolerance);
   set.flag({.names = "--save-distances", .help = "Also write every point's distance to its centroid."},
            options.save_distances);
+  add_label_option(set, options.write_obs);
   add_common_options(set, options.common);
 }
 
@@ -109,7 +112,7 @@ void warn_of_options(const OptionSet& set, const ClusterOptions& options, const 
     invocation.warn_without_effect(set, "--seed", why);
     invocation.warn_without_effect(set, "--n-init", why);
   }
-  if (options.common.output.empty()) invocation.warn_without_effect(set, "--save-distances", "there is no --output");
+  warn_of_distances(set, options.write_obs, invocation);
   invocation.warn_without_effect(set);
 }
 
@@ -119,12 +122,15 @@ std::string stored_command(const ClusterOptions& options, const Start& start, co
   if (start.is_random()) command += fmt::format(" --n-init {} --seed {}", options.runs, options.common.seed);
   command += fmt::format(" --max-iterations {} --tolerance {} --precision {}", options.max_iterations,
                          options.tolerance, name_of(points.value_class()));
-  command += stored_metric(options.common);
+  command += stored_input(options.common) + stored_metric(options.common);
   return command + (options.save_distances ? " --save-distances" : "");
 }
 
 void write(const ClusterOptions& options, const Start& start, const data::PointSource& points,
            const KMeansResult& result, const data::OutputOptions& output) {
+  if (is_label_output(options.common, options.write_obs)) {
+    return write_label_output(options.common, options.write_obs, points, result, output);
+  }
   data::ResultFile file(options.common.output, output);
   write_head(file,
              {"kith-clusters", stored_command(options, start, points), points.value_class(), metric_of(options.common)},
@@ -169,10 +175,12 @@ int run_cluster(const Arguments& arguments) {
   if (!set.parse(arguments)) return 0;
   if (options.points.empty()) set.refuse_missing("POINTS, the file to cluster,");
   Invocation invocation("cluster", options.common);
-  const data::OutputOptions output =
+  data::OutputOptions output =
       output_options(options.common, {options.points, is_rule(options.init) ? "" : options.init});
+  output.labels = true;
   if (!options.common.output.empty()) data::check_output(options.common.output, output);
   const auto points = open_input(options.points, invocation);
+  check_label_output(options.common, options.write_obs, *points);
   invocation.report.points = describe(*points);
   invocation.report.seed = options.common.seed;
   const Start start = open_start(options.init);
@@ -210,7 +218,9 @@ int run_cluster(const Arguments& arguments) {
   } else if (!options.common.json) {
     print_out(cluster_table(result));
   }
-  invocation.close(target.empty() ? "" : fmt::format("kith assign NEW.h5 --centroids {}", target));
+  invocation.close(target.empty() || is_label_output(options.common, options.write_obs)
+                       ? ""
+                       : fmt::format("kith assign NEW.h5 --centroids {}", target));
   return 0;
 }
 

@@ -1,18 +1,25 @@
 // The options that commands share: names, defaults, help.
 #include "app/common_options.h"
 
-#include <algorithm>
-#include <limits>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <utility>
+
+#include "core/error.h"
 #include "kernels/cpu/threads.h"
 
 namespace kith::app {
 
 void add_output_options(OptionSet& set, CommonOptions& common) {
-  set.text({.names = "-o,--output",
-            .value = "FILE",
-            .help = "Write the result to this HDF5 file; it appears only when it is complete."},
-           common.output);
+  set.text(
+      {.names = "-o,--output",
+       .value = "FILE",
+       .help =
+           "Write the result to this HDF5 file, or labels alone to .csv or .npy; it appears only when it is complete."},
+      common.output);
   set.flag({.names = "-f,--force", .help = "Replace an existing output file. Inputs are never replaced."},
            common.force);
 }
@@ -22,6 +29,35 @@ void add_precision_option(OptionSet& set, CommonOptions& common) {
               .value = "P",
               .help = "Class of values: f32, f64, or auto: f32 where float32 holds every value."},
              {"auto", "f32", "f64"}, common.precision);
+}
+
+void add_input_options(OptionSet& set, CommonOptions& common) {
+  set.text({.names = "--columns",
+            .value = "LIST",
+            .help = "Columns that are the points, in this order: names, or numbers from 1, as in a,b,3-7.",
+            .shown_default = "all"},
+           common.columns);
+  set.text({.names = "--drop-columns", .value = "LIST", .help = "Columns that are left out, named as for --columns."},
+           common.drop_columns);
+  set.text({.names = "--id-column",
+            .value = "NAME",
+            .help = "Column of a text file that names the rows: no part of the points, written to CSV results.",
+            .shown_default = "a first one without a name"},
+           common.id_column);
+  set.text({.names = "--label-column",
+            .value = "NAME",
+            .help = "Column of a text file that holds known labels: no part of the points."},
+           common.label_column);
+  set.text({.names = "--delimiter",
+            .value = "C",
+            .help = "Between the values of a text file: comma, tab, semicolon, blanks, or any one character."},
+           common.delimiter);
+  set.choice({.names = "--header",
+              .value = "WHEN",
+              .help = "Does the first line of a text file name its columns: yes, no, or auto: if it holds no number."},
+             {"auto", "yes", "no"}, common.header);
+  set.flag({.names = "--transpose", .help = "Columns of the file are the points, its rows the features."},
+           common.transpose);
 }
 
 void add_metric_option(OptionSet& set, CommonOptions& common) {
@@ -92,6 +128,7 @@ void add_common_options(OptionSet& set, CommonOptions& common) {
   add_thread_option(set, common);
   add_memory_option(set, common);
   add_precision_option(set, common);
+  add_input_options(set, common);
   add_metric_option(set, common);
   add_seed_option(set, common);
   add_talk_options(set, common);
@@ -112,8 +149,52 @@ std::string stored_metric(const CommonOptions& common) {
   return metric_of(common) == Metric::euclidean ? "" : " --metric " + common.metric;
 }
 
+namespace {
+
+/// One character for --delimiter, or nothing for auto.
+std::string delimiter_of(const std::string& text) {
+  const std::pair<const char*, const char*> words[] = {
+      {"auto", ""}, {"comma", ","}, {"tab", "\t"}, {"\\t", "\t"}, {"semicolon", ";"}, {"blanks", " "}, {"space", " "}};
+  for (const auto& [word, delimiter] : words) {
+    if (text == word) return delimiter;
+  }
+  const bool cannot = text.size() != 1 || std::isalnum(static_cast<unsigned char>(text[0])) != 0 ||
+                      std::string("\"+-.#\r\n").find(text) != std::string::npos;
+  if (cannot) {
+    throw Error(ExitCode::usage, fmt::format("--delimiter: expected auto, comma, tab, semicolon, blanks or one "
+                                             "character that no number has, found '{}'",
+                                             text));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string stored_input(const CommonOptions& common) {
+  std::string command;
+  const CommonOptions usual;
+  const auto add = [&command](const char* option, const std::string& value, const std::string& default_value) {
+    if (value != default_value) command += fmt::format(" {} {}", option, value);
+  };
+  add("--columns", common.columns, usual.columns);
+  add("--drop-columns", common.drop_columns, usual.drop_columns);
+  add("--id-column", common.id_column, usual.id_column);
+  add("--label-column", common.label_column, usual.label_column);
+  add("--delimiter", common.delimiter, usual.delimiter);
+  add("--header", common.header, usual.header);
+  return command + (common.transpose ? " --transpose" : "");
+}
+
 data::ReadOptions read_options(const CommonOptions& common) {
   data::ReadOptions options;
+  options.columns = common.columns;
+  options.drop_columns = common.drop_columns;
+  options.id_column = common.id_column;
+  options.label_column = common.label_column;
+  options.delimiter = delimiter_of(common.delimiter);
+  if (common.header == "yes") options.header = data::Header::yes;
+  if (common.header == "no") options.header = data::Header::no;
+  options.transpose = common.transpose;
   if (common.precision == "f32") options.precision = data::Precision::f32;
   if (common.precision == "f64") options.precision = data::Precision::f64;
   // A few threads take what memory gives; the others are left to what is done with the rows.

@@ -24,6 +24,10 @@ struct CommonOptions {
   std::int64_t seed = 0;
   std::string precision = "auto";
   std::string metric = "euclidean";
+  std::string columns, drop_columns, id_column, label_column;  // empty: none named
+  std::string delimiter = "auto";
+  std::string header = "auto";
+  bool transpose = false;
   std::string output;  // empty: none
   bool force = false;
   bool quiet = false;
@@ -36,6 +40,8 @@ struct CommonOptions {
 /// Groups of common options; a command takes those that it has a use for, after OptionSet::begin_common().
 void add_output_options(OptionSet& set, CommonOptions& common);
 void add_precision_option(OptionSet& set, CommonOptions& common);
+/// --columns, --drop-columns, --id-column, --label-column, --delimiter, --header, --transpose
+void add_input_options(OptionSet& set, CommonOptions& common);
 void add_metric_option(OptionSet& set, CommonOptions& common);
 void add_seed_option(OptionSet& set, CommonOptions& common);
 void add_thread_option(OptionSet& set, CommonOptions& common);
@@ -52,6 +58,7 @@ std::vector<std::string> common_option_names();
 Metric metric_of(const CommonOptions& common);
 /// What the stored command says of it: nothing of the default.
 std::string stored_metric(const CommonOptions& common);
+std::string stored_input(const CommonOptions& common);  // the same of the options of add_input_options()
 data::ReadOptions read_options(const CommonOptions& common);
 /// `inputs`: locations as given; their files are never overwritten. Empty texts are skipped.
 data::OutputOptions output_options(const CommonOptions& common, const std::vector<std::string>& inputs);

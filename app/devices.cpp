@@ -76,7 +76,7 @@ std::string as_text(const std::vector<Found>& all) {
                      cpu::instructions().name, cpu::instructions().summary, "KITH_CPU",
                      fmt::join(usable_instructions(), ", "), "threads", cpu::usable_threads());
   for (const data::FormatEntry& format : data::formats()) {
-    out += fmt::format("  {:<6}{:<12}{}\n", format.name, format.extensions, format.summary);
+    out += fmt::format("  {:<9}{}\n{:11}{}\n", format.name, format.extensions, "", format.summary);
   }
   return out;
 }

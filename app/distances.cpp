@@ -63,7 +63,8 @@ std::string stored_command(const DistancesOptions& options, const data::PointSou
                            ValueClass value_class) {
   return fmt::format("distances {}{}{} --precision {}{}", stored_name(a.name()),
                      b != nullptr ? fmt::format(" {}", stored_name(b->name())) : "",
-                     options.squared ? " --squared" : "", name_of(value_class), stored_metric(options.common));
+                     options.squared ? " --squared" : "", name_of(value_class),
+                     stored_input(options.common) + stored_metric(options.common));
 }
 
 /// Rows of distances, `width` to a row, that are computed at a time unless --block-rows says how many.

@@ -19,7 +19,8 @@ namespace {
 struct Described {
   data::DatasetInfo info;
   std::vector<ColumnStatistics> statistics;
-  std::string without;  // why there are no statistics: NaN in row 3, ...
+  std::vector<std::string> names;  // of these columns, or none
+  std::string without;             // why there are no statistics: NaN in row 3, ...
 };
 
 struct DescribedFile {
@@ -29,11 +30,13 @@ struct DescribedFile {
 
 bool is_matrix_or_vector(const data::DatasetInfo& info) { return info.shape.size() == 1 || info.shape.size() == 2; }
 
-void add_statistics(const std::string& file, Described& dataset, Progress& progress) {
+void add_statistics(const std::string& file, Described& dataset, data::ReadOptions options, Progress& progress) {
   if (!is_matrix_or_vector(dataset.info)) return;
   try {
-    const auto source = data::open_points(file + ":" + dataset.info.path,
-                                          {.precision = data::Precision::automatic, .vector_as_column = true});
+    options.vector_as_column = true;
+    const std::string location = dataset.info.path.empty() ? file : fmt::format("{}:{}", file, dataset.info.path);
+    const auto source = data::open_points(location, options);
+    dataset.names = source->column_names();
     dataset.statistics = column_statistics(*source, progress);
   } catch (const Error& error) {  // that values are missing or not finite is an answer here
     if (error.code() != ExitCode::data) throw;
@@ -41,12 +44,14 @@ void add_statistics(const std::string& file, Described& dataset, Progress& progr
   }
 }
 
-DescribedFile look_into(const std::string& text, bool stats, Progress& progress) {
+DescribedFile look_into(const std::string& text, bool stats, const data::ReadOptions& options, Progress& progress) {
   const data::Location location = data::parse_location(text);
   DescribedFile file{location.file, {}};
-  for (const data::DatasetInfo& info : data::list_datasets(location)) file.datasets.push_back({info, {}, ""});
+  for (const data::DatasetInfo& info : data::list_datasets(location, options)) {
+    file.datasets.push_back({info, {}, {}, ""});
+  }
   if (!stats) return file;
-  for (Described& dataset : file.datasets) add_statistics(location.file, dataset, progress);
+  for (Described& dataset : file.datasets) add_statistics(location.file, dataset, options, progress);
   return file;
 }
 
@@ -70,8 +75,9 @@ std::string statistics_table(const Described& dataset) {
   std::vector<std::vector<std::string>> rows{{"  column", "minimum", "maximum", "mean", "deviation"}};
   for (std::size_t j = 0; j < dataset.statistics.size(); ++j) {
     const ColumnStatistics& s = dataset.statistics[j];
-    rows.push_back({fmt::format("  {}", j), fmt::format("{}", s.minimum), fmt::format("{}", s.maximum),
-                    fmt::format("{:.9g}", s.mean), fmt::format("{:.9g}", s.deviation)});
+    rows.push_back({fmt::format("  {}", j < dataset.names.size() ? visible(dataset.names[j]) : std::to_string(j)),
+                    fmt::format("{}", s.minimum), fmt::format("{}", s.maximum), fmt::format("{:.9g}", s.mean),
+                    fmt::format("{:.9g}", s.deviation)});
   }
   return table(rows);
 }
@@ -82,6 +88,10 @@ std::string obstacles(const DescribedFile& file) {
   std::string out;
   for (const Described& dataset : file.datasets) {
     const data::DatasetInfo& info = dataset.info;
+    if (info.unreadable.starts_with(file.name)) {  // the message stands for itself
+      out += fmt::format("  {}\n", visible(info.unreadable));
+      continue;
+    }
     const bool stored_here =
         info.layout == "contiguous" || info.layout == "compact" || info.layout.starts_with("chunk");
     if (info.unreadable.empty() || (stored_here && info.shape.size() != 2)) continue;
@@ -90,21 +100,35 @@ std::string obstacles(const DescribedFile& file) {
   return out.empty() ? "" : "\n" + out;
 }
 
+std::string show_names(const std::vector<std::string>& names) {
+  constexpr std::size_t shown = 50;
+  std::string out;
+  for (std::size_t j = 0; j < std::min(names.size(), shown); ++j) {
+    out += fmt::format("{}{}", j > 0 ? ", " : "", visible(names[j]));
+  }
+  return names.size() > shown ? out + fmt::format(" and {} more", names.size() - shown) : out;
+}
+
 std::string as_text(const DescribedFile& file, bool stats) {
   std::string out = visible(file.name) + "\n";
   std::vector<std::vector<std::string>> rows{{"dataset", "shape", "type", "layout", "filters", "bytes"}};
   for (const Described& dataset : file.datasets) {
     const data::DatasetInfo& info = dataset.info;
-    rows.push_back({visible(info.path), info.shape.empty() ? "()" : fmt::format("{}", fmt::join(info.shape, " x ")),
+    rows.push_back({info.path.empty() ? "-" : visible(info.path),
+                    info.shape.empty() ? "()" : fmt::format("{}", fmt::join(info.shape, " x ")),
                     info.type + (info.byte_order == "big" ? " big-endian" : ""), info.layout,
                     visible(fmt::format("{}", fmt::join(info.filters, ", "))), std::to_string(info.stored_bytes)});
   }
   out += file.datasets.empty() ? "  no datasets\n" : table(rows);
   out += obstacles(file);
   for (const Described& dataset : file.datasets) {
+    if (!dataset.info.columns.empty()) out += fmt::format("\n  columns {}\n", show_names(dataset.info.columns));
+  }
+  for (const Described& dataset : file.datasets) {
     if (!stats || !is_matrix_or_vector(dataset.info)) continue;
     const std::string found = dataset.without.empty() ? "all values finite" : dataset.without;
-    out += fmt::format("\n  {}: {}\n", visible(dataset.info.path), visible(found));
+    out +=
+        fmt::format("\n  {}: {}\n", dataset.info.path.empty() ? "values" : visible(dataset.info.path), visible(found));
     if (dataset.without.empty()) out += statistics_table(dataset);
   }
   return out;
@@ -120,6 +144,7 @@ nlohmann::ordered_json as_json(const Described& dataset) {
                                 {"filters", info.filters},
                                 {"stored_bytes", info.stored_bytes},
                                 {"unreadable", info.unreadable}};
+  if (!info.columns.empty()) object["columns"] = info.columns;
   for (const ColumnStatistics& s : dataset.statistics) {
     object["statistics"].push_back(
         {{"minimum", s.minimum}, {"maximum", s.maximum}, {"mean", s.mean}, {"deviation", s.deviation}});
@@ -153,15 +178,17 @@ int run_info(const Arguments& arguments) {
   set.flag({.names = "--stats", .help = "Minimum, maximum, mean and deviation of every column; reads all values."},
            stats);
   set.begin_common();
+  add_input_options(set, common);
   add_talk_options(set, common);
   if (!set.parse(arguments)) return 0;
   if (names.empty()) set.refuse_missing("FILE");
   Invocation invocation("info", common);
+  const data::ReadOptions options = read_options(common);
   std::vector<DescribedFile> files;
   ExitCode code = ExitCode::done;
   for (const std::string& name : names) {
     try {
-      files.push_back(look_into(name, stats, invocation.progress));
+      files.push_back(look_into(name, stats, options, invocation.progress));
     } catch (const Error& error) {  // the other files have answers all the same
       if (code == ExitCode::done) code = error.code();
       Terminal::instance().error(error.what());

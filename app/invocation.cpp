@@ -126,10 +126,12 @@ std::unique_ptr<data::PointSource> open_input(const std::string& location, const
   return data::open_points(location, read_options(invocation.common));
 }
 
-std::int64_t points_bytes(const data::PointSource& source) {
+std::int64_t value_bytes(const data::PointSource& source) {
   const std::int64_t values = checked_product(source.rows(), source.columns(), source.name().c_str());
   return checked_product(values, data::size_of(source.held_as()), source.name().c_str());
 }
+
+std::int64_t points_bytes(const data::PointSource& source) { return value_bytes(source) + source.held_bytes(); }
 
 std::unique_ptr<data::Reading> read_points(data::PointSource& source, Invocation& invocation) {
   auto reading = std::make_unique<data::Reading>(source, metric_of(invocation.common));
@@ -172,9 +174,9 @@ HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const 
     ShownArrival arrival(*held.values, held.backend.get(), invocation);
     held.points = held.backend->hold({held.values->values(), 0, &arrival});
     // Rows that do not fit stay on the host.
-    if (invocation.common.block_rows == 0 && held.backend->device_bytes() >= points_bytes(source)) {
+    if (invocation.common.block_rows == 0 && held.backend->device_bytes() >= value_bytes(source)) {
       Phase& upload = invocation.report.phase("upload");
-      upload.bytes += points_bytes(source);
+      upload.bytes += value_bytes(source);
       upload.busy_seconds += arrival.busy_seconds();
     }
   }

@@ -38,6 +38,8 @@ struct Invocation {
 std::unique_ptr<data::PointSource> open_input(const std::string& location, const Invocation& invocation);
 
 /// Host bytes of all values, once they are read.
+std::int64_t value_bytes(const data::PointSource& source);
+/// Host bytes of all values and of what their source holds beside them while they are read.
 std::int64_t points_bytes(const data::PointSource& source);
 
 /// Reads all rows, with progress. The memory for all that is held together is to be required before.

@@ -88,7 +88,8 @@ std::string stored_command(const KnnOptions& options, const data::PointSource& b
   if (queries != nullptr) command += fmt::format(" --queries {}", stored_name(queries->name()));
   if (queries == nullptr && options.include_self) command += " --include-self";
   if (options.squared) command += " --squared";
-  return command + fmt::format(" --precision {}{}", name_of(value_class), stored_metric(options.common));
+  return command + fmt::format(" --precision {}{}", name_of(value_class),
+                               stored_input(options.common) + stored_metric(options.common));
 }
 
 /// Takes finished lists to the result file, to standard output, to the comparison.

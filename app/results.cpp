@@ -31,6 +31,10 @@ void write_head(data::ResultFile& file, const ResultHead& head, const data::Poin
   file.attribute("points_shape", std::vector<std::int64_t>{points.rows(), points.columns()});
   // The type that the values are computed as: float16, float32 and uint8 files of equal values give equal results.
   file.attribute("points_type", std::string(points.value_class() == ValueClass::f32 ? "float32" : "float64"));
+  const std::string names = fmt::format("{}", fmt::join(points.column_names(), "\n"));
+  constexpr std::size_t kMostBytes = 60'000;  // HDF5 1.8 has 64 KiB for all attributes of an object
+  const bool one_a_line = std::count(names.begin(), names.end(), '\n') + 1 == points.columns();
+  if (!names.empty() && one_a_line && names.size() < kMostBytes) file.attribute("columns", names);
   file.attribute("metric", std::string(name_of(head.metric)));
   file.attribute("class", std::string(name_of(head.value_class)));
 }

@@ -2,10 +2,8 @@
 #include "data/contiguous_rows.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include "data/input_bytes.h"
 
 namespace kith::data {
 
@@ -25,20 +23,11 @@ std::optional<ContiguousRows> ContiguousRows::open(const Hdf5InputFile& file, hi
 }
 
 void ContiguousRows::read(std::int64_t first, std::int64_t count, std::byte* out) const {
-  std::int64_t at = begin_ + first * row_bytes_, left = count * row_bytes_;
-  while (left > 0) {
-    const ssize_t got = pread(descriptor_, out, static_cast<std::size_t>(left), at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) {
-      throw Error(
-          ExitCode::data,
-          fmt::format("{}: rows {} to {} (counted from 0) cannot be read: {}; copy or make the file again", name_,
-                      first, first + count - 1, got == 0 ? "the file ends before them" : std::strerror(errno)));
-    }
-    out += got;
-    at += got;
-    left -= got;
-  }
+  const std::string wrong = read_at(descriptor_, begin_ + first * row_bytes_, count * row_bytes_, out);
+  if (wrong.empty()) return;
+  throw Error(ExitCode::data,
+              fmt::format("{}: rows {} to {} (counted from 0) cannot be read: {}; copy or make the file again", name_,
+                          first, first + count - 1, wrong));
 }
 
 }  // namespace kith::data

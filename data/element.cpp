@@ -249,4 +249,12 @@ Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, d
   return convert_any(type, raw, count, out);
 }
 
+std::int64_t require_converted(const Conversion& done, const std::string& name, std::int64_t first,
+                               std::int64_t columns) {
+  if (done.refused < 0) return done.changed;
+  throw Error(ExitCode::data, fmt::format("{}: row {}, column {} (counted from 0): {}; replace the value or remove the "
+                                          "row",
+                                          name, first + done.refused / columns, done.refused % columns, done.reason));
+}
+
 }  // namespace kith::data

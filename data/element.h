@@ -36,4 +36,9 @@ struct Conversion {
 Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, float* out);
 Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, double* out);
 
+/// Throws Error(data) with the place of a refused value: rows of `columns` values were converted, the first of them row
+/// `first` of `name`. Returns how many values changed.
+std::int64_t require_converted(const Conversion& done, const std::string& name, std::int64_t first,
+                               std::int64_t columns);
+
 }  // namespace kith::data

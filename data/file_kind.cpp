@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string_view>
 #include <system_error>
 
@@ -22,6 +23,8 @@ struct Signature {
 constexpr Signature kSignatures[] = {
     {"\x93NUMPY"sv, "a NumPy array (.npy)"},
     {"PK\x03\x04"sv, "a zip archive (perhaps .npz or .xlsx)"},
+    {"\xff\xfe"sv, "UTF-16 text (convert it: iconv -f UTF-16 -t UTF-8 IN > OUT)"},
+    {"\xfe\xff"sv, "UTF-16 text (convert it: iconv -f UTF-16 -t UTF-8 IN > OUT)"},
     {"\x89PNG"sv, "a PNG picture"},
     {"\xff\xd8\xff"sv, "a JPEG picture"},
     {"\x1f\x8b"sv, "gzip-compressed data"},
@@ -45,11 +48,6 @@ constexpr Signature kSignatures[] = {
      "a program"},
 };
 
-bool is_text(std::string_view bytes) {
-  return std::none_of(bytes.begin(), bytes.end(),
-                      [](unsigned char c) { return c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f'; });
-}
-
 std::string describe_text(std::string_view bytes) {
   const auto line = bytes.substr(0, bytes.find('\n'));
   if (line.find(',') != line.npos || line.find(';') != line.npos) return "text, perhaps comma-separated values (.csv)";
@@ -59,12 +57,15 @@ std::string describe_text(std::string_view bytes) {
 
 }  // namespace
 
-std::string looks_like(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return "a file that cannot be read";
-  std::string bytes(4096, '\0');
-  stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<std::size_t>(stream.gcount()));
+bool is_text(std::string_view bytes) {
+  const bool known = std::any_of(std::begin(kSignatures), std::end(kSignatures),
+                                 [bytes](const auto& signature) { return bytes.starts_with(signature.bytes); });
+  return !known && std::none_of(bytes.begin(), bytes.end(), [](unsigned char c) {
+    return (c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f') || c == 0x7f;
+  });
+}
+
+std::string kind_of(std::string_view bytes) {
   if (bytes.empty()) return "an empty file";
   for (const auto& signature : kSignatures) {
     if (bytes.starts_with(signature.bytes)) return signature.kind;
@@ -72,6 +73,21 @@ std::string looks_like(const std::string& file) {
   if (is_text(bytes)) return describe_text(bytes);
   if (std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == '\0'; })) return "nothing but zero bytes";
   return "unknown binary data";
+}
+
+std::string first_bytes(const std::string& file, std::size_t count) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return "";  // a pipe would be waited for
+  std::ifstream stream(file, std::ios::binary);
+  std::string bytes(count, '\0');
+  stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(stream.gcount()));
+  return bytes;
+}
+
+std::string looks_like(const std::string& file) {
+  if (!std::ifstream(file, std::ios::binary)) return "a file that cannot be read";
+  return kind_of(first_bytes(file, 4096));
 }
 
 const char* special_kind(mode_t mode) {

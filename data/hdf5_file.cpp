@@ -38,7 +38,8 @@ bool check_before_opening(const std::string& file) {
     fail(file, "open for writing by another program; wait until that has closed it, or read a copy");
   }
   if (!has_hdf5_signature(file)) {
-    fail(file, fmt::format("expected an HDF5 file, found {}; convert it to HDF5 first", looks_like(file)));
+    fail(file, fmt::format("expected an HDF5 file, found {}; `kith devices` lists the formats that can be read",
+                           looks_like(file)));
   }
   return lock_error == 0;
 }
@@ -71,16 +72,6 @@ std::string reason_for_user(const std::string& file, const std::string& reason) 
   return fmt::format("damaged or truncated HDF5 file: {}; copy or make it again, `h5debug` may tell more", reason);
 }
 
-struct stat status_of(int descriptor, const std::string& file) {
-  struct stat status {};
-  if (fstat(descriptor, &status) != 0) fail(file, fmt::format("cannot be examined: {}", std::strerror(errno)));
-  return status;
-}
-
-std::int64_t modified_ns(const struct stat& status) {
-  return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
-}
-
 }  // namespace
 
 Hdf5InputFile::Hdf5InputFile(const std::string& file) : name_(file) {
@@ -90,21 +81,9 @@ Hdf5InputFile::Hdf5InputFile(const std::string& file) : name_(file) {
   void* descriptor = nullptr;
   if (H5Fget_vfd_handle(handle_.get(), H5P_DEFAULT, &descriptor) < 0) fail(file, hdf5_reason());
   descriptor_ = *static_cast<int*>(descriptor);
-  const auto status = status_of(descriptor_, file);
-  size_ = status.st_size;
-  modified_ns_ = modified_ns(status);
+  state_ = FileState(descriptor_, file);
 }
 
-void Hdf5InputFile::check_unchanged() const {
-  const auto status = status_of(descriptor_, name_);
-  if (status.st_size != size_) {
-    fail(name_,
-         fmt::format("changed while it was read: it had {} bytes and now has {}; run again when nothing writes to it",
-                     size_, std::int64_t{status.st_size}));
-  }
-  if (modified_ns(status) != modified_ns_) {
-    fail(name_, "changed while it was read; run again when nothing writes to it");
-  }
-}
+void Hdf5InputFile::check_unchanged() const { state_.check_unchanged(descriptor_, name_); }
 
 }  // namespace kith::data

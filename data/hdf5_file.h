@@ -5,6 +5,7 @@
 #include <string>
 
 #include "data/hdf5_handle.h"
+#include "data/input_bytes.h"
 
 namespace kith::data {
 
@@ -16,7 +17,7 @@ class Hdf5InputFile {
 
   const std::string& name() const { return name_; }
   hid_t id() const { return handle_.get(); }
-  std::int64_t bytes() const { return size_; }
+  std::int64_t bytes() const { return state_.size(); }
   int descriptor() const { return descriptor_; }  // open for reading as long as the object lives; has no position
   /// Throws Error(data) when the file was cut or written to since it was opened: HDF5 would read zeros and say nothing.
   void check_unchanged() const;
@@ -24,8 +25,7 @@ class Hdf5InputFile {
  private:
   std::string name_;
   Handle handle_;
-  std::int64_t size_ = 0;
-  std::int64_t modified_ns_ = 0;
+  FileState state_;
   int descriptor_ = -1;  // HDF5's own, borrowed
 };
 

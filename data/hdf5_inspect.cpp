@@ -239,10 +239,6 @@ void inspect_storage(hid_t dataset, DatasetFacts& facts) {
 
 }  // namespace
 
-std::string show_shape(const std::vector<std::int64_t>& shape) {
-  return shape.empty() ? "()" : fmt::format("{}", fmt::join(shape, " x "));
-}
-
 DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string& path) {
   DatasetFacts facts;
   facts.info.path = path;

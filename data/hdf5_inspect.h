@@ -8,6 +8,7 @@
 
 #include "data/element.h"
 #include "data/hdf5_file.h"
+#include "data/shape.h"
 #include "data/source.h"
 
 namespace kith::data {
@@ -29,8 +30,5 @@ DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string
 
 /// Why points cannot be read from it: expected, found, and a remedy. Empty if they can. Opens and reads nothing.
 std::string refusal(const Hdf5InputFile& file, const DatasetFacts& facts, const ReadOptions& options);
-
-/// "10 x 3", "()" for a scalar.
-std::string show_shape(const std::vector<std::int64_t>& shape);
 
 }  // namespace kith::data

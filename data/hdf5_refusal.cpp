@@ -2,9 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <limits>
-
 #include "data/hdf5_inspect.h"
+#include "data/shape.h"
 
 namespace kith::data {
 namespace {
@@ -12,12 +11,6 @@ namespace {
 /// deflate cannot make more of its input than this; a file that claims more was made to fill memory.
 constexpr std::int64_t kLargestExpansion = 1032;
 constexpr std::int64_t kLargestChunk = (std::int64_t{1} << 32) - 1;  // HDF5's own limit
-
-/// The product, or the largest int64 when it does not fit. Factors are not negative.
-std::int64_t capped_product(std::int64_t a, std::int64_t b) {
-  std::int64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::int64_t>::max() : product;
-}
 
 std::int64_t physical_memory() { return capped_product(sysconf(_SC_PHYS_PAGES), sysconf(_SC_PAGESIZE)); }
 
@@ -39,31 +32,11 @@ std::string refusal_of_chunks(const DatasetFacts& facts, std::int64_t declared, 
   return "";
 }
 
-std::string refusal_of_shape(const DatasetFacts& facts, const ReadOptions& options) {
-  const auto& shape = facts.info.shape;
-  const bool right_rank = shape.size() == 2 || (shape.size() == 1 && options.vector_as_column);
-  if (!right_rank) {
-    const char* remedy = shape.empty()       ? "it is a single value"
-                         : shape.size() == 1 ? "store a vector as rows x 1"
-                                             : "reshape it to rows x features";
-    return fmt::format("expected {}2 dimensions (rows, features), found {} ({}); {}",
-                       options.vector_as_column ? "1 or " : "", shape.size(), show_shape(shape), remedy);
-  }
-  if (facts.rows() == 0) return fmt::format("expected at least 1 row, found none ({})", show_shape(shape));
-  if (facts.columns() == 0) return fmt::format("expected at least 1 column, found none ({})", show_shape(shape));
-  return "";
-}
-
 std::string refusal_of_storage(const Hdf5InputFile& file, const DatasetFacts& facts) {
   const auto& info = facts.info;
   const std::int64_t element_bytes = size_of(facts.element->number);
-  std::int64_t declared = 0;
-  // Everything becomes float64 somewhere, so the shape must be countable in bytes of that.
-  if (__builtin_mul_overflow(facts.rows(), facts.columns(), &declared) ||
-      capped_product(declared, 8) == std::numeric_limits<std::int64_t>::max()) {
-    return fmt::format("declared as {}, more values than can be counted; the file is damaged", show_shape(info.shape));
-  }
-  declared *= element_bytes;
+  if (std::string wrong = refusal_of_size(info.shape); !wrong.empty()) return wrong;
+  const std::int64_t declared = facts.rows() * facts.columns() * element_bytes;
   if (facts.chunked && facts.chunk.size() != facts.info.shape.size()) {
     return fmt::format("damaged: chunks of {} dimensions in a dataset of {}", facts.chunk.size(),
                        facts.info.shape.size());
@@ -91,7 +64,7 @@ std::string refusal(const Hdf5InputFile& file, const DatasetFacts& facts, const 
     return fmt::format("expected numbers (float16, float32, float64, or integers of 8, 16, 32 or 64 bits), found {}{}",
                        facts.info.type, facts.info.byte_order == "other" ? " in an unknown byte order" : "");
   }
-  const std::string shape = refusal_of_shape(facts, options);
+  const std::string shape = refusal_of_shape(facts.info.shape, options.vector_as_column);
   return shape.empty() ? refusal_of_storage(file, facts) : shape;
 }
 

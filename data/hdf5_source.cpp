@@ -14,6 +14,8 @@
 #include "data/hdf5_chunks.h"
 #include "data/hdf5_inspect.h"
 #include "data/hdf5_path.h"
+#include "data/hdf5_sparse.h"
+#include "data/transposed.h"
 
 namespace kith::data {
 namespace {
@@ -21,16 +23,11 @@ namespace {
 // Raw bytes per read: what was read is still in the second-level cache when it is converted.
 constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;
 
-ValueClass class_for(const DatasetFacts& facts, Precision precision) {
-  if (precision == Precision::automatic) return natural_class_of(facts.element->number);
-  return precision == Precision::f32 ? ValueClass::f32 : ValueClass::f64;
-}
-
-Number held_for(ValueClass value_class) { return value_class == ValueClass::f32 ? Number::float32 : Number::float64; }
-
+/// What the values are held as: bytes stay bytes where that is asked for.
 Number held_for(Number number, ValueClass value_class, const ReadOptions& options) {
   const bool bytes = number == Number::uint8 || number == Number::int8;
-  return bytes && options.keep_bytes && value_class == ValueClass::f32 ? number : held_for(value_class);
+  if (bytes && options.keep_bytes && value_class == ValueClass::f32) return number;
+  return value_class == ValueClass::f32 ? Number::float32 : Number::float64;
 }
 
 /// Opens the dataset again, with the cache that suits H5Dread: room for a chunk where it has to decode; none where it
@@ -49,13 +46,27 @@ Handle open_with_cache(const Hdf5InputFile& file, const DatasetFacts& facts) {
   return Handle(H5Dopen2(file.id(), facts.info.path.c_str(), access.get()));
 }
 
+/// The names of the columns of centroids, from the result that they are in.
+std::vector<std::string> stored_names(const Hdf5InputFile& file, const std::string& path) {
+  std::vector<std::string> names;
+  if (path != "/centroids") return names;
+  const std::string text = text_attribute(open_object(file, "/").get(), "columns");
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    names.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
 class Hdf5Source final : public PointSource {
  public:
   Hdf5Source(Hdf5InputFile file, DatasetFacts facts, const ReadOptions& options)
       : file_(std::move(file)),
+        names_(stored_names(file_, facts.info.path)),
         facts_(std::move(facts)),
         element_(*facts_.element),
-        class_(class_for(facts_, options.precision)),
+        class_(class_for(natural_class_of(element_.number), options.precision)),
         held_as_(held_for(element_.number, class_, options)),
         row_bytes_(facts_.columns() * size_of(element_.number)),
         threads_(options.threads) {
@@ -75,22 +86,18 @@ class Hdf5Source final : public PointSource {
   std::int64_t file_bytes() const override { return facts_.info.stored_bytes; }
   std::int64_t changed_values() const override { return changed_; }
   Number held_as() const override { return held_as_; }
+  std::vector<std::string> column_names() const override { return names_; }
 
-  void read(std::int64_t first, MatrixView<float> out) override { read_as(Number::float32, first, out); }
-  void read(std::int64_t first, MatrixView<double> out) override { read_as(Number::float64, first, out); }
-  void read(std::int64_t first, MatrixView<std::uint8_t> out) override { read_as(Number::uint8, first, out); }
-  void read(std::int64_t first, MatrixView<std::int8_t> out) override { read_as(Number::int8, first, out); }
+  void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<std::uint8_t> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<std::int8_t> out) override { read_as(first, out); }
 
  private:
   template <class T>
-  void read_as(Number wanted, std::int64_t first, MatrixView<T> out) {
+  void read_as(std::int64_t first, MatrixView<T> out) {
     prepare_hdf5();
-    const bool fits = wanted == held_as_ || wanted == held_for(class_);
-    if (!fits || first < 0 || out.rows < 0 || out.rows > rows() - first || out.columns != columns()) {
-      throw Error(ExitCode::internal,
-                  fmt::format("{}: {} rows of {} {} columns from row {} asked of {} x {} {}", name(), out.rows,
-                              out.columns, name_of(wanted), first, rows(), columns(), name_of(held_as_)));
-    }
+    check_request(*this, first, out);
     try {
       read_blocks(first, out);
     } catch (const Error&) {
@@ -139,13 +146,7 @@ class Hdf5Source final : public PointSource {
       raw = buffer.data();
     }
     read_raw(first, out.rows, raw);
-    const Conversion done = convert(element_, raw, out.size(), out.data);
-    if (done.refused >= 0) {
-      throw Error(ExitCode::data,
-                  fmt::format("{}: row {}, column {} (counted from 0): {}; replace the value or remove the row", name(),
-                              first + done.refused / columns(), done.refused % columns(), done.reason));
-    }
-    changed_ += done.changed;
+    changed_ += require_converted(convert(element_, raw, out.size(), out.data), name(), first, columns());
   }
 
   /// Bytes as they are in the file, but decoded.
@@ -167,6 +168,7 @@ class Hdf5Source final : public PointSource {
   }
 
   Hdf5InputFile file_;
+  std::vector<std::string> names_;
   DatasetFacts facts_;
   ElementType element_;
   ValueClass class_;
@@ -181,11 +183,52 @@ class Hdf5Source final : public PointSource {
   std::atomic<std::int64_t> changed_ = 0;
 };
 
+/// MATLAB stores the columns of a matrix one after another, so that HDF5 sees its dimensions reversed.
+bool is_matlab(hid_t dataset) { return !text_attribute(dataset, "MATLAB_class").empty(); }
+
+/// Why a MATLAB dataset holds no numbers, though its elements are some, or empty.
+std::string refusal_of_matlab(hid_t dataset) {
+  const std::string kind = text_attribute(dataset, "MATLAB_class");
+  if (kind == "char") return "expected numbers, found MATLAB text";
+  if (H5Aexists(dataset, "MATLAB_empty") > 0) return "expected at least 1 row and 1 column, found an empty matrix";
+  return "";
+}
+
+DatasetInfo describe(const Hdf5InputFile& file, hid_t dataset, const std::string& path) {
+  DatasetInfo info = inspect(file, dataset, path).info;
+  if (!is_matlab(dataset)) return info;
+  std::reverse(info.shape.begin(), info.shape.end());
+  if (const std::string wrong = refusal_of_matlab(dataset); !wrong.empty()) {
+    info.unreadable = wrong;
+    info.type = fmt::format("MATLAB {}", text_attribute(dataset, "MATLAB_class"));
+  }
+  return info;
+}
+
+/// The sparse matrix to which a dataset belongs that says where its rows or columns begin.
+std::optional<DatasetInfo> sparse_around(const Hdf5InputFile& file, const std::string& path) {
+  const auto slash = path.rfind('/');
+  const std::string last = path.substr(slash + 1);
+  if (last != "indptr" && last != "jc") return std::nullopt;
+  const auto group = sparse_group(file, slash == 0 ? "/" : path.substr(0, slash));
+  if (!group) return std::nullopt;
+  DatasetInfo info;
+  info.path = group->path;
+  info.shape = {group->rows, group->columns};
+  info.type = "sparse";
+  info.layout = group->kind;
+  return info;
+}
+
 std::vector<DatasetInfo> list_open_file(const Hdf5InputFile& file) {
   std::vector<DatasetInfo> list;
   for_each_dataset(file, [&](FoundObject found) {
     if (found.object) {
-      list.push_back(inspect(file, found.object.get(), found.path).info);
+      list.push_back(describe(file, found.object.get(), found.path));
+      try {
+        if (const auto sparse = sparse_around(file, found.path)) list.push_back(*sparse);
+      } catch (const Error&) {  // a damaged one is no matrix to be chosen; its parts are in the list
+      }
     } else {
       DatasetInfo info;
       info.path = found.path;
@@ -213,8 +256,9 @@ std::string only_dataset(const Hdf5InputFile& file, const ReadOptions& options) 
   for (const std::size_t rank : {2, 1}) {
     if (rank == 1 && !options.vector_as_column) break;
     std::vector<DatasetInfo> fitting;
-    std::copy_if(all.begin(), all.end(), std::back_inserter(fitting),
-                 [rank](const auto& info) { return info.shape.size() == rank && is_number(info.type); });
+    std::copy_if(all.begin(), all.end(), std::back_inserter(fitting), [rank](const auto& info) {
+      return info.shape.size() == rank && (is_number(info.type) || info.type == "sparse");
+    });
     if (fitting.size() == 1) return fitting[0].path;
     if (fitting.size() > 1) {
       throw Error(ExitCode::data,
@@ -243,25 +287,34 @@ std::unique_ptr<PointSource> open_hdf5(const Location& location, const ReadOptio
   Handle found = open_object(file, path);
   const std::string name = fmt::format("{}:{}", file.name(), path);
   if (H5Iget_type(found.get()) != H5I_DATASET) {
+    if (const auto sparse = sparse_group(file, own_path(found.get())))
+      return open_sparse(file.name(), *sparse, options);
     const auto all = list_open_file(file);
+    const std::string encoding = text_attribute(found.get(), "encoding-type");  // AnnData says what a group holds
     throw Error(ExitCode::data, fmt::format("{}: expected a dataset, found a {}; the file holds {}", name,
-                                            H5Iget_type(found.get()) == H5I_GROUP ? "group" : "named type",
+                                            H5Iget_type(found.get()) != H5I_GROUP ? "named type"
+                                            : encoding.empty()                    ? "group"
+                                                                                  : fmt::format("group ({})", encoding),
                                             all.empty() ? "no dataset at all" : show(all)));
   }
+  const bool matlab = is_matlab(found.get());
   DatasetFacts facts = inspect(file, found.get(), path);
-  const std::string why_not = refusal(file, facts, options);
+  std::string why_not = refusal_of_matlab(found.get());
+  if (why_not.empty()) why_not = refusal(file, facts, options);
   if (!why_not.empty()) throw Error(ExitCode::data, fmt::format("{}: {}", name, why_not));
   found = Handle();
-  return std::make_unique<Hdf5Source>(std::move(file), std::move(facts), options);
+  const bool vector = facts.info.shape.size() == 1;
+  std::unique_ptr<PointSource> source = std::make_unique<Hdf5Source>(std::move(file), std::move(facts), options);
+  return matlab && !vector ? transposed(std::move(source)) : std::move(source);
 }
 
-std::vector<DatasetInfo> list_hdf5(const Location& place) {
+std::vector<DatasetInfo> list_hdf5(const Location& place, const ReadOptions&) {
   const Hdf5InputFile file(place.file);
   auto all = list_open_file(file);
   if (place.dataset.empty()) return all;
   const std::string path = normal_path(place.dataset);
   const Handle found = open_object(file, path);
-  if (H5Iget_type(found.get()) == H5I_DATASET) return {inspect(file, found.get(), path).info};
+  if (H5Iget_type(found.get()) == H5I_DATASET) return {describe(file, found.get(), path)};
   const std::string group = own_path(found.get());
   const std::string begin = group == "/" ? group : group + "/";
   std::string held = all.empty() ? "no dataset at all" : show(all);
@@ -272,20 +325,7 @@ std::vector<DatasetInfo> list_hdf5(const Location& place) {
 
 std::string root_text(const std::string& file, const std::string& attribute) {
   const Hdf5InputFile input(file);
-  const Handle root = open_object(input, "/");
-  if (H5Aexists(root.get(), attribute.c_str()) <= 0) return "";
-  const Handle value(H5Aopen(root.get(), attribute.c_str(), H5P_DEFAULT));
-  const Handle type(H5Aget_type(value.get()));
-  const Handle space(H5Aget_space(value.get()));
-  constexpr std::size_t longest = 4096;
-  const std::size_t size = H5Tget_size(type.get());
-  if (H5Tget_class(type.get()) != H5T_STRING || H5Tis_variable_str(type.get()) > 0 || size > longest ||
-      H5Sget_simple_extent_npoints(space.get()) != 1) {
-    return "";
-  }
-  std::string text(size, '\0');
-  if (H5Aread(value.get(), type.get(), text.data()) < 0) return "";
-  return text.substr(0, text.find('\0'));
+  return text_attribute(open_object(input, "/").get(), attribute);
 }
 
 }  // namespace kith::data

@@ -11,7 +11,7 @@ namespace kith::data {
 
 bool is_hdf5(const std::string& file);
 std::unique_ptr<PointSource> open_hdf5(const Location& location, const ReadOptions& options);
-std::vector<DatasetInfo> list_hdf5(const Location& place);
+std::vector<DatasetInfo> list_hdf5(const Location& place, const ReadOptions& options);
 
 /// The text of a root attribute, or empty.
 std::string root_text(const std::string& file, const std::string& attribute);

@@ -20,6 +20,7 @@
 
 #include "core/error.h"
 #include "data/file_kind.h"
+#include "data/label_file.h"
 #include "data/source.h"
 
 namespace kith::data {
@@ -91,6 +92,9 @@ std::string checked_target(const std::string& path, const OutputOptions& options
   if (path.empty()) throw Error(ExitCode::output, "the output has an empty name; give -o a file name");
   if (path == "-") refuse(path, "results are HDF5 files and cannot be written to a stream; give -o a file name");
   if (path.back() == '/') refuse(path, "expected a file name, found a directory name");
+  if (!options.labels && label_format(path) != LabelFormat::none) {
+    refuse(path, "the results of this command are HDF5 files; give -o a name that ends with .h5");
+  }
   std::string target = follow_link(path);
   struct stat status {};
   if (stat(target.c_str(), &status) == 0) {

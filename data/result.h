@@ -14,6 +14,7 @@ namespace kith::data {
 
 struct OutputOptions {
   bool force = false;                    // replace an existing regular file
+  bool labels = false;                   // the result may be labels alone, as CSV or NumPy, if its name ends so
   std::vector<std::string> inputs = {};  // files that are never overwritten, by identity, not by name
 };
 

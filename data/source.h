@@ -28,17 +28,30 @@ struct DatasetInfo {
   std::string layout;                // "contiguous", "chunked 256 x 64", "compact", "external", "virtual"
   std::vector<std::string> filters;  // "shuffle", "deflate 9", "fletcher32", ...
   std::int64_t stored_bytes = 0;
-  std::string unreadable;  // why it cannot be read as points, empty if it can
+  std::string unreadable;            // why it cannot be read as points, empty if it can
+  std::vector<std::string> columns;  // their names, where the file has them
 };
 
 enum class Precision { automatic, f32, f64 };
+
+/// Does the first line of a text file name its columns?
+enum class Header { automatic, yes, no };
 
 struct ReadOptions {
   Precision precision = Precision::automatic;
   bool vector_as_column = false;  // accept rank 1 as n rows of one column
   int threads = 1;                // most that read() may use
   bool keep_bytes = false;        // hold uint8 and int8 of class f32 as they are, not as float32
+  /// Columns of the file by name or number from 1, "a,b,3-7": those that are points (empty: all), those that are not.
+  std::string columns = {}, drop_columns = {};
+  std::string id_column = {}, label_column = {};  // of text files: left out of the points, kept as text
+  std::string delimiter = {};                     // of text files: one character, empty: found out; ' ': blanks
+  Header header = Header::automatic;
+  bool transpose = false;  // columns of the file are rows
 };
+
+/// Columns of a text file that are not points.
+enum class Kept { id, label };
 
 /// An open dataset of n rows and d columns.
 class PointSource {
@@ -61,7 +74,26 @@ class PointSource {
   virtual void read(std::int64_t first, MatrixView<std::int8_t> out);
   /// Values that --precision f32 has changed so far.
   virtual std::int64_t changed_values() const = 0;
+  /// Host bytes that it holds while rows are read, beside them.
+  virtual std::int64_t held_bytes() const { return 0; }
+  /// One for each column, or none.
+  virtual std::vector<std::string> column_names() const { return {}; }
+  /// The text of each row in the column of ReadOptions::id_column or label_column; nothing when there is none.
+  virtual std::vector<std::string> kept(Kept) const { return {}; }
 };
+
+/// Throws Error(internal) unless rows first .. first + out.rows - 1 are there, to be held as the type
+/// of `out`, or in its class, and as wide.
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<float>& out);
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<double>& out);
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<std::uint8_t>& out);
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<std::int8_t>& out);
+
+/// What --precision makes of values whose own class this is.
+inline ValueClass class_for(ValueClass natural, Precision precision) {
+  if (precision == Precision::automatic) return natural;
+  return precision == Precision::f32 ? ValueClass::f32 : ValueClass::f64;
+}
 
 /// Opens points for reading. Throws Error(data) with file, dataset, expected, found and remedy.
 std::unique_ptr<PointSource> open_points(const std::string& location, const ReadOptions& options = {});
@@ -80,7 +112,7 @@ Matrix<double> read_centroids(const std::string& location);
 
 /// Every dataset of a file, or of the group that `place` names, readable or not, in path order; or the one dataset that
 /// it names, under that name. Throws Error(data): what is missing and what is there instead.
-std::vector<DatasetInfo> list_datasets(const Location& place);
+std::vector<DatasetInfo> list_datasets(const Location& place, const ReadOptions& options = {});
 std::vector<DatasetInfo> list_datasets(const std::string& file);
 
 /// A row of the table of formats, shown by `kith devices` and the help.
@@ -88,9 +120,10 @@ struct FormatEntry {
   const char* name;        // "HDF5"
   const char* extensions;  // ".h5 .hdf5"
   const char* summary;
-  bool (*recognises)(const std::string& file);  // by content, then by name
+  bool (*recognises)(const std::string& file);  // by content; a file that none recognises is opened by its extension
   std::unique_ptr<PointSource> (*open)(const Location&, const ReadOptions&);
-  std::vector<DatasetInfo> (*list)(const Location&);
+  std::vector<DatasetInfo> (*list)(const Location&, const ReadOptions&);
+  bool chooses_columns = false;  // open() itself heeds the options about columns
 };
 std::span<const FormatEntry> formats();
 

@@ -222,8 +222,10 @@ void check_in_a_row(const Kind& kind, Shape shape, const std::vector<Tested>& ba
 
 }  // namespace
 
+const BackendOptions kSmallGaps{.small_gaps = true};
+
 TEST_CASE("assignments in a row find the labels of the definition", "[bounds][kernels]") {
-  const std::vector<Tested> backends = every_backend();
+  const std::vector<Tested> backends = every_backend(kSmallGaps);
   for (const Kind& kind : kinds()) {
     for (const Shape shape : {Shape{700, 20, 7}, Shape{400, 65, 130}, Shape{300, 17, 520}}) {
       check_in_a_row(kind, shape, backends);
@@ -233,7 +235,7 @@ TEST_CASE("assignments in a row find the labels of the definition", "[bounds][ke
 
 // Failure 47: whatever the block, and where rows are sent while their half-precision copies stay on the device.
 TEST_CASE("assignments in a row do not depend on blocks", "[bounds][kernels]") {
-  BackendOptions options;
+  BackendOptions options = kSmallGaps;
   for (const std::int64_t block : {100, 256, 512}) {
     options.block_rows = block;
     const std::vector<Tested> backends = every_backend(options);
@@ -247,7 +249,7 @@ TEST_CASE("assignments in a row do not depend on blocks", "[bounds][kernels]") {
 TEST_CASE("a card that screens halves leaves alone rows of centroids that stay", "[bounds][kernels]") {
   const Matrix<double> values = kinds()[0].make(2000, 64, 6);
   const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
-  for (const Tested& tested : every_backend()) {
+  for (const Tested& tested : every_backend(kSmallGaps)) {
     if (tested.name != "cuda wgmma" && tested.name != "cuda mma") continue;
     for (const std::int64_t clusters : {40, 520}) {
       INFO(tested.name << ", k " << clusters);

@@ -38,8 +38,8 @@ TEST_CASE("the help of a command opens with examples and shows defaults") {
 TEST_CASE("41, 85, 96: bad data is refused with file, place, expected, found") {
   const Scratch folder;
   refuses(3, {"cluster", folder / "none.h5", "-k", "2"}, {"none.h5"});
-  write_bytes(folder / "text.h5", "a,b\n1,2\n");
-  refuses(3, {"info", folder / "text.h5"}, {"text.h5", "HDF5"});
+  write_bytes(folder / "text.h5", "a,b\n1,x\n");
+  refuses(3, {"cluster", folder / "text.h5", "-k", "1"}, {"text.h5", "found text in column 2 ('b')"});
   write_bytes(folder / "short.h5", bytes_of(kDigits).substr(0, 20000));
   refuses(3, {"cluster", folder / "short.h5", "-k", "2"}, {"short.h5", "truncated"});
   refuses(3, {"cluster", kDigits + ":/nothing", "-k", "2"}, {"/nothing"});

@@ -95,6 +95,7 @@ Context::Context(const BackendOptions& options) : device(made_current(options.de
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   screen = choose_screen_path(options.screen, device);
   left_out = cuda::left_out(options.without);
+  small_gaps = options.small_gaps;
 }
 
 std::string missing(const BackendOptions& options) {

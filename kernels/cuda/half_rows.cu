@@ -118,6 +118,15 @@ void make_halves(const HeldRows<T>& held, const X* rows, std::int64_t count, Hal
   out.largest.residual = std::max(out.largest.residual, std::sqrt(std::bit_cast<double>(bits[1])));
 }
 
+template <class T>
+void queue_halves(const HeldRows<T>& held, const double* rows, std::int64_t count, const HalfRows& out, Word* largest) {
+  HalfOutput output{out.values.data(), out.shape};
+  output.largest = largest;
+  output.norm = out.norm.data();
+  output.residual = out.residual.data();
+  launch(held, rows, count, output);
+}
+
 HalfCentroids room_for_half_centroids(Pool& pool, std::int64_t count, std::int64_t columns) {
   return {Buffer<uint4>(pool, units_for(count, column_shape(columns))), Buffer<float>(pool, count),
           Buffer<Word>(pool, 2)};
@@ -131,8 +140,9 @@ void make_half_centroids(const HeldRows<T>& held, const double* centroids, std::
   launch(held, centroids, count, output);
 }
 
-#define KITH_INSTANTIATE(T)                                                                       \
-  template void make_halves(const HeldRows<T>&, const T*, std::int64_t, HalfRows&, std::int64_t); \
+#define KITH_INSTANTIATE(T)                                                                            \
+  template void make_halves(const HeldRows<T>&, const T*, std::int64_t, HalfRows&, std::int64_t);      \
+  template void queue_halves(const HeldRows<T>&, const double*, std::int64_t, const HalfRows&, Word*); \
   template void make_half_centroids(const HeldRows<T>&, const double*, std::int64_t, HalfCentroids&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -51,6 +51,11 @@ HalfRows room_for_halves(Pool& pool, std::int64_t rows, HalfShape shape);
 template <class T, class X>
 void make_halves(const HeldRows<T>& held, const X* rows, std::int64_t count, HalfRows& out, std::int64_t first);
 
+/// Fills rows 0 .. count - 1 of `out` from rows (count, d) on the device, and the bits of their largest |x'|^2 and |x'
+/// - x^|^2. largest: (2). Queues only.
+template <class T>
+void queue_halves(const HeldRows<T>& held, const double* rows, std::int64_t count, const HalfRows& out, Word* largest);
+
 /// Centroids as the second operand: rows in the order of slot_of_column, measured together.
 struct HalfCentroids {
   Buffer<uint4> values;

@@ -118,6 +118,7 @@ struct QueryRoom {
   QueryRoom(const HeldRows<T>& held, std::int64_t queries, std::int64_t neighbors)
       : values(held.pool(), queries * held.columns()),
         halves(room_for_halves(held.pool(), queries, held.half.shape)),
+        largest(held.pool(), 2),
         minima{nullptr, nullptr, tiles_of(held.rows())},
         each(held.pool(), queries * minima.groups()),
         coarse(held.pool(), queries * minima.coarse_groups()),
@@ -136,6 +137,7 @@ struct QueryRoom {
 
   Buffer<double> values;
   HalfRows halves;
+  Buffer<Word> largest;  // that nobody asks for
   GroupMinima minima;
   Buffer<float> each, coarse;
   Buffer<double> distance;
@@ -203,7 +205,7 @@ std::vector<std::int64_t> search_halves(const HeldRows<T>& held, const Queries& 
   for (std::int64_t first = 0; first < q; first += largest) {
     const std::int64_t count = std::min(largest, q - first);
     stream.upload(room.values.data(), queries.values.data + first * d, count * d);
-    make_halves(held, static_cast<const double*>(room.values.data()), count, room.halves, 0);
+    queue_halves(held, room.values.data(), count, room.halves, room.largest.data());
     const SearchQueries batch{room.values.data(),
                               room.halves.values.data(),
                               held.half.shape,

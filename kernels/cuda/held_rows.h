@@ -26,6 +26,7 @@ struct Context {
   int multiprocessors = 1;
   ScreenPath screen = ScreenPath::float32;
   LeftOut left_out;  // nothing, but for measuring
+  bool small_gaps = false;
   Pool pool;
   Stream stream;
 

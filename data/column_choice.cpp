@@ -1,0 +1,199 @@
+// Lists of columns, by name and by number, and the source that shows only the columns that were chosen.
+#include "data/column_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace kith::data {
+namespace {
+
+/// A number from 1, as an index from 0; nothing when it is something else.
+std::optional<std::int64_t> index_of(std::string_view text) {
+  std::int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, number);
+  if (problem != std::errc() || stop != end || number < 0) return std::nullopt;
+  return number - 1;
+}
+
+bool is_place(std::string_view text) { return index_of(text).has_value(); }
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+class Chooser {
+ public:
+  Chooser(const std::vector<std::string>& names, std::int64_t columns, const std::string& table)
+      : names_(names), columns_(columns), table_(table) {}
+
+  /// The columns of a list such as "a,b,3-7", in its order.
+  std::vector<std::int64_t> list(const char* option, const std::string& text) const {
+    std::vector<std::int64_t> chosen;
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      const auto [first, last] = range(option, trimmed(std::string_view(text).substr(begin, end - begin)));
+      for (std::int64_t j = first; j <= last; ++j) {
+        if (std::find(chosen.begin(), chosen.end(), j) != chosen.end()) {
+          refuse(option, text, fmt::format("names {} twice", show_column(names_, j)));
+        }
+        chosen.push_back(j);
+      }
+      begin = end + 1;
+    }
+    return chosen;
+  }
+
+  std::int64_t one(const char* option, const std::string& text) const {
+    const auto [first, last] = range(option, text);
+    if (first != last) refuse(option, text, "names several columns, expected one");
+    return first;
+  }
+
+ private:
+  std::pair<std::int64_t, std::int64_t> range(const char* option, std::string_view text) const {
+    // A number is always a place: what a column is called must not change what it means.
+    if (const auto index = index_of(text)) return {place(option, text, *index), *index};
+    const auto count = std::count(names_.begin(), names_.end(), text);
+    if (count > 1) refuse(option, text, fmt::format("is the name of {} columns; give a number", count));
+    if (count == 1) {
+      const auto index = std::find(names_.begin(), names_.end(), text) - names_.begin();
+      return {index, index};
+    }
+    if (const auto dash = text.find('-'); dash != text.npos && dash > 0) {
+      const auto first = index_of(text.substr(0, dash)), last = index_of(text.substr(dash + 1));
+      if (first && last) {
+        if (*first > *last) refuse(option, text, "goes backwards");
+        return {place(option, text, *first), place(option, text, *last)};
+      }
+    }
+    refuse(option, text, names_.empty() ? "is no number of a column" : "is neither a column's name nor a number");
+  }
+
+  std::int64_t place(const char* option, std::string_view text, std::int64_t index) const {
+    if (index < 0 || index >= columns_) refuse(option, text, "is not there");
+    return index;
+  }
+
+  [[noreturn]] void refuse(const char* option, std::string_view text, const std::string& why) const {
+    constexpr std::size_t shown = 30;
+    std::string known;
+    for (std::size_t j = 0; j < std::min(names_.size(), shown); ++j)
+      known += fmt::format("{}{}", j > 0 ? ", " : "", names_[j]);
+    if (names_.size() > shown) known += fmt::format(" and {} more", names_.size() - shown);
+    throw Error(ExitCode::usage, fmt::format("{}: '{}' {}; expected columns of {}, which has 1 to {}{}", option, text,
+                                             why, table_, columns_, known.empty() ? ", without names" : ": " + known));
+  }
+
+  const std::vector<std::string>& names_;
+  std::int64_t columns_;
+  const std::string& table_;
+};
+
+/// Shows some columns of another source.
+class ChosenColumns final : public PointSource {
+ public:
+  ChosenColumns(std::unique_ptr<PointSource> inner, std::vector<std::int64_t> chosen)
+      : inner_(std::move(inner)), chosen_(std::move(chosen)) {}
+
+  std::string name() const override { return inner_->name(); }
+  std::string element_type() const override { return inner_->element_type(); }
+  std::int64_t rows() const override { return inner_->rows(); }
+  std::int64_t columns() const override { return static_cast<std::int64_t>(chosen_.size()); }
+  ValueClass value_class() const override { return inner_->value_class(); }
+  std::int64_t file_bytes() const override { return inner_->file_bytes(); }
+  std::int64_t held_bytes() const override { return inner_->held_bytes() + kBlockBytes; }
+  std::int64_t changed_values() const override { return inner_->changed_values(); }
+  std::vector<std::string> column_names() const override {
+    const std::vector<std::string> all = inner_->column_names();
+    std::vector<std::string> names;
+    if (all.empty()) return names;
+    for (const std::int64_t j : chosen_) names.push_back(all[static_cast<std::size_t>(j)]);
+    return names;
+  }
+  void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
+
+ private:
+  static constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;  // of whole rows at a time
+
+  template <class T>
+  void read_as(std::int64_t first, MatrixView<T> out) {
+    check_request(*this, first, out);
+    const std::int64_t row_bytes = inner_->columns() * static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t block =
+        std::clamp<std::int64_t>(kBlockBytes / row_bytes, 1, std::max<std::int64_t>(1, out.rows));
+    Matrix<T> whole(block, inner_->columns());
+    for (std::int64_t begin = 0; begin < out.rows; begin += block) {
+      const std::int64_t rows = std::min(block, out.rows - begin);
+      inner_->read(first + begin, whole.view().middle(0, rows));
+      for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::size_t j = 0; j < chosen_.size(); ++j) {
+          out(begin + i, static_cast<std::int64_t>(j)) = whole(i, chosen_[j]);
+        }
+      }
+    }
+  }
+
+  std::unique_ptr<PointSource> inner_;
+  std::vector<std::int64_t> chosen_;
+};
+
+}  // namespace
+
+std::string show_column(const std::vector<std::string>& names, std::int64_t column) {
+  return names.empty() ? fmt::format("column {}", column + 1)
+                       : fmt::format("column {} ('{}')", column + 1, names.at(static_cast<std::size_t>(column)));
+}
+
+std::string option_text(const std::vector<std::string>& names, std::int64_t column) {
+  const std::string name = names.empty() ? "" : names.at(static_cast<std::size_t>(column));
+  const bool plain = !name.empty() && name.find_first_of(", '\"\n") == name.npos && !is_place(name) &&
+                     std::count(names.begin(), names.end(), name) == 1;
+  return plain ? name : std::to_string(column + 1);
+}
+
+ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::string>& names, std::int64_t columns,
+                            const std::string& table) {
+  const Chooser chooser(names, columns, table);
+  ColumnChoice choice;
+  if (!options.id_column.empty()) choice.id = chooser.one("--id-column", options.id_column);
+  if (!options.label_column.empty()) choice.label = chooser.one("--label-column", options.label_column);
+  std::vector<std::int64_t> dropped;
+  if (!options.drop_columns.empty()) dropped = chooser.list("--drop-columns", options.drop_columns);
+  if (!options.columns.empty()) {
+    choice.points = chooser.list("--columns", options.columns);
+  } else {
+    for (std::int64_t j = 0; j < columns; ++j) choice.points.push_back(j);
+  }
+  for (const std::int64_t j : {choice.id, choice.label}) dropped.push_back(j);
+  std::erase_if(choice.points,
+                [&](std::int64_t j) { return std::find(dropped.begin(), dropped.end(), j) != dropped.end(); });
+  if (choice.points.empty()) {
+    throw Error(ExitCode::usage, fmt::format("{}: no column of {} is left; leave out fewer", table, columns));
+  }
+  return choice;
+}
+
+std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, const ReadOptions& options) {
+  for (const auto& [option, value] :
+       {std::pair{"--id-column", &options.id_column}, std::pair{"--label-column", &options.label_column},
+        std::pair{"--delimiter", &options.delimiter}}) {
+    if (value->empty()) continue;
+    throw Error(ExitCode::usage, fmt::format("{} {}: {} is not text, which alone has such columns; choose columns "
+                                             "with --columns or --drop-columns",
+                                             option, *value, source->name()));
+  }
+  if (options.columns.empty() && options.drop_columns.empty()) return source;
+  ColumnChoice choice = choose_columns(options, source->column_names(), source->columns(), source->name());
+  return std::make_unique<ChosenColumns>(std::move(source), std::move(choice.points));
+}
+
+}  // namespace kith::data

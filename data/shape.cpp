@@ -1,0 +1,43 @@
+// Shapes of datasets, whatever the file format.
+#include "data/shape.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace kith::data {
+
+std::string show_shape(const std::vector<std::int64_t>& shape) {
+  return shape.empty() ? "()" : fmt::format("{}", fmt::join(shape, " x "));
+}
+
+std::int64_t capped_product(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::int64_t>::max() : product;
+}
+
+std::string refusal_of_shape(const std::vector<std::int64_t>& shape, bool vector_as_column) {
+  const bool right_rank = shape.size() == 2 || (shape.size() == 1 && vector_as_column);
+  if (!right_rank) {
+    const char* remedy = shape.empty()       ? "it is a single value"
+                         : shape.size() == 1 ? "store a vector as rows x 1"
+                                             : "reshape it to rows x features";
+    return fmt::format("expected {}2 dimensions (rows, features), found {} ({}); {}", vector_as_column ? "1 or " : "",
+                       shape.size(), show_shape(shape), remedy);
+  }
+  if (shape[0] == 0) return fmt::format("expected at least 1 row, found none ({})", show_shape(shape));
+  if (shape.size() == 2 && shape[1] == 0) {
+    return fmt::format("expected at least 1 column, found none ({})", show_shape(shape));
+  }
+  return "";
+}
+
+std::string refusal_of_size(const std::vector<std::int64_t>& shape) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  std::int64_t bytes = 8;  // everything becomes float64 somewhere
+  for (const std::int64_t size : shape) bytes = size < 0 ? most : capped_product(bytes, size);
+  if (bytes < most) return "";
+  return fmt::format("declared as {}, more values than can be counted; the file is damaged", show_shape(shape));
+}
+
+}  // namespace kith::data

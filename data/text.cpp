@@ -1,0 +1,290 @@
+// Points from delimited text: blocks of lines are read and parsed by several threads, each value to where it belongs.
+#include "data/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "data/block_readers.h"
+#include "data/column_choice.h"
+#include "data/file_kind.h"
+#include "data/stream_bytes.h"
+#include "data/text_head.h"
+#include "data/text_index.h"
+#include "data/text_number.h"
+#include "data/text_record.h"
+
+namespace kith::data {
+namespace {
+
+bool is_stream(const std::string& file) { return file == "-"; }
+
+InputBytes open_bytes(const Location& place) {
+  if (!place.dataset.empty()) {
+    throw Error(ExitCode::data, fmt::format("{}: a text file holds one table and no '{}'; leave out ':{}'", place.file,
+                                            place.dataset, place.dataset));
+  }
+  if (is_stream(place.file)) return read_standard_input();
+  InputBytes input = InputBytes::open(place.file, "a text file");
+  return is_gzip(input) ? inflate_gzip(input) : std::move(input);
+}
+
+/// The columns that are points. Row names, which pandas and R write without a name, are no numbers to compute with,
+/// even where they are numbers.
+ColumnChoice choose(const TextHead& head, const ReadOptions& options, const std::string& name) {
+  ReadOptions own = options;
+  if (head.row_names && options.columns.empty() && options.id_column.empty()) own.id_column = std::string("1");
+  return choose_columns(own, head.names, head.columns, name);
+}
+
+/// Names all chosen columns that hold text at once: that there are five, nobody wants to learn in five runs.
+void refuse_text_columns(const TextHead& head, const ColumnChoice& choice, const std::string& name) {
+  std::string shown, listed, example;
+  int count = 0;
+  for (const std::int64_t j : choice.points) {
+    const auto column = static_cast<std::size_t>(j);
+    const auto is_text = [column](const TextHead::Sample& row) {
+      return column < row.fields.size() && !row.fields[column].empty() && !is_number_text(row.fields[column]) &&
+             !has_decimal_comma(row.fields[column]);
+    };
+    if (!std::all_of(head.samples.begin(), head.samples.end(), is_text)) continue;
+    const TextHead::Sample& row = head.samples.front();
+    if (count++ == 0) example = fmt::format("'{}' in line {}", row.fields[column], row.line);
+    shown += fmt::format("{}{}", shown.empty() ? "" : ", ", show_column(head.names, j));
+    listed += fmt::format("{}{}", listed.empty() ? "" : ",", option_text(head.names, j));
+  }
+  if (count == 0) return;
+  throw Error(ExitCode::data,
+              fmt::format("{}: expected numbers, found text in {} (such as {}); leave {} out with --drop-columns {}{}",
+                          name, shown, example, count > 1 ? "them" : "it", listed,
+                          count > 1 ? "" : ", or keep it beside the points with --label-column or --id-column"));
+}
+
+class TextSource final : public PointSource {
+ public:
+  TextSource(InputBytes input, TextHead head, const ReadOptions& options)
+      : input_(std::move(input)),
+        head_(std::move(head)),
+        choice_(choose(head_, options, input_.name())),
+        target_(static_cast<std::size_t>(head_.columns), -1),
+        class_(class_for(ValueClass::f64, options.precision)),
+        header_unsure_(options.header == Header::automatic),
+        threads_(options.threads) {
+    refuse_text_columns(head_, choice_, input_.name());
+    for (std::size_t j = 0; j < choice_.points.size(); ++j) {
+      target_[static_cast<std::size_t>(choice_.points[j])] = static_cast<std::int64_t>(j);
+    }
+    index_ = index_text(input_, head_);
+  }
+
+  std::string name() const override { return input_.name(); }
+  std::string element_type() const override { return "text"; }
+  std::int64_t rows() const override { return index_.rows; }
+  std::int64_t columns() const override { return static_cast<std::int64_t>(choice_.points.size()); }
+  ValueClass value_class() const override { return class_; }
+  std::int64_t file_bytes() const override { return input_.size(); }
+  std::int64_t held_bytes() const override { return input_.held_bytes(); }
+  std::int64_t changed_values() const override { return changed_; }
+  std::vector<std::string> column_names() const override {
+    std::vector<std::string> names;
+    if (head_.names.empty()) return names;
+    for (const std::int64_t j : choice_.points) names.push_back(head_.names[static_cast<std::size_t>(j)]);
+    return names;
+  }
+  std::vector<std::string> kept(Kept which) const override;
+  void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
+
+ private:
+  /// Where a field stands, for messages.
+  struct Place {
+    std::int64_t line = 0;  // counted from 1
+    std::int64_t column = 0;
+  };
+
+  template <class T>
+  void read_as(std::int64_t first, MatrixView<T> out);
+  template <class T>
+  void parse_block(const TextBlock& block, std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer);
+  template <class T>
+  std::int64_t parse_record(std::string_view record, std::int64_t line, T* row) const;
+  /// Calls visit(record, row, line) for every record of a block; the bytes last as long as `buffer`.
+  template <class Visit>
+  void for_records(const TextBlock& block, Matrix<std::byte>& buffer, const Visit& visit) const;
+  /// The number of a field that is not plainly one: quoted, or none at all.
+  double take_number(FieldCursor& cursor, const Place& place) const;
+  [[noreturn]] void refuse_value(const Place& place, const std::string& what) const;
+  [[noreturn]] void refuse_length(std::string_view record, std::int64_t line) const;
+
+  InputBytes input_;
+  TextHead head_;
+  ColumnChoice choice_;
+  std::vector<std::int64_t> target_;  // of each column of the file: its column in the points, or -1
+  ValueClass class_;
+  bool header_unsure_;
+  int threads_;
+  TextIndex index_;
+  std::atomic<std::int64_t> changed_ = 0;
+};
+
+void TextSource::refuse_value(const Place& place, const std::string& what) const {
+  throw Error(ExitCode::data, fmt::format("{}: line {}, {}: {}", input_.name(), place.line,
+                                          show_column(head_.names, place.column), what));
+}
+
+void TextSource::refuse_length(std::string_view record, std::int64_t line) const {
+  throw Error(ExitCode::data,
+              fmt::format("{}: line {}: expected {} fields ({}), as in line {}, found {}; mend the line, or name the "
+                          "delimiter with --delimiter",
+                          input_.name(), line, head_.columns, name_of_delimiter(head_.delimiter), head_.first_line,
+                          fields_of(record, head_.delimiter).size()));
+}
+
+double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
+  constexpr std::size_t shown = 40;
+  const Field field = cursor.take();
+  const std::string text = text_of(field);
+  const std::string leave_out = fmt::format("--drop-columns {}", option_text(head_.names, place.column));
+  if (field.wrong != nullptr) {
+    refuse_value(place, fmt::format("expected a number, found '{}': {}", text.substr(0, shown), field.wrong));
+  }
+  double value = 0.0;
+  if (!text.empty() && parse_number(text.data(), text.data() + text.size(), value) == text.data() + text.size()) {
+    return value;
+  }
+  if (text.empty()) {
+    refuse_value(place,
+                 fmt::format("expected a number, found an empty field; fill it in, remove the line, or leave the "
+                             "column out with {}",
+                             leave_out));
+  }
+  if (has_decimal_comma(text)) {
+    refuse_value(place, fmt::format("expected a number, found '{}', which has a decimal comma; write decimal points: "
+                                    "tr , . < IN > OUT",
+                                    text.substr(0, shown)));
+  }
+  const bool may_be_header = header_unsure_ && head_.names.empty() && place.line == head_.first_line;
+  refuse_value(place, fmt::format("expected a number, found '{}'; mend it, or leave the column out with {}{}",
+                                  text.substr(0, shown), leave_out,
+                                  may_be_header ? "; if the line names the columns, say --header yes" : ""));
+}
+
+template <class T>
+std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line, T* row) const {
+  std::int64_t changed = 0;
+  FieldCursor cursor(record, head_.delimiter);
+  for (std::int64_t j = 0; j < head_.columns; ++j) {
+    if (!cursor.more()) refuse_length(record, line);
+    const std::int64_t target = target_[static_cast<std::size_t>(j)];
+    if (target < 0) {
+      cursor.take();
+      continue;
+    }
+    cursor.skip_blanks();
+    double value = 0.0;
+    const char* stop = parse_number(cursor.at(), cursor.end(), value);
+    if (stop == cursor.at() || !cursor.finish(stop)) value = take_number(cursor, {line, j});
+    row[target] = static_cast<T>(value);
+    if (!std::isfinite(row[target])) {
+      refuse_value({line, j}, std::isnan(value)       ? "found NaN; replace the value or remove the line"
+                              : !std::isfinite(value) ? "found infinity, or a number beyond the largest float64; "
+                                                        "replace the value or remove the line"
+                                                      : fmt::format("{} is beyond the largest float32; leave out "
+                                                                    "--precision f32",
+                                                                    value));
+    }
+    if (static_cast<double>(row[target]) != value) ++changed;
+  }
+  if (cursor.more()) refuse_length(record, line);
+  return changed;
+}
+
+template <class Visit>
+void TextSource::for_records(const TextBlock& block, Matrix<std::byte>& buffer, const Visit& visit) const {
+  if (buffer.columns() < block.bytes) buffer = Matrix<std::byte>(1, block.bytes);
+  input_.read(block.at, block.bytes, buffer.data());
+  RecordCursor cursor({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(block.bytes)},
+                      head_.delimiter, true);
+  std::int64_t row = block.row;
+  for (std::string_view record; cursor.next(record); ++row) visit(record, row, block.lines + cursor.line() + 1);
+}
+
+template <class T>
+void TextSource::parse_block(const TextBlock& block, std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer) {
+  std::int64_t changed = 0;
+  for_records(block, buffer, [&](std::string_view record, std::int64_t row, std::int64_t line) {
+    if (row < first || row >= first + out.rows) return;
+    changed += parse_record(record, line, out.row(row - first).data());
+  });
+  changed_ += changed;
+}
+
+template <class T>
+void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
+  check_request(*this, first, out);
+  if (out.rows == 0) return;
+  const auto before = [](std::int64_t row, const TextBlock& block) { return row < block.row; };
+  const auto& blocks = index_.blocks;
+  const auto begin = std::upper_bound(blocks.begin(), blocks.end(), first, before) - 1;
+  const auto end = std::upper_bound(blocks.begin(), blocks.end(), first + out.rows - 1, before);
+  try {
+    read_in_blocks(end - begin, threads_, [&](std::int64_t block, Matrix<std::byte>& buffer) {
+      parse_block(begin[block], first, out, buffer);
+    });
+  } catch (const Error&) {
+    input_.check_unchanged();  // a better explanation of whatever was found
+    throw;
+  }
+  input_.check_unchanged();
+}
+
+std::vector<std::string> TextSource::kept(Kept which) const {
+  const std::int64_t column = which == Kept::id ? choice_.id : choice_.label;
+  std::vector<std::string> texts;
+  if (column < 0) return texts;
+  texts.reserve(static_cast<std::size_t>(rows()));
+  Matrix<std::byte> buffer;
+  for (const TextBlock& block : index_.blocks) {
+    for_records(block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
+      FieldCursor cursor(record, head_.delimiter);
+      for (std::int64_t j = 0; j < column && cursor.more(); ++j) cursor.take();
+      if (!cursor.more()) refuse_length(record, line);
+      texts.push_back(text_of(cursor.take()));
+    });
+  }
+  return texts;
+}
+
+}  // namespace
+
+bool is_text_table(const std::string& file) { return is_stream(file) || holds_text(file); }
+
+std::unique_ptr<PointSource> open_text(const Location& location, const ReadOptions& options) {
+  InputBytes input = open_bytes(location);
+  TextHead head = read_head(input, options);
+  return std::make_unique<TextSource>(std::move(input), std::move(head), options);
+}
+
+std::vector<DatasetInfo> list_text(const Location& place, const ReadOptions& options) {
+  const InputBytes input = open_bytes(place);
+  const TextHead head = read_head(input, options);
+  DatasetInfo info;
+  info.shape = {index_text(input, head).rows, head.columns};
+  info.type = "text";
+  info.layout = name_of_delimiter(head.delimiter);
+  if (input.held_bytes() > 0 && !is_stream(place.file)) info.filters.push_back("gzip");
+  info.stored_bytes = input.size();
+  info.columns = head.names;
+  try {
+    refuse_text_columns(head, choose(head, options, input.name()), input.name());
+  } catch (const Error& error) {
+    info.unreadable = error.what();
+  }
+  return {info};
+}
+
+}  // namespace kith::data
