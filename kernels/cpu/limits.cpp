@@ -79,8 +79,8 @@ std::vector<Measurement> memory_limits(const BenchRequest& request, Threads& thr
 }
 
 /// What one screen of a set multiplies with.
-Measurement product_limit(const BenchRequest& request, Threads& threads, const std::string& name,
-                          const ScreenKernels& screen) {
+Measurement products(const BenchRequest& request, Threads& threads, const std::string& name,
+                     const ScreenKernels& screen) {
   constexpr std::int64_t kApart = 64;  // floats, so that threads do not share a cache line
   std::vector<float> seen(kApart * threads.count());
   std::vector<double> flops(threads.count());
@@ -94,22 +94,23 @@ Measurement product_limit(const BenchRequest& request, Threads& threads, const s
   return line;
 }
 
+std::string name_of_products(const Instructions& set) {
+  return fmt::format("multiply-add {} {}", set.name, set.coarse.unit);
+}
+
 }  // namespace
+
+std::string product_limit() { return name_of_products(instructions()); }
 
 std::vector<Measurement> measure_limits(const BenchRequest& request) {
   Threads threads(request.backend.threads);
   std::vector<Measurement> found = memory_limits(request, threads);
   for (const Instructions* set : instruction_sets()) {
     if (!set->supported()) continue;
-    const bool chosen = set == &instructions();
-    const std::string name = fmt::format("multiply-add {} {}", set->name, set->coarse.unit);
-    // What kith computes with is the product that the suites are held against.
-    if (!wanted(request, name) && !(chosen && wanted(request, kFloatLimit))) continue;
-    Measurement line = product_limit(request, threads, name, set->coarse);
-    if (chosen) {
-      line.name = kFloatLimit;
-      line.note = name + ", what kith computes with here";
-    }
+    const std::string name = name_of_products(*set);
+    if (!wanted(request, name)) continue;
+    Measurement line = products(request, threads, name, set->coarse);
+    if (set == &instructions()) line.note = "what kith computes with here";
     found.push_back(std::move(line));
   }
   return found;
