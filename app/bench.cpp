@@ -140,7 +140,8 @@ std::vector<BenchRow> ladder_rows(const Suite& suite, BenchRequest request) {
 
 std::vector<BenchRow> point_rows(const Suite& suite, const BenchOptions& options, Invocation& invocation,
                                  std::unique_ptr<Backend> backend, BenchRequest request) {
-  request.names = {kReadLimit, invocation.report.backend == "cuda" ? kHalfLimit : kFloatLimit};
+  const std::string product = invocation.report.backend == "cuda" ? kHalfLimit : cpu::product_limit();
+  request.names = {kReadLimit, product};
   const std::vector<Measurement> lines = limits_of(invocation, request);
   for (const Measurement& line : lines) {
     if (!line.missing.empty()) {
@@ -148,7 +149,7 @@ std::vector<BenchRow> point_rows(const Suite& suite, const BenchOptions& options
     }
   }
   cpu::Threads threads(static_cast<int>(options.common.threads));
-  BenchRun run{options, invocation, std::move(backend), threads, Limits(lines)};
+  BenchRun run{options, invocation, std::move(backend), threads, Limits(lines), product};
   return suite.rows(run);
 }
 

@@ -51,12 +51,11 @@ struct BenchRun {
   std::unique_ptr<Backend> backend;
   cpu::Threads& threads;  // for generating and checking
   Limits limits;          // of the backend
+  std::string product;    // the limit that products of this backend are held against
 
   bool bytes() const { return options.points.empty() && options.type == "uint8"; }
   double value_bytes() const { return bytes() ? 1.0 : 4.0; }  // of the points
   bool on_gpu() const { return invocation.report.backend == "cuda"; }
-  /// The limits that products of this backend are held against.
-  const char* product() const { return on_gpu() ? kHalfLimit : kFloatLimit; }
   void tell(const std::string& what) const { invocation.progress.phase(what, 0); }
 };
 

@@ -145,7 +145,7 @@ BenchRow timed_row(const BenchRun& run, const std::string& name, const BenchShap
   row.rate = flops_of(shape) / row.timing->median;
   run.limits.hold(row, flops_of(shape),
                   run.value_bytes() * static_cast<double>(shape.rows) * static_cast<double>(shape.columns),
-                  run.product());
+                  run.product);
   return row;
 }
 

@@ -91,7 +91,7 @@ std::vector<BenchRow> bench_knn(BenchRun& run) {
       row.rate = static_cast<double>(search.queries) / row.timing->median;
       const double cells = static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
       const double value_bytes = run.on_gpu() ? 2.0 : run.value_bytes();  // a card reads half-precision copies
-      run.limits.hold(row, 2.0 * cells * static_cast<double>(search.queries), value_bytes * cells, run.product());
+      run.limits.hold(row, 2.0 * cells * static_cast<double>(search.queries), value_bytes * cells, run.product);
     }
     rows.push_back(std::move(row));
   }

@@ -53,6 +53,15 @@ std::vector<Found> look_around() {
   return all;
 }
 
+/// Names of the instruction sets that run here, best first.
+std::vector<std::string> usable_instructions() {
+  std::vector<std::string> names;
+  for (const cpu::Instructions* set : cpu::instruction_sets()) {
+    if (set->supported()) names.emplace_back(set->name);
+  }
+  return names;
+}
+
 std::string as_text(const std::vector<Found>& all) {
   const char* cuda = *KITH_CUDA_VERSION != '\0' ? "CUDA " KITH_CUDA_VERSION : "built without CUDA";
   std::string out = fmt::format("kith {}, HDF5 {}, {}\n\n", KITH_VERSION, KITH_HDF5_VERSION, cuda);
@@ -63,8 +72,9 @@ std::string as_text(const std::vector<Found>& all) {
                     found.number > 0 ? fmt::format(" (--device {})", found.number) : "");
     if (!found.screens.empty()) out += fmt::format("        --screen {}\n", fmt::join(found.screens, ", "));
   }
-  out += fmt::format("\nprocessor\n  {:<13}{}: {}\n  {:<13}{}\n\nformats\n", "instructions", cpu::instructions().name,
-                     cpu::instructions().summary, "threads", cpu::usable_threads());
+  out += fmt::format("\nprocessor\n  {:<13}{}: {}\n  {:<13}{}\n  {:<13}{}\n\nformats\n", "instructions",
+                     cpu::instructions().name, cpu::instructions().summary, "KITH_CPU",
+                     fmt::join(usable_instructions(), ", "), "threads", cpu::usable_threads());
   for (const data::FormatEntry& format : data::formats()) {
     out += fmt::format("  {:<9}{}\n{:11}{}\n", format.name, format.extensions, "", format.summary);
   }
@@ -88,6 +98,7 @@ std::string as_json(const std::vector<Found>& all) {
     object["backends"].push_back(entry);
   }
   object["instructions"] = cpu::instructions().name;
+  object["instruction_sets"] = usable_instructions();
   object["threads"] = cpu::usable_threads();
   object["formats"] = Json::array();
   for (const data::FormatEntry& format : data::formats()) {

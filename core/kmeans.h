@@ -30,8 +30,8 @@ struct KMeansOptions {
 
 struct KMeansResult {
   Matrix<double> centroids;                 // (k, d)
-  std::vector<std::int32_t> labels;         // (n)
-  std::vector<double> distances;            // (n) squared, to the own centroid, if asked for
+  Untouched<std::int32_t> labels;           // (n)
+  Untouched<double> distances;              // (n) squared, to the own centroid, if asked for
   std::vector<std::int64_t> counts;         // (k)
   std::vector<double> inertia_per_cluster;  // (k)
   std::vector<std::int64_t> nearest_row;    // (k) the row nearest each centroid, ties to the lowest

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <limits>
 #include <memory>
 #include <new>
 #include <span>
@@ -13,6 +12,7 @@
 #include <variant>
 
 #include "core/error.h"
+#include "core/large_pages.h"
 
 namespace kith {
 
@@ -50,11 +50,8 @@ class Matrix {
  public:
   Matrix() = default;
   Matrix(std::int64_t rows, std::int64_t columns) : rows_(rows), columns_(columns) {
-    std::int64_t bytes = checked_product(checked_product(rows, columns, "matrix"), sizeof(T), "matrix");
-    if (bytes > std::numeric_limits<std::int64_t>::max() - 64) throw std::bad_alloc();
-    bytes = (bytes + 63) / 64 * 64;
-    data_.reset(static_cast<T*>(std::aligned_alloc(64, static_cast<std::size_t>(bytes > 0 ? bytes : 64))));
-    if (!data_) throw std::bad_alloc();
+    const std::int64_t bytes = checked_product(checked_product(rows, columns, "matrix"), sizeof(T), "matrix");
+    data_.reset(static_cast<T*>(allocate_pages(static_cast<std::size_t>(bytes))));
   }
 
   std::int64_t rows() const { return rows_; }

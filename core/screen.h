@@ -68,8 +68,11 @@ KITH_BOTH static inline float score_limit(double kept, double scale, double half
 
 /// What a screen's arithmetic may lose.
 struct ScreenArithmetic {
-  double rounding = 0x1p-24;  // unit roundoff of the screened operands of the rows x
-  double accumulation = 0.0;  // A(d): error of x^.c^ relative to |x^||c^|
+  double rounding = 0x1p-24;   // unit roundoff of the screened operands of the rows x
+  double accumulation = 0.0;   // A(d): error of x^.c^ relative to |x^||c^|
+  double half_norm = 0.0;      // what a sum that begins with the half-norm may lose of it
+  double marking = 0.0;        // what marking a score with its column changes, relative to the score
+  double smallest = 0x1p-140;  // what one operation may lose when numbers vanish
 };
 
 /// A(d) of products of halves on tensor cores, which add m products at a time to a float32 sum, the m + 1 aligned to
@@ -96,12 +99,14 @@ KITH_BOTH inline ScreenMargin screen_margin(LargestNorms largest, std::int64_t c
   const double residual = largest.residual * (1 + 0x1p-20);
   const double half_norm = norm * norm / 2;
   const double definition = definition_rounding(columns);  // of D <= 2 |x'|^2 + 2 |c'|^2, per unit of score
-  const double vanished = (d + 2) * 0x1p-140;              // underflow, far below anything that matters
+  const double vanished = (d + 2) * arithmetic.smallest;   // underflow, far below anything that matters
 
   // Per unit of |x^|: r |c'|, R, accumulation, and three roundings of scores (final addition, two in the comparison).
-  const double linear = arithmetic.rounding * (1 + 0x1p-10) * norm + residual +
-                        (arithmetic.accumulation + 3 * kUnit * (1 + arithmetic.accumulation)) * (norm + residual);
-  const double constant = 4 * kUnit * half_norm + definition * norm * norm + vanished * (1 + norm);
+  const double linear =
+      arithmetic.rounding * (1 + 0x1p-10) * norm + residual +
+      (arithmetic.accumulation + (3 * kUnit + arithmetic.marking) * (1 + arithmetic.accumulation)) * (norm + residual);
+  const double constant = (4 * kUnit + arithmetic.half_norm + arithmetic.marking * (1 + kUnit)) * half_norm +
+                          definition * norm * norm + vanished * (1 + norm);
   // The norm that at() is given was itself summed in float32.
   const double summed = 1 + (d + 8) * kUnit * 1.01;
 

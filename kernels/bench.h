@@ -45,8 +45,11 @@ struct BenchRequest {
 };
 
 namespace cpu {
-/// Bandwidth of the memory and float32 multiply-adds of all threads, for each instruction set that runs here.
+/// Bandwidth of the memory and multiply-adds of all threads, for each instruction set that runs here in what it
+/// multiplies fastest.
 std::vector<Measurement> measure_limits(const BenchRequest& request);
+/// The name of the limit of the set in use, in measure_limits(). Throws as instructions() does.
+std::string product_limit();
 }  // namespace cpu
 
 namespace cuda {

@@ -225,6 +225,10 @@ std::vector<Tested> tested_backends(const BackendOptions& options) {
 }
 
 std::vector<Tested> every_backend(const BackendOptions& options) {
+  return every_screen(std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::max(), options);
+}
+
+std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const BackendOptions& options) {
   std::vector<Tested> opened;
   for (Tested& tested : tested_backends(options)) {
     if (tested.name == "cpu") continue;
@@ -236,8 +240,10 @@ std::vector<Tested> every_backend(const BackendOptions& options) {
       }
     }
   }
+  std::set<int> widths;  // sets whose fine screens are as wide have the same vectors
   for (const cpu::Instructions* set : cpu::instruction_sets()) {
     if (!set->supported()) continue;
+    if (!widths.insert(set->fine.lanes).second && &set->screen_for(d, others) == &set->fine) continue;
     setenv("KITH_CPU", set->name, 1);
     for (Tested& tested : tested_backends(options)) {
       if (tested.name == "cpu") opened.push_back({"cpu " + std::string(set->name), std::move(tested.backend)});

@@ -53,6 +53,10 @@ std::vector<Tested> tested_backends(const BackendOptions& options = {});
 /// the screens that it has.
 std::vector<Tested> every_backend(const BackendOptions& options = {});
 
+/// The same for rows of d columns that are multiplied by `others` rows: of the instruction sets that differ in their
+/// coarse screens alone the best one where these are not used.
+std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const BackendOptions& options = {});
+
 /// A folder of the shared test data, empty (with a message) where it is absent.
 std::string shared_data();
 

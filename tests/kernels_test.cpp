@@ -57,13 +57,19 @@ std::string describe(const Kind& kind, Stored as, Shape s) {
          ", k " + std::to_string(s.k);
 }
 
+/// By how many rows a verb multiplies those of a shape.
+using Others = std::int64_t (*)(Shape);
+std::int64_t no_others(Shape) { return 0; }
+std::int64_t centroids(Shape s) { return s.k; }
+std::int64_t base_rows(Shape s) { return s.n; }
+
 /// body(bench, shape) for every kind of data, stored as whatever holds it, on every backend.
 template <class Body>
-void on_everything(const std::vector<Shape>& all, const BackendOptions& options, const Body& body) {
-  const std::vector<Tested> backends = every_backend(options);
-  for (const Kind& kind : kinds()) {
-    for (const Stored as : storages(kind)) {
-      for (const Shape shape : all) {
+void on_everything(const std::vector<Shape>& all, Others others, const BackendOptions& options, const Body& body) {
+  for (const Shape shape : all) {
+    const std::vector<Tested> backends = every_screen(shape.d, others(shape), options);
+    for (const Kind& kind : kinds()) {
+      for (const Stored as : storages(kind)) {
         INFO(describe(kind, as, shape));
         Bench bench(kind, as, shape, backends);
         body(bench, shape);
@@ -156,7 +162,7 @@ void assign_some_thrice(const std::vector<int>& which, Stored as, Shape shape, c
 }  // namespace
 
 TEST_CASE("ranges and magnitudes are the definition's", "[kernels]") {
-  on_everything(kFewShapes, {}, [](Bench& bench, Shape) {
+  on_everything(kFewShapes, no_others, {}, [](Bench& bench, Shape) {
     bench.on_each([&](Points& points) {
       const DataPlan actual = make_plan(points);
       CHECK(actual.range.minimum == bench.plan.range.minimum);
@@ -174,7 +180,7 @@ TEST_CASE("ranges and magnitudes are the definition's", "[kernels]") {
 // Failures 1, 3, 4, 10, 21, 42, 49, 50, 52, 53, 57: offsets, wide columns, near duplicates, limits of the range, ties
 // and every size around a tile.
 TEST_CASE("labels, distances, counts, inertia and sums equal the definition", "[kernels][assign]") {
-  on_everything(shapes(600'000), {}, assign_thrice);
+  on_everything(shapes(600'000), centroids, {}, assign_thrice);
 }
 
 TEST_CASE("many rows", "[kernels][assign]") {
@@ -198,7 +204,7 @@ TEST_CASE("blocks of rows do not change an assignment", "[kernels][assign]") {
   BackendOptions options;
   for (const std::int64_t block : {1, 7, 48, 100}) {
     options.block_rows = block;
-    on_everything({{257, 17, 7}, {33, 3, 33}}, options, assign_thrice);
+    on_everything({{257, 17, 7}, {33, 3, 33}}, centroids, options, assign_thrice);
   }
 }
 
@@ -207,7 +213,7 @@ TEST_CASE("rows that are sent in blocks give the same assignment", "[kernels][as
   BackendOptions options;
   for (const std::int64_t block : {256, 512}) {
     options.block_rows = block;
-    on_everything({{257, 17, 7}, {1021, 64, 33}, {600, 129, 260}}, options, assign_thrice);
+    on_everything({{257, 17, 7}, {1021, 64, 33}, {600, 129, 260}}, centroids, options, assign_thrice);
   }
 }
 
@@ -221,7 +227,7 @@ TEST_CASE("little device memory does not change an assignment", "[kernels][assig
 }
 
 TEST_CASE("seeding verbs equal the definition", "[kernels][seeding]") {
-  on_everything(kFewShapes, {}, [](Bench& bench, Shape shape) {
+  on_everything(kFewShapes, no_others, {}, [](Bench& bench, Shape shape) {
     const Matrix<double> seeds = centroids_near(bench.values.view(), 4),
                          candidates = centroids_near(bench.values.view(), 9);
     bench.expected->forget();
@@ -255,7 +261,7 @@ TEST_CASE("seeding verbs equal the definition", "[kernels][seeding]") {
 }
 
 TEST_CASE("farthest rows, relabelling and copies equal the definition (failures 23, 25)", "[kernels]") {
-  on_everything(kFewShapes, {}, [](Bench& bench, Shape shape) {
+  on_everything(kFewShapes, no_others, {}, [](Bench& bench, Shape shape) {
     const Matrix<double> centroids = centroids_near(bench.values.view(), shape.k);
     const AssignRequest request{std::as_const(centroids).view()};
     Assignment ignored(shape.k);
@@ -307,7 +313,7 @@ void check_search(const Bench& bench, const Queries& queries, std::int64_t k) {
 // Failures 5, 7, 55, 57: a query that is a row, few and many queries, k up to n, ties by index.
 TEST_CASE("neighbours equal the definition", "[kernels][search]") {
   on_everything({{1, 1, 1}, {33, 1, 7}, {257, 17, 10}, {1021, 33, 10}, {255, 129, 255}, {257, 3, 256}, {31, 1025, 7}},
-                {}, [](Bench& bench, Shape shape) {
+                base_rows, {}, [](Bench& bench, Shape shape) {
                   for (const std::int64_t queries : {std::int64_t{1}, std::int64_t{19}, std::int64_t{100}}) {
                     const Matrix<double> values = centroids_near(bench.values.view(), queries);
                     check_search(bench, {values.view(), -1}, shape.k);
@@ -316,7 +322,7 @@ TEST_CASE("neighbours equal the definition", "[kernels][search]") {
 }
 
 TEST_CASE("a set searched in itself leaves each row out of its own list", "[kernels][search]") {
-  on_everything({{2, 3, 1}, {257, 17, 10}, {256, 2, 255}, {1021, 5, 3}}, {}, [](Bench& bench, Shape shape) {
+  on_everything({{2, 3, 1}, {257, 17, 10}, {256, 2, 255}, {1021, 5, 3}}, base_rows, {}, [](Bench& bench, Shape shape) {
     check_search(bench, {bench.values.view(), 0}, shape.k);
     const std::int64_t first = shape.n / 3;
     check_search(bench, {std::as_const(bench.values).view().middle(first, shape.n - first), first}, shape.k);
@@ -355,7 +361,7 @@ TEST_CASE("k of 2049 and of all rows", "[kernels][search]") {
 }
 
 TEST_CASE("distance matrices equal the definition (failure 6)", "[kernels]") {
-  on_everything(kFewShapes, {}, [](Bench& bench, Shape shape) {
+  on_everything(kFewShapes, no_others, {}, [](Bench& bench, Shape shape) {
     const Matrix<double> queries = centroids_near(bench.values.view(), 5);
     Matrix<double> expected(5, shape.n), actual(5, shape.n);
     bench.expected->all_distances(queries.view(), expected.view());

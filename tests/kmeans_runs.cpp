@@ -9,7 +9,7 @@
 namespace kith::test {
 namespace {
 
-bool same_bytes(const std::vector<double>& a, const std::vector<double>& b) {
+bool same_bytes(std::span<const double> a, std::span<const double> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
 

@@ -207,10 +207,31 @@ void attack(Attack make, const std::vector<Stored>& storages, const std::vector<
 const std::vector<Stored> kBoth{Stored::float32, Stored::float64};
 
 /// Rows and clusters around the sizes of tiles; dimensions around the pieces of 64 and the ways to hold them; clusters
-/// few and so many that cards find groups of them first.
-const std::vector<Shape> kShapes{{1, 1, 1},      {31, 2, 3},       {33, 17, 1},      {129, 63, 1021}, {1021, 3, 1021},
-                                 {1021, 65, 7},  {129, 128, 64},   {129, 320, 33},   {33, 448, 129},  {257, 770, 9},
-                                 {129, 1025, 7}, {129, 128, 1021}, {129, 129, 1100}, {33, 320, 1600}};
+/// few and so many that cards find groups of them first; rows of few columns.
+const std::vector<Shape> kShapes{{1, 1, 1},
+                                 {31, 2, 3},
+                                 {33, 17, 1},
+                                 {129, 63, 1021},
+                                 {1021, 3, 1021},
+                                 {1021, 65, 7},
+                                 {129, 128, 64},
+                                 {129, 320, 33},
+                                 {33, 448, 129},
+                                 {257, 770, 9},
+                                 {129, 1025, 7},
+                                 {129, 31, 129},
+                                 {129, 128, 1021},
+                                 {129, 129, 1100},
+                                 {33, 320, 1600},
+                                 // few columns, and few centroids: on both sides of the sixteen that are told apart
+                                 {1021, 1, 40},
+                                 {1021, 2, 17},
+                                 {700, 4, 33},
+                                 {700, 5, 16},
+                                 {257, 8, 130},
+                                 {700, 16, 100},
+                                 {130, 15, 1000},
+                                 {600, 64, 10}};
 
 }  // namespace
 
@@ -235,7 +256,7 @@ TEST_CASE("products that are lost beside larger ones", "[screen]") {
 
 // A screen that decides nothing would pass all of the above.
 TEST_CASE("rows of separate clusters are decided on every path", "[screen]") {
-  const Shape s{1021, 40, 16};
+  const Shape s{1021, 72, 40};  // enough for the coarse screens of processors
   const auto center = [](std::int64_t c, std::int64_t j) { return 30 * noise(16, c, j); };
   const Matrix<double> values =
       filled(s.n, s.d, [&](auto i, auto j) { return as_float(center(i % s.k, j) + noise(17, i, j)); });

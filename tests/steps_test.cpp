@@ -42,8 +42,17 @@ TEST_CASE("iterations that a backend does by itself equal those done verb by ver
       {"to the end, two limbs", 10, {3000, 70, 130}, 1, Init::random, 1000, 0.0},
       {"to the end, near ties", 12, {2000, 70, 130}, 1, Init::random, 1000, 0.0},
       {"to the end, duplicates and empty clusters", 4, {2000, 70, 130}, 1, Init::first, 1000, 0.0},
+      {"two columns", 0, {5000, 2, 16}, 1, Init::random, 1000, 0.0},
+      {"three columns of whole numbers", 2, {3000, 3, 64}, 1, Init::random, 1000, 0.0},
+      {"four columns in two limbs", 10, {3000, 4, 33}, 1, Init::random, 1000, 0.0},
+      {"eight columns", 0, {3000, 8, 40}, 1, Init::random, 1000, 0.0},
+      {"64 columns, few clusters", 0, {1797, 64, 10}, 1, Init::random, 1000, 0.0},
+      {"256 columns", 1, {600, 256, 9}, 1, Init::first, 1000, 0.0},
   };
-  const std::vector<Tested> backends = every_backend();
+  std::vector<Tested> backends = every_backend();
+  for (Tested& tested : tested_backends({.threads = 3, .block_rows = 100})) {
+    backends.push_back({tested.name + " in small pieces", std::move(tested.backend)});
+  }
   for (const Case& c : cases) {
     const Matrix<double> values = kinds()[c.kind].make(c.shape.n, c.shape.d, c.seed);
     const KMeansOptions options{.clusters = c.shape.k,

@@ -1,11 +1,14 @@
-// Nearest centroid of every row: a float32 screen with the certificate, and the definition where it does not decide.
+// Nearest centroid of every row: a screen with the certificate, and the definition where it does not decide.
 //
-// Per row k d multiply-adds in float32, n k d / (vector width x 2 units) at best; the panel of rows stays in the
-// first-level cache while packed centroids stream from the second, and no distance matrix exists. Rows that the screen
-// cannot decide wait until a panel of them is full; then their candidates, and only those, get float64 distances.
-#include <mutex>
-#include <numeric>
+// Per row k d multiply-adds in what the processor multiplies fastest; the panel of rows stays in the first-level cache
+// while packed centroids stream from the second, and no distance matrix exists. Of every run of 16 centroids a row
+// keeps the best; what is within its limit are its candidates, and a single one is its label. Rows for which a centroid
+// that won no run is within the limit wait until a panel of them is full, and are screened once more for all their
+// candidates. Candidates, and only those, get float64 distances.
+#include <bit>
+#include <memory>
 
+#include "kernels/cpu/narrow_screen.h"
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/panels.h"
 
@@ -16,18 +19,21 @@ namespace {
 template <class T>
 class Assigner {
  public:
-  Assigner(HeldRows<T>& held, const AssignRequest& request, const ScreenColumns& centroids)
+  Assigner(HeldRows<T>& held, const AssignRequest& request, const ScreenKernels& kernels,
+           const ScreenColumns& centroids)
       : held_(held),
         request_(request),
+        kernels_(kernels),
         centroids_(centroids),
-        rows_(held),
-        waiting_rows_(held),
-        hits_(static_cast<std::size_t>(kTileColumns) * held.set.lanes),
+        rows_(held, kernels),
+        waiting_rows_(held, kernels),
+        winners_(groups_of(centroids.count(), tile_columns(kernels)) * kWinnersOfTile, kernels.lanes),
+        hits_(static_cast<std::size_t>(kTileColumns) * kernels.lanes),
         sums(request.centroids.rows) {}
 
   void run(std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; i += held_.set.lanes) {
-      screen(i, static_cast<int>(std::min<std::int64_t>(held_.set.lanes, last - i)));
+    for (std::int64_t i = first; i < last; i += kernels_.lanes) {
+      screen(i, static_cast<int>(std::min<std::int64_t>(kernels_.lanes, last - i)));
     }
   }
 
@@ -35,64 +41,109 @@ class Assigner {
 
   /// Screens the waiting rows once more for the columns within their limits, and compares those by the definition.
   void recheck() {
-    double nearest[kMaxLanes];
-    std::int32_t label[kMaxLanes];
-    std::fill_n(nearest, kMaxLanes, std::numeric_limits<double>::infinity());
-    std::fill_n(label, kMaxLanes, 0);
-    std::fill(limit_ + waiting_, limit_ + kMaxLanes, -std::numeric_limits<float>::infinity());
+    Nearest nearest;
+    std::fill(limit_ + waiting_, limit_ + kMaxLanes, -kInfinity);
     waiting_rows_.pack(waiting_, [&](int lane) { return waiting_row_[lane]; });
-    centroids_.multiply(waiting_rows_.panel(), waiting_rows_.tile(),
-                        [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
-                          const std::int64_t found =
-                              held_.set.within(waiting_rows_.tile(), half_norm, columns, limit_, hits_.data());
-                          for (std::int64_t h = 0; h < found; ++h) {
-                            const int lane = hits_[h].lane;
-                            if (lane >= waiting_) continue;  // a NaN in a lane that repeats the last row
-                            const auto c = static_cast<std::int32_t>(from + hits_[h].column);
-                            const double distance = distance_to(waiting_row_[lane], c);
-                            ++sums.candidates;
-                            if (distance < nearest[lane]) {  // columns come in ascending order: ties keep the lowest
-                              nearest[lane] = distance;
-                              label[lane] = c;
-                            }
-                          }
-                        });
-    for (int lane = 0; lane < waiting_; ++lane) settle(waiting_row_[lane], label[lane]);
+    centroids_.multiply(
+        waiting_rows_.panel(), waiting_rows_.tile(),
+        [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
+          const std::int64_t found = kernels_.within(waiting_rows_.tile(), half_norm, columns, limit_, hits_.data());
+          for (std::int64_t h = 0; h < found; ++h) {
+            const int lane = hits_[h].lane;
+            if (lane >= waiting_) continue;  // a NaN in a lane that repeats the last row
+            compare(nearest, lane, waiting_row_[lane], static_cast<std::int32_t>(from + hits_[h].column));
+          }
+        });
+    for (int lane = 0; lane < waiting_; ++lane) settle(waiting_row_[lane], nearest.label[lane]);
     sums.rechecked += waiting_;
     waiting_ = 0;
   }
 
  private:
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+  /// By the definition, of the candidates seen so far.
+  struct Nearest {
+    Nearest() { std::fill_n(label, kMaxLanes, -1); }
+    std::int32_t label[kMaxLanes];
+    double distance[kMaxLanes];
+  };
+
+  /// Candidates come in ascending order: ties keep the lowest index.
+  void compare(Nearest& nearest, int lane, std::int64_t row, std::int32_t candidate) {
+    const double distance = distance_to(row, candidate);
+    ++sums.candidates;
+    if (nearest.label[lane] >= 0 && !(distance < nearest.distance[lane])) return;
+    nearest.distance[lane] = distance;
+    nearest.label[lane] = candidate;
+  }
+
   void screen(std::int64_t first, int count) {
     sums.screened += count;
     if (centroids_.count() == 1) {
       for (int lane = 0; lane < count; ++lane) settle(first + lane, 0);
       return;
     }
-    float best[kMaxLanes], second[kMaxLanes];
-    std::int32_t index[kMaxLanes];
-    std::fill_n(best, kMaxLanes, std::numeric_limits<float>::infinity());
-    std::fill_n(second, kMaxLanes, std::numeric_limits<float>::infinity());
-    std::fill_n(index, kMaxLanes, -1);
+    float best[kMaxLanes], runner_up[kMaxLanes];
+    std::fill_n(best, kMaxLanes, -kInfinity);
+    std::fill_n(runner_up, kMaxLanes, -kInfinity);
     rows_.pack(count, [&](int lane) { return first + lane; });
-    centroids_.multiply(
-        rows_.panel(), rows_.tile(), [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
-          held_.set.nearest_two(rows_.tile(), half_norm, columns, static_cast<std::int32_t>(from), best, second, index);
-        });
+    std::int64_t runs = 0;
+    centroids_.multiply(rows_.panel(), rows_.tile(), [&](std::int64_t, std::int64_t columns, const float* half_norm) {
+      kernels_.lead(rows_.tile(), half_norm, columns, {winners_.row(runs).data(), best, runner_up});
+      runs += groups_of(columns, kWinnerColumns);
+    });
+    float limit[kMaxLanes];
+    std::fill_n(limit, kMaxLanes, -kInfinity);
     for (int lane = 0; lane < count; ++lane) {
-      const float margin = centroids_.margin(rows_.norm(lane));
-      if (second[lane] - best[lane] > margin) {  // false for NaN and for an infinite margin
-        settle(first + lane, index[lane]);
+      const float margin = centroids_.margin(rows_.norm(lane), rows_.residual(lane));
+      const float within = margin - best[lane];
+      if (margin < kInfinity && -runner_up[lane] > within) {
+        limit[lane] = within;
       } else {
-        wait(first + lane, best[lane] + margin);
+        wait(first + lane, margin < kInfinity ? within : kInfinity);
       }
+    }
+    decide(first, limit, runs);
+  }
+
+  /// Labels the rows of the panel whose candidates are all among the winners; the limit of the others is -infinity.
+  void decide(std::int64_t first, const float* limit, std::int64_t runs) {
+    static constexpr float kNothing[kTileColumns] = {};  // winners have their half norms in them
+    constexpr std::int32_t kColumnMask = kWinnerColumns - 1;
+    std::int32_t only[kMaxLanes];
+    std::fill_n(only, kMaxLanes, -1);
+    Nearest nearest;
+    for (std::int64_t run = 0; run < runs; run += kTileColumns) {
+      const std::int64_t found = kernels_.within(winners_.row(run).data(), kNothing,
+                                                 std::min<std::int64_t>(kTileColumns, runs - run), limit, hits_.data());
+      for (std::int64_t h = 0; h < found; ++h) {
+        const int lane = hits_[h].lane;
+        if (limit[lane] == -kInfinity) continue;  // a NaN
+        const std::int64_t winner = run + hits_[h].column;
+        const std::int32_t in_run = std::bit_cast<std::int32_t>(hits_[h].score) & kColumnMask;
+        const auto candidate = static_cast<std::int32_t>(winner / kWinnersOfTile * tile_columns(kernels_) +
+                                                         winner % kWinnersOfTile * kWinnerColumns + in_run);
+        if (only[lane] < 0) {
+          only[lane] = candidate;
+          continue;
+        }
+        if (nearest.label[lane] < 0) compare(nearest, lane, first + lane, only[lane]);
+        compare(nearest, lane, first + lane, candidate);
+      }
+    }
+    for (int lane = 0; lane < kernels_.lanes; ++lane) {
+      if (only[lane] < 0) continue;
+      const bool several = nearest.label[lane] >= 0;
+      sums.rechecked += several;
+      settle(first + lane, several ? nearest.label[lane] : only[lane]);
     }
   }
 
   void wait(std::int64_t row, float limit) {
     waiting_row_[waiting_] = row;
     limit_[waiting_] = limit;
-    if (++waiting_ == held_.set.lanes) recheck();
+    if (++waiting_ == kernels_.lanes) recheck();
   }
 
   double distance_to(std::int64_t row, std::int32_t centroid) const {
@@ -108,8 +159,10 @@ class Assigner {
 
   HeldRows<T>& held_;
   const AssignRequest& request_;
+  const ScreenKernels& kernels_;
   const ScreenColumns& centroids_;
   RowPanel<T> rows_, waiting_rows_;
+  Matrix<float> winners_;  // (runs of columns, lanes)
   std::vector<Hit> hits_;
   int waiting_ = 0;
   std::int64_t waiting_row_[kMaxLanes];
@@ -131,11 +184,14 @@ void add(const Assignment& part, Assignment& total) {
 
 template <class T>
 void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
-  const ScreenColumns centroids(held, request.centroids);
-  const std::int64_t rows_per_task = held.rows_per_task(request.centroids.rows * held.columns() + 8 * held.columns());
+  if (narrow_is_best(held, request.centroids.rows)) return assign_narrow(held, request, assignment);
+  const ScreenKernels& kernels = held.set.screen_for(held.columns(), request.centroids.rows);
+  ScreenColumns centroids(held, kernels, request.centroids.rows, Scores::marked);
+  centroids.pack(held, request.centroids.data, request.centroids.rows);
+  const std::int64_t rows_per_task = held.rows_per_task((request.centroids.rows + 8) * held.columns(), kernels.lanes);
   std::vector<std::unique_ptr<Assigner<T>>> assigners(held.threads.count());
   held.for_ranges(rows_per_task, [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
-    if (!assigners[thread]) assigners[thread] = std::make_unique<Assigner<T>>(held, request, centroids);
+    if (!assigners[thread]) assigners[thread] = std::make_unique<Assigner<T>>(held, request, kernels, centroids);
     assigners[thread]->run(first, last);
   });
   std::vector<Assigner<T>*> unfinished;

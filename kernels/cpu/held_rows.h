@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/large_pages.h"
 #include "core/screen.h"
 #include "core/seeding.h"
 #include "kernels/cpu/instructions.h"
@@ -32,9 +33,11 @@ struct HeldRows {
   std::int64_t block_rows = 0;  // forced rows per task, 0: chosen
   DataPlan plan;
 
-  std::vector<std::int32_t> label;   // (n) -1 before the first assignment
-  std::vector<std::int32_t> summed;  // (n) the label contained in the sums handed out
-  std::vector<double> distance;      // (n) kept squared distance
+  Untouched<std::int32_t> label{};   // (n) -1 before the first assignment
+  Untouched<std::int32_t> summed{};  // (n) the label contained in the sums handed out
+  bool unsummed = false;             // those two may differ
+  Untouched<double> distance{};      // (n) kept squared distance
+  bool forgotten = false;            // all of that is as forget() leaves it
   mutable DistanceTotals totals{};   // found when they are asked for
   Seeding seeding{};
 
@@ -42,26 +45,35 @@ struct HeldRows {
   std::int64_t columns() const { return values.columns; }
   const T* row(std::int64_t i) const { return values.data + i * values.columns; }
   double scale() const { return power_of_two(-plan.screen.exponent); }
-  ScreenArithmetic arithmetic() const { return {0x1p-24, set.accumulation(columns())}; }
+
+  KeptLabels kept(std::int64_t i) { return {label.data() + i, summed.data() + i}; }
 
   void forget() {
-    label.assign(rows(), -1);
-    summed.assign(rows(), -1);
-    distance.assign(rows(), std::numeric_limits<double>::infinity());
+    if (forgotten) return;
+    label.resize(rows());
+    summed.resize(rows());
+    distance.resize(rows());
+    for_ranges(rows_per_task(8), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
+      std::fill(label.begin() + first, label.begin() + last, -1);
+      std::fill(summed.begin() + first, summed.begin() + last, -1);
+      std::fill(distance.begin() + first, distance.begin() + last, std::numeric_limits<double>::infinity());
+    });
+    forgotten = true;
+    unsummed = false;
     totals.current = false;
     seeding = {};
   }
 
   /// Rows per task so that a task is worth handing to a thread, and the last round of tasks keeps all threads busy.
-  /// work_per_row: in multiply-adds or the like.
-  std::int64_t rows_per_task(std::int64_t work_per_row) const {
+  /// work_per_row: in multiply-adds or the like; whole panels of `lanes` rows.
+  std::int64_t rows_per_task(std::int64_t work_per_row, int lanes = kMaxLanes) const {
     if (block_rows > 0) return block_rows;
     constexpr std::int64_t kWorthwhile = 2'500'000;
     const std::int64_t enough = kWorthwhile / std::max<std::int64_t>(work_per_row, 1) + 1;
     const std::int64_t rounds = (rows() / enough + threads.count() - 1) / threads.count();
     if (rows() < 2 * enough) return rows();
     const std::int64_t share = (rows() + rounds * threads.count() - 1) / (rounds * threads.count());
-    return (share + set.lanes - 1) / set.lanes * set.lanes;
+    return (share + lanes - 1) / lanes * lanes;
   }
 
   /// work(first, last, task, thread) on ranges of rows.

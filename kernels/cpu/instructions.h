@@ -1,8 +1,9 @@
 // The table of instruction sets: what the hot loops ask of the processor, one implementation per set.
 //
 // Rows are screened in panels of `lanes` rows, one row per vector lane, so that the running minimum of a row needs no
-// reduction; columns of the product (centroids, or base rows of a search) come in groups that are broadcast. A tile
-// holds the products of one panel with a run of groups: tile[column * lanes + lane].
+// reduction; columns of the product (centroids, or base rows of a search) come in groups that are multiplied together.
+// A tile holds the products of one panel with a run of groups: tile[column * lanes + lane]. How a screen packs panels
+// and groups, and in which precision, is its own affair: it says what the packing took from each row.
 //
 // The files of instructions/ are compiled with their own -m flags. They must include nothing that instantiates shared
 // inline code with external linkage (no standard containers): the linker would keep one copy, perhaps the one this
@@ -11,15 +12,17 @@
 
 #include <cstdint>
 #include <span>
-#include <type_traits>
 
 #include "core/fixed_point.h"
+#include "kernels/cpu/narrow_kernels.h"
+#include "kernels/cpu/point_types.h"
 
 namespace kith::cpu {
 
 inline constexpr int kMaxLanes = 64;
-inline constexpr int kTileColumns = 64;  // columns of one tile: it stays in the first-level cache
-inline constexpr int kDotBlock = 256;    // columns of the points summed by one chain of multiply-adds
+inline constexpr int kTileColumns = 64;        // columns of one tile: it stays in the first-level cache
+inline constexpr int kWinnerColumns = kMarks;  // columns of a tile of which a row keeps the best
+inline constexpr int kWinnersOfTile = kTileColumns / kWinnerColumns;
 
 /// A screened score that may matter: its column within the tile and its row's lane.
 struct Hit {
@@ -35,12 +38,74 @@ struct GridView {
   double low_scale;
 };
 
+/// What screening made of the rows of a panel, per lane. x~ = float(x'); x^ is what is multiplied.
+struct PanelNorms {
+  float norm[kMaxLanes];      // |x~|
+  float residual[kMaxLanes];  // |x~ - x^|
+};
+
+/// One row on its way into the screen: |c'|^2 and |c' - c~|^2, c~ = float(c').
+struct CentredNorms {
+  double squared_norm;
+  double squared_residual;
+};
+
+/// Columns as they were packed: what 1 of a packed value stands for, and the largest |c~ - c^|^2.
+struct PackedColumns {
+  float unit;
+  float squared_residual;
+};
+
+/// The best scores of a panel's rows so far, NEGATED (products less half norms), so that more is nearer.
+struct Leaders {
+  float* winners;    // [run of kWinnerColumns columns][lane] the best, its column of the run in the lowest four bits
+  float* best;       // (lanes) the best of them
+  float* runner_up;  // (lanes) the best of all that won no run
+};
+
+/// A screen: packed operands, their products, and what becomes of a tile of products.
+struct ScreenKernels {
+  const char* unit;  // what multiplies, for `kith bench limits`
+  int lanes;         // rows of a panel
+  int group;         // columns that are multiplied together
+  int padding;       // packed rows have a multiple of so many values
+  int value_bytes;   // of a packed value
+  double smallest;   // what one operation may lose when numbers vanish
+  /// A(d) of core/screen.h.
+  double (*accumulation)(std::int64_t d);
+
+  /// Packs x' = rows[lane] * scale - center. rows: `lanes` pointers, all valid. panel: panel_bytes(d).
+  template <class T>
+  using PackRows = void (*)(const T* const* rows, std::int64_t d, double scale, const float* center, void* panel,
+                            PanelNorms* norms);
+  ForPointTypes<PackRows> pack_rows;
+  /// Packs rows c~ (count, d), none longer than largest_norm, into whole groups; what is not there becomes zero.
+  /// groups: column_bytes(d) for each column of the groups.
+  PackedColumns (*pack_columns)(const float* rows, std::int64_t count, std::int64_t d, float largest_norm,
+                                void* groups);
+  /// tile[column * lanes + lane] = x^ . c^. unit: of the packed columns.
+  void (*products)(const void* panel, const void* columns, float unit, std::int64_t d, std::int64_t groups,
+                   float* tile);
+  /// Enters columns 0 .. count - 1 of a tile into the leaders. leaders.winners: those of this tile.
+  void (*lead)(const float* tile, const float* half_norm, std::int64_t count, Leaders leaders);
+  /// Every column of the tile with !(score > limit[lane]), score = half_norm[column] - tile; returns how many. hits:
+  /// room for count * lanes.
+  std::int64_t (*within)(const float* tile, const float* half_norm, std::int64_t count, const float* limit, Hit* hits);
+  /// For measuring: products that never leave the registers, `rounds` times. Returns how many operations that was;
+  /// *result keeps them from being left out.
+  double (*multiply_adds)(std::int64_t rounds, float* result);
+
+  std::int64_t column_bytes(std::int64_t d) const { return (d + padding - 1) / padding * padding * value_bytes; }
+  std::int64_t panel_bytes(std::int64_t d) const {
+    return lanes * (column_bytes(d) + static_cast<std::int64_t>(sizeof(float)));  // and a unit for each row
+  }
+};
+
 /// Kernels that read points of type T.
 template <class T>
 struct RowKernels {
-  /// panel[j * lanes + lane] = float(rows[lane][j] * scale - center[j]); norm[lane] = |x^| up to its rounding.
-  /// rows: `lanes` pointers, all valid.
-  void (*pack)(const T* const* rows, std::int64_t d, double scale, const float* center, float* panel, float* norm);
+  /// out (d) = float(row * scale - center).
+  CentredNorms (*centre)(const T* row, std::int64_t d, double scale, const float* center, float* out);
   /// D by the definition (core/distance.h).
   double (*distance)(const T* x, const double* c, std::int64_t d);
   /// high[j] += sum of the high limbs of rows[i][j] (low[j] alike when low is not null).
@@ -52,51 +117,27 @@ struct Instructions {
   const char* name;     // "avx512", as in KITH_CPU
   const char* summary;  // for `kith devices`
   bool (*supported)();
-  int lanes;                     // rows of a panel
-  int group;                     // columns that are multiplied together
-  double roundings_per_product;  // 1 with fused multiply-add, else 2
 
-  /// tile[(g * group + r) * lanes + lane] = sum over j of panel[j][lane] * columns[g][j][r], in chains of kDotBlock.
-  /// columns: groups laid out [g][j][r].
-  void (*products)(const float* panel, const float* columns, std::int64_t d, std::int64_t groups, float* tile);
-  /// Running best, second best score and best column per lane; score = half_norm[column] - tile. Columns count from
-  /// `first`.
-  void (*nearest_two)(const float* tile, const float* half_norm, std::int64_t count, std::int32_t first, float* best,
-                      float* second, std::int32_t* index);
-  /// Every column of the tile with !(score > limit[lane]); returns how many. hits: room for count * lanes.
-  std::int64_t (*within)(const float* tile, const float* half_norm, std::int64_t count, const float* limit, Hit* hits);
+  ScreenKernels fine;    // float32
+  ScreenKernels coarse;  // in what the set multiplies fastest; the same where that is float32
 
   /// Both limbs of each value (to_limbs of core/fixed_point.h); the high one alone, rounded (to_fixed), when low is
   /// null.
   void (*to_grid)(const double* values, std::int64_t count, FixedScale scale, double low_scale, std::int64_t* high,
                   std::int64_t* low);
 
-  /// For measuring: chains of multiply-adds that never leave the registers, `rounds` of each. Returns how many
-  /// floating-point operations that was; *result keeps them from being left out.
-  double (*multiply_adds)(std::int64_t rounds, float* result);
-
-  RowKernels<float> f32;
-  RowKernels<double> f64;
-  RowKernels<std::uint8_t> uint8;
-  RowKernels<std::int8_t> int8;
+  NarrowKernels narrow;
+  ForPointTypes<RowKernels> row_kernels;
 
   template <class T>
   const RowKernels<T>& rows() const {
-    if constexpr (std::is_same_v<T, float>) {
-      return f32;
-    } else if constexpr (std::is_same_v<T, double>) {
-      return f64;
-    } else if constexpr (std::is_same_v<T, std::uint8_t>) {
-      return uint8;
-    } else {
-      return int8;
-    }
+    return row_kernels.of<T>();
   }
-  /// A(d) of core/screen.h: a chain of kDotBlock products, then one addition per block.
-  double accumulation(std::int64_t d) const {
-    const std::int64_t chain = d < kDotBlock ? d : kDotBlock;
-    const std::int64_t blocks = (d + kDotBlock - 1) / kDotBlock;
-    return (roundings_per_product * static_cast<double>(chain) + static_cast<double>(blocks) + 1) * 0x1p-24 * 1.001;
+  /// The faster screen for rows of d columns against k others.
+  const ScreenKernels& screen_for(std::int64_t d, std::int64_t k) const {
+    // Much of a coarse tile is padding below these, and rows that it leaves open cost more than it saves.
+    constexpr std::int64_t kFewColumns = 8, kFewOthers = 16, kLittle = 2048;
+    return d > kFewColumns && k > kFewOthers && d * k > kLittle ? coarse : fine;
   }
 };
 
@@ -104,6 +145,9 @@ extern const Instructions kPlain;
 #if defined(__x86_64__)
 extern const Instructions kAvx2;
 extern const Instructions kAvx512;
+extern const Instructions kBf16;
+extern const Instructions kVnni;
+extern const Instructions kAmx;
 #endif
 
 /// Every set compiled in, best first, whether this processor has it or not.

@@ -1,7 +1,9 @@
-// Limits of the processor: what the memory gives to all threads, and float32 multiply-adds in registers.
+// Limits of the processor: what the memory gives to all threads, and multiply-adds in registers.
 //
 // The arrays are larger than any cache; each thread walks its own share, which it touched first. Bytes are counted as
 // they are named: a copy moves twice its size.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -76,30 +78,39 @@ std::vector<Measurement> memory_limits(const BenchRequest& request, Threads& thr
   return found;
 }
 
+/// What one screen of a set multiplies with.
+Measurement products(const BenchRequest& request, Threads& threads, const std::string& name,
+                     const ScreenKernels& screen) {
+  constexpr std::int64_t kApart = 64;  // floats, so that threads do not share a cache line
+  std::vector<float> seen(kApart * threads.count());
+  std::vector<double> flops(threads.count());
+  const auto work = [&] {
+    threads.run(threads.count(),
+                [&](std::int64_t task, int) { flops[task] = screen.multiply_adds(kRounds, &seen[kApart * task]); });
+  };
+  request.told(name);
+  Measurement line{.name = name, .seconds = timed(request.repeat, work), .unit = WorkUnit::flops};
+  for (const double each : flops) line.work += each;
+  return line;
+}
+
+std::string name_of_products(const Instructions& set) {
+  return fmt::format("multiply-add {} {}", set.name, set.coarse.unit);
+}
+
 }  // namespace
+
+std::string product_limit() { return name_of_products(instructions()); }
 
 std::vector<Measurement> measure_limits(const BenchRequest& request) {
   Threads threads(request.backend.threads);
   std::vector<Measurement> found = memory_limits(request, threads);
-  std::vector<float> seen(16 * threads.count());
   for (const Instructions* set : instruction_sets()) {
     if (!set->supported()) continue;
-    const bool chosen = set == &instructions();
-    const std::string name = std::string("multiply-add ") + set->name;
-    // What kith computes with is the float32 product that the suites are held against.
-    if (!wanted(request, name) && !(chosen && wanted(request, kFloatLimit))) continue;
-    request.told(name);
-    std::vector<double> flops(threads.count());
-    const auto work = [&] {
-      threads.run(threads.count(),
-                  [&](std::int64_t task, int) { flops[task] = set->multiply_adds(kRounds, &seen[16 * task]); });
-    };
-    Measurement line{.name = name, .seconds = timed(request.repeat, work), .unit = WorkUnit::flops};
-    for (const double each : flops) line.work += each;
-    if (chosen) {
-      line.name = kFloatLimit;
-      line.note = name + ", what kith computes with here";
-    }
+    const std::string name = name_of_products(*set);
+    if (!wanted(request, name)) continue;
+    Measurement line = products(request, threads, name, set->coarse);
+    if (set == &instructions()) line.note = "what kith computes with here";
     found.push_back(std::move(line));
   }
   return found;

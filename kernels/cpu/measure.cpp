@@ -5,32 +5,39 @@
 #include "kernels/cpu/operations.h"
 
 namespace kith::cpu {
+namespace {
+
+constexpr std::int64_t kBlock = 256;  // rows whose distances are still in the first-level cache when they are added
+
+}  // namespace
 
 template <class T>
 void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> inertia) {
   const std::int64_t d = held.columns();
   const double low_scale = power_of_two(request.inertia_bits);
-  const auto distance = held.set.template rows<T>().distance;
+  const std::int64_t k = request.centroids.rows;
+  // Rows that follow each other often have the same label: two sums keep them from waiting for each other.
+  constexpr std::int64_t kWays = 2;
   std::mutex merging;
   held.for_ranges(held.rows_per_task(8 * d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
-    std::vector<Limbs> part(inertia.size());
-    std::int64_t high[kMaxLanes], low[kMaxLanes];
-    for (std::int64_t i = first; i < last; i += kMaxLanes) {
-      const int count = static_cast<int>(std::min<std::int64_t>(kMaxLanes, last - i));
-      for (std::int64_t row = i; row < i + count; ++row) {
-        held.distance[row] = distance(held.row(row), request.centroids.row(held.label[row]).data(), d);
-      }
-      held.set.to_grid(held.distance.data() + i, count, request.inertia, low_scale, high, low);
-      for (int r = 0; r < count; ++r) {
-        Limbs& sum = part[held.label[i + r]];
+    std::vector<Limbs> part(static_cast<std::size_t>(kWays * k));
+    std::int64_t high[kBlock], low[kBlock];
+    for (std::int64_t i = first; i < last; i += kBlock) {
+      const std::int64_t count = std::min(kBlock, last - i);
+      const std::int32_t* label = held.label.data() + i;
+      double* distance = held.distance.data() + i;
+      held.set.narrow.template rows<T>().own_distances(held.row(i), count, d, request.centroids.data, label, distance);
+      held.set.to_grid(distance, count, request.inertia, low_scale, high, low);
+      for (std::int64_t r = 0; r < count; ++r) {
+        Limbs& sum = part[r % kWays * k + label[r]];
         sum.high += high[r];
         sum.low += low[r];
       }
     }
     const std::lock_guard lock(merging);
     for (std::size_t c = 0; c < part.size(); ++c) {
-      inertia[c].high += part[c].high;
-      inertia[c].low += part[c].low;
+      inertia[c % k].high += part[c].high;
+      inertia[c % k].low += part[c].low;
     }
   });
 }

@@ -24,6 +24,10 @@ void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> 
 template <class T>
 void add_moves(HeldRows<T>& held, ClusterSums& sums);
 
+// steps.cpp
+template <class T>
+Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state);
+
 // seeding.cpp
 template <class T>
 double lower(HeldRows<T>& held, std::span<const double> seed);

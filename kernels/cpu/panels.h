@@ -1,8 +1,11 @@
-// Operands of the screen: columns packed in groups, and a thread's panel of rows with its tile of products.
+// Operands of a screen: columns packed in tiles, and a thread's panel of rows with its tile of products.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/screen.h"
@@ -11,89 +14,146 @@
 namespace kith::cpu {
 
 /// Columns of a tile: whole groups.
-inline std::int64_t tile_columns(const Instructions& set) { return kTileColumns / set.group * set.group; }
+inline std::int64_t tile_columns(const ScreenKernels& screen) { return kTileColumns / screen.group * screen.group; }
 
-inline std::int64_t groups_of(std::int64_t columns, int group) { return (columns + group - 1) / group; }
+inline std::int64_t groups_of(std::int64_t columns, std::int64_t group) { return (columns + group - 1) / group; }
 
-/// Packs `count` screened rows (count, d) into groups [g][j][r], the last one padded with zeros.
-inline void pack_groups(const float* rows, std::int64_t count, std::int64_t d, int group, float* groups) {
-  for (std::int64_t g = 0; g < groups_of(count, group); ++g) {
-    float* to = groups + g * d * group;
-    for (int r = 0; r < group; ++r) {
-      const float* from = rows + (g * group + r) * d;
-      const bool there = g * group + r < count;
-      for (std::int64_t j = 0; j < d; ++j) to[j * group + r] = there ? from[j] : 0.0F;
-    }
-  }
-}
+/// How the scores of a screen are compared: as they are, or with their column in the lowest four bits (Leaders).
+enum class Scores { plain, marked };
 
-/// Rows to multiply by (centroids, seeding candidates): screened, packed, with the margin of their certificate.
+/// Rows to multiply by (centroids, seeding candidates, a block of the base of a search): packed, with the margin of
+/// their certificate. Packing others replaces them; the margin holds for all that were ever packed.
 class ScreenColumns {
  public:
   template <class T>
-  ScreenColumns(const HeldRows<T>& held, MatrixView<const double> rows)
-      : ScreenColumns(held.set, held.plan, held.arithmetic(), rows) {}
+  ScreenColumns(const HeldRows<T>& held, const ScreenKernels& screen, std::int64_t capacity,
+                Scores scores = Scores::plain)
+      : screen_(screen),
+        d_(held.columns()),
+        scores_(scores),
+        columns_(groups_of(capacity, screen.group) * screen.group, screen.column_bytes(d_)),
+        half_norm_(capacity),
+        tiles_(groups_of(capacity, tile_columns(screen))),
+        centred_(held.threads.count()) {}
 
-  std::int64_t count() const { return static_cast<std::int64_t>(half_norm_.size()); }
-  float margin(float norm) const { return margin_.at(norm); }
-
-  /// For every tile of at most kTileColumns columns: products of the panel, then see(first column, columns, half
-  /// norms).
-  template <class See>
-  void multiply(const float* panel, float* tile, const See& see) const {
-    const std::int64_t step = tile_columns(set_);
-    for (std::int64_t first = 0; first < count(); first += step) {
-      const std::int64_t columns = std::min(step, count() - first);
-      set_.products(panel, groups_.data() + first * d_, d_, groups_of(columns, set_.group), tile);
-      see(first, columns, half_norm_.data() + first);
+  /// All threads pack rows (count, d), count <= capacity.
+  template <class T, class X>
+  void pack(const HeldRows<T>& held, const X* rows, std::int64_t count) {
+    const std::int64_t step = tile_columns(screen_);
+    count_ = count;
+    held.threads.run(groups_of(count, step), [&](std::int64_t tile, int thread) {
+      const std::int64_t first = tile * step;
+      pack_tile(held, rows + first * d_, std::min(step, count - first), tile, centred_[thread]);
+    });
+    for (std::int64_t tile = 0; tile < groups_of(count, step); ++tile) {
+      largest_.norm = std::max(largest_.norm, tiles_[tile].largest.norm);
+      largest_.residual = std::max(largest_.residual, tiles_[tile].largest.residual);
     }
+    const double marking = scores_ == Scores::marked ? kMarking : 0.0;
+    margin_ = screen_margin(largest_, d_, held.plan.screen.exponent,
+                            {0x1p-24, screen_.accumulation(d_), marking, screen_.smallest});
+    const double summed = 1 + (static_cast<double>(d_) + 16) * 0x1p-23;  // residuals were summed in float32
+    per_residual_ = static_cast<float>(2 * 1.002 * summed * largest_.norm);
+  }
+
+  std::int64_t count() const { return count_; }
+  /// 2 E of a row. Infinite where nothing can be certified, products that leave the range of float32 included.
+  float margin(float norm, float residual) const {
+    const float margin = margin_.at(norm + residual) + per_residual_ * residual;
+    return norm < kLongest && margin < kInfinity ? margin : kInfinity;  // a NaN is neither
+  }
+
+  /// For every tile of columns: products of the panel, then see(first column, columns, half norms).
+  template <class See>
+  void multiply(const void* panel, float* tile, const See& see) const {
+    for (std::int64_t t = 0; t < groups_of(count_, tile_columns(screen_)); ++t) multiply_tile(t, panel, tile, see);
+  }
+  template <class See>
+  void multiply_tile(std::int64_t number, const void* panel, float* tile, const See& see) const {
+    const std::int64_t first = number * tile_columns(screen_);
+    const std::int64_t columns = std::min(tile_columns(screen_), count_ - first);
+    screen_.products(panel, columns_.data() + first * columns_.columns(), tiles_[number].unit, d_,
+                     groups_of(columns, screen_.group), tile);
+    see(first, columns, half_norm_.data() + first);
   }
 
  private:
-  ScreenColumns(const Instructions& set, const DataPlan& plan, ScreenArithmetic arithmetic,
-                MatrixView<const double> rows)
-      : set_(set), d_(plan.columns) {
-    ScreenedRows screened = screen_rows(rows, plan.screen);
-    margin_ = screen_margin(screened, d_, plan.screen.exponent, arithmetic);
-    groups_ = Matrix<float>(groups_of(rows.rows, set.group), d_ * set.group);
-    pack_groups(screened.values.data(), rows.rows, d_, set.group, groups_.data());
-    half_norm_ = std::move(screened.half_norm);
+  struct Tile {
+    float unit = 1.0F;
+    LargestNorms largest;
+  };
+
+  template <class T, class X>
+  void pack_tile(const HeldRows<T>& held, const X* rows, std::int64_t count, std::int64_t number,
+                 Matrix<float>& centred) {
+    if (centred.size() == 0) centred = Matrix<float>(tile_columns(screen_), d_);
+    const std::int64_t first = number * tile_columns(screen_);
+    Tile& tile = tiles_[number];
+    tile.largest = {};
+    for (std::int64_t c = 0; c < count; ++c) {
+      const CentredNorms norms = held.set.template rows<X>().centre(
+          rows + c * d_, d_, held.scale(), held.plan.screen.center.data(), centred.row(c).data());
+      half_norm_[first + c] = static_cast<float>(norms.squared_norm / 2);
+      tile.largest.norm = std::max(tile.largest.norm, std::sqrt(norms.squared_norm));
+      tile.largest.residual = std::max(tile.largest.residual, std::sqrt(norms.squared_residual));
+      // max() passes over a NaN, which a row beyond float32 leaves behind.
+      if (!(norms.squared_residual <= norms.squared_norm)) tile.largest.norm = kInfinity;
+    }
+    const PackedColumns packed =
+        screen_.pack_columns(centred.data(), count, d_, static_cast<float>(tile.largest.norm * (1 + 0x1p-20)),
+                             columns_.data() + first * columns_.columns());
+    tile.unit = packed.unit;
+    if (!(packed.squared_residual < kInfinity)) tile.largest.norm = kInfinity;
+    const double summed = 1 + (static_cast<double>(d_) + 16) * 0x1p-23;
+    tile.largest.residual += std::sqrt(static_cast<double>(packed.squared_residual)) * summed;
   }
 
-  const Instructions& set_;
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  static constexpr float kLongest = 0x1p60F;  // columns are not longer either where the margin is finite
+
+  const ScreenKernels& screen_;
   std::int64_t d_;
-  Matrix<float> groups_;
+  Scores scores_;
+  std::int64_t count_ = 0;
+  Matrix<std::byte> columns_;  // (capacity, bytes of a column)
   std::vector<float> half_norm_;
+  std::vector<Tile> tiles_;
+  std::vector<Matrix<float>> centred_;  // one for each thread
+  LargestNorms largest_;
   ScreenMargin margin_;
+  float per_residual_ = 0.0F;
 };
 
-/// One thread's panel of rows, packed for the screen, with room for a tile of products.
+/// One thread's panel of rows, packed for a screen, with room for a tile of products.
 template <class T>
 class RowPanel {
  public:
-  explicit RowPanel(const HeldRows<T>& held)
+  RowPanel(const HeldRows<T>& held, const ScreenKernels& screen)
       : held_(held),
-        panel_(held.columns(), held.set.lanes),
-        tile_(kTileColumns, held.set.lanes),
-        norm_(held.set.lanes) {}
+        screen_(screen),
+        panel_(1, screen.panel_bytes(held.columns())),
+        tile_(kTileColumns, screen.lanes) {}
 
   /// Packs rows row_of(0), row_of(1), ... row_of(count - 1), count <= lanes; further lanes repeat the last.
   template <class RowOf>
   void pack(int count, const RowOf& row_of) {
     const T* rows[kMaxLanes];
-    for (int lane = 0; lane < held_.set.lanes; ++lane) rows[lane] = held_.row(row_of(std::min(lane, count - 1)));
-    held_.set.template rows<T>().pack(rows, held_.columns(), held_.scale(), held_.plan.screen.center.data(),
-                                      panel_.data(), norm_.data());
+    for (int lane = 0; lane < screen_.lanes; ++lane) rows[lane] = held_.row(row_of(std::min(lane, count - 1)));
+    screen_.pack_rows.of<T>()(rows, held_.columns(), held_.scale(), held_.plan.screen.center.data(), panel_.data(),
+                              &norms_);
   }
 
-  const float* panel() const { return panel_.data(); }
+  const void* panel() const { return panel_.data(); }
   float* tile() { return tile_.data(); }
-  float norm(int lane) const { return norm_[lane]; }
+  float norm(int lane) const { return norms_.norm[lane]; }
+  float residual(int lane) const { return norms_.residual[lane]; }
 
  private:
   const HeldRows<T>& held_;
-  Matrix<float> panel_, tile_;
-  std::vector<float> norm_;
+  const ScreenKernels& screen_;
+  Matrix<std::byte> panel_;
+  Matrix<float> tile_;
+  PanelNorms norms_;
 };
 
 }  // namespace kith::cpu

@@ -11,7 +11,12 @@ class CpuPoints final : public Points {
  public:
   CpuPoints(MatrixView<const T> values, std::int64_t first_row, const Instructions& set, Threads& threads,
             std::int64_t block_rows)
-      : held_{values, first_row, set, threads, block_rows, {}, {}, {}, {}} {}
+      : held_{.values = values,
+              .first_row = first_row,
+              .set = set,
+              .threads = threads,
+              .block_rows = block_rows,
+              .plan = {}} {}
 
   std::int64_t rows() const override { return held_.rows(); }
   std::int64_t columns() const override { return held_.columns(); }
@@ -21,25 +26,29 @@ class CpuPoints final : public Points {
   }
   void prepare(const DataPlan& plan) override {
     held_.plan = plan;
+    held_.forgotten = false;
     held_.forget();
   }
 
   void forget() override { held_.forget(); }
   void assign(const AssignRequest& request, Assignment& assignment) override {
+    remember().unsummed = true;
     cpu::assign(held_, request, assignment);
   }
   void measure(const MeasureRequest& request, std::span<Limbs> inertia) override {
-    cpu::measure(held_, request, inertia);
+    cpu::measure(remember(), request, inertia);
   }
-  void add_moves(ClusterSums& sums) override { cpu::add_moves(held_, sums); }
-  void relabel(std::int64_t row, std::int32_t label) override { held_.label[row - held_.first_row] = label; }
+  void add_moves(ClusterSums& sums) override { cpu::add_moves(remember(), sums); }
+  void relabel(std::int64_t row, std::int32_t label) override {
+    remember().unsummed = true;
+    held_.label[row - held_.first_row] = label;
+  }
+  Steps steps(const StepsRequest& request, LloydState& state) override {
+    return cpu::steps(remember(), request, state);
+  }
   std::vector<FarRow> farthest(std::int64_t count) const override { return cpu::farthest(held_, count); }
-  void labels(std::span<std::int32_t> out) const override {
-    std::copy(held_.label.begin(), held_.label.end(), out.begin());
-  }
-  void distances(std::span<double> out) const override {
-    std::copy(held_.distance.begin(), held_.distance.end(), out.begin());
-  }
+  void labels(std::span<std::int32_t> out) const override { copy(held_.label.data(), out.data()); }
+  void distances(std::span<double> out) const override { copy(held_.distance.data(), out.data()); }
   void copy_rows(std::span<const std::int64_t> rows, MatrixView<double> out) const override {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const T* row = held_.row(rows[i] - held_.first_row);
@@ -47,15 +56,15 @@ class CpuPoints final : public Points {
     }
   }
 
-  double lower(std::span<const double> seed) override { return cpu::lower(held_, seed); }
+  double lower(std::span<const double> seed) override { return cpu::lower(remember(), seed); }
   std::int64_t total(FixedScale scale) const override { return cpu::total(held_, scale); }
   void draw(FixedScale scale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) const override {
     cpu::draw(held_, scale, targets, rows);
   }
   void try_candidates(MatrixView<const double> candidates, FixedScale scale, std::span<std::int64_t> totals) override {
-    cpu::try_candidates(held_, candidates, scale, totals);
+    cpu::try_candidates(remember(), candidates, scale, totals);
   }
-  double keep_candidate(std::int64_t chosen) override { return cpu::keep_candidate(held_, chosen); }
+  double keep_candidate(std::int64_t chosen) override { return cpu::keep_candidate(remember(), chosen); }
 
   void search(const Queries& queries, NeighborLists& lists) const override { cpu::search(held_, queries, lists); }
   void all_distances(MatrixView<const double> queries, MatrixView<double> out) const override {
@@ -63,6 +72,18 @@ class CpuPoints final : public Points {
   }
 
  private:
+  /// The rows, of which something is about to be kept.
+  HeldRows<T>& remember() {
+    held_.forgotten = false;
+    return held_;
+  }
+  template <class V>
+  void copy(const V* from, V* to) const {
+    held_.for_ranges(held_.rows_per_task(8), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
+      std::copy(from + first, from + last, to + first);
+    });
+  }
+
   HeldRows<T> held_;
 };
 

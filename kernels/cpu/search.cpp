@@ -1,5 +1,5 @@
-// Exact nearest neighbours: a float32 screen keeps, per query, every row whose score is within the certificate's margin
-// of the k-th best so far; the few survivors are ordered by the definition.
+// Exact nearest neighbours: a screen keeps, per query, every row whose score is within the certificate's margin of the
+// k-th best so far; the few survivors are ordered by the definition.
 //
 // Queries lie in vector lanes as points do in assign.cpp, and rows of the base take the place of centroids: q n d
 // multiply-adds. A row that is dropped had a score more than 2 E above k others, so k others are truly nearer. Few
@@ -19,19 +19,20 @@ struct Survivor {
   std::int64_t row;
 };
 
-/// Rows that may be among the k nearest of one query. `margin` (finite) is 2 E.
+/// Rows that may be among the k nearest of one query.
 class Survivors {
  public:
-  void reset(std::int64_t k, float margin) {
+  void reset(std::int64_t k) {
     k_ = k;
-    margin_ = margin;
-    capacity_ = static_cast<std::size_t>(2 * k + 128);
+    capacity_ = first_capacity();
   }
+  /// 2 E of all rows that were added and of those that come next; it may grow.
+  void set_margin(float margin) { margin_ = margin; }
   /// No row at all once there were too many of nearly equal score.
-  float limit() const { return limit_; }
+  float limit() const { return given_up_ ? -kInfinity : worst_ + margin_; }
   bool given_up() const { return given_up_; }
   void add(Survivor survivor) {
-    if (given_up_) return;
+    if (given_up_ || survivor.score > limit()) return;  // the limit may have fallen since the row was found
     kept_.push_back(survivor);
     if (kept_.size() >= capacity_) make_room();
   }
@@ -41,8 +42,8 @@ class Survivors {
     if (static_cast<std::int64_t>(kept_.size()) <= k_) return;
     const auto lower = [](const Survivor& a, const Survivor& b) { return a.score < b.score; };
     std::nth_element(kept_.begin(), kept_.begin() + (k_ - 1), kept_.end(), lower);
-    limit_ = std::min(limit_, kept_[k_ - 1].score + margin_);
-    std::erase_if(kept_, [this](const Survivor& s) { return s.score > limit_; });
+    worst_ = std::min(worst_, kept_[k_ - 1].score);
+    std::erase_if(kept_, [limit = limit()](const Survivor& s) { return s.score > limit; });
   }
   const std::vector<Survivor>& kept() const { return kept_; }
   void clear() { std::vector<Survivor>().swap(kept_); }
@@ -53,16 +54,19 @@ class Survivors {
     drop_excluded();
     if (kept_.size() <= capacity_ / 4 * 3) return;
     capacity_ *= 2;
-    if (capacity_ <= kMostGrowth * static_cast<std::size_t>(2 * k_ + 128)) return;
+    if (capacity_ <= kMostGrowth * first_capacity()) return;
     given_up_ = true;
-    limit_ = -std::numeric_limits<float>::infinity();
     clear();
   }
 
-  static constexpr std::size_t kMostGrowth = 4;
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  /// Little beside k: the sooner the limit falls, the fewer rows come.
+  std::size_t first_capacity() const { return static_cast<std::size_t>(2 * k_ + 64); }
+
+  static constexpr std::size_t kMostGrowth = 8;
   std::int64_t k_ = 0;
   float margin_ = 0.0F;
-  float limit_ = std::numeric_limits<float>::infinity();
+  float worst_ = kInfinity;  // the k-th best score
   std::size_t capacity_ = 0;
   bool given_up_ = false;
   std::vector<Survivor> kept_;
@@ -72,14 +76,17 @@ template <class T>
 class Search {
  public:
   Search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists)
-      : held_(held), queries_(queries), lists_(lists), k_(lists.index.columns()) {}
+      : held_(held),
+        queries_(queries),
+        lists_(lists),
+        k_(lists.index.columns()),
+        kernels_(held.set.screen_for(held.columns(), held.rows())) {}
 
   void run() {
-    if (queries_.values.rows * 3 < held_.set.lanes) {
+    if (queries_.values.rows * 3 < kernels_.lanes) {
       for (std::int64_t q = 0; q < queries_.values.rows; ++q) search_directly(q);
       return;
     }
-    measure_base();
     pack_queries();
     screen();
     for (std::int64_t q = 0; q < queries_.values.rows; ++q) {
@@ -127,30 +134,7 @@ class Search {
     }
   }
 
-  /// Half norms of the rows of the base, and the largest norm and residual for the margin.
-  void measure_base() {
-    ScreenedRows& base = base_;
-    base.half_norm.resize(held_.rows());
-    std::mutex merging;
-    held_.for_ranges(
-        held_.rows_per_task(4 * held_.columns()), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
-          std::vector<float> row(held_.columns());
-          ScreenedNorms largest;
-          for (std::int64_t i = first; i < last; ++i) {
-            const ScreenedNorms norms =
-                screen_row(held_.row(i), held_.columns(), held_.scale(), held_.plan.screen.center.data(), row.data());
-            base.half_norm[i] = static_cast<float>(norms.squared_norm / 2);
-            largest.squared_norm = std::max(largest.squared_norm, norms.squared_norm);
-            largest.squared_residual = std::max(largest.squared_residual, norms.squared_residual);
-          }
-          const std::lock_guard lock(merging);
-          base.largest_norm = std::max(base.largest_norm, std::sqrt(largest.squared_norm));
-          base.largest_residual = std::max(base.largest_residual, std::sqrt(largest.squared_residual));
-        });
-    margin_ = screen_margin(base, held_.columns(), held_.plan.screen.exponent, held_.arithmetic());
-  }
-
-  std::int64_t panels() const { return (queries_.values.rows + held_.set.lanes - 1) / held_.set.lanes; }
+  std::int64_t panels() const { return groups_of(queries_.values.rows, kernels_.lanes); }
   bool usable(std::int64_t q) const { return std::isfinite(margin_of_[q]); }
   /// Whether the screen has left a list that holds the neighbours.
   bool screened(std::int64_t q) const {
@@ -159,75 +143,79 @@ class Search {
   }
 
   void pack_queries() {
-    const int lanes = held_.set.lanes;
+    const int lanes = kernels_.lanes;
     const std::int64_t count = queries_.values.rows, d = held_.columns();
-    panels_ = Matrix<float>(panels(), d * lanes);
-    margin_of_.resize(panels() * lanes);
+    panels_ = Matrix<std::byte>(panels(), kernels_.panel_bytes(d));
+    norms_.resize(panels());
+    margin_of_.assign(panels() * lanes, 0.0F);
     held_.threads.run(panels(), [&](std::int64_t p, int) {
       const double* rows[kMaxLanes];
-      float norm[kMaxLanes];
       for (int lane = 0; lane < lanes; ++lane)
         rows[lane] = queries_.values.row(std::min(p * lanes + lane, count - 1)).data();
-      held_.set.f64.pack(rows, d, held_.scale(), held_.plan.screen.center.data(), panels_.row(p).data(), norm);
-      for (int lane = 0; lane < lanes; ++lane) margin_of_[p * lanes + lane] = margin_.at(norm[lane]);
+      kernels_.pack_rows.of<double>()(rows, d, held_.scale(), held_.plan.screen.center.data(), panels_.row(p).data(),
+                                      &norms_[p]);
     });
     // Enough parts of the base that every thread has work; each has its own survivors.
     parts_ = std::clamp<std::int64_t>(4 * held_.threads.count() / panels(), 1, 64);
     survivors_.resize(panels() * lanes * parts_);
-    for (std::int64_t q = 0; q < panels() * lanes; ++q) {
-      for (std::int64_t part = 0; part < parts_; ++part) survivors_[q * parts_ + part].reset(k_, margin_of_[q]);
+    for (Survivors& survivors : survivors_) survivors.reset(k_);
+  }
+
+  /// Margins for all rows that were packed so far: they grow with the longest of them.
+  void set_margins(const ScreenColumns& base) {
+    for (std::int64_t q = 0; q < panels() * kernels_.lanes; ++q) {
+      const PanelNorms& norms = norms_[q / kernels_.lanes];
+      margin_of_[q] = base.margin(norms.norm[q % kernels_.lanes], norms.residual[q % kernels_.lanes]);
+      for (std::int64_t part = 0; part < parts_; ++part) survivors_[q * parts_ + part].set_margin(margin_of_[q]);
     }
   }
 
   /// Blocks of the base are packed by all threads, then multiplied with all panels of queries.
   void screen() {
-    const std::int64_t d = held_.columns(), step = tile_columns(held_.set);
-    constexpr std::int64_t kBlockFloats = 2'000'000;
-    const std::int64_t wanted = held_.block_rows > 0 ? held_.block_rows : std::max(kBlockFloats / d, 4 * step);
-    const std::int64_t block = std::min((wanted + step - 1) / step, (held_.rows() + step - 1) / step) * step;
-    Matrix<float> groups(block / held_.set.group, d * held_.set.group);
+    const std::int64_t step = tile_columns(kernels_);
+    constexpr std::int64_t kBlockBytes = 1 << 20;  // it stays in the second-level cache
+    const std::int64_t wanted = held_.block_rows > 0
+                                    ? held_.block_rows
+                                    : std::max(kBlockBytes / kernels_.column_bytes(held_.columns()), 4 * step);
+    const std::int64_t block = std::min(groups_of(wanted, step), groups_of(held_.rows(), step)) * step;
+    ScreenColumns base(held_, kernels_, block);
     for (std::int64_t first = 0; first < held_.rows(); first += block) {
-      const std::int64_t rows = std::min(block, held_.rows() - first);
-      const std::int64_t tiles = (rows + step - 1) / step;
-      held_.threads.run(tiles, [&](std::int64_t tile, int) {
-        const std::int64_t from = tile * step, count = std::min(step, rows - from);
-        Matrix<float> screened(count, d);
-        for (std::int64_t i = 0; i < count; ++i) {
-          screen_row(held_.row(first + from + i), d, held_.scale(), held_.plan.screen.center.data(),
-                     screened.row(i).data());
-        }
-        pack_groups(screened.data(), count, d, held_.set.group, groups.data() + from * d);
-      });
+      base.pack(held_, held_.row(first), std::min(block, held_.rows() - first));
+      set_margins(base);
+      const std::int64_t tiles = groups_of(base.count(), step);
       held_.threads.run(panels() * parts_, [&](std::int64_t task, int) {
         const std::int64_t panel = task / parts_, part = task % parts_;
-        screen_panel(panel, part, first, groups.data(), tiles * part / parts_, tiles * (part + 1) / parts_, rows);
+        screen_panel(base, first, {panel, part, tiles * part / parts_, tiles * (part + 1) / parts_});
       });
     }
   }
 
-  void screen_panel(std::int64_t panel, std::int64_t part, std::int64_t first, const float* groups, std::int64_t tile,
-                    std::int64_t last_tile, std::int64_t rows) {
-    const int lanes = held_.set.lanes;
-    const std::int64_t d = held_.columns(), step = tile_columns(held_.set);
+  struct Task {
+    std::int64_t panel, part, first_tile, last_tile;
+  };
+
+  void screen_panel(const ScreenColumns& base, std::int64_t first, Task task) {
+    const int lanes = kernels_.lanes;
     Matrix<float> products(kTileColumns, lanes);
-    std::vector<Hit> hits(static_cast<std::size_t>(step) * lanes);
+    std::vector<Hit> hits(static_cast<std::size_t>(kTileColumns) * lanes);
     float limit[kMaxLanes];
-    for (; tile < last_tile; ++tile) {
-      const std::int64_t from = tile * step, count = std::min(step, rows - from);
+    for (std::int64_t tile = task.first_tile; tile < task.last_tile; ++tile) {
       for (int lane = 0; lane < lanes; ++lane) {
-        const std::int64_t q = panel * lanes + lane;
+        const std::int64_t q = task.panel * lanes + lane;
         const bool wanted = q < queries_.values.rows && usable(q);
-        limit[lane] = wanted ? survivors_[q * parts_ + part].limit() : -std::numeric_limits<float>::infinity();
+        limit[lane] = wanted ? survivors_[q * parts_ + task.part].limit() : -std::numeric_limits<float>::infinity();
       }
-      held_.set.products(panels_.row(panel).data(), groups + from * d, d, groups_of(count, held_.set.group),
-                         products.data());
-      const std::int64_t found =
-          held_.set.within(products.data(), base_.half_norm.data() + first + from, count, limit, hits.data());
-      for (std::int64_t h = 0; h < found; ++h) {
-        const std::int64_t q = panel * lanes + hits[h].lane, row = held_.first_row + first + from + hits[h].column;
-        if (q >= queries_.values.rows || !usable(q) || row == excluded(q)) continue;
-        survivors_[q * parts_ + part].add({hits[h].score, row});
-      }
+      base.multiply_tile(tile, panels_.row(task.panel).data(), products.data(),
+                         [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
+                           const std::int64_t found =
+                               kernels_.within(products.data(), half_norm, columns, limit, hits.data());
+                           for (std::int64_t h = 0; h < found; ++h) {
+                             const std::int64_t q = task.panel * lanes + hits[h].lane;
+                             const std::int64_t row = held_.first_row + first + from + hits[h].column;
+                             if (q >= queries_.values.rows || !usable(q) || row == excluded(q)) continue;
+                             survivors_[q * parts_ + task.part].add({hits[h].score, row});
+                           }
+                         });
     }
   }
 
@@ -246,10 +234,10 @@ class Search {
   const Queries& queries_;
   NeighborLists& lists_;
   std::int64_t k_;
-  ScreenedRows base_;  // norms only
-  ScreenMargin margin_;
-  Matrix<float> panels_;
-  std::vector<float> margin_of_;  // (queries, padded)
+  const ScreenKernels& kernels_;
+  Matrix<std::byte> panels_;
+  std::vector<PanelNorms> norms_;  // of the panels
+  std::vector<float> margin_of_;   // (queries, padded)
   std::int64_t parts_ = 1;
   std::vector<Survivors> survivors_;  // [query][part]
 };

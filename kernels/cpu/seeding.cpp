@@ -30,13 +30,13 @@ std::vector<double> reaches(const HeldRows<T>& held, MatrixView<const double> ca
   constexpr std::int64_t kWorthwhile = 16;  // rows for each seed
   constexpr double kRounding = 1 - 0x1p-20, kSubnormal = 0x1p-900;
   const std::int64_t d = held.columns(), seeds = std::ssize(held.seeding.seeds) / d;
+  const auto distance = held.set.template rows<double>().distance;
   std::vector<double> reach(seeds, -1.0);
   if (seeds * kWorthwhile > held.rows()) return reach;
   for (std::int64_t s = 0; s < seeds; ++s) {
     double nearest = std::numeric_limits<double>::infinity();
     for (std::int64_t t = 0; t < candidates.rows; ++t) {
-      nearest =
-          std::min(nearest, held.set.f64.distance(held.seeding.seeds.data() + s * d, candidates.row(t).data(), d));
+      nearest = std::min(nearest, distance(held.seeding.seeds.data() + s * d, candidates.row(t).data(), d));
     }
     if (nearest >= kSubnormal) reach[s] = nearest / 4 * kRounding;
   }
@@ -51,8 +51,8 @@ class Trial {
       : held_(held),
         columns_(columns),
         reach_(reach),
-        panel_(held),
-        hits_(static_cast<std::size_t>(kTileColumns) * held.set.lanes),
+        panel_(held, held.set.fine),
+        hits_(static_cast<std::size_t>(kTileColumns) * held.set.fine.lanes),
         gain(columns.count(), 0) {}
 
   void run(std::int64_t first, std::int64_t last) {
@@ -79,7 +79,7 @@ class Trial {
     constexpr std::int64_t kLine = 64, kMost = 4096;  // bytes of a row: the second-level cache holds a panel
     const std::int64_t bytes = std::min(held_.columns() * static_cast<std::int64_t>(sizeof(T)), kMost);
     Rows rows;
-    for (; next_ < last_ && rows.count < held_.set.lanes; ++next_) {
+    for (; next_ < last_ && rows.count < held_.set.fine.lanes; ++next_) {
       if (held_.distance[next_] <= reach_[held_.seeding.nearest[next_]]) continue;
       rows.row[rows.count++] = next_;
       const auto* row = reinterpret_cast<const char*>(held_.row(next_));
@@ -94,11 +94,11 @@ class Trial {
     for (int lane = 0; lane < rows.count; ++lane) {
       const float norm = panel_.norm(lane);
       limit[lane] = score_limit(held_.distance[rows.row[lane]], scale_, least_half_norm(norm, held_.columns()),
-                                columns_.margin(norm));
+                                columns_.margin(norm, panel_.residual(lane)));
     }
     columns_.multiply(
         panel_.panel(), panel_.tile(), [&](std::int64_t from, std::int64_t width, const float* half_norm) {
-          const std::int64_t found = held_.set.within(panel_.tile(), half_norm, width, limit, hits_.data());
+          const std::int64_t found = held_.set.fine.within(panel_.tile(), half_norm, width, limit, hits_.data());
           for (std::int64_t h = 0; h < found; ++h) {
             if (hits_[h].lane < rows.count) see(rows.row[hits_[h].lane], from + hits_[h].column);
           }
@@ -238,10 +238,11 @@ void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, Fixe
   seeding.candidates = Matrix<double>(candidates.rows, candidates.columns);
   std::copy(candidates.data, candidates.data + candidates.size(), seeding.candidates.data());
   seeding.near.resize(held.rows());
-  const ScreenColumns columns(held, candidates);
+  ScreenColumns columns(held, held.set.fine, candidates.rows);
+  columns.pack(held, candidates.data, candidates.rows);
   const std::vector<double> reach = reaches(held, candidates);
   std::mutex merging;
-  held.for_ranges(held.rows_per_task((candidates.rows + 8) * held.columns()),
+  held.for_ranges(held.rows_per_task((candidates.rows + 8) * held.columns(), held.set.fine.lanes),
                   [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
                     Trial<T> trial(held, columns, reach);
                     trial.run(first, last);

@@ -6,54 +6,75 @@
 
 namespace kith::cpu {
 
+namespace {
+
+/// Rows of few columns are taken several at a time, so that inner loops are long: values of as many rows.
+std::int64_t width_of(std::int64_t d) {
+  constexpr std::int64_t kLong = 64;
+  return (kLong + d - 1) / d * d;
+}
+
+/// The values of a row again and again, up to the width.
+template <class T>
+std::vector<T> repeated(const T* row, std::int64_t d) {
+  std::vector<T> values;
+  for (std::int64_t j = 0; j < width_of(d); ++j) values.push_back(row[j % d]);
+  return values;
+}
+
+}  // namespace
+
 template <class T>
 void add_range(const HeldRows<T>& held, ColumnRange& range) {
-  const std::int64_t d = held.columns();
+  const std::int64_t d = held.columns(), width = width_of(d);
   std::mutex merging;
   held.for_ranges(held.rows_per_task(d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
-    std::vector<T> low(held.row(first), held.row(first) + d), high = low;
-    for (std::int64_t i = first; i < last; ++i) {
-      const T* x = held.row(i);
-      for (std::int64_t j = 0; j < d; ++j) {
+    std::vector<T> low = repeated(held.row(first), d), high = low;
+    const T* const end = held.row(last);
+    for (const T* x = held.row(first); x < end; x += width) {
+      const std::int64_t count = std::min<std::int64_t>(width, end - x);
+      for (std::int64_t j = 0; j < count; ++j) {
         low[j] = x[j] < low[j] ? x[j] : low[j];
         high[j] = x[j] > high[j] ? x[j] : high[j];
       }
     }
     const std::lock_guard lock(merging);
-    for (std::int64_t j = 0; j < d; ++j) {
-      range.minimum[j] = std::min(range.minimum[j], static_cast<double>(low[j]));
-      range.maximum[j] = std::max(range.maximum[j], static_cast<double>(high[j]));
+    for (std::int64_t j = 0; j < width; ++j) {
+      range.minimum[j % d] = std::min(range.minimum[j % d], static_cast<double>(low[j]));
+      range.maximum[j % d] = std::max(range.maximum[j % d], static_cast<double>(high[j]));
     }
   });
 }
 
 template <class T>
 void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes) {
-  const std::int64_t d = held.columns();
+  const std::int64_t d = held.columns(), width = width_of(d);
   const double small = scales.small_limit(), lost = scales.lost_limit();
+  const std::vector<double> first_factor = repeated(scales.first.data(), d);
+  const std::vector<double> second_factor = repeated(scales.second.data(), d);
   std::mutex merging;
   held.for_ranges(held.rows_per_task(d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
-    ColumnMagnitudes part(d);
-    for (std::int64_t i = first; i < last; ++i) {
-      const T* x = held.row(i);
-      for (std::int64_t j = 0; j < d; ++j) {
-        const double scaled = static_cast<double>(x[j]) * scales.first[j] * scales.second[j];
-        const double rounded = __builtin_rint(scaled);
-        const auto q = static_cast<std::int64_t>(rounded);
+    ColumnMagnitudes part(width);
+    const T* const end = held.row(last);
+    for (const T* x = held.row(first); x < end; x += width) {
+      const std::int64_t count = std::min<std::int64_t>(width, end - x);
+      for (std::int64_t j = 0; j < count; ++j) {
+        const double scaled = static_cast<double>(x[j]) * first_factor[j] * second_factor[j];
+        const std::int64_t q = __builtin_llrint(scaled);  // to_fixed, in one instruction of any processor
         part.sum[j] += q;
         part.absolute_sum[j] += q < 0 ? -q : q;
-        part.on_grid[j] &= static_cast<std::uint8_t>(rounded == scaled);
+        part.on_grid[j] &= static_cast<std::uint8_t>(static_cast<double>(q) == scaled);
         part.small[j] += x[j] != 0 && std::abs(scaled) < small;
         part.lost[j] += x[j] != 0 && std::abs(scaled) < lost;
       }
     }
     const std::lock_guard lock(merging);
-    for (std::int64_t j = 0; j < d; ++j) {
-      magnitudes.sum[j] += part.sum[j];
-      magnitudes.absolute_sum[j] += part.absolute_sum[j];
-      magnitudes.on_grid[j] &= part.on_grid[j];
-      magnitudes.small[j] += part.small[j];
-      magnitudes.lost[j] += part.lost[j];
+    for (std::int64_t j = 0; j < width; ++j) {
+      magnitudes.sum[j % d] += part.sum[j];
+      magnitudes.absolute_sum[j % d] += part.absolute_sum[j];
+      magnitudes.on_grid[j % d] &= part.on_grid[j];
+      magnitudes.small[j % d] += part.small[j];
+      magnitudes.lost[j % d] += part.lost[j];
     }
   });
 }

@@ -14,19 +14,35 @@
 namespace kith::cpu {
 namespace {
 
-/// Processors' worth of time that the control group grants, or a large number.
-int group_quota() {
-  constexpr int kNone = 1 << 20;
-  double quota = 0, period = 0;
-  std::string first;
-  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> first >> period) {
-    if (first == "max" || period <= 0) return kNone;
-    quota = std::stod(first);
-  } else {
-    std::ifstream v1_quota("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), v1_period("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-    if (!(v1_quota >> quota) || !(v1_period >> period) || quota <= 0 || period <= 0) return kNone;
+constexpr int kNoQuota = 1 << 20;
+
+int processors(double quota, double period) {
+  return quota > 0 && period > 0 ? std::max(1, static_cast<int>(quota / period + 0.5)) : kNoQuota;
+}
+
+/// Where this process is in the tree of control groups: "/" in most containers.
+std::string group_path() {
+  std::ifstream own("/proc/self/cgroup");
+  for (std::string line; std::getline(own, line);) {
+    if (line.rfind("0::", 0) == 0) return line.substr(3);
   }
-  return std::max(1, static_cast<int>(quota / period + 0.5));
+  return "/";
+}
+
+/// Processors' worth of time that the control group and those above it grant, or a large number.
+int group_quota() {
+  int granted = kNoQuota;
+  for (std::string path = group_path();; path.erase(path.rfind('/'))) {
+    std::string quota;
+    double period = 0;
+    std::ifstream limit("/sys/fs/cgroup" + path + "/cpu.max");
+    if (limit >> quota >> period && quota != "max") granted = std::min(granted, processors(std::stod(quota), period));
+    if (path.find('/') == std::string::npos) break;
+  }
+  double quota = 0, period = 0;  // the first version of control groups
+  std::ifstream v1_quota("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), v1_period("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  if (v1_quota >> quota && v1_period >> period) granted = std::min(granted, processors(quota, period));
+  return granted;
 }
 
 /// Waits a few microseconds for a condition before the caller goes to sleep for it: rounds of an iteration follow each

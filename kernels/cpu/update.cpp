@@ -1,11 +1,12 @@
 // The sums of clusters: rows that left a cluster are subtracted from its integer sums, rows that came are added.
 //
-// Each thread sorts the moves of its range of rows by cluster (a counting sort), adds up one cluster's rows at a time
-// and flushes with integer atomics. In a late iteration few rows move, and the cost is one comparison of labels per
-// row.
+// Each thread adds its moved rows to a table of its own as they come, where the tables fit the cache. Else it sorts the
+// moves of its range of rows by cluster (a counting sort), adds up one cluster's rows at a time and flushes with
+// integer atomics. In a late iteration few rows move, and the cost is one comparison of labels per row.
 #include <atomic>
 #include <span>
 
+#include "kernels/cpu/moves.h"
 #include "kernels/cpu/operations.h"
 
 namespace kith::cpu {
@@ -48,7 +49,7 @@ class Accumulator {
 /// Adds the rows of `moved` to the clusters that cluster_of names (-1: none), with a sign.
 template <class T>
 void add_by_cluster(const HeldRows<T>& held, const std::vector<std::int64_t>& moved,
-                    const std::vector<std::int32_t>& cluster_of, std::int64_t sign, std::int64_t clusters,
+                    std::span<const std::int32_t> cluster_of, std::int64_t sign, std::int64_t clusters,
                     Accumulator<T>& accumulator) {
   std::vector<std::int64_t> start(clusters + 1, 0);
   for (const std::int64_t row : moved) {
@@ -66,12 +67,20 @@ void add_by_cluster(const HeldRows<T>& held, const std::vector<std::int64_t>& mo
   }
 }
 
-}  // namespace
+template <class T>
+void add_in_tables(HeldRows<T>& held, ClusterSums& sums, std::int64_t clusters) {
+  const std::int64_t d = held.columns();
+  MoveTables tables(held.plan, sums.limbs, clusters, held.threads);
+  held.for_ranges(held.rows_per_task(4 * d), [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
+    held.set.narrow.template rows<T>().move(held.row(first), last - first, d, held.label.data() + first,
+                                            held.kept(first), tables.of(thread));
+  });
+  tables.merge(sums, {});
+}
 
 template <class T>
-void add_moves(HeldRows<T>& held, ClusterSums& sums) {
+void add_sorted(HeldRows<T>& held, ClusterSums& sums, std::int64_t clusters) {
   const std::int64_t d = held.columns();
-  const auto clusters = static_cast<std::int64_t>(sums.high.size()) / d;
   // One range per thread: every range pays one flush per cluster.
   const std::int64_t share = (held.rows() + held.threads.count() - 1) / held.threads.count();
   const std::int64_t rows_per_range = std::max(held.block_rows > 0 ? held.block_rows : share, held.rows_per_task(d));
@@ -86,6 +95,19 @@ void add_moves(HeldRows<T>& held, ClusterSums& sums) {
     add_by_cluster(held, moved, held.label, 1, clusters, accumulator);
     for (const std::int64_t row : moved) held.summed[row] = held.label[row];
   });
+}
+
+}  // namespace
+
+template <class T>
+void add_moves(HeldRows<T>& held, ClusterSums& sums) {
+  const auto clusters = static_cast<std::int64_t>(sums.high.size()) / held.columns();
+  if (MoveTables::fit(clusters, held.columns(), sums.limbs)) {
+    add_in_tables(held, sums, clusters);
+  } else {
+    add_sorted(held, sums, clusters);
+  }
+  held.unsummed = false;
 }
 
 #define KITH_INSTANTIATE(T) template void add_moves(HeldRows<T>&, ClusterSums&);

@@ -20,6 +20,13 @@ struct Avx2 {
   static F multiply_add(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
   static F add(F a, F b) { return _mm256_add_ps(a, b); }
   static F subtract(F a, F b) { return _mm256_sub_ps(a, b); }
+  static F maximum(F a, F b) { return _mm256_max_ps(a, b); }
+  static F minimum(F a, F b) { return _mm256_min_ps(a, b); }
+  static F mark(int number) { return _mm256_castsi256_ps(_mm256_set1_epi32(number)); }
+  /// The last four bits of a score give way to those of a mark.
+  static F marked(F score, F mark) {
+    return _mm256_or_ps(_mm256_and_ps(score, _mm256_castsi256_ps(_mm256_set1_epi32(~15))), mark);
+  }
   static F root(F a) { return _mm256_sqrt_ps(a); }
   static unsigned not_greater(F a, F b) {
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_NGT_UQ)));
@@ -95,6 +102,7 @@ struct Avx2 {
   static D load_first_d(const std::int8_t* p, int count) {
     return _mm256_cvtepi32_pd(_mm_cvtepi8_epi32(first_bytes(p, count)));
   }
+  static void store_floats(float* p, D v) { _mm_storeu_ps(p, _mm256_cvtpd_ps(v)); }
   static D broadcast_d(double v) { return _mm256_set1_pd(v); }
   static D add_d(D a, D b) { return _mm256_add_pd(a, b); }
   static D subtract_d(D a, D b) { return _mm256_sub_pd(a, b); }
@@ -116,26 +124,47 @@ struct Avx2 {
                              _mm_cvtsd_si64(_mm_unpackhi_pd(low, low)), _mm_cvtsd_si64(low));
   }
 
-  struct Nearest {
-    F best, second;
-    F index;
-    void load(const float* b, const float* s, const std::int32_t* i) {
-      best = _mm256_loadu_ps(b);
-      second = _mm256_loadu_ps(s);
-      index = _mm256_castsi256_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(i)));
-    }
-    void store(float* b, float* s, std::int32_t* i) const {
-      _mm256_storeu_ps(b, best);
-      _mm256_storeu_ps(s, second);
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(i), _mm256_castps_si256(index));
-    }
-    void see(F score, std::int32_t column) {
-      const F nearer = _mm256_cmp_ps(score, best, _CMP_LT_OQ);
-      second = _mm256_min_ps(second, _mm256_max_ps(best, score));
-      index = _mm256_blendv_ps(index, _mm256_castsi256_ps(_mm256_set1_epi32(column)), nearer);
-      best = _mm256_min_ps(best, score);
-    }
-  };
+  // For rows of few columns.
+  static F subtract_product(F a, F b, F c) { return _mm256_fnmadd_ps(a, b, c); }
+  /// tile where the best is what it was before, else first.
+  static F renamed(F tile, F best, F before, std::int32_t first) {
+    return _mm256_blendv_ps(tile, _mm256_castsi256_ps(_mm256_set1_epi32(first)),
+                            _mm256_cmp_ps(best, before, _CMP_NEQ_UQ));
+  }
+  static void store_label(std::int32_t* label, F best, F tile) {
+    const I number = _mm256_and_si256(_mm256_castps_si256(best), _mm256_set1_epi32(15));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(label), _mm256_add_epi32(number, _mm256_castps_si256(tile)));
+  }
+  static unsigned differ(const std::int32_t* a, const std::int32_t* b) {
+    const I equal = _mm256_cmpeq_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(a)),
+                                       _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b)));
+    return static_cast<unsigned>(~_mm256_movemask_ps(_mm256_castsi256_ps(equal)) & 0xff);
+  }
+  /// The first four columns of eight rows that lie `stride` apart.
+  static void quads(const float* rows, std::int64_t stride, F* column) {
+    F row[4];  // half h of row[r]: row 4 h + r
+    for (int r = 0; r < 4; ++r)
+      row[r] = _mm256_set_m128(_mm_loadu_ps(rows + (r + 4) * stride), _mm_loadu_ps(rows + r * stride));
+    const F a = _mm256_unpacklo_ps(row[0], row[1]), b = _mm256_unpackhi_ps(row[0], row[1]);
+    const F c = _mm256_unpacklo_ps(row[2], row[3]), d = _mm256_unpackhi_ps(row[2], row[3]);
+    column[0] = _mm256_shuffle_ps(a, c, 0x44);
+    column[1] = _mm256_shuffle_ps(a, c, 0xee);
+    column[2] = _mm256_shuffle_ps(b, d, 0x44);
+    column[3] = _mm256_shuffle_ps(b, d, 0xee);
+  }
+  static D gather_d(const float* p, const std::int64_t* at) {
+    return _mm256_cvtps_pd(_mm256_i64gather_ps(p, load_i(at), 4));
+  }
+  static D gather_d(const double* p, const std::int64_t* at) { return _mm256_i64gather_pd(p, load_i(at), 8); }
+  /// Bytes have no gather.
+  template <class T>
+  static D gather_d(const T* p, const std::int64_t* at) {
+    double values[doubles];
+    for (int i = 0; i < doubles; ++i) values[i] = p[at[i]];
+    return load_d(values);
+  }
+  static void store_d(double* p, D v) { _mm256_storeu_pd(p, v); }
+  static I subtract_i(I a, I b) { return _mm256_sub_epi64(a, b); }
 };
 
 bool supported() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }

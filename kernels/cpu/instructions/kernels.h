@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/instructions.h"
+#include "kernels/cpu/instructions/narrow.h"
 
 namespace kith::cpu {
 
@@ -18,6 +19,7 @@ struct Kernels {
   using D = typename V::D;
   static constexpr int kLanes = V::panel * V::floats;
   static constexpr int kGroup = V::group;
+  static constexpr std::int64_t kDotBlock = 256;  // columns of the points summed by one chain of multiply-adds
 
   /// One register tile: a panel times one group over `length` columns of the points.
   template <bool kAdd>
@@ -42,33 +44,64 @@ struct Kernels {
     }
   }
 
-  static void products(const float* panel, const float* columns, std::int64_t d, std::int64_t groups, float* tile) {
+  static void products(const void* panel, const void* columns, float, std::int64_t d, std::int64_t groups,
+                       float* tile) {
+    const auto* rows = static_cast<const float*>(panel);
     for (std::int64_t j = 0; j < d; j += kDotBlock) {
       const std::int64_t length = d - j < kDotBlock ? d - j : kDotBlock;
       for (std::int64_t g = 0; g < groups; ++g) {
-        const float* group = columns + (g * d + j) * kGroup;
+        const float* group = static_cast<const float*>(columns) + (g * d + j) * kGroup;
         if (j == 0) {
-          multiply<false>(panel, group, length, tile + g * kGroup * kLanes);
+          multiply<false>(rows, group, length, tile + g * kGroup * kLanes);
         } else {
-          multiply<true>(panel + j * kLanes, group, length, tile + g * kGroup * kLanes);
+          multiply<true>(rows + j * kLanes, group, length, tile + g * kGroup * kLanes);
         }
       }
     }
   }
 
-  static void nearest_two(const float* tile, const float* half_norm, std::int64_t count, std::int32_t first,
-                          float* best, float* second, std::int32_t* index) {
-    typename V::Nearest state[V::panel];
-    for (int p = 0; p < V::panel; ++p)
-      state[p].load(best + p * V::floats, second + p * V::floats, index + p * V::floats);
-    for (std::int64_t c = 0; c < count; ++c) {
-      const F h = V::broadcast(half_norm + c);
-      for (int p = 0; p < V::panel; ++p) {
-        state[p].see(V::subtract(h, V::load(tile + c * kLanes + p * V::floats)), first + static_cast<std::int32_t>(c));
-      }
+  /// A chain of kDotBlock products, then one addition per block.
+  static double accumulation(std::int64_t d) {
+    const std::int64_t chain = d < kDotBlock ? d : kDotBlock;
+    const std::int64_t blocks = (d + kDotBlock - 1) / kDotBlock;
+    return (V::roundings_per_product * static_cast<double>(chain) + static_cast<double>(blocks) + 1) * 0x1p-24 * 1.001;
+  }
+
+  /// One run of columns; kAll: kWinnerColumns of them, so that the marks are constants.
+  template <bool kAll>
+  static F run_winner(const float* tile, const float* half_norm, int count, F& runner_up) {
+    const auto score = [&](int c) { return V::subtract(V::load(tile + c * kLanes), V::broadcast(half_norm + c)); };
+    const int columns = kAll ? kWinnerColumns : count;
+    F winner = V::marked(score(0), V::mark(0));
+    if (columns == 1) return winner;
+    F challenger = V::marked(score(1), V::mark(1));
+    F second = V::minimum(winner, challenger);  // of this run: runs do not wait for each other
+    winner = V::maximum(winner, challenger);
+#pragma GCC unroll 16
+    for (int c = 2; c < columns; ++c) {
+      challenger = V::marked(score(c), V::mark(c));
+      second = V::maximum(second, V::minimum(winner, challenger));
+      winner = V::maximum(winner, challenger);
     }
-    for (int p = 0; p < V::panel; ++p)
-      state[p].store(best + p * V::floats, second + p * V::floats, index + p * V::floats);
+    runner_up = V::maximum(runner_up, second);
+    return winner;
+  }
+
+  static void lead(const float* tile, const float* half_norm, std::int64_t count, Leaders leaders) {
+    for (int p = 0; p < V::panel; ++p) {
+      const int at = p * V::floats;
+      F best = V::load(leaders.best + at), runner_up = V::load(leaders.runner_up + at);
+      for (std::int64_t c = 0; c < count; c += kWinnerColumns) {
+        const float* run = tile + c * kLanes + at;
+        const F winner = count - c >= kWinnerColumns
+                             ? run_winner<true>(run, half_norm + c, kWinnerColumns, runner_up)
+                             : run_winner<false>(run, half_norm + c, static_cast<int>(count - c), runner_up);
+        V::store(leaders.winners + c / kWinnerColumns * kLanes + at, winner);
+        best = V::maximum(best, winner);
+      }
+      V::store(leaders.best + at, best);
+      V::store(leaders.runner_up + at, runner_up);
+    }
   }
 
   static std::int64_t within(const float* tile, const float* half_norm, std::int64_t count, const float* limit,
@@ -90,7 +123,9 @@ struct Kernels {
   }
 
   template <class T>
-  static void pack(const T* const* rows, std::int64_t d, double scale, const float* center, float* panel, float* norm) {
+  static void pack(const T* const* rows, std::int64_t d, double scale, const float* center, void* packed,
+                   PanelNorms* norms) {
+    auto* panel = static_cast<float*>(packed);
     F squares[V::panel];
     for (int p = 0; p < V::panel; ++p) squares[p] = V::zero();
     std::int64_t j = 0;
@@ -114,7 +149,46 @@ struct Kernels {
         squares[p] = V::multiply_add(x, x, squares[p]);
       }
     }
-    for (int p = 0; p < V::panel; ++p) V::store(norm + p * V::floats, V::root(squares[p]));
+    for (int p = 0; p < V::panel; ++p) {
+      V::store(norms->norm + p * V::floats, V::root(squares[p]));
+      V::store(norms->residual + p * V::floats, V::zero());
+    }
+  }
+
+  /// Groups laid out [g][j][r].
+  static PackedColumns pack_columns(const float* rows, std::int64_t count, std::int64_t d, float, void* packed) {
+    auto* to = static_cast<float*>(packed);
+    for (std::int64_t first = 0; first < count; first += kGroup, to += d * kGroup) {
+      for (int r = 0; r < kGroup; ++r) {
+        const float* from = rows + (first + r) * d;
+        const bool there = first + r < count;
+        for (std::int64_t j = 0; j < d; ++j) to[j * kGroup + r] = there ? from[j] : 0.0F;
+      }
+    }
+    return {1.0F, 0.0F};
+  }
+
+  template <class T>
+  static CentredNorms centre(const T* row, std::int64_t d, double scale, const float* center, float* out) {
+    const D by = V::broadcast_d(scale);
+    D norm = V::zero_d(), residual = V::zero_d();
+    std::int64_t j = 0;
+    for (; j + V::doubles <= d; j += V::doubles) {
+      const D centred = V::subtract_d(V::multiply_d(V::load_d(row + j), by), V::load_d(center + j));
+      V::store_floats(out + j, centred);
+      const D lost = V::subtract_d(centred, V::load_d(out + j));
+      norm = V::multiply_add_d(centred, centred, norm);
+      residual = V::multiply_add_d(lost, lost, residual);
+    }
+    CentredNorms norms{V::tree_d(norm), V::tree_d(residual)};
+    for (; j < d; ++j) {
+      const double centred = static_cast<double>(row[j]) * scale - static_cast<double>(center[j]);
+      out[j] = static_cast<float>(centred);
+      const double lost = centred - static_cast<double>(out[j]);
+      norms.squared_norm += centred * centred;
+      norms.squared_residual += lost * lost;
+    }
+    return norms;
   }
 
   /// The 32 accumulators of the definition are 32 / V::doubles vectors; the first steps of the tree add whole vectors.
@@ -237,25 +311,45 @@ struct Kernels {
   }
 };
 
+/// The screen of a set that multiplies in float32.
+template <class V>
+constexpr ScreenKernels float_screen() {
+  using K = Kernels<V>;
+  return {.unit = "float32",
+          .lanes = K::kLanes,
+          .group = K::kGroup,
+          .padding = 1,
+          .value_bytes = sizeof(float),
+          .smallest = 0x1p-140,
+          .accumulation = K::accumulation,
+          .pack_rows = {K::template pack<float>, K::template pack<double>, K::template pack<std::uint8_t>,
+                        K::template pack<std::int8_t>},
+          .pack_columns = K::pack_columns,
+          .products = K::products,
+          .lead = K::lead,
+          .within = K::within,
+          .multiply_adds = K::multiply_adds};
+}
+
+template <class V, class T>
+constexpr RowKernels<T> row_kernels_of() {
+  using K = Kernels<V>;
+  return {K::template centre<T>, K::template distance<T>, K::template add_rows<T>};
+}
+
 /// A row of the table of instruction sets.
 template <class V>
-constexpr Instructions instructions_of(const char* name, const char* summary, bool (*supported)()) {
-  using K = Kernels<V>;
-  return {name,
-          summary,
-          supported,
-          K::kLanes,
-          K::kGroup,
-          V::roundings_per_product,
-          K::products,
-          K::nearest_two,
-          K::within,
-          K::to_grid,
-          K::multiply_adds,
-          {K::template pack<float>, K::template distance<float>, K::template add_rows<float>},
-          {K::template pack<double>, K::template distance<double>, K::template add_rows<double>},
-          {K::template pack<std::uint8_t>, K::template distance<std::uint8_t>, K::template add_rows<std::uint8_t>},
-          {K::template pack<std::int8_t>, K::template distance<std::int8_t>, K::template add_rows<std::int8_t>}};
+constexpr Instructions instructions_of(const char* name, const char* summary, bool (*supported)(),
+                                       const ScreenKernels& coarse = float_screen<V>()) {
+  return {.name = name,
+          .summary = summary,
+          .supported = supported,
+          .fine = float_screen<V>(),
+          .coarse = coarse,
+          .to_grid = Kernels<V>::to_grid,
+          .narrow = narrow_kernels_of<V>(),
+          .row_kernels = {row_kernels_of<V, float>(), row_kernels_of<V, double>(), row_kernels_of<V, std::uint8_t>(),
+                          row_kernels_of<V, std::int8_t>()}};
 }
 
 }  // namespace kith::cpu

@@ -35,6 +35,13 @@ struct Plain {
   static F broadcast(const float* p) { return F{*p, *p, *p, *p}; }
   static F add(F a, F b) { return a + b; }
   static F subtract(F a, F b) { return a - b; }
+  static F maximum(F a, F b) { return a > b ? a : b; }
+  static F minimum(F a, F b) { return a < b ? a : b; }
+  static F mark(int number) { return reinterpret_cast<F>(N{number, number, number, number}); }
+  /// The last four bits of a score give way to those of a mark.
+  static F marked(F score, F mark) {
+    return reinterpret_cast<F>((reinterpret_cast<N>(score) & ~15) | reinterpret_cast<N>(mark));
+  }
   static F root(F a) {
     for (int i = 0; i < 4; ++i) a[i] = __builtin_sqrtf(a[i]);
     return a;
@@ -75,6 +82,10 @@ struct Plain {
   static D load_first_d(const T* p, int count) {
     return D{static_cast<double>(p[0]), count > 1 ? static_cast<double>(p[1]) : 0.0};
   }
+  static void store_floats(float* p, D v) {
+    p[0] = static_cast<float>(v[0]);
+    p[1] = static_cast<float>(v[1]);
+  }
   static D broadcast_d(double v) { return D{v, v}; }
   static D add_d(D a, D b) { return a + b; }
   static D subtract_d(D a, D b) { return a - b; }
@@ -93,28 +104,39 @@ struct Plain {
     return I{static_cast<std::int64_t>(__builtin_rint(a[0])), static_cast<std::int64_t>(__builtin_rint(a[1]))};
   }
 
-  struct Nearest {
-    F best, second;
-    N index;
-    void load(const float* b, const float* s, const std::int32_t* i) {
-      best = Plain::load(b);
-      second = Plain::load(s);
-      __builtin_memcpy(&index, i, sizeof index);
-    }
-    void store(float* b, float* s, std::int32_t* i) const {
-      Plain::store(b, best);
-      Plain::store(s, second);
-      __builtin_memcpy(i, &index, sizeof index);
-    }
-    /// A NaN score becomes the second best, so that its row is not certified.
-    void see(F score, std::int32_t column) {
-      const N nearer = score < best;
-      const F worse = nearer ? best : score;
-      second = second < worse ? second : worse;
-      index = nearer ? N{column, column, column, column} : index;
-      best = nearer ? score : best;
-    }
-  };
+  // For rows of few columns.
+#ifdef FP_FAST_FMAF
+  static F subtract_product(F a, F b, F c) { return multiply_add(-a, b, c); }
+#else
+  static F subtract_product(F a, F b, F c) { return c - a * b; }
+#endif
+  /// tile where the best is what it was before, else first.
+  static F renamed(F tile, F best, F before, std::int32_t first) {
+    return reinterpret_cast<F>(best == before ? reinterpret_cast<N>(tile) : N{first, first, first, first});
+  }
+  static void store_label(std::int32_t* label, F best, F tile) {
+    const N number = (reinterpret_cast<N>(best) & 15) + reinterpret_cast<N>(tile);
+    __builtin_memcpy(label, &number, sizeof number);
+  }
+  static unsigned differ(const std::int32_t* a, const std::int32_t* b) {
+    unsigned mask = 0;
+    for (unsigned i = 0; i < 4; ++i) mask |= static_cast<unsigned>(a[i] != b[i]) << i;
+    return mask;
+  }
+  /// The first four columns of four rows that lie `stride` apart.
+  static void quads(const float* rows, std::int64_t stride, F* column) {
+    for (int r = 0; r < 4; ++r) column[r] = load(rows + r * stride);
+    transpose(column);
+  }
+  template <class T>
+  static D gather_d(const T* p, const std::int64_t* at) {
+    return D{static_cast<double>(p[at[0]]), static_cast<double>(p[at[1]])};
+  }
+  static void store_d(double* p, D v) {
+    p[0] = v[0];
+    p[1] = v[1];
+  }
+  static I subtract_i(I a, I b) { return a - b; }
 };
 
 bool supported() { return true; }

@@ -1,0 +1,54 @@
+// Memory for large arrays: aligned, in large pages where the system has them, and not initialised, so that the threads
+// that fill it touch it first, each near itself.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace kith {
+
+/// At least `bytes` of memory, 64-byte aligned, for std::free. Large arrays ask for large pages: first touches and
+/// walks through them then cost less. Throws std::bad_alloc.
+inline void* allocate_pages(std::size_t bytes) {
+  constexpr std::size_t kLine = 64, kPage = std::size_t{1} << 21;
+  const std::size_t unit = bytes < 2 * kPage ? kLine : kPage;
+  void* memory = bytes > SIZE_MAX - unit ? nullptr : std::aligned_alloc(unit, (bytes / unit + 1) * unit);
+  if (memory == nullptr) throw std::bad_alloc();
+  if (unit == kPage) madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: small pages do as well
+  return memory;
+}
+
+/// Leaves elements uninitialised.
+template <class T>
+struct UntouchedAllocator {
+  using value_type = T;
+
+  UntouchedAllocator() = default;
+  template <class U>
+  UntouchedAllocator(const UntouchedAllocator<U>&) {}  // NOLINT: allocators convert
+
+  T* allocate(std::size_t count) { return static_cast<T*>(allocate_pages(count * sizeof(T))); }
+  void deallocate(T* memory, std::size_t) { std::free(memory); }
+
+  template <class U>
+  void construct(U* at) {
+    ::new (static_cast<void*>(at)) U;
+  }
+  template <class U, class... Values>
+  void construct(U* at, Values&&... values) {
+    ::new (static_cast<void*>(at)) U(std::forward<Values>(values)...);
+  }
+  bool operator==(const UntouchedAllocator&) const { return true; }
+};
+
+/// resize() does not initialise.
+template <class T>
+using Untouched = std::vector<T, UntouchedAllocator<T>>;
+
+}  // namespace kith

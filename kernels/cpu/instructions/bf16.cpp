@@ -1,0 +1,25 @@
+// AVX512-BF16: products of pairs of bfloat16, added in float32.
+#include "kernels/cpu/instructions/bfloat16.h"
+
+namespace kith::cpu {
+namespace {
+
+struct Pair : Bfloat16 {
+  using Sum = __m512;
+  static constexpr int kPanel = 3, kGroup = 8, kPadding = 2;
+  static Sum zero() { return _mm512_setzero_ps(); }
+  static Sum multiply_add(Sum sum, __m512i x, __m512i c) { return _mm512_dpbf16_ps(sum, (__m512bh)x, (__m512bh)c); }
+  static __m512 product(Sum sum, __m512) { return sum; }
+};
+
+/// Two roundings for each product, in whatever order a pair is added. They flush what vanishes.
+double accumulation(std::int64_t d) { return (2.0 * static_cast<double>(d) + 4) * 0x1p-24 * 1.001; }
+
+bool supported() { return has_avx512() && __builtin_cpu_supports("avx512bf16"); }
+
+}  // namespace
+
+const Instructions kBf16 = instructions_of<Avx512>("bf16", "AVX512-BF16, bfloat16 products", supported,
+                                                   pair_screen<Pair>("bfloat16", accumulation));
+
+}  // namespace kith::cpu

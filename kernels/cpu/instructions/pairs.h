@@ -1,0 +1,225 @@
+// Packed pairs of 16-bit values, for the screens that multiply and add two of them at once: panels
+// [pair][lane], as AMX and the AVX-512 extensions read them, and columns.
+//
+// Number has: kScaled (whether values are counted in a unit of each row), kPanel (vectors of lanes), round (two vectors
+// of floats to 32 values in the order of the columns) and values (back, exactly).
+#pragma once
+
+#include "kernels/cpu/instructions/avx512.h"
+
+namespace kith::cpu {
+namespace {
+
+/// Integers of 16 bits, which are added as integers: nothing is lost but by rounding to them.
+struct Int16 {
+  static constexpr bool kScaled = true;
+  /// Rows of this length at most: sums of products then stay below 2^31 (Cauchy-Schwarz), and values below 2^15.
+  static constexpr float kLongest = 32700.0F;
+
+  static __m512i round(__m512 low, __m512 high, __m512 per_unit) {
+    const auto narrow = [&](__m512 v) {
+      return _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(_mm512_mul_ps(v, per_unit)));
+    };
+    return _mm512_inserti64x4(_mm512_castsi256_si512(narrow(low)), narrow(high), 1);
+  }
+  static __m512 values(__m256i v) { return _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(v)); }
+};
+
+/// What 1 stands for in a row of this length. Rows too short for that keep zeros.
+inline float unit_of(float norm) {
+  const float longest = norm > 0x1p-100F ? norm : 0x1p-100F;  // a NaN makes zeros too; its row is not certified
+  return longest / Int16::kLongest;
+}
+
+inline __mmask16 first_mask(std::int64_t count) {
+  return static_cast<__mmask16>(count >= 16 ? 0xffffU : count <= 0 ? 0U : (1U << count) - 1);
+}
+
+/// Sixteen sums of vectors, one per lane.
+inline __m512 sums_of(__m512* vectors) {
+  Avx512::transpose(vectors);
+  for (int w = 8; w > 0; w /= 2) {
+    for (int i = 0; i < w; ++i) vectors[i] = _mm512_add_ps(vectors[i], vectors[i + w]);
+  }
+  return vectors[0];
+}
+
+/// |c~ - c^|^2 of 32 columns, to be added up.
+template <class Number>
+inline __m512 lost(__m512 low, __m512 high, __m512i rounded, __m512 unit, __m512 sum) {
+  const __m512 a = _mm512_fnmadd_ps(Number::values(_mm512_castsi512_si256(rounded)), unit, low);
+  const __m512 b = _mm512_fnmadd_ps(Number::values(_mm512_extracti64x4_epi64(rounded, 1)), unit, high);
+  return _mm512_fmadd_ps(b, b, _mm512_fmadd_ps(a, a, sum));
+}
+
+template <class Number>
+struct Pairs {
+  static constexpr int kAtOnce = 32;  // columns: a vector of pairs
+  static constexpr int kLanes = 16 * Number::kPanel;
+
+  template <class T>
+  static __m512 centred(const T* row, std::int64_t j, std::int64_t d, double scale, const float* center) {
+    if (j + 16 <= d) return Avx512::centred(row + j, scale, _mm512_loadu_ps(center + j));
+    if (j >= d) return _mm512_setzero_ps();
+    return Avx512::centred_first(row + j, scale, center + j, static_cast<int>(d - j));
+  }
+
+  template <class T>
+  static float norm_of(const T* row, std::int64_t d, double scale, const float* center) {
+    __m512 squares = _mm512_setzero_ps();
+    for (std::int64_t j = 0; j < d; j += 16) {
+      const __m512 x = centred(row, j, d, scale, center);
+      squares = _mm512_fmadd_ps(x, x, squares);
+    }
+    return __builtin_sqrtf(_mm512_reduce_add_ps(squares));
+  }
+
+  template <class T>
+  static void pack(const T* const* rows, std::int64_t d, double scale, const float* center, void* packed,
+                   PanelNorms* norms) {
+    const std::int64_t pairs = (d + Number::kPadding - 1) / Number::kPadding * Number::kPadding / 2;
+    auto* panel = static_cast<std::int32_t*>(packed);
+    auto* unit_of_lane = reinterpret_cast<float*>(panel + pairs * kLanes);
+    for (int first = 0; first < kLanes; first += 16) {
+      __m512 squares[16], residual[16];
+      float unit[16];
+      for (int i = 0; i < 16; ++i) {
+        squares[i] = residual[i] = _mm512_setzero_ps();
+        unit[i] = Number::kScaled ? unit_of(norm_of(rows[first + i], d, scale, center)) : 1.0F;
+      }
+      for (std::int64_t j = 0; j < d; j += kAtOnce) {
+        __m512 block[16];
+        for (int i = 0; i < 16; ++i) {
+          const __m512 low = centred(rows[first + i], j, d, scale, center);
+          const __m512 high = centred(rows[first + i], j + 16, d, scale, center);
+          const __m512i rounded = Number::round(low, high, _mm512_set1_ps(1.0F / unit[i]));
+          block[i] = _mm512_castsi512_ps(rounded);
+          squares[i] = _mm512_fmadd_ps(high, high, _mm512_fmadd_ps(low, low, squares[i]));
+          residual[i] = lost<Number>(low, high, rounded, _mm512_set1_ps(unit[i]), residual[i]);
+        }
+        Avx512::transpose(block);
+        for (int i = 0; i < 16 && j / 2 + i < pairs; ++i) {
+          _mm512_storeu_ps(reinterpret_cast<float*>(panel + (j / 2 + i) * kLanes + first), block[i]);
+        }
+      }
+      // Squares of what is small may vanish: no more than 2^-149 each.
+      const __m512 vanished = _mm512_set1_ps(static_cast<float>(d) * 0x1p-148F);
+      _mm512_storeu_ps(norms->norm + first, _mm512_sqrt_ps(sums_of(squares)));
+      _mm512_storeu_ps(norms->residual + first, _mm512_sqrt_ps(_mm512_add_ps(sums_of(residual), vanished)));
+      for (int i = 0; i < 16; ++i) unit_of_lane[first + i] = unit[i];
+    }
+  }
+
+  /// place(column, j, 32 values): where they go.
+  template <class Place>
+  static PackedColumns pack_columns(const float* rows, std::int64_t count, std::int64_t d, float largest_norm,
+                                    const Place& place) {
+    const float unit = Number::kScaled ? unit_of(largest_norm) : 1.0F;
+    const __m512 units = _mm512_set1_ps(unit), per_unit = _mm512_set1_ps(1.0F / unit);
+    float largest = 0.0F;
+    for (std::int64_t c = 0; c < (count + Number::kGroup - 1) / Number::kGroup * Number::kGroup; ++c) {
+      __m512 residual = _mm512_setzero_ps();
+      for (std::int64_t j = 0; j < d; j += kAtOnce) {
+        const std::int64_t left = c < count ? d - j : 0;
+        const __m512 low = _mm512_maskz_loadu_ps(first_mask(left), rows + c * d + j);
+        const __m512 high = _mm512_maskz_loadu_ps(first_mask(left - 16), rows + c * d + j + 16);
+        const __m512i rounded = Number::round(low, high, per_unit);
+        residual = lost<Number>(low, high, rounded, units, residual);
+        place(c, j, rounded);
+      }
+      const float squared = _mm512_reduce_add_ps(residual) + static_cast<float>(d) * 0x1p-148F;
+      if (!(squared <= largest)) largest = squared;  // keeps a NaN
+    }
+    return {unit, largest};
+  }
+
+  /// Groups laid out [g][pair][r].
+  static PackedColumns pack_groups(const float* rows, std::int64_t count, std::int64_t d, float largest_norm,
+                                   void* packed) {
+    constexpr int kGroup = Number::kGroup;
+    const std::int64_t pairs = (d + 1) / 2;
+    return pack_columns(rows, count, d, largest_norm, [&](std::int64_t c, std::int64_t j, __m512i values) {
+      std::int32_t pair[16];
+      _mm512_storeu_si512(pair, values);
+      auto* to = static_cast<std::int32_t*>(packed) + c / kGroup * pairs * kGroup + c % kGroup;
+      for (std::int64_t i = 0; i < 16 && j / 2 + i < pairs; ++i) to[(j / 2 + i) * kGroup] = pair[i];
+    });
+  }
+
+  /// One register tile as of Kernels::multiply, all columns at once: what is added up does not lose by it.
+  static void products(const void* panel, const void* columns, float unit, std::int64_t d, std::int64_t groups,
+                       float* tile) {
+    constexpr int kGroup = Number::kGroup, kPanel = Number::kPanel;
+    const std::int64_t pairs = (d + 1) / 2;
+    const auto* rows = static_cast<const std::int32_t*>(panel);
+    const auto* units = reinterpret_cast<const float*>(rows + pairs * kLanes);
+    __m512 factor[kPanel];
+    for (int p = 0; p < kPanel; ++p) factor[p] = _mm512_mul_ps(_mm512_loadu_ps(units + 16 * p), _mm512_set1_ps(unit));
+    for (std::int64_t g = 0; g < groups; ++g) {
+      const auto* group = static_cast<const std::int32_t*>(columns) + g * pairs * kGroup;
+      typename Number::Sum sum[kGroup][kPanel];
+      for (int r = 0; r < kGroup; ++r) {
+        for (int p = 0; p < kPanel; ++p) sum[r][p] = Number::zero();
+      }
+      for (std::int64_t j = 0; j < pairs; ++j) {
+        __m512i x[kPanel];
+        for (int p = 0; p < kPanel; ++p) x[p] = _mm512_loadu_si512(rows + j * kLanes + 16 * p);
+        for (int r = 0; r < kGroup; ++r) {
+          const __m512i c = _mm512_set1_epi32(group[j * kGroup + r]);
+          for (int p = 0; p < kPanel; ++p) sum[r][p] = Number::multiply_add(sum[r][p], x[p], c);
+        }
+      }
+      for (int r = 0; r < kGroup; ++r) {
+        for (int p = 0; p < kPanel; ++p) {
+          _mm512_storeu_ps(tile + (g * kGroup + r) * kLanes + 16 * p, Number::product(sum[r][p], factor[p]));
+        }
+      }
+    }
+  }
+
+  static double multiply_adds(std::int64_t rounds, float* result) {
+    constexpr int kChains = 12;
+    typename Number::Sum sum[kChains];
+    for (int i = 0; i < kChains; ++i) sum[i] = Number::zero();
+    __m512i x = _mm512_set1_epi32(0);
+    for (std::int64_t round = 0; round < rounds; ++round) {
+      asm volatile("" : "+v"(x));  // or the sums would be left out
+      for (int i = 0; i < kChains; ++i) sum[i] = Number::multiply_add(sum[i], x, x);
+    }
+    __m512 total = _mm512_setzero_ps();
+    for (int i = 0; i < kChains; ++i) {
+      total = _mm512_add_ps(total, Number::product(sum[i], _mm512_set1_ps(1.0F)));
+    }
+    *result = _mm512_cvtss_f32(total);
+    return 2.0 * kChains * 32 * static_cast<double>(rounds);
+  }
+};
+
+/// What becomes of a tile of products does not depend on how they were made.
+template <class Number>
+struct TileShape : Avx512 {
+  static constexpr int panel = Number::kPanel, group = Number::kGroup;
+};
+
+/// The screen of a set that multiplies pairs in vectors.
+template <class Number>
+constexpr ScreenKernels pair_screen(const char* unit, double (*accumulation)(std::int64_t d)) {
+  using P = Pairs<Number>;
+  return {.unit = unit,
+          .lanes = P::kLanes,
+          .group = Number::kGroup,
+          .padding = Number::kPadding,
+          .value_bytes = sizeof(std::int16_t),
+          .smallest = 0x1p-110,
+          .accumulation = accumulation,
+          .pack_rows = {P::template pack<float>, P::template pack<double>, P::template pack<std::uint8_t>,
+                        P::template pack<std::int8_t>},
+          .pack_columns = P::pack_groups,
+          .products = P::products,
+          .lead = Kernels<TileShape<Number>>::lead,
+          .within = Kernels<TileShape<Number>>::within,
+          .multiply_adds = P::multiply_adds};
+}
+
+}  // namespace
+}  // namespace kith::cpu

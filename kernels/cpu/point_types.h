@@ -1,0 +1,33 @@
+// One of something for every type that points may have (KITH_FOR_POINT_TYPES of core/matrix.h).
+//
+// Like instructions.h, this header must include nothing that instantiates shared inline code.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace kith::cpu {
+
+template <template <class> class Of>
+struct ForPointTypes {
+  Of<float> f32;
+  Of<double> f64;
+  Of<std::uint8_t> uint8;
+  Of<std::int8_t> int8;
+
+  template <class T>
+  const Of<T>& of() const {
+    if constexpr (std::is_same_v<T, float>) {
+      return f32;
+    } else if constexpr (std::is_same_v<T, double>) {
+      return f64;
+    } else if constexpr (std::is_same_v<T, std::uint8_t>) {
+      return uint8;
+    } else {
+      static_assert(std::is_same_v<T, std::int8_t>);
+      return int8;
+    }
+  }
+};
+
+}  // namespace kith::cpu
