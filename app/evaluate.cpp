@@ -101,13 +101,14 @@ EvaluationReport report_of(const data::Labels& labels, const data::Labels& truth
 
 /// A line for each score; then a line for each cluster, with its rows of each class, where that fits a terminal.
 std::string show(const data::Labels& labels, const data::Labels& truth, const Contingency& table,
-                 const Agreement& scores) {
+                 const Agreement& scores, bool is_written) {
   constexpr std::size_t kMostColumns = 12, kMostLines = 100;
   std::string out;
   for (const Score& score : kScores) out += fmt::format("{:<30} {}\n", score.shown, scores.*score.value);
   if (truth.values.size() > kMostColumns || labels.values.size() > kMostLines) {
-    return out + fmt::format("\ncontingency table of {} clusters and {} classes: -o FILE writes it\n",
-                             labels.values.size(), truth.values.size());
+    return out + fmt::format("\ncontingency table of {} clusters and {} classes{}\n", labels.values.size(),
+                             truth.values.size(),
+                             is_written || !is_small(table, kMostCells) ? "" : ": -o FILE writes it");
   }
   std::size_t first = std::string("cluster").size(), width = std::to_string(table.rows).size();
   for (const std::string& value : labels.values) first = std::max(first, visible(value).size());
@@ -180,7 +181,7 @@ int run_evaluate(const Arguments& arguments) {
   const Contingency table = contingency(labels.codes, truth.codes);
   const Agreement scores = agreement(table);
   invocation.report.evaluation = report_of(labels, truth, table, scores);
-  if (!options.common.json) print_out(show(labels, truth, table, scores));
+  if (!options.common.json) print_out(show(labels, truth, table, scores, !target.empty()));
   if (!target.empty()) {
     invocation.progress.phase("write", 0);
     write(options, labels, truth, table, scores, output, invocation.progress);

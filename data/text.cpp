@@ -306,6 +306,13 @@ TextColumn read_text_column(const Location& location, const ReadOptions& options
     read.texts.push_back(std::move(text));
   });
   input.check_unchanged();
+  const std::string header = head.names.empty() ? "" : head.names[static_cast<std::size_t>(column)];
+  const bool in_doubt = options.header == Header::automatic && !header.empty();
+  if (in_doubt && std::find(read.texts.begin(), read.texts.end(), header) != read.texts.end()) {
+    throw Error(ExitCode::data, fmt::format("{}: line {}: is '{}' the name of the column or a label, as it is further "
+                                            "down? say --header yes or --header no",
+                                            input.name(), head.first_line, header));
+  }
   return read;
 }
 

@@ -15,7 +15,8 @@ bool is_text_table(const std::string& file);
 std::unique_ptr<PointSource> open_text(const Location& location, const ReadOptions& options);
 
 /// The texts of one column, for labels. `location.dataset` is its name or number from 1; it may be left out where there
-/// is only one column, or one named label. Throws Error(usage): no such column, or which; Error(data): empty fields.
+/// is only one column, or one named label. Throws Error(usage): no such column, or which; Error(data): empty fields, a
+/// first line that may be a header or not.
 struct TextColumn {
   std::string name;  // "iris.csv:species"
   std::vector<std::string> texts;

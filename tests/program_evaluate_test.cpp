@@ -78,6 +78,12 @@ TEST_CASE("evaluate: labels come from results, datasets, arrays and columns, and
   write_bytes(folder / "three.csv", "a;b\n1;x\n2;y\n1;x\n");
   CHECK(done({"evaluate", folder / "three.csv:b", "--truth", folder / "two.txt", "--delimiter", "semicolon"})
             .out.find("purity                         1\n") != std::string::npos);
+  // Words without a header: the first one is not lost silently.
+  write_bytes(folder / "words.txt", "x\ny\nx\n");
+  refuses(3, {"evaluate", folder / "words.txt", "--truth", folder / "words.txt"},
+          {"words.txt: line 1: is 'x' the name of the column or a label", "--header no"});
+  CHECK(done({"evaluate", folder / "words.txt", "--truth", folder / "words.txt", "--header", "no"})
+            .says("words.txt:1, 3 rows in 2 clusters"));
   // A table that is too wide for a terminal is named instead.
   CHECK(done({"evaluate", result, "--truth", kDigits + ":/labels"}).out.find("-o FILE") == std::string::npos);
   done({"generate", folder / "many.h5", "-n", "200", "-k", "50", "-q"});
