@@ -5,6 +5,7 @@
 #include "core/data_plan.h"
 #include "tests/cases.h"
 #include "tests/catch.h"
+#include "tests/points_everywhere.h"
 #include "tests/reference.h"
 
 using namespace kith;
@@ -15,42 +16,6 @@ namespace {
 bool same(std::span<const double> a, std::span<const double> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
-
-/// One backend's points under test.
-struct Actual {
-  std::string name;
-  std::unique_ptr<Points> points;
-};
-
-/// The reference and every backend, holding the same values and made ready.
-struct Bench {
-  Matrix<double> values;
-  PointsMatrix stored;
-  std::unique_ptr<Points> expected;
-  std::vector<Actual> actual;
-  DataPlan plan;
-
-  Bench(const Kind& kind, Stored as, Shape shape, const std::vector<Tested>& backends)
-      : values(kind.make(shape.n, shape.d, 11)),
-        stored(stored_as(values.view(), as)),
-        expected(reference_points(values.view())),
-        plan(make_plan(*expected)) {
-    expected->prepare(plan);
-    for (const Tested& tested : backends) {
-      actual.push_back({tested.name, tested.backend->hold({view_of(stored), 0})});
-      actual.back().points->prepare(plan);
-    }
-  }
-
-  /// check(points) for every backend, which messages then name.
-  template <class Check>
-  void on_each(const Check& check) const {
-    for (const Actual& one : actual) {
-      INFO(one.name);
-      check(*one.points);
-    }
-  }
-};
 
 std::string describe(const Kind& kind, Stored as, Shape s) {
   return std::string(kind.name) + ", " + name_of(as) + ", n " + std::to_string(s.n) + ", d " + std::to_string(s.d) +

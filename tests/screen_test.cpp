@@ -134,6 +134,12 @@ Attempt lost_products(Shape s) {
       filled(s.k, s.d, [&](auto c, auto j) { return (c % 2 ? -1 : 1) * centroids(c / 2, j); })};
 }
 
+/// Centroids so close together, beside a score's last place on a coarse grid, that few rows are decided there.
+Attempt dense_centroids(Shape s) {
+  return {filled(s.n, s.d, [](auto i, auto j) { return as_float(noise(20, i, j)); }),
+          filled(s.k, s.d, [](auto c, auto j) { return as_float(noise(20, c, j)); })};
+}
+
 /// The points nearest to the centroids, so many that a card's half-precision screen takes part.
 struct Lists {
   MatrixView<const double> queries;
@@ -252,6 +258,10 @@ TEST_CASE("products that are lost beside larger ones", "[screen]") {
   for (const std::int64_t d : {16, 31, 256, 700, 2048, 4097}) shapes.push_back({641, d, 330});
   for (const std::int64_t d : {16, 64, 128, 200}) shapes.push_back({257, d, 1200});
   attack(lost_products, kBoth, shapes);
+}
+
+TEST_CASE("few columns against many centroids", "[screen]") {
+  attack(dense_centroids, {Stored::float32}, {{6007, 2, 4096}, {2003, 1, 6500}});
 }
 
 // A screen that decides nothing would pass all of the above.
