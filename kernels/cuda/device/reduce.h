@@ -96,12 +96,6 @@ __device__ inline Word append(bool wanted, Word* length) {
   return first + static_cast<Word>(__popc(wanting & ((1U << lane_index()) - 1U)));
 }
 
-/// Adds the number of lanes that `wanted`. All lanes call it.
-__device__ inline void count_lanes(bool wanted, Word* count) {
-  const unsigned wanting = __ballot_sync(kAllLanes, wanted);
-  if (lane_index() == 0 && wanting != 0) atomicAdd(count, static_cast<Word>(__popc(wanting)));
-}
-
 /// Squared distances are not negative, so their bits order like their values.
 __device__ inline Word bits_of(double distance) { return static_cast<Word>(__double_as_longlong(distance)); }
 
