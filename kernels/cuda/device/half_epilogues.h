@@ -82,6 +82,22 @@ __device__ inline float product_of(const float (&product)[64], int i, int r) {
 
 /// A score that is positive orders like its bits.
 __device__ inline int positive_score(float base, float product) { return __float_as_int(__fsub_rn(base, product)); }
+/// The smaller of `smallest` and the scores of columns 4 i .. 4 i + 3 of row r, as positive_score.
+__device__ inline int smallest_of(int smallest, const float4& base, const float (&product)[64], int i, int r) {
+  smallest = __vimin3_s32(smallest, positive_score(base.x, product_of<0>(product, i, r)),
+                          positive_score(base.y, product_of<1>(product, i, r)));
+  return __vimin3_s32(smallest, positive_score(base.z, product_of<2>(product, i, r)),
+                      positive_score(base.w, product_of<3>(product, i, r)));
+}
+/// Sets the bits of those of these columns whose score is within the limit. Written so that a NaN is: of a score, where
+/// a half overflowed, or of the limit.
+__device__ inline void add_within(unsigned& within, float limit, const float4& base, const float (&product)[64], int i,
+                                  int r) {
+  if (!(__fsub_rn(base.x, product_of<0>(product, i, r)) > limit)) within |= 1U << (4 * i);
+  if (!(__fsub_rn(base.y, product_of<1>(product, i, r)) > limit)) within |= 2U << (4 * i);
+  if (!(__fsub_rn(base.z, product_of<2>(product, i, r)) > limit)) within |= 4U << (4 * i);
+  if (!(__fsub_rn(base.w, product_of<3>(product, i, r)) > limit)) within |= 8U << (4 * i);
+}
 
 /// Finds the nearest column of every row, for few columns: the best two of all scores, on the coarse grid, each with
 /// the number of its column in its last bits.
@@ -218,12 +234,7 @@ class KeepGroups {
     for (int i = 0; i < 8; ++i) {
       const float4 base = base_of(score_base, i);
 #pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        smallest[r] = __vimin3_s32(smallest[r], positive_score(base.x, product_of<0>(product, i, r)),
-                                   positive_score(base.y, product_of<1>(product, i, r)));
-        smallest[r] = __vimin3_s32(smallest[r], positive_score(base.z, product_of<2>(product, i, r)),
-                                   positive_score(base.w, product_of<3>(product, i, r)));
-      }
+      for (int r = 0; r < 2; ++r) smallest[r] = smallest_of(smallest[r], base, product, i, r);
     }
 #pragma unroll
     for (int r = 0; r < 2; ++r) kept_[2 * kHalf + r].take(smallest[r], static_cast<std::int32_t>(tile));
@@ -293,14 +304,7 @@ class WithinLimit {
     for (int i = 0; i < 8; ++i) {
       const float4 base = base_of(score_base, i);
 #pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        const float limit = limit_[2 * kHalf + r];
-        // Written so that a NaN is within: of a score, where a half overflowed, or of a limit.
-        if (!(__fsub_rn(base.x, product_of<0>(product, i, r)) > limit)) within[r] |= 1U << (4 * i);
-        if (!(__fsub_rn(base.y, product_of<1>(product, i, r)) > limit)) within[r] |= 2U << (4 * i);
-        if (!(__fsub_rn(base.z, product_of<2>(product, i, r)) > limit)) within[r] |= 4U << (4 * i);
-        if (!(__fsub_rn(base.w, product_of<3>(product, i, r)) > limit)) within[r] |= 8U << (4 * i);
-      }
+      for (int r = 0; r < 2; ++r) add_within(within[r], limit_[2 * kHalf + r], base, product, i, r);
     }
     if (!__any_sync(kAllLanes, (within[0] | within[1]) != 0)) return;
     const std::int32_t first = static_cast<std::int32_t>(tile) * kHalfColumns + quarter() * kGroupColumns;

@@ -104,13 +104,6 @@ class KeepMinima {
   }
 
  private:
-  __device__ static int score(float base, float product) { return __float_as_int(__fsub_rn(base, product)); }
-  __device__ static int smallest_of(int smallest, const float4& base, const float (&product)[64], int i, int r) {
-    smallest = __vimin3_s32(smallest, score(base.x, product_of<0>(product, i, r)),
-                            score(base.y, product_of<1>(product, i, r)));
-    return __vimin3_s32(smallest, score(base.z, product_of<2>(product, i, r)),
-                        score(base.w, product_of<3>(product, i, r)));
-  }
   __device__ void store_coarse(int at, unsigned tile) {
     float* out = coarse_out_ + row_at(0, at) * minima_.coarse_groups() + tile / kTogether * kQuarters;
     if ((there_ & 1U << at) != 0) *out = __int_as_float(coarse_[at]);
@@ -159,15 +152,9 @@ class ListWithin {
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const float4 base = base_of(score_base, i);
+      // Base rows that do not exist score 10^37, above every limit.
 #pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        const float limit = limit_[2 * kHalf + r];
-        // Written so that a NaN is within. Base rows that do not exist score 10^37, above every limit.
-        if (!(__fsub_rn(base.x, product_of<0>(product, i, r)) > limit)) within[r] |= 1U << (4 * i);
-        if (!(__fsub_rn(base.y, product_of<1>(product, i, r)) > limit)) within[r] |= 2U << (4 * i);
-        if (!(__fsub_rn(base.z, product_of<2>(product, i, r)) > limit)) within[r] |= 4U << (4 * i);
-        if (!(__fsub_rn(base.w, product_of<3>(product, i, r)) > limit)) within[r] |= 8U << (4 * i);
-      }
+      for (int r = 0; r < 2; ++r) add_within(within[r], limit_[2 * kHalf + r], base, product, i, r);
     }
     // Scores of what is not wanted may be anything.
 #pragma unroll

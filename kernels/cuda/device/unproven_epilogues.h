@@ -87,12 +87,7 @@ class KeepBestGroup {
     for (int i = 0; i < 8; ++i) {
       const float4 base = base_of(score_base, i);
 #pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        smallest[r] = __vimin3_s32(smallest[r], positive_score(base.x, product_of<0>(product, i, r)),
-                                   positive_score(base.y, product_of<1>(product, i, r)));
-        smallest[r] = __vimin3_s32(smallest[r], positive_score(base.z, product_of<2>(product, i, r)),
-                                   positive_score(base.w, product_of<3>(product, i, r)));
-      }
+      for (int r = 0; r < 2; ++r) smallest[r] = smallest_of(smallest[r], base, product, i, r);
     }
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
