@@ -232,7 +232,9 @@ std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const Back
   std::vector<Tested> opened;
   for (Tested& tested : tested_backends(options)) {
     if (tested.name == "cpu") continue;
-    for (const std::string& screen : tested.backend->device().screens) {
+    std::vector<std::string> screens = tested.backend->device().screens;
+    screens.emplace_back("auto");  // which screens no small problems
+    for (const std::string& screen : screens) {
       BackendOptions forced = options;
       forced.screen = screen;
       for (Tested& again : tested_backends(forced)) {

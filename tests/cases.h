@@ -50,7 +50,7 @@ struct Tested {
 std::vector<Tested> tested_backends(const BackendOptions& options = {});
 
 /// The same, with the CPU backend once for each instruction set that this processor has, and a card's once for each of
-/// the screens that it has.
+/// the screens that it has and once with none named.
 std::vector<Tested> every_backend(const BackendOptions& options = {});
 
 /// The same for rows of d columns that are multiplied by `others` rows: of the instruction sets that differ in their

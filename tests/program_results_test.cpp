@@ -1,5 +1,6 @@
 // The files that the program writes: equal bytes however they were made, and the known answers in them.
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "data/source.h"
@@ -29,18 +30,6 @@ std::vector<float> digit_values() {
   return {wide.begin(), wide.end()};
 }
 
-/// One run of each command that writes a result, on a file of points; every digit serves as a centroid.
-std::vector<Words> every_command(const std::string& points) {
-  return {{"cluster", points, "-k", "20", "--seed", "1", "--n-init", "2", "--save-distances"},
-          {"cluster", points, "-k", "7", "--init", "random", "--tolerance", "0", "--precision", "f64"},
-          {"assign", points, "--centroids", kDigits + ":/train", "--save-distances"},
-          {"cluster", points, "-k", "9", "--metric", "cosine", "--save-distances"},
-          {"knn", points, "-k", "9"},
-          {"knn", points, "-k", "4", "--metric", "cosine"},
-          {"knn", points, "--queries", points, "-k", "3", "--squared", "--precision", "f64"},
-          {"distances", points}};
-}
-
 /// With an input of a few hundred rows; `distances` of all digits would be large.
 std::string small_points(const Scratch& folder) {
   const std::string name = folder / "small.h5";
@@ -48,9 +37,8 @@ std::string small_points(const Scratch& folder) {
   return name;
 }
 
-}  // namespace
-
-TEST_CASE("44, 46, 47, 105: threads, block sizes, backends and repetition do not change a byte") {
+/// The files of these commands on a few hundred points, with threads, block sizes and backends.
+void check_same_bytes(const std::function<std::vector<Words>(const std::string& points)>& commands) {
   const Scratch folder;
   const std::string points = small_points(folder), one = folder / "one.h5", other = folder / "other.h5";
   const Words backends = usable_backends();
@@ -64,7 +52,7 @@ TEST_CASE("44, 46, 47, 105: threads, block sizes, backends and repetition do not
                                     {"--block-rows", "256"},
                                     {"--threads", "7", "--block-rows", "97"},
                                     {"--threads", "7", "--block-rows", "1"}};
-  for (const Words& words : every_command(points)) {
+  for (const Words& words : commands(points)) {
     write(words, one, {"--force", "--backend", "cpu", "--threads", "1"});
     const std::string expected = bytes_of(one);
     REQUIRE(expected.size() > 1000);
@@ -81,6 +69,32 @@ TEST_CASE("44, 46, 47, 105: threads, block sizes, backends and repetition do not
     INFO(nlohmann::json(words).dump() << " with plain instructions");
     CHECK(bytes_of(other) == expected);
   }
+}
+
+}  // namespace
+
+// One case for each kind of command, so that they can be run beside each other.
+TEST_CASE("44, 46, 47, 105: threads, block sizes, backends and repetition do not change a byte of clusters") {
+  check_same_bytes([](const std::string& points) -> std::vector<Words> {
+    return {{"cluster", points, "-k", "20", "--seed", "1", "--n-init", "2", "--save-distances"},
+            {"cluster", points, "-k", "7", "--init", "random", "--tolerance", "0", "--precision", "f64"},
+            {"cluster", points, "-k", "9", "--metric", "cosine", "--save-distances"}};
+  });
+}
+
+TEST_CASE("44, 46, 47, 105: nor of assignments and distances") {
+  check_same_bytes([](const std::string& points) -> std::vector<Words> {
+    return {{"assign", points, "--centroids", kDigits + ":/train", "--save-distances"},  // every digit a centroid
+            {"distances", points}};
+  });
+}
+
+TEST_CASE("44, 46, 47, 105: nor of neighbors") {
+  check_same_bytes([](const std::string& points) -> std::vector<Words> {
+    return {{"knn", points, "-k", "9"},
+            {"knn", points, "-k", "4", "--metric", "cosine"},
+            {"knn", points, "--queries", points, "-k", "3", "--squared", "--precision", "f64"}};
+  });
 }
 
 TEST_CASE("59, 60: points larger than the memory they may take on a device give the same file") {

@@ -17,6 +17,7 @@
 #include "kernels/cuda/narrow_screen.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/recheck.h"
+#include "kernels/cuda/steps.h"
 #include "kernels/cuda/update.h"
 
 namespace kith::cuda {
@@ -268,12 +269,15 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   stream.upload(centroids.data(), request.centroids.data, request.centroids.size());
   stream.fill(counts.data(), 0, k + 1);
   IterationRecord record;
-  find_nearest(held, centroids.data(), k, record);
-
-  const std::int64_t counters = k <= kSharedClusters ? k * static_cast<std::int64_t>(sizeof(std::uint32_t)) : 0;
-  count_kernel<<<held.context->multiprocessors * 4, kBlock, counters, stream>>>(
-      held.label.data(), held.summed.data(), held.rows(), k, counts.data(), counts.data() + k);
-  check(cudaGetLastError());
+  if (is_small_assignment(held, k)) {
+    assign_small(held, centroids.data(), k, counts.data(), counts.data() + k);
+  } else {
+    find_nearest(held, centroids.data(), k, record);
+    const std::int64_t counters = k <= kSharedClusters ? k * static_cast<std::int64_t>(sizeof(std::uint32_t)) : 0;
+    count_kernel<<<held.context->multiprocessors * 4, kBlock, counters, stream>>>(
+        held.label.data(), held.summed.data(), held.rows(), k, counts.data(), counts.data() + k);
+    check(cudaGetLastError());
+  }
   std::vector<Word> found(k + 1);
   stream.download(found.data(), counts.data(), k + 1);
   for (std::int64_t c = 0; c < k; ++c) assignment.counts[c] += static_cast<std::int64_t>(found[c]);

@@ -94,6 +94,7 @@ int made_current(int device) {
 Context::Context(const BackendOptions& options) : device(made_current(options.device)), pool(options.device_memory) {
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   screen = choose_screen_path(options.screen, device);
+  screen_named = options.screen != "auto";
   left_out = cuda::left_out(options.without);
   small_gaps = options.small_gaps;
 }

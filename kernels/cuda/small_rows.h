@@ -1,4 +1,4 @@
-// Assignment of rows by the definition inside the kernel for small problems: its task, what a block keeps in shared
+// Assignment of rows by the definition inside the kernels for small problems: their task, what a block keeps in shared
 // memory, and the two forms of holding rows, one per thread and four per warp.
 #pragma once
 
@@ -13,6 +13,16 @@ namespace kith::cuda {
 
 inline constexpr int kMostThreadColumns = 16;  // of rows that a thread has by itself
 
+/// What is labelled.
+template <class T>
+struct SmallRows {
+  const T* values;  // (rows, d)
+  std::int64_t rows, d;
+  int clusters;
+  std::int32_t* label;   // (rows)
+  std::int32_t* summed;  // (rows)
+};
+
 /// How a launch ended.
 struct Outcome {
   std::int64_t iterations;  // whole ones
@@ -21,13 +31,8 @@ struct Outcome {
 };
 
 template <class T>
-struct SmallTask {
-  const T* values;  // (rows, d)
-  std::int64_t rows, d;
-  int clusters;
-  std::int32_t* label;   // (rows)
-  std::int32_t* summed;  // (rows)
-  double* centroids;     // (k, d)
+struct SmallTask : SmallRows<T> {
+  double* centroids;  // (k, d)
   SumGrid grid;
   CentroidSource source;     // `changed` of its totals: (most)
   Word* altered;             // (most) clusters whose centroid changed
@@ -40,6 +45,15 @@ struct SmallTask {
   int most;
   double spread;
 };
+
+/// Centroids into shared memory, (k, pitch), zero beyond d. Returns before all have arrived.
+template <class T>
+__device__ void load_centroids(const SmallRows<T>& rows, const double* centroids, int pitch, double* to) {
+  for (int i = static_cast<int>(threadIdx.x); i < rows.clusters * pitch; i += kBlock) {
+    const int j = i % pitch;
+    to[i] = j < rows.d ? centroids[i / pitch * rows.d + j] : 0.0;
+  }
+}
 
 /// A block's shared memory: centroids, what its rows change in sums and counts, and results per cluster.
 struct SmallShared {
@@ -119,7 +133,7 @@ struct RowPerThread {
     }
   }
 
-  __device__ static void load(const SmallTask<T>& task, std::int64_t row, double (&x)[Columns]) {
+  __device__ static void load(const SmallRows<T>& task, std::int64_t row, double (&x)[Columns]) {
     constexpr int kTogether = std::min<int>(Columns, 16 / sizeof(T));
     struct alignas(sizeof(T) * kTogether) Piece {
       T value[kTogether];
@@ -138,6 +152,29 @@ struct RowPerThread {
     }
   }
 
+  /// centroids: (clusters, kPitch) in shared memory.
+  __device__ static int nearest_of(const double (&x)[Columns], const double* centroids, int clusters) {
+    double smallest = std::numeric_limits<double>::infinity();
+    int nearest = 0;
+#pragma unroll 2
+    for (int c = 0; c < clusters; ++c) {
+      const double distance = folded<0, 1>(x, centroids + c * kPitch);
+      nearest = distance < smallest ? c : nearest;
+      smallest = distance < smallest ? distance : smallest;
+    }
+    return nearest;
+  }
+
+  /// take(row, nearest) for every row, by one thread.
+  template <class Take>
+  __device__ static void label(const SmallRows<T>& task, const double* centroids, int, const Take& take) {
+    for (std::int64_t row = thread_index(); row < task.rows; row += thread_count()) {
+      double x[Columns];
+      load(task, row, x);
+      take(row, nearest_of(x, centroids, task.clusters));
+    }
+  }
+
   /// Labels rows and moves them. The rows of this thread that moved.
   __device__ static Word assign(const SmallTask<T>& task, const SmallShared& shared) {
     Word moved = 0;
@@ -145,14 +182,7 @@ struct RowPerThread {
       double x[Columns];
       load(task, row, x);
       const int before = task.summed[row];
-      double smallest = std::numeric_limits<double>::infinity();
-      int nearest = 0;
-#pragma unroll 2
-      for (int c = 0; c < task.clusters; ++c) {
-        const double distance = folded<0, 1>(x, shared.centroids + c * kPitch);
-        nearest = distance < smallest ? c : nearest;
-        smallest = distance < smallest ? distance : smallest;
-      }
+      const int nearest = nearest_of(x, shared.centroids, task.clusters);
       if (nearest == before) continue;
       ++moved;
       move_label(task, shared, row, before, nearest);
@@ -172,39 +202,57 @@ struct RowsPerWarp {
   static constexpr int kSide = 4;
   static constexpr int kRows = kBlockWarps * kSide;
 
+  static constexpr int kLanesEach = kWarp / (kSide * kSide);  // lane l has the distance number l / kLanesEach
+  static constexpr int kLanesRow = kLanesEach * kSide;
+
+  /// In lane l the nearest centroid of row base + l / kLanesRow. Rows beyond the last repeat it.
+  __device__ static int nearest_of(const SmallRows<T>& task, std::int64_t base, const double* centroids, int pitch) {
+    const T* x[kSide];
+#pragma unroll
+    for (int i = 0; i < kSide; ++i) x[i] = task.values + min(base + i, task.rows - 1) * task.d;
+    double smallest = std::numeric_limits<double>::infinity();
+    int nearest = 0;
+    for (int first = 0; first < task.clusters; first += kSide) {
+      const double* c[kSide];
+#pragma unroll
+      for (int i = 0; i < kSide; ++i) c[i] = centroids + min(first + i, task.clusters - 1) * pitch;
+      double sum[kSide * kSide];
+      accumulate_grid(x, c, task.d, sum);
+      const double distance = add_lanes<kSide * kSide>(sum);
+      const int mine = min(first + lane_index() / kLanesEach % kSide, task.clusters - 1);
+      if (distance < smallest) {
+        smallest = distance;
+        nearest = mine;
+      }
+    }
+#pragma unroll
+    for (int w = kLanesEach; w < kLanesRow; w *= 2) {
+      const double distance = __shfl_xor_sync(kAllLanes, smallest, w);
+      const int other = __shfl_xor_sync(kAllLanes, nearest, w);
+      if (distance < smallest || (distance == smallest && other < nearest)) {
+        smallest = distance;
+        nearest = other;
+      }
+    }
+    return nearest;
+  }
+
+  /// take(row, nearest) for every row, by one thread.
+  template <class Take>
+  __device__ static void label(const SmallRows<T>& task, const double* centroids, int pitch, const Take& take) {
+    for (std::int64_t base = warp_index() * kSide; base < task.rows; base += warp_count() * kSide) {
+      const int nearest = nearest_of(task, base, centroids, pitch);
+      const std::int64_t row = base + lane_index() / kLanesRow;
+      if (lane_index() % kLanesRow == 0 && row < task.rows) take(row, nearest);
+    }
+  }
+
+  /// Labels rows and moves them. The rows of this thread that moved.
   __device__ static Word assign(const SmallTask<T>& task, const SmallShared& shared) {
-    constexpr int kLanesEach = kWarp / (kSide * kSide);  // lane l has the distance number l / kLanesEach
-    constexpr int kLanesRow = kLanesEach * kSide;
     const int lane = lane_index();
     Word moved = 0;
     for (std::int64_t base = warp_index() * kSide; base < task.rows; base += warp_count() * kSide) {
-      const T* x[kSide];
-#pragma unroll
-      for (int i = 0; i < kSide; ++i) x[i] = task.values + min(base + i, task.rows - 1) * task.d;
-      double smallest = std::numeric_limits<double>::infinity();
-      int nearest = 0;
-      for (int first = 0; first < task.clusters; first += kSide) {
-        const double* c[kSide];
-#pragma unroll
-        for (int i = 0; i < kSide; ++i) c[i] = shared.centroids + min(first + i, task.clusters - 1) * shared.pitch;
-        double sum[kSide * kSide];
-        accumulate_grid(x, c, task.d, sum);
-        const double distance = add_lanes<kSide * kSide>(sum);
-        const int mine = min(first + lane / kLanesEach % kSide, task.clusters - 1);
-        if (distance < smallest) {
-          smallest = distance;
-          nearest = mine;
-        }
-      }
-#pragma unroll
-      for (int w = kLanesEach; w < kLanesRow; w *= 2) {
-        const double distance = __shfl_xor_sync(kAllLanes, smallest, w);
-        const int other = __shfl_xor_sync(kAllLanes, nearest, w);
-        if (distance < smallest || (distance == smallest && other < nearest)) {
-          smallest = distance;
-          nearest = other;
-        }
-      }
+      const int nearest = nearest_of(task, base, shared.centroids, shared.pitch);
       for (int i = 0; i < kSide && base + i < task.rows; ++i) {
         const int now = __shfl_sync(kAllLanes, nearest, i * kLanesRow);
         const int before = task.summed[base + i];

@@ -1,7 +1,8 @@
-// Iterations of small problems in one kernel that stays on the device: every distance by the definition, sums and
-// centroids in between, and the stop tests, with two waits of the whole grid per iteration and none of the host.
+// Small problems: every distance by the definition, without a screen. Iterations in one kernel that stays on the
+// device, with sums and centroids in between and the stop tests, two waits of the whole grid per iteration and none of
+// the host; and one assignment with its counts, in one kernel too.
 //
-// There is no screen: 10^4 x 64 points and 10 centroids are 6.4 million pairs of columns, 1 us of an H200's float64
+// 10^4 x 64 points and 10 centroids are 6.4 million pairs of columns, 1 us of an H200's float64
 // units. Every block keeps all centroids, and what its own rows change in the sums, in shared memory. Few columns: a
 // thread has a row in registers, and reads n d values and 4 bytes of label per row and iteration. More: a warp has 4
 // rows against 4 centroids, its lanes being the definition's accumulators.
@@ -27,10 +28,7 @@ constexpr std::int64_t kMostIterations = 64;  // of a launch
 /// Centroids into shared memory, and no changes yet.
 template <class T>
 __device__ void begin_iteration(const SmallTask<T>& task, const SmallShared& shared, int limbs) {
-  for (int i = threadIdx.x; i < task.clusters * shared.pitch; i += kBlock) {
-    const int j = i % shared.pitch;
-    shared.centroids[i] = j < task.d ? task.centroids[i / shared.pitch * task.d + j] : 0.0;
-  }
+  load_centroids(task, task.centroids, shared.pitch, shared.centroids);
   for (int i = threadIdx.x; i < limbs * shared.cells; i += kBlock) shared.low[i] = shared.high[i] = 0;
   for (int c = threadIdx.x; c < task.clusters; c += kBlock) shared.counts[c] = 0;
   __syncthreads();
@@ -111,17 +109,41 @@ __global__ void __launch_bounds__(kBlock) small_kernel(SmallTask<T> task) {
   if (thread_index() == 0) *task.outcome = outcome;
 }
 
-/// A kernel for a problem, and how it is launched.
+/// Labels all rows, and ADDS rows per label and rows whose label is not the one in the sums.
+template <class T, class Form>
+__global__ void __launch_bounds__(kBlock)
+    label_kernel(SmallRows<T> task, const double* centroids, Word* counts, Word* changed) {
+  extern __shared__ double memory[];  // (k, pitch) centroids, (k) counts
+  const int pitch = Form::kPitch != 0 ? Form::kPitch : static_cast<int>(task.d);
+  auto* block_counts = reinterpret_cast<std::uint32_t*>(memory + task.clusters * pitch);
+  load_centroids(task, centroids, pitch, memory);
+  for (int c = static_cast<int>(threadIdx.x); c < task.clusters; c += kBlock) block_counts[c] = 0;
+  __syncthreads();
+  Word moved = 0;
+  Form::label(task, memory, pitch, [&](std::int64_t row, int nearest) {
+    moved += nearest != task.summed[row] ? 1 : 0;
+    task.label[row] = nearest;
+    atomicAdd(&block_counts[nearest], 1U);
+  });
+  moved = block_sum(moved);  // all rows of the block have been counted as well
+  if (threadIdx.x == 0 && moved != 0) atomicAdd(changed, moved);
+  for (int c = static_cast<int>(threadIdx.x); c < task.clusters; c += kBlock) {
+    if (block_counts[c] != 0) atomicAdd(&counts[c], Word{block_counts[c]});
+  }
+}
+
+/// The kernels for a problem, and how they are launched.
 template <class T>
 struct SmallLaunch {
   void (*kernel)(SmallTask<T>) = nullptr;
+  void (*label)(SmallRows<T>, const double*, Word*, Word*) = nullptr;
   std::int64_t rows = 1;  // that a block takes at a time
   std::int64_t pitch = 0;
 };
 
 template <class T, class Form>
 SmallLaunch<T> launch_of(std::int64_t d) {
-  return {small_kernel<T, Form>, Form::kRows, Form::kPitch != 0 ? Form::kPitch : d};
+  return {small_kernel<T, Form>, label_kernel<T, Form>, Form::kRows, Form::kPitch != 0 ? Form::kPitch : d};
 }
 
 template <class T>
@@ -144,20 +166,49 @@ double work_of(std::int64_t rows, std::int64_t clusters, std::int64_t d) {
   return static_cast<double>(rows) * static_cast<double>(clusters) * static_cast<double>(d);
 }
 
+/// Whether the definition costs less than a screen; nothing is said of shared memory.
+template <class T>
+bool takes_no_screen(const HeldRows<T>& held, std::int64_t clusters) {
+  const std::int64_t d = held.columns();
+  if (held.resident.size() == 0 || clusters > kMostClusters || d > kMostCells) return false;
+  const std::int64_t pitch = small_launch<T>(d).pitch;
+  return clusters * pitch <= kMostCells && (work_of(held.rows(), clusters, d) <= kSmallWork ||
+                                            (d <= kMostThreadColumns && clusters * pitch <= kScreenedCells));
+}
+
+std::int64_t label_bytes(std::int64_t clusters, std::int64_t pitch) { return clusters * (pitch * 8 + 4); }
+
+std::int64_t most_shared(const Context& context) {
+  return attribute(context, cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;
+}
+
 }  // namespace
 
 template <class T>
 bool is_small(const HeldRows<T>& held, std::int64_t clusters, int limbs) {
   const std::int64_t d = held.columns();
-  if (held.resident.size() == 0 || clusters > kMostClusters || d > kMostCells) return false;
-  const std::int64_t pitch = small_launch<T>(d).pitch;
-  if (clusters * pitch > kMostCells) return false;
-  if (work_of(held.rows(), clusters, d) > kSmallWork && (d > kMostThreadColumns || clusters * pitch > kScreenedCells)) {
-    return false;
-  }
-  return SmallShared::bytes(clusters, d, pitch, limbs) <=
-             attribute(*held.context, cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024 &&
+  return takes_no_screen(held, clusters) &&
+         SmallShared::bytes(clusters, d, small_launch<T>(d).pitch, limbs) <= most_shared(*held.context) &&
          attribute(*held.context, cudaDevAttrCooperativeLaunch) != 0;
+}
+
+template <class T>
+bool is_small_assignment(const HeldRows<T>& held, std::int64_t clusters) {
+  return !held.context->screen_named && takes_no_screen(held, clusters) &&
+         label_bytes(clusters, small_launch<T>(held.columns()).pitch) <= most_shared(*held.context);
+}
+
+template <class T>
+void assign_small(HeldRows<T>& held, const double* centroids, std::int64_t k, Word* counts, Word* changed) {
+  const SmallLaunch<T> launch = small_launch<T>(held.columns());
+  const SmallRows<T> rows{held.resident.data(), held.rows(),       held.columns(),
+                          static_cast<int>(k),  held.label.data(), held.summed.data()};
+  const auto shared = static_cast<int>(label_bytes(k, launch.pitch));
+  check(cudaFuncSetAttribute(launch.label, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+  launch.label<<<held.context->grid(held.rows(), launch.rows), kBlock, shared, held.stream()>>>(rows, centroids, counts,
+                                                                                                changed);
+  check(cudaGetLastError());
+  held.gaps.clusters = 0;
 }
 
 template <class T>
@@ -174,12 +225,7 @@ Steps small_steps(HeldRows<T>& held, const StepsRequest& request, const DeviceLl
   Buffer<Outcome> outcome(held.pool(), 1);
   stream.fill(counters.data(), 0, 2 * most);
 
-  SmallTask<T> task{held.resident.data(),
-                    held.rows(),
-                    d,
-                    static_cast<int>(k),
-                    held.label.data(),
-                    held.summed.data(),
+  SmallTask<T> task{{held.resident.data(), held.rows(), d, static_cast<int>(k), held.label.data(), held.summed.data()},
                     lloyd.centroids(),
                     lloyd.grid(held),
                     lloyd.source(counters.data()),
@@ -223,8 +269,10 @@ Steps small_steps(HeldRows<T>& held, const StepsRequest& request, const DeviceLl
   return steps;
 }
 
-#define KITH_INSTANTIATE(T)                                      \
-  template bool is_small(const HeldRows<T>&, std::int64_t, int); \
+#define KITH_INSTANTIATE(T)                                                            \
+  template bool is_small(const HeldRows<T>&, std::int64_t, int);                       \
+  template bool is_small_assignment(const HeldRows<T>&, std::int64_t);                 \
+  template void assign_small(HeldRows<T>&, const double*, std::int64_t, Word*, Word*); \
   template Steps small_steps(HeldRows<T>&, const StepsRequest&, const DeviceLloyd<T>&, LloydState&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

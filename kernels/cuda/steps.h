@@ -94,6 +94,15 @@ class DeviceLloyd {
 template <class T>
 bool is_small(const HeldRows<T>& held, std::int64_t clusters, int limbs);
 
+/// Whether an assignment alone can be done without a screen (small_steps.cu). Not where a screen is asked for by name.
+template <class T>
+bool is_small_assignment(const HeldRows<T>& held, std::int64_t clusters);
+
+/// Queues that assignment to centroids (k, d), and ADDS rows per label to counts (k), and rows whose label is not the
+/// one in the sums to `changed`.
+template <class T>
+void assign_small(HeldRows<T>& held, const double* centroids, std::int64_t k, Word* counts, Word* changed);
+
 /// Iterations of a small problem in one launch. The state is stored.
 template <class T>
 Steps small_steps(HeldRows<T>& held, const StepsRequest& request, const DeviceLloyd<T>& lloyd, LloydState& state);
