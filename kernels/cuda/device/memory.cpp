@@ -13,7 +13,8 @@ namespace kith::cuda {
 namespace {
 
 constexpr std::int64_t kSmallest = 16;
-constexpr std::int64_t kMostIdle = std::int64_t{1} << 30;  // bytes kept for sizes that do not come back
+constexpr std::int64_t kLeastIdle = std::int64_t{1} << 28;  // bytes that may be kept for sizes that do not come back,
+constexpr std::int64_t kIdleShare = 16;                     // beside one in so many of those in use
 
 std::int64_t free_bytes() {
   std::size_t free = 0, total = 0;
@@ -67,7 +68,8 @@ void* Pool::take(std::int64_t bytes, std::int64_t& granted) {
     idle_blocks_.erase(found);
     return memory;
   }
-  if (idle_ > kMostIdle || (limit_ > 0 && bytes > limit_ - held_)) check(release_idle());
+  const std::int64_t most_idle = kLeastIdle + (held_ - idle_) / kIdleShare;
+  if (idle_ > most_idle || (limit_ > 0 && bytes > limit_ - held_)) check(release_idle());
   if (limit_ > 0 && bytes > limit_ - held_) throw OutOfMemory(bytes, limit_ - held_);
 
   void* memory = nullptr;
