@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "app/commands.h"
+#include "app/continuation.h"
+#include "app/explain.h"
 #include "app/invocation.h"
 #include "app/label_output.h"
 #include "app/memory.h"
@@ -25,6 +27,7 @@ struct ClusterOptions {
   std::int64_t max_iterations = 300;
   double tolerance = 1e-4;
   bool save_distances = false;
+  bool explain = false;
   std::string write_obs;
   CommonOptions common;
 };
@@ -41,7 +44,8 @@ void declare(OptionSet& set, ClusterOptions& options) {
               {1, kLargestInt}, options.clusters);
   set.text({.names = "--init",
             .value = "HOW",
-            .help = "First centroids: k-means++, random, first (rows), or FILE[:DATASET] of K rows."},
+            .help = "First centroids: k-means++, random, first (rows), or FILE[:DATASET] of K rows. A result that "
+                    "stopped at its limit of iterations is gone on with."},
            options.init);
   set.integer({.names = "--n-init", .value = "N", .help = "Runs from different starts; the lowest inertia is kept."},
               {1, 1'000'000}, options.runs);
@@ -54,6 +58,8 @@ void declare(OptionSet& set, ClusterOptions& options) {
              options.tolerance);
   set.flag({.names = "--save-distances", .help = "Also write every point's distance to its centroid."},
            options.save_distances);
+  set.flag({.names = "--explain", .help = "Print for every cluster the columns that set it apart from all points."},
+           options.explain);
   add_label_option(set, options.write_obs);
   add_common_options(set, options.common);
 }
@@ -62,11 +68,12 @@ const std::vector<std::string> kRules{"k-means++", "random", "first"};
 
 bool is_rule(const std::string& init) { return std::find(kRules.begin(), kRules.end(), init) != kRules.end(); }
 
-/// How the run starts: a rule, or centroids from a file.
+/// How the run starts: a rule, or centroids from a file, those of a run that it goes on from perhaps.
 struct Start {
   Init init = Init::given;
   std::string stored;                        // as in the result file
   std::unique_ptr<data::PointSource> given;  // the centroids of Init::given
+  std::optional<Continuation> continuation = {};
   bool is_random() const { return init == Init::kmeans_plus_plus || init == Init::random; }
 };
 
@@ -117,11 +124,17 @@ void warn_of_options(const OptionSet& set, const ClusterOptions& options, const 
 }
 
 std::string stored_command(const ClusterOptions& options, const Start& start, const data::PointSource& points) {
-  std::string command =
-      fmt::format("cluster {} --clusters {} --init {}", stored_name(points.name()), options.clusters, start.stored);
-  if (start.is_random()) command += fmt::format(" --n-init {} --seed {}", options.runs, options.common.seed);
-  command += fmt::format(" --max-iterations {} --tolerance {} --precision {}", options.max_iterations,
-                         options.tolerance, name_of(points.value_class()));
+  std::string command = fmt::format("cluster {} --clusters {} ", stored_name(points.name()), options.clusters);
+  std::int64_t limit = options.max_iterations;
+  if (start.continuation && start.continuation->start) {
+    command += start.continuation->start->options;
+    limit += start.continuation->stopped.iterations;
+  } else {
+    command += "--init " + start.stored;
+    if (start.is_random()) command += fmt::format(" --n-init {} --seed {}", options.runs, options.common.seed);
+  }
+  command += fmt::format(" --max-iterations {} --tolerance {} --precision {}", limit, options.tolerance,
+                         name_of(points.value_class()));
   command += stored_input(options.common) + stored_metric(options.common);
   return command + (options.save_distances ? " --save-distances" : "");
 }
@@ -135,19 +148,25 @@ void write(const ClusterOptions& options, const Start& start, const data::PointS
   write_head(file,
              {"kith-clusters", stored_command(options, start, points), points.value_class(), metric_of(options.common)},
              points);
-  file.attribute("seed", options.common.seed);
-  file.attribute("init", start.stored);
+  const auto& continuation = start.continuation;
+  const bool has_start = continuation && continuation->start;
+  file.attribute("seed", has_start ? continuation->start->seed : options.common.seed);
+  file.attribute("init", has_start ? continuation->start->init : start.stored);
   file.attribute("n_init", static_cast<std::int64_t>(result.runs.size()));
   file.attribute("run", static_cast<std::int64_t>(result.run));
   file.attribute("inertia", result.inertia);
+  file.attribute("totss", result.spread);
+  file.attribute("betweenss", result.spread - result.inertia);
   file.attribute("iterations", result.iterations);
   file.attribute("stopped_by", result.stopped_by);
   file.attribute("stopped_value", result.stopped_value);
   file.attribute("tolerance", options.tolerance);
+  file.attribute("changed", result.changed);
   file.attribute("empty_clusters", result.empty_clusters);
   write_assignment(file, result);
   file.dataset("centroids", result.centroids.view());
   file.dataset("nearest_row", std::span<const std::int64_t>(result.nearest_row));
+  write_iterations(file, continuation ? continuation->iterations : Iterations{}, result);
   if (options.save_distances) write_distances(file, result.distances, points.value_class());
   file.finish();
 }
@@ -159,6 +178,10 @@ void fill(Report& report, const KMeansResult& result, double flops_per_assignmen
   report.inertia = result.inertia;
   report.stopped_by = result.stopped_by;
   report.stopped_value = result.stopped_value;
+  report.shift_threshold = result.shift_threshold;
+  report.iterations_done = result.iterations;
+  report.changed = result.changed;
+  report.spread = result.spread;
   for (const RunRecord& run : result.runs) {
     report.phase("iterate").flops += flops_per_assignment * static_cast<double>(run.iterations);
     report.phase("assign").flops += flops_per_assignment;
@@ -189,8 +212,11 @@ int run_cluster(const Arguments& arguments) {
   check_label_output(options.common, options.write_obs, *points);
   invocation.report.points = describe(*points);
   invocation.report.seed = options.common.seed;
-  const Start start = open_start(options.init);
+  Start start = open_start(options.init);
   check(set, options, start, *points);
+  if (start.init == Init::given) {
+    start.continuation = find_continuation(options.init, stored_command(options, start, *points), *points);
+  }
   require_memory(points_bytes(*points) + assignment_bytes(*points, options.clusters), points->name(),
                  options.common.memory);
 
@@ -199,24 +225,35 @@ int run_cluster(const Arguments& arguments) {
     unit_centroids(centroids.view(), start.given->name());
   }
   HeldPoints held = hold_points(*points, invocation, [&] { warn_of_options(set, options, start, invocation); });
-  const KMeansResult result = kmeans(*held.points, held.plan,
-                                     {.clusters = options.clusters,
-                                      .init = start.init,
-                                      .given = centroids.view(),
-                                      .runs = start.is_random() ? static_cast<int>(options.runs) : 1,
-                                      .max_iterations = static_cast<int>(options.max_iterations),
-                                      .tolerance = options.tolerance,
-                                      .seed = static_cast<std::uint64_t>(options.common.seed),
-                                      .metric = metric_of(options.common),
-                                      .keep_distances = options.save_distances},
-                                     invocation.progress);
+  const KMeansResult result =
+      kmeans(*held.points, held.plan,
+             {.clusters = options.clusters,
+              .init = start.init,
+              .given = centroids.view(),
+              .runs = start.is_random() ? static_cast<int>(options.runs) : 1,
+              .max_iterations = static_cast<int>(options.max_iterations),
+              .stopped = start.continuation ? std::optional(start.continuation->stopped) : std::nullopt,
+              .tolerance = options.tolerance,
+              .seed = static_cast<std::uint64_t>(options.common.seed),
+              .metric = metric_of(options.common),
+              .keep_distances = options.save_distances},
+             invocation.progress);
   note_device_memory(held, invocation);
+  if (!result.continues) start.continuation.reset();
   fill(invocation.report, result, assignment_flops(*points, options.clusters));
-  if (result.stopped_by == "max-iterations") {
-    invocation.progress.warning(
-        fmt::format("not converged after {} iterations; give a larger --max-iterations", result.iterations));
-  }
   const std::string& target = options.common.output;
+  const bool is_whole = !target.empty() && !is_label_output(options.common, options.write_obs);
+  const bool can_go_on = is_whole && result.stopped_by == "max-iterations";
+  if (result.stopped_by == "max-iterations") {
+    invocation.progress.warning(fmt::format("not converged after {} iterations; {}", result.iterations,
+                                            can_go_on ? "go on with --init " + target
+                                                      : "give a larger --max-iterations, or write a result with -o "
+                                                        "and go on from it with --init RESULT"));
+  }
+  if (options.explain) {
+    invocation.report.explanations = explain(result, held, points->column_names());
+    if (!options.common.json) print_out(explanation_table(invocation.report.explanations, result.counts));
+  }
   if (!target.empty()) {
     invocation.progress.phase("write", 0);
     write(options, start, *points, result, output);
@@ -224,9 +261,9 @@ int run_cluster(const Arguments& arguments) {
   } else if (!options.common.json) {
     print_out(cluster_table(result));
   }
-  invocation.close(target.empty() || is_label_output(options.common, options.write_obs)
-                       ? ""
-                       : fmt::format("kith assign NEW.h5 --centroids {}", target));
+  invocation.close(can_go_on  ? continuing_command(arguments, target)
+                   : is_whole ? fmt::format("kith assign NEW.h5 --centroids {}", target)
+                              : "");
   return 0;
 }
 

@@ -34,6 +34,14 @@ Json to_object(const IterationRecord& record) {
           {"candidates", record.candidates}, {"relocated", record.relocated}};
 }
 
+Json to_object(const Explanation& explanation) {
+  return {{"cluster", explanation.cluster},
+          {"column", explanation.column},
+          {"centroid", explanation.centroid},
+          {"mean", explanation.mean},
+          {"difference", explanation.difference}};
+}
+
 Json to_object(const RunRecord& record) {
   return {{"inertia", record.inertia},
           {"iterations", record.iterations},
@@ -96,13 +104,21 @@ std::string to_json(const Report& report) {
     object["clusters"] = {{"count", report.clusters->clusters},
                           {"smallest", report.clusters->smallest},
                           {"largest", report.clusters->largest},
-                          {"empty", report.clusters->empty}};
+                          {"empty", report.clusters->empty},
+                          {"imbalance", report.clusters->imbalance}};
   }
   if (report.inertia) object["inertia"] = *report.inertia;
+  if (report.spread) {
+    object["totss"] = *report.spread;
+    object["betweenss"] = *report.spread - *report.inertia;
+  }
   if (!report.stopped_by.empty()) {
     object["stopped_by"] = report.stopped_by;
     object["stopped_value"] = report.stopped_value;
+    object["shift_threshold"] = report.shift_threshold;
+    object["changed"] = report.changed;
   }
+  if (!report.explanations.empty()) object["explanations"] = to_array(report.explanations);
   if (report.truth) {
     object["truth"] = {
         {"lists", report.truth->lists}, {"equal", report.truth->equal}, {"recall", report.truth->recall}};

@@ -35,6 +35,16 @@ struct ClusterReport {
   std::int64_t smallest = 0;
   std::int64_t largest = 0;
   std::int64_t empty = 0;
+  double imbalance = 0.0;  // 1: all of one size; k: all rows in one
+};
+
+/// A column that sets a cluster apart from all rows.
+struct Explanation {
+  std::int64_t cluster = 0;
+  std::string column;  // its name, or its number from 1
+  double centroid = 0.0;
+  double mean = 0.0;        // of all rows
+  double difference = 0.0;  // centroid less mean, in standard deviations of all rows
 };
 
 struct TruthReport {
@@ -68,8 +78,13 @@ struct Report {
   int kept_run = 0;
   std::optional<ClusterReport> clusters{};
   std::optional<double> inertia{};
+  std::optional<double> spread{};  // inertia of all rows around their mean
   std::string stopped_by{};
   double stopped_value = 0.0;
+  double shift_threshold = 0.0;      // of the rule `tolerance`
+  std::int64_t iterations_done = 0;  // those of a run that this one went on from, too
+  std::int64_t changed = 0;          // labels, by the last assignment
+  std::vector<Explanation> explanations{};
   std::optional<TruthReport> truth{};
   std::optional<EvaluationReport> evaluation{};
   std::int64_t device_memory = 0;  // bytes

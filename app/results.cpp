@@ -86,9 +86,36 @@ void write_assignment(data::ResultFile& file, const KMeansResult& result) {
   file.dataset("inertia_per_cluster", std::span<const double>(result.inertia_per_cluster));
 }
 
+void write_iterations(data::ResultFile& file, const Iterations& before, const KMeansResult& result) {
+  Iterations all = before;
+  for (const IterationRecord& record : result.history) {
+    all.inertia.push_back(record.inertia);
+    all.shift.push_back(record.shift);
+    all.changed.push_back(record.changed);
+  }
+  file.dataset("iteration_inertia", std::span<const double>(all.inertia));
+  file.dataset("iteration_shift", std::span<const double>(all.shift));
+  file.dataset("iteration_changed", std::span<const std::int64_t>(all.changed));
+}
+
+namespace {
+
+/// k sum n_c^2 / n^2: 1 where all clusters have as many rows, k where one has them all. As in FAISS.
+double imbalance_of(const std::vector<std::int64_t>& counts) {
+  double rows = 0.0, squares = 0.0;
+  for (const std::int64_t count : counts) {
+    rows += static_cast<double>(count);
+    squares += static_cast<double>(count) * static_cast<double>(count);
+  }
+  return static_cast<double>(counts.size()) * squares / (rows * rows);
+}
+
+}  // namespace
+
 ClusterReport cluster_report(const KMeansResult& result) {
   const auto [smallest, largest] = std::minmax_element(result.counts.begin(), result.counts.end());
-  return {static_cast<std::int64_t>(result.counts.size()), *smallest, *largest, result.empty_clusters};
+  return {static_cast<std::int64_t>(result.counts.size()), *smallest, *largest, result.empty_clusters,
+          imbalance_of(result.counts)};
 }
 
 double assignment_flops(const data::PointSource& points, std::int64_t clusters) {

@@ -48,6 +48,14 @@ void write_distances(data::ResultFile& file, std::span<const double> squared, Va
 /// /labels, /counts, /inertia_per_cluster.
 void write_assignment(data::ResultFile& file, const KMeansResult& result);
 
+/// What each iteration did, of a run and of those that it goes on from: /iteration_inertia, /iteration_shift,
+/// /iteration_changed, all (iterations).
+struct Iterations {
+  std::vector<double> inertia, shift;
+  std::vector<std::int64_t> changed;
+};
+void write_iterations(data::ResultFile& file, const Iterations& before, const KMeansResult& result);
+
 /// What the report says of the clusters.
 ClusterReport cluster_report(const KMeansResult& result);
 /// 2 n k d, the multiplications and additions of one assignment by the plain product.

@@ -25,8 +25,18 @@ std::string phases_of(const Report& report) {
 
 std::string stop_of(const Report& report) {
   if (report.stopped_by == "labels") return "no label changed";
-  if (report.stopped_by == "tolerance") return fmt::format("centroids moved by {:.3g} squared", report.stopped_value);
-  return fmt::format("the limit of {:g} was reached before convergence", report.stopped_value);
+  if (report.stopped_by == "tolerance") {
+    return fmt::format("centroids moved by {:.3g} squared, {:.3g} or less stops", report.stopped_value,
+                       report.shift_threshold);
+  }
+  return fmt::format("the limit was reached before convergence; {} labels still changed", report.changed);
+}
+
+/// The share of the variance that the clusters explain, R's betweenss / totss.
+std::string explained_by(const Report& report) {
+  if (!report.spread || !(*report.spread > 0.0)) return "";
+  return fmt::format("; the clusters explain {:.1f} % of the variance",
+                     100.0 * (*report.spread - *report.inertia) / *report.spread);
 }
 
 std::string runs_of(const Report& report) {
@@ -52,11 +62,12 @@ std::string summary(const Report& report, const std::string& next) {
   if (report.queries) line("queries", points_of(*report.queries));
   if (report.clusters) {
     const ClusterReport& c = *report.clusters;
-    line("clusters", fmt::format("{}, with {} to {} points, {} empty", c.clusters, c.smallest, c.largest, c.empty));
+    line("clusters", fmt::format("{}, with {} to {} points, {} empty, imbalance {:.3g}", c.clusters, c.smallest,
+                                 c.largest, c.empty, c.imbalance));
   }
-  if (report.inertia) line("inertia", fmt::format("{}", *report.inertia));
+  if (report.inertia) line("inertia", fmt::format("{}{}", *report.inertia, explained_by(report)));
   if (report.runs.size() > 1) line("runs", runs_of(report));
-  if (!report.stopped_by.empty()) line("iterations", fmt::format("{}, {}", report.iterations.size(), stop_of(report)));
+  if (!report.stopped_by.empty()) line("iterations", fmt::format("{}, {}", report.iterations_done, stop_of(report)));
   if (report.seed) line("seed", std::to_string(*report.seed));
   if (report.truth) {
     line("truth", fmt::format("{} of {} lists equal, recall {:.6f}", report.truth->equal, report.truth->lists,

@@ -178,6 +178,7 @@ class Run {
   KMeansResult operator()(int run) {
     KMeansResult result;
     result.run = run;
+    result.spread = spread_;
     result.shift_threshold = std::max(stop_.threshold, 0.0);
     LloydState state{start(points_, options_, run, observer_),
                      ClusterSums(options_.clusters, plan_.columns, plan_.scales.limbs),
@@ -187,20 +188,30 @@ class Run {
     observer_.phase("iterate", options_.max_iterations);
     while (result.stopped_by.empty()) {
       const auto begin = Clock::now();
-      // The steps of a backend end in means, which the metric cosine scales.
+      // The steps of a backend end in means, which the metric cosine scales; and they compare labels with those before,
+      // of which only a stopped run knows the difference.
       Steps steps;
-      if (options_.metric == Metric::euclidean) steps = points_.steps({stop_, result.iterations, spread_}, state);
+      const bool is_first = options_.stopped && result.history.empty();
+      if (is_first) {
+        steps.unfinished = first_after(*options_.stopped, state, result);
+      } else if (options_.metric == Metric::euclidean)
+        steps = points_.steps({stop_, result.iterations, spread_}, state);
       settled_ = steps.settled;
       for (const IterationRecord& record : steps.records) note(record, result);
       if (!steps.unfinished && !steps.records.empty()) continue;
       IterationRecord record = step(state, std::move(steps.unfinished));
       record.seconds = seconds_since(begin);
       for (const IterationRecord& before : steps.records) record.seconds -= before.seconds;
+      if (is_first && result.continues) record.changed = options_.stopped->changed;
       note(record, result);
     }
     check_counts(state.counts, plan_);
     observer_.phase("assign", 1);
-    if (!settled_) state.counts = assign(points_, plan_, state.centroids.view()).counts;
+    if (!settled_) {
+      Assignment last = assign(points_, plan_, state.centroids.view());
+      state.counts = std::move(last.counts);
+      result.changed = last.changed;
+    }
     Measured measured = measure(points_, plan_, state.centroids.view());
     check_descent(result.history.back().inertia, measured.inertia, rounding_ + measured.grid);
     if (run == 0) warn_of_coarse_sums(points_, plan_, measured, observer_);
@@ -213,6 +224,19 @@ class Run {
   }
 
  private:
+  /// The assignment that another run stopped before.
+  Assignment first_after(const StoppedRun& stopped, const LloydState& state, KMeansResult& result) {
+    Assignment assignment = assign(points_, plan_, state.centroids.view());
+    result.continues = assignment.counts == stopped.counts;
+    if (result.continues) {
+      result.iterations = stopped.iterations;
+      stop_.max_iterations += stopped.iterations;
+    } else {
+      observer_.warning("the points are not those of the run that stopped: this one begins with its centroids, anew");
+    }
+    return assignment;
+  }
+
   /// One iteration verb by verb, from its assignment on if there is none yet.
   IterationRecord step(LloydState& state, std::optional<Assignment> begun) {
     Assignment assignment = begun ? std::move(*begun) : assign(points_, plan_, state.centroids.view());
@@ -250,7 +274,7 @@ class Run {
   void note(const IterationRecord& record, KMeansResult& result) {
     if (!result.history.empty()) check_descent(result.history.back().inertia, record.inertia, rounding_);
     result.history.push_back(record);
-    result.iterations = static_cast<std::int64_t>(result.history.size());
+    ++result.iterations;
     observer_.iteration(record);
     switch (stop_.test(result.iterations, record)) {
       case Stop::none:

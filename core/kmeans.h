@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,22 @@ namespace kith {
 
 enum class Init { kmeans_plus_plus, random, first, given };
 
+/// A run that stopped at its limit of iterations, of which another one takes the centroids and goes on.
+struct StoppedRun {
+  std::int64_t iterations = 0;
+  std::int64_t changed = 0;          // KMeansResult::changed
+  std::vector<std::int64_t> counts;  // (k) of its result; other ones now mean that the points are not the same
+};
+
 struct KMeansOptions {
   std::int64_t clusters = 0;
   Init init = Init::kmeans_plus_plus;
   MatrixView<const double> given = {};  // (k, d) for Init::given
   int runs = 1;                         // best inertia wins, ties go to the lowest run
-  int max_iterations = 300;
+  int max_iterations = 300;             // of this run alone
+  /// With Init::given, its centroids: the iterations are counted on, and stop tests begin at once, as if it had not
+  /// stopped. Where the points are not the same this is a start like any other, with a warning.
+  std::optional<StoppedRun> stopped = {};
   double tolerance = 1e-4;  // x mean column variance >= sum of squared shifts stops; 0: until no label changes
   std::uint64_t seed = 0;
   Metric metric = Metric::euclidean;  // cosine: rows of length 1 in the points (unit_rows); centroids become so
@@ -36,14 +47,17 @@ struct KMeansResult {
   std::vector<double> inertia_per_cluster;  // (k)
   std::vector<std::int64_t> nearest_row;    // (k) the row nearest each centroid, ties to the lowest
   double inertia = 0.0;
-  std::int64_t iterations = 0;   // assignments of the loop, as scikit-learn's n_iter_
+  double spread = 0.0;           // inertia of all rows around their mean, R's totss
+  std::int64_t iterations = 0;   // assignments of the loop, as scikit-learn's n_iter_; of a stopped run's too
+  std::int64_t changed = 0;      // rows that the last assignment gave another label than the last iteration
   std::string stopped_by;        // "labels", "tolerance" or "max-iterations"
   double stopped_value = 0.0;    // changed labels (0), the shift, or the number of iterations
   double shift_threshold = 0.0;  // tolerance x mean column variance
   std::int64_t empty_clusters = 0;
+  bool continues = false;                // KMeansOptions::stopped
   int run = 0;                           // which of the runs won
   std::vector<RunRecord> runs;           // all of them
-  std::vector<IterationRecord> history;  // of the winning run
+  std::vector<IterationRecord> history;  // of the winning run, without those of a stopped one
 };
 
 /// Throws Error(usage) for k out of range or a start of the wrong shape, naming n, d and k.

@@ -1,0 +1,40 @@
+// Reading result files of kith again: root attributes and datasets by name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/matrix.h"
+
+namespace kith::data {
+
+class StoredResult {
+ public:
+  /// Opens nothing but checks that `file` is HDF5 with the root attribute `format`. Throws Error(data).
+  explicit StoredResult(const std::string& file);
+
+  /// Is it such a file? False, too, when it cannot be read.
+  static bool is_one(const std::string& file);
+
+  const std::string& file() const { return file_; }
+  const std::string& format() const { return format_; }  // "kith-clusters"
+
+  std::string text(const std::string& attribute) const;  // empty when there is none
+  std::vector<std::string> lines(const std::string& attribute) const;
+  std::optional<double> number(const std::string& attribute) const;
+  std::optional<std::int64_t> whole(const std::string& attribute) const;
+  std::vector<std::int64_t> wholes(const std::string& attribute) const;
+
+  bool has(const std::string& dataset) const;
+  /// All values of a dataset as float64; a vector is one column. Throws Error(data) when it is not there.
+  Matrix<double> matrix(const std::string& dataset) const;
+  std::vector<double> vector(const std::string& dataset) const;
+
+ private:
+  std::string file_;
+  std::string format_;
+};
+
+}  // namespace kith::data
