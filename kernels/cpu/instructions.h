@@ -60,6 +60,7 @@ struct PackedColumns {
 struct Leaders {
   float* winners;    // [run of kWinnerColumns columns][lane] the best, its column of the run in the lowest four bits
   float* best;       // (lanes) the best of them
+  float* second;     // (lanes) the second best of them
   float* runner_up;  // (lanes) the best of all that won no run
 };
 

@@ -42,6 +42,7 @@ class CpuPoints final : public Points {
   void relabel(std::int64_t row, std::int32_t label) override {
     remember().unsummed = true;
     held_.label[row - held_.first_row] = label;
+    if (held_.gaps.clusters > 0) held_.gaps.gap[row - held_.first_row] = 0.0F;
   }
   Steps steps(const StepsRequest& request, LloydState& state) override {
     return cpu::steps(remember(), request, state);
