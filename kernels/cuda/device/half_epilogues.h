@@ -24,8 +24,57 @@ struct RowBounds {
   const HalfBound* bound;
   Undecided undecided;  // out; without a count none is listed, and rows keep their best
   GapOutput gaps;       // out
+};
 
-  __device__ float margin(std::int64_t row) const { return bound->at(norm[row], residual[row]); }
+/// The row that a thread will decide: what its margin is made of is asked for before the products, and has come when
+/// they are done.
+struct RowAhead {
+  float norm = 0.0F, residual = 0.0F;
+
+  __device__ void fetch(const RowBounds& bounds, std::int64_t row, std::int64_t rows) {
+    if (row >= rows) return;
+    norm = __ldg(bounds.norm + row);
+    residual = __ldg(bounds.residual + row);
+  }
+  __device__ float margin(const RowBounds& bounds) const { return bounds.bound->at(norm, residual); }
+};
+
+/// Undecided rows, a warp's at a time: their place in the list is asked for at once, and filled when the next ones come
+/// or none do any more, so that nobody waits for the answer.
+class UndecidedLater {
+ public:
+  __device__ explicit UndecidedLater(const Undecided& list) : list_(list) {}
+  __device__ ~UndecidedLater() { fill(); }
+  UndecidedLater(const UndecidedLater&) = delete;
+  UndecidedLater& operator=(const UndecidedLater&) = delete;
+
+  /// Adds this lane's row. Called by all lanes.
+  __device__ void leave(bool wanted, std::int64_t row, float limit) {
+    fill();
+    wanting_ = __ballot_sync(kAllLanes, wanted);
+    if (wanting_ == 0) return;
+    if (lane_index() == 0) first_ = atomicAdd(list_.count, static_cast<Word>(__popc(wanting_)));
+    row_ = static_cast<std::int32_t>(row);
+    limit_ = limit;
+  }
+
+ private:
+  __device__ void fill() {
+    if (wanting_ == 0) return;
+    const Word place =
+        __shfl_sync(kAllLanes, first_, 0) + static_cast<Word>(__popc(wanting_ & ((1U << lane_index()) - 1U)));
+    if ((wanting_ >> lane_index() & 1U) != 0) {
+      list_.row[place] = row_;
+      list_.limit[place] = limit_;
+    }
+    wanting_ = 0;
+  }
+
+  const Undecided& list_;
+  unsigned wanting_ = 0;  // lanes
+  Word first_ = 0;        // in lane 0
+  std::int32_t row_ = 0;
+  float limit_ = 0.0F;
 };
 
 /// The two smallest scores of a row among those that a thread sees, and the tile of the smallest.
@@ -110,9 +159,13 @@ class KeepTwo {
   };
 
   __device__ KeepTwo(const Arguments& arguments, std::int64_t rows)
-      : arguments_(arguments), rows_(rows), lift_(arguments.rows.bound->grid.lift()) {}
+      : arguments_(arguments),
+        rows_(rows),
+        lift_(arguments.rows.bound->grid.lift()),
+        undecided_(arguments.rows.undecided) {}
 
-  __device__ void begin(std::int64_t) {
+  __device__ void begin(std::int64_t row) {
+    ahead_.fetch(arguments_.rows, row_of_quarter(row), rows_);
 #pragma unroll
     for (int r = 0; r < 4; ++r) kept_[r] = SmallestTwo{};
   }
@@ -140,7 +193,7 @@ class KeepTwo {
   }
 
   /// row: of the first score.
-  __device__ void finish(std::int64_t row) const {
+  __device__ void finish(std::int64_t row) {
     decide(joined_of_quarter([&](int r) {
              const SmallestTwo& kept = kept_[r];
              const int number = coarse_number(kept.best);
@@ -151,11 +204,11 @@ class KeepTwo {
   }
 
  private:
-  __device__ void decide(const JoinedTwo& found, std::int64_t row) const {
+  __device__ void decide(const JoinedTwo& found, std::int64_t row) {
     const float best = coarse_value(found.best), second = coarse_value(found.second);
     const RowBounds& bounds = arguments_.rows;
     const bool mine = row < rows_;
-    const float margin = mine ? __fadd_ru(bounds.margin(row), bounds.bound->grid.error) : 0.0F;
+    const float margin = mine ? __fadd_ru(ahead_.margin(bounds), bounds.bound->grid.error) : 0.0F;
     const bool decided = __fsub_rd(second, best) > margin;
     const float limit = bounds.bound->grid.limit(best, margin);
     if (mine && (decided || !bounds.undecided)) arguments_.nearest[row] = found.name;
@@ -166,12 +219,14 @@ class KeepTwo {
         bounds.gaps.clear(row);
       }
     }
-    if (bounds.undecided) bounds.undecided.leave(mine && !decided, row, limit);
+    if (bounds.undecided) undecided_.leave(mine && !decided, row, limit);
   }
 
   const Arguments& arguments_;
   std::int64_t rows_;
   float lift_;
+  UndecidedLater undecided_;
+  RowAhead ahead_;
   SmallestTwo kept_[4];
 };
 
@@ -222,7 +277,8 @@ class KeepGroups {
 
   __device__ KeepGroups(const Arguments& arguments, std::int64_t rows) : arguments_(arguments), rows_(rows) {}
 
-  __device__ void begin(std::int64_t) {
+  __device__ void begin(std::int64_t row) {
+    ahead_.fetch(arguments_.rows, row_of_quarter(row), rows_);
 #pragma unroll
     for (int r = 0; r < 4; ++r) kept_[r] = SmallestGroups{};
   }
@@ -240,7 +296,7 @@ class KeepGroups {
     for (int r = 0; r < 2; ++r) kept_[2 * kHalf + r].take(smallest[r], static_cast<std::int32_t>(tile));
   }
 
-  __device__ void finish(std::int64_t row) const {
+  __device__ void finish(std::int64_t row) {
     SmallestGroups found;
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
@@ -255,9 +311,9 @@ class KeepGroups {
   }
 
  private:
-  __device__ void decide(const SmallestGroups& found, std::int64_t row) const {
+  __device__ void decide(const SmallestGroups& found, std::int64_t row) {
     const bool mine = row < rows_, listed = static_cast<bool>(arguments_.rows.undecided);
-    const float limit = mine ? __fadd_ru(__int_as_float(found.best), arguments_.rows.margin(row)) : 0.0F;
+    const float limit = mine ? __fadd_ru(__int_as_float(found.best), ahead_.margin(arguments_.rows)) : 0.0F;
     const bool one = __int_as_float(found.second) > limit, two = __int_as_float(found.third) > limit;
     if (mine) {
       const RowGroups& groups = arguments_.groups;
@@ -273,6 +329,7 @@ class KeepGroups {
 
   const Arguments& arguments_;
   std::int64_t rows_;
+  RowAhead ahead_;
   SmallestGroups kept_[4];
 };
 
