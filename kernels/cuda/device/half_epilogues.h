@@ -26,55 +26,23 @@ struct RowBounds {
   GapOutput gaps;       // out
 };
 
-/// The row that a thread will decide: what its margin is made of is asked for before the products, and has come when
-/// they are done.
+/// A load that stays where it is written, among what else may not be moved.
+__device__ inline float load_here(const float* from) {
+  float value;
+  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(value) : "l"(from));
+  return value;
+}
+
+/// What the margin of the row that a thread will decide is made of, asked for before it is needed.
 struct RowAhead {
   float norm = 0.0F, residual = 0.0F;
 
   __device__ void fetch(const RowBounds& bounds, std::int64_t row, std::int64_t rows) {
     if (row >= rows) return;
-    norm = __ldg(bounds.norm + row);
-    residual = __ldg(bounds.residual + row);
+    norm = load_here(bounds.norm + row);
+    residual = load_here(bounds.residual + row);
   }
   __device__ float margin(const RowBounds& bounds) const { return bounds.bound->at(norm, residual); }
-};
-
-/// Undecided rows, a warp's at a time: their place in the list is asked for at once, and filled when the next ones come
-/// or none do any more, so that nobody waits for the answer.
-class UndecidedLater {
- public:
-  __device__ explicit UndecidedLater(const Undecided& list) : list_(list) {}
-  __device__ ~UndecidedLater() { fill(); }
-  UndecidedLater(const UndecidedLater&) = delete;
-  UndecidedLater& operator=(const UndecidedLater&) = delete;
-
-  /// Adds this lane's row. Called by all lanes.
-  __device__ void leave(bool wanted, std::int64_t row, float limit) {
-    fill();
-    wanting_ = __ballot_sync(kAllLanes, wanted);
-    if (wanting_ == 0) return;
-    if (lane_index() == 0) first_ = atomicAdd(list_.count, static_cast<Word>(__popc(wanting_)));
-    row_ = static_cast<std::int32_t>(row);
-    limit_ = limit;
-  }
-
- private:
-  __device__ void fill() {
-    if (wanting_ == 0) return;
-    const Word place =
-        __shfl_sync(kAllLanes, first_, 0) + static_cast<Word>(__popc(wanting_ & ((1U << lane_index()) - 1U)));
-    if ((wanting_ >> lane_index() & 1U) != 0) {
-      list_.row[place] = row_;
-      list_.limit[place] = limit_;
-    }
-    wanting_ = 0;
-  }
-
-  const Undecided& list_;
-  unsigned wanting_ = 0;  // lanes
-  Word first_ = 0;        // in lane 0
-  std::int32_t row_ = 0;
-  float limit_ = 0.0F;
 };
 
 /// The two smallest scores of a row among those that a thread sees, and the tile of the smallest.
@@ -159,19 +127,22 @@ class KeepTwo {
   };
 
   __device__ KeepTwo(const Arguments& arguments, std::int64_t rows)
-      : arguments_(arguments),
-        rows_(rows),
-        lift_(arguments.rows.bound->grid.lift()),
-        undecided_(arguments.rows.undecided) {}
+      : arguments_(arguments), rows_(rows), lift_(arguments.rows.bound->grid.lift()) {}
 
   __device__ void begin(std::int64_t row) {
-    ahead_.fetch(arguments_.rows, row_of_quarter(row), rows_);
+    row_ = row_of_quarter(row);
+    fetched_ = false;
 #pragma unroll
     for (int r = 0; r < 4; ++r) kept_[r] = SmallestTwo{};
   }
 
   template <int kHalf>
   __device__ void take(const float (&product)[64], const float* score_base, unsigned tile) {
+    // Not at the row's beginning: the first scores would wait for it with what is added to them.
+    if (kHalf == 1 && !fetched_) {
+      ahead_.fetch(arguments_.rows, row_, rows_);
+      fetched_ = true;
+    }
     const int before[2] = {kept_[2 * kHalf].best, kept_[2 * kHalf + 1].best};
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -192,19 +163,18 @@ class KeepTwo {
     }
   }
 
-  /// row: of the first score.
-  __device__ void finish(std::int64_t row) {
+  __device__ void finish(std::int64_t) const {
     decide(joined_of_quarter([&](int r) {
              const SmallestTwo& kept = kept_[r];
              const int number = coarse_number(kept.best);
              return JoinedTwo{kept.best, kept.second,
                               static_cast<int>(kept.tile) * kHalfColumns + quarter() * kGroupColumns + number};
            }),
-           row_of_quarter(row));
+           row_);
   }
 
  private:
-  __device__ void decide(const JoinedTwo& found, std::int64_t row) {
+  __device__ void decide(const JoinedTwo& found, std::int64_t row) const {
     const float best = coarse_value(found.best), second = coarse_value(found.second);
     const RowBounds& bounds = arguments_.rows;
     const bool mine = row < rows_;
@@ -219,13 +189,14 @@ class KeepTwo {
         bounds.gaps.clear(row);
       }
     }
-    if (bounds.undecided) undecided_.leave(mine && !decided, row, limit);
+    if (bounds.undecided) bounds.undecided.leave(mine && !decided, row, limit);
   }
 
   const Arguments& arguments_;
   std::int64_t rows_;
   float lift_;
-  UndecidedLater undecided_;
+  std::int64_t row_ = 0;  // that this thread decides
+  bool fetched_ = false;
   RowAhead ahead_;
   SmallestTwo kept_[4];
 };
@@ -296,7 +267,7 @@ class KeepGroups {
     for (int r = 0; r < 2; ++r) kept_[2 * kHalf + r].take(smallest[r], static_cast<std::int32_t>(tile));
   }
 
-  __device__ void finish(std::int64_t row) {
+  __device__ void finish(std::int64_t row) const {
     SmallestGroups found;
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
@@ -311,7 +282,7 @@ class KeepGroups {
   }
 
  private:
-  __device__ void decide(const SmallestGroups& found, std::int64_t row) {
+  __device__ void decide(const SmallestGroups& found, std::int64_t row) const {
     const bool mine = row < rows_, listed = static_cast<bool>(arguments_.rows.undecided);
     const float limit = mine ? __fadd_ru(__int_as_float(found.best), ahead_.margin(arguments_.rows)) : 0.0F;
     const bool one = __int_as_float(found.second) > limit, two = __int_as_float(found.third) > limit;
