@@ -127,6 +127,8 @@ std::string to_json(const Report& report) {
                        {"recall_with_ties", report.truth->recall_with_ties},
                        {"largest_excess", report.truth->largest_excess}};
   }
+  if (report.edges) object["edges"] = *report.edges;
+  if (report.components) object["components"] = *report.components;
   if (report.evaluation) object["evaluation"] = to_object(*report.evaluation);
   object["memory"] = {{"host", peak_memory()}, {"device", report.device_memory}};
   object["output"] = report.output.empty() ? Json(nullptr) : Json(report.output);
