@@ -29,10 +29,10 @@ struct RandomStream {
 };
 
 /// Row numbers of k starting centroids. Costs one pass over the points per centroid for its 2 + floor(ln k) candidates,
-/// in low precision for most rows. When fewer than k rows are distinct, the remaining centroids are the lowest rows not
-/// yet chosen, with a warning.
-std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, std::int64_t clusters, RandomStream random,
-                                                  Observer& observer);
+/// in low precision for most rows. weights: those that the points hold. When fewer than k rows are distinct, the
+/// remaining centroids are the lowest rows not yet chosen, with a warning.
+std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights& weights, std::int64_t clusters,
+                                                  RandomStream random, Observer& observer);
 
 /// k different row numbers of n in random order (a sparse Fisher-Yates shuffle).
 std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t clusters, RandomStream random);
