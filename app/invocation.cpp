@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <numeric>
 #include <utility>
 
 #include "app/dropped_rows.h"
@@ -173,19 +174,23 @@ std::unique_ptr<Backend> choose_backend(Invocation& invocation) {
   throw Error(ExitCode::device, fmt::format("no backend can be used{}", passed_over));
 }
 
-HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const std::function<void()>& opened) {
+HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const std::function<void()>& opened,
+                       const std::optional<Weighting>& weighting) {
   HeldPoints held;
   const data::ReadingOptions options = reading_options(invocation.common);
   held.values = std::make_unique<data::Reading>(source, options);
   held.backend = choose_backend(invocation);
   opened();
+  Weights weights;
   {
     ShownArrival arrival(*held.values, held.backend.get(), invocation);
-    if (options.drop_missing) {  // how many rows there are, is known at the end
-      arrival.wait_for_all();
-      tell_of_dropped_rows(*held.values, invocation.progress);
-    }
-    held.points = held.backend->hold({held.values->values(), 0, options.drop_missing ? nullptr : &arrival});
+    // Which rows there are is known at the end where some may be left out.
+    const bool all_at_once = options.drop_missing || (weighting && weighting->absent > 0);
+    if (all_at_once) arrival.wait_for_all();
+    if (options.drop_missing) tell_of_dropped_rows(*held.values, invocation.progress);
+    if (weighting) held.weighed = std::make_unique<WeighedRows>(*weighting, *held.values);
+    weights = weighting ? held.weighed->weights() : equal_weights(rows_of(held.rows()));
+    held.points = held.backend->hold({held.rows(), 0, all_at_once ? nullptr : &arrival, weights.rows});
     // Rows that do not fit stay on the host.
     if (invocation.common.block_rows == 0 && held.backend->device_bytes() >= value_bytes(source)) {
       Phase& upload = invocation.report.phase("upload");
@@ -194,10 +199,19 @@ HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const 
     }
   }
   invocation.progress.phase("prepare", 0);
-  held.plan = make_plan(*held.points);
+  held.plan = make_plan(*held.points, weights);
   held.points->prepare(held.plan);
   note_device_memory(held, invocation);
   return held;
+}
+
+std::vector<std::int64_t> HeldPoints::row_numbers() const {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(rows_of(rows())));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  if (weighed && !weighed->counted_rows().empty()) numbers = weighed->counted_rows();
+  const std::span<const std::int64_t> kept = values->kept_rows();
+  for (std::int64_t& number : numbers) number = kept.empty() ? number : kept[static_cast<std::size_t>(number)];
+  return numbers;
 }
 
 void note_device_memory(const HeldPoints& held, Invocation& invocation) {

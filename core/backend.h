@@ -100,6 +100,23 @@ struct NeighborLists {
   std::int64_t widened = 0;     // queries that the first screen could not complete
 };
 
+/// Rows that arrive in their memory, from the first on, while a backend takes them.
+class Arrival {
+ public:
+  virtual ~Arrival() = default;
+  /// Waits until at least `rows` rows are there and returns how many are, which may be more. Throws what ended their
+  /// reading. One thread at a time.
+  virtual std::int64_t wait_for(std::int64_t rows) = 0;
+};
+
+/// Rows for a backend to hold. The memory behind `values` and `weights` must outlive the Points made from it.
+struct PointBlock {
+  PointsView values;                     // (n, d)
+  std::int64_t first_row = 0;            // its row number in the whole data set
+  Arrival* arrival = nullptr;            // of the values; null: they are there. All are when hold() returns.
+  std::span<const double> weights = {};  // (n) above 0, those of DataPlan::weights; empty: every row weighs 1
+};
+
 /// Rows that a backend holds where it computes. Row numbers are global: first_row of the block + position.
 /// Not thread-safe; one caller at a time.
 ///
@@ -110,6 +127,8 @@ class Points {
   virtual ~Points() = default;
   virtual std::int64_t rows() const = 0;
   virtual std::int64_t columns() const = 0;
+  /// Other rows, held by the same backend.
+  virtual std::unique_ptr<Points> hold(const PointBlock&) const = 0;
 
   // Once, before anything else: what make_plan() asks, then what it found.
   virtual void add_range(ColumnRange&) const = 0;
@@ -159,23 +178,6 @@ class Points {
   virtual void search(const Queries&, NeighborLists&) const = 0;
   /// D of every query and every row. out: (q, n)
   virtual void all_distances(MatrixView<const double> queries, MatrixView<double> out) const = 0;
-};
-
-/// Rows that arrive in their memory, from the first on, while a backend takes them.
-class Arrival {
- public:
-  virtual ~Arrival() = default;
-  /// Waits until at least `rows` rows are there and returns how many are, which may be more. Throws what ended their
-  /// reading. One thread at a time.
-  virtual std::int64_t wait_for(std::int64_t rows) = 0;
-};
-
-/// Rows for a backend to hold. The memory behind `values` and `weights` must outlive the Points made from it.
-struct PointBlock {
-  PointsView values;                     // (n, d)
-  std::int64_t first_row = 0;            // its row number in the whole data set
-  Arrival* arrival = nullptr;            // of the values; null: they are there. All are when hold() returns.
-  std::span<const double> weights = {};  // (n) above 0, those of DataPlan::weights; empty: every row weighs 1
 };
 
 struct Device {

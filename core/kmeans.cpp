@@ -12,6 +12,7 @@
 
 #include "core/cluster_update.h"
 #include "core/distance.h"
+#include "core/parallel_seeding.h"
 #include "core/seeding.h"
 
 namespace kith {
@@ -122,8 +123,7 @@ void warn_of_duplicates(MatrixView<const double> centroids, Observer& observer) 
     observer.warning(fmt::format("{} of the {} initial centroids repeat another one", repeated, centroids.rows));
 }
 
-Matrix<double> start(Points& points, const Weights& weights, const KMeansOptions& options, int run,
-                     Observer& observer) {
+Matrix<double> start(Points& points, const DataPlan& plan, const KMeansOptions& options, int run, Observer& observer) {
   observer.phase("seed", options.clusters);
   Matrix<double> centroids(options.clusters, points.columns());
   const RandomStream random{options.seed, static_cast<std::uint64_t>(run)};
@@ -132,7 +132,11 @@ Matrix<double> start(Points& points, const Weights& weights, const KMeansOptions
   } else {
     std::vector<std::int64_t> rows(options.clusters);
     if (options.init == Init::kmeans_plus_plus) {
-      rows = greedy_kmeans_plus_plus(points, weights, options.clusters, random, observer);
+      rows = greedy_kmeans_plus_plus(points, plan.weights, options.clusters, random, observer);
+    } else if (options.init == Init::kmeans_parallel) {
+      rows = kmeans_parallel(points, plan, options.clusters, random, observer);
+    } else if (options.init == Init::farthest) {
+      rows = farthest_first(points, plan.weights, options.clusters, random, observer);
     } else if (options.init == Init::random) {
       rows = random_rows(points.rows(), options.clusters, random);
     } else {
@@ -141,7 +145,8 @@ Matrix<double> start(Points& points, const Weights& weights, const KMeansOptions
     points.copy_rows(rows, centroids.view());
   }
   if (options.metric == Metric::cosine) unit_centroids(centroids.view(), "initial centroids");
-  if (options.init != Init::kmeans_plus_plus && run == 0) warn_of_duplicates(centroids.view(), observer);
+  const bool may_repeat = options.init == Init::given || options.init == Init::random || options.init == Init::first;
+  if (may_repeat && run == 0) warn_of_duplicates(centroids.view(), observer);
   return centroids;
 }
 
@@ -188,7 +193,7 @@ class Run {
     result.run = run;
     result.spread = spread_;
     result.shift_threshold = std::max(stop_.threshold, 0.0);
-    LloydState state{start(points_, plan_.weights, options_, run, observer_), empty_sums(plan_, options_.clusters),
+    LloydState state{start(points_, plan_, options_, run, observer_), empty_sums(plan_, options_.clusters),
                      std::vector<std::int64_t>(options_.clusters, 0)};
     inertia_scale(plan_, state.centroids.data(), options_.clusters);  // refuses a start out of the range of float64
     points_.forget();

@@ -15,7 +15,7 @@
 
 namespace kith {
 
-enum class Init { kmeans_plus_plus, random, first, given };
+enum class Init { kmeans_plus_plus, kmeans_parallel, random, first, farthest, given };
 
 /// A run that stopped at its limit of iterations, of which another one takes the centroids and goes on.
 struct StoppedRun {

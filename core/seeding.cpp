@@ -1,4 +1,4 @@
-// Starting centroids: greedy k-means++ with integer totals, and random rows.
+// Starting centroids: greedy k-means++ with integer totals, farthest rows, random rows.
 #include "core/seeding.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,6 @@
 #include "core/philox.h"
 
 namespace kith {
-namespace {
 
 Matrix<double> rows_of_points(const Points& points, const std::vector<std::int64_t>& rows) {
   Matrix<double> values(static_cast<std::int64_t>(rows.size()), points.columns());
@@ -20,7 +19,6 @@ Matrix<double> rows_of_points(const Points& points, const std::vector<std::int64
   return values;
 }
 
-/// Every row coincides with a seed: any choice is as good, so the lowest rows not yet chosen.
 void complete_with_lowest(std::vector<std::int64_t>& seeds, std::int64_t clusters, Observer& observer) {
   observer.warning(
       fmt::format("only {} distinct rows for {} clusters: the remaining centroids repeat rows, and their "
@@ -48,8 +46,6 @@ std::int64_t draw_by_weight(const Weights& weights, RandomStream random) {
   return row;
 }
 
-}  // namespace
-
 std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights& weights, std::int64_t clusters,
                                                   RandomStream random, Observer& observer) {
   const auto trials = static_cast<std::int64_t>(2 + std::floor(std::log(static_cast<double>(clusters))));
@@ -76,6 +72,21 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights&
     const auto winner = std::min_element(totals.begin(), totals.end()) - totals.begin();  // the first of equals
     seeds.push_back(candidates[winner]);
     largest = points.keep_candidate(winner);
+  }
+  return seeds;
+}
+
+std::vector<std::int64_t> farthest_first(Points& points, const Weights& weights, std::int64_t clusters,
+                                         RandomStream random, Observer& observer) {
+  points.forget();
+  std::vector<std::int64_t> seeds{draw_by_weight(weights, random)};
+  while (static_cast<std::int64_t>(seeds.size()) < clusters) {
+    observer.progress(static_cast<std::int64_t>(seeds.size()));
+    if (!(points.lower(rows_of_points(points, {seeds.back()}).row(0)) > 0.0)) {
+      complete_with_lowest(seeds, clusters, observer);
+      break;
+    }
+    seeds.push_back(points.farthest(1).front().row);
   }
   return seeds;
 }

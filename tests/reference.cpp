@@ -34,6 +34,16 @@ class ReferencePoints final : public Points {
   std::int64_t rows() const override { return values_.rows(); }
   std::int64_t columns() const override { return values_.columns(); }
 
+  std::unique_ptr<Points> hold(const PointBlock& block) const override {
+    return std::visit(
+        [&](const auto& rows) {
+          Matrix<double> values(rows.rows, rows.columns);
+          std::copy(rows.data, rows.data + rows.size(), values.data());
+          return reference_points(values.view(), block.weights);
+        },
+        block.values);
+  }
+
   void add_range(ColumnRange& range) const override {
     for (std::int64_t i = 0; i < rows(); ++i) {
       for (std::int64_t j = 0; j < columns(); ++j) {

@@ -30,6 +30,7 @@ void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> 
   const std::int64_t k = request.centroids.rows;
   // Rows that follow each other often have the same label: two sums keep them from waiting for each other.
   constexpr std::int64_t kWays = 2;
+  held.totals.current = false;
   std::mutex merging;
   held.for_ranges(held.rows_per_task(8 * d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
     std::vector<Limbs> part(static_cast<std::size_t>(kWays * k));

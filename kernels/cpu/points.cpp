@@ -21,6 +21,9 @@ class CpuPoints final : public Points {
 
   std::int64_t rows() const override { return held_.rows(); }
   std::int64_t columns() const override { return held_.columns(); }
+  std::unique_ptr<Points> hold(const PointBlock& block) const override {
+    return hold_points(block, held_.set, held_.threads, held_.block_rows);
+  }
   void add_range(ColumnRange& range) const override { cpu::add_range(held_, range); }
   void add_magnitudes(const ColumnScales& scales, ColumnMagnitudes& magnitudes) const override {
     cpu::add_magnitudes(held_, scales, magnitudes);
