@@ -37,8 +37,8 @@ enum class Unit { root, squared, cosine_distance, cosine };
 const char* name_of(Unit unit);
 
 /// Distances in a unit, as float or double; out has the shape of `squared`. What is made of D is made in float64 and
-/// rounded once. Throws Error(data) when a distance leaves the range of T, with its row: `first` is that of the
-/// first one here.
+/// rounded once; NaN, that of a row that was left out, stays. Throws Error(data) when a distance leaves the range of T,
+/// with its row: `first` is that of the first one here.
 template <class T>
 Matrix<T> convert_distances(MatrixView<const double> squared, Unit unit, std::int64_t first);
 
