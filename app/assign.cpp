@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/commands.h"
+#include "app/dropped_rows.h"
 #include "app/invocation.h"
 #include "app/label_output.h"
 #include "app/memory.h"
@@ -32,6 +33,7 @@ void declare(OptionSet& set, AssignOptions& options) {
   set.flag({.names = "--save-distances", .help = "Also write every point's distance to its centroid."},
            options.save_distances);
   add_label_option(set, options.write_obs);
+  add_missing_option(set, options.common);
   add_common_options(set, options.common);
 }
 
@@ -58,8 +60,8 @@ void warn_of_options(const OptionSet& set, const AssignOptions& options, Invocat
   invocation.warn_without_effect(set);
 }
 
-void write(const AssignOptions& options, const data::PointSource& points, const KMeansResult& result,
-           const data::OutputOptions& output) {
+void write(const AssignOptions& options, const data::PointSource& points, const data::Reading& reading,
+           const KMeansResult& result, const data::OutputOptions& output) {
   if (is_label_output(options.common, options.write_obs)) {
     return write_label_output(options.common, options.write_obs, points, result, output);
   }
@@ -72,6 +74,7 @@ void write(const AssignOptions& options, const data::PointSource& points, const 
   file.attribute("centroids", stored_name(options.centroids));
   file.attribute("inertia", result.inertia);
   file.attribute("empty_clusters", result.empty_clusters);
+  write_dropped_rows(file, options.common, reading);
   write_assignment(file, result);
   if (options.save_distances) write_distances(file, result.distances, points.value_class());
   file.finish();
@@ -111,6 +114,7 @@ int run_assign(const Arguments& arguments) {
     result.distances.resize(result.labels.size());
     held.points->distances(result.distances);
   }
+  restore_rows(result, *held.values);
   note_device_memory(held, invocation);
   invocation.report.iterations = result.history;
   invocation.report.inertia = result.inertia;
@@ -118,7 +122,7 @@ int run_assign(const Arguments& arguments) {
   invocation.report.phase("assign").flops = assignment_flops(*points, centroids.rows());
   if (!target.empty()) {
     invocation.progress.phase("write", 0);
-    write(options, *points, result, output);
+    write(options, *points, *held.values, result, output);
     invocation.wrote(target);
   } else if (!options.common.json) {
     print_out(cluster_table(result));

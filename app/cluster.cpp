@@ -7,6 +7,7 @@
 
 #include "app/commands.h"
 #include "app/continuation.h"
+#include "app/dropped_rows.h"
 #include "app/explain.h"
 #include "app/invocation.h"
 #include "app/label_output.h"
@@ -61,6 +62,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
   set.flag({.names = "--explain", .help = "Print for every cluster the columns that set it apart from all points."},
            options.explain);
   add_label_option(set, options.write_obs);
+  add_missing_option(set, options.common);
   add_common_options(set, options.common);
 }
 
@@ -140,7 +142,7 @@ std::string stored_command(const ClusterOptions& options, const Start& start, co
 }
 
 void write(const ClusterOptions& options, const Start& start, const data::PointSource& points,
-           const KMeansResult& result, const data::OutputOptions& output) {
+           const data::Reading& reading, const KMeansResult& result, const data::OutputOptions& output) {
   if (is_label_output(options.common, options.write_obs)) {
     return write_label_output(options.common, options.write_obs, points, result, output);
   }
@@ -163,6 +165,7 @@ void write(const ClusterOptions& options, const Start& start, const data::PointS
   file.attribute("tolerance", options.tolerance);
   file.attribute("changed", result.changed);
   file.attribute("empty_clusters", result.empty_clusters);
+  write_dropped_rows(file, options.common, reading);
   write_assignment(file, result);
   file.dataset("centroids", result.centroids.view());
   file.dataset("nearest_row", std::span<const std::int64_t>(result.nearest_row));
@@ -225,7 +228,7 @@ int run_cluster(const Arguments& arguments) {
     unit_centroids(centroids.view(), start.given->name());
   }
   HeldPoints held = hold_points(*points, invocation, [&] { warn_of_options(set, options, start, invocation); });
-  const KMeansResult result =
+  KMeansResult result =
       kmeans(*held.points, held.plan,
              {.clusters = options.clusters,
               .init = start.init,
@@ -238,6 +241,7 @@ int run_cluster(const Arguments& arguments) {
               .metric = metric_of(options.common),
               .keep_distances = options.save_distances},
              invocation.progress);
+  restore_rows(result, *held.values);
   note_device_memory(held, invocation);
   if (!result.continues) start.continuation.reset();
   fill(invocation.report, result, assignment_flops(*points, options.clusters));
@@ -256,7 +260,7 @@ int run_cluster(const Arguments& arguments) {
   }
   if (!target.empty()) {
     invocation.progress.phase("write", 0);
-    write(options, start, *points, result, output);
+    write(options, start, *points, *held.values, result, output);
     invocation.wrote(target);
   } else if (!options.common.json) {
     print_out(cluster_table(result));

@@ -28,6 +28,7 @@ struct CommonOptions {
   std::string delimiter = "auto";
   std::string header = "auto";
   bool transpose = false;
+  std::string nan;     // of commands that have --nan: error or drop
   std::string output;  // empty: none
   bool force = false;
   bool quiet = false;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "app/dropped_rows.h"
 #include "app/summary.h"
 #include "app/terminal.h"
 #include "app/units.h"
@@ -42,6 +43,10 @@ std::int64_t threads_used(const std::string& backend, const CommonOptions& commo
   return common.threads > 0 ? common.threads : cpu::usable_threads();
 }
 
+data::ReadingOptions reading_options(const CommonOptions& common) {
+  return {.metric = metric_of(common), .drop_missing = common.nan == "drop"};
+}
+
 /// Shows how the rows arrive, and knows which time is the reading's and which the device's.
 class ShownArrival final : public Arrival {
  public:
@@ -57,6 +62,11 @@ class ShownArrival final : public Arrival {
     invocation_.progress.progress(there);
     if (there == reading_.source().rows()) finish();
     return there;
+  }
+  /// In steps, so that progress can be shown.
+  void wait_for_all() {
+    const std::int64_t rows = reading_.source().rows();
+    for (std::int64_t there = 0; there < rows;) there = wait_for(there + 1);
   }
   /// Seconds since the beginning that were not spent waiting.
   double busy_seconds() const { return std::chrono::duration<double>(Clock::now() - begin_ - waited_).count(); }
@@ -134,11 +144,9 @@ std::int64_t value_bytes(const data::PointSource& source) {
 std::int64_t points_bytes(const data::PointSource& source) { return value_bytes(source) + source.held_bytes(); }
 
 std::unique_ptr<data::Reading> read_points(data::PointSource& source, Invocation& invocation) {
-  auto reading = std::make_unique<data::Reading>(source, metric_of(invocation.common));
-  ShownArrival arrival(*reading, nullptr, invocation);
-  const std::int64_t rows = source.rows();
-  // In steps, so that progress can be shown.
-  for (std::int64_t there = 0; there < rows;) there = arrival.wait_for(there + 1);
+  auto reading = std::make_unique<data::Reading>(source, reading_options(invocation.common));
+  ShownArrival(*reading, nullptr, invocation).wait_for_all();
+  tell_of_dropped_rows(*reading, invocation.progress);
   return reading;
 }
 
@@ -167,12 +175,17 @@ std::unique_ptr<Backend> choose_backend(Invocation& invocation) {
 
 HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const std::function<void()>& opened) {
   HeldPoints held;
-  held.values = std::make_unique<data::Reading>(source, metric_of(invocation.common));
+  const data::ReadingOptions options = reading_options(invocation.common);
+  held.values = std::make_unique<data::Reading>(source, options);
   held.backend = choose_backend(invocation);
   opened();
   {
     ShownArrival arrival(*held.values, held.backend.get(), invocation);
-    held.points = held.backend->hold({held.values->values(), 0, &arrival});
+    if (options.drop_missing) {  // how many rows there are, is known at the end
+      arrival.wait_for_all();
+      tell_of_dropped_rows(*held.values, invocation.progress);
+    }
+    held.points = held.backend->hold({held.values->values(), 0, options.drop_missing ? nullptr : &arrival});
     // Rows that do not fit stay on the host.
     if (invocation.common.block_rows == 0 && held.backend->device_bytes() >= value_bytes(source)) {
       Phase& upload = invocation.report.phase("upload");

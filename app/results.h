@@ -37,8 +37,8 @@ enum class Unit { root, squared };
 inline const char* name_of(Unit unit) { return unit == Unit::root ? "euclidean" : "squared-euclidean"; }
 
 /// Distances of class f32 as float, of class f64 as double; out has the shape of `squared`. A root is taken in float64
-/// and rounded once. Throws Error(data) when a distance leaves the range of T, with its row: `first` is that of the
-/// first one here.
+/// and rounded once; NaN, that of a row that was left out, stays. Throws Error(data) when one leaves the range of T,
+/// with its row: `first` is that of the first one here.
 template <class T>
 Matrix<T> convert_distances(MatrixView<const double> squared, Unit unit, std::int64_t first);
 

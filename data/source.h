@@ -48,6 +48,8 @@ struct ReadOptions {
   std::string delimiter = {};                     // of text files: one character, empty: found out; ' ': blanks
   Header header = Header::automatic;
   bool transpose = false;  // columns of the file are rows
+  /// NaN, infinities and, as NaN, the empty fields of text: read() may keep them for those who look for them.
+  Missing missing = Missing::refuse;
 };
 
 /// Columns of a text file that are not points.
@@ -66,7 +68,8 @@ class PointSource {
   /// What the values are to be held as: uint8 or int8 where ReadOptions::keep_bytes asks for it, else by their class.
   virtual Number held_as() const { return value_class() == ValueClass::f32 ? Number::float32 : Number::float64; }
   /// Rows first .. first + out.rows - 1. The overload must match value_class(), or held_as(). Throws Error(data) on NaN
-  /// or infinity (row and column of the first), values the class cannot hold (row and column), and damaged data.
+  /// or infinity unless they are kept (row and column of the first), values the class cannot hold (row and column), and
+  /// damaged data.
   virtual void read(std::int64_t first, MatrixView<float> out) = 0;
   virtual void read(std::int64_t first, MatrixView<double> out) = 0;
   /// For sources that never hold bytes there is nothing to do: Error(internal).
