@@ -191,10 +191,10 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
     return value;
   }
   if (missing_ == Missing::keep && is_missing(text)) return std::numeric_limits<double>::quiet_NaN();
-  if (is_missing(text)) {
-    refuse_value(place, fmt::format("expected a number, found {}; fill it in, remove the line, or leave "
+  if (text.empty()) {
+    refuse_value(place, fmt::format("expected a number, found an empty field; fill it in, remove the line, or leave "
                                     "the column out with {}{}",
-                                    text.empty() ? "an empty field" : "NA", leave_out, or_drop()));
+                                    leave_out, or_drop()));
   }
   if (has_decimal_comma(text)) {
     refuse_value(place, fmt::format("expected a number, found '{}', which has a decimal comma; write decimal points: "
@@ -202,8 +202,8 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
                                     text.substr(0, shown)));
   }
   const bool may_be_header = header_unsure_ && head_.names.empty() && place.line == head_.first_line;
-  refuse_value(place, fmt::format("expected a number, found '{}'; mend it, or leave the column out with {}{}",
-                                  text.substr(0, shown), leave_out,
+  refuse_value(place, fmt::format("expected a number, found '{}'; mend it, or leave the column out with {}{}{}",
+                                  text.substr(0, shown), leave_out, is_missing(text) ? or_drop() : "",
                                   may_be_header ? "; if the line names the columns, say --header yes" : ""));
 }
 
