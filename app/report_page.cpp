@@ -81,7 +81,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const data::StoredResu
   facts.emplace_back("Command", fmt::format("kith {}", result.text("command")));
   const std::vector<std::int64_t> shape = result.wholes("points_shape");
   if (shape.size() == 2) {
-    facts.emplace_back("Points", fmt::format("{}, {} rows of {} columns", result.text("points"), shape[0], shape[1]));
+    facts.emplace_back("Points",
+                       fmt::format("{}, {} x {} (rows x columns)", result.text("points"), shape[0], shape[1]));
   }
   if (result.has("counts")) facts.emplace_back("Clusters", fmt::format("{}", result.vector("counts").size()));
   const auto inertia = result.number("inertia"), spread = result.number("totss");
@@ -234,7 +235,10 @@ int run_report(const Arguments& arguments) {
   }
   const pictures::Page page = page_of(result, options, invocation);
   invocation.progress.phase("write", 0);
-  if (!options.svg.empty()) write_pictures(page, options.svg, output);
+  if (!options.svg.empty()) {
+    write_pictures(page, options.svg, output);
+    invocation.report.output = options.svg;
+  }
   if (!target.empty()) {
     data::write_text_file(target, output, pictures::html(page));
     invocation.wrote(target);

@@ -14,7 +14,6 @@ namespace kith::pictures {
 namespace {
 
 constexpr std::size_t kMostMarks = 3000;  // more rows than this are counted in cells
-constexpr std::size_t kMostNumbers = 60;  // of clusters, written at their centroids
 constexpr int kAcross = 100, kUp = 76;    // cells
 constexpr double kLeft = 58, kRight = 466, kTop = 10, kBottom = 320;
 
@@ -88,6 +87,28 @@ std::int64_t draw_cells(Canvas& canvas, const Plane& plane, const Scale& x, cons
   return fullest->rows;
 }
 
+/// Numbers of clusters at their centroids, larger clusters first, where they do not cover each other. Returns how many.
+std::int64_t draw_numbers(Canvas& canvas, const Plane& plane, const Scale& x, const Scale& y,
+                          const std::vector<std::int64_t>& counts) {
+  std::vector<std::int64_t> order(counts.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return counts[a] > counts[b]; });
+  std::vector<Box> taken;
+  for (const std::int64_t c : order) {
+    const std::string number = std::to_string(c);
+    const double width = 9.0 * static_cast<double>(number.size()) + 3, height = 14;
+    const Box box{x(plane.centre_x[c]) - width / 2, y(plane.centre_y[c]) - height / 2, width, height};
+    const bool is_free = std::none_of(taken.begin(), taken.end(), [&](const Box& other) {
+      return box.x < other.x + other.width && other.x < box.x + box.width && box.y < other.y + other.height &&
+             other.y < box.y + box.height;
+    });
+    if (counts[c] == 0 || !is_free) continue;
+    canvas.text({box.x + width / 2, box.y + height / 2 + 5}, number, "middle halo");
+    taken.push_back(box);
+  }
+  return std::ssize(taken);
+}
+
 Scale scale_of(const std::vector<float>& rows, const std::vector<double>& centres, double from, double to) {
   std::vector<double> all(rows.begin(), rows.end());
   all.insert(all.end(), centres.begin(), centres.end());
@@ -113,13 +134,11 @@ Picture scatter(const Plane& plane, std::span<const std::int32_t> labels, const 
     draw_marks(canvas, plane, x, y, labels);
     caption += fmt::format("All {} rows are drawn.", labels.size());
   }
-  const std::vector<std::int64_t> named = largest_clusters(counts, kMostNumbers);
-  for (const std::int64_t c : named) {
-    canvas.text({x(plane.centre_x[c]), y(plane.centre_y[c]) + 4}, std::to_string(c), "middle halo");
-  }
-  caption += " Numbers stand at the centroids.";
+  const std::int64_t numbers = draw_numbers(canvas, plane, x, y, counts);
+  const bool all_have = numbers == std::ssize(counts) - std::count(counts.begin(), counts.end(), 0);
+  caption += fmt::format(" Numbers stand at the centroids{}.", all_have ? "" : ", where there is room for them");
   if (std::ssize(counts) > kColours) caption += fmt::format(" Colours repeat after {} clusters.", kColours);
-  return {"scatter", "The points in a plane", caption + note_on_clusters(named.size(), counts), canvas};
+  return {"scatter", "The points in a plane", caption, canvas};
 }
 
 }  // namespace kith::pictures

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/distance.h"
+#include "data/source.h"
 #include "data/stored_result.h"
 #include "tests/program.h"
 #include "tests/xml.h"
