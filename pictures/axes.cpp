@@ -18,8 +18,14 @@ std::vector<double> powers_of_ten(const Scale& scale, int wanted) {
   return values;
 }
 
-/// Short enough for the room beside an axis.
-std::string tick_label(double value) { return std::abs(value) < 1e6 ? shown(value) : fmt::format("{:.4g}", value); }
+/// Short enough for the room beside an axis: "-3.505e6".
+std::string tick_label(double value) {
+  if (std::abs(value) < 1e6) return shown(value);
+  std::string text = fmt::format("{:.4g}", value);
+  const std::size_t exponent = text.find("e+");
+  if (exponent != text.npos) text.erase(exponent + 1, text[exponent + 2] == '0' ? 2 : 1);
+  return text;
+}
 
 }  // namespace
 
@@ -69,8 +75,9 @@ void draw_frame(Canvas& canvas, const Scale& x, const Scale& y, const FrameLabel
   }
   canvas.line({x.from, y.from}, {x.to, y.from}, "axis");
   canvas.line({x.from, y.from}, {x.from, y.to}, "axis");
-  canvas.text({(x.from + x.to) / 2, y.from + 34}, labels.across, "soft middle");
-  canvas.upright_text({12, (y.from + y.to) / 2}, labels.up, "soft middle");
+  constexpr std::size_t kLetters = 50;
+  canvas.text({(x.from + x.to) / 2, y.from + 34}, shortened(labels.across, kLetters), "soft middle");
+  canvas.text({4, y.to - 9}, shortened(labels.up, kLetters), "soft");
 }
 
 }  // namespace kith::pictures

@@ -27,7 +27,7 @@ struct FrameLabels {
   std::string across, up;
   int ticks_across = 6, ticks_up = 5;
 };
-/// Grid, ticks and names of both axes; x.from is left, y.from is below.
+/// Grid, ticks and names of both axes; x.from is left, y.from is below. The name of the upward one stands above it.
 void draw_frame(Canvas& canvas, const Scale& x, const Scale& y, const FrameLabels& labels);
 
 }  // namespace kith::pictures

@@ -41,14 +41,14 @@ void draw_curve(Canvas& canvas, const std::vector<double>& values, const Scale& 
 }  // namespace
 
 Picture iterations(const Course& course) {
-  Canvas canvas(480, 400);
+  Canvas canvas(480, 420);
   const double last = std::max(static_cast<double>(course.inertia.size()), 2.0);
   const Scale x{1, last, 76, 466};
   const int ticks_across = static_cast<int>(std::min(last - 1, 6.0));
-  const Scale above = scale_over(course.inertia, 160, 12);
+  const Scale above = scale_over(course.inertia, 164, 26);
   draw_frame(canvas, x, above, {"", "inertia", ticks_across, 4});
   draw_curve(canvas, course.inertia, x, above, "0");
-  const Scale below = scale_over(course.shift, 356, 208, Spacing::powers);
+  const Scale below = scale_over(course.shift, 376, 226, Spacing::powers);
   draw_frame(canvas, x, below, {"iteration", "squared shift", ticks_across, 5});
   draw_curve(canvas, course.shift, x, below, "5");
   if (course.threshold > below.low && course.threshold < below.high) {

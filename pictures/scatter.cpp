@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostMarks = 3000;  // more rows than this are counted in cells
 constexpr int kAcross = 100, kUp = 76;    // cells
-constexpr double kLeft = 58, kRight = 466, kTop = 10, kBottom = 320;
+constexpr double kLeft = 58, kRight = 466, kTop = 26, kBottom = 336;
 
 const std::string kGrey = "7";
 
@@ -118,7 +118,7 @@ Scale scale_of(const std::vector<float>& rows, const std::vector<double>& centre
 }  // namespace
 
 Picture scatter(const Plane& plane, std::span<const std::int32_t> labels, const std::vector<std::int64_t>& counts) {
-  Canvas canvas(480, 362);
+  Canvas canvas(480, 378);
   const Scale x = scale_of(plane.x, plane.centre_x, kLeft, kRight);
   const Scale y = scale_of(plane.y, plane.centre_y, kBottom, kTop);
   draw_frame(canvas, x, y, {plane.across, plane.up});

@@ -40,9 +40,9 @@ Canvas bars(const std::vector<std::int64_t>& counts, std::int64_t rows) {
 
 Canvas sorted_curve(std::vector<std::int64_t> counts) {
   std::sort(counts.begin(), counts.end(), std::greater<>());
-  Canvas canvas(480, 260);
+  Canvas canvas(480, 270);
   const Scale x{0, static_cast<double>(counts.size()), 64, 466};
-  const Scale y{0, 1.05 * static_cast<double>(std::max<std::int64_t>(counts.front(), 1)), 216, 10};
+  const Scale y{0, 1.05 * static_cast<double>(std::max<std::int64_t>(counts.front(), 1)), 226, 26};
   draw_frame(canvas, x, y, {"clusters, the largest first", "rows"});
   // No more steps than can be seen.
   const std::size_t steps = std::min<std::size_t>(counts.size(), 400);

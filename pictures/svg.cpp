@@ -95,6 +95,7 @@ void Canvas::path(const std::string& data, std::string_view classes) {
 }
 
 void Canvas::text(Spot at, const std::string& text, std::string_view classes) {
+  if (text.empty()) return;
   shapes_ += fmt::format("<text x=\"{}\" y=\"{}\"{}>{}</text>\n", place(at.x), place(at.y), with_class(classes),
                          escaped(text));
 }

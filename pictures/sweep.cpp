@@ -10,7 +10,7 @@
 namespace kith::pictures {
 namespace {
 
-constexpr double kChart = 150.0;
+constexpr double kChart = 160.0;
 
 /// "inertia is 40.1 at k = 2 and 4.5 at k = 20"
 std::string words_of(const std::vector<double>& k, const SweepCurve& curve) {
@@ -29,10 +29,10 @@ std::string words_of(const std::vector<double>& k, const SweepCurve& curve) {
 }  // namespace
 
 Picture sweep(const std::vector<double>& k, const std::vector<SweepCurve>& curves, std::optional<double> suggested) {
-  Canvas canvas(480, 20 + kChart * static_cast<double>(curves.size()) + 30);
+  Canvas canvas(480, kChart * static_cast<double>(curves.size()) + 14);
   std::string caption;
   for (std::size_t i = 0; i < curves.size(); ++i) {
-    const double top = 14 + kChart * static_cast<double>(i), bottom = top + kChart - 36;
+    const double top = 26 + kChart * static_cast<double>(i), bottom = top + kChart - 56;
     const Scale x = scale_over(k, 76, 466), y = scale_over(curves[i].values, bottom, top);
     draw_frame(canvas, x, y, {i + 1 == curves.size() ? "number of clusters" : "", curves[i].name, 6, 3});
     if (suggested) canvas.line({x(*suggested), bottom}, {x(*suggested), top}, "mark");
