@@ -16,9 +16,9 @@ dl{display:grid;grid-template-columns:minmax(6.5em,max-content) 1fr;gap:4px 16px
 dt{color:#565c64}
 dd{margin:0;overflow-wrap:anywhere}
 .note{border-left:4px solid #c68000;padding:2px 12px;margin:0 0 12px}
-.pictures{columns:2 440px;column-gap:16px}
+.pictures{columns:2 370px;column-gap:16px}
 figure{break-inside:avoid;margin:0 0 16px;padding:16px;border:1px solid #dfe3e8;border-radius:8px}
-figure svg{display:block;width:100%;height:auto}
+figure svg{display:block;width:100%;max-width:600px;height:auto;margin:0 auto}
 figcaption{margin-top:8px;font-size:.9rem;overflow-wrap:anywhere}
 section{margin-top:24px;overflow-x:auto}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem}
