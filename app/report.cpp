@@ -94,6 +94,10 @@ std::string to_json(const Report& report) {
   if (report.seed) object["seed"] = *report.seed;
   if (report.points) object["points"] = to_object(*report.points);
   if (report.queries) object["queries"] = to_object(*report.queries);
+  if (report.weights) {
+    object["weights"] = {
+        {"name", report.weights->name}, {"total", report.weights->total}, {"rows_of_weight_0", report.weights->absent}};
+  }
   object["phases"] = to_array(report.phases);
   object["iterations"] = to_array(report.iterations);
   if (!report.runs.empty()) {

@@ -30,6 +30,12 @@ struct PointsReport {
   bool kept_as_bytes = false;
 };
 
+struct WeightReport {
+  std::string name;
+  double total = 0.0;
+  std::int64_t absent = 0;  // rows of weight 0
+};
+
 struct ClusterReport {
   std::int64_t clusters = 0;
   std::int64_t smallest = 0;
@@ -75,6 +81,7 @@ struct Report {
   std::optional<std::int64_t> seed{};
   std::optional<PointsReport> points{};
   std::optional<PointsReport> queries{};
+  std::optional<WeightReport> weights{};
   std::vector<Phase> phases{};
   std::vector<IterationRecord> iterations{};  // of the run that was kept
   std::vector<RunRecord> runs{};

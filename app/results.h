@@ -40,8 +40,8 @@ const char* name_of(Unit unit);
 Unit unit_of(Metric metric, bool squared);
 
 /// Distances in a unit, as float or double, from D; out has its shape. What is made of D is made in float64 and
-/// rounded once. Throws Error(data) when a distance leaves the range of T, with its row: `first` is that of the
-/// first one here.
+/// rounded once; NaN, that of a row that was left out, stays. Throws Error(data) when a distance leaves the range of T,
+/// with its row: `first` is that of the first one here.
 template <class T>
 Matrix<T> convert_distances(MatrixView<const double> found, Unit unit, std::int64_t first);
 

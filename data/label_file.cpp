@@ -24,9 +24,10 @@ void write_csv(OutputBytes& writer, const LabelTable& table) {
                            table.distances.empty() ? "" : ",distance"));
   for (std::size_t i = 0; i < table.labels.size(); ++i) {
     std::string line = table.ids.empty() ? std::to_string(i) : quoted(table.ids[i]);
-    line += fmt::format(",{}", table.labels[i]);
+    const bool dropped = table.labels[i] < 0;
+    line += dropped ? "," : fmt::format(",{}", table.labels[i]);
     if (!table.known.empty()) line += fmt::format(",{}", quoted(table.known[i]));
-    if (!table.distances.empty()) line += fmt::format(",{}", table.distances[i]);
+    if (!table.distances.empty()) line += dropped ? "," : fmt::format(",{}", table.distances[i]);
     writer.write(line + "\n");
   }
 }

@@ -13,7 +13,7 @@ double reference_distance(const double* x, const double* c, std::int64_t d);
 /// The same by any measure.
 double reference_distance(Measure measure, const double* x, const double* c, std::int64_t d);
 
-/// Points that answer every verb of the seam by definition. values (n, d) are copied.
-std::unique_ptr<Points> reference_points(MatrixView<const double> values);
+/// Points that answer every verb of the seam by definition. values (n, d) are copied, and so are weights (n), if any.
+std::unique_ptr<Points> reference_points(MatrixView<const double> values, std::span<const double> weights = {});
 
 }  // namespace kith::test
