@@ -100,7 +100,7 @@ Matrix<T> convert_distances(MatrixView<const double> found, Unit unit, std::int6
     for (std::int64_t j = 0; j < found.columns; ++j) {
       const double distance = in_unit(found(i, j), unit);
       out(i, j) = static_cast<T>(distance);
-      if (std::isfinite(out(i, j)) || std::isnan(squared(i, j))) continue;
+      if (std::isfinite(out(i, j)) || std::isnan(found(i, j))) continue;
       const bool helps = is_narrow && std::isfinite(distance);
       throw Error(ExitCode::data,
                   fmt::format("row {}: a {} distance{} leaves the range of {}; {}", first + i, name_of(unit),
