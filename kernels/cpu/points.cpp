@@ -10,12 +10,13 @@ template <class T>
 class CpuPoints final : public Points {
  public:
   CpuPoints(MatrixView<const T> values, std::int64_t first_row, const Instructions& set, Threads& threads,
-            std::int64_t block_rows)
+            const BackendOptions& options)
       : held_{.values = values,
               .first_row = first_row,
               .set = set,
               .threads = threads,
-              .block_rows = block_rows,
+              .block_rows = options.block_rows,
+              .small_gaps = options.small_gaps,
               .plan = {}} {}
 
   std::int64_t rows() const override { return held_.rows(); }
@@ -91,10 +92,10 @@ class CpuPoints final : public Points {
 }  // namespace
 
 std::unique_ptr<Points> hold_points(const PointBlock& block, const Instructions& set, Threads& threads,
-                                    std::int64_t block_rows) {
+                                    const BackendOptions& options) {
   return std::visit(
       [&]<class T>(MatrixView<const T> values) -> std::unique_ptr<Points> {
-        return std::make_unique<CpuPoints<T>>(values, block.first_row, set, threads, block_rows);
+        return std::make_unique<CpuPoints<T>>(values, block.first_row, set, threads, options);
       },
       block.values);
 }
