@@ -252,7 +252,9 @@ TEST_CASE("processors, and cards that screen halves, leave alone rows of centroi
     const Matrix<double> values = kinds()[0].make(shape.n, shape.d, 6);
     const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
     for (const Tested& tested : backends) {
-      if (tested.name == "cuda float32" || (tested.name.starts_with("cuda") && shape.d == 5)) continue;
+      // No gaps; no screen for so few rows; few columns have a screen without gaps on cards.
+      if (tested.name == "cuda float32" || tested.name == "cuda auto") continue;
+      if (tested.name.starts_with("cuda") && shape.d == 5) continue;
       INFO(tested.name << ", d " << shape.d << ", k " << shape.k);
       const auto points = tested.backend->hold({view_of(stored), 0});
       const std::vector<Found> all = assigned_in_a_row(*points, values, make_plan(*points), shape.k);
