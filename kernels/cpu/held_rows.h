@@ -80,6 +80,7 @@ struct HeldRows {
   Threads& threads;
   std::int64_t block_rows = 0;  // forced rows per task, 0: chosen
   bool small_gaps = false;      // BackendOptions::small_gaps
+  RowWeights weights{};         // whole ones until the plan says otherwise
   DataPlan plan;
 
   Untouched<std::int32_t> label{};   // (n) -1 before the first assignment
