@@ -50,8 +50,9 @@ class ScreenColumns {
       largest_.residual = std::max(largest_.residual, tiles_[tile].largest.residual);
     }
     const double marking = scores_ == Scores::marked ? kMarking : 0.0;
-    margin_ = screen_margin(largest_, d_, held.plan.screen.exponent,
-                            {0x1p-24, screen_.accumulation(d_), marking, screen_.smallest});
+    margin_ =
+        screen_margin(largest_, d_, held.plan.screen.exponent,
+                      {.accumulation = screen_.accumulation(d_), .marking = marking, .smallest = screen_.smallest});
     const double summed = 1 + (static_cast<double>(d_) + 16) * 0x1p-23;  // residuals were summed in float32
     per_residual_ = static_cast<float>(2 * 1.002 * summed * largest_.norm);
   }
