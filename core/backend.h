@@ -244,7 +244,7 @@ struct BackendOptions {
   int device = 0;                  // CUDA device number
   std::string screen = "auto";     // CUDA: one of Device::screens; "auto": the first. Results do not depend on it.
   std::int64_t block_rows = 0;     // rows per block of work; 0: chosen from sizes. Results do not depend on it.
-  bool small_gaps = false;         // CUDA: leave alone rows of small problems too, where it does not pay, for tests
+  bool small_gaps = false;         // leave alone rows of small problems too, where it does not pay, for tests
   std::int64_t device_memory = 0;  // bytes of device memory the run may take; 0: what is free
   /// CUDA, for measuring alone: a part of the contract that is left out, "certificate", "recheck", "integer-sums" or
   /// "all". Results DEPEND on it: they are not exact. Empty: nothing is.

@@ -147,6 +147,7 @@ struct Instructions {
   RootSumKernels root_sums;
   NarrowKernels narrow;
   ForPointTypes<RowKernels> row_kernels;
+  const Instructions* closer;  // a set whose coarse screen decides more rows than this one's, or null
 
   template <class T>
   const RowKernels<T>& rows() const {
@@ -157,6 +158,10 @@ struct Instructions {
     // Much of a coarse tile is padding below these, and rows that it leaves open cost more than it saves.
     constexpr std::int64_t kFewColumns = 8, kFewOthers = 16, kLittle = 2048;
     return d > kFewColumns && k > kFewOthers && d * k > kLittle ? coarse : fine;
+  }
+  /// The screen for rows that the coarse one leaves open for the most part.
+  const ScreenKernels& closer_screen() const {
+    return closer != nullptr && closer->supported() ? closer->coarse : fine;
   }
 };
 

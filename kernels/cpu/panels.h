@@ -64,8 +64,9 @@ class ScreenColumns {
       const std::vector<float>& center = held.plan.screen.center;
       largest.norm += std::sqrt(squared_length(center.data(), std::ssize(center))) * (1 + 0x1p-20);
     }
-    margin_ = screen_margin(largest, d_, held.plan.screen.exponent,
-                            {0x1p-24, screen_.accumulation(d_), marking, screen_.smallest});
+    margin_ =
+        screen_margin(largest, d_, held.plan.screen.exponent,
+                      {.accumulation = screen_.accumulation(d_), .marking = marking, .smallest = screen_.smallest});
     const double summed = 1 + (static_cast<double>(d_) + 16) * 0x1p-23;  // residuals were summed in float32
     per_residual_ = static_cast<float>(2 * 1.002 * summed * largest.norm);
   }

@@ -350,7 +350,8 @@ constexpr RowKernels<T> row_kernels_of() {
 /// A row of the table of instruction sets.
 template <class V>
 constexpr Instructions instructions_of(const char* name, const char* summary, bool (*supported)(),
-                                       const ScreenKernels& coarse = float_screen<V>()) {
+                                       const ScreenKernels& coarse = float_screen<V>(),
+                                       const Instructions* closer = nullptr) {
   return {.name = name,
           .summary = summary,
           .supported = supported,
@@ -360,7 +361,8 @@ constexpr Instructions instructions_of(const char* name, const char* summary, bo
           .root_sums = {RootSums<V>::kQueries, RootSums<V>::add},
           .narrow = narrow_kernels_of<V>(),
           .row_kernels = {row_kernels_of<V, float>(), row_kernels_of<V, double>(), row_kernels_of<V, std::uint8_t>(),
-                          row_kernels_of<V, std::int8_t>()}};
+                          row_kernels_of<V, std::int8_t>()},
+          .closer = closer};
 }
 
 }  // namespace kith::cpu
