@@ -8,6 +8,7 @@
 #include <bit>
 #include <memory>
 
+#include "kernels/cpu/bounds.h"
 #include "kernels/cpu/narrow_screen.h"
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/panels.h"
@@ -20,24 +21,53 @@ template <class T>
 class Assigner {
  public:
   Assigner(HeldRows<T>& held, const AssignRequest& request, const ScreenKernels& kernels,
-           const ScreenColumns& centroids)
+           const ScreenColumns& centroids, const GapRoom& gaps)
       : held_(held),
         request_(request),
         kernels_(kernels),
         centroids_(centroids),
+        gaps_(gaps),
         rows_(held, kernels),
         waiting_rows_(held, kernels),
         winners_(groups_of(centroids.count(), tile_columns(kernels)) * kWinnersOfTile, kernels.lanes),
         hits_(static_cast<std::size_t>(kTileColumns) * kernels.lanes),
+        summed_((static_cast<double>(held.columns()) + 16) * 0x1p-23),
         sums(request.centroids.rows) {}
 
   void run(std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; i += kernels_.lanes) {
-      screen(i, static_cast<int>(std::min<std::int64_t>(kernels_.lanes, last - i)));
+    for (std::int64_t i = first; i < last; ++i) {
+      if (gaps_.known() && gaps_.vouches(held_.gaps.gap[i], held_.label[i])) {
+        count(i, held_.label[i]);
+        continue;
+      }
+      row_[queued_] = i;
+      if (++queued_ == kernels_.lanes) screen();
     }
   }
 
-  bool has_waiting_rows() const { return waiting_ > 0; }
+  /// Labels the rows that fill no panel.
+  void finish() {
+    if (queued_ > 0) screen();
+    if (waiting_ > 0) recheck();
+  }
+
+ private:
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+  /// By the definition, of the candidates seen so far.
+  struct Nearest {
+    Nearest() { std::fill_n(label, kMaxLanes, -1); }
+    std::int32_t label[kMaxLanes];
+    double distance[kMaxLanes], second[kMaxLanes];  // to that centroid, and to the next one
+  };
+
+  /// What the first look found of the rows of the panel, per lane; scores are negated.
+  struct Look {
+    Look() {
+      for (float* each : {best, second, runner_up}) std::fill_n(each, kMaxLanes, -kInfinity);
+    }
+    float best[kMaxLanes], second[kMaxLanes], runner_up[kMaxLanes], margin[kMaxLanes];
+  };
 
   /// Screens the waiting rows once more for the columns within their limits, and compares those by the definition.
   void recheck() {
@@ -54,61 +84,58 @@ class Assigner {
             compare(nearest, lane, waiting_row_[lane], static_cast<std::int32_t>(from + hits_[h].column));
           }
         });
-    for (int lane = 0; lane < waiting_; ++lane) settle(waiting_row_[lane], nearest.label[lane]);
+    for (int lane = 0; lane < waiting_; ++lane)
+      settle(waiting_row_[lane], nearest.label[lane], measured_gap(nearest, lane, others_[lane]));
     sums.rechecked += waiting_;
     waiting_ = 0;
   }
-
- private:
-  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-  /// By the definition, of the candidates seen so far.
-  struct Nearest {
-    Nearest() { std::fill_n(label, kMaxLanes, -1); }
-    std::int32_t label[kMaxLanes];
-    double distance[kMaxLanes];
-  };
 
   /// Candidates come in ascending order: ties keep the lowest index.
   void compare(Nearest& nearest, int lane, std::int64_t row, std::int32_t candidate) {
     const double distance = distance_to(row, candidate);
     ++sums.candidates;
-    if (nearest.label[lane] >= 0 && !(distance < nearest.distance[lane])) return;
+    const bool is_first = nearest.label[lane] < 0;
+    if (!is_first && !(distance < nearest.distance[lane])) {
+      nearest.second[lane] = std::min(nearest.second[lane], distance);
+      return;
+    }
+    nearest.second[lane] = is_first ? std::numeric_limits<double>::infinity() : nearest.distance[lane];
     nearest.distance[lane] = distance;
     nearest.label[lane] = candidate;
   }
 
-  void screen(std::int64_t first, int count) {
-    sums.screened += count;
+  /// The queued rows.
+  void screen() {
+    const int queued = std::exchange(queued_, 0);
+    sums.screened += queued;
     if (centroids_.count() == 1) {
-      for (int lane = 0; lane < count; ++lane) settle(first + lane, 0);
+      for (int lane = 0; lane < queued; ++lane) settle(row_[lane], 0, 0.0F);
       return;
     }
-    float best[kMaxLanes], runner_up[kMaxLanes];
-    std::fill_n(best, kMaxLanes, -kInfinity);
-    std::fill_n(runner_up, kMaxLanes, -kInfinity);
-    rows_.pack(count, [&](int lane) { return first + lane; });
+    Look look;
+    rows_.pack(queued, [&](int lane) { return row_[lane]; });
     std::int64_t runs = 0;
     centroids_.multiply(rows_.panel(), rows_.tile(), [&](std::int64_t, std::int64_t columns, const float* half_norm) {
-      kernels_.lead(rows_.tile(), half_norm, columns, {winners_.row(runs).data(), best, runner_up});
+      kernels_.lead(rows_.tile(), half_norm, columns,
+                    {winners_.row(runs).data(), look.best, look.second, look.runner_up});
       runs += groups_of(columns, kWinnerColumns);
     });
     float limit[kMaxLanes];
     std::fill_n(limit, kMaxLanes, -kInfinity);
-    for (int lane = 0; lane < count; ++lane) {
-      const float margin = centroids_.margin(rows_.norm(lane), rows_.residual(lane));
-      const float within = margin - best[lane];
-      if (margin < kInfinity && -runner_up[lane] > within) {
+    for (int lane = 0; lane < queued; ++lane) {
+      const float margin = look.margin[lane] = centroids_.margin(rows_.norm(lane), rows_.residual(lane));
+      const float within = margin - look.best[lane];
+      if (margin < kInfinity && -look.runner_up[lane] > within) {
         limit[lane] = within;
       } else {
-        wait(first + lane, margin < kInfinity ? within : kInfinity);
+        wait(row_[lane], margin < kInfinity ? within : kInfinity, beyond(look, lane));
       }
     }
-    decide(first, limit, runs);
+    decide(look, limit, runs);
   }
 
   /// Labels the rows of the panel whose candidates are all among the winners; the limit of the others is -infinity.
-  void decide(std::int64_t first, const float* limit, std::int64_t runs) {
+  void decide(const Look& look, const float* limit, std::int64_t runs) {
     static constexpr float kNothing[kTileColumns] = {};  // winners have their half norms in them
     constexpr std::int32_t kColumnMask = kWinnerColumns - 1;
     std::int32_t only[kMaxLanes];
@@ -128,21 +155,51 @@ class Assigner {
           only[lane] = candidate;
           continue;
         }
-        if (nearest.label[lane] < 0) compare(nearest, lane, first + lane, only[lane]);
-        compare(nearest, lane, first + lane, candidate);
+        if (nearest.label[lane] < 0) compare(nearest, lane, row_[lane], only[lane]);
+        compare(nearest, lane, row_[lane], candidate);
       }
     }
     for (int lane = 0; lane < kernels_.lanes; ++lane) {
       if (only[lane] < 0) continue;
       const bool several = nearest.label[lane] >= 0;
       sums.rechecked += several;
-      settle(first + lane, several ? nearest.label[lane] : only[lane]);
+      settle(row_[lane], several ? nearest.label[lane] : only[lane],
+             several ? measured_gap(nearest, lane, beyond(look, lane)) : screened_gap(look, lane));
     }
   }
 
-  void wait(std::int64_t row, float limit) {
+  // The gap of a row (core/bounds.h), from an upper bound of its squared distance to its centroid and what any other is
+  // farther. A screened score s stands for |x'|^2 + 2 s, within 2 E (core/screen.h); a margin is 2 E.
+
+  float gap_between(double own, double difference) const {
+    constexpr double kToFloat = 0x1p-22;
+    return gap_of(static_cast<float>(std::max(own, 0.0) * (1 + kToFloat)),
+                  static_cast<float>(difference * (1 - kToFloat)));
+  }
+  /// Of a row that the first look decided.
+  float screened_gap(const Look& look, int lane) const {
+    if (!gaps_) return 0.0F;
+    const double best = look.best[lane], others = std::max(look.second[lane], look.runner_up[lane]);
+    const double margin = look.margin[lane];
+    return gap_between(squared_norm(lane) * (1 + summed_) - 2 * best + margin, 2 * (best - others - margin));
+  }
+  /// Of a row that the definition decided among candidates; others: lower bound for what is no candidate.
+  float measured_gap(const Nearest& nearest, int lane, double others) const {
+    if (!gaps_) return 0.0F;
+    const double unit = held_.scale() * held_.scale(), rounding = definition_rounding(held_.columns());
+    const double own = nearest.distance[lane] * unit * (1 + rounding);
+    return gap_between(own, std::min(nearest.second[lane] * unit * (1 - rounding), others) - own);
+  }
+  /// A lower bound of the squared distances to centroids whose score is above best + margin.
+  double beyond(const Look& look, int lane) const {
+    return squared_norm(lane) * (1 - summed_) - 2.0 * look.best[lane] + look.margin[lane];
+  }
+  double squared_norm(int lane) const { return static_cast<double>(rows_.norm(lane)) * rows_.norm(lane); }
+
+  void wait(std::int64_t row, float limit, double others) {
     waiting_row_[waiting_] = row;
     limit_[waiting_] = limit;
+    others_[waiting_] = others;
     if (++waiting_ == kernels_.lanes) recheck();
   }
 
@@ -151,9 +208,14 @@ class Assigner {
                                                  held_.columns());
   }
 
-  void settle(std::int64_t row, std::int32_t label) {
-    sums.changed += held_.summed[row] != label;
+  void settle(std::int64_t row, std::int32_t label, float gap) {
     held_.label[row] = label;
+    if (gaps_) held_.gaps.gap[row] = gap;
+    count(row, label);
+  }
+
+  void count(std::int64_t row, std::int32_t label) {
+    sums.changed += held_.summed[row] != label;
     ++sums.counts[label];
   }
 
@@ -161,12 +223,16 @@ class Assigner {
   const AssignRequest& request_;
   const ScreenKernels& kernels_;
   const ScreenColumns& centroids_;
+  const GapRoom& gaps_;
   RowPanel<T> rows_, waiting_rows_;
   Matrix<float> winners_;  // (runs of columns, lanes)
   std::vector<Hit> hits_;
-  int waiting_ = 0;
+  double summed_;  // what summing squares in float32 loses of them, and rounding before
+  int queued_ = 0, waiting_ = 0;
+  std::int64_t row_[kMaxLanes];  // queued, then those of the panel
   std::int64_t waiting_row_[kMaxLanes];
   float limit_[kMaxLanes];
+  double others_[kMaxLanes];  // what is beyond the limits
 
  public:
   Assignment sums;
@@ -188,21 +254,23 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   const ScreenKernels& kernels = held.set.screen_for(held.columns(), request.centroids.rows);
   ScreenColumns centroids(held, kernels, request.centroids.rows, Scores::marked);
   centroids.pack(held, request.centroids.data, request.centroids.rows);
+  const GapRoom gaps(held, request.centroids, centroids.largest_norm());
   const std::int64_t rows_per_task = held.rows_per_task((request.centroids.rows + 8) * held.columns(), kernels.lanes);
   std::vector<std::unique_ptr<Assigner<T>>> assigners(held.threads.count());
   held.for_ranges(rows_per_task, [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
-    if (!assigners[thread]) assigners[thread] = std::make_unique<Assigner<T>>(held, request, kernels, centroids);
+    if (!assigners[thread]) assigners[thread] = std::make_unique<Assigner<T>>(held, request, kernels, centroids, gaps);
     assigners[thread]->run(first, last);
   });
-  std::vector<Assigner<T>*> unfinished;
+  std::vector<Assigner<T>*> used;
   for (const auto& assigner : assigners) {
-    if (assigner && assigner->has_waiting_rows()) unfinished.push_back(assigner.get());
+    if (assigner) used.push_back(assigner.get());
   }
-  held.threads.run(static_cast<std::int64_t>(unfinished.size()),
-                   [&](std::int64_t which, int) { unfinished[which]->recheck(); });
-  for (const auto& assigner : assigners) {
-    if (assigner) add(assigner->sums, assignment);
-  }
+  held.threads.run(static_cast<std::int64_t>(used.size()), [&](std::int64_t which, int) { used[which]->finish(); });
+  Assignment found(request.centroids.rows);
+  for (const Assigner<T>* assigner : used) add(assigner->sums, found);
+  if (gaps) gaps.finish(held, found.screened);
+  note_changed(held, found.changed);
+  add(found, assignment);
 }
 
 #define KITH_INSTANTIATE(T) template void assign(HeldRows<T>&, const AssignRequest&, Assignment&);

@@ -15,6 +15,23 @@
 
 namespace kith::cpu {
 
+/// What the last assignment proved of its labels (bounds.h): how much nearer each row is to its centroid than to any
+/// other, in the unit of the screen.
+struct LabelGaps {
+  /// As before the first assignment; memory is kept.
+  void forget() {
+    clusters = rest = 0;
+    next_rest = 1;
+    wanted = false;
+  }
+
+  Untouched<float> gap{};       // (n)
+  Matrix<double> centroids{};   // (k, d) that the gaps are about
+  std::int64_t clusters = 0;    // k; 0: nothing is known
+  bool wanted = false;          // labels change so seldom that assignments are to keep gaps
+  int rest = 0, next_rest = 1;  // assignments that keep none, since those before left hardly a row alone
+};
+
 /// The seeds so far, and the candidates that were tried last.
 struct Seeding {
   std::vector<double> seeds;          // (s, d)
@@ -38,7 +55,8 @@ struct HeldRows {
   bool unsummed = false;             // those two may differ
   Untouched<double> distance{};      // (n) kept squared distance
   bool forgotten = false;            // all of that is as forget() leaves it
-  mutable DistanceTotals totals{};   // found when they are asked for
+  LabelGaps gaps{};
+  mutable DistanceTotals totals{};  // found when they are asked for
   Seeding seeding{};
 
   std::int64_t rows() const { return values.rows; }
@@ -61,6 +79,7 @@ struct HeldRows {
     forgotten = true;
     unsummed = false;
     totals.current = false;
+    gaps.forget();
     seeding = {};
   }
 

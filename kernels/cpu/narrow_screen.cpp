@@ -134,6 +134,7 @@ std::int64_t NarrowScreen<T>::rows_per_task() const {
 template <class T>
 void assign_narrow(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
   const std::int64_t k = request.centroids.rows;
+  held.gaps.clusters = 0;
   NarrowScreen<T> screen(held);
   screen.aim(request.centroids);
   // Rows that follow each other often have the same label: several counters keep them from waiting for each other.

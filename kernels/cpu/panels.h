@@ -57,6 +57,7 @@ class ScreenColumns {
   }
 
   std::int64_t count() const { return count_; }
+  double largest_norm() const { return largest_.norm; }  // max |c'|
   /// 2 E of a row. Infinite where nothing can be certified, products that leave the range of float32 included.
   float margin(float norm, float residual) const {
     const float margin = margin_.at(norm + residual) + per_residual_ * residual;

@@ -125,6 +125,7 @@ Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state) {
   const bool pays = narrow_is_best(held, k) || is_small(held, k);
   if (!pays || !MoveTables::fit(k, held.columns(), state.sums.limbs)) return steps;
   if (held.plan.rows != held.rows() || held.unsummed) return steps;
+  held.gaps.clusters = 0;
   Stepper<T> stepper(held, state);
   Stop stop = Stop::none;
   double before = 0.0;

@@ -10,6 +10,7 @@
 
 #include "kernels/cpu/instructions.h"
 #include "kernels/cpu/instructions/narrow.h"
+#include "kernels/cpu/instructions/root_sums.h"
 
 namespace kith::cpu {
 
@@ -90,16 +91,19 @@ struct Kernels {
   static void lead(const float* tile, const float* half_norm, std::int64_t count, Leaders leaders) {
     for (int p = 0; p < V::panel; ++p) {
       const int at = p * V::floats;
-      F best = V::load(leaders.best + at), runner_up = V::load(leaders.runner_up + at);
+      F best = V::load(leaders.best + at), second = V::load(leaders.second + at);
+      F runner_up = V::load(leaders.runner_up + at);
       for (std::int64_t c = 0; c < count; c += kWinnerColumns) {
         const float* run = tile + c * kLanes + at;
         const F winner = count - c >= kWinnerColumns
                              ? run_winner<true>(run, half_norm + c, kWinnerColumns, runner_up)
                              : run_winner<false>(run, half_norm + c, static_cast<int>(count - c), runner_up);
         V::store(leaders.winners + c / kWinnerColumns * kLanes + at, winner);
+        second = V::maximum(second, V::minimum(best, winner));
         best = V::maximum(best, winner);
       }
       V::store(leaders.best + at, best);
+      V::store(leaders.second + at, second);
       V::store(leaders.runner_up + at, runner_up);
     }
   }
@@ -347,6 +351,7 @@ constexpr Instructions instructions_of(const char* name, const char* summary, bo
           .fine = float_screen<V>(),
           .coarse = coarse,
           .to_grid = Kernels<V>::to_grid,
+          .root_sums = {RootSums<V>::kQueries, RootSums<V>::add},
           .narrow = narrow_kernels_of<V>(),
           .row_kernels = {row_kernels_of<V, float>(), row_kernels_of<V, double>(), row_kernels_of<V, std::uint8_t>(),
                           row_kernels_of<V, std::int8_t>()}};

@@ -1,0 +1,53 @@
+// Rows whose label is proved not to have changed since the last assignment are left alone (core/bounds.h): once few
+// labels change, the screen looks at the others only.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/bounds.h"
+#include "kernels/cpu/held_rows.h"
+
+namespace kith::cpu {
+
+/// Tells the gaps that an assignment changed so many labels of the held rows. Once these are few, the following
+/// assignments keep gaps.
+template <class T>
+void note_changed(HeldRows<T>& held, std::int64_t changed) {
+  constexpr std::int64_t kFew = 8;  // one row in so many
+  held.gaps.wanted = held.gaps.wanted || changed < held.rows() / kFew;
+}
+
+/// The gaps of rows in one assignment, which may keep none.
+class GapRoom {
+ public:
+  /// Measures what the centroids (k, d) moved since held.gaps were kept; until finish() nothing is known of any row.
+  /// largest_norm: max |c'| of the screen.
+  template <class T>
+  GapRoom(HeldRows<T>& held, MatrixView<const double> centroids, double largest_norm);
+
+  /// Whether the gaps of all rows that are looked at are to be kept.
+  explicit operator bool() const { return !moved_.empty(); }
+  /// Whether there are gaps from an assignment before.
+  bool known() const { return known_; }
+  /// Lowers the gap of a row with this label by what the centroids moved. True when it has the same label still.
+  bool vouches(float& gap, std::int32_t label) const {
+    gap = lowered_gap(gap, moved_[label], label == farthest_ ? second_ : first_);
+    return gap > guard_;  // a NaN vouches for nothing
+  }
+
+  /// The labels and gaps of all rows are those of the centroids given before. Where the gaps vouched for hardly any row
+  /// (all but `screened`), the next assignments do without: one, then two, and so on up to eight.
+  template <class T>
+  void finish(HeldRows<T>& held, std::int64_t screened) const;
+
+ private:
+  bool known_ = false;
+  std::vector<float> moved_;            // (k), in the unit of the screen
+  float first_ = 0.0F, second_ = 0.0F;  // the largest moves of two centroids
+  std::int32_t farthest_ = 0;           // the one with the first
+  float guard_ = 0.0F;
+};
+
+}  // namespace kith::cpu
