@@ -23,6 +23,7 @@ struct Clustering {
 
 /// What its points tell besides.
 struct ClusteredPoints {
+  std::vector<std::int32_t> labels;     // (n) of the rows that are points: not of those that --nan drop left out
   pictures::Plane plane;
   std::vector<double> mean, deviation;  // (d)
   std::vector<float> distances;         // (n) to the own centroid, Euclidean

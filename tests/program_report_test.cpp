@@ -109,8 +109,43 @@ TEST_CASE("report: names that look like markup, one cluster, one column, empty c
   cluster({folder / "few.csv", "-k", "4", "--init", "first"});
   CHECK(StoredResult(result).whole("empty_clusters").value_or(0) > 0);
   CHECK(has(page_of({result}), "are empty."));
+  // A row that was left out has no place in the pictures, a weight no share in them.
+  write_bytes(folder / "holes.csv", "a,b,w\n1,1,1\n,1,2\n2,2,1\n9,9,3\n8,9,0\n");
+  cluster({folder / "holes.csv", "-k", "2", "--nan", "drop", "--weight-column", "w"});
+  const std::string holes = page_of({result});
+  CHECK(has(holes, "All 4 rows are drawn"));
+  CHECK(has(holes, "Rows have weights"));
   cluster({kDigits, "-k", "5", "--metric", "cosine"});
   CHECK(has(page_of({result, "--points", kDigits}), "All 1797 rows are drawn"));
+}
+
+TEST_CASE("report: silhouettes that were evaluated, of all rows and of a sample") {
+  const Scratch folder;
+  const std::string result = folder / "c.h5", scores = folder / "s.h5";
+  done({"cluster", kDigits, "-k", "10", "-q", "-o", result});
+  for (const Words& more : std::vector<Words>{{"--silhouette", "exact"}, {"--sample", "300"}}) {
+    Words words{"evaluate", result, "--points", kDigits, "--save-silhouette", "-q", "-f", "-o", scores};
+    words.insert(words.end(), more.begin(), more.end());
+    done(words);
+    const std::string page = page_of({result, "--silhouettes", scores});
+    CHECK(has(page, fmt::format("The mean silhouette of all rows is {:.4f} (dashed)",
+                                StoredResult(scores).number("silhouette").value_or(0.0))));
+    CHECK(occurrences(page, "id=\"silhouettes-title\"") == 1);
+  }
+  done({"cluster", kDigits + ":/train", "-k", "10", "--init", "first", "-q", "-f", "-o", folder / "x.h5"});
+  refuses(3, {"report", result, "--silhouettes", folder / "x.h5"}, {"x.h5:/silhouette: no such dataset"});
+}
+
+TEST_CASE("report: the scores of a sweep") {
+  const Scratch folder;
+  const std::string sweep = folder / "s.h5";
+  done({"sweep", kDigits, "-k", "1-4", "-q", "-o", sweep});
+  const std::string page = page_of({sweep});
+  const StoredResult stored(sweep);
+  for (const double inertia : stored.vector("inertia")) CHECK(has(page, fmt::format("<td>{}</td>", inertia)));
+  CHECK(has(page, fmt::format("<dd>k = {}: ", stored.whole("suggested").value_or(-1))));
+  CHECK(has(page, "simplified silhouette is "));
+  CHECK(done({"report", sweep, "--tile", "8x8"}).says("--tile has no effect"));
 }
 
 TEST_CASE("report: pictures as files, and what is refused") {
@@ -133,7 +168,7 @@ TEST_CASE("report: pictures as files, and what is refused") {
   refuses(3, {"report", kDigits}, {"digits.h5: expected a result of kith", "kith cluster"});
   refuses(3, {"report", folder / "none.h5"}, {"none.h5"});
   done({"knn", kDigits, "-k", "1", "-q", "-o", folder / "n.h5"});
-  refuses(3, {"report", folder / "n.h5"}, {"n.h5: expected a result of kith cluster", "kith-neighbors"});
+  refuses(3, {"report", folder / "n.h5"}, {"n.h5: expected a result of kith cluster or kith sweep", "kith-neighbors"});
   done({"generate", folder / "x.h5", "-n", "10", "-d", "64", "-q"});
   refuses(3, {"report", result, "--points", folder / "x.h5:/points"}, {"expected 1797 x 64 points", "found 10 x 64"});
 }
