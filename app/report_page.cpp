@@ -198,7 +198,13 @@ pictures::Page page_of(const data::StoredResult& result, const ReportOptions& op
   std::optional<pictures::TileShape> tile;
   if (!options.tile.empty()) tile = tile_of(options.tile, clustering.centroids.columns());
   std::optional<ClusteredPoints> points;
-  if (const auto location = find_points(result, options.points)) {
+  const bool is_prepared = result.has("preparation") || !result.text("scale").empty() || result.whole("pca");
+  if (is_prepared) {
+    page.notes.emplace_back(
+        "The points were scaled or projected before they were clustered (--scale, --pca): pictures of "
+        "them are left out, and centroids are in that space.");
+    invocation.progress.warning(page.notes.back());
+  } else if (const auto location = find_points(result, options.points)) {
     points = read_clustered_points(*location, result, clustering, invocation);
   } else {
     page.notes.push_back(
