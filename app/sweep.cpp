@@ -10,12 +10,13 @@
 #include "app/invocation.h"
 #include "app/memory.h"
 #include "app/results.h"
+#include "app/start.h"
 #include "app/sweep_result.h"
 #include "app/terminal.h"
 #include "core/inner_scores.h"
 #include "core/metric.h"
 #include "core/silhouette.h"
-#include "data/text_output.h"
+#include "data/text_file.h"
 
 namespace kith::app {
 namespace {
@@ -42,8 +43,8 @@ void declare(OptionSet& set, SweepOptions& options) {
             .value = "LIST",
             .help = "Numbers of clusters: 2-10, 2,4,8, 10-100:10 (steps of 10), 2-64:log (each twice the one before)."},
            options.clusters);
-  set.choice({.names = "--init", .value = "HOW", .help = "First centroids: k-means++, random, first (rows)."},
-             {"k-means++", "random", "first"}, options.init);
+  set.choice({.names = "--init", .value = "HOW", .help = "How the first centroids are found, as for cluster."},
+             start_rules(), options.init);
   set.integer({.names = "--n-init",
                .value = "N",
                .help = "Runs from different starts for each number; the lowest inertia is kept."},
@@ -72,14 +73,13 @@ void declare(OptionSet& set, SweepOptions& options) {
   add_common_options(set, options.common);
 }
 
-bool is_random(const SweepOptions& options) { return options.init != "first"; }
+Start start_of(const SweepOptions& options) { return open_start(options.init, "", options.common); }
 
 KMeansOptions run_options(const SweepOptions& options, std::int64_t clusters) {
+  const Start start = start_of(options);
   return {.clusters = clusters,
-          .init = options.init == "k-means++" ? Init::kmeans_plus_plus
-                  : options.init == "random"  ? Init::random
-                                              : Init::first,
-          .runs = is_random(options) ? static_cast<int>(options.runs) : 1,
+          .init = start.init,
+          .runs = start.is_random() ? static_cast<int>(options.runs) : 1,
           .max_iterations = static_cast<int>(options.max_iterations),
           .tolerance = options.tolerance,
           .seed = static_cast<std::uint64_t>(options.common.seed),
@@ -87,10 +87,11 @@ KMeansOptions run_options(const SweepOptions& options, std::int64_t clusters) {
 }
 
 void warn_of_options(const OptionSet& set, const SweepOptions& options, Invocation& invocation) {
-  if (!is_random(options)) {
-    invocation.warn_without_effect(set, "--n-init", "--init first draws nothing at random");
+  if (!start_of(options).is_random()) {
+    const std::string why = fmt::format("--init {} draws nothing at random", options.init);
+    invocation.warn_without_effect(set, "--n-init", why);
     const bool draws = options.sample > 0 || options.references > 0;
-    if (!draws) invocation.warn_without_effect(set, "--seed", "--init first draws nothing at random");
+    if (!draws) invocation.warn_without_effect(set, "--seed", why);
   }
   if (options.silhouette != "exact") invocation.warn_without_effect(set, "--sample", "--silhouette is simplified");
   invocation.warn_without_effect(set);
@@ -174,7 +175,7 @@ void add_gaps(HeldPoints& held, const SweepOptions& options, Sweep& sweep, Invoc
 std::string stored_command(const SweepOptions& options, const data::PointSource& points) {
   std::string command =
       fmt::format("sweep {} --clusters {} --init {}", stored_name(points.name()), options.clusters, options.init);
-  if (is_random(options)) command += fmt::format(" --n-init {}", options.runs);
+  if (start_of(options).is_random()) command += fmt::format(" --n-init {}", options.runs);
   command += fmt::format(" --seed {} --max-iterations {} --tolerance {} --silhouette {}", options.common.seed,
                          options.max_iterations, options.tolerance, options.silhouette);
   if (options.silhouette == "exact" && options.sample > 0) command += fmt::format(" --sample {}", options.sample);
@@ -188,7 +189,7 @@ bool is_csv(const std::string& path) { return path.ends_with(".csv"); }
 void write(const SweepOptions& options, const Sweep& sweep, const Suggestion& suggestion,
            const data::PointSource& points, const data::OutputOptions& output) {
   const std::string& target = options.common.output;
-  if (is_csv(target)) return data::write_text(target, output, csv_of(sweep));
+  if (is_csv(target)) return data::write_text_file(target, output, csv_of(sweep));
   data::ResultFile file(target, output);
   write_head(file, {"kith-sweep", stored_command(options, points), points.value_class(), metric_of(options.common)},
              points);

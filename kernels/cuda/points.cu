@@ -27,6 +27,9 @@ class CudaPoints final : public Points {
   std::int64_t rows() const override { return held_.rows(); }
   std::int64_t columns() const override { return held_.columns(); }
 
+  std::unique_ptr<Points> hold(const PointBlock& block) const override {
+    return with_memory(held_, [&] { return hold_points(held_.context, block, 0); });
+  }
   void add_range(ColumnRange& range) const override {
     with_memory(held_, [&] { cuda::add_range(held_, range); });
   }
