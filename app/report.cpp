@@ -124,8 +124,12 @@ std::string to_json(const Report& report) {
   }
   if (!report.explanations.empty()) object["explanations"] = to_array(report.explanations);
   if (report.truth) {
-    object["truth"] = {
-        {"lists", report.truth->lists}, {"equal", report.truth->equal}, {"recall", report.truth->recall}};
+    object["truth"] = {{"lists", report.truth->lists},
+                       {"equal", report.truth->equal},
+                       {"ties", report.truth->ties},
+                       {"recall", report.truth->recall},
+                       {"recall_with_ties", report.truth->recall_with_ties},
+                       {"largest_excess", report.truth->largest_excess}};
   }
   if (report.evaluation) object["evaluation"] = to_object(*report.evaluation);
   object["memory"] = {{"host", peak_memory()}, {"device", report.device_memory}};

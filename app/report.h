@@ -56,7 +56,10 @@ struct Explanation {
 struct TruthReport {
   std::int64_t lists = 0;
   std::int64_t equal = 0;
-  double recall = 0.0;
+  std::int64_t ties = 0;          // lists that differ in the order of equal distances alone
+  double recall = 0.0;            // share of the given rows that were found
+  double recall_with_ties = 0.0;  // share of them no farther than the last row found
+  double largest_excess = 0.0;    // (given D - found D) / given D, the largest of all places
 };
 
 /// Labels compared with known classes.

@@ -12,9 +12,33 @@
 namespace kith::app {
 namespace {
 
-double in_unit(double squared, Unit unit) { return unit == Unit::root ? std::sqrt(squared) : squared; }
+double in_unit(double squared, Unit unit) {
+  switch (unit) {
+    case Unit::root:
+      return std::sqrt(squared);
+    case Unit::cosine_distance:
+      return squared / 2;
+    case Unit::cosine:
+      return 1 - squared / 2;
+    default:
+      return squared;
+  }
+}
 
 }  // namespace
+
+const char* name_of(Unit unit) {
+  switch (unit) {
+    case Unit::root:
+      return "euclidean";
+    case Unit::squared:
+      return "squared-euclidean";
+    case Unit::cosine_distance:
+      return "cosine-distance";
+    default:
+      return "cosine";
+  }
+}
 
 std::string stored_name(const std::string& location) {
   const data::Location parts = data::parse_location(location);

@@ -74,8 +74,8 @@ std::string summary(const Report& report, const std::string& next) {
   if (!report.stopped_by.empty()) line("iterations", fmt::format("{}, {}", report.iterations_done, stop_of(report)));
   if (report.seed) line("seed", std::to_string(*report.seed));
   if (report.truth) {
-    line("truth", fmt::format("{} of {} lists equal, recall {:.6f}", report.truth->equal, report.truth->lists,
-                              report.truth->recall));
+    line("truth", fmt::format("{} of {} lists equal, {} with ties, recall {:.6f}", report.truth->equal,
+                              report.truth->lists, report.truth->ties, report.truth->recall));
   }
   if (report.evaluation) {
     const EvaluationReport& e = *report.evaluation;

@@ -89,6 +89,12 @@ struct Queries {
   std::int64_t excluded_row = -1;
 };
 
+/// A request for sums of distances to the rows of each cluster.
+struct ClusterDistancesRequest {
+  MatrixView<const double> queries;  // (q, d)
+  FixedScale scale;                  // grid of the distances
+};
+
 /// Per query the k nearest rows found so far, ordered by (D, index); unfilled places hold (+inf, -1). Searching another
 /// block of rows with the same lists merges in place.
 struct NeighborLists {
@@ -152,6 +158,8 @@ class Points {
   virtual Steps steps(const StepsRequest&, LloydState&) { return {}; }
   /// Gives one row another label (relocation).
   virtual void relabel(std::int64_t row, std::int32_t label) = 0;
+  /// Gives every row a label. labels: (n)
+  virtual void set_labels(std::span<const std::int32_t> labels) = 0;
   /// The `count` rows (or all, if fewer) with the largest kept distance, by (distance descending, row ascending).
   virtual std::vector<FarRow> farthest(std::int64_t count) const = 0;
   virtual void labels(std::span<std::int32_t>) const = 0;  // (n)
@@ -178,6 +186,9 @@ class Points {
   virtual void search(const Queries&, NeighborLists&) const = 0;
   /// D of every query and every row. out: (q, n)
   virtual void all_distances(MatrixView<const double> queries, MatrixView<double> out) const = 0;
+  /// sums(i, c) = sum over the rows of label c of to_fixed(square root of D(query i, row)), ADDED. sums: (q, k); rows
+  /// whose label is not one of 0 .. k - 1 are left out.
+  virtual void cluster_distances(const ClusterDistancesRequest&, MatrixView<std::int64_t> sums) const = 0;
 };
 
 struct Device {

@@ -110,6 +110,7 @@ class ReferencePoints final : public Points {
     }
   }
   void relabel(std::int64_t row, std::int32_t label) override { label_[row] = label; }
+  void set_labels(std::span<const std::int32_t> labels) override { label_.assign(labels.begin(), labels.end()); }
   std::vector<FarRow> farthest(std::int64_t count) const override {
     std::vector<FarRow> all;
     for (std::int64_t i = 0; i < rows(); ++i) all.push_back({distance_[i], i, label_[i]});
@@ -175,6 +176,14 @@ class ReferencePoints final : public Points {
   void all_distances(MatrixView<const double> queries, MatrixView<double> out) const override {
     for (std::int64_t q = 0; q < queries.rows; ++q) {
       for (std::int64_t i = 0; i < rows(); ++i) out(q, i) = to(i, queries.row(q).data());
+    }
+  }
+  void cluster_distances(const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) const override {
+    for (std::int64_t q = 0; q < request.queries.rows; ++q) {
+      for (std::int64_t i = 0; i < rows(); ++i) {
+        if (label_[i] < 0 || label_[i] >= sums.columns) continue;
+        sums(q, label_[i]) += fixed(std::sqrt(to(i, request.queries.row(q).data())), request.scale);
+      }
     }
   }
 

@@ -60,4 +60,8 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
 template <class T>
 void all_distances(const HeldRows<T>& held, MatrixView<const double> queries, MatrixView<double> out);
 
+// cluster_distances.cpp
+template <class T>
+void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums);
+
 }  // namespace kith::cpu

@@ -49,6 +49,11 @@ class CpuPoints final : public Points {
     held_.label[row - held_.first_row] = label;
     if (held_.gaps.clusters > 0) held_.gaps.gap[row - held_.first_row] = 0.0F;
   }
+  void set_labels(std::span<const std::int32_t> labels) override {
+    remember().unsummed = true;
+    copy(labels.data(), held_.label.data());
+    held_.gaps.forget();
+  }
   Steps steps(const StepsRequest& request, LloydState& state) override {
     return cpu::steps(remember(), request, state);
   }
@@ -75,6 +80,9 @@ class CpuPoints final : public Points {
   void search(const Queries& queries, NeighborLists& lists) const override { cpu::search(held_, queries, lists); }
   void all_distances(MatrixView<const double> queries, MatrixView<double> out) const override {
     cpu::all_distances(held_, queries, out);
+  }
+  void cluster_distances(const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) const override {
+    cpu::cluster_distances(held_, request, sums);
   }
 
  private:
