@@ -56,8 +56,8 @@ LabelledClusters labelled_clusters(Points& points, const DataPlan& plan, std::sp
   points.set_labels(labels);
   ClusterSums sums(clusters, plan.columns, plan.scales.limbs);
   points.add_moves(sums);
-  found.means = centroids_of(sums, cluster_weights(sums, found.counts, plan.weights), plan.scales,
-                             repeated(plan.mean, clusters).view());
+  const std::vector<double> weights = cluster_weights(sums, found.counts, plan.weights);
+  found.means = centroids_of(sums, weights, plan.scales, repeated(plan.mean, clusters).view());
 
   const MeasureRequest request{found.means.view(), inertia_scale(plan, found.means.data(), clusters),
                                term_bits(plan.rows)};
