@@ -80,7 +80,7 @@ std::string summary(const Report& report, const std::string& next) {
   if (report.evaluation) {
     const EvaluationReport& e = *report.evaluation;
     line("labels", fmt::format("{}, {} rows in {} clusters", visible(e.labels), e.rows, e.clusters));
-    line("truth", fmt::format("{}, {} classes", visible(e.truth), e.classes));
+    if (!e.truth.empty()) line("truth", fmt::format("{}, {} classes", visible(e.truth), e.classes));
   }
   line("time", fmt::format("{} ({})", show_seconds(report.seconds()), phases_of(report)));
   if (!report.output.empty()) line("result", visible(report.output));

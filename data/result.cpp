@@ -259,6 +259,14 @@ void ResultFile::attribute(const std::string& name, const Attribute& value) {
   state_->require(H5Awrite(attribute.get(), memory.get(), data) >= 0, "writing the attribute " + name);
 }
 
+void ResultFile::group(const std::string& name) {
+  prepare_hdf5();
+  const Handle creation(H5Pcreate(H5P_GROUP_CREATE));
+  H5Pset_obj_track_times(creation.get(), false);
+  const Handle group(H5Gcreate2(state_->file.get(), name.c_str(), H5P_DEFAULT, creation.get(), H5P_DEFAULT));
+  state_->require(static_cast<bool>(group), "creating the group " + name);
+}
+
 void ResultFile::dataset(const std::string& name, std::span<const std::int32_t> values) {
   state_->write_whole(name, {values.size()}, values.data());
 }

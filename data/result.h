@@ -38,6 +38,8 @@ class ResultFile {
   ResultFile& operator=(const ResultFile&) = delete;
 
   void attribute(const std::string& name, const Attribute& value);  // on the root
+  /// A group, for datasets whose names begin with "NAME/".
+  void group(const std::string& name);
   void dataset(const std::string& name, std::span<const std::int32_t> values);
   void dataset(const std::string& name, std::span<const std::int64_t> values);
   void dataset(const std::string& name, std::span<const float> values);
