@@ -63,6 +63,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
            options.explain);
   add_label_option(set, options.write_obs);
   add_missing_option(set, options.common);
+  add_preparation_options(set, options.common);
   add_common_options(set, options.common);
 }
 
@@ -98,12 +99,13 @@ void check(const OptionSet& set, ClusterOptions& options, const Start& start, co
   const std::string& init = options.init;
   if (start.init == Init::given) {
     if (options.clusters == 0) options.clusters = start.given->rows();
-    if (start.given->rows() != options.clusters || start.given->columns() != points.columns()) {
-      throw Error(
-          ExitCode::usage,
-          fmt::format("--init {}: expected {} centroids of {} columns, as -k and {} say, found {} x {}", init,
-                      options.clusters, points.columns(), points.name(), start.given->rows(), start.given->columns()));
+    const std::int64_t columns = prepared_columns(points, options.common);
+    if (start.given->rows() != options.clusters || start.given->columns() != columns) {
+      throw Error(ExitCode::usage,
+                  fmt::format("--init {}: expected {} centroids of {} columns, as -k and {} say, found {} x {}", init,
+                              options.clusters, columns, points.name(), start.given->rows(), start.given->columns()));
     }
+    check_same_preparation(init, options.common);
   }
   if (options.clusters == 0) set.refuse_missing("-k, the number of clusters,");
   if (options.clusters > points.rows()) {
@@ -141,8 +143,8 @@ std::string stored_command(const ClusterOptions& options, const Start& start, co
   return command + (options.save_distances ? " --save-distances" : "");
 }
 
-void write(const ClusterOptions& options, const Start& start, const data::PointSource& points,
-           const data::Reading& reading, const KMeansResult& result, const data::OutputOptions& output) {
+void write(const ClusterOptions& options, const Start& start, const data::PointSource& points, const HeldPoints& held,
+           const KMeansResult& result, const data::OutputOptions& output) {
   if (is_label_output(options.common, options.write_obs)) {
     return write_label_output(options.common, options.write_obs, points, result, output);
   }
@@ -165,9 +167,11 @@ void write(const ClusterOptions& options, const Start& start, const data::PointS
   file.attribute("tolerance", options.tolerance);
   file.attribute("changed", result.changed);
   file.attribute("empty_clusters", result.empty_clusters);
-  write_dropped_rows(file, options.common, reading);
+  write_dropped_rows(file, options.common, *held.values);
+  write_preparation(file, held.preparation);
   write_assignment(file, result);
   file.dataset("centroids", result.centroids.view());
+  write_original_centroids(file, result.centroids.view(), held.preparation, metric_of(options.common));
   file.dataset("nearest_row", std::span<const std::int64_t>(result.nearest_row));
   write_iterations(file, continuation ? continuation->iterations : Iterations{}, result);
   if (options.save_distances) write_distances(file, result.distances, points.value_class());
@@ -220,8 +224,9 @@ int run_cluster(const Arguments& arguments) {
   if (start.init == Init::given) {
     start.continuation = find_continuation(options.init, stored_command(options, start, *points), *points);
   }
-  require_memory(points_bytes(*points) + assignment_bytes(*points, options.clusters), points->name(),
-                 options.common.memory);
+  require_memory(
+      points_bytes(*points) + preparation_bytes(*points, options.common) + assignment_bytes(*points, options.clusters),
+      points->name(), options.common.memory);
 
   auto centroids = start.given ? std::get<Matrix<double>>(data::read_all(*start.given)) : Matrix<double>();
   if (start.given && metric_of(options.common) == Metric::cosine) {
@@ -260,7 +265,7 @@ int run_cluster(const Arguments& arguments) {
   }
   if (!target.empty()) {
     invocation.progress.phase("write", 0);
-    write(options, start, *points, *held.values, result, output);
+    write(options, start, *points, held, result, output);
     invocation.wrote(target);
   } else if (!options.common.json) {
     print_out(cluster_table(result));

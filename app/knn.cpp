@@ -43,6 +43,7 @@ void declare(OptionSet& set, KnnOptions& options) {
             .value = "FILE[:DATASET]",
             .help = "Compare the neighbours with this answer (FILE alone: its /neighbors); exit 1 if a list differs."},
            options.truth);
+  add_preparation_options(set, options.common);
   add_common_options(set, options.common);
 }
 
@@ -175,14 +176,15 @@ int run_knn(const Arguments& arguments) {
   const bool narrow = base->value_class() == ValueClass::f32 && asked.value_class() == ValueClass::f32;
   const ValueClass value_class = narrow ? ValueClass::f32 : ValueClass::f64;
 
-  const std::int64_t held_bytes = points_bytes(*base) + (queries ? points_bytes(*queries) : 0) +
-                                  (truth ? truth->bytes() : 0) + search_bytes(options, asked);
+  const std::int64_t held_bytes = points_bytes(*base) + preparation_bytes(*base, options.common) +
+                                  (queries ? points_bytes(*queries) : 0) + (truth ? truth->bytes() : 0) +
+                                  search_bytes(options, asked);
   require_memory(held_bytes, queries ? fmt::format("{} and {}", base->name(), queries->name()) : base->name(),
                  options.common.memory);
 
   HeldPoints held = hold_points(*base, invocation, [&] { warn_of_options(set, options, invocation); });
   if (truth) truth->read(base->rows());
-  const auto query_values = queries ? read_points(*queries, invocation) : nullptr;
+  const auto query_values = queries ? read_points(*queries, invocation, &held.preparation) : nullptr;
 
   std::optional<data::ResultFile> file;
   Lists lists(options, value_class, invocation);

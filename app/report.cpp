@@ -93,6 +93,7 @@ std::string to_json(const Report& report) {
               {"threads", report.threads}};
   if (report.seed) object["seed"] = *report.seed;
   if (report.points) object["points"] = to_object(*report.points);
+  if (!report.prepared.empty()) object["prepared"] = report.prepared;
   if (report.queries) object["queries"] = to_object(*report.queries);
   object["phases"] = to_array(report.phases);
   object["iterations"] = to_array(report.iterations);

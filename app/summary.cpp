@@ -60,6 +60,7 @@ std::string summary(const Report& report, const std::string& next) {
   };
   if (report.points) line("points", points_of(*report.points));
   if (report.queries) line("queries", points_of(*report.queries));
+  if (!report.prepared.empty()) line("prepared", report.prepared);
   if (report.clusters) {
     const ClusterReport& c = *report.clusters;
     line("clusters", fmt::format("{}, with {} to {} points, {} empty, imbalance {:.3g}", c.clusters, c.smallest,
