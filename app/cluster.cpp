@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "app/commands.h"
 #include "app/continuation.h"
@@ -13,7 +13,7 @@
 #include "app/label_output.h"
 #include "app/memory.h"
 #include "app/results.h"
-#include "app/suggest.h"
+#include "app/start.h"
 #include "app/terminal.h"
 #include "core/kmeans.h"
 
@@ -24,6 +24,7 @@ struct ClusterOptions {
   std::string points;
   std::int64_t clusters = 0;
   std::string init = "k-means++";
+  std::string init_labels;
   std::int64_t runs = 1;
   std::int64_t max_iterations = 300;
   double tolerance = 1e-4;
@@ -41,13 +42,18 @@ void declare(OptionSet& set, ClusterOptions& options) {
   set.integer({.names = "-k,--clusters",
                .value = "K",
                .help = "Number of clusters.",
-               .shown_default = "rows of the --init file"},
+               .shown_default = "as many as --init FILE or --init-labels has"},
               {1, kLargestInt}, options.clusters);
   set.text({.names = "--init",
             .value = "HOW",
-            .help = "First centroids: k-means++, random, first (rows), or FILE[:DATASET] of K rows. A result that "
-                    "stopped at its limit of iterations is gone on with."},
+            .help = "First centroids: k-means++, k-means|| (for large K), random, first (rows), farthest, or "
+                    "FILE[:DATASET] of K rows. A result that stopped at its limit of iterations is gone on with."},
            options.init);
+  set.text({.names = "--init-labels",
+            .value = "FILE[:DATASET]",
+            .help = "First centroids are the means of the rows that have the same label here: a vector, a result, or "
+                    "FILE:COLUMN of a text file."},
+           options.init_labels);
   set.integer({.names = "--n-init", .value = "N", .help = "Runs from different starts; the lowest inertia is kept."},
               {1, 1'000'000}, options.runs);
   set.integer({.names = "--max-iterations", .value = "N", .help = "Most iterations of a run."}, {1, kLargestInt},
@@ -62,56 +68,21 @@ void declare(OptionSet& set, ClusterOptions& options) {
   set.flag({.names = "--explain", .help = "Print for every cluster the columns that set it apart from all points."},
            options.explain);
   add_label_option(set, options.write_obs);
+  add_weight_options(set, options.common);
   add_missing_option(set, options.common);
   add_preparation_options(set, options.common);
   add_common_options(set, options.common);
 }
 
-const std::vector<std::string> kRules{"k-means++", "random", "first"};
-
-bool is_rule(const std::string& init) { return std::find(kRules.begin(), kRules.end(), init) != kRules.end(); }
-
-/// How the run starts: a rule, or centroids from a file, those of a run that it goes on from perhaps.
-struct Start {
-  Init init = Init::given;
-  std::string stored;                        // as in the result file
-  std::unique_ptr<data::PointSource> given;  // the centroids of Init::given
-  std::optional<Continuation> continuation = {};
-  bool is_random() const { return init == Init::kmeans_plus_plus || init == Init::random; }
-};
-
-Start open_start(const std::string& how) {
-  if (how == "k-means++") return {Init::kmeans_plus_plus, how, {}};
-  if (how == "random") return {Init::random, how, {}};
-  if (how == "first") return {Init::first, how, {}};
-  const std::string file = data::parse_location(how).file;
-  if (!std::filesystem::exists(file)) {
-    throw Error(ExitCode::usage,
-                fmt::format("--init: expected {} or an existing FILE[:DATASET], found '{}'; there is no "
-                            "file {}, and the nearest rule is {}",
-                            fmt::join(kRules, ", "), how, file, nearest_name(how, kRules)));
-  }
-  return {Init::given, stored_name(how), data::open_centroids(how)};
-}
-
 /// Everything that can be known to be wrong before the points are read.
 void check(const OptionSet& set, ClusterOptions& options, const Start& start, const data::PointSource& points) {
-  const std::string& init = options.init;
-  if (start.init == Init::given) {
-    if (options.clusters == 0) options.clusters = start.given->rows();
-    const std::int64_t columns = prepared_columns(points, options.common);
-    if (start.given->rows() != options.clusters || start.given->columns() != columns) {
-      throw Error(ExitCode::usage,
-                  fmt::format("--init {}: expected {} centroids of {} columns, as -k and {} say, found {} x {}", init,
-                              options.clusters, columns, points.name(), start.given->rows(), start.given->columns()));
-    }
-    check_same_preparation(init, options.common);
-  }
+  if (options.clusters == 0) options.clusters = start.clusters();
   if (options.clusters == 0) set.refuse_missing("-k, the number of clusters,");
   if (options.clusters > points.rows()) {
     throw Error(ExitCode::usage, fmt::format("-k {}: {} has only {} rows; expected at most {} clusters",
                                              options.clusters, points.name(), points.rows(), points.rows()));
   }
+  check_start(start, options.clusters, points, options.common);
   if (!(options.tolerance >= 0.0)) {
     throw Error(ExitCode::usage, fmt::format("--tolerance: expected 0 or more, found {}", options.tolerance));
   }
@@ -119,7 +90,7 @@ void check(const OptionSet& set, ClusterOptions& options, const Start& start, co
 
 void warn_of_options(const OptionSet& set, const ClusterOptions& options, const Start& start, Invocation& invocation) {
   if (!start.is_random()) {
-    const std::string why = fmt::format("--init {} draws nothing at random", options.init);
+    const std::string why = fmt::format("{} draws nothing at random", start.option());
     invocation.warn_without_effect(set, "--seed", why);
     invocation.warn_without_effect(set, "--n-init", why);
   }
@@ -134,17 +105,18 @@ std::string stored_command(const ClusterOptions& options, const Start& start, co
     command += start.continuation->start->options;
     limit += start.continuation->stopped.iterations;
   } else {
-    command += "--init " + start.stored;
+    command += start.option();
     if (start.is_random()) command += fmt::format(" --n-init {} --seed {}", options.runs, options.common.seed);
   }
   command += fmt::format(" --max-iterations {} --tolerance {} --precision {}", limit, options.tolerance,
                          name_of(points.value_class()));
-  command += stored_input(options.common) + stored_metric(options.common);
+  command += stored_input(options.common) + stored_weights(options.common) + stored_metric(options.common);
   return command + (options.save_distances ? " --save-distances" : "");
 }
 
-void write(const ClusterOptions& options, const Start& start, const data::PointSource& points, const HeldPoints& held,
-           const KMeansResult& result, const data::OutputOptions& output) {
+void write(const ClusterOptions& options, const Start& start, const data::PointSource& points,
+           const std::optional<Weighting>& weighting, const HeldPoints& held, const KMeansResult& result,
+           const data::OutputOptions& output) {
   if (is_label_output(options.common, options.write_obs)) {
     return write_label_output(options.common, options.write_obs, points, result, output);
   }
@@ -168,6 +140,7 @@ void write(const ClusterOptions& options, const Start& start, const data::PointS
   file.attribute("changed", result.changed);
   file.attribute("empty_clusters", result.empty_clusters);
   write_dropped_rows(file, options.common, *held.values);
+  write_weighting(file, weighting);
   write_preparation(file, held.preparation);
   write_assignment(file, result);
   file.dataset("centroids", result.centroids.view());
@@ -211,33 +184,41 @@ int run_cluster(const Arguments& arguments) {
   if (!set.parse(arguments)) return 0;
   if (options.points.empty()) set.refuse_missing("POINTS, the file to cluster,");
   Invocation invocation("cluster", options.common);
-  data::OutputOptions output =
-      output_options(options.common, {options.points, is_rule(options.init) ? "" : options.init});
+  data::OutputOptions output = output_options(
+      options.common,
+      {options.points, options.common.weights, options.init_labels, is_start_rule(options.init) ? "" : options.init});
   output.labels = true;
   if (!options.common.output.empty()) data::check_output(options.common.output, output);
   const auto points = open_input(options.points, invocation);
   check_label_output(options.common, options.write_obs, *points);
   invocation.report.points = describe(*points);
   invocation.report.seed = options.common.seed;
-  Start start = open_start(options.init);
+  if (set.on_command_line("--init") && !options.init_labels.empty()) {
+    throw Error(ExitCode::usage, "--init and --init-labels: expected one of them, found both; leave one out");
+  }
+  Start start = open_start(options.init, options.init_labels, options.common);
   check(set, options, start, *points);
-  if (start.init == Init::given) {
+  if (start.given) {
     start.continuation = find_continuation(options.init, stored_command(options, start, *points), *points);
   }
-  require_memory(
-      points_bytes(*points) + preparation_bytes(*points, options.common) + assignment_bytes(*points, options.clusters),
-      points->name(), options.common.memory);
-
-  auto centroids = start.given ? std::get<Matrix<double>>(data::read_all(*start.given)) : Matrix<double>();
-  if (start.given && metric_of(options.common) == Metric::cosine) {
-    unit_centroids(centroids.view(), start.given->name());
+  const auto weighting = read_weighting(options.common, *points);
+  if (weighting) {
+    invocation.report.weights = describe(*weighting);
+    check_weighted_preparation(options.common);
   }
-  HeldPoints held = hold_points(*points, invocation, [&] { warn_of_options(set, options, start, invocation); });
+  require_memory(points_bytes(*points) + preparation_bytes(*points, options.common) +
+                     assignment_bytes(*points, options.clusters) + weighting_bytes(weighting, *points),
+                 points->name(), options.common.memory);
+
+  Matrix<double> centroids = given_centroids(start, metric_of(options.common));
+  HeldPoints held = hold_points(
+      *points, invocation, [&] { warn_of_options(set, options, start, invocation); }, weighting);
+  if (start.labels) centroids = label_centroids(start, held, metric_of(options.common));
   KMeansResult result =
       kmeans(*held.points, held.plan,
              {.clusters = options.clusters,
               .init = start.init,
-              .given = centroids.view(),
+              .given = std::as_const(centroids).view(),
               .runs = start.is_random() ? static_cast<int>(options.runs) : 1,
               .max_iterations = static_cast<int>(options.max_iterations),
               .stopped = start.continuation ? std::optional(start.continuation->stopped) : std::nullopt,
@@ -246,6 +227,7 @@ int run_cluster(const Arguments& arguments) {
               .metric = metric_of(options.common),
               .keep_distances = options.save_distances},
              invocation.progress);
+  if (held.weighed) held.weighed->label_absent_rows(result, *held.backend);
   restore_rows(result, *held.values);
   note_device_memory(held, invocation);
   if (!result.continues) start.continuation.reset();
@@ -265,7 +247,7 @@ int run_cluster(const Arguments& arguments) {
   }
   if (!target.empty()) {
     invocation.progress.phase("write", 0);
-    write(options, start, *points, held, result, output);
+    write(options, start, *points, weighting, held, result, output);
     invocation.wrote(target);
   } else if (!options.common.json) {
     print_out(cluster_table(result));

@@ -198,6 +198,7 @@ data::ReadOptions read_options(const CommonOptions& common) {
   options.drop_columns = common.drop_columns;
   options.id_column = common.id_column;
   options.label_column = common.label_column;
+  options.weight_column = common.weight_column;
   options.delimiter = delimiter_of(common.delimiter);
   if (common.header == "yes") options.header = data::Header::yes;
   if (common.header == "no") options.header = data::Header::no;

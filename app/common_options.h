@@ -25,6 +25,7 @@ struct CommonOptions {
   std::string precision = "auto";
   std::string metric = "euclidean";
   std::string columns, drop_columns, id_column, label_column;  // empty: none named
+  std::string weights, weight_column;                          // empty: every row weighs 1
   std::string delimiter = "auto";
   std::string header = "auto";
   bool transpose = false;

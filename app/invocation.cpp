@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <numeric>
 #include <utility>
 
 #include "app/dropped_rows.h"
@@ -188,26 +189,28 @@ std::unique_ptr<Backend> choose_backend(Invocation& invocation) {
 }
 
 HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const std::function<void()>& opened,
-                       const Preparation* given) {
+                       const std::optional<Weighting>& weighting, const Preparation* given) {
   HeldPoints held;
   const PreparationStep step{preparation_request(invocation.common), given};
   const data::ReadingOptions options = reading_options(invocation.common, step);
-  const bool at_once = options.drop_missing || !step.is_none();  // all rows have to be known
+  // Which rows there are is known at the end where some may be left out, and so are parameters found in all of them.
+  const bool all_at_once = options.drop_missing || !step.is_none() || (weighting && weighting->absent > 0);
   held.values = std::make_unique<data::Reading>(source, options);
   held.backend = choose_backend(invocation);
   opened();
+  Weights weights;
   {
     ShownArrival arrival(*held.values, held.backend.get(), invocation);
-    if (at_once) {
-      arrival.wait_for_all();
-      tell_of_dropped_rows(*held.values, invocation.progress);
-      if (!step.is_none()) {
-        invocation.progress.phase("prepare", 0);
-        held.preparation = prepare(*held.values, step, invocation.common);
-        invocation.report.prepared = describe(given == nullptr ? held.preparation : *given);
-      }
+    if (all_at_once) arrival.wait_for_all();
+    if (options.drop_missing) tell_of_dropped_rows(*held.values, invocation.progress);
+    if (!step.is_none()) {
+      invocation.progress.phase("prepare", 0);
+      held.preparation = prepare(*held.values, step, invocation.common);
+      invocation.report.prepared = describe(given == nullptr ? held.preparation : *given);
     }
-    held.points = held.backend->hold({held.values->values(), 0, at_once ? nullptr : &arrival});
+    if (weighting) held.weighed = std::make_unique<WeighedRows>(*weighting, *held.values);
+    weights = weighting ? held.weighed->weights() : equal_weights(rows_of(held.rows()));
+    held.points = held.backend->hold({held.rows(), 0, all_at_once ? nullptr : &arrival, weights.rows});
     // Rows that do not fit stay on the host.
     if (invocation.common.block_rows == 0 && held.backend->device_bytes() >= value_bytes(source)) {
       Phase& upload = invocation.report.phase("upload");
@@ -216,10 +219,19 @@ HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const 
     }
   }
   invocation.progress.phase("prepare", 0);
-  held.plan = make_plan(*held.points);
+  held.plan = make_plan(*held.points, weights);
   held.points->prepare(held.plan);
   note_device_memory(held, invocation);
   return held;
+}
+
+std::vector<std::int64_t> HeldPoints::row_numbers() const {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(rows_of(rows())));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  if (weighed && !weighed->counted_rows().empty()) numbers = weighed->counted_rows();
+  const std::span<const std::int64_t> kept = values->kept_rows();
+  for (std::int64_t& number : numbers) number = kept.empty() ? number : kept[static_cast<std::size_t>(number)];
+  return numbers;
 }
 
 void note_device_memory(const HeldPoints& held, Invocation& invocation) {

@@ -153,6 +153,15 @@ std::int64_t columns_before(const Preparation& found) {
   return static_cast<std::int64_t>(std::max(found.columns.center.size(), found.pca.mean.size()));
 }
 
+void check_weighted_preparation(const CommonOptions& common) {
+  const PreparationRequest request = preparation_request(common);
+  const bool by_rows = request.scaling == Scaling::none || request.scaling == Scaling::unit;
+  if (by_rows && request.components == 0) return;
+  throw Error(ExitCode::usage, fmt::format("{}: its parameters do not heed weights; expected --scale unit or none with "
+                                           "weighted rows; prepare the points beforehand",
+                                           by_rows ? "--pca" : "--scale " + common.scale));
+}
+
 void check_same_preparation(const std::string& init, const CommonOptions& common) {
   if (!names_model(init)) return;
   const PreparationRequest request = preparation_request(common);

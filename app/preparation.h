@@ -43,6 +43,8 @@ void write_original_centroids(data::ResultFile& file, MatrixView<const double> c
 std::optional<Preparation> read_preparation(const std::string& location);
 /// Columns that points have before they are prepared; 0: any number.
 std::int64_t columns_before(const Preparation& found);
+/// Throws Error(usage) where rows are weighted and parameters would have to be: rows would count as one each.
+void check_weighted_preparation(const CommonOptions& common);
 /// Throws Error(usage) where `init`, of --init, is a result whose points were prepared in another way.
 void check_same_preparation(const std::string& init, const CommonOptions& common);
 

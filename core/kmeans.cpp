@@ -12,6 +12,7 @@
 
 #include "core/cluster_update.h"
 #include "core/distance.h"
+#include "core/parallel_seeding.h"
 #include "core/seeding.h"
 
 namespace kith {
@@ -49,7 +50,8 @@ struct Measured {
 };
 
 Measured measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
-  const MeasureRequest request{centroids, inertia_scale(plan, centroids.data, centroids.rows), term_bits(plan.rows)};
+  const MeasureRequest request{centroids, inertia_scale(plan, centroids.data, centroids.rows),
+                               term_bits(plan.weights.terms)};
   std::vector<Limbs> parts(centroids.rows);
   points.measure(request, parts);
   Measured measured;
@@ -60,7 +62,7 @@ Measured measure(Points& points, const DataPlan& plan, MatrixView<const double> 
     measured.per_cluster.push_back(from_limbs(part, request.inertia.shift, request.inertia_bits));
   }
   measured.inertia = from_limbs(total, request.inertia.shift, request.inertia_bits);
-  measured.grid = scaled_by(static_cast<double>(plan.rows), -(request.inertia.shift + request.inertia_bits));
+  measured.grid = scaled_by(static_cast<double>(plan.weights.terms), -(request.inertia.shift + request.inertia_bits));
   return measured;
 }
 
@@ -71,6 +73,13 @@ IterationRecord record_of(const Assignment& assignment) {
   record.rechecked = assignment.rechecked;
   record.candidates = assignment.candidates;
   return record;
+}
+
+/// No rows in any of k clusters.
+ClusterSums empty_sums(const DataPlan& plan, std::int64_t clusters) {
+  ClusterSums sums(clusters, plan.columns, plan.scales.limbs);
+  if (plan.weights.given()) sums.weights.resize(static_cast<std::size_t>(clusters));
+  return sums;
 }
 
 /// All rows around their mean. Per value it is the mean over columns of their variance, which scikit-learn's rule
@@ -114,7 +123,7 @@ void warn_of_duplicates(MatrixView<const double> centroids, Observer& observer) 
     observer.warning(fmt::format("{} of the {} initial centroids repeat another one", repeated, centroids.rows));
 }
 
-Matrix<double> start(Points& points, const KMeansOptions& options, int run, Observer& observer) {
+Matrix<double> start(Points& points, const DataPlan& plan, const KMeansOptions& options, int run, Observer& observer) {
   observer.phase("seed", options.clusters);
   Matrix<double> centroids(options.clusters, points.columns());
   const RandomStream random{options.seed, static_cast<std::uint64_t>(run)};
@@ -123,7 +132,11 @@ Matrix<double> start(Points& points, const KMeansOptions& options, int run, Obse
   } else {
     std::vector<std::int64_t> rows(options.clusters);
     if (options.init == Init::kmeans_plus_plus) {
-      rows = greedy_kmeans_plus_plus(points, options.clusters, random, observer);
+      rows = greedy_kmeans_plus_plus(points, plan.weights, options.clusters, random, observer);
+    } else if (options.init == Init::kmeans_parallel) {
+      rows = kmeans_parallel(points, plan, options.clusters, random, observer);
+    } else if (options.init == Init::farthest) {
+      rows = farthest_first(points, plan.weights, options.clusters, random, observer);
     } else if (options.init == Init::random) {
       rows = random_rows(points.rows(), options.clusters, random);
     } else {
@@ -132,7 +145,8 @@ Matrix<double> start(Points& points, const KMeansOptions& options, int run, Obse
     points.copy_rows(rows, centroids.view());
   }
   if (options.metric == Metric::cosine) unit_centroids(centroids.view(), "initial centroids");
-  if (options.init != Init::kmeans_plus_plus && run == 0) warn_of_duplicates(centroids.view(), observer);
+  const bool may_repeat = options.init == Init::given || options.init == Init::random || options.init == Init::first;
+  if (may_repeat && run == 0) warn_of_duplicates(centroids.view(), observer);
   return centroids;
 }
 
@@ -141,7 +155,7 @@ void warn_of_coarse_sums(const Points& points, const DataPlan& plan, const Measu
   for (const std::string& warning : plan.warnings) observer.warning(warning);
   if (plan.scales.limbs == 1) return;
   const double farthest = points.farthest(1).front().distance;
-  const double step = measured.grid / static_cast<double>(plan.rows);
+  const double step = measured.grid / static_cast<double>(plan.weights.terms);
   if (!(farthest > 0.0) || farthest >= step * 0x1p20) return;
   observer.warning(
       fmt::format("inertia is a sum on a grid of {}, set by the farthest values, and squared distances reach only "
@@ -170,8 +184,7 @@ class Run {
         observer_(observer) {
     stop_.max_iterations = options.max_iterations;
     if (options.tolerance > 0.0) {
-      stop_.threshold =
-          options.tolerance * (spread_ / static_cast<double>(plan.rows) / static_cast<double>(plan.columns));
+      stop_.threshold = options.tolerance * (spread_ / plan.weights.total / static_cast<double>(plan.columns));
     }
   }
 
@@ -180,8 +193,7 @@ class Run {
     result.run = run;
     result.spread = spread_;
     result.shift_threshold = std::max(stop_.threshold, 0.0);
-    LloydState state{start(points_, options_, run, observer_),
-                     ClusterSums(options_.clusters, plan_.columns, plan_.scales.limbs),
+    LloydState state{start(points_, plan_, options_, run, observer_), empty_sums(plan_, options_.clusters),
                      std::vector<std::int64_t>(options_.clusters, 0)};
     inertia_scale(plan_, state.centroids.data(), options_.clusters);  // refuses a start out of the range of float64
     points_.forget();
@@ -218,6 +230,10 @@ class Run {
     result.centroids = std::move(state.centroids);
     result.inertia = measured.inertia;
     result.inertia_per_cluster = std::move(measured.per_cluster);
+    if (plan_.weights.given()) {
+      points_.add_moves(state.sums);
+      result.weights = cluster_weights(state.sums, state.counts, plan_.weights);
+    }
     result.counts = std::move(state.counts);
     result.empty_clusters = std::count(result.counts.begin(), result.counts.end(), 0);
     return result;
@@ -247,9 +263,10 @@ class Run {
       record.relocated = relocate_empty_clusters(points_, state.counts, on_centroid_).filled;
     }
     points_.add_moves(state.sums);
-    Matrix<double> moved = centroids_of(state.sums, state.counts, plan_.scales, state.centroids.view());
-    record.inertia = objective_of(moved.view(), state.counts, plan_, spread_);
-    if (options_.metric == Metric::cosine) record.inertia += scale_means(moved, state);
+    const std::vector<double> weights = cluster_weights(state.sums, state.counts, plan_.weights);
+    Matrix<double> moved = centroids_of(state.sums, weights, plan_.scales, state.centroids.view());
+    record.inertia = objective_of(moved.view(), weights, plan_, spread_);
+    if (options_.metric == Metric::cosine) record.inertia += scale_means(moved, weights, state.centroids.view());
     record.shift = squared_shift(moved.view(), state.centroids.view());
     settled_ = same_bits(moved, state.centroids) && record.relocated == 0;
     state.centroids = std::move(moved);
@@ -257,14 +274,14 @@ class Run {
   }
 
   /// Scales means to length 1; returns what that adds to the objective of the means.
-  double scale_means(Matrix<double>& means, const LloydState& state) const {
+  static double scale_means(Matrix<double>& means, const std::vector<double>& weights,
+                            MatrixView<const double> before) {
     Matrix<double> scaled(means.rows(), means.columns());
     std::copy(means.data(), means.data() + means.size(), scaled.data());
-    unit_means(scaled.view(), state.centroids.view());
+    unit_means(scaled.view(), before);
     double added = 0.0;
     for (std::int64_t c = 0; c < means.rows(); ++c) {
-      added += static_cast<double>(state.counts[c]) *
-               squared_distance(scaled.view().row(c).data(), means.view().row(c).data(), means.columns());
+      added += weights[c] * squared_distance(scaled.view().row(c).data(), means.view().row(c).data(), means.columns());
     }
     means = std::move(scaled);
     return added;
@@ -350,6 +367,11 @@ KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const 
   std::copy(centroids.data, centroids.data + centroids.size(), result.centroids.data());
   result.inertia = measured.inertia;
   result.inertia_per_cluster = std::move(measured.per_cluster);
+  if (plan.weights.given()) {
+    ClusterSums sums = empty_sums(plan, centroids.rows);
+    points.add_moves(sums);
+    result.weights = cluster_weights(sums, assignment.counts, plan.weights);
+  }
   result.counts = std::move(assignment.counts);
   result.empty_clusters = std::count(result.counts.begin(), result.counts.end(), 0);
   result.labels.resize(plan.rows);

@@ -44,8 +44,9 @@ struct ReadOptions {
   bool keep_bytes = false;        // hold uint8 and int8 of class f32 as they are, not as float32
   /// Columns of the file by name or number from 1, "a,b,3-7": those that are points (empty: all), those that are not.
   std::string columns = {}, drop_columns = {};
-  std::string id_column = {}, label_column = {};  // of text files: left out of the points, kept as text
-  std::string delimiter = {};                     // of text files: one character, empty: found out; ' ': blanks
+  // Of text files: left out of the points, kept as text.
+  std::string id_column = {}, label_column = {}, weight_column = {};
+  std::string delimiter = {};  // of text files: one character, empty: found out; ' ': blanks
   Header header = Header::automatic;
   bool transpose = false;  // columns of the file are rows
   /// NaN, infinities and, as NaN, the empty fields of text: read() may keep them for those who look for them.
@@ -53,7 +54,7 @@ struct ReadOptions {
 };
 
 /// Columns of a text file that are not points.
-enum class Kept { id, label };
+enum class Kept { id, label, weight };
 
 /// An open dataset of n rows and d columns.
 class PointSource {
@@ -81,7 +82,8 @@ class PointSource {
   virtual std::int64_t held_bytes() const { return 0; }
   /// One for each column, or none.
   virtual std::vector<std::string> column_names() const { return {}; }
-  /// The text of each row in the column of ReadOptions::id_column or label_column; nothing when there is none.
+  /// The text of each row in the column of ReadOptions::id_column, label_column or weight_column; nothing when there is
+  /// none.
   virtual std::vector<std::string> kept(Kept) const { return {}; }
 };
 

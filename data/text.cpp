@@ -269,7 +269,7 @@ void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
 }
 
 std::vector<std::string> TextSource::kept(Kept which) const {
-  const std::int64_t column = which == Kept::id ? choice_.id : choice_.label;
+  const std::int64_t column = which == Kept::id ? choice_.id : which == Kept::label ? choice_.label : choice_.weight;
   std::vector<std::string> texts;
   if (column < 0) return texts;
   texts.reserve(static_cast<std::size_t>(rows()));
@@ -278,19 +278,21 @@ std::vector<std::string> TextSource::kept(Kept which) const {
   return texts;
 }
 
-/// The column of labels: the one that is named, the only one, or the one that results of labels alone have.
-std::int64_t label_column(const TextHead& head, const Location& place, const std::string& name) {
-  if (!place.dataset.empty()) return choose_column("labels", place.dataset, head.names, head.columns, name);
+/// The column of labels, or of another `what`: the one that is named, the only one, or the one that has this name, as
+/// in results of labels alone.
+std::int64_t column_of(const std::string& what, const TextHead& head, const Location& place, const std::string& name) {
+  if (!place.dataset.empty()) {
+    return choose_column((what + "s").c_str(), place.dataset, head.names, head.columns, name);
+  }
   if (head.columns == 1) return 0;
   const auto& names = head.names;
-  if (std::count(names.begin(), names.end(), "label") == 1) {
-    return std::find(names.begin(), names.end(), "label") - names.begin();
+  if (std::count(names.begin(), names.end(), what) == 1) {
+    return std::find(names.begin(), names.end(), what) - names.begin();
   }
-  throw Error(
-      ExitCode::usage,
-      fmt::format("{}: expected the name of the column that holds the labels, {}:COLUMN, found "
-                  "{} columns{}",
-                  name, place.file, head.columns, names.empty() ? "" : fmt::format(": {}", fmt::join(names, ", "))));
+  throw Error(ExitCode::usage, fmt::format("{}: expected the name of the column that holds the {}s, {}:COLUMN, found "
+                                           "{} columns{}",
+                                           name, what, place.file, head.columns,
+                                           names.empty() ? "" : fmt::format(": {}", fmt::join(names, ", "))));
 }
 
 }  // namespace
@@ -303,16 +305,16 @@ std::unique_ptr<PointSource> open_text(const Location& location, const ReadOptio
   return std::make_unique<TextSource>(std::move(input), std::move(head), options);
 }
 
-TextColumn read_text_column(const Location& location, const ReadOptions& options) {
+TextColumn read_text_column(const Location& location, const ReadOptions& options, const std::string& what) {
   const InputBytes input = open_bytes({location.file, ""});
   const TextHead head = read_head(input, options);
-  const std::int64_t column = label_column(head, location, input.name());
+  const std::int64_t column = column_of(what, head, location, input.name());
   TextColumn read{fmt::format("{}:{}", input.name(), option_text(head.names, column)), {}, input.size()};
   for_texts(input, head, index_text(input, head), column, [&](std::string text, std::int64_t line) {
     if (text.empty()) {
-      throw Error(ExitCode::data, fmt::format("{}: line {}, {}: expected a label, found an empty field; fill it in or "
+      throw Error(ExitCode::data, fmt::format("{}: line {}, {}: expected a {}, found an empty field; fill it in or "
                                               "remove the line",
-                                              input.name(), line, show_column(head.names, column)));
+                                              input.name(), line, show_column(head.names, column), what));
     }
     read.texts.push_back(std::move(text));
   });
@@ -320,9 +322,9 @@ TextColumn read_text_column(const Location& location, const ReadOptions& options
   const std::string header = head.names.empty() ? "" : head.names[static_cast<std::size_t>(column)];
   const bool in_doubt = options.header == Header::automatic && !header.empty();
   if (in_doubt && std::find(read.texts.begin(), read.texts.end(), header) != read.texts.end()) {
-    throw Error(ExitCode::data, fmt::format("{}: line {}: is '{}' the name of the column or a label, as it is further "
+    throw Error(ExitCode::data, fmt::format("{}: line {}: is '{}' the name of the column or a {}, as it is further "
                                             "down? say --header yes or --header no",
-                                            input.name(), head.first_line, header));
+                                            input.name(), head.first_line, header, what));
   }
   return read;
 }

@@ -195,6 +195,9 @@ TEST_CASE("what does not fit a preparation is refused") {
   done({"cluster", table, "--init", out, "--scale", "zscore", "--pca", "2"});
   refuses(3, {"assign", table, "--columns", "x,y", "--centroids", out}, {"expected 3 columns", "found 2"});
   refuses(3, {"assign", table, "--columns", "y,x,z", "--centroids", out}, {"expected 'x' as column 1", "found 'y'"});
+  refuses(2, {"cluster", table, "-k", "2", "--scale", "zscore", "--columns", "x,y", "--weight-column", "z"},
+          {"--scale zscore", "weights", "beforehand"});
+  refuses(2, {"cluster", table, "-k", "2", "--pca", "1", "--columns", "x,y", "--weight-column", "z"}, {"--pca"});
   write_bytes(table, "x,y,z\n0,0,0\n2,1,6\n");
   refuses(3, {"cluster", table, "-k", "1", "--scale", "unit"}, {"t.csv: row 0 is zero", "--scale unit"});
 }
