@@ -188,14 +188,18 @@ void take_input_options(const data::StoredResult& result, CommonOptions& common)
   take("--header", common.header);
   take("--precision", common.precision);
   take("--metric", common.metric);
-  if (result.whole("dropped_rows")) common.nan = "drop";
+  take("--nan", common.nan);
   common.transpose = fmt::format("{} ", command).find(" --transpose ") != command.npos;
 }
 
 ClusteredPoints read_clustered_points(const std::string& location, const data::StoredResult& result,
                                       const Clustering& clustering, Invocation& invocation) {
-  const auto source = open_input(location, invocation);
-  const std::int64_t rows = std::ssize(clustering.labels), columns = clustering.centroids.columns();
+  const std::optional<Preparation> preparation = read_preparation(result.file());
+  const Preparation* given = preparation ? &*preparation : nullptr;
+  const auto source = open_input(location, invocation, given);
+  const std::int64_t before = preparation ? columns_before(*preparation) : 0;
+  const std::int64_t rows = std::ssize(clustering.labels),
+                     columns = before > 0 ? before : clustering.centroids.columns();
   if (source->rows() != rows || source->columns() != columns) {
     throw Error(ExitCode::data,
                 fmt::format("{}: expected {} x {} points, as {} was made of, found {} x {}; give them with --points, "
@@ -206,7 +210,8 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
   constexpr std::int64_t kPerRow = 64;  // places, distances, and what pictures sort
   require_memory(points_bytes(*source) + checked_product(rows, kPerRow, "rows"), source->name(),
                  invocation.common.memory);
-  const HeldPoints held = hold_points(*source, invocation, [] {});
+  const HeldPoints held = hold_points(
+      *source, invocation, [] {}, std::nullopt, given);
   ClusteredPoints points;
   for (const std::int64_t row : held.row_numbers()) {
     points.labels.push_back(clustering.labels[static_cast<std::size_t>(row)]);

@@ -111,6 +111,7 @@ std::string to_json(const Report& report) {
               {"threads", report.threads}};
   if (report.seed) object["seed"] = *report.seed;
   if (report.points) object["points"] = to_object(*report.points);
+  if (!report.prepared.empty()) object["prepared"] = report.prepared;
   if (report.queries) object["queries"] = to_object(*report.queries);
   if (report.weights) {
     object["weights"] = {

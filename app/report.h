@@ -97,6 +97,7 @@ struct Report {
   std::optional<std::int64_t> seed{};
   std::optional<PointsReport> points{};
   std::optional<PointsReport> queries{};
+  std::string prepared{};  // what was done to the points before anything else
   std::optional<WeightReport> weights{};
   std::vector<Phase> phases{};
   std::vector<IterationRecord> iterations{};  // of the run that was kept

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 
 #include "app/clustered_points.h"
 #include "app/commands.h"
@@ -109,12 +110,16 @@ std::vector<std::pair<std::string, std::string>> facts_of(const data::StoredResu
   return facts;
 }
 
+double rows_in(const std::vector<std::int64_t>& counts) {
+  return static_cast<double>(std::max<std::int64_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), 1));
+}
+
 /// A line for each cluster, or for the largest of many.
 pictures::Table table_of(const data::StoredResult& result, const Clustering& clustering) {
   constexpr std::size_t kMostLines = 500;
   pictures::Table table{"Clusters", {"cluster", "rows", "percent", "inertia", "inertia a row", "nearest row"}, {}, ""};
   const std::vector<double> inertia = result.vector("inertia_per_cluster"), nearest = result.vector("nearest_row");
-  const double rows = static_cast<double>(std::max<std::size_t>(clustering.labels.size(), 1));
+  const double rows = rows_in(clustering.counts);
   std::vector<std::int64_t> shown(clustering.counts.size());
   for (std::size_t c = 0; c < shown.size(); ++c) shown[c] = static_cast<std::int64_t>(c);
   if (shown.size() > kMostLines) {
@@ -138,7 +143,7 @@ pictures::CentroidMap map_of(const Clustering& clustering, const ClusteredPoints
                             points != nullptr ? "standard deviations of the points"
                                               : "standard deviations of the centroids, as often as they have rows, "
                                                 "since the points are not here"};
-  const double rows = static_cast<double>(std::max<std::size_t>(clustering.labels.size(), 1));
+  const double rows = rows_in(clustering.counts);
   for (std::int64_t j = 0; j < columns; ++j) {
     double mean = 0.0, squares = 0.0;
     for (std::int64_t c = 0; c < clusters; ++c) {
@@ -198,13 +203,7 @@ pictures::Page page_of(const data::StoredResult& result, const ReportOptions& op
   std::optional<pictures::TileShape> tile;
   if (!options.tile.empty()) tile = tile_of(options.tile, clustering.centroids.columns());
   std::optional<ClusteredPoints> points;
-  const bool is_prepared = result.has("preparation") || !result.text("scale").empty() || result.whole("pca");
-  if (is_prepared) {
-    page.notes.emplace_back(
-        "The points were scaled or projected before they were clustered (--scale, --pca): pictures of "
-        "them are left out, and centroids are in that space.");
-    invocation.progress.warning(page.notes.back());
-  } else if (const auto location = find_points(result, options.points)) {
+  if (const auto location = find_points(result, options.points)) {
     points = read_clustered_points(*location, result, clustering, invocation);
   } else {
     page.notes.push_back(

@@ -60,6 +60,7 @@ std::string summary(const Report& report, const std::string& next) {
   };
   if (report.points) line("points", points_of(*report.points));
   if (report.queries) line("queries", points_of(*report.queries));
+  if (!report.prepared.empty()) line("prepared", report.prepared);
   if (report.weights) {
     const WeightReport& w = *report.weights;
     line("weights", fmt::format("{}, {} in all, {} rows of weight 0", visible(w.name), w.total, w.absent));

@@ -116,6 +116,11 @@ TEST_CASE("report: names that look like markup, one cluster, one column, empty c
   const std::string holes = page_of({result});
   CHECK(has(holes, "All 4 rows are drawn"));
   CHECK(has(holes, "Rows have weights"));
+  // Points that were scaled are scaled again: their distances are those of the clustering.
+  cluster({kDigits, "-k", "5", "--scale", "minmax", "--save-distances"});
+  const std::vector<double> distances = StoredResult(result).vector("distances");
+  const double farthest = *std::max_element(distances.begin(), distances.end());
+  CHECK(has(page_of({result, "--points", kDigits}), fmt::format("the largest is {:.4g}.", farthest)));
   cluster({kDigits, "-k", "5", "--metric", "cosine"});
   CHECK(has(page_of({result, "--points", kDigits}), "All 1797 rows are drawn"));
 }
