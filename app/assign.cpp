@@ -113,6 +113,7 @@ int run_assign(const Arguments& arguments) {
   if (!set.parse(arguments)) return 0;
   if (options.points.empty()) set.refuse_missing("POINTS, the file to assign,");
   if (options.centroids.empty()) set.refuse_missing("--centroids");
+  refuse_metrics_without_means(options.common);
   Invocation invocation("assign", options.common);
   const std::string& target = options.common.output;
   data::OutputOptions output =

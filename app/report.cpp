@@ -150,6 +150,8 @@ std::string to_json(const Report& report) {
                        {"recall_with_ties", report.truth->recall_with_ties},
                        {"largest_excess", report.truth->largest_excess}};
   }
+  if (report.edges) object["edges"] = *report.edges;
+  if (report.components) object["components"] = *report.components;
   if (report.sweep) object["sweep"] = to_object(*report.sweep);
   if (report.evaluation) object["evaluation"] = to_object(*report.evaluation);
   object["memory"] = {{"host", peak_memory()}, {"device", report.device_memory}};

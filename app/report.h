@@ -113,6 +113,8 @@ struct Report {
   std::int64_t changed = 0;          // labels, by the last assignment
   std::vector<Explanation> explanations{};
   std::optional<TruthReport> truth{};
+  std::optional<std::int64_t> edges{};       // of a graph, or rows within a radius
+  std::optional<std::int64_t> components{};  // groups of connected rows
   std::optional<EvaluationReport> evaluation{};
   std::optional<SweepReport> sweep{};
   std::int64_t device_memory = 0;  // bytes

@@ -96,7 +96,7 @@ Silhouette simplified_silhouette(const Points& points, MatrixView<const double> 
   std::vector<double> own(n, 0.0), nearest(n, kInfinity);  // squared
   for (std::int64_t first = 0; first < centroids.rows; first += block) {
     const std::int64_t count = std::min(block, centroids.rows - first);
-    points.all_distances(centroids.middle(first, count), distances.view().middle(0, count));
+    points.all_distances({centroids.middle(first, count)}, distances.view().middle(0, count));
     for (std::int64_t c = first; c < first + count; ++c) {
       if (request.counts[c] == 0) continue;
       const std::span<const double> to_centroid = distances.row(c - first);

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "core/fixed_point.h"
+#include "core/measure.h"
 #include "kernels/cpu/narrow_kernels.h"
 #include "kernels/cpu/point_types.h"
 
@@ -108,10 +109,17 @@ struct RowKernels {
   /// out (d) = float(row * scale - center).
   CentredNorms (*centre)(const T* row, std::int64_t d, double scale, const float* center, float* out);
   /// D by the definition (core/distance.h).
-  double (*distance)(const T* x, const double* c, std::int64_t d);
+  using Distance = double (*)(const T* x, const double* c, std::int64_t d);
+  Distance distance, inner_product, manhattan, chebyshev;
   /// high[j] += sum of the high limbs of rows[i][j] (low[j] alike when low is not null).
   void (*add_rows)(const T* const* rows, std::int64_t count, std::int64_t d, GridView grid, std::int64_t* high,
                    std::int64_t* low);
+
+  Distance by(Measure measure) const {
+    if (measure == Measure::inner_product) return inner_product;
+    if (measure == Measure::manhattan) return manhattan;
+    return measure == Measure::chebyshev ? chebyshev : distance;
+  }
 };
 
 /// Sums of distances to many rows, for several queries at a time.

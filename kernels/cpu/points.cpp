@@ -80,7 +80,8 @@ class CpuPoints final : public Points {
   double keep_candidate(std::int64_t chosen) override { return cpu::keep_candidate(remember(), chosen); }
 
   void search(const Queries& queries, NeighborLists& lists) const override { cpu::search(held_, queries, lists); }
-  void all_distances(MatrixView<const double> queries, MatrixView<double> out) const override {
+  void within(const Queries& queries, RowsWithin& found) const override { cpu::within(held_, queries, found); }
+  void all_distances(const Queries& queries, MatrixView<double> out) const override {
     cpu::all_distances(held_, queries, out);
   }
   void cluster_distances(const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) const override {

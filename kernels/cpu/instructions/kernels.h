@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/instructions.h"
+#include "kernels/cpu/instructions/measures.h"
 #include "kernels/cpu/instructions/narrow.h"
 #include "kernels/cpu/instructions/root_sums.h"
 
@@ -338,7 +339,12 @@ constexpr ScreenKernels float_screen() {
 template <class V, class T>
 constexpr RowKernels<T> row_kernels_of() {
   using K = Kernels<V>;
-  return {K::template centre<T>, K::template distance<T>, K::template add_rows<T>};
+  return {.centre = K::template centre<T>,
+          .distance = K::template distance<T>,
+          .inner_product = Measures<V, Measure::inner_product>::template distance<T>,
+          .manhattan = Measures<V, Measure::manhattan>::template distance<T>,
+          .chebyshev = Measures<V, Measure::chebyshev>::template distance<T>,
+          .add_rows = K::template add_rows<T>};
 }
 
 /// A row of the table of instruction sets.
