@@ -70,6 +70,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
   add_label_option(set, options.write_obs);
   add_weight_options(set, options.common);
   add_missing_option(set, options.common);
+  add_preparation_options(set, options.common);
   add_common_options(set, options.common);
 }
 
@@ -81,7 +82,7 @@ void check(const OptionSet& set, ClusterOptions& options, const Start& start, co
     throw Error(ExitCode::usage, fmt::format("-k {}: {} has only {} rows; expected at most {} clusters",
                                              options.clusters, points.name(), points.rows(), points.rows()));
   }
-  check_start(start, options.clusters, points);
+  check_start(start, options.clusters, points, options.common);
   if (!(options.tolerance >= 0.0)) {
     throw Error(ExitCode::usage, fmt::format("--tolerance: expected 0 or more, found {}", options.tolerance));
   }
@@ -114,7 +115,7 @@ std::string stored_command(const ClusterOptions& options, const Start& start, co
 }
 
 void write(const ClusterOptions& options, const Start& start, const data::PointSource& points,
-           const std::optional<Weighting>& weighting, const data::Reading& reading, const KMeansResult& result,
+           const std::optional<Weighting>& weighting, const HeldPoints& held, const KMeansResult& result,
            const data::OutputOptions& output) {
   if (is_label_output(options.common, options.write_obs)) {
     return write_label_output(options.common, options.write_obs, points, result, output);
@@ -138,10 +139,12 @@ void write(const ClusterOptions& options, const Start& start, const data::PointS
   file.attribute("tolerance", options.tolerance);
   file.attribute("changed", result.changed);
   file.attribute("empty_clusters", result.empty_clusters);
-  write_dropped_rows(file, options.common, reading);
+  write_dropped_rows(file, options.common, *held.values);
   write_weighting(file, weighting);
+  write_preparation(file, held.preparation);
   write_assignment(file, result);
   file.dataset("centroids", result.centroids.view());
+  write_original_centroids(file, result.centroids.view(), held.preparation, metric_of(options.common));
   file.dataset("nearest_row", std::span<const std::int64_t>(result.nearest_row));
   write_iterations(file, continuation ? continuation->iterations : Iterations{}, result);
   if (options.save_distances) write_distances(file, result.distances, points.value_class());
@@ -200,10 +203,13 @@ int run_cluster(const Arguments& arguments) {
     start.continuation = find_continuation(options.init, stored_command(options, start, *points), *points);
   }
   const auto weighting = read_weighting(options.common, *points);
-  if (weighting) invocation.report.weights = describe(*weighting);
-  require_memory(
-      points_bytes(*points) + assignment_bytes(*points, options.clusters) + weighting_bytes(weighting, *points),
-      points->name(), options.common.memory);
+  if (weighting) {
+    invocation.report.weights = describe(*weighting);
+    check_weighted_preparation(options.common);
+  }
+  require_memory(points_bytes(*points) + preparation_bytes(*points, options.common) +
+                     assignment_bytes(*points, options.clusters) + weighting_bytes(weighting, *points),
+                 points->name(), options.common.memory);
 
   Matrix<double> centroids = given_centroids(start, metric_of(options.common));
   HeldPoints held = hold_points(
@@ -242,7 +248,7 @@ int run_cluster(const Arguments& arguments) {
   }
   if (!target.empty()) {
     invocation.progress.phase("write", 0);
-    write(options, start, *points, weighting, *held.values, result, output);
+    write(options, start, *points, weighting, held, result, output);
     invocation.wrote(target);
   } else if (!options.common.json) {
     print_out(cluster_table(result));

@@ -213,6 +213,8 @@ std::string stored_input(const CommonOptions& common) {
   add("--delimiter", common.delimiter, usual.delimiter);
   add("--header", common.header, usual.header);
   if (common.transpose) command += " --transpose";
+  add("--scale", common.scale, usual.scale);
+  if (common.pca != usual.pca) command += fmt::format(" --pca {}", common.pca);
   return command + (common.nan == "drop" ? " --nan drop" : "");
 }
 

@@ -29,8 +29,10 @@ struct CommonOptions {
   std::string delimiter = "auto";
   std::string header = "auto";
   bool transpose = false;
-  std::string nan;     // of commands that have --nan: error or drop
-  std::string output;  // empty: none
+  std::string scale = "none";
+  std::int64_t pca = 0;  // principal components to keep; 0: none are made
+  std::string nan;       // of commands that have --nan: error or drop
+  std::string output;    // empty: none
   bool force = false;
   bool quiet = false;
   bool verbose = false;

@@ -55,6 +55,7 @@ void declare(OptionSet& set, KnnOptions& options) {
               .help = "Of the lists in the output: kith, ann-benchmarks, bigann, ivecs, or auto: by the ending of its "
                       "name, .ibin (bigann), .ivecs, or else kith. Edges go to .csv too."},
              {"auto", "kith", "ann-benchmarks", "bigann", "ivecs"}, options.format);
+  add_preparation_options(set, options.common);
   add_common_options(set, options.common);
 }
 
@@ -242,15 +243,15 @@ int run_knn(const Arguments& arguments) {
   const bool narrow = base->value_class() == ValueClass::f32 && asked.value_class() == ValueClass::f32;
   const ValueClass value_class = narrow ? ValueClass::f32 : ValueClass::f64;
 
-  const std::int64_t held_bytes = points_bytes(*base) + (queries ? points_bytes(*queries) : 0) +
-                                  (truth ? truth->bytes() : 0) + search_bytes(options, asked) +
-                                  graph_bytes(options, asked.rows());
+  const std::int64_t held_bytes = points_bytes(*base) + preparation_bytes(*base, options.common) +
+                                  (queries ? points_bytes(*queries) : 0) + (truth ? truth->bytes() : 0) +
+                                  search_bytes(options, asked) + graph_bytes(options, asked.rows());
   require_memory(held_bytes, queries ? fmt::format("{} and {}", base->name(), queries->name()) : base->name(),
                  options.common.memory);
 
   HeldPoints held = hold_points(*base, invocation, [&] { warn_of_options(set, options, invocation); });
   if (truth) truth->read(base->rows());
-  const auto query_values = queries ? read_points(*queries, invocation) : nullptr;
+  const auto query_values = queries ? read_points(*queries, invocation, &held.preparation) : nullptr;
 
   const KnnRun run{.options = options,
                    .invocation = invocation,

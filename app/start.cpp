@@ -76,13 +76,16 @@ Start open_start(const std::string& init, const std::string& init_labels, const 
   return start;
 }
 
-void check_start(const Start& start, std::int64_t clusters, const data::PointSource& points) {
-  if (start.given && (start.given->rows() != clusters || start.given->columns() != points.columns())) {
+void check_start(const Start& start, std::int64_t clusters, const data::PointSource& points,
+                 const CommonOptions& common) {
+  const std::int64_t columns = prepared_columns(points, common);
+  if (start.given && (start.given->rows() != clusters || start.given->columns() != columns)) {
     throw Error(ExitCode::usage,
                 fmt::format("--init {}: expected {} centroids of {} columns, as -k and {} say, found {} x {}",
-                            start.given->name(), clusters, points.columns(), points.name(), start.given->rows(),
+                            start.given->name(), clusters, columns, points.name(), start.given->rows(),
                             start.given->columns()));
   }
+  if (start.given) check_same_preparation(start.given->name(), common);
   if (!start.labels) return;
   if (std::ssize(start.labels->codes) != points.rows()) {
     throw Error(ExitCode::usage,
@@ -108,7 +111,7 @@ Matrix<double> label_centroids(const Start& start, const HeldPoints& held, Metri
   for (const std::int64_t row : held.row_numbers()) {
     labels.push_back(start.labels->codes[static_cast<std::size_t>(row)]);
   }
-  Matrix<double> centroids = means_of_labels(held.rows(), held.plan, labels, start.clusters());
+  Matrix<double> centroids = means_of_labels(*held.points, held.plan, labels, start.clusters());
   if (metric == Metric::cosine) unit_centroids(centroids.view(), start.labels->name);
   return centroids;
 }

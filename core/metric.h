@@ -25,8 +25,9 @@ inline constexpr double kUnitRounding = 0x1p-46;
 
 /// Where a block of rows belongs.
 struct RowPlace {
-  std::string name;            // of the data set, for messages
-  std::int64_t first_row = 0;  // the number of row 0 there
+  std::string name;                        // of the data set, for messages
+  std::int64_t first_row = 0;              // the number of row 0 there
+  const char* option = "--metric cosine";  // that asks for directions
 };
 
 /// Scales every row (n, d) in place to x_j / sqrt(dot(x, x)), in float64, rounded to T. Throws Error(data) with the

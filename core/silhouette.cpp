@@ -59,9 +59,11 @@ double from_sums(std::span<const std::int64_t> sums, std::int32_t label, std::sp
 Silhouette exact_silhouette(const Points& points, const DataPlan& plan, const SilhouetteRequest& request,
                             Observer& observer) {
   constexpr std::int64_t kBlockValues = std::int64_t{1} << 23;  // of queries and of their sums
+  constexpr std::int64_t kLeast = 4096, kSteps = 20;            // rows of a block; blocks, so that progress is seen
   const auto k = static_cast<std::int64_t>(request.counts.size());
   const std::int64_t scored = request.scored.empty() ? points.rows() : std::ssize(request.scored);
-  const std::int64_t block = std::clamp<std::int64_t>(kBlockValues / std::max(points.columns(), k), 1, scored);
+  const std::int64_t fitting = std::max<std::int64_t>(kBlockValues / std::max(points.columns(), k), 1);
+  const std::int64_t block = std::min({fitting, std::max(kLeast, scored / kSteps), scored});
   const FixedScale scale = root_scale(plan, request.counts);
   Matrix<double> queries(block, points.columns());
   Matrix<std::int64_t> sums(block, k);

@@ -99,6 +99,7 @@ struct ResultFile::State {
     throw Error(ExitCode::output,
                 fmt::format("{}: {} failed: {}; nothing was left behind", output.name(), doing, hdf5_reason()));
   }
+  void make_groups(const std::string& name);
   template <class T>
   Written& create(const std::string& name, std::vector<hsize_t> shape);
   template <class T>
@@ -117,12 +118,25 @@ ResultFile::State::State(const std::string& path, const OutputOptions& options) 
   require(static_cast<bool>(file), "creating the file");
 }
 
+/// The groups that a dataset is in, as far as they are not there.
+void ResultFile::State::make_groups(const std::string& name) {
+  for (auto slash = name.find('/', 1); slash != name.npos; slash = name.find('/', slash + 1)) {
+    const std::string group = name.substr(0, slash);
+    if (H5Lexists(file.get(), group.c_str(), H5P_DEFAULT) > 0) continue;
+    const Handle creation(H5Pcreate(H5P_GROUP_CREATE));
+    H5Pset_obj_track_times(creation.get(), false);
+    const Handle made(H5Gcreate2(file.get(), group.c_str(), H5P_DEFAULT, creation.get(), H5P_DEFAULT));
+    require(static_cast<bool>(made), "creating " + group);
+  }
+}
+
 template <class T>
 Written& ResultFile::State::create(const std::string& name, std::vector<hsize_t> shape) {
   prepare_hdf5();
   std::int64_t bytes = sizeof(T);
   for (const hsize_t n : shape) bytes = checked_product(bytes, static_cast<std::int64_t>(n), name.c_str());
   output.require_space(bytes + unwritten_bytes());
+  make_groups(name);
   const Handle space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr));
   Handle dataset(H5Dcreate2(file.get(), name.c_str(), Stored<T>::file_type(), space.get(), H5P_DEFAULT,
                             dataset_properties().get(), H5P_DEFAULT));
@@ -257,6 +271,14 @@ void ResultFile::attribute(const std::string& name, const Attribute& value) {
   const Handle memory(H5Tget_native_type(form.type.get(), H5T_DIR_ASCEND));
   const void* data = form.text != nullptr ? static_cast<const void*>(&form.text) : form.data;
   state_->require(H5Awrite(attribute.get(), memory.get(), data) >= 0, "writing the attribute " + name);
+}
+
+void ResultFile::group(const std::string& name) {
+  prepare_hdf5();
+  const Handle creation(H5Pcreate(H5P_GROUP_CREATE));
+  H5Pset_obj_track_times(creation.get(), false);
+  const Handle group(H5Gcreate2(state_->file.get(), name.c_str(), H5P_DEFAULT, creation.get(), H5P_DEFAULT));
+  state_->require(static_cast<bool>(group), "creating the group " + name);
 }
 
 void ResultFile::dataset(const std::string& name, std::span<const std::int32_t> values) {

@@ -38,6 +38,9 @@ class ResultFile {
   ResultFile& operator=(const ResultFile&) = delete;
 
   void attribute(const std::string& name, const Attribute& value);  // on the root
+  /// A group, for datasets whose names begin with "NAME/".
+  void group(const std::string& name);
+  /// A name with slashes is that of a dataset in a group, which is made with the first one in it.
   void dataset(const std::string& name, std::span<const std::int32_t> values);
   void dataset(const std::string& name, std::span<const std::int64_t> values);
   void dataset(const std::string& name, std::span<const float> values);

@@ -172,6 +172,8 @@ extern const Instructions kAvx512;
 extern const Instructions kBf16;
 extern const Instructions kVnni;
 extern const Instructions kAmx;
+#elif defined(__aarch64__)
+extern const Instructions kNeon;
 #endif
 
 /// Every set compiled in, best first, whether this processor has it or not.
