@@ -262,6 +262,7 @@ int run_sweep(const Arguments& arguments) {
   if (options.points.empty()) set.refuse_missing("POINTS, the file to cluster,");
   if (options.clusters.empty()) set.refuse_missing("-k, the numbers of clusters,");
   const std::vector<std::int64_t> counts = parse_cluster_counts(options.clusters, "-k");
+  refuse_metrics_without_means(options.common);
   Invocation invocation("sweep", options.common);
   const std::string& target = options.common.output;
   data::OutputOptions output = output_options(options.common, {options.points});

@@ -126,6 +126,7 @@ TEST_CASE("other metrics: lists, distances and truth in their own units") {
   refuses(2, {"knn", points, "-k", "1", "--metric", "hamming"},
           {"--metric: expected euclidean, cosine, inner-product, manhattan, chebyshev, found 'hamming'"});
   for (const Words& words : {Words{"cluster", points, "-k", "2", "--metric", "manhattan"},
+                             Words{"sweep", points, "-k", "2-3", "--metric", "manhattan"},
                              Words{"assign", points, "--centroids", points, "--metric", "manhattan"}}) {
     refuses(2, words, {"--metric manhattan: expected euclidean or cosine", "means"});
   }
