@@ -86,9 +86,9 @@ void check_columns(const AssignOptions& options, const data::PointSource& points
   if (model.count == points.columns()) return;
   throw Error(
       ExitCode::data,
-      fmt::format("{}: expected {} columns, as {} was made from, found {}; choose the columns with --columns, or "
+      fmt::format("{}: expected {} columns, as {} has, found {}; choose columns of the points with --columns, or "
                   "give the centroids of points like these",
-                  points.name(), model.count, options.centroids, points.columns()));
+                  options.centroids, points.columns(), points.name(), model.count));
 }
 
 void warn_of_options(const OptionSet& set, const AssignOptions& options, Invocation& invocation) {
@@ -145,6 +145,7 @@ int run_assign(const Arguments& arguments) {
   if (!set.parse(arguments)) return 0;
   if (options.points.empty()) set.refuse_missing("POINTS, the file to assign,");
   if (options.centroids.empty()) set.refuse_missing("--centroids");
+  refuse_metrics_without_means(options.common);
   Invocation invocation("assign", options.common);
   const std::string& target = options.common.output;
   data::OutputOptions output =

@@ -183,6 +183,7 @@ int run_cluster(const Arguments& arguments) {
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   if (options.points.empty()) set.refuse_missing("POINTS, the file to cluster,");
+  refuse_metrics_without_means(options.common);
   Invocation invocation("cluster", options.common);
   data::OutputOptions output = output_options(
       options.common,

@@ -61,6 +61,8 @@ void add_common_options(OptionSet& set, CommonOptions& common);
 std::vector<std::string> common_option_names();
 
 Metric metric_of(const CommonOptions& common);
+/// Throws Error(usage) for a metric that k-means cannot have.
+void refuse_metrics_without_means(const CommonOptions& common);
 /// What the stored command says of it: nothing of the default.
 std::string stored_metric(const CommonOptions& common);
 std::string stored_input(const CommonOptions& common);  // the same of the options of add_input_options()

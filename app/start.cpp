@@ -111,7 +111,7 @@ Matrix<double> label_centroids(const Start& start, const HeldPoints& held, Metri
   for (const std::int64_t row : held.row_numbers()) {
     labels.push_back(start.labels->codes[static_cast<std::size_t>(row)]);
   }
-  Matrix<double> centroids = means_of_labels(held.rows(), held.plan, labels, start.clusters());
+  Matrix<double> centroids = means_of_labels(*held.points, held.plan, labels, start.clusters());
   if (metric == Metric::cosine) unit_centroids(centroids.view(), start.labels->name);
   return centroids;
 }

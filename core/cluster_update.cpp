@@ -31,6 +31,12 @@ Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& co
   return done;
 }
 
+ClusterSums empty_sums(const DataPlan& plan, std::int64_t clusters) {
+  ClusterSums sums(clusters, plan.columns, plan.scales.limbs);
+  if (plan.weights.given()) sums.weights.resize(static_cast<std::size_t>(clusters));
+  return sums;
+}
+
 std::vector<double> cluster_weights(const ClusterSums& sums, const std::vector<std::int64_t>& counts,
                                     const Weights& weights) {
   std::vector<double> found(counts.begin(), counts.end());

@@ -18,6 +18,9 @@ struct Relocation {
 /// `counts` (k).
 Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts, double on_centroid);
 
+/// Sums of k clusters without rows.
+ClusterSums empty_sums(const DataPlan& plan, std::int64_t clusters);
+
 /// What the rows of each cluster weigh, (k): the counts where rows are not weighted. sums, counts: of the same labels.
 std::vector<double> cluster_weights(const ClusterSums& sums, const std::vector<std::int64_t>& counts,
                                     const Weights& weights);

@@ -56,7 +56,7 @@ LabelledClusters labelled_clusters(Points& points, const DataPlan& plan, std::sp
   points.set_labels(labels);
   ClusterSums sums(clusters, plan.columns, plan.scales.limbs);
   points.add_moves(sums);
-  const std::vector<double> weights(found.counts.begin(), found.counts.end());
+  const std::vector<double> weights = cluster_weights(sums, found.counts, plan.weights);
   found.means = centroids_of(sums, weights, plan.scales, repeated(plan.mean, clusters).view());
 
   const MeasureRequest request{found.means.view(), inertia_scale(plan, found.means.data(), clusters),
@@ -80,7 +80,7 @@ double calinski_harabasz(const LabelledClusters& clusters) {
   if (clusters.total_inertia == 0.0) return 1.0;
   double between = 0.0;
   for (std::size_t c = 0; c < clusters.counts.size(); ++c) {
-    between += weighted_distance(clusters.counts[c], clusters.distance_to_mean[c]);
+    between += weighted_distance(static_cast<double>(clusters.counts[c]), clusters.distance_to_mean[c]);
   }
   const auto k = static_cast<double>(clusters.filled());
   return between * (static_cast<double>(clusters.rows) - k) / (clusters.total_inertia * (k - 1.0));

@@ -75,13 +75,6 @@ IterationRecord record_of(const Assignment& assignment) {
   return record;
 }
 
-/// No rows in any of k clusters.
-ClusterSums empty_sums(const DataPlan& plan, std::int64_t clusters) {
-  ClusterSums sums(clusters, plan.columns, plan.scales.limbs);
-  if (plan.weights.given()) sums.weights.resize(static_cast<std::size_t>(clusters));
-  return sums;
-}
-
 /// All rows around their mean. Per value it is the mean over columns of their variance, which scikit-learn's rule
 /// takes.
 Measured measure_spread(Points& points, const DataPlan& plan) {

@@ -4,15 +4,13 @@
 #include <cstdint>
 #include <span>
 
-#include "core/data_plan.h"
-#include "core/matrix.h"
+#include "core/backend.h"
 
 namespace kith {
 
-/// Means (k, d) of the rows of `values` (n, d) with each label, by the sums and the division of an iteration
-/// (docs/contract.md, Sums over rows). plan: of these values. labels: (n) from 0 to k - 1. Throws Error(data) naming a
-/// label that no row has.
-Matrix<double> means_of_labels(const PointsView& values, const DataPlan& plan, std::span<const std::int32_t> labels,
+/// Means (k, d) of the rows with each label, by the sums and the division of an iteration (docs/contract.md, Sums over
+/// rows). plan: that of the points. labels: (n) from 0 to k - 1. Throws Error(data) naming a label that no row has.
+Matrix<double> means_of_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
                                std::int64_t clusters);
 
 }  // namespace kith

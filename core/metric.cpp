@@ -47,6 +47,34 @@ bool scale_centroid(std::span<double> centroid) {
 
 }  // namespace
 
+const char* name_of(Metric metric) {
+  switch (metric) {
+    case Metric::cosine:
+      return "cosine";
+    case Metric::inner_product:
+      return "inner-product";
+    case Metric::manhattan:
+      return "manhattan";
+    case Metric::chebyshev:
+      return "chebyshev";
+    default:
+      return "euclidean";
+  }
+}
+
+Measure measure_of(Metric metric) {
+  switch (metric) {
+    case Metric::inner_product:
+      return Measure::inner_product;
+    case Metric::manhattan:
+      return Measure::manhattan;
+    case Metric::chebyshev:
+      return Measure::chebyshev;
+    default:
+      return Measure::squared_euclidean;
+  }
+}
+
 template <class T>
 void unit_rows(MatrixView<T> rows, const RowPlace& place) {
   for (std::int64_t i = 0; i < rows.rows; ++i) {

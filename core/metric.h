@@ -9,11 +9,15 @@
 #include <string>
 
 #include "core/matrix.h"
+#include "core/measure.h"
 
 namespace kith {
 
-enum class Metric { euclidean, cosine };
-inline const char* name_of(Metric metric) { return metric == Metric::cosine ? "cosine" : "euclidean"; }
+/// The last three are for neighbours and distances alone: the mean of some rows is not what is nearest to all of them.
+enum class Metric { euclidean, cosine, inner_product, manhattan, chebyshev };
+const char* name_of(Metric metric);
+/// What D is, of rows that are scaled as the metric asks.
+Measure measure_of(Metric metric);
 
 /// A row of length 1 that was rounded to its class lies within the square root of this of the centroid that has its
 /// direction: such a row is on its centroid.

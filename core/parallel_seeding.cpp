@@ -42,11 +42,8 @@ double weigh_candidates(Points& points, const DataPlan& plan, Candidates& candid
   points.assign({values.view()}, assignment);
   std::vector<Limbs> ignored(static_cast<std::size_t>(count));
   points.measure({values.view(), inertia_scale(plan, values.data(), count), term_bits(plan.weights.terms)}, ignored);
-  ClusterSums sums(plan.weights.given() ? count : 0, plan.columns, plan.scales.limbs);
-  if (plan.weights.given()) {
-    sums.weights.resize(static_cast<std::size_t>(count));
-    points.add_moves(sums);
-  }
+  ClusterSums sums = empty_sums(plan, plan.weights.given() ? count : 0);
+  if (plan.weights.given()) points.add_moves(sums);
   candidates.weights = cluster_weights(sums, assignment.counts, plan.weights);
   candidates.leave_out_repeated();
   return points.farthest(1).front().distance;

@@ -137,7 +137,8 @@ TEST_CASE("points whose columns are not the model's are refused with the first d
   write_bytes(other, "a,C\n0,0\n");
   refuses(3, {"assign", other, "--centroids", model}, {"expected 'c' as column 2", "found 'C'", "with --columns"});
   write_bytes(other, "0,0,1\n");
-  refuses(3, {"assign", other, "--centroids", model}, {"u.csv: expected 2 columns", "found 3", "--columns"});
+  refuses(3, {"assign", other, "--centroids", model},
+          {"model.h5: expected 3 columns", "u.csv has", "found 2", "--columns"});
   refuses(2, {"assign", table, "--columns", "a,c", "--centroids", model, "--top", "3"},
           {"--top 3", "2 centroids", "at most 2"});
   const Outcome run =

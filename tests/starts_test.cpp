@@ -151,13 +151,20 @@ TEST_CASE("means of labels are those of an iteration", "[starts]") {
       const KMeansResult result =
           kmeans(*points, plan, {.clusters = 5, .max_iterations = 1000, .tolerance = 0}, ignored);
       if (result.empty_clusters > 0) {
-        CHECK_THROWS_AS(means_of_labels(values.view(), plan, result.labels, 5), Error);
+        CHECK_THROWS_AS(means_of_labels(*points, plan, result.labels, 5), Error);
         continue;
       }
       if (result.stopped_by != "labels") continue;
-      const Matrix<double> means = means_of_labels(values.view(), plan, result.labels, 5);
+      const Matrix<double> means = means_of_labels(*points, plan, result.labels, 5);
       INFO(kind.name << ", unit of weights " << unit);
       CHECK(std::equal(means.data(), means.data() + means.size(), result.centroids.data()));
+      const PointsMatrix stored = stored_as(values.view(), storages(kind).front());
+      for (const Tested& tested : tested_backends()) {
+        const auto held = tested.backend->hold({view_of(stored), 0, nullptr, row_weights});
+        held->prepare(plan);
+        const Matrix<double> found = means_of_labels(*held, plan, result.labels, 5);
+        CHECK(std::equal(found.data(), found.data() + found.size(), means.data()));
+      }
     }
   }
 }
