@@ -64,7 +64,7 @@ void write_all(data::ResultFile& file, const HeldPoints& held, const Points& cen
           std::copy(part.data, part.data + part.size(), queries.data());
         },
         values);
-    centroids.all_distances(queries.view().middle(0, here), out.view().middle(0, here));
+    centroids.all_distances({queries.view().middle(0, here)}, out.view().middle(0, here));
     write_rows<T>(file, "all_distances", first, out.view().middle(0, here), reading);
   }
 }
