@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "app/centroid_distances.h"
 #include "app/commands.h"
 #include "app/dropped_rows.h"
 #include "app/invocation.h"
@@ -21,6 +22,7 @@ struct AssignOptions {
   std::string points;
   std::string centroids;
   bool save_distances = false;
+  CentroidDistances distances;
   std::string write_obs;
   CommonOptions common;
 };
@@ -34,6 +36,7 @@ void declare(OptionSet& set, AssignOptions& options) {
            options.centroids);
   set.flag({.names = "--save-distances", .help = "Also write every point's distance to its centroid."},
            options.save_distances);
+  add_centroid_distance_options(set, options.distances);
   add_label_option(set, options.write_obs);
   add_weight_options(set, options.common);
   add_missing_option(set, options.common);
@@ -53,33 +56,58 @@ ModelColumns columns_of_model(const data::PointSource& centroids, const std::opt
   return {before, data::StoredResult(data::parse_location(location).file).lines("columns")};
 }
 
-void check_columns(const AssignOptions& options, const data::PointSource& points, const ModelColumns& model) {
-  if (model.count != points.columns()) {
-    throw Error(
-        ExitCode::data,
-        fmt::format("{}: expected {} columns, as {} was made from, found {}; choose the columns with --columns, "
-                    "or give the centroids of points like these",
-                    points.name(), model.count, options.centroids, points.columns()));
-  }
-  const std::vector<std::string> names = points.column_names(), &expected = model.names;
-  if (names.empty() || expected.empty()) return;
+/// " 'y' as column 2 (counted from 1), as clusters.h5 has, found 'x'", where the names are known and differ.
+std::string first_difference(const AssignOptions& options, const std::vector<std::string>& names,
+                             const std::vector<std::string>& expected) {
   const auto [name, other] = std::mismatch(names.begin(), names.end(), expected.begin(), expected.end());
-  if (name == names.end() || other == expected.end()) return;
+  if (names.empty() || expected.empty() || (name == names.end() && other == expected.end())) return "";
+  const auto show = [](auto place, auto end) { return place == end ? "no column" : fmt::format("'{}'", *place); };
+  return fmt::format("expected {} as column {} (counted from 1) of the points, as {} has, found {}",
+                     show(other, expected.end()), name - names.begin() + 1, options.centroids, show(name, names.end()));
+}
+
+/// The option that chooses these columns, where they are all there.
+std::string choice_of(const std::vector<std::string>& expected, const std::vector<std::string>& names) {
+  constexpr std::size_t kLongest = 200;
+  const bool all_there = !expected.empty() && std::all_of(expected.begin(), expected.end(), [&](const auto& name) {
+    return std::count(names.begin(), names.end(), name) == 1 && name.find_first_of(", '\"") == name.npos;
+  });
+  const std::string list = fmt::format("{}", fmt::join(expected, ","));
+  return all_there && list.size() < kLongest ? "choose them with --columns " + list
+                                             : "choose the columns that were clustered with --columns";
+}
+
+void check_columns(const AssignOptions& options, const data::PointSource& points, const ModelColumns& model) {
+  const std::vector<std::string> names = points.column_names();
+  const std::string difference = first_difference(options, names, model.names);
+  if (!difference.empty()) {
+    throw Error(ExitCode::data, fmt::format("{}: {}; {}", points.name(), difference, choice_of(model.names, names)));
+  }
+  if (model.count == points.columns()) return;
   throw Error(
       ExitCode::data,
-      fmt::format("{}: expected '{}' as column {} (counted from 1) of the points, as {} has, found '{}'; choose "
-                  "the columns that were clustered with --columns",
-                  points.name(), *other, name - names.begin() + 1, options.centroids, *name));
+      fmt::format("{}: expected {} columns, as {} has, found {}; choose columns of the points with --columns, or "
+                  "give the centroids of points like these",
+                  options.centroids, points.columns(), points.name(), model.count));
 }
 
 void warn_of_options(const OptionSet& set, const AssignOptions& options, Invocation& invocation) {
   invocation.warn_without_effect(set, "--seed", "assign draws nothing at random");
   warn_of_distances(set, options.write_obs, invocation);
+  warn_of_centroid_distances(set, is_label_output(options.common, options.write_obs), invocation);
   invocation.warn_without_effect(set);
 }
 
+/// What the stored command says of the distances that are written.
+std::string stored_distances(const AssignOptions& options) {
+  std::string command = options.save_distances ? " --save-distances" : "";
+  if (options.distances.top > 0) command += fmt::format(" --top {}", options.distances.top);
+  return command + (options.distances.all ? " --all-distances" : "");
+}
+
 void write(const AssignOptions& options, const data::PointSource& points, const std::optional<Weighting>& weighting,
-           const data::Reading& reading, const KMeansResult& result, const data::OutputOptions& output) {
+           const HeldPoints& held, const KMeansResult& result, const data::OutputOptions& output,
+           Invocation& invocation) {
   if (is_label_output(options.common, options.write_obs)) {
     return write_label_output(options.common, options.write_obs, points, result, output);
   }
@@ -88,15 +116,19 @@ void write(const AssignOptions& options, const data::PointSource& points, const 
       fmt::format("assign {} --centroids {} --precision {}{}{}", stored_name(points.name()),
                   stored_name(options.centroids), name_of(points.value_class()),
                   stored_input(options.common) + stored_weights(options.common) + stored_metric(options.common),
-                  options.save_distances ? " --save-distances" : "");
+                  stored_distances(options));
   write_head(file, {"kith-assignment", command, points.value_class(), metric_of(options.common)}, points);
   file.attribute("centroids", stored_name(options.centroids));
   file.attribute("inertia", result.inertia);
   file.attribute("empty_clusters", result.empty_clusters);
-  write_dropped_rows(file, options.common, reading);
+  write_dropped_rows(file, options.common, *held.values);
   write_weighting(file, weighting);
   write_assignment(file, result);
   if (options.save_distances) write_distances(file, result.distances, points.value_class());
+  if (!options.save_distances && !options.distances.is_none()) {
+    file.attribute("distances", std::string(name_of(Unit::root)));
+  }
+  write_centroid_distances(file, options.distances, held, result.centroids.view(), invocation);
   file.finish();
 }
 
@@ -129,9 +161,11 @@ int run_assign(const Arguments& arguments) {
   check_columns(options, *points, columns_of_model(*source, preparation, options.centroids));
   const auto weighting = read_weighting(options.common, *points);
   if (weighting) invocation.report.weights = describe(*weighting);
-  require_memory(
-      points_bytes(*points) + assignment_bytes(*points, source->rows()) + weighting_bytes(weighting, *points),
-      points->name(), options.common.memory);
+  check(options.distances, source->rows(), options.centroids);
+  require_memory(points_bytes(*points) + assignment_bytes(*points, source->rows()) +
+                     weighting_bytes(weighting, *points) +
+                     centroid_distance_bytes(options.distances, *points, *source, options.common),
+                 points->name(), options.common.memory);
 
   auto centroids = std::get<Matrix<double>>(data::read_all(*source));
   if (metric_of(options.common) == Metric::cosine) unit_centroids(centroids.view(), source->name());
@@ -151,7 +185,7 @@ int run_assign(const Arguments& arguments) {
   invocation.report.phase("assign").flops = assignment_flops(*points, centroids.rows());
   if (!target.empty()) {
     invocation.progress.phase("write", 0);
-    write(options, *points, weighting, *held.values, result, output);
+    write(options, *points, weighting, held, result, output, invocation);
     invocation.wrote(target);
   } else if (!options.common.json) {
     print_out(cluster_table(result));

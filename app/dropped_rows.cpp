@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -46,6 +47,32 @@ void restore_rows(KMeansResult& result, const data::Reading& reading) {
     if (row >= 0) row = kept[static_cast<std::size_t>(row)];
   }
 }
+
+std::int64_t first_file_row(std::int64_t first, const data::Reading& reading) {
+  const std::span<const std::int64_t> kept = reading.kept_rows();
+  if (kept.empty() || first == 0) return first;
+  return first < std::ssize(kept) ? kept[static_cast<std::size_t>(first) - 1] + 1 : reading.source().rows();
+}
+
+template <class T>
+Matrix<T> in_file_rows(MatrixView<const T> values, std::int64_t first, T elsewhere, const data::Reading& reading) {
+  const std::span<const std::int64_t> kept = reading.kept_rows();
+  const std::int64_t begin = first_file_row(first, reading), end = first_file_row(first + values.rows, reading);
+  Matrix<T> all(end - begin, values.columns);
+  std::fill_n(all.data(), all.size(), elsewhere);
+  for (std::int64_t i = 0; i < values.rows; ++i) {
+    const std::int64_t row = kept.empty() ? first + i : kept[static_cast<std::size_t>(first + i)];
+    std::copy(values.row(i).begin(), values.row(i).end(), all.row(row - begin).begin());
+  }
+  return all;
+}
+
+template Matrix<float> in_file_rows(MatrixView<const float>, std::int64_t, float, const data::Reading&);
+template Matrix<double> in_file_rows(MatrixView<const double>, std::int64_t, double, const data::Reading&);
+template Matrix<std::int32_t> in_file_rows(MatrixView<const std::int32_t>, std::int64_t, std::int32_t,
+                                           const data::Reading&);
+template Matrix<std::int64_t> in_file_rows(MatrixView<const std::int64_t>, std::int64_t, std::int64_t,
+                                           const data::Reading&);
 
 void write_dropped_rows(data::ResultFile& file, const CommonOptions& common, const data::Reading& reading) {
   if (common.nan == "drop") file.attribute("dropped_rows", reading.dropped_rows());

@@ -19,6 +19,12 @@ void tell_of_dropped_rows(const data::Reading& reading, Progress& progress);
 /// are any, with NaN, numbers of nearest rows.
 void restore_rows(KMeansResult& result, const data::Reading& reading);
 
+/// Rows of the file that belong to rows of the points from `first` on, up to the next one in `reading`: from
+/// first_file_row() on, values (m, d) in the places of theirs and `elsewhere` in those that were left out.
+std::int64_t first_file_row(std::int64_t first, const data::Reading& reading);
+template <class T>
+Matrix<T> in_file_rows(MatrixView<const T> values, std::int64_t first, T elsewhere, const data::Reading& reading);
+
 /// The attribute `dropped_rows`, where --nan drop was given.
 void write_dropped_rows(data::ResultFile& file, const CommonOptions& common, const data::Reading& reading);
 
