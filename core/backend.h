@@ -132,6 +132,8 @@ class Points {
   virtual Steps steps(const StepsRequest&, LloydState&) { return {}; }
   /// Gives one row another label (relocation).
   virtual void relabel(std::int64_t row, std::int32_t label) = 0;
+  /// Gives every row a label. labels: (n)
+  virtual void set_labels(std::span<const std::int32_t> labels) = 0;
   /// The `count` rows (or all, if fewer) with the largest kept distance, by (distance descending, row ascending).
   virtual std::vector<FarRow> farthest(std::int64_t count) const = 0;
   virtual void labels(std::span<std::int32_t>) const = 0;  // (n)

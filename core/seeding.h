@@ -30,9 +30,9 @@ struct RandomStream {
 
 /// Row numbers of k starting centroids. Costs one pass over the points per centroid for its 2 + floor(ln k) candidates,
 /// in low precision for most rows. When fewer than k rows are distinct, the remaining centroids are the lowest rows not
-/// yet chosen, with a warning.
+/// yet chosen, with a warning. `given` (g, d): centroids that are there already, beside which the k are drawn.
 std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, std::int64_t clusters, RandomStream random,
-                                                  Observer& observer);
+                                                  Observer& observer, MatrixView<const double> given = {});
 
 /// k different row numbers of n in random order (a sparse Fisher-Yates shuffle).
 std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t clusters, RandomStream random);

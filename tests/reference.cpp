@@ -97,6 +97,7 @@ class ReferencePoints final : public Points {
     }
   }
   void relabel(std::int64_t row, std::int32_t label) override { label_[row] = label; }
+  void set_labels(std::span<const std::int32_t> labels) override { label_.assign(labels.begin(), labels.end()); }
   std::vector<FarRow> farthest(std::int64_t count) const override {
     std::vector<FarRow> all;
     for (std::int64_t i = 0; i < rows(); ++i) all.push_back({distance_[i], i, label_[i]});

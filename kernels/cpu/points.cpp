@@ -44,6 +44,11 @@ class CpuPoints final : public Points {
     held_.label[row - held_.first_row] = label;
     if (held_.gaps.clusters > 0) held_.gaps.gap[row - held_.first_row] = 0.0F;
   }
+  void set_labels(std::span<const std::int32_t> labels) override {
+    remember().unsummed = true;
+    held_.gaps.forget();
+    copy(labels.data(), held_.label.data());
+  }
   Steps steps(const StepsRequest& request, LloydState& state) override {
     return cpu::steps(remember(), request, state);
   }

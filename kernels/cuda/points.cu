@@ -70,6 +70,12 @@ class CudaPoints final : public Points {
     if (held_.gaps.clusters > 0) held_.stream().fill(held_.gaps.gap.data() + position, 0, 1);
     held_.stream().wait();
   }
+  void set_labels(std::span<const std::int32_t> labels) override {
+    check(cudaSetDevice(held_.context->device));
+    held_.gaps.forget();
+    held_.stream().upload(held_.label.data(), labels.data(), rows());
+    held_.stream().wait();
+  }
   std::vector<FarRow> farthest(std::int64_t count) const override {
     return with_memory(held_, [&] { return cuda::farthest(held_, count); });
   }
