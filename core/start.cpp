@@ -47,9 +47,9 @@ void check_start(const DataPlan& plan, const KMeansOptions& options) {
                             options.clusters, plan.columns, options.frozen.rows, options.frozen.columns));
   }
   if (options.init == Init::given && (options.given.rows != others || options.given.columns != plan.columns)) {
+    const char* beside = options.frozen.rows > 0 ? " that are not frozen" : "";
     throw Error(ExitCode::usage, fmt::format("initial centroids: expected {} x {} (clusters{}, columns), found {} x {}",
-                                             others, plan.columns, options.frozen.rows > 0 ? " that are not frozen" : "",
-                                             options.given.rows, options.given.columns));
+                                             others, plan.columns, beside, options.given.rows, options.given.columns));
   }
   if (options.frozen.rows > 0) inertia_scale(plan, options.frozen.data, options.frozen.rows);  // refuses far ones
 }
