@@ -130,7 +130,8 @@ void check(const OptionSet& set, ClusterOptions& options, const Start& start, st
 MatrixView<const double> beside_frozen(MatrixView<const double> given, MatrixView<const double> frozen,
                                        const ClusterOptions& options) {
   const bool is_rest = frozen.rows + given.rows == options.clusters;
-  if (frozen.rows == 0 || (is_rest && dropped_before(options.variant, options.init) == 0)) return given;
+  if (frozen.rows == 0 || given.rows == 0 || (is_rest && dropped_before(options.variant, options.init) == 0))
+    return given;
   if (!std::equal(frozen.data, frozen.data + frozen.size(), given.data)) {
     throw Error(ExitCode::usage,
                 fmt::format("--init {}: expected the {} centroids of --freeze {} first, found others; "

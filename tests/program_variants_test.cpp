@@ -38,13 +38,14 @@ TEST_CASE("--empty: kept, dropped or refused") {
     refuses(3, with("error", {"--backend", backend}),
             {"iteration 1 left 2 of 4 clusters without rows, of which cluster 0 is the first", "--empty relocate"});
   }
-  Words cut = with("drop", {"-o", out, "-f", "--max-iterations", "1", "-k", "4"});
+  Words cut = with("drop", {"-o", folder / "cut.h5", "--max-iterations", "1", "-k", "4"});
   done(cut);
-  const std::vector<double> first = values(out + ":/centroids");
+  const std::vector<double> first = values((folder / "cut.h5") + ":/centroids");
   CHECK(first.size() == 2);
-  cut[3] = out;
+  cut[3] = folder / "cut.h5";
+  cut[8] = folder / "more.h5";
   done(cut);
-  CHECK(values(out + ":/centroids") == first);
+  CHECK(values((folder / "more.h5") + ":/centroids") == first);
   CHECK(done(with("relocate", {"--json"})).json()["clusters"]["empty"] == 0);
   refuses(2, with("remove"), {"--empty", "relocate, keep, drop, error"});
 }
