@@ -182,7 +182,9 @@ class ReferencePoints final : public Points {
     for (std::int64_t q = 0; q < request.queries.rows; ++q) {
       for (std::int64_t i = 0; i < rows(); ++i) {
         if (label_[i] < 0 || label_[i] >= sums.columns) continue;
-        sums(q, label_[i]) += fixed(std::sqrt(to(i, request.queries.row(q).data())), request.scale);
+        const double distance = std::sqrt(to(i, request.queries.row(q).data()));  // rows are not weighted
+        sums(q, label_[i]) +=
+            static_cast<std::int64_t>(std::rint(distance * request.scale.first * request.scale.second));
       }
     }
   }
