@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "app/commands.h"
 #include "app/dropped_rows.h"
@@ -11,6 +12,7 @@
 #include "app/results.h"
 #include "app/terminal.h"
 #include "core/kmeans.h"
+#include "data/stored_result.h"
 
 namespace kith::app {
 namespace {
@@ -38,13 +40,28 @@ void declare(OptionSet& set, AssignOptions& options) {
   add_common_options(set, options.common);
 }
 
-void check_columns(const AssignOptions& options, const data::PointSource& points, const data::PointSource& centroids) {
-  if (centroids.columns() != points.columns()) {
-    throw Error(ExitCode::data,
-                fmt::format("{}: expected {} columns, as {} has, found {}; give the centroids of points like these",
-                            options.centroids, points.columns(), points.name(), centroids.columns()));
+/// The columns of the points that the centroids are of.
+struct ModelColumns {
+  std::int64_t count = 0;
+  std::vector<std::string> names;  // none, or as many
+};
+
+ModelColumns columns_of_model(const data::PointSource& centroids, const std::optional<Preparation>& preparation,
+                              const std::string& location) {
+  const std::int64_t before = preparation ? columns_before(*preparation) : 0;
+  if (before == 0) return {centroids.columns(), centroids.column_names()};
+  return {before, data::StoredResult(data::parse_location(location).file).lines("columns")};
+}
+
+void check_columns(const AssignOptions& options, const data::PointSource& points, const ModelColumns& model) {
+  if (model.count != points.columns()) {
+    throw Error(
+        ExitCode::data,
+        fmt::format("{}: expected {} columns, as {} was made from, found {}; choose the columns with --columns, "
+                    "or give the centroids of points like these",
+                    points.name(), model.count, options.centroids, points.columns()));
   }
-  const std::vector<std::string> names = points.column_names(), expected = centroids.column_names();
+  const std::vector<std::string> names = points.column_names(), &expected = model.names;
   if (names.empty() || expected.empty()) return;
   const auto [name, other] = std::mismatch(names.begin(), names.end(), expected.begin(), expected.end());
   if (name == names.end() || other == expected.end()) return;
@@ -96,26 +113,30 @@ int run_assign(const Arguments& arguments) {
   if (!set.parse(arguments)) return 0;
   if (options.points.empty()) set.refuse_missing("POINTS, the file to assign,");
   if (options.centroids.empty()) set.refuse_missing("--centroids");
+  refuse_metrics_without_means(options.common);
   Invocation invocation("assign", options.common);
   const std::string& target = options.common.output;
   data::OutputOptions output =
       output_options(options.common, {options.points, options.common.weights, options.centroids});
   output.labels = true;
   if (!target.empty()) data::check_output(target, output);
-  const auto points = open_input(options.points, invocation);
+  const std::optional<Preparation> preparation = read_preparation(options.centroids);
+  const Preparation* given = preparation ? &*preparation : nullptr;
+  const auto points = open_input(options.points, invocation, given);
   check_label_output(options.common, options.write_obs, *points);
   invocation.report.points = describe(*points);
-  const auto given = data::open_centroids(options.centroids);
-  check_columns(options, *points, *given);
+  const auto source = data::open_centroids(options.centroids);
+  check_columns(options, *points, columns_of_model(*source, preparation, options.centroids));
   const auto weighting = read_weighting(options.common, *points);
   if (weighting) invocation.report.weights = describe(*weighting);
-  require_memory(points_bytes(*points) + assignment_bytes(*points, given->rows()) + weighting_bytes(weighting, *points),
-                 points->name(), options.common.memory);
+  require_memory(
+      points_bytes(*points) + assignment_bytes(*points, source->rows()) + weighting_bytes(weighting, *points),
+      points->name(), options.common.memory);
 
-  auto centroids = std::get<Matrix<double>>(data::read_all(*given));
-  if (metric_of(options.common) == Metric::cosine) unit_centroids(centroids.view(), given->name());
+  auto centroids = std::get<Matrix<double>>(data::read_all(*source));
+  if (metric_of(options.common) == Metric::cosine) unit_centroids(centroids.view(), source->name());
   HeldPoints held = hold_points(
-      *points, invocation, [&] { warn_of_options(set, options, invocation); }, weighting);
+      *points, invocation, [&] { warn_of_options(set, options, invocation); }, weighting, given);
   KMeansResult result = assign_only(*held.points, held.plan, centroids.view(), invocation.progress);
   if (options.save_distances) {
     result.distances.resize(result.labels.size());

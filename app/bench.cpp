@@ -25,9 +25,11 @@ struct Suite {
   const char* form;  // of a shape
 };
 
-constexpr std::array<Suite, 8> kSuites{{
+constexpr std::array<Suite, 9> kSuites{{
     {"limits", "what the machine gives: bandwidths, latency, matrix products", nullptr, nullptr, ""},
     {"assign", "all rows to their nearest centroids", bench_assign, nullptr, "NxD,K"},
+    {"sweep", "assignments over a grid of columns and centroids: what a row costs for each of k d", bench_sweep,
+     nullptr, "NxD,K"},
     {"iteration", "whole iterations of k-means", bench_iteration, nullptr, "NxD,K"},
     {"knn", "exact nearest neighbours", bench_knn, nullptr, "NxD,Q,K or NxD,K (a set in itself)"},
     {"distances", "ladder: all distances of two matrices (cuda)", nullptr, cuda::climb_distances, "MxN,K"},
@@ -56,14 +58,14 @@ std::string list_of_suites() {
 }
 
 void declare(OptionSet& set, BenchOptions& options) {
-  set.positional({.names = "SUITE", .help = "limits, assign, iteration, knn, distances, plane, reduce or sort."},
+  set.positional({.names = "SUITE", .help = "limits, assign, sweep, iteration, knn, distances, plane, reduce or sort."},
                  options.suite);
   set.positionals({.names = "--shape",
                    .value = "SHAPE",
                    .help = "Sizes to measure instead of the suite's own, such as 1000000x128,1024 (rows x columns, "
                            "centroids); may be repeated."},
                   options.shapes);
-  set.choice({.names = "--data", .value = "KIND", .help = "Points of assign and iteration: normal or clusters."},
+  set.choice({.names = "--data", .value = "KIND", .help = "Points of assign, sweep and iteration: normal or clusters."},
              {"normal", "clusters"}, options.data);
   set.text({.names = "--points",
             .value = "FILE",
@@ -78,7 +80,8 @@ void declare(OptionSet& set, BenchOptions& options) {
              {"certificate", "recheck", "integer-sums", "all"}, options.common.without);
   set.choice({.names = "--type",
               .value = "T",
-              .help = "Points of assign, iteration and knn: float32, or uint8, rounded to whole numbers 0 to 255."},
+              .help = "Points of assign, sweep, iteration and knn: float32, or uint8, rounded to whole numbers 0 to "
+                      "255."},
              {"float32", "uint8"}, options.type);
   set.integer({.names = "--repeat", .value = "N", .help = "Timed repetitions; the median is shown."}, {1, 1'000'000},
               options.repeat);
@@ -157,11 +160,12 @@ void warn_of_options(const OptionSet& set, const BenchOptions& options, const Su
   if (suite.ladder == nullptr && suite.rows == nullptr) {
     invocation.warn_without_effect(set, "--shape", "limits have sizes of their own");
   }
-  if (options.suite != "assign" && options.suite != "iteration") {
-    invocation.warn_without_effect(set, "--data", "it is for assign and iteration");
+  if (suite.rows == nullptr || options.suite == "knn") {
+    invocation.warn_without_effect(set, "--data", "it is for assign, sweep and iteration");
   }
   if (options.points.empty()) invocation.warn_without_effect(set, "--clusters", "it is for --points");
-  if (suite.rows == nullptr) invocation.warn_without_effect(set, "--type", "it is for assign, iteration and knn");
+  if (suite.rows == nullptr)
+    invocation.warn_without_effect(set, "--type", "it is for assign, sweep, iteration and knn");
   if (!options.points.empty()) invocation.warn_without_effect(set, "--type", "the file has its own values");
   if (options.common.json) invocation.warn_without_effect(set, "--markdown", "--json prints no table");
   if (suite.rows == nullptr) invocation.warn_without_effect(set, "--block-rows", "no points are held");

@@ -14,6 +14,8 @@
 
 namespace kith::app {
 
+class BenchPoints;
+
 struct BenchOptions {
   std::string suite;                // empty: list them
   std::vector<std::string> shapes;  // empty: those of the suite
@@ -61,6 +63,7 @@ struct BenchRun {
 
 /// Suites over points: one row, or a few, for each shape.
 std::vector<BenchRow> bench_assign(BenchRun& run);     // shapes NxD,K
+std::vector<BenchRow> bench_sweep(BenchRun& run);      // the same over a grid of D and K
 std::vector<BenchRow> bench_iteration(BenchRun& run);  // shapes NxD,K
 std::vector<BenchRow> bench_unproven(BenchRun& run);   // `iteration` without a part of the contract
 std::vector<BenchRow> bench_knn(BenchRun& run);        // shapes NxD,Q,K, or NxD,K for a set in itself
@@ -74,6 +77,8 @@ std::vector<BenchShape> iteration_shapes(const BenchRun& run);
 /// A row with its time, its rate by 2 n k d, and its share of the limit: those products, or one reading of the points.
 BenchRow timed_row(const BenchRun& run, const std::string& name, const BenchShape& shape,
                    const std::vector<double>& seconds);
+/// One assignment to the first rows, checked, then timed. held: the points of the shape.
+BenchRow assigned_row(const BenchRun& run, const BenchShape& shape, BenchPoints& held);
 std::vector<std::int32_t> labels_of(const Points& points);
 
 /// Shapes of the command line, or the suite's own for this backend.

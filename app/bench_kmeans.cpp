@@ -161,23 +161,25 @@ void make_points(BenchRun& run, const BenchShape& shape, BenchPoints& held) {
   held.make(shape, clusters_of(run, shape));
 }
 
+BenchRow assigned_row(const BenchRun& run, const BenchShape& shape, BenchPoints& held) {
+  const Matrix<double> centroids = held.first_rows(shape.counts[0]);
+  held.points().forget();
+  const Assignment found = assign_once(held.points(), centroids.view());
+  const std::string wrong = check_labels(held.values(), centroids.view(), labels_of(held.points()), run.threads);
+  if (!wrong.empty()) return {.name = run.options.data, .shape = show_shape(shape), .wrong = wrong};
+  const auto seconds = time_repeats(
+      run.options.repeat, [&] { held.points().forget(); }, [&] { assign_once(held.points(), centroids.view()); });
+  BenchRow row = timed_row(run, run.options.data, shape, seconds);
+  note_screen(row, found.screened, found.rechecked, found.candidates);
+  return row;
+}
+
 std::vector<BenchRow> bench_assign(BenchRun& run) {
   std::vector<BenchRow> rows;
   BenchPoints held(run);
   for (const BenchShape& shape : shapes_of(run, kCpuShapes, kGpuShapes)) {
     make_points(run, shape, held);
-    const Matrix<double> centroids = held.first_rows(shape.counts[0]);
-    held.points().forget();
-    const Assignment found = assign_once(held.points(), centroids.view());
-    const std::string wrong = check_labels(held.values(), centroids.view(), labels_of(held.points()), run.threads);
-    if (!wrong.empty()) {
-      rows.push_back({.name = run.options.data, .shape = show_shape(shape), .wrong = wrong});
-      continue;
-    }
-    const auto seconds = time_repeats(
-        run.options.repeat, [&] { held.points().forget(); }, [&] { assign_once(held.points(), centroids.view()); });
-    rows.push_back(timed_row(run, run.options.data, shape, seconds));
-    note_screen(rows.back(), found.screened, found.rechecked, found.candidates);
+    rows.push_back(assigned_row(run, shape, held));
   }
   return rows;
 }

@@ -73,6 +73,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
   add_label_option(set, options.write_obs);
   add_weight_options(set, options.common);
   add_missing_option(set, options.common);
+  add_preparation_options(set, options.common);
   add_common_options(set, options.common);
 }
 
@@ -86,12 +87,14 @@ void check(const OptionSet& set, ClusterOptions& options, const Start& start, st
     const std::int64_t rows = start.given->rows();
     const bool is_whole = rows + dropped_before(options.variant, init) == options.clusters;
     const bool is_rest = frozen + rows == options.clusters;
-    if ((!is_whole && !is_rest) || start.given->columns() != points.columns()) {
+    const std::int64_t columns = prepared_columns(points, options.common);
+    if ((!is_whole && !is_rest) || start.given->columns() != columns) {
       const std::string rest = frozen > 0 ? fmt::format(", or {} beside the frozen", options.clusters - frozen) : "";
       throw Error(ExitCode::usage,
                   fmt::format("--init {}: expected {} centroids of {} columns{}, as -k and {} say, found {} x {}", init,
-                              options.clusters, points.columns(), rest, points.name(), rows, start.given->columns()));
+                              options.clusters, columns, rest, points.name(), rows, start.given->columns()));
     }
+    check_same_preparation(start.given->name(), options.common);
   }
   if (options.clusters == 0) set.refuse_missing("-k, the number of clusters,");
   if (frozen > options.clusters) {
@@ -158,7 +161,7 @@ std::string stored_command(const ClusterOptions& options, const Start& start, co
 }
 
 void write(const ClusterOptions& options, const Start& start, const data::PointSource& points,
-           const std::optional<Weighting>& weighting, const data::Reading& reading, const KMeansResult& result,
+           const std::optional<Weighting>& weighting, const HeldPoints& held, const KMeansResult& result,
            const data::OutputOptions& output) {
   if (is_label_output(options.common, options.write_obs)) {
     return write_label_output(options.common, options.write_obs, points, result, output);
@@ -182,10 +185,12 @@ void write(const ClusterOptions& options, const Start& start, const data::PointS
   file.attribute("tolerance", options.tolerance);
   file.attribute("changed", result.changed);
   file.attribute("empty_clusters", result.empty_clusters);
-  write_dropped_rows(file, options.common, reading);
+  write_dropped_rows(file, options.common, *held.values);
   write_weighting(file, weighting);
+  write_preparation(file, held.preparation);
   write_assignment(file, result);
   file.dataset("centroids", result.centroids.view());
+  write_original_centroids(file, result.centroids.view(), held.preparation, metric_of(options.common));
   file.dataset("nearest_row", std::span<const std::int64_t>(result.nearest_row));
   write_iterations(file, continuation ? continuation->iterations : Iterations{}, result);
   if (options.save_distances) write_distances(file, result.distances, points.value_class());
@@ -225,6 +230,7 @@ int run_cluster(const Arguments& arguments) {
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   if (options.points.empty()) set.refuse_missing("POINTS, the file to cluster,");
+  refuse_metrics_without_means(options.common);
   Invocation invocation("cluster", options.common);
   data::OutputOptions output =
       output_options(options.common, {options.points, options.common.weights, options.init_labels,
@@ -239,16 +245,20 @@ int run_cluster(const Arguments& arguments) {
     throw Error(ExitCode::usage, "--init and --init-labels: expected one of them, found both; leave one out");
   }
   Start start = open_start(options.init, options.init_labels, options.common);
-  const auto frozen_source = open_frozen(options.variant, *points);
+  const auto frozen_source = open_frozen(options.variant, *points, prepared_columns(*points, options.common));
+  if (frozen_source) check_same_preparation(frozen_source->name(), options.common);
   check(set, options, start, frozen_source ? frozen_source->rows() : 0, *points);
   if (start.given) {
     start.continuation = find_continuation(options.init, stored_command(options, start, *points), *points);
   }
   const auto weighting = read_weighting(options.common, *points);
-  if (weighting) invocation.report.weights = describe(*weighting);
-  require_memory(
-      points_bytes(*points) + assignment_bytes(*points, options.clusters) + weighting_bytes(weighting, *points),
-      points->name(), options.common.memory);
+  if (weighting) {
+    invocation.report.weights = describe(*weighting);
+    check_weighted_preparation(options.common);
+  }
+  require_memory(points_bytes(*points) + preparation_bytes(*points, options.common) +
+                     assignment_bytes(*points, options.clusters) + weighting_bytes(weighting, *points),
+                 points->name(), options.common.memory);
 
   Matrix<double> centroids = given_centroids(start, metric_of(options.common));
   const Matrix<double> frozen = read_frozen(frozen_source.get(), metric_of(options.common));
@@ -296,7 +306,7 @@ int run_cluster(const Arguments& arguments) {
   }
   if (!target.empty()) {
     invocation.progress.phase("write", 0);
-    write(options, start, *points, weighting, *held.values, result, output);
+    write(options, start, *points, weighting, held, result, output);
     invocation.wrote(target);
   } else if (!options.common.json) {
     print_out(cluster_table(result));

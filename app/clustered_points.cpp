@@ -114,26 +114,27 @@ pictures::Plane plane_of(const PointsView& values, const Clustering& clustering)
 
 /// Distances to the own centroid and simplified silhouettes. `values` (n, d)
 void measure(const HeldPoints& held, const Clustering& clustering, ClusteredPoints& points, Invocation& invocation) {
+  const std::vector<std::int32_t>& labels = points.labels;
   const auto centroids = clustering.centroids.view();
   const auto base = held.backend->hold({centroids, 0, nullptr});
   const DataPlan plan = make_plan(*base);
   base->prepare(plan);
   const std::int64_t neighbors = std::min<std::int64_t>(centroids.rows, 2);
-  std::vector<double> own(clustering.labels.size()), other(clustering.labels.size());
+  std::vector<double> own(labels.size()), other(labels.size());
   nearest_neighbors(
-      *base, held.values->values(), {.neighbors = neighbors},
+      *base, held.rows(), {.neighbors = neighbors},
       [&](std::int64_t first, const NeighborLists& lists) {
         for (std::int64_t i = 0; i < lists.index.rows(); ++i) {
           const auto row = static_cast<std::size_t>(first + i);
-          const bool is_nearest = lists.index(i, 0) == clustering.labels[row];
+          const bool is_nearest = lists.index(i, 0) == labels[row];
           own[row] = is_nearest ? lists.distance(i, 0) : -1.0;
           other[row] = neighbors == 1 ? 0.0 : lists.distance(i, is_nearest ? 1 : 0);
         }
       },
       invocation.progress);
   std::size_t row = 0;
-  for_each_row(held.values->values(), [&](const double* values) {
-    const std::int32_t label = clustering.labels[row];
+  for_each_row(held.rows(), [&](const double* values) {
+    const std::int32_t label = labels[row];
     if (own[row] < 0.0) own[row] = squared_distance(values, centroids.row(label).data(), centroids.columns);
     const double a = std::sqrt(own[row]), b = std::sqrt(other[row]), longer = std::max(a, b);
     points.distances.push_back(static_cast<float>(a));
@@ -182,17 +183,23 @@ void take_input_options(const data::StoredResult& result, CommonOptions& common)
   take("--drop-columns", common.drop_columns);
   take("--id-column", common.id_column);
   take("--label-column", common.label_column);
+  take("--weight-column", common.weight_column);
   take("--delimiter", common.delimiter);
   take("--header", common.header);
   take("--precision", common.precision);
   take("--metric", common.metric);
+  take("--nan", common.nan);
   common.transpose = fmt::format("{} ", command).find(" --transpose ") != command.npos;
 }
 
 ClusteredPoints read_clustered_points(const std::string& location, const data::StoredResult& result,
                                       const Clustering& clustering, Invocation& invocation) {
-  const auto source = open_input(location, invocation);
-  const std::int64_t rows = std::ssize(clustering.labels), columns = clustering.centroids.columns();
+  const std::optional<Preparation> preparation = read_preparation(result.file());
+  const Preparation* given = preparation ? &*preparation : nullptr;
+  const auto source = open_input(location, invocation, given);
+  const std::int64_t before = preparation ? columns_before(*preparation) : 0;
+  const std::int64_t rows = std::ssize(clustering.labels),
+                     columns = before > 0 ? before : clustering.centroids.columns();
   if (source->rows() != rows || source->columns() != columns) {
     throw Error(ExitCode::data,
                 fmt::format("{}: expected {} x {} points, as {} was made of, found {} x {}; give them with --points, "
@@ -203,13 +210,17 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
   constexpr std::int64_t kPerRow = 64;  // places, distances, and what pictures sort
   require_memory(points_bytes(*source) + checked_product(rows, kPerRow, "rows"), source->name(),
                  invocation.common.memory);
-  const HeldPoints held = hold_points(*source, invocation, [] {});
+  const HeldPoints held = hold_points(
+      *source, invocation, [] {}, std::nullopt, given);
   ClusteredPoints points;
+  for (const std::int64_t row : held.row_numbers()) {
+    points.labels.push_back(clustering.labels[static_cast<std::size_t>(row)]);
+  }
   points.mean = held.plan.mean;
-  points.deviation = column_deviations(held.values->values(), held.plan);
+  points.deviation = column_deviations(held.rows(), held.plan);
   measure(held, clustering, points, invocation);
   invocation.progress.phase("project", 0);
-  points.plane = plane_of(held.values->values(), clustering);
+  points.plane = plane_of(held.rows(), clustering);
   return points;
 }
 

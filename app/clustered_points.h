@@ -17,12 +17,13 @@ struct Clustering {
   explicit Clustering(const data::StoredResult& result);  // throws Error(data) where its parts do not fit together
   Matrix<double> centroids;                               // (k, d)
   std::vector<std::int64_t> counts;                       // (k)
-  std::vector<std::int32_t> labels;                       // (n)
+  std::vector<std::int32_t> labels;                       // (n), -1 for rows that --nan drop left out
   std::vector<std::string> names;                         // (d) of columns; their numbers from 1 where they have none
 };
 
 /// What its points tell besides.
 struct ClusteredPoints {
+  std::vector<std::int32_t> labels;  // (n) of the rows that are points: not of those that --nan drop left out
   pictures::Plane plane;
   std::vector<double> mean, deviation;  // (d)
   std::vector<float> distances;         // (n) to the own centroid, Euclidean

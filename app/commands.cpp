@@ -35,10 +35,11 @@ std::string short_help() {
 std::span<const Command> commands() {
   static constexpr Command table[] = {
       {"cluster", "k-means: labels, centroids, counts and inertia", run_cluster},
+      {"sweep", "k-means for many numbers of clusters, and which of them fits", run_sweep},
       {"assign", "the nearest given centroid of every point", run_assign},
       {"knn", "the exact k nearest neighbours of every query", run_knn},
       {"distances", "the matrix of all distances", run_distances},
-      {"evaluate", "how far labels agree with known classes", run_evaluate},
+      {"evaluate", "how far labels agree with known classes, and fit the points", run_evaluate},
       {"report", "a page with pictures of a result", run_report},
       {"info", "what is in a file: datasets, shapes, types, statistics", run_info},
       {"devices", "what kith can compute on here, what is missing and why", run_devices},

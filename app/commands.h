@@ -15,6 +15,7 @@ int run_cluster(const Arguments& arguments);
 int run_assign(const Arguments& arguments);
 int run_knn(const Arguments& arguments);
 int run_distances(const Arguments& arguments);
+int run_sweep(const Arguments& arguments);
 int run_evaluate(const Arguments& arguments);
 int run_info(const Arguments& arguments);
 int run_devices(const Arguments& arguments);

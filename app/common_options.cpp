@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -12,6 +13,18 @@
 #include "kernels/cpu/threads.h"
 
 namespace kith::app {
+namespace {
+
+constexpr Metric kMetrics[] = {Metric::euclidean, Metric::cosine, Metric::inner_product, Metric::manhattan,
+                               Metric::chebyshev};
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const Metric metric : kMetrics) names.emplace_back(name_of(metric));
+  return names;
+}
+
+}  // namespace
 
 void add_output_options(OptionSet& set, CommonOptions& common) {
   set.text(
@@ -65,10 +78,12 @@ void add_input_options(OptionSet& set, CommonOptions& common) {
 }
 
 void add_metric_option(OptionSet& set, CommonOptions& common) {
-  set.choice({.names = "--metric",
-              .value = "NAME",
-              .help = "euclidean, or cosine: Euclidean between rows scaled to length 1."},
-             {"euclidean", "cosine"}, common.metric);
+  set.choice(
+      {.names = "--metric",
+       .value = "NAME",
+       .help = "euclidean, or cosine: Euclidean between rows scaled to length 1; of neighbours and distances also "
+               "inner-product (the largest first), manhattan, chebyshev."},
+      metric_names(), common.metric);
 }
 
 void add_seed_option(OptionSet& set, CommonOptions& common) {
@@ -146,7 +161,18 @@ std::vector<std::string> common_option_names() {
 }
 
 Metric metric_of(const CommonOptions& common) {
-  return common.metric == name_of(Metric::cosine) ? Metric::cosine : Metric::euclidean;
+  const auto found = std::find_if(std::begin(kMetrics), std::end(kMetrics),
+                                  [&](Metric metric) { return common.metric == name_of(metric); });
+  return found == std::end(kMetrics) ? Metric::euclidean : *found;
+}
+
+void refuse_metrics_without_means(const CommonOptions& common) {
+  if (measure_of(metric_of(common)) == Measure::squared_euclidean) return;
+  throw Error(ExitCode::usage,
+              fmt::format("--metric {}: expected euclidean or cosine for clusters, whose centroids are "
+                          "means: no other metric here is smallest in sum around the mean; the others "
+                          "are for kith knn and kith distances",
+                          common.metric));
 }
 
 std::string stored_metric(const CommonOptions& common) {
@@ -187,6 +213,8 @@ std::string stored_input(const CommonOptions& common) {
   add("--delimiter", common.delimiter, usual.delimiter);
   add("--header", common.header, usual.header);
   if (common.transpose) command += " --transpose";
+  add("--scale", common.scale, usual.scale);
+  if (common.pca != usual.pca) command += fmt::format(" --pca {}", common.pca);
   return command + (common.nan == "drop" ? " --nan drop" : "");
 }
 
@@ -208,7 +236,7 @@ data::ReadOptions read_options(const CommonOptions& common) {
   constexpr std::int64_t kMostReaders = 8;
   const std::int64_t threads = common.threads > 0 ? common.threads : cpu::usable_threads();
   options.threads = static_cast<int>(std::min(threads, kMostReaders));
-  options.keep_bytes = metric_of(common) == Metric::euclidean;  // rows of length 1 are no bytes
+  options.keep_bytes = metric_of(common) != Metric::cosine;  // rows of length 1 are no bytes
   return options;
 }
 

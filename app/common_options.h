@@ -29,8 +29,10 @@ struct CommonOptions {
   std::string delimiter = "auto";
   std::string header = "auto";
   bool transpose = false;
-  std::string nan;     // of commands that have --nan: error or drop
-  std::string output;  // empty: none
+  std::string scale = "none";
+  std::int64_t pca = 0;  // principal components to keep; 0: none are made
+  std::string nan;       // of commands that have --nan: error or drop
+  std::string output;    // empty: none
   bool force = false;
   bool quiet = false;
   bool verbose = false;
@@ -59,6 +61,8 @@ void add_common_options(OptionSet& set, CommonOptions& common);
 std::vector<std::string> common_option_names();
 
 Metric metric_of(const CommonOptions& common);
+/// Throws Error(usage) for a metric that k-means cannot have.
+void refuse_metrics_without_means(const CommonOptions& common);
 /// What the stored command says of it: nothing of the default.
 std::string stored_metric(const CommonOptions& common);
 std::string stored_input(const CommonOptions& common);  // the same of the options of add_input_options()

@@ -9,6 +9,7 @@
 #include "app/memory.h"
 #include "app/results.h"
 #include "app/terminal.h"
+#include "core/neighbors.h"
 
 namespace kith::app {
 namespace {
@@ -20,7 +21,7 @@ struct DistancesOptions {
   std::string b;  // empty: a again
   bool squared = false;
   CommonOptions common;
-  Unit unit() const { return squared ? Unit::squared : Unit::root; }
+  Unit unit() const { return unit_of(metric_of(common), squared); }
 };
 
 void declare(OptionSet& set, DistancesOptions& options) {
@@ -36,6 +37,9 @@ void warn_of_options(const OptionSet& set, const DistancesOptions& options, Invo
   invocation.warn_without_effect(set, "--seed", "distances draws nothing at random");
   if (options.common.output.empty() && options.common.json) {
     invocation.warn_without_effect(set, "--squared", "no distances are written");
+  }
+  if (options.unit() != Unit::squared && options.unit() != Unit::root) {
+    invocation.warn_without_effect(set, "--squared", "only Euclidean distances are roots of something");
   }
   invocation.warn_without_effect(set);
 }
@@ -82,7 +86,10 @@ std::int64_t block_memory(const DistancesOptions& options, const data::PointSour
 
 /// Rows of `from` against all held points, block by block.
 template <class T>
-void compute(const HeldPoints& held, PointsView from, std::int64_t block_rows, Rows<T> rows, Invocation& invocation) {
+void compute(const HeldPoints& held, PointsView from, Rows<T> rows, Invocation& invocation) {
+  const std::int64_t block_rows = invocation.common.block_rows;
+  const Measure measure = measure_of(metric_of(invocation.common));
+  check_queries(*held.points, from, measure);
   const std::int64_t count = rows_of(from), width = held.points->rows();
   const std::int64_t chosen = block_rows > 0 ? block_rows : usual_block(width, columns_of(from));
   const std::int64_t block = std::clamp<std::int64_t>(chosen, 1, count);
@@ -90,14 +97,9 @@ void compute(const HeldPoints& held, PointsView from, std::int64_t block_rows, R
   invocation.progress.phase("search", count);
   for (std::int64_t first = 0; first < count; first += block) {
     const std::int64_t here = std::min(block, count - first);
-    std::visit(
-        [&](const auto& view) {
-          const auto part = view.middle(first, here);
-          std::copy(part.data, part.data + part.size(), queries.data());
-        },
-        from);
+    copy_queries(from, first, queries.view().middle(0, here));
     const auto found = out.view().middle(0, here);
-    held.points->all_distances(queries.view().middle(0, here), found);
+    held.points->all_distances({queries.view().middle(0, here), -1, measure}, found);
     {
       const PhaseWithin phase(invocation.progress, "write");
       rows.take(first, found);
@@ -158,9 +160,9 @@ int run_distances(const Arguments& arguments) {
   const bool printed = !file && !options.common.json;
   data::ResultFile* out = file ? &*file : nullptr;
   if (narrow) {
-    compute(held, a_values, options.common.block_rows, Rows<float>(options.unit(), out, printed), invocation);
+    compute(held, a_values, Rows<float>(options.unit(), out, printed), invocation);
   } else {
-    compute(held, a_values, options.common.block_rows, Rows<double>(options.unit(), out, printed), invocation);
+    compute(held, a_values, Rows<double>(options.unit(), out, printed), invocation);
   }
   note_device_memory(held, invocation);
   invocation.report.phase("search").flops = assignment_flops(*a, columns);

@@ -1,9 +1,11 @@
-// kith evaluate: how far labels agree with known classes of the same rows.
+// kith evaluate: how far labels agree with known classes of the same rows, and how well they fit the points.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "app/commands.h"
+#include "app/inner_evaluation.h"
 #include "app/invocation.h"
 #include "app/results.h"
 #include "app/terminal.h"
@@ -18,7 +20,8 @@ constexpr std::int64_t kMostShown = 10'000;                 // cells of a table 
 
 struct EvaluateOptions {
   std::string labels;
-  std::string truth;
+  std::string truth;  // empty: no classes
+  InnerOptions inner;
   CommonOptions common;
 };
 
@@ -29,10 +32,8 @@ void declare(OptionSet& set, EvaluateOptions& options) {
                  options.labels);
   set.text({.names = "--truth", .value = "CLASSES", .help = "The known classes of the same rows, in the same forms."},
            options.truth);
-  set.begin_common();
-  add_output_options(set, options.common);
-  add_text_options(set, options.common);
-  add_talk_options(set, options.common);
+  add_inner_options(set, options.inner);
+  add_common_options(set, options.common);
 }
 
 /// A score under its two names.
@@ -50,6 +51,20 @@ constexpr Score kScores[] = {
     {"v_measure", "V-measure", &Agreement::v_measure},
     {"fowlkes_mallows", "Fowlkes-Mallows", &Agreement::fowlkes_mallows},
     {"purity", "purity", &Agreement::purity},
+};
+
+/// The known classes, and the labels compared with them.
+struct Compared {
+  data::Labels truth;
+  Contingency table;
+  Agreement scores;
+};
+
+/// All that is known of the labels.
+struct Evaluation {
+  data::Labels labels;
+  std::optional<Compared> outer;
+  std::optional<InnerScores> inner;
 };
 
 void check_lengths(const data::Labels& labels, const data::Labels& truth) {
@@ -86,9 +101,17 @@ bool is_small(const Contingency& table, std::int64_t most_cells) {
          most_cells / static_cast<std::int64_t>(table.classes.size());
 }
 
-EvaluationReport report_of(const data::Labels& labels, const data::Labels& truth, const Contingency& table,
-                           const Agreement& scores) {
-  EvaluationReport report{labels.name, truth.name, table.rows, size(labels.values), size(truth.values), {}, {}};
+EvaluationReport report_of(const Evaluation& evaluation) {
+  const data::Labels& labels = evaluation.labels;
+  EvaluationReport report{labels.name, "", std::ssize(labels.codes), size(labels.values), 0, {}, {}, {}};
+  if (evaluation.inner) {
+    report.scores = named_scores(*evaluation.inner);
+    report.silhouette_per_cluster = known_silhouette(*evaluation.inner).clusters;
+  }
+  if (!evaluation.outer) return report;
+  const auto& [truth, table, scores] = *evaluation.outer;
+  report.truth = truth.name;
+  report.classes = size(truth.values);
   for (const Score& score : kScores) report.scores.emplace_back(score.name, scores.*score.value);
   if (!is_small(table, kMostShown)) return report;
   for_rows(table, [&](std::int64_t, const Matrix<std::int64_t>& block) {
@@ -99,12 +122,13 @@ EvaluationReport report_of(const data::Labels& labels, const data::Labels& truth
   return report;
 }
 
-/// A line for each score; then a line for each cluster, with its rows of each class, where that fits a terminal.
-std::string show(const data::Labels& labels, const data::Labels& truth, const Contingency& table,
-                 const Agreement& scores, bool is_written) {
-  constexpr std::size_t kMostColumns = 12, kMostLines = 100;
+constexpr std::size_t kMostLines = 100;  // clusters of a table on a terminal
+
+/// A line for each cluster, with its rows of each class, where that fits a terminal.
+std::string show_table(const data::Labels& labels, const Compared& outer, bool is_written) {
+  constexpr std::size_t kMostColumns = 12;
+  const auto& [truth, table, scores] = outer;
   std::string out;
-  for (const Score& score : kScores) out += fmt::format("{:<30} {}\n", score.shown, scores.*score.value);
   if (truth.values.size() > kMostColumns || labels.values.size() > kMostLines) {
     return out + fmt::format("\ncontingency table of {} clusters and {} classes{}\n", labels.values.size(),
                              truth.values.size(),
@@ -126,17 +150,27 @@ std::string show(const data::Labels& labels, const data::Labels& truth, const Co
   return out;
 }
 
-void write(const EvaluateOptions& options, const data::Labels& labels, const data::Labels& truth,
-           const Contingency& table, const Agreement& scores, const data::OutputOptions& output, Progress& progress) {
-  data::ResultFile file(options.common.output, output);
-  const std::string first = stored_name(labels.name), second = stored_name(truth.name);
-  write_origin(file, "kith-evaluation",
-               fmt::format("evaluate {} --truth {}{}", first, second, stored_input(options.common)));
-  file.attribute("labels", first);
-  file.attribute("truth", second);
-  file.attribute("rows", table.rows);
+/// A line for each score, those that need no classes first; then tables of the clusters.
+std::string show(const Evaluation& evaluation, bool is_written) {
+  std::string out = evaluation.inner ? show_scores(*evaluation.inner) : "";
+  if (evaluation.outer) {
+    for (const Score& score : kScores) {
+      out += fmt::format("{:<30} {}\n", score.shown, evaluation.outer->scores.*score.value);
+    }
+  }
+  const data::Labels& labels = evaluation.labels;
+  if (evaluation.inner && labels.values.size() <= kMostLines) {
+    out += "\n";
+    out += show_clusters(*evaluation.inner, labels.values);
+  }
+  return evaluation.outer ? out + show_table(labels, *evaluation.outer, is_written) : out;
+}
+
+/// Scores, names and table of known classes.
+void write_outer(data::ResultFile& file, const data::Labels& labels, const Compared& outer, Progress& progress) {
+  const auto& [truth, table, scores] = outer;
+  file.attribute("truth", stored_name(truth.name));
   for (const Score& score : kScores) file.attribute(score.name, scores.*score.value);
-  write_names(file, "clusters", labels.values);
   write_names(file, "classes", truth.values);
   if (is_small(table, kMostCells)) {
     file.create_matrix<std::int64_t>("contingency", size(labels.values), size(truth.values));
@@ -149,42 +183,102 @@ void write(const EvaluateOptions& options, const data::Labels& labels, const dat
                     "cells",
                     labels.values.size(), truth.values.size(), kMostCells));
   }
+}
+
+void write(const EvaluateOptions& options, const Evaluation& evaluation, const data::OutputOptions& output,
+           Progress& progress) {
+  data::ResultFile file(options.common.output, output);
+  const data::Labels& labels = evaluation.labels;
+  const std::string name = stored_name(labels.name);
+  std::string command = "evaluate " + name;
+  if (evaluation.outer) command += fmt::format(" --truth {}", stored_name(evaluation.outer->truth.name));
+  if (evaluation.inner) command += stored_inner(options.inner, options.common);
+  write_origin(file, "kith-evaluation", command + stored_input(options.common));
+  file.attribute("labels", name);
+  file.attribute("rows", static_cast<std::int64_t>(labels.codes.size()));
+  write_names(file, "clusters", labels.values);
+  if (evaluation.inner) write_inner(file, *evaluation.inner, options.inner);
+  if (evaluation.outer) write_outer(file, labels, *evaluation.outer, progress);
   file.finish();
+}
+
+/// Warns of options that would do something if there were points, or silhouettes of all pairs of rows.
+void warn_of_points(const OptionSet& set, const InnerOptions& inner, Invocation& invocation) {
+  if (!inner.points.empty()) {
+    const char* const simplified = "--silhouette is simplified";
+    if (inner.silhouette != "exact") invocation.warn_without_effect(set, "--sample", simplified);
+    if (inner.sample == 0) invocation.warn_without_effect(set, "--seed", "nothing is drawn without --sample");
+    if (invocation.common.output.empty()) {
+      invocation.warn_without_effect(set, "--save-silhouette", "there is no --output");
+    }
+    return;
+  }
+  for (const char* option :
+       {"--silhouette", "--sample", "--save-silhouette", "--backend", "--device", "--device-memory", "--screen",
+        "--threads", "--block-rows", "--memory", "--precision", "--metric", "--seed", "--columns", "--drop-columns",
+        "--id-column", "--label-column", "--transpose"}) {
+    invocation.warn_without_effect(set, option, "there are no --points");
+  }
+}
+
+/// Labels and classes are columns of their own: the choice of columns is that of the points.
+data::ReadOptions label_options(const CommonOptions& common) {
+  const data::ReadOptions all = read_options(common);
+  data::ReadOptions options;
+  options.delimiter = all.delimiter;
+  options.header = all.header;
+  return options;
 }
 
 }  // namespace
 
 int run_evaluate(const Arguments& arguments) {
   EvaluateOptions options;
-  OptionSet set({.command = "evaluate",
-                 .summary = "how far labels agree with known classes of the same rows.",
-                 .usage = "LABELS --truth CLASSES [options]",
-                 .examples = {"kith evaluate clusters.h5 --truth points.h5:/labels",
-                              "kith evaluate clusters.h5 --truth iris.csv:species -o scores.h5",
-                              "kith evaluate labels.npy --truth classes.npy --json"}});
+  OptionSet set(
+      {.command = "evaluate",
+       .summary = "how far labels agree with known classes of the same rows, and how well they fit the points.",
+       .usage = "LABELS [--truth CLASSES] [--points POINTS] [options]",
+       .examples = {"kith evaluate clusters.h5 --truth points.h5:/labels",
+                    "kith evaluate clusters.h5 --points points.h5:/train --save-silhouette -o scores.h5",
+                    "kith evaluate clusters.h5 --truth iris.csv:species -o scores.h5",
+                    "kith evaluate labels.npy --truth classes.npy --json"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   if (options.labels.empty()) set.refuse_missing("LABELS, the file with the labels,");
-  if (options.truth.empty()) set.refuse_missing("--truth");
+  if (options.truth.empty() && options.inner.points.empty()) set.refuse_missing("--truth or --points");
   Invocation invocation("evaluate", options.common);
   const std::string& target = options.common.output;
-  const data::OutputOptions output = output_options(options.common, {options.labels, options.truth});
+  const data::OutputOptions output =
+      output_options(options.common, {options.labels, options.truth, options.inner.points});
   if (!target.empty()) data::check_output(target, output);
-  if (target.empty()) invocation.warn_without_effect(set, "--force", "there is no --output");
+  warn_of_points(set, options.inner, invocation);
+  if (options.inner.points.empty() && target.empty()) {
+    invocation.warn_without_effect(set, "--force", "there is no --output");
+  }
 
   invocation.progress.phase("read", 0);
-  const data::Labels labels = data::read_labels(options.labels, read_options(options.common));
-  const data::Labels truth = data::read_labels(options.truth, read_options(options.common));
-  invocation.report.phase("read").bytes = labels.file_bytes + truth.file_bytes;
-  check_lengths(labels, truth);
-  invocation.progress.phase("compare", 0);
-  const Contingency table = contingency(labels.codes, truth.codes);
-  const Agreement scores = agreement(table);
-  invocation.report.evaluation = report_of(labels, truth, table, scores);
-  if (!options.common.json) print_out(show(labels, truth, table, scores, !target.empty()));
+  Evaluation evaluation{data::read_labels(options.labels, label_options(options.common)), {}, {}};
+  const data::Labels& labels = evaluation.labels;
+  std::int64_t file_bytes = labels.file_bytes;
+  if (!options.truth.empty()) {
+    data::Labels truth = data::read_labels(options.truth, label_options(options.common));
+    file_bytes += truth.file_bytes;
+    check_lengths(labels, truth);
+    invocation.progress.phase("compare", 0);
+    Contingency table = contingency(labels.codes, truth.codes);
+    const Agreement scores = agreement(table);
+    evaluation.outer = {std::move(truth), std::move(table), scores};
+  }
+  invocation.report.phase("read").bytes += file_bytes;
+  if (!options.inner.points.empty()) {
+    evaluation.inner =
+        inner_scores_of_file(labels.codes, size(labels.values), options.inner, labels.name, set, invocation);
+  }
+  invocation.report.evaluation = report_of(evaluation);
+  if (!options.common.json) print_out(show(evaluation, !target.empty()));
   if (!target.empty()) {
     invocation.progress.phase("write", 0);
-    write(options, labels, truth, table, scores, output, invocation.progress);
+    write(options, evaluation, output, invocation.progress);
     invocation.wrote(target);
   }
   invocation.close(target.empty() ? "" : fmt::format("kith info {}", target));

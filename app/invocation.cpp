@@ -44,8 +44,9 @@ std::int64_t threads_used(const std::string& backend, const CommonOptions& commo
   return common.threads > 0 ? common.threads : cpu::usable_threads();
 }
 
-data::ReadingOptions reading_options(const CommonOptions& common) {
-  return {.metric = metric_of(common), .drop_missing = common.nan == "drop"};
+/// Directions are made behind what prepares the points.
+data::ReadingOptions reading_options(const CommonOptions& common, const PreparationStep& step) {
+  return {.metric = step.is_none() ? metric_of(common) : Metric::euclidean, .drop_missing = common.nan == "drop"};
 }
 
 /// Shows how the rows arrive, and knows which time is the reading's and which the device's.
@@ -133,8 +134,15 @@ void Invocation::close(const std::string& next) {
   Terminal::instance().say(summary(report, next));
 }
 
-std::unique_ptr<data::PointSource> open_input(const std::string& location, const Invocation& invocation) {
-  return data::open_points(location, read_options(invocation.common));
+std::unique_ptr<data::PointSource> open_input(const std::string& location, const Invocation& invocation,
+                                              const Preparation* given) {
+  data::ReadOptions options = read_options(invocation.common);
+  if (given != nullptr || !preparation_request(invocation.common).is_none()) options.keep_bytes = false;
+  return data::open_points(location, options);
+}
+
+std::int64_t prepared_columns(const data::PointSource& points, const CommonOptions& common) {
+  return common.pca > 0 ? common.pca : points.columns();
 }
 
 std::int64_t value_bytes(const data::PointSource& source) {
@@ -144,10 +152,16 @@ std::int64_t value_bytes(const data::PointSource& source) {
 
 std::int64_t points_bytes(const data::PointSource& source) { return value_bytes(source) + source.held_bytes(); }
 
-std::unique_ptr<data::Reading> read_points(data::PointSource& source, Invocation& invocation) {
-  auto reading = std::make_unique<data::Reading>(source, reading_options(invocation.common));
+std::unique_ptr<data::Reading> read_points(data::PointSource& source, Invocation& invocation,
+                                           const Preparation* given) {
+  const PreparationStep step{{}, given};
+  auto reading = std::make_unique<data::Reading>(source, reading_options(invocation.common, step));
   ShownArrival(*reading, nullptr, invocation).wait_for_all();
   tell_of_dropped_rows(*reading, invocation.progress);
+  if (!step.is_none()) {
+    invocation.progress.phase("prepare", 0);
+    prepare(*reading, step, invocation.common);
+  }
   return reading;
 }
 
@@ -175,19 +189,25 @@ std::unique_ptr<Backend> choose_backend(Invocation& invocation) {
 }
 
 HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const std::function<void()>& opened,
-                       const std::optional<Weighting>& weighting) {
+                       const std::optional<Weighting>& weighting, const Preparation* given) {
   HeldPoints held;
-  const data::ReadingOptions options = reading_options(invocation.common);
+  const PreparationStep step{preparation_request(invocation.common), given};
+  const data::ReadingOptions options = reading_options(invocation.common, step);
+  // Which rows there are is known at the end where some may be left out, and so are parameters found in all of them.
+  const bool all_at_once = options.drop_missing || !step.is_none() || (weighting && weighting->absent > 0);
   held.values = std::make_unique<data::Reading>(source, options);
   held.backend = choose_backend(invocation);
   opened();
   Weights weights;
   {
     ShownArrival arrival(*held.values, held.backend.get(), invocation);
-    // Which rows there are is known at the end where some may be left out.
-    const bool all_at_once = options.drop_missing || (weighting && weighting->absent > 0);
     if (all_at_once) arrival.wait_for_all();
     if (options.drop_missing) tell_of_dropped_rows(*held.values, invocation.progress);
+    if (!step.is_none()) {
+      invocation.progress.phase("prepare", 0);
+      held.preparation = prepare(*held.values, step, invocation.common);
+      invocation.report.prepared = describe(given == nullptr ? held.preparation : *given);
+    }
     if (weighting) held.weighed = std::make_unique<WeighedRows>(*weighting, *held.values);
     weights = weighting ? held.weighed->weights() : equal_weights(rows_of(held.rows()));
     held.points = held.backend->hold({held.rows(), 0, all_at_once ? nullptr : &arrival, weights.rows});

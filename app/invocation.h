@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/common_options.h"
+#include "app/preparation.h"
 #include "app/progress.h"
 #include "app/report.h"
 #include "app/weighting.h"
@@ -35,16 +36,22 @@ struct Invocation {
   void close(const std::string& next);
 };
 
-/// Opens the points of `location`; nothing but their description is read.
-std::unique_ptr<data::PointSource> open_input(const std::string& location, const Invocation& invocation);
+/// Opens the points of `location`; nothing but their description is read. `given`: the parameters they are to be
+/// prepared with, if not those of --scale and --pca.
+std::unique_ptr<data::PointSource> open_input(const std::string& location, const Invocation& invocation,
+                                              const Preparation* given = nullptr);
+/// Columns that points have when they are prepared.
+std::int64_t prepared_columns(const data::PointSource& points, const CommonOptions& common);
 
 /// Host bytes of all values, once they are read.
 std::int64_t value_bytes(const data::PointSource& source);
 /// Host bytes of all values and of what their source holds beside them while they are read.
 std::int64_t points_bytes(const data::PointSource& source);
 
-/// Reads all rows, with progress. The memory for all that is held together is to be required before.
-std::unique_ptr<data::Reading> read_points(data::PointSource& source, Invocation& invocation);
+/// Reads all rows, with progress, and prepares them with `given` parameters if there are any, else not at all. The
+/// memory for all that is held together is to be required before.
+std::unique_ptr<data::Reading> read_points(data::PointSource& source, Invocation& invocation,
+                                           const Preparation* given = nullptr);
 
 /// The backend of --backend, opened and named in the report. auto takes the best that works and says what it passed
 /// over. Throws Error(device) with the reason when a named one, or all, cannot be used.
@@ -57,6 +64,7 @@ struct HeldPoints {
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Points> points;
   DataPlan plan;
+  Preparation preparation;  // the parameters that were found for --scale and --pca
 
   /// The rows that the points hold.
   PointsView rows() const { return weighed ? weighed->values() : values->values(); }
@@ -65,9 +73,10 @@ struct HeldPoints {
 };
 
 /// Reads all rows while the backend is opened and takes them, and makes their plan. `opened` is called between, with
-/// the backend in the report. Nothing may use HDF5 meanwhile. Rows of weight 0 are not among the points.
+/// the backend in the report. Nothing may use HDF5 meanwhile. Rows of weight 0 are not among the points. Points are
+/// prepared as --scale and --pca say, or with `given` parameters.
 HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const std::function<void()>& opened,
-                       const std::optional<Weighting>& weighting = std::nullopt);
+                       const std::optional<Weighting>& weighting = std::nullopt, const Preparation* given = nullptr);
 /// Notes what the device holds now, if it is more than before.
 void note_device_memory(const HeldPoints& held, Invocation& invocation);
 

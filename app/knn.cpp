@@ -6,35 +6,27 @@
 #include <optional>
 
 #include "app/commands.h"
-#include "app/invocation.h"
+#include "app/knn.h"
 #include "app/memory.h"
-#include "app/neighbor_output.h"
 #include "app/terminal.h"
 #include "app/truth.h"
 #include "core/distance.h"
 #include "core/neighbors.h"
+#include "core/radius.h"
 
 namespace kith::app {
 namespace {
-
-struct KnnOptions {
-  std::string base;
-  std::string queries;  // empty: the base against itself
-  std::int64_t neighbors = 0;
-  bool include_self = false;
-  bool squared = false;
-  std::string truth;
-  std::string format = "auto";
-  CommonOptions common;
-
-  ListFormat list_format() const { return app::list_format(format, common.output); }
-};
 
 void declare(OptionSet& set, KnnOptions& options) {
   set.positional({.names = "BASE", .help = "FILE:DATASET to search in; FILE alone if it holds one matrix."},
                  options.base);
   set.integer({.names = "-k,--neighbors", .value = "K", .help = "Neighbours per query.", .shown_default = "none"},
               {1, std::numeric_limits<std::int64_t>::max()}, options.neighbors);
+  set.number({.names = "--radius",
+              .value = "R",
+              .help = "Instead of -k: all rows within this distance, R included; by inner product, of at least R.",
+              .shown_default = "none"},
+             options.radius);
   set.text({.names = "--queries",
             .value = "FILE[:DATASET]",
             .help = "Points to find neighbours for.",
@@ -42,6 +34,16 @@ void declare(OptionSet& set, KnnOptions& options) {
            options.queries);
   set.flag({.names = "--include-self", .help = "Without --queries: keep each row in its own list."},
            options.include_self);
+  set.flag({.names = "--graph", .help = "Write the lists of BASE in itself as a graph: compressed rows (CSR)."},
+           options.graph);
+  set.flag({.names = "--symmetric", .help = "The graph has an edge where either of two rows lists the other."},
+           options.symmetric);
+  set.flag({.names = "--mutual", .help = "The graph has an edge where both of two rows list the other."},
+           options.mutual);
+  set.flag({.names = "--components",
+            .help = "Write groups of rows that the graph or --radius connects, and the lowest row of each, instead of "
+                    "edges."},
+           options.components);
   set.flag({.names = "--squared", .help = "Distances squared instead of their roots."}, options.squared);
   set.text({.names = "--truth",
             .value = "FILE[:DATASET]",
@@ -50,10 +52,47 @@ void declare(OptionSet& set, KnnOptions& options) {
            options.truth);
   set.choice({.names = "--format",
               .value = "NAME",
-              .help = "Of the output: kith, ann-benchmarks, bigann, ivecs, or auto: by the ending of its name, .ibin "
-                      "(bigann), .ivecs, or else kith."},
+              .help = "Of the lists in the output: kith, ann-benchmarks, bigann, ivecs, or auto: by the ending of its "
+                      "name, .ibin (bigann), .ivecs, or else kith. Edges go to .csv too."},
              {"auto", "kith", "ann-benchmarks", "bigann", "ivecs"}, options.format);
+  add_preparation_options(set, options.common);
   add_common_options(set, options.common);
+}
+
+/// What cannot be asked together.
+void check_options(const KnnOptions& options, OptionSet& set) {
+  const auto refuse = [](const std::string& message) { throw Error(ExitCode::usage, message); };
+  const bool itself = options.queries.empty();
+  if (options.base.empty()) set.refuse_missing("BASE, the file to search in,");
+  if (options.neighbors == 0 && !options.has_radius()) {
+    set.refuse_missing("-k, the number of neighbours, or --radius,");
+  }
+  if (options.has_radius()) limit_of_radius(options.radius, options.metric());
+  if (options.neighbors > 0 && options.has_radius()) refuse("-k and --radius: expected one of them, found both");
+  if (options.symmetric && options.mutual) refuse("--symmetric and --mutual: expected one of them, found both");
+  const bool lists = options.graph || options.symmetric || options.mutual;
+  if (lists && options.has_radius()) {
+    refuse(
+        "--graph, --symmetric and --mutual are for the lists of -k; edges within a --radius are a graph, and "
+        "symmetric, as they are");
+  }
+  if (lists && !itself) refuse("--graph: expected a set in itself, found --queries; leave them out");
+  if (options.components && !options.makes_graph()) {
+    refuse("--components: expected --radius R or --graph, whose edges connect rows");
+  }
+  if (options.components && !itself) refuse("--components: expected a set in itself, found --queries");
+  if (options.makes_graph() && !options.truth.empty())
+    refuse("--truth: expected lists of -k to compare, found a graph");
+  if (options.makes_graph() && options.list_format() != ListFormat::kith) {
+    refuse(
+        "--format: expected kith for a graph, or a name of the output that ends with .csv; the others hold lists of "
+        "equal length");
+  }
+}
+
+/// Labels of groups are no edges.
+bool is_edge_list(const KnnOptions& options) {
+  return options.makes_graph() && !options.components && options.common.output.ends_with(".csv");
 }
 
 void check(const KnnOptions& options, const data::PointSource& base, const data::PointSource* queries) {
@@ -84,6 +123,11 @@ std::int64_t search_bytes(const KnnOptions& options, const data::PointSource& qu
 
 void warn_of_options(const OptionSet& set, const KnnOptions& options, Invocation& invocation) {
   invocation.warn_without_effect(set, "--seed", "knn draws nothing at random");
+  if (measure_of(options.metric()) != Measure::squared_euclidean) {
+    invocation.warn_without_effect(set, "--squared", "only Euclidean distances are roots of something");
+  } else if (options.components) {
+    invocation.warn_without_effect(set, "--squared", "no distances are written");
+  }
   if (!options.queries.empty()) invocation.warn_without_effect(set, "--include-self", "there are --queries");
   const bool lists_shown = options.truth.empty() && !options.common.json;
   if (options.common.output.empty() && !lists_shown) {
@@ -97,7 +141,12 @@ void warn_of_options(const OptionSet& set, const KnnOptions& options, Invocation
 
 std::string stored_command(const KnnOptions& options, const data::PointSource& base, const data::PointSource* queries,
                            ValueClass value_class) {
-  std::string command = fmt::format("knn {} --neighbors {}", stored_name(base.name()), options.neighbors);
+  std::string command = fmt::format("knn {}", stored_name(base.name()));
+  command += options.has_radius() ? fmt::format(" --radius {}", options.radius)
+                                  : fmt::format(" --neighbors {}", options.neighbors);
+  if (options.edges() != GraphEdges::directed) command += options.symmetric ? " --symmetric" : " --mutual";
+  if (options.makes_graph() && !options.has_radius() && options.edges() == GraphEdges::directed) command += " --graph";
+  if (options.components) command += " --components";
   if (queries != nullptr) command += fmt::format(" --queries {}", stored_name(queries->name()));
   if (queries == nullptr && options.include_self) command += " --include-self";
   if (options.squared) command += " --squared";
@@ -106,15 +155,57 @@ std::string stored_command(const KnnOptions& options, const data::PointSource& b
 }
 
 /// D of a query and a row of the base, by the definition; NaN for the row that the query's list may not have.
-TruthComparison::DistanceOf definition_for(PointsView base, PointsView queries, bool leaves_out) {
+TruthComparison::DistanceOf definition_for(const KnnRun& run) {
+  const PointsView base = run.base_values, queries = run.query_values;
+  const bool leaves_out = run.queries == nullptr && !run.options.include_self;
+  const Measure measure = measure_of(run.options.metric());
   return [=](std::int64_t query, std::int64_t row) {
     if (leaves_out && query == row) return std::numeric_limits<double>::quiet_NaN();
     return std::visit(
         [&](const auto& q, const auto& b) {
-          return squared_distance(b.row(row).data(), q.row(query).data(), b.columns);
+          return distance_by(measure, b.row(row).data(), q.row(query).data(), b.columns);
         },
         queries, base);
   };
+}
+
+/// Lists of k, to the output and to the comparison.
+void make_lists(const KnnRun& run, TruthComparison* truth) {
+  const KnnOptions& options = run.options;
+  Invocation& invocation = run.invocation;
+  const std::string& target = options.common.output;
+  std::unique_ptr<NeighborOutput> out;
+  if (!target.empty()) {
+    out = open_neighbor_output(options.list_format(), {.path = target,
+                                                       .options = run.output,
+                                                       .head = run.head,
+                                                       .unit = options.unit(),
+                                                       .neighbors = options.neighbors,
+                                                       .base = &run.base,
+                                                       .queries = run.queries,
+                                                       .base_values = run.base_values,
+                                                       .query_values = run.query_values});
+  } else if (truth == nullptr && !options.common.json) {
+    out = printed_neighbors(options.unit(), run.head.value_class);
+  }
+  if (truth != nullptr) truth->measure_with(definition_for(run));
+  nearest_neighbors(
+      *run.held.points, run.query_values,
+      {.neighbors = options.neighbors,
+       .base_is_queries = run.queries == nullptr,
+       .include_self = options.include_self,
+       .block_queries = options.common.block_rows,
+       .measure = measure_of(options.metric())},
+      [&](std::int64_t first, const NeighborLists& found) {
+        const PhaseWithin phase(invocation.progress, "write");
+        if (truth != nullptr) truth->compare(first, found);
+        if (out) out->take(first, found);
+      },
+      invocation.progress);
+  if (target.empty()) return;
+  invocation.progress.phase("write", 0);
+  out->finish();
+  invocation.wrote(target);
 }
 
 }  // namespace
@@ -123,19 +214,21 @@ int run_knn(const Arguments& arguments) {
   KnnOptions options;
   OptionSet set({.command = "knn",
                  .summary = "the exact k nearest neighbours of every query, nearest first, ties to the lowest row.",
-                 .usage = "BASE -k K [--queries QUERIES] [options]",
+                 .usage = "BASE -k K | --radius R [--queries QUERIES] [options]",
                  .examples = {"kith knn points.h5:/train --queries points.h5:/test -k 10 -o neighbors.h5",
                               "kith knn points.h5:/train -k 5 -o neighbors.h5     # the set against itself",
                               "kith knn points.h5:/train --queries points.h5:/test -k 100 --truth points.h5",
+                              "kith knn points.h5:/train -k 15 --symmetric -o graph.h5    # edges, as CSR",
+                              "kith knn points.h5:/train --radius 0.1 --metric cosine --components -o groups.h5",
                               "kith knn base.fbin --queries queries.fbin -k 100 -o groundtruth.ibin",
                               "kith knn points.h5:/train -k 3 | head       # query, neighbour, distance"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
-  if (options.base.empty()) set.refuse_missing("BASE, the file to search in,");
-  if (options.neighbors == 0) set.refuse_missing("-k, the number of neighbours,");
+  check_options(options, set);
   Invocation invocation("knn", options.common);
   const std::string& target = options.common.output;
-  const data::OutputOptions output = output_options(options.common, {options.base, options.queries, options.truth});
+  data::OutputOptions output = output_options(options.common, {options.base, options.queries, options.truth});
+  output.labels = is_edge_list(options);
   if (!target.empty()) data::check_output(target, output);
 
   const auto base = open_input(options.base, invocation);
@@ -144,59 +237,37 @@ int run_knn(const Arguments& arguments) {
   invocation.report.points = describe(*base);
   if (queries) invocation.report.queries = describe(*queries);
   check(options, *base, queries.get());
-  if (!target.empty()) check_list_format(options.list_format(), *base, queries.get());
+  if (!target.empty()) check_list_format(options.list_format(), options.metric(), *base, queries.get());
   std::optional<TruthComparison> truth;
   if (!options.truth.empty()) truth.emplace(options.truth, asked.rows(), options.neighbors);
   const bool narrow = base->value_class() == ValueClass::f32 && asked.value_class() == ValueClass::f32;
   const ValueClass value_class = narrow ? ValueClass::f32 : ValueClass::f64;
 
-  const std::int64_t held_bytes = points_bytes(*base) + (queries ? points_bytes(*queries) : 0) +
-                                  (truth ? truth->bytes() : 0) + search_bytes(options, asked);
+  const std::int64_t held_bytes = points_bytes(*base) + preparation_bytes(*base, options.common) +
+                                  (queries ? points_bytes(*queries) : 0) + (truth ? truth->bytes() : 0) +
+                                  search_bytes(options, asked) + graph_bytes(options, asked.rows());
   require_memory(held_bytes, queries ? fmt::format("{} and {}", base->name(), queries->name()) : base->name(),
                  options.common.memory);
 
   HeldPoints held = hold_points(*base, invocation, [&] { warn_of_options(set, options, invocation); });
   if (truth) truth->read(base->rows());
-  const auto query_values = queries ? read_points(*queries, invocation) : nullptr;
+  const auto query_values = queries ? read_points(*queries, invocation, &held.preparation) : nullptr;
 
-  const PointsView base_values = held.values->values(), values = (queries ? *query_values : *held.values).values();
-  const Unit unit = options.squared ? Unit::squared : Unit::root;
-  std::unique_ptr<NeighborOutput> out;
-  if (!target.empty()) {
-    out = open_neighbor_output(options.list_format(),
-                               {.path = target,
-                                .options = output,
-                                .head = {"kith-neighbors", stored_command(options, *base, queries.get(), value_class),
-                                         value_class, metric_of(options.common)},
-                                .unit = unit,
-                                .neighbors = options.neighbors,
-                                .base = base.get(),
-                                .queries = queries.get(),
-                                .base_values = base_values,
-                                .query_values = values});
-  } else if (!truth && !options.common.json) {
-    out = printed_neighbors(unit, value_class);
-  }
-  if (truth) truth->measure_with(definition_for(base_values, values, !queries && !options.include_self));
-  nearest_neighbors(
-      *held.points, values,
-      {.neighbors = options.neighbors,
-       .base_is_queries = !queries,
-       .include_self = options.include_self,
-       .block_queries = options.common.block_rows},
-      [&](std::int64_t first, const NeighborLists& found) {
-        const PhaseWithin phase(invocation.progress, "write");
-        if (truth) truth->compare(first, found);
-        if (out) out->take(first, found);
-      },
-      invocation.progress);
+  const KnnRun run{.options = options,
+                   .invocation = invocation,
+                   .held = held,
+                   .base = *base,
+                   .queries = queries.get(),
+                   .base_values = held.values->values(),
+                   .query_values = (queries ? *query_values : *held.values).values(),
+                   .head = {options.makes_graph() ? "kith-graph" : "kith-neighbors",
+                            stored_command(options, *base, queries.get(), value_class), value_class, options.metric()},
+                   .output = output,
+                   .spare_bytes = memory_limit(options.common.memory).bytes -
+                                  (options.common.memory > 0 ? held_bytes : search_bytes(options, asked))};
+  options.makes_graph() ? make_graph(run) : make_lists(run, truth ? &*truth : nullptr);
   note_device_memory(held, invocation);
   invocation.report.phase("search").flops = assignment_flops(*base, asked.rows());
-  if (!target.empty()) {
-    invocation.progress.phase("write", 0);
-    out->finish();
-    invocation.wrote(target);
-  }
   if (truth) {
     invocation.report.truth = truth->report();
     if (!options.common.json) print_out(truth->verdict() + "\n");

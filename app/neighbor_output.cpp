@@ -92,12 +92,12 @@ class AnnBenchmarks final : public NeighborOutput {
   data::ResultFile file_;
 };
 
-/// BIGANN's answers have squared distances, or the products of directions, as FAISS gives them
+/// BIGANN's answers have squared distances, or products, of directions too, as FAISS gives them
 /// (dataset_preparation/make_groundtruth.py of big-ann-benchmarks).
 class BenchmarkLists final : public NeighborOutput {
  public:
   BenchmarkLists(data::NeighborFormat format, const NeighborOutputRequest& request)
-      : unit_(request.head.metric == Metric::cosine ? Unit::cosine : Unit::squared),
+      : unit_(request.head.metric == Metric::cosine ? Unit::cosine : unit_of(request.head.metric, true)),
         has_distances_(format == data::NeighborFormat::bigann),
         file_(request.path, request.options, format, {rows_of(request.query_values), request.neighbors}) {}
   void take(std::int64_t first, const NeighborLists& lists) override {
@@ -142,8 +142,15 @@ ListFormat list_format(const std::string& chosen, const std::string& path) {
   return ListFormat::kith;
 }
 
-void check_list_format(ListFormat format, const data::PointSource& base, const data::PointSource* queries) {
+void check_list_format(ListFormat format, Metric metric, const data::PointSource& base,
+                       const data::PointSource* queries) {
   if (format == ListFormat::kith) return;
+  if (format == ListFormat::ann_benchmarks && metric != Metric::euclidean && metric != Metric::cosine) {
+    throw Error(ExitCode::usage,
+                fmt::format("--format ann-benchmarks: expected --metric euclidean or cosine, which that "
+                            "project has a name for, found {}",
+                            name_of(metric)));
+  }
   if (format == ListFormat::ann_benchmarks && queries == nullptr) {
     throw Error(ExitCode::usage,
                 "--format ann-benchmarks: expected --queries, which become its dataset test; a set that "

@@ -15,7 +15,8 @@ enum class ListFormat { kith, ann_benchmarks, bigann, ivecs };
 ListFormat list_format(const std::string& chosen, const std::string& path);
 
 /// Throws Error(usage) where the format cannot hold such lists. queries: null: the base itself.
-void check_list_format(ListFormat format, const data::PointSource& base, const data::PointSource* queries);
+void check_list_format(ListFormat format, Metric metric, const data::PointSource& base,
+                       const data::PointSource* queries);
 
 /// Takes lists, in order of their queries.
 class NeighborOutput {

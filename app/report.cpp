@@ -50,13 +50,31 @@ Json to_object(const RunRecord& record) {
 }
 
 Json to_object(const EvaluationReport& evaluation) {
-  Json object{{"labels", evaluation.labels},
-              {"truth", evaluation.truth},
-              {"rows", evaluation.rows},
-              {"clusters", evaluation.clusters},
-              {"classes", evaluation.classes}};
+  Json object{{"labels", evaluation.labels}, {"rows", evaluation.rows}, {"clusters", evaluation.clusters}};
+  if (!evaluation.truth.empty()) {
+    object["truth"] = evaluation.truth;
+    object["classes"] = evaluation.classes;
+  }
   for (const auto& [name, value] : evaluation.scores) object[name] = value;
+  if (!evaluation.silhouette_per_cluster.empty()) {
+    object["silhouette_per_cluster"] = evaluation.silhouette_per_cluster;
+  }
   if (!evaluation.contingency.empty()) object["contingency"] = evaluation.contingency;
+  return object;
+}
+
+Json to_object(const SweepReport& sweep) {
+  Json object{{"silhouette", sweep.silhouette}, {"rows", Json::array()}, {"criteria", Json::object()}};
+  for (const SweepReport::Row& row : sweep.rows) {
+    Json line{{"k", row.clusters}, {"iterations", row.iterations}, {"stopped_by", row.stopped_by}};
+    for (const auto& [name, value] : row.scores) line[name] = value;
+    object["rows"].push_back(line);
+  }
+  for (const auto& [name, clusters] : sweep.criteria) object["criteria"][name] = clusters;
+  if (sweep.suggested > 0) {
+    object["suggested"] = sweep.suggested;
+    object["reason"] = sweep.reason;
+  }
   return object;
 }
 
@@ -93,6 +111,7 @@ std::string to_json(const Report& report) {
               {"threads", report.threads}};
   if (report.seed) object["seed"] = *report.seed;
   if (report.points) object["points"] = to_object(*report.points);
+  if (!report.prepared.empty()) object["prepared"] = report.prepared;
   if (report.queries) object["queries"] = to_object(*report.queries);
   if (report.weights) {
     object["weights"] = {
@@ -131,6 +150,9 @@ std::string to_json(const Report& report) {
                        {"recall_with_ties", report.truth->recall_with_ties},
                        {"largest_excess", report.truth->largest_excess}};
   }
+  if (report.edges) object["edges"] = *report.edges;
+  if (report.components) object["components"] = *report.components;
+  if (report.sweep) object["sweep"] = to_object(*report.sweep);
   if (report.evaluation) object["evaluation"] = to_object(*report.evaluation);
   object["memory"] = {{"host", peak_memory()}, {"device", report.device_memory}};
   object["output"] = report.output.empty() ? Json(nullptr) : Json(report.output);

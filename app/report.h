@@ -62,15 +62,31 @@ struct TruthReport {
   double largest_excess = 0.0;    // (given D - found D) / given D, the largest of all places
 };
 
-/// Labels compared with known classes.
+/// Labels compared with known classes, and with the points.
 struct EvaluationReport {
   std::string labels;  // where they come from
-  std::string truth;
+  std::string truth;   // empty: there are no classes
   std::int64_t rows = 0;
   std::int64_t clusters = 0;
   std::int64_t classes = 0;
   std::vector<std::pair<std::string, double>> scores;
+  std::vector<double> silhouette_per_cluster;          // empty: there are no points
   std::vector<std::vector<std::int64_t>> contingency;  // rows of each cluster and class; empty: too large to show
+};
+
+/// A sweep over numbers of clusters.
+struct SweepReport {
+  struct Row {
+    std::int64_t clusters = 0;
+    std::int64_t iterations = 0;
+    std::string stopped_by;
+    std::vector<std::pair<std::string, double>> scores;  // NaN where one is not defined
+  };
+  std::string silhouette;      // "simplified" or "exact"
+  std::int64_t suggested = 0;  // clusters; 0: nothing could be compared
+  std::string reason;
+  std::vector<std::pair<std::string, std::int64_t>> criteria;  // and the number that each prefers
+  std::vector<Row> rows;
 };
 
 struct Report {
@@ -81,6 +97,7 @@ struct Report {
   std::optional<std::int64_t> seed{};
   std::optional<PointsReport> points{};
   std::optional<PointsReport> queries{};
+  std::string prepared{};  // what was done to the points before anything else
   std::optional<WeightReport> weights{};
   std::vector<Phase> phases{};
   std::vector<IterationRecord> iterations{};  // of the run that was kept
@@ -96,7 +113,10 @@ struct Report {
   std::int64_t changed = 0;          // labels, by the last assignment
   std::vector<Explanation> explanations{};
   std::optional<TruthReport> truth{};
+  std::optional<std::int64_t> edges{};       // of a graph, or rows within a radius
+  std::optional<std::int64_t> components{};  // groups of connected rows
   std::optional<EvaluationReport> evaluation{};
+  std::optional<SweepReport> sweep{};
   std::int64_t device_memory = 0;  // bytes
   std::string output{};
   std::vector<std::string> warnings{};

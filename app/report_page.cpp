@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 
 #include "app/clustered_points.h"
 #include "app/commands.h"
 #include "app/invocation.h"
+#include "app/sweep_page.h"
 #include "app/terminal.h"
 #include "app/units.h"
 #include "data/stored_result.h"
@@ -23,12 +25,13 @@ struct ReportOptions {
   std::string result;
   std::string points;
   std::string tile;
+  std::string silhouettes;
   std::string svg;
   CommonOptions common;
 };
 
 void declare(OptionSet& set, ReportOptions& options) {
-  set.positional({.names = "RESULT", .help = "A result of kith cluster."}, options.result);
+  set.positional({.names = "RESULT", .help = "A result of kith cluster or kith sweep."}, options.result);
   set.text({.names = "--points",
             .value = "POINTS",
             .help = "The points that were clustered, FILE:DATASET; they are read as they were then.",
@@ -38,6 +41,11 @@ void declare(OptionSet& set, ReportOptions& options) {
             .value = "RxC",
             .help = "Points are pictures of R rows and C columns: show the centroids so, as in --tile 8x8."},
            options.tile);
+  set.text({.names = "--silhouettes",
+            .value = "SCORES",
+            .help = "A result of kith evaluate --save-silhouette of the same labels: show these silhouettes.",
+            .shown_default = "simplified ones, from the points"},
+           options.silhouettes);
   set.text(
       {.names = "--svg", .value = "FOLDER", .help = "Also write each picture as a file of its own into this folder."},
       options.svg);
@@ -102,12 +110,16 @@ std::vector<std::pair<std::string, std::string>> facts_of(const data::StoredResu
   return facts;
 }
 
+double rows_in(const std::vector<std::int64_t>& counts) {
+  return static_cast<double>(std::max<std::int64_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), 1));
+}
+
 /// A line for each cluster, or for the largest of many.
 pictures::Table table_of(const data::StoredResult& result, const Clustering& clustering) {
   constexpr std::size_t kMostLines = 500;
   pictures::Table table{"Clusters", {"cluster", "rows", "percent", "inertia", "inertia a row", "nearest row"}, {}, ""};
   const std::vector<double> inertia = result.vector("inertia_per_cluster"), nearest = result.vector("nearest_row");
-  const double rows = static_cast<double>(std::max<std::size_t>(clustering.labels.size(), 1));
+  const double rows = rows_in(clustering.counts);
   std::vector<std::int64_t> shown(clustering.counts.size());
   for (std::size_t c = 0; c < shown.size(); ++c) shown[c] = static_cast<std::int64_t>(c);
   if (shown.size() > kMostLines) {
@@ -131,7 +143,7 @@ pictures::CentroidMap map_of(const Clustering& clustering, const ClusteredPoints
                             points != nullptr ? "standard deviations of the points"
                                               : "standard deviations of the centroids, as often as they have rows, "
                                                 "since the points are not here"};
-  const double rows = static_cast<double>(std::max<std::size_t>(clustering.labels.size(), 1));
+  const double rows = rows_in(clustering.counts);
   for (std::int64_t j = 0; j < columns; ++j) {
     double mean = 0.0, squares = 0.0;
     for (std::int64_t c = 0; c < clusters; ++c) {
@@ -161,6 +173,29 @@ pictures::Course course_of(const data::StoredResult& result) {
   return course;
 }
 
+/// The silhouettes that kith evaluate has found, of all rows or of a sample.
+pictures::Picture stored_silhouettes(const std::string& file, const Clustering& clustering) {
+  const data::StoredResult scores(file);
+  const std::vector<double> stored = scores.vector("silhouette");
+  std::vector<std::int32_t> labels = clustering.labels;
+  if (scores.has("silhouette_rows")) {
+    labels.clear();
+    for (const double row : scores.vector("silhouette_rows")) {
+      if (row < static_cast<double>(clustering.labels.size())) {
+        labels.push_back(clustering.labels[static_cast<std::size_t>(row)]);
+      }
+    }
+  }
+  if (stored.size() != labels.size()) {
+    throw Error(ExitCode::data, fmt::format("--silhouettes {}: expected {} silhouettes, as there are labels, found {}; "
+                                            "evaluate these clusters again with --save-silhouette",
+                                            file, labels.size(), stored.size()));
+  }
+  const bool simplified = scores.text("command").find(" --silhouette simplified") != std::string::npos;
+  const std::vector<float> values(stored.begin(), stored.end());
+  return pictures::silhouettes(values, labels, clustering.counts, simplified ? "simplified silhouette" : "silhouette");
+}
+
 pictures::Page page_of(const data::StoredResult& result, const ReportOptions& options, Invocation& invocation) {
   const Clustering clustering(result);
   const std::string file = std::filesystem::path(result.file()).filename().string();
@@ -177,20 +212,24 @@ pictures::Page page_of(const data::StoredResult& result, const ReportOptions& op
                     result.text("points")));
     invocation.progress.warning(page.notes.back());
   }
+  if (result.number("total_weight")) {
+    page.notes.emplace_back("Rows have weights: inertia and centroids heed them, the pictures count rows.");
+  }
   const ClusteredPoints* read = points ? &*points : nullptr;
   invocation.progress.phase("draw", 0);
   page.pictures.push_back(pictures::sizes(clustering.counts));
-  if (read != nullptr) page.pictures.push_back(pictures::scatter(read->plane, clustering.labels, clustering.counts));
+  if (read != nullptr) page.pictures.push_back(pictures::scatter(read->plane, read->labels, clustering.counts));
   if (tile) page.pictures.push_back(pictures::tiles(clustering.centroids.view(), *tile, clustering.counts));
   page.pictures.push_back(pictures::centroid_map(map_of(clustering, read), clustering.counts));
   if (result.has("iteration_inertia")) page.pictures.push_back(pictures::iterations(course_of(result)));
   if (read != nullptr) {
-    page.pictures.push_back(pictures::distances(read->distances, clustering.labels, clustering.counts));
-    if (!read->silhouettes.empty()) {
+    page.pictures.push_back(pictures::distances(read->distances, read->labels, clustering.counts));
+    if (!read->silhouettes.empty() && options.silhouettes.empty()) {
       page.pictures.push_back(
-          pictures::silhouettes(read->silhouettes, clustering.labels, clustering.counts, "simplified silhouette"));
+          pictures::silhouettes(read->silhouettes, read->labels, clustering.counts, "simplified silhouette"));
     }
   }
+  if (!options.silhouettes.empty()) page.pictures.push_back(stored_silhouettes(options.silhouettes, clustering));
   page.tables.push_back(table_of(result, clustering));
   return page;
 }
@@ -208,12 +247,13 @@ void write_pictures(const pictures::Page& page, const std::string& folder, const
 
 int run_report(const Arguments& arguments) {
   ReportOptions options;
-  OptionSet set({.command = "report",
-                 .summary = "a page with pictures of a result.",
-                 .usage = "RESULT [-o PAGE.html] [options]",
-                 .examples = {"kith report clusters.h5 -o page.html",
-                              "kith report clusters.h5 --points ../points.h5:/train --tile 8x8 -o page.html",
-                              "kith report clusters.h5 --svg pictures -o page.html"}});
+  OptionSet set(
+      {.command = "report",
+       .summary = "a page with pictures of a result.",
+       .usage = "RESULT [-o PAGE.html] [options]",
+       .examples = {"kith report clusters.h5 -o page.html",
+                    "kith report clusters.h5 --points ../points.h5:/train --tile 8x8 -o page.html",
+                    "kith report clusters.h5 --svg pictures -o page.html", "kith report sweep.h5 -o sweep.html"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   if (options.result.empty()) set.refuse_missing("RESULT, the file with the result,");
@@ -222,18 +262,26 @@ int run_report(const Arguments& arguments) {
   const bool is_shown = target.empty() && options.svg.empty() && !options.common.json;
   if (is_shown && isatty(STDOUT_FILENO) != 0) set.refuse_missing("-o, the page, since standard output is a terminal,");
   const data::StoredResult result(options.result);
-  if (result.format() != "kith-clusters") {
-    throw Error(ExitCode::data, fmt::format("{}: expected a result of kith cluster, found one of format {}",
+  const bool is_sweep = result.format() == "kith-sweep";
+  if (result.format() != "kith-clusters" && !is_sweep) {
+    throw Error(ExitCode::data, fmt::format("{}: expected a result of kith cluster or kith sweep, found one of format "
+                                            "{}",
                                             options.result, result.format()));
   }
   take_input_options(result, options.common);
   Invocation invocation("report", options.common);
-  const data::OutputOptions output = output_options(options.common, {options.result, options.points});
+  const data::OutputOptions output =
+      output_options(options.common, {options.result, options.points, options.silhouettes});
   if (!target.empty()) data::check_output(target, output);
   if (target.empty() && options.svg.empty()) {
     invocation.warn_without_effect(set, "--force", "there is no --output and no --svg");
   }
-  const pictures::Page page = page_of(result, options, invocation);
+  if (is_sweep) {
+    for (const char* option : {"--points", "--tile", "--silhouettes"}) {
+      invocation.warn_without_effect(set, option, "the page of a sweep shows scores alone");
+    }
+  }
+  const pictures::Page page = is_sweep ? sweep_page(result) : page_of(result, options, invocation);
   invocation.progress.phase("write", 0);
   if (!options.svg.empty()) {
     write_pictures(page, options.svg, output);

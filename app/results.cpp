@@ -12,16 +12,18 @@
 namespace kith::app {
 namespace {
 
-double in_unit(double squared, Unit unit) {
+double in_unit(double found, Unit unit) {
   switch (unit) {
     case Unit::root:
-      return std::sqrt(squared);
+      return std::sqrt(found);
     case Unit::cosine_distance:
-      return squared / 2;
+      return found / 2;
     case Unit::cosine:
-      return 1 - squared / 2;
+      return 1 - found / 2;
+    case Unit::inner_product:
+      return 0.0 - found;  // no -0
     default:
-      return squared;
+      return found;
   }
 }
 
@@ -35,8 +37,27 @@ const char* name_of(Unit unit) {
       return "squared-euclidean";
     case Unit::cosine_distance:
       return "cosine-distance";
-    default:
+    case Unit::cosine:
       return "cosine";
+    case Unit::inner_product:
+      return name_of(Metric::inner_product);
+    case Unit::manhattan:
+      return name_of(Metric::manhattan);
+    default:
+      return name_of(Metric::chebyshev);
+  }
+}
+
+Unit unit_of(Metric metric, bool squared) {
+  switch (metric) {
+    case Metric::inner_product:
+      return Unit::inner_product;
+    case Metric::manhattan:
+      return Unit::manhattan;
+    case Metric::chebyshev:
+      return Unit::chebyshev;
+    default:
+      return squared ? Unit::squared : Unit::root;
   }
 }
 
@@ -72,14 +93,14 @@ void write_head(data::ResultFile& file, const ResultHead& head, const data::Poin
 }
 
 template <class T>
-Matrix<T> convert_distances(MatrixView<const double> squared, Unit unit, std::int64_t first) {
+Matrix<T> convert_distances(MatrixView<const double> found, Unit unit, std::int64_t first) {
   constexpr bool is_narrow = sizeof(T) == sizeof(float);
-  Matrix<T> out(squared.rows, squared.columns);
-  for (std::int64_t i = 0; i < squared.rows; ++i) {
-    for (std::int64_t j = 0; j < squared.columns; ++j) {
-      const double distance = in_unit(squared(i, j), unit);
+  Matrix<T> out(found.rows, found.columns);
+  for (std::int64_t i = 0; i < found.rows; ++i) {
+    for (std::int64_t j = 0; j < found.columns; ++j) {
+      const double distance = in_unit(found(i, j), unit);
       out(i, j) = static_cast<T>(distance);
-      if (std::isfinite(out(i, j)) || std::isnan(squared(i, j))) continue;
+      if (std::isfinite(out(i, j)) || std::isnan(found(i, j))) continue;
       const bool helps = is_narrow && std::isfinite(distance);
       throw Error(ExitCode::data,
                   fmt::format("row {}: a {} distance{} leaves the range of {}; {}", first + i, name_of(unit),

@@ -32,15 +32,18 @@ struct ResultHead {
 };
 void write_head(data::ResultFile& file, const ResultHead& head, const data::PointSource& points);
 
-/// The unit of distances in a result; the last two are D / 2 and 1 - D / 2 of directions.
-enum class Unit { root, squared, cosine_distance, cosine };
+/// The unit of distances in a result. Of D, the square of a distance: root, squared, and of directions cosine_distance
+/// (D / 2) and cosine (1 - D / 2). Of a negated product: inner_product, as it is. D itself: manhattan, chebyshev.
+enum class Unit { root, squared, cosine_distance, cosine, inner_product, manhattan, chebyshev };
 const char* name_of(Unit unit);
+/// The unit of a metric; `squared` instead of the root where D is a square.
+Unit unit_of(Metric metric, bool squared);
 
-/// Distances in a unit, as float or double; out has the shape of `squared`. What is made of D is made in float64 and
+/// Distances in a unit, as float or double, from D; out has its shape. What is made of D is made in float64 and
 /// rounded once; NaN, that of a row that was left out, stays. Throws Error(data) when a distance leaves the range of T,
 /// with its row: `first` is that of the first one here.
 template <class T>
-Matrix<T> convert_distances(MatrixView<const double> squared, Unit unit, std::int64_t first);
+Matrix<T> convert_distances(MatrixView<const double> found, Unit unit, std::int64_t first);
 
 /// Dataset `distances` (n) and the attribute that names its unit.
 void write_distances(data::ResultFile& file, std::span<const double> squared, ValueClass value_class);

@@ -60,6 +60,7 @@ std::string summary(const Report& report, const std::string& next) {
   };
   if (report.points) line("points", points_of(*report.points));
   if (report.queries) line("queries", points_of(*report.queries));
+  if (!report.prepared.empty()) line("prepared", report.prepared);
   if (report.weights) {
     const WeightReport& w = *report.weights;
     line("weights", fmt::format("{}, {} in all, {} rows of weight 0", visible(w.name), w.total, w.absent));
@@ -77,10 +78,12 @@ std::string summary(const Report& report, const std::string& next) {
     line("truth", fmt::format("{} of {} lists equal, {} with ties, recall {:.6f}", report.truth->equal,
                               report.truth->lists, report.truth->ties, report.truth->recall));
   }
+  if (report.edges) line("edges", std::to_string(*report.edges));
+  if (report.components) line("components", std::to_string(*report.components));
   if (report.evaluation) {
     const EvaluationReport& e = *report.evaluation;
     line("labels", fmt::format("{}, {} rows in {} clusters", visible(e.labels), e.rows, e.clusters));
-    line("truth", fmt::format("{}, {} classes", visible(e.truth), e.classes));
+    if (!e.truth.empty()) line("truth", fmt::format("{}, {} classes", visible(e.truth), e.classes));
   }
   line("time", fmt::format("{} ({})", show_seconds(report.seconds()), phases_of(report)));
   if (!report.output.empty()) line("result", visible(report.output));

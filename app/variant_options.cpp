@@ -29,14 +29,14 @@ EmptyRule empty_rule(const VariantOptions& options) {
   return options.empty == "error" ? EmptyRule::error : EmptyRule::relocate;
 }
 
-std::unique_ptr<data::PointSource> open_frozen(const VariantOptions& options, const data::PointSource& points) {
+std::unique_ptr<data::PointSource> open_frozen(const VariantOptions& options, const data::PointSource& points,
+                                               std::int64_t columns) {
   if (options.freeze.empty()) return nullptr;
   auto frozen = data::open_centroids(options.freeze);
-  if (frozen->columns() == points.columns()) return frozen;
-  throw Error(ExitCode::usage,
-              fmt::format("--freeze {}: expected centroids of {} columns, as {} has, found {} x {}; "
-                          "give centroids of points like these",
-                          options.freeze, points.columns(), points.name(), frozen->rows(), frozen->columns()));
+  if (frozen->columns() == columns) return frozen;
+  throw Error(ExitCode::usage, fmt::format("--freeze {}: expected centroids of {} columns, as {} has, found {} x {}; "
+                                           "give centroids of points like these",
+                                           options.freeze, columns, points.name(), frozen->rows(), frozen->columns()));
 }
 
 Matrix<double> read_frozen(data::PointSource* frozen, Metric metric) {

@@ -22,7 +22,8 @@ void add_variant_options(OptionSet& set, VariantOptions& options);
 EmptyRule empty_rule(const VariantOptions& options);
 
 /// The centroids of --freeze, null without it. Throws Error(usage) when the points have other columns.
-std::unique_ptr<data::PointSource> open_frozen(const VariantOptions& options, const data::PointSource& points);
+std::unique_ptr<data::PointSource> open_frozen(const VariantOptions& options, const data::PointSource& points,
+                                               std::int64_t columns);
 
 /// Their values (f, d), scaled to length 1 for cosine; nothing of null.
 Matrix<double> read_frozen(data::PointSource* frozen, Metric metric);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "core/data_plan.h"
 #include "core/matrix.h"
+#include "core/measure.h"
 #include "core/observer.h"
 #include "core/stop_rule.h"
 
@@ -87,6 +89,17 @@ struct Queries {
   /// The row number of query 0 when the queries are rows of the searched set and each is to be left out of its own
   /// list; -1 when nothing is left out.
   std::int64_t excluded_row = -1;
+  Measure measure = Measure::squared_euclidean;
+};
+
+/// A row of the searched set and its D.
+struct Neighbor {
+  double distance = 0.0;
+  std::int64_t row = 0;
+  /// The order of lists.
+  friend bool operator<(const Neighbor& a, const Neighbor& b) {
+    return a.distance != b.distance ? a.distance < b.distance : a.row < b.row;
+  }
 };
 
 /// A request for sums of distances to the rows of each cluster.
@@ -99,11 +112,26 @@ struct ClusterDistancesRequest {
 /// block of rows with the same lists merges in place.
 struct NeighborLists {
   NeighborLists(std::int64_t queries, std::int64_t neighbors);
-  Matrix<double> distance;     // (q, k) squared
+  Matrix<double> distance;     // (q, k) D
   Matrix<std::int64_t> index;  // (q, k)
   // How they were found. Backends ADD what they count.
   std::int64_t candidates = 0;  // distances computed by the definition
   std::int64_t widened = 0;     // queries that the first screen could not complete
+};
+
+/// Per query every row with D <= limit. Searching another block of rows with the same object adds to it.
+struct RowsWithin {
+  RowsWithin(std::int64_t queries, double most, std::int64_t places)
+      : limit(most), room(places), counts(static_cast<std::size_t>(queries), 0), rows(counts.size()) {}
+
+  double limit;
+  std::int64_t room;                        // rows that may be kept, of all queries together
+  std::vector<std::int64_t> counts;         // (q) all of them, also when they are not kept
+  std::vector<std::vector<Neighbor>> rows;  // (q) in no order; may hold less when there were more than room
+
+  std::int64_t total() const { return std::accumulate(counts.begin(), counts.end(), std::int64_t{0}); }
+  /// Do `rows` hold all that were counted?
+  bool is_complete() const { return total() <= room; }
 };
 
 /// Rows that arrive in their memory, from the first on, while a backend takes them.
@@ -184,8 +212,10 @@ class Points {
   // Neighbours.
   /// Merges the k nearest of these rows into the lists.
   virtual void search(const Queries&, NeighborLists&) const = 0;
-  /// D of every query and every row. out: (q, n)
-  virtual void all_distances(MatrixView<const double> queries, MatrixView<double> out) const = 0;
+  /// Adds the rows that lie within a distance.
+  virtual void within(const Queries&, RowsWithin&) const = 0;
+  /// D of every query and every row, none left out. out: (q, n)
+  virtual void all_distances(const Queries&, MatrixView<double> out) const = 0;
   /// sums(i, c) = sum over the rows of label c of to_fixed(square root of D(query i, row)), ADDED. sums: (q, k); rows
   /// whose label is not one of 0 .. k - 1 are left out.
   virtual void cluster_distances(const ClusterDistancesRequest&, MatrixView<std::int64_t> sums) const = 0;
@@ -214,7 +244,7 @@ struct BackendOptions {
   int device = 0;                  // CUDA device number
   std::string screen = "auto";     // CUDA: one of Device::screens; "auto": the first. Results do not depend on it.
   std::int64_t block_rows = 0;     // rows per block of work; 0: chosen from sizes. Results do not depend on it.
-  bool small_gaps = false;         // CUDA: leave alone rows of small problems too, where it does not pay, for tests
+  bool small_gaps = false;         // leave alone rows of small problems too, where it does not pay, for tests
   std::int64_t device_memory = 0;  // bytes of device memory the run may take; 0: what is free
   /// CUDA, for measuring alone: a part of the contract that is left out, "certificate", "recheck", "integer-sums" or
   /// "all". Results DEPEND on it: they are not exact. Empty: nothing is.

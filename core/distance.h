@@ -1,4 +1,5 @@
-// The definition of kith's squared distance, in float64: every label and neighbour is an argmin of this function.
+// The definitions of kith's distances, in float64: every label is an argmin of squared_distance, every neighbour of one
+// of them.
 //
 // Thirty-two accumulators, lane l taking columns l, l+32, l+64, ...; then a tree of additions. Zero columns appended
 // change nothing, and thirty-two lanes fit a GPU warp and four 512-bit registers. The vector twins in kernels/ do the
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/measure.h"
 #include "core/portable.h"
 
 namespace kith {
@@ -43,6 +45,26 @@ inline double squared_distance(const A* x, const B* c, std::int64_t d) {
 template <class A>
 inline double squared_length(const A* x, std::int64_t d) {
   return sum_of_squares(d, [&](std::int64_t j) { return static_cast<double>(x[j]); });
+}
+
+/// D of two rows of d columns by any measure, in the same lanes: docs/contract.md, section 2.
+template <class A, class B>
+inline double distance_by(Measure measure, const A* x, const B* c, std::int64_t d) {
+  if (measure == Measure::squared_euclidean) return squared_distance(x, c, d);
+  double lane[kLanes] = {};
+  for (std::int64_t j = 0; j < d; ++j) {
+    const double a = static_cast<double>(x[j]), b = static_cast<double>(c[j]);
+    double& sum = lane[j % kLanes];
+    if (measure == Measure::inner_product) sum = std::fma(a, b, sum);
+    if (measure == Measure::manhattan) sum += std::abs(a - b);
+    if (measure == Measure::chebyshev) sum = std::fmax(sum, std::abs(a - b));
+  }
+  for (int w = kLanes / 2; w > 0; w /= 2) {
+    for (int l = 0; l < w; ++l) {
+      lane[l] = measure == Measure::chebyshev ? std::fmax(lane[l], lane[l + w]) : lane[l] + lane[l + w];
+    }
+  }
+  return measure == Measure::inner_product ? 0.0 - lane[0] : lane[0];  // no -0
 }
 
 }  // namespace kith

@@ -80,7 +80,7 @@ double calinski_harabasz(const LabelledClusters& clusters) {
   if (clusters.total_inertia == 0.0) return 1.0;
   double between = 0.0;
   for (std::size_t c = 0; c < clusters.counts.size(); ++c) {
-    between += weighted_distance(clusters.counts[c], clusters.distance_to_mean[c]);
+    between += weighted_distance(static_cast<double>(clusters.counts[c]), clusters.distance_to_mean[c]);
   }
   const auto k = static_cast<double>(clusters.filled());
   return between * (static_cast<double>(clusters.rows) - k) / (clusters.total_inertia * (k - 1.0));

@@ -28,7 +28,8 @@ struct LabelledClusters {
   bool comparable() const { return filled() >= 2 && filled() < rows; }
 };
 
-/// Gives the labels (n, each 0 to clusters - 1) to the points, which hold them from then on, and measures. Two passes
+/// Gives the labels (n, each 0 to clusters - 1) to the points, which hold them from then on, and measures. Rows must
+/// not have weights. Two passes
 /// over the points.
 LabelledClusters labelled_clusters(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
                                    std::int64_t clusters);

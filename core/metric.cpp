@@ -23,16 +23,16 @@ void scale(std::span<T> row, double length) {
 }
 
 template <class T>
-[[noreturn]] void refuse(std::span<T> row, const std::string& name, std::int64_t number) {
+[[noreturn]] void refuse(std::span<T> row, const RowPlace& place) {
   const bool is_zero = std::all_of(row.begin(), row.end(), [](T x) { return x == T{0}; });
   if (is_zero) {
     throw Error(ExitCode::data, fmt::format("{}: row {} is zero and has no direction; expected rows with a value other "
-                                            "than 0 for --metric cosine; leave the row out",
-                                            name, number));
+                                            "than 0 for {}; leave the row out",
+                                            place.name, place.first_row, place.option));
   }
   throw Error(ExitCode::data, fmt::format("{}: the squared length of row {} leaves the range of float64; expected "
-                                          "lengths from 1e-153 to 1e153 for --metric cosine; scale the row",
-                                          name, number));
+                                          "lengths from 1e-153 to 1e153 for {}; scale the row",
+                                          place.name, place.first_row, place.option));
 }
 
 /// Whether the centroid has a direction; then it is of length 1 afterwards.
@@ -47,11 +47,39 @@ bool scale_centroid(std::span<double> centroid) {
 
 }  // namespace
 
+const char* name_of(Metric metric) {
+  switch (metric) {
+    case Metric::cosine:
+      return "cosine";
+    case Metric::inner_product:
+      return "inner-product";
+    case Metric::manhattan:
+      return "manhattan";
+    case Metric::chebyshev:
+      return "chebyshev";
+    default:
+      return "euclidean";
+  }
+}
+
+Measure measure_of(Metric metric) {
+  switch (metric) {
+    case Metric::inner_product:
+      return Measure::inner_product;
+    case Metric::manhattan:
+      return Measure::manhattan;
+    case Metric::chebyshev:
+      return Measure::chebyshev;
+    default:
+      return Measure::squared_euclidean;
+  }
+}
+
 template <class T>
 void unit_rows(MatrixView<T> rows, const RowPlace& place) {
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     const double squares = squared_length(rows.row(i).data(), rows.columns);
-    if (!has_direction(squares)) refuse(rows.row(i), place.name, place.first_row + i);
+    if (!has_direction(squares)) refuse(rows.row(i), RowPlace{place.name, place.first_row + i, place.option});
     scale(rows.row(i), std::sqrt(squares));
   }
 }
@@ -61,7 +89,7 @@ template void unit_rows(MatrixView<double>, const RowPlace&);
 
 void unit_centroids(MatrixView<double> centroids, const std::string& name) {
   for (std::int64_t c = 0; c < centroids.rows; ++c) {
-    if (!scale_centroid(centroids.row(c))) refuse(centroids.row(c), name, c);
+    if (!scale_centroid(centroids.row(c))) refuse(centroids.row(c), RowPlace{name, c});
   }
 }
 

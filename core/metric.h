@@ -9,11 +9,15 @@
 #include <string>
 
 #include "core/matrix.h"
+#include "core/measure.h"
 
 namespace kith {
 
-enum class Metric { euclidean, cosine };
-inline const char* name_of(Metric metric) { return metric == Metric::cosine ? "cosine" : "euclidean"; }
+/// The last three are for neighbours and distances alone: the mean of some rows is not what is nearest to all of them.
+enum class Metric { euclidean, cosine, inner_product, manhattan, chebyshev };
+const char* name_of(Metric metric);
+/// What D is, of rows that are scaled as the metric asks.
+Measure measure_of(Metric metric);
 
 /// A row of length 1 that was rounded to its class lies within the square root of this of the centroid that has its
 /// direction: such a row is on its centroid.
@@ -21,8 +25,9 @@ inline constexpr double kUnitRounding = 0x1p-46;
 
 /// Where a block of rows belongs.
 struct RowPlace {
-  std::string name;            // of the data set, for messages
-  std::int64_t first_row = 0;  // the number of row 0 there
+  std::string name;                        // of the data set, for messages
+  std::int64_t first_row = 0;              // the number of row 0 there
+  const char* option = "--metric cosine";  // that asks for directions
 };
 
 /// Scales every row (n, d) in place to x_j / sqrt(dot(x, x)), in float64, rounded to T. Throws Error(data) with the

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace kith {
@@ -24,10 +25,7 @@ std::int64_t block_size(const NeighborOptions& options, std::int64_t queries, st
 }
 
 void check(const Points& base, const PointsView& queries, const NeighborOptions& options) {
-  if (columns_of(queries) != base.columns()) {
-    throw Error(ExitCode::data, fmt::format("queries have {} columns, the base has {}; expected the same number",
-                                            columns_of(queries), base.columns()));
-  }
+  check_queries(base, queries, options.measure);
   const bool leaves_out = options.base_is_queries && !options.include_self;
   const std::int64_t available = base.rows() - (leaves_out ? 1 : 0);
   if (options.neighbors < 1 || options.neighbors > available) {
@@ -38,7 +36,48 @@ void check(const Points& base, const PointsView& queries, const NeighborOptions&
   }
 }
 
+/// The largest magnitude of all values.
+double largest_value(const PointsView& values) {
+  return std::visit(
+      [](const auto& view) {
+        double largest = 0.0;
+        for (std::int64_t i = 0; i < view.size(); ++i) {
+          largest = std::max(largest, std::abs(static_cast<double>(view.data[i])));
+        }
+        return largest;
+      },
+      values);
+}
+
 }  // namespace
+
+void copy_queries(const PointsView& queries, std::int64_t first, MatrixView<double> out) {
+  std::visit(
+      [&](const auto& view) {
+        const auto part = view.middle(first, out.rows);
+        std::copy(part.data, part.data + part.size(), out.data);
+      },
+      queries);
+}
+
+void check_queries(const Points& base, const PointsView& queries, Measure measure) {
+  if (columns_of(queries) != base.columns()) {
+    throw Error(ExitCode::data, fmt::format("queries have {} columns, the base has {}; expected the same number",
+                                            columns_of(queries), base.columns()));
+  }
+  if (measure != Measure::inner_product) return;
+  ColumnRange range(base.columns());
+  base.add_range(range);
+  double largest = 0.0;
+  for (std::size_t j = 0; j < range.minimum.size(); ++j) {
+    largest = std::max({largest, std::abs(range.minimum[j]), std::abs(range.maximum[j])});
+  }
+  const double bound = largest * largest_value(queries) * static_cast<double>(base.columns());
+  if (bound < 0x1p1020) return;
+  throw Error(ExitCode::data, fmt::format("inner products of these values may reach {:g}, beyond the range of float64; "
+                                          "divide the values by a power of two",
+                                          bound));
+}
 
 void nearest_neighbors(const Points& base, PointsView queries, const NeighborOptions& options, const NeighborSink& sink,
                        Observer& observer) {
@@ -50,14 +89,10 @@ void nearest_neighbors(const Points& base, PointsView queries, const NeighborOpt
   Matrix<double> values(block, columns);
   for (std::int64_t first = 0; first < count; first += block) {
     const std::int64_t rows = std::min(block, count - first);
-    std::visit(
-        [&](const auto& view) {
-          const auto* from = view.data + first * columns;
-          std::copy(from, from + rows * columns, values.data());
-        },
-        queries);
+    const MatrixView<double> block_values = values.view().middle(0, rows);
+    copy_queries(queries, first, block_values);
     NeighborLists lists(rows, options.neighbors);
-    base.search({MatrixView<const double>{values.data(), rows, columns}, leaves_out ? first : -1}, lists);
+    base.search({block_values, leaves_out ? first : -1, options.measure}, lists);
     sink(first, lists);
     observer.progress(first + rows);
   }

@@ -15,6 +15,7 @@ struct NeighborOptions {
   bool include_self = false;     // with base_is_queries: keep each row in its own list
   std::int64_t block_queries =
       0;  // queries per block; 0: chosen so that lists stay small. Answers do not depend on it.
+  Measure measure = Measure::squared_euclidean;
 };
 
 /// What a block of queries takes while it is searched: its lists, its values, and candidates of twice their number.
@@ -23,11 +24,18 @@ inline std::int64_t bytes_per_query(std::int64_t neighbors, std::int64_t columns
   return 48 * neighbors + 2048 + 8 * columns;
 }
 
-/// Receives finished lists: first query, squared distances and row numbers of the block.
+/// Receives finished lists: first query, D and row numbers of the block.
 using NeighborSink = std::function<void(std::int64_t first_query, const NeighborLists&)>;
 
+/// Rows first .. first + out.rows - 1 of the queries as float64.
+void copy_queries(const PointsView& queries, std::int64_t first, MatrixView<double> out);
+
+/// Throws Error(data) unless the queries are as wide as the base, and, by inner product, unless no product can leave
+/// the range of float64.
+void check_queries(const Points& base, const PointsView& queries, Measure measure);
+
 /// Searches `base` for every row of `queries` (n_q, d). Throws Error(usage) when k exceeds the rows that can be found,
-/// or Error(data) when the widths differ.
+/// and what check_queries throws.
 void nearest_neighbors(const Points& base, PointsView queries, const NeighborOptions& options, const NeighborSink& sink,
                        Observer& observer);
 

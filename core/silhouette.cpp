@@ -59,9 +59,11 @@ double from_sums(std::span<const std::int64_t> sums, std::int32_t label, std::sp
 Silhouette exact_silhouette(const Points& points, const DataPlan& plan, const SilhouetteRequest& request,
                             Observer& observer) {
   constexpr std::int64_t kBlockValues = std::int64_t{1} << 23;  // of queries and of their sums
+  constexpr std::int64_t kLeast = 4096, kSteps = 20;            // rows of a block; blocks, so that progress is seen
   const auto k = static_cast<std::int64_t>(request.counts.size());
   const std::int64_t scored = request.scored.empty() ? points.rows() : std::ssize(request.scored);
-  const std::int64_t block = std::clamp<std::int64_t>(kBlockValues / std::max(points.columns(), k), 1, scored);
+  const std::int64_t fitting = std::max<std::int64_t>(kBlockValues / std::max(points.columns(), k), 1);
+  const std::int64_t block = std::min({fitting, std::max(kLeast, scored / kSteps), scored});
   const FixedScale scale = root_scale(plan, request.counts);
   Matrix<double> queries(block, points.columns());
   Matrix<std::int64_t> sums(block, k);
@@ -94,7 +96,7 @@ Silhouette simplified_silhouette(const Points& points, MatrixView<const double> 
   std::vector<double> own(n, 0.0), nearest(n, kInfinity);  // squared
   for (std::int64_t first = 0; first < centroids.rows; first += block) {
     const std::int64_t count = std::min(block, centroids.rows - first);
-    points.all_distances(centroids.middle(first, count), distances.view().middle(0, count));
+    points.all_distances({centroids.middle(first, count)}, distances.view().middle(0, count));
     for (std::int64_t c = first; c < first + count; ++c) {
       if (request.counts[c] == 0) continue;
       const std::span<const double> to_centroid = distances.row(c - first);

@@ -47,7 +47,7 @@ Handle open_with_cache(const Hdf5InputFile& file, const DatasetFacts& facts) {
 }
 
 /// The names of the columns of centroids, from the result that they are in.
-std::vector<std::string> stored_names(const Hdf5InputFile& file, const std::string& path) {
+std::vector<std::string> stored_names(const Hdf5InputFile& file, const std::string& path, std::int64_t columns) {
   std::vector<std::string> names;
   if (path != "/centroids") return names;
   const std::string text = text_attribute(open_object(file, "/").get(), "columns");
@@ -56,6 +56,7 @@ std::vector<std::string> stored_names(const Hdf5InputFile& file, const std::stri
     names.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
+  if (std::ssize(names) != columns) names.clear();  // principal components have no names
   return names;
 }
 
@@ -63,7 +64,7 @@ class Hdf5Source final : public PointSource {
  public:
   Hdf5Source(Hdf5InputFile file, DatasetFacts facts, const ReadOptions& options)
       : file_(std::move(file)),
-        names_(stored_names(file_, facts.info.path)),
+        names_(stored_names(file_, facts.info.path, facts.columns())),
         facts_(std::move(facts)),
         element_(*facts_.element),
         class_(class_for(natural_class_of(element_.number), options.precision)),

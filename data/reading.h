@@ -41,6 +41,8 @@ class Reading final : public Arrival {
   std::span<const std::int64_t> kept_rows() const;
   std::int64_t dropped_rows() const { return missing_ ? missing_->dropped() : 0; }
   std::int64_t first_dropped_row() const { return missing_ ? missing_->first_dropped() : -1; }
+  /// All values, to be changed in place by who has waited for all rows. The shape may change, too.
+  PointsMatrix& matrix() { return values_; }
   PointSource& source() const { return source_; }
   /// How long the reading took, once all rows are there.
   double seconds() const { return seconds_; }

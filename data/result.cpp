@@ -99,6 +99,7 @@ struct ResultFile::State {
     throw Error(ExitCode::output,
                 fmt::format("{}: {} failed: {}; nothing was left behind", output.name(), doing, hdf5_reason()));
   }
+  void make_groups(const std::string& name);
   template <class T>
   Written& create(const std::string& name, std::vector<hsize_t> shape);
   template <class T>
@@ -117,12 +118,25 @@ ResultFile::State::State(const std::string& path, const OutputOptions& options) 
   require(static_cast<bool>(file), "creating the file");
 }
 
+/// The groups that a dataset is in, as far as they are not there.
+void ResultFile::State::make_groups(const std::string& name) {
+  for (auto slash = name.find('/', 1); slash != name.npos; slash = name.find('/', slash + 1)) {
+    const std::string group = name.substr(0, slash);
+    if (H5Lexists(file.get(), group.c_str(), H5P_DEFAULT) > 0) continue;
+    const Handle creation(H5Pcreate(H5P_GROUP_CREATE));
+    H5Pset_obj_track_times(creation.get(), false);
+    const Handle made(H5Gcreate2(file.get(), group.c_str(), H5P_DEFAULT, creation.get(), H5P_DEFAULT));
+    require(static_cast<bool>(made), "creating " + group);
+  }
+}
+
 template <class T>
 Written& ResultFile::State::create(const std::string& name, std::vector<hsize_t> shape) {
   prepare_hdf5();
   std::int64_t bytes = sizeof(T);
   for (const hsize_t n : shape) bytes = checked_product(bytes, static_cast<std::int64_t>(n), name.c_str());
   output.require_space(bytes + unwritten_bytes());
+  make_groups(name);
   const Handle space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr));
   Handle dataset(H5Dcreate2(file.get(), name.c_str(), Stored<T>::file_type(), space.get(), H5P_DEFAULT,
                             dataset_properties().get(), H5P_DEFAULT));
@@ -259,6 +273,14 @@ void ResultFile::attribute(const std::string& name, const Attribute& value) {
   state_->require(H5Awrite(attribute.get(), memory.get(), data) >= 0, "writing the attribute " + name);
 }
 
+void ResultFile::group(const std::string& name) {
+  prepare_hdf5();
+  const Handle creation(H5Pcreate(H5P_GROUP_CREATE));
+  H5Pset_obj_track_times(creation.get(), false);
+  const Handle group(H5Gcreate2(state_->file.get(), name.c_str(), H5P_DEFAULT, creation.get(), H5P_DEFAULT));
+  state_->require(static_cast<bool>(group), "creating the group " + name);
+}
+
 void ResultFile::dataset(const std::string& name, std::span<const std::int32_t> values) {
   state_->write_whole(name, {values.size()}, values.data());
 }
@@ -281,13 +303,20 @@ void ResultFile::create_matrix(const std::string& name, std::int64_t rows, std::
 }
 
 template <class T>
+void ResultFile::create_vector(const std::string& name, std::int64_t size) {
+  state_->create<T>(name, {static_cast<hsize_t>(size)});
+}
+
+template <class T>
 void ResultFile::write_rows(const std::string& name, std::int64_t first_row, MatrixView<const T> values) {
   prepare_hdf5();
   const auto found =
       std::find_if(state_->written.begin(), state_->written.end(), [&](const auto& w) { return w.name == name; });
-  if (found == state_->written.end() || found->shape.size() != 2 ||
-      H5Tequal(found->memory_type, Stored<T>::memory_type()) <= 0 ||
-      values.columns != static_cast<std::int64_t>(found->shape[1]) || first_row < 0 || values.rows > found->rows_left) {
+  const auto columns_of = [](const Written& w) {
+    return w.shape.size() == 2 ? static_cast<std::int64_t>(w.shape[1]) : 1;
+  };
+  if (found == state_->written.end() || H5Tequal(found->memory_type, Stored<T>::memory_type()) <= 0 ||
+      values.columns != columns_of(*found) || first_row < 0 || values.rows > found->rows_left) {
     throw Error(ExitCode::internal, fmt::format("{}: rows {} to {} of '{}' do not belong to what was created",
                                                 state_->output.name(), first_row, first_row + values.rows, name));
   }
@@ -296,7 +325,7 @@ void ResultFile::write_rows(const std::string& name, std::int64_t first_row, Mat
   const hsize_t start[2] = {static_cast<hsize_t>(first_row), 0};
   const hsize_t count[2] = {static_cast<hsize_t>(values.rows), static_cast<hsize_t>(values.columns)};
   const Handle in_file(H5Dget_space(found->dataset.get()));
-  const Handle in_memory(H5Screate_simple(2, count, nullptr));
+  const Handle in_memory(H5Screate_simple(static_cast<int>(found->shape.size()), count, nullptr));
   state_->require(H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start, nullptr, count, nullptr) >= 0 &&
                       H5Dwrite(found->dataset.get(), found->memory_type, in_memory.get(), in_file.get(), H5P_DEFAULT,
                                values.data) >= 0,
@@ -323,6 +352,7 @@ void ResultFile::finish() {
 
 #define KITH_INSTANTIATE(T)                                                                   \
   template void ResultFile::create_matrix<T>(const std::string&, std::int64_t, std::int64_t); \
+  template void ResultFile::create_vector<T>(const std::string&, std::int64_t);               \
   template void ResultFile::write_rows<T>(const std::string&, std::int64_t, MatrixView<const T>);
 KITH_INSTANTIATE(float)
 KITH_INSTANTIATE(double)

@@ -38,15 +38,21 @@ class ResultFile {
   ResultFile& operator=(const ResultFile&) = delete;
 
   void attribute(const std::string& name, const Attribute& value);  // on the root
+  /// A group, for datasets whose names begin with "NAME/".
+  void group(const std::string& name);
+  /// A name with slashes is that of a dataset in a group, which is made with the first one in it.
   void dataset(const std::string& name, std::span<const std::int32_t> values);
   void dataset(const std::string& name, std::span<const std::int64_t> values);
   void dataset(const std::string& name, std::span<const float> values);
   void dataset(const std::string& name, std::span<const double> values);
   void dataset(const std::string& name, MatrixView<const double> values);
 
-  /// A matrix that is written in row blocks. Element: float, double, std::int32_t, std::int64_t, std::uint8_t.
+  /// A matrix, or a vector (its rows have one column), that is written in row blocks. Element: float, double,
+  /// std::int32_t, std::int64_t, std::uint8_t.
   template <class T>
   void create_matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
+  template <class T>
+  void create_vector(const std::string& name, std::int64_t size);
   template <class T>
   void write_rows(const std::string& name, std::int64_t first_row, MatrixView<const T> values);
 

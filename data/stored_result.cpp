@@ -73,8 +73,8 @@ bool StoredResult::has(const std::string& dataset) const {
 }
 
 Matrix<double> StoredResult::matrix(const std::string& dataset) const {
-  const auto source =
-      open_points(fmt::format("{}:/{}", file_, dataset), {.precision = Precision::f64, .vector_as_column = true});
+  const auto source = open_points(fmt::format("{}:/{}", file_, dataset),
+                                  {.precision = Precision::f64, .vector_as_column = true, .missing = Missing::keep});
   return std::get<Matrix<double>>(read_all(*source));
 }
 

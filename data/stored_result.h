@@ -28,7 +28,8 @@ class StoredResult {
   std::vector<std::int64_t> wholes(const std::string& attribute) const;
 
   bool has(const std::string& dataset) const;
-  /// All values of a dataset as float64; a vector is one column. Throws Error(data) when it is not there.
+  /// All values of a dataset as float64, NaN where there is none; a vector is one column. Throws Error(data) when it is
+  /// not there.
   Matrix<double> matrix(const std::string& dataset) const;
   std::vector<double> vector(const std::string& dataset) const;
 

@@ -37,7 +37,7 @@ bool has_backend(const std::string& name) {
 
 TEST_CASE("bench alone lists its suites; what it cannot take is refused") {
   const Outcome list = done({"bench"});
-  for (const char* suite : {"limits", "assign", "iteration", "knn", "distances", "plane", "reduce", "sort"}) {
+  for (const char* suite : {"limits", "assign", "sweep", "iteration", "knn", "distances", "plane", "reduce", "sort"}) {
     CHECK(list.out.find(std::string("\n  ") + suite + " ") != std::string::npos);
   }
   refuses(2, {"bench", "asign"}, {"unknown suite 'asign'", "'assign'"});
@@ -87,6 +87,13 @@ TEST_CASE("bench assign, iteration and knn on every backend") {
         CHECK(row["certified"].get<double>() <= 1.0);
       }
       CHECK(rows[0]["shape"] == "3000 x 33, 17");
+    }
+    const auto grid = bench({"sweep", "--backend", backend, "--shape", "3000x2,8", "--shape", "3000x40,8"})["rows"];
+    REQUIRE(grid.size() == 2);
+    for (const auto& row : grid) {
+      check_timed(row);
+      const double each = row["seconds"]["median"].get<double>() / 3000 * 1e9;
+      CHECK(std::stod(row["note"].get<std::string>()) == Approx(each).epsilon(0.01));
     }
     for (const char* type : {"float32", "uint8"}) {
       const auto rows = bench({"iteration", "--backend", backend, "--type", type, "--shape", "3000x16,20"})["rows"];

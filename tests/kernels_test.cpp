@@ -329,10 +329,10 @@ TEST_CASE("distance matrices equal the definition (failure 6)", "[kernels]") {
   on_everything(kFewShapes, no_others, {}, [](Bench& bench, Shape shape) {
     const Matrix<double> queries = centroids_near(bench.values.view(), 5);
     Matrix<double> expected(5, shape.n), actual(5, shape.n);
-    bench.expected->all_distances(queries.view(), expected.view());
+    bench.expected->all_distances({queries.view()}, expected.view());
     bench.on_each([&](Points& points) {
       std::fill(actual.data(), actual.data() + actual.size(), -1.0);
-      points.all_distances(queries.view(), actual.view());
+      points.all_distances({queries.view()}, actual.view());
       CHECK(same({expected.data(), static_cast<std::size_t>(expected.size())},
                  {actual.data(), static_cast<std::size_t>(actual.size())}));
     });

@@ -47,6 +47,21 @@ TEST_CASE("a run that stopped at its limit goes on to the same file, on every ba
       }
     }
   }
+  // Weighted rows, of which some count nothing; a start from labels.
+  std::string table = "a,b,w\n";
+  for (int i = 0; i < 400; ++i)
+    table += std::to_string(i * i % 97) + "," + std::to_string(i * 31 % 89) + "," + std::to_string(i % 4) + "\n";
+  write_bytes(folder / "w.csv", table);
+  const Words weighted{folder / "w.csv", "-k", "8", "--weight-column", "w", "--tolerance", "0"};
+  cluster(weighted, {}, whole);
+  cluster(weighted, {"--max-iterations", "2"}, part);
+  cluster(weighted, {"--max-iterations", "298", "--init", part}, more);
+  CHECK(bytes_of(more) == bytes_of(whole));
+  const Words labelled{kDigits, "--init-labels", kDigits + ":/labels"};
+  cluster(labelled, {}, whole);
+  CHECK(cluster(labelled, {"--max-iterations", "2"}, part).says("kith cluster --init " + part));
+  cluster({kDigits}, {"--max-iterations", "298", "--init", part}, more);
+  CHECK(bytes_of(more) == bytes_of(whole));
   // In three parts.
   cluster(runs[0], {"--max-iterations", "2"}, part);
   cluster(runs[0], {"--max-iterations", "2", "--init", part}, more);

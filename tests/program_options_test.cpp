@@ -11,7 +11,7 @@ TEST_CASE("a mistyped name is answered with the nearest one") {
   refuses(2, {"cluster", kDigits, "-k", "3", "--max-iteratoins", "3"},
           {"--max-iteratoins", "nearest is --max-iterations"});
   refuses(2, {"cluster", kDigits, "-k", "3", "--sample-weight=w"}, {"unknown option --sample-weight;"});
-  refuses(2, {"knn", kDigits, "-k", "3", "--radius", "1"}, {"unknown option --radius"});
+  refuses(2, {"knn", kDigits, "-k", "3", "--radiuss", "1"}, {"unknown option --radiuss; the nearest is --radius"});
   for (const char* k : {"-K", "--k", "--K"}) {
     refuses(2, {"knn", kDigits, k, "3"}, {"unknown option " + std::string(k) + "; the nearest is -k;"});
   }
@@ -38,7 +38,7 @@ TEST_CASE("what is missing is named with an example") {
   refuses(2, {"cluster"}, {"POINTS", "is missing", "for example: kith cluster"});
   refuses(2, {"cluster", kDigits}, {"-k, the number of clusters, is missing"});
   refuses(2, {"assign", kDigits}, {"--centroids is missing"});
-  refuses(2, {"knn", kDigits}, {"-k, the number of neighbours, is missing"});
+  refuses(2, {"knn", kDigits}, {"-k, the number of neighbours, or --radius, is missing"});
   refuses(2, {"cluster", kDigits, "-k"}, {"--clusters: expected one value"});
   refuses(2, {"cluster", "--clusters"}, {"--clusters: expected one value; see kith cluster --help"});
   refuses(2, {"cluster", kDigits, "-k", "--seed", "3"}, {"--clusters: expected one value, found the option --seed"});

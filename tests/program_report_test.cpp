@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/distance.h"
+#include "data/result.h"
 #include "data/source.h"
 #include "data/stored_result.h"
 #include "tests/program.h"
@@ -109,8 +110,76 @@ TEST_CASE("report: names that look like markup, one cluster, one column, empty c
   cluster({folder / "few.csv", "-k", "4", "--init", "first"});
   CHECK(StoredResult(result).whole("empty_clusters").value_or(0) > 0);
   CHECK(has(page_of({result}), "are empty."));
+  // A row that was left out has no place in the pictures, a weight no share in them.
+  write_bytes(folder / "holes.csv", "a,b,w\n1,1,1\n,1,2\n2,2,1\n9,9,3\n8,9,0\n");
+  cluster({folder / "holes.csv", "-k", "2", "--nan", "drop", "--weight-column", "w"});
+  const std::string holes = page_of({result});
+  CHECK(has(holes, "All 4 rows are drawn"));
+  CHECK(has(holes, "Rows have weights"));
+  // Points that were scaled are scaled again: their distances are those of the clustering.
+  cluster({kDigits, "-k", "5", "--scale", "minmax", "--save-distances"});
+  const std::vector<double> distances = StoredResult(result).vector("distances");
+  const double farthest = *std::max_element(distances.begin(), distances.end());
+  CHECK(has(page_of({result, "--points", kDigits}), fmt::format("the largest is {:.4g}.", farthest)));
   cluster({kDigits, "-k", "5", "--metric", "cosine"});
   CHECK(has(page_of({result, "--points", kDigits}), "All 1797 rows are drawn"));
+}
+
+TEST_CASE("report: silhouettes that were evaluated, of all rows and of a sample") {
+  const Scratch folder;
+  const std::string result = folder / "c.h5", scores = folder / "s.h5";
+  done({"cluster", kDigits, "-k", "10", "-q", "-o", result});
+  // As kith evaluate --save-silhouette writes them, of how many rows, and of which where not of all.
+  const auto write_scores = [&](std::size_t rows, bool sampled) {
+    std::vector<double> values(rows);
+    std::vector<std::int64_t> numbers(rows);
+    for (std::size_t i = 0; i < rows; ++i) {
+      values[i] = i % 4 == 0 ? -0.5 : 0.25;
+      numbers[i] = static_cast<std::int64_t>(3 * i);
+    }
+    kith::data::ResultFile file(scores, {.force = true});
+    file.attribute("format", std::string("kith-evaluation"));
+    file.dataset("silhouette", std::span<const double>(values));
+    if (sampled) file.dataset("silhouette_rows", std::span<const std::int64_t>(numbers));
+    file.finish();
+  };
+  write_scores(400, true);
+  const std::string page = page_of({result, "--silhouettes", scores});
+  CHECK(has(page, "The mean silhouette of all rows is 0.0625 (dashed); 100 of 400 rows are below 0"));
+  write_scores(1797, false);
+  CHECK(has(page_of({result, "--points", kDigits, "--silhouettes", scores}), "; 450 of 1797 rows are below 0"));
+  write_scores(1796, false);
+  refuses(3, {"report", result, "--silhouettes", scores}, {"s.h5: expected 1797 silhouettes", "found 1796"});
+  refuses(3, {"report", result, "--silhouettes", result}, {"c.h5:/silhouette: no such dataset"});
+}
+
+TEST_CASE("report: the scores of a sweep") {
+  const Scratch folder;
+  const std::string sweep = folder / "s.h5";
+  const std::vector<std::int64_t> k{1, 2, 5};
+  const std::vector<double> inertia{90.5, 40.25, 8.125}, silhouette{std::nan(""), 0.5, 0.75}, shorter{1.0, 2.0};
+  const auto write_sweep = [&](const std::vector<double>& bic) {
+    kith::data::ResultFile file(sweep, {.force = true});
+    file.attribute("format", std::string("kith-sweep"));
+    file.attribute("command", std::string("sweep x.h5:/x --clusters 1,2,5 --silhouette simplified"));
+    file.attribute("suggested", std::int64_t{5});
+    file.attribute("reason", std::string("the best <silhouette>"));
+    file.dataset("k", std::span<const std::int64_t>(k));
+    file.dataset("inertia", std::span<const double>(inertia));
+    file.dataset("silhouette", std::span<const double>(silhouette));
+    file.dataset("bic", std::span<const double>(bic));
+    file.finish();
+  };
+  write_sweep(inertia);
+  const std::string page = page_of({sweep});
+  CHECK(has(page, "<tr><td>1</td><td>90.5</td><td></td><td>90.5</td></tr>"));
+  CHECK(has(page, "<tr><td>5</td><td>8.125</td><td>0.75</td><td>8.125</td></tr>"));
+  CHECK(has(page, "<dd>k = 5: the best &lt;silhouette&gt;</dd>"));
+  CHECK(has(page, "simplified silhouette is 0.5 at k = 2, 0.75 at k = 5"));
+  CHECK(has(page, "Dashed: the suggestion, k = 5."));
+  CHECK(done({"report", sweep, "--tile", "8x8"}).says("--tile has no effect"));
+  write_sweep(shorter);
+  refuses(3, {"report", sweep}, {"s.h5:/bic: expected 3 values", "found 2", "sweep again"});
 }
 
 TEST_CASE("report: pictures as files, and what is refused") {
@@ -133,7 +202,7 @@ TEST_CASE("report: pictures as files, and what is refused") {
   refuses(3, {"report", kDigits}, {"digits.h5: expected a result of kith", "kith cluster"});
   refuses(3, {"report", folder / "none.h5"}, {"none.h5"});
   done({"knn", kDigits, "-k", "1", "-q", "-o", folder / "n.h5"});
-  refuses(3, {"report", folder / "n.h5"}, {"n.h5: expected a result of kith cluster", "kith-neighbors"});
+  refuses(3, {"report", folder / "n.h5"}, {"n.h5: expected a result of kith cluster or kith sweep", "kith-neighbors"});
   done({"generate", folder / "x.h5", "-n", "10", "-d", "64", "-q"});
   refuses(3, {"report", result, "--points", folder / "x.h5:/points"}, {"expected 1797 x 64 points", "found 10 x 64"});
 }

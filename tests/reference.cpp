@@ -22,6 +22,27 @@ double reference_distance(const double* x, const double* c, std::int64_t d) {
   return a[0];
 }
 
+double reference_distance(Measure measure, const double* x, const double* c, std::int64_t d) {
+  if (measure == Measure::squared_euclidean) return reference_distance(x, c, d);
+  double a[32];
+  for (int l = 0; l < 32; ++l) {
+    a[l] = 0.0;
+    for (std::int64_t j = l; j < d; j += 32) {
+      const double t = std::fabs(x[j] - c[j]);
+      if (measure == Measure::inner_product) a[l] = std::fma(x[j], c[j], a[l]);
+      if (measure == Measure::manhattan) a[l] = a[l] + t;
+      if (measure == Measure::chebyshev) a[l] = t > a[l] ? t : a[l];
+    }
+  }
+  for (const int w : {16, 8, 4, 2, 1}) {
+    for (int l = 0; l < w; ++l) {
+      const double larger = a[l] > a[l + w] ? a[l] : a[l + w];
+      a[l] = measure == Measure::chebyshev ? larger : a[l] + a[l + w];
+    }
+  }
+  return measure == Measure::inner_product ? 0.0 - a[0] : a[0];
+}
+
 namespace {
 
 class ReferencePoints final : public Points {
@@ -164,7 +185,7 @@ class ReferencePoints final : public Points {
         all.emplace_back(lists.distance(q, i), lists.index(q, i));
       for (std::int64_t i = 0; i < rows(); ++i) {
         if (queries.excluded_row >= 0 && i == queries.excluded_row + q) continue;
-        all.emplace_back(to(i, queries.values.row(q).data()), i);
+        all.emplace_back(to(i, queries, q), i);
       }
       std::sort(all.begin(), all.end());
       for (std::int64_t i = 0; i < std::min<std::int64_t>(k, static_cast<std::int64_t>(all.size())); ++i) {
@@ -173,9 +194,20 @@ class ReferencePoints final : public Points {
       }
     }
   }
-  void all_distances(MatrixView<const double> queries, MatrixView<double> out) const override {
-    for (std::int64_t q = 0; q < queries.rows; ++q) {
-      for (std::int64_t i = 0; i < rows(); ++i) out(q, i) = to(i, queries.row(q).data());
+  void within(const Queries& queries, RowsWithin& found) const override {
+    for (std::int64_t q = 0; q < queries.values.rows; ++q) {
+      for (std::int64_t i = 0; i < rows(); ++i) {
+        if (queries.excluded_row >= 0 && i == queries.excluded_row + q) continue;
+        const double distance = to(i, queries, q);
+        if (!(distance <= found.limit)) continue;
+        ++found.counts[q];
+        found.rows[q].push_back({distance, i});
+      }
+    }
+  }
+  void all_distances(const Queries& queries, MatrixView<double> out) const override {
+    for (std::int64_t q = 0; q < queries.values.rows; ++q) {
+      for (std::int64_t i = 0; i < rows(); ++i) out(q, i) = to(i, queries, q);
     }
   }
   void cluster_distances(const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) const override {
@@ -192,6 +224,9 @@ class ReferencePoints final : public Points {
  private:
   double to(std::int64_t i, const double* other) const {
     return reference_distance(values_.row(i).data(), other, columns());
+  }
+  double to(std::int64_t i, const Queries& queries, std::int64_t q) const {
+    return reference_distance(queries.measure, values_.row(i).data(), queries.values.row(q).data(), columns());
   }
   double weight(std::int64_t i) const { return weights_.empty() ? 1.0 : weights_[static_cast<std::size_t>(i)]; }
   /// What row i adds of a value on its grid: whole weights multiply the integer, others the value.

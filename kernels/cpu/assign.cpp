@@ -250,8 +250,12 @@ void add(const Assignment& part, Assignment& total) {
 
 template <class T>
 void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
-  if (narrow_is_best(held, request.centroids.rows)) return assign_narrow(held, request, assignment);
-  const ScreenKernels& kernels = held.set.screen_for(held.columns(), request.centroids.rows);
+  if (narrow_is_best(held, request.centroids.rows) && !gaps_pay(held, request.centroids.rows)) {
+    return assign_narrow(held, request, assignment);
+  }
+  const ScreenKernels& usual = held.set.screen_for(held.columns(), request.centroids.rows);
+  const bool may_be_coarse = &usual != &held.set.fine;
+  const ScreenKernels& kernels = may_be_coarse && held.coarse.passed_over() ? held.set.closer_screen() : usual;
   ScreenColumns centroids(held, kernels, request.centroids.rows, Scores::marked);
   centroids.pack(held, request.centroids.data, request.centroids.rows);
   const GapRoom gaps(held, request.centroids, centroids.largest_norm());
@@ -270,6 +274,7 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   for (const Assigner<T>* assigner : used) add(assigner->sums, found);
   if (gaps) gaps.finish(held, found.screened);
   note_changed(held, found.changed);
+  if (may_be_coarse) held.coarse.note(found);
   add(found, assignment);
 }
 

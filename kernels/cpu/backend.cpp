@@ -23,7 +23,7 @@ std::string processor_name() {
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const BackendOptions& options)
-      : set_(instructions()), threads_(options.threads), block_rows_(options.block_rows) {}
+      : set_(instructions()), threads_(options.threads), options_(options) {}
 
   Device device() const override {
     return {processor_name(),
@@ -31,13 +31,13 @@ class CpuBackend final : public Backend {
   }
   std::unique_ptr<Points> hold(const PointBlock& block) override {
     if (block.arrival != nullptr) block.arrival->wait_for(rows_of(block.values));
-    return hold_points(block, set_, threads_, block_rows_);
+    return hold_points(block, set_, threads_, options_);
   }
 
  private:
   const Instructions& set_;
   Threads threads_;
-  std::int64_t block_rows_;
+  BackendOptions options_;
 };
 
 }  // namespace

@@ -26,12 +26,11 @@ template <class T>
 GapRoom::GapRoom(HeldRows<T>& held, MatrixView<const double> centroids, double largest_centroid) {
   LabelGaps& gaps = held.gaps;
   const std::int64_t k = centroids.rows, d = centroids.columns;
-  known_ = std::exchange(gaps.clusters, 0) == k;
-  if (k == 1 || !gaps.wanted || gaps.rest-- > 0) {
-    known_ = false;
+  if (k == 1 || !gaps.due()) {
+    gaps.skip();
     return;
   }
-  gaps.rest = 0;
+  known_ = std::exchange(gaps.clusters, 0) == k;
   gaps.gap.resize(static_cast<std::size_t>(held.rows()));
   moved_.resize(static_cast<std::size_t>(k));
   if (gaps.centroids.size() != k * d) gaps.centroids = Matrix<double>(k, d);
@@ -62,13 +61,15 @@ GapRoom::GapRoom(HeldRows<T>& held, MatrixView<const double> centroids, double l
 
 template <class T>
 void GapRoom::finish(HeldRows<T>& held, std::int64_t screened) const {
-  constexpr int kLongestRest = 8;
-  constexpr std::int64_t kWorthwhile = 16;  // one row in so many that is left alone
-  held.gaps.clusters = static_cast<std::int64_t>(moved_.size());
+  const auto k = static_cast<std::int64_t>(moved_.size());
+  held.gaps.clusters = k;
   if (!known_) return;
-  const bool paid = held.rows() - screened >= held.rows() / kWorthwhile;
+  const bool is_narrow = narrow_is_best(held, k);  // then a faster screen rests
+  const std::int64_t worthwhile = is_narrow ? held.rows() / 2 : held.rows() / 16;
+  const int longest_rest = is_narrow ? 32 : 8;
+  const bool paid = held.rows() - screened >= worthwhile;
   held.gaps.rest = paid ? 0 : held.gaps.next_rest;
-  held.gaps.next_rest = paid ? 1 : std::min(2 * held.gaps.next_rest, kLongestRest);
+  held.gaps.next_rest = paid ? 1 : std::min(2 * held.gaps.next_rest, longest_rest);
 }
 
 #define KITH_INSTANTIATE(T)                                                  \

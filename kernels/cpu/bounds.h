@@ -8,6 +8,7 @@
 
 #include "core/bounds.h"
 #include "kernels/cpu/held_rows.h"
+#include "kernels/cpu/narrow_screen.h"
 
 namespace kith::cpu {
 
@@ -17,6 +18,15 @@ template <class T>
 void note_changed(HeldRows<T>& held, std::int64_t changed) {
   constexpr std::int64_t kFew = 8;  // one row in so many
   held.gaps.wanted = held.gaps.wanted || changed < held.rows() / kFew;
+}
+
+/// Whether the next assignment is to leave rows alone although the screen of narrow_screen.h, which keeps no gaps, is
+/// the faster one for all rows.
+template <class T>
+bool gaps_pay(const HeldRows<T>& held, std::int64_t clusters) {
+  constexpr std::int64_t kWorthwhile = 1024;  // multiply-adds of a row
+  if (clusters == 1 || !held.gaps.due()) return false;
+  return held.small_gaps || (clusters * held.columns() >= kWorthwhile && !is_small(held, clusters));
 }
 
 /// The gaps of rows in one assignment, which may keep none.
@@ -37,8 +47,8 @@ class GapRoom {
     return gap > guard_;  // a NaN vouches for nothing
   }
 
-  /// The labels and gaps of all rows are those of the centroids given before. Where the gaps vouched for hardly any row
-  /// (all but `screened`), the next assignments do without: one, then two, and so on up to eight.
+  /// The labels and gaps of all rows are those of the centroids given before. Where the gaps vouched for too few rows
+  /// (all but `screened`), the next assignments do without: one, then two, and so on.
   template <class T>
   void finish(HeldRows<T>& held, std::int64_t screened) const;
 

@@ -24,12 +24,43 @@ struct LabelGaps {
     next_rest = 1;
     wanted = false;
   }
+  /// Whether the next assignment is to keep gaps.
+  bool due() const { return wanted && rest == 0; }
+  /// An assignment that keeps none: what was known is about other labels.
+  void skip() {
+    clusters = 0;
+    rest = std::max(rest - 1, 0);
+  }
 
   Untouched<float> gap{};       // (n)
   Matrix<double> centroids{};   // (k, d) that the gaps are about
   std::int64_t clusters = 0;    // k; 0: nothing is known
   bool wanted = false;          // labels change so seldom that assignments are to keep gaps
   int rest = 0, next_rest = 1;  // assignments that keep none, since those before left hardly a row alone
+};
+
+/// Whether looking again at what the coarse screen left open took longer than it had saved: the next assignments then
+/// take a closer one. As centroids move that changes, so it is tried again, each time later.
+class CoarseTrials {
+ public:
+  bool passed_over() const { return left_ > 0; }
+  /// After an assignment by the coarse screen, or one that passed it over.
+  void note(const Assignment& found) {
+    constexpr std::int64_t kDistance = 50;  // what a distance by the definition takes, in products of the screen
+    const auto k = static_cast<std::int64_t>(found.counts.size());
+    if (passed_over()) {
+      --left_;
+    } else if (found.rechecked + found.candidates * kDistance / k > found.screened) {
+      left_ = next_;
+      next_ = std::min(2 * next_, kMost);
+    } else {
+      next_ = kFirst;
+    }
+  }
+
+ private:
+  static constexpr int kFirst = 8, kMost = 64;
+  int left_ = 0, next_ = kFirst;  // assignments
 };
 
 /// The seeds so far, and the candidates that were tried last.
@@ -48,6 +79,7 @@ struct HeldRows {
   const Instructions& set;
   Threads& threads;
   std::int64_t block_rows = 0;  // forced rows per task, 0: chosen
+  bool small_gaps = false;      // BackendOptions::small_gaps
   RowWeights weights{};         // whole ones until the plan says otherwise
   DataPlan plan;
 
@@ -57,6 +89,7 @@ struct HeldRows {
   Untouched<double> distance{};      // (n) kept squared distance
   bool forgotten = false;            // all of that is as forget() leaves it
   LabelGaps gaps{};
+  CoarseTrials coarse{};
   mutable DistanceTotals totals{};  // found when they are asked for
   Seeding seeding{};
 
@@ -81,6 +114,7 @@ struct HeldRows {
     unsummed = false;
     totals.current = false;
     gaps.forget();
+    coarse = {};
     seeding = {};
   }
 

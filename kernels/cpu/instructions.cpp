@@ -17,6 +17,8 @@ namespace {
 // Best first. The products of pairs of bfloat16 outside of AMX are slower than those of float32 where they were
 // measured.
 constexpr std::array<const Instructions*, 6> kTable{&kAmx, &kVnni, &kAvx512, &kBf16, &kAvx2, &kPlain};
+#elif defined(__aarch64__)
+constexpr std::array<const Instructions*, 2> kTable{&kNeon, &kPlain};
 #else
 constexpr std::array<const Instructions*, 1> kTable{&kPlain};
 #endif

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "core/fixed_point.h"
+#include "core/measure.h"
 #include "kernels/cpu/narrow_kernels.h"
 #include "kernels/cpu/point_types.h"
 
@@ -108,10 +109,17 @@ struct RowKernels {
   /// out (d) = float(row * scale - center).
   CentredNorms (*centre)(const T* row, std::int64_t d, double scale, const float* center, float* out);
   /// D by the definition (core/distance.h).
-  double (*distance)(const T* x, const double* c, std::int64_t d);
+  using Distance = double (*)(const T* x, const double* c, std::int64_t d);
+  Distance distance, inner_product, manhattan, chebyshev;
   /// high[j] += sum of the high limbs of rows[i][j] (low[j] alike when low is not null).
   void (*add_rows)(const T* const* rows, std::int64_t count, std::int64_t d, GridView grid, std::int64_t* high,
                    std::int64_t* low);
+
+  Distance by(Measure measure) const {
+    if (measure == Measure::inner_product) return inner_product;
+    if (measure == Measure::manhattan) return manhattan;
+    return measure == Measure::chebyshev ? chebyshev : distance;
+  }
 };
 
 /// Sums of distances to many rows, for several queries at a time.
@@ -139,6 +147,7 @@ struct Instructions {
   RootSumKernels root_sums;
   NarrowKernels narrow;
   ForPointTypes<RowKernels> row_kernels;
+  const Instructions* closer;  // a set whose coarse screen decides more rows than this one's, or null
 
   template <class T>
   const RowKernels<T>& rows() const {
@@ -150,6 +159,10 @@ struct Instructions {
     constexpr std::int64_t kFewColumns = 8, kFewOthers = 16, kLittle = 2048;
     return d > kFewColumns && k > kFewOthers && d * k > kLittle ? coarse : fine;
   }
+  /// The screen for rows that the coarse one leaves open for the most part.
+  const ScreenKernels& closer_screen() const {
+    return closer != nullptr && closer->supported() ? closer->coarse : fine;
+  }
 };
 
 extern const Instructions kPlain;
@@ -159,6 +172,8 @@ extern const Instructions kAvx512;
 extern const Instructions kBf16;
 extern const Instructions kVnni;
 extern const Instructions kAmx;
+#elif defined(__aarch64__)
+extern const Instructions kNeon;
 #endif
 
 /// Every set compiled in, best first, whether this processor has it or not.

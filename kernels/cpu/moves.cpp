@@ -1,10 +1,13 @@
 // Tables of the sums of moved rows, one per thread that has any.
 #include "kernels/cpu/moves.h"
 
+#include <algorithm>
+
 namespace kith::cpu {
 
 MoveTables::MoveTables(const DataPlan& plan, int limbs, std::int64_t clusters, Threads& threads)
-    : clusters_(clusters),
+    : threads_(threads),
+      clusters_(clusters),
       columns_(plan.columns),
       pitch_((plan.columns + 7) / 8 * 8),  // whole vectors of float64, of any instruction set
       limbs_(limbs),
@@ -28,16 +31,26 @@ const MoveTable& MoveTables::of(int thread) {
 }
 
 void MoveTables::merge(ClusterSums& sums, std::span<std::int64_t> counts) {
+  std::vector<Own*> tables;
   for (const std::unique_ptr<Own>& own : own_) {
-    if (!own) continue;
-    for (std::int64_t c = 0; c < clusters_; ++c) {
-      const std::int64_t* high = own->sums.data() + c * limbs_ * pitch_;
-      const std::int64_t* low = high + pitch_;
-      for (std::int64_t j = 0; j < columns_; ++j) sums.high[c * columns_ + j] += high[j];
-      for (std::int64_t j = 0; j < columns_ && limbs_ == 2; ++j) sums.low[c * columns_ + j] += low[j];
+    if (own) tables.push_back(own.get());
+  }
+  constexpr std::int64_t kCellsAtOnce = std::int64_t{1} << 16;  // of all tables: worth handing to a thread
+  const std::int64_t stride = limbs_ * pitch_, cells = std::max<std::int64_t>(std::ssize(tables), 1) * stride;
+  const std::int64_t at_once = std::max<std::int64_t>(kCellsAtOnce / cells, 1);
+  threads_.run((clusters_ + at_once - 1) / at_once, [&](std::int64_t task, int) {
+    for (std::int64_t c = task * at_once; c < std::min((task + 1) * at_once, clusters_); ++c) {
+      for (Own* own : tables) {
+        std::int64_t* high = own->sums.data() + c * stride;
+        const std::int64_t* low = high + pitch_;
+        for (std::int64_t j = 0; j < columns_; ++j) sums.high[c * columns_ + j] += high[j];
+        for (std::int64_t j = 0; j < columns_ && limbs_ == 2; ++j) sums.low[c * columns_ + j] += low[j];
+        std::fill(high, high + stride, 0);
+      }
     }
+  });
+  for (Own* own : tables) {
     for (std::size_t c = 0; c < counts.size(); ++c) counts[c] += own->counts[c];
-    std::fill(own->sums.begin(), own->sums.end(), 0);
     std::fill(own->counts.begin(), own->counts.end(), 0);
   }
 }

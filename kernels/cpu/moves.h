@@ -18,7 +18,7 @@ class MoveTables {
   MoveTables(const DataPlan& plan, int limbs, std::int64_t clusters, Threads& threads);
 
   static bool fit(std::int64_t clusters, std::int64_t columns, int limbs) {
-    constexpr std::int64_t kMostCells = std::int64_t{1} << 17;
+    constexpr std::int64_t kMostCells = std::int64_t{1} << 18;
     return clusters * limbs <= kMostCells / columns;
   }
 
@@ -34,6 +34,7 @@ class MoveTables {
     MoveTable table{};
   };
 
+  Threads& threads_;
   std::int64_t clusters_, columns_, pitch_;
   int limbs_;
   double low_scale_;

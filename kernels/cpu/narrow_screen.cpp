@@ -10,6 +10,8 @@
 #include <limits>
 #include <memory>
 
+#include "kernels/cpu/bounds.h"
+
 namespace kith::cpu {
 namespace {
 
@@ -134,7 +136,7 @@ std::int64_t NarrowScreen<T>::rows_per_task() const {
 template <class T>
 void assign_narrow(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
   const std::int64_t k = request.centroids.rows;
-  held.gaps.clusters = 0;
+  held.gaps.skip();
   NarrowScreen<T> screen(held);
   screen.aim(request.centroids);
   // Rows that follow each other often have the same label: several counters keep them from waiting for each other.
@@ -158,13 +160,16 @@ void assign_narrow(HeldRows<T>& held, const AssignRequest& request, Assignment& 
     }
   });
   assignment.screened += held.rows();
+  std::int64_t changed = 0;
   for (const auto& worker : workers) {
     if (!worker) continue;
     for (std::size_t c = 0; c < worker->counts.size(); ++c) assignment.counts[c % k] += worker->counts[c];
-    assignment.changed += worker->changed;
+    changed += worker->changed;
     assignment.rechecked += worker->totals.rechecked;
     assignment.candidates += worker->totals.candidates;
   }
+  assignment.changed += changed;
+  note_changed(held, changed);
 }
 
 #define KITH_INSTANTIATE(T)       \

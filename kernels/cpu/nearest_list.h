@@ -6,15 +6,9 @@
 #include <limits>
 #include <vector>
 
-namespace kith::cpu {
+#include "core/backend.h"
 
-struct Neighbor {
-  double distance;
-  std::int64_t row;
-  friend bool operator<(const Neighbor& a, const Neighbor& b) {
-    return a.distance != b.distance ? a.distance < b.distance : a.row < b.row;
-  }
-};
+namespace kith::cpu {
 
 /// Keeps up to twice k rows between clean-ups, so that adding one costs constant time on average.
 class NearestList {

@@ -18,8 +18,17 @@ inline std::int64_t tile_columns(const ScreenKernels& screen) { return kTileColu
 
 inline std::int64_t groups_of(std::int64_t columns, std::int64_t group) { return (columns + group - 1) / group; }
 
+/// A lower bound of |x'|^2 / 2 from the norm that a panel has, which was summed in float32.
+inline double least_half_norm(float norm, std::int64_t d) {
+  const double least =
+      std::max(0.0, static_cast<double>(norm) * (1 - (static_cast<double>(d) + 10) * 0x1p-24) - 0x1p-140);
+  return least * least / 2;
+}
+
 /// How the scores of a screen are compared: as they are, or with their column in the lowest four bits (Leaders).
-enum class Scores { plain, marked };
+/// product: without half norms, so that scores rank like negated inner products. The rows x of the panels are then not
+/// centred: x.c differs from x.c' by the same for all columns.
+enum class Scores { plain, marked, product };
 
 /// Rows to multiply by (centroids, seeding candidates, a block of the base of a search): packed, with the margin of
 /// their certificate. Packing others replaces them; the margin holds for all that were ever packed.
@@ -50,10 +59,16 @@ class ScreenColumns {
       largest_.residual = std::max(largest_.residual, tiles_[tile].largest.residual);
     }
     const double marking = scores_ == Scores::marked ? kMarking : 0.0;
-    margin_ = screen_margin(largest_, d_, held.plan.screen.exponent,
-                            {0x1p-24, screen_.accumulation(d_), marking, screen_.smallest});
+    LargestNorms largest = largest_;
+    if (scores_ == Scores::product) {  // the definition rounds |x| |c|, and c is as long as c' and the center together
+      const std::vector<float>& center = held.plan.screen.center;
+      largest.norm += std::sqrt(squared_length(center.data(), std::ssize(center))) * (1 + 0x1p-20);
+    }
+    margin_ =
+        screen_margin(largest, d_, held.plan.screen.exponent,
+                      {.accumulation = screen_.accumulation(d_), .marking = marking, .smallest = screen_.smallest});
     const double summed = 1 + (static_cast<double>(d_) + 16) * 0x1p-23;  // residuals were summed in float32
-    per_residual_ = static_cast<float>(2 * 1.002 * summed * largest_.norm);
+    per_residual_ = static_cast<float>(2 * 1.002 * summed * largest.norm);
   }
 
   std::int64_t count() const { return count_; }
@@ -94,7 +109,7 @@ class ScreenColumns {
     for (std::int64_t c = 0; c < count; ++c) {
       const CentredNorms norms = held.set.template rows<X>().centre(
           rows + c * d_, d_, held.scale(), held.plan.screen.center.data(), centred.row(c).data());
-      half_norm_[first + c] = static_cast<float>(norms.squared_norm / 2);
+      half_norm_[first + c] = scores_ == Scores::product ? 0.0F : static_cast<float>(norms.squared_norm / 2);
       tile.largest.norm = std::max(tile.largest.norm, std::sqrt(norms.squared_norm));
       tile.largest.residual = std::max(tile.largest.residual, std::sqrt(norms.squared_residual));
       // max() passes over a NaN, which a row beyond float32 leaves behind.

@@ -10,19 +10,21 @@ template <class T>
 class CpuPoints final : public Points {
  public:
   CpuPoints(MatrixView<const T> values, const PointBlock& block, const Instructions& set, Threads& threads,
-            std::int64_t block_rows)
+            const BackendOptions& options)
       : held_{.values = values,
               .first_row = block.first_row,
               .set = set,
               .threads = threads,
-              .block_rows = block_rows,
+              .block_rows = options.block_rows,
+              .small_gaps = options.small_gaps,
               .weights = {block.weights.data()},
               .plan = {}} {}
 
   std::int64_t rows() const override { return held_.rows(); }
   std::int64_t columns() const override { return held_.columns(); }
   std::unique_ptr<Points> hold(const PointBlock& block) const override {
-    return hold_points(block, held_.set, held_.threads, held_.block_rows);
+    return hold_points(block, held_.set, held_.threads,
+                       {.block_rows = held_.block_rows, .small_gaps = held_.small_gaps});
   }
   void add_range(ColumnRange& range) const override { cpu::add_range(held_, range); }
   void add_magnitudes(const ColumnScales& scales, ColumnMagnitudes& magnitudes) const override {
@@ -78,7 +80,8 @@ class CpuPoints final : public Points {
   double keep_candidate(std::int64_t chosen) override { return cpu::keep_candidate(remember(), chosen); }
 
   void search(const Queries& queries, NeighborLists& lists) const override { cpu::search(held_, queries, lists); }
-  void all_distances(MatrixView<const double> queries, MatrixView<double> out) const override {
+  void within(const Queries& queries, RowsWithin& found) const override { cpu::within(held_, queries, found); }
+  void all_distances(const Queries& queries, MatrixView<double> out) const override {
     cpu::all_distances(held_, queries, out);
   }
   void cluster_distances(const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) const override {
@@ -104,10 +107,10 @@ class CpuPoints final : public Points {
 }  // namespace
 
 std::unique_ptr<Points> hold_points(const PointBlock& block, const Instructions& set, Threads& threads,
-                                    std::int64_t block_rows) {
+                                    const BackendOptions& options) {
   return std::visit(
       [&]<class T>(MatrixView<const T> values) -> std::unique_ptr<Points> {
-        return std::make_unique<CpuPoints<T>>(values, block, set, threads, block_rows);
+        return std::make_unique<CpuPoints<T>>(values, block, set, threads, options);
       },
       block.values);
 }

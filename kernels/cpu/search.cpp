@@ -3,7 +3,8 @@
 //
 // Queries lie in vector lanes as points do in assign.cpp, and rows of the base take the place of centroids: q n d
 // multiply-adds. A row that is dropped had a score more than 2 E above k others, so k others are truly nearer. Few
-// queries do not fill a panel; they get the definition at once, which then runs at the speed of memory.
+// queries do not fill a panel; they get the definition at once, which then runs at the speed of memory. So do all by
+// measures that the screen does not know; inner products it does, without half norms.
 #include <cmath>
 #include <mutex>
 
@@ -80,15 +81,19 @@ class Search {
         queries_(queries),
         lists_(lists),
         k_(lists.index.columns()),
+        distance_(held.set.template rows<T>().by(queries.measure)),
         kernels_(held.set.screen_for(held.columns(), held.rows())) {}
 
   void run() {
+    const bool is_product = queries_.measure == Measure::inner_product;
+    if (queries_.measure != Measure::squared_euclidean && !is_product) return search_all_directly();
     if (queries_.values.rows * 3 < kernels_.lanes) {
       for (std::int64_t q = 0; q < queries_.values.rows; ++q) search_directly(q);
       return;
     }
-    pack_queries();
-    screen();
+    // Of products the base alone is centred: that takes the same from all scores of a query.
+    pack_queries(is_product ? std::vector<float>(held_.plan.screen.center.size(), 0.0F) : held_.plan.screen.center);
+    screen(is_product ? Scores::product : Scores::plain);
     for (std::int64_t q = 0; q < queries_.values.rows; ++q) {
       if (!screened(q)) search_directly(q);
     }
@@ -100,7 +105,7 @@ class Search {
  private:
   std::int64_t excluded(std::int64_t q) const { return queries_.excluded_row < 0 ? -1 : queries_.excluded_row + q; }
   double distance(std::int64_t q, std::int64_t i) const {
-    return held_.set.template rows<T>().distance(held_.row(i), queries_.values.row(q).data(), held_.columns());
+    return distance_(held_.row(i), queries_.values.row(q).data(), held_.columns());
   }
 
   /// The definition for every row.
@@ -117,6 +122,32 @@ class Search {
                        nearest.add(part);
                      });
     store(q, nearest);
+  }
+
+  /// The definition for every query and row: a thread takes some queries, and ranges of rows that stay in the cache.
+  void search_all_directly() {
+    if (queries_.values.rows < held_.threads.count()) {
+      for (std::int64_t q = 0; q < queries_.values.rows; ++q) search_directly(q);
+      return;
+    }
+    constexpr std::int64_t kRangeBytes = 128 << 10, kTogether = 8;
+    const std::int64_t row_bytes = held_.columns() * static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t step = std::max<std::int64_t>(kRangeBytes / row_bytes, 8), count = queries_.values.rows;
+    held_.threads.run(groups_of(count, kTogether), [&](std::int64_t task, int) {
+      const std::int64_t begin = task * kTogether, end = std::min(begin + kTogether, count);
+      std::vector<NearestList> nearest;
+      for (std::int64_t q = begin; q < end; ++q) nearest.push_back(list_of(q));
+      for (std::int64_t first = 0; first < held_.rows(); first += step) {
+        const std::int64_t last = std::min(first + step, held_.rows());
+        for (std::int64_t q = begin; q < end; ++q) {
+          for (std::int64_t i = first; i < last; ++i) {
+            if (held_.first_row + i == excluded(q)) continue;
+            nearest[q - begin].add({distance(q, i), held_.first_row + i});
+          }
+        }
+      }
+      for (std::int64_t q = begin; q < end; ++q) store(q, nearest[q - begin]);
+    });
   }
 
   NearestList list_of(std::int64_t q) const {
@@ -142,7 +173,7 @@ class Search {
     return usable(q) && std::none_of(parts.begin(), parts.end(), [](const Survivors& part) { return part.given_up(); });
   }
 
-  void pack_queries() {
+  void pack_queries(const std::vector<float>& center) {
     const int lanes = kernels_.lanes;
     const std::int64_t count = queries_.values.rows, d = held_.columns();
     panels_ = Matrix<std::byte>(panels(), kernels_.panel_bytes(d));
@@ -152,8 +183,7 @@ class Search {
       const double* rows[kMaxLanes];
       for (int lane = 0; lane < lanes; ++lane)
         rows[lane] = queries_.values.row(std::min(p * lanes + lane, count - 1)).data();
-      kernels_.pack_rows.of<double>()(rows, d, held_.scale(), held_.plan.screen.center.data(), panels_.row(p).data(),
-                                      &norms_[p]);
+      kernels_.pack_rows.of<double>()(rows, d, held_.scale(), center.data(), panels_.row(p).data(), &norms_[p]);
     });
     // Enough parts of the base that every thread has work; each has its own survivors.
     parts_ = std::clamp<std::int64_t>(4 * held_.threads.count() / panels(), 1, 64);
@@ -171,14 +201,14 @@ class Search {
   }
 
   /// Blocks of the base are packed by all threads, then multiplied with all panels of queries.
-  void screen() {
+  void screen(Scores scores) {
     const std::int64_t step = tile_columns(kernels_);
     constexpr std::int64_t kBlockBytes = 1 << 20;  // it stays in the second-level cache
     const std::int64_t wanted = held_.block_rows > 0
                                     ? held_.block_rows
                                     : std::max(kBlockBytes / kernels_.column_bytes(held_.columns()), 4 * step);
     const std::int64_t block = std::min(groups_of(wanted, step), groups_of(held_.rows(), step)) * step;
-    ScreenColumns base(held_, kernels_, block);
+    ScreenColumns base(held_, kernels_, block, scores);
     for (std::int64_t first = 0; first < held_.rows(); first += block) {
       base.pack(held_, held_.row(first), std::min(block, held_.rows() - first));
       set_margins(base);
@@ -234,6 +264,7 @@ class Search {
   const Queries& queries_;
   NeighborLists& lists_;
   std::int64_t k_;
+  typename RowKernels<T>::Distance distance_;
   const ScreenKernels& kernels_;
   Matrix<std::byte> panels_;
   std::vector<PanelNorms> norms_;  // of the panels

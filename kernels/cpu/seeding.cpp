@@ -13,13 +13,6 @@
 namespace kith::cpu {
 namespace {
 
-/// A lower bound of |x'|^2 / 2 from the norm that a panel has, which was summed in float32.
-double least_half_norm(float norm, std::int64_t d) {
-  const double least =
-      std::max(0.0, static_cast<double>(norm) * (1 - (static_cast<double>(d) + 10) * 0x1p-24) - 0x1p-140);
-  return least * least / 2;
-}
-
 std::int64_t fixed(double distance, FixedScale scale, RowWeight weight) {
   return weighted_fixed(distance, scale.first, scale.second, weight);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/cluster_update.h"
+#include "kernels/cpu/bounds.h"
 #include "kernels/cpu/moves.h"
 #include "kernels/cpu/narrow_screen.h"
 #include "kernels/cpu/operations.h"
@@ -39,6 +40,7 @@ class Stepper {
 
   /// Assigns all rows and moves them in sums and counts.
   IterationRecord assign() {
+    held_.gaps.skip();
     screen_.aim(state_.centroids.view());
     const std::int64_t d = held_.columns(), block = screen_.block();
     held_.for_ranges(screen_.rows_per_task(), [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
@@ -61,6 +63,7 @@ class Stepper {
       record.rechecked += std::exchange(worker->totals.rechecked, 0);
       record.candidates += std::exchange(worker->totals.candidates, 0);
     }
+    note_changed(held_, record.changed);
     return record;
   }
 
@@ -124,14 +127,14 @@ Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state) {
   const std::int64_t k = state.centroids.rows();
   Steps steps;
   if (held.weights.weight != nullptr) return steps;
-  const bool pays = narrow_is_best(held, k) || is_small(held, k);
+  const bool pays = (narrow_is_best(held, k) || is_small(held, k)) && !gaps_pay(held, k);
   if (!pays || !MoveTables::fit(k, held.columns(), state.sums.limbs)) return steps;
   if (held.plan.rows != held.rows() || held.unsummed) return steps;
-  held.gaps.clusters = 0;
   Stepper<T> stepper(held, state);
   Stop stop = Stop::none;
   double before = 0.0;
   while (stop == Stop::none && (steps.records.empty() || before < kMostSeconds)) {
+    if (gaps_pay(held, k)) break;
     IterationRecord record = stepper.assign();
     if (std::find(state.counts.begin(), state.counts.end(), 0) != state.counts.end()) {
       steps.unfinished = unfinished(record, state.counts);

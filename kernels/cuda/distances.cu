@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/device/definition.h"
+#include "kernels/cuda/device/with_measure.h"
 #include "kernels/cuda/operations.h"
 
 namespace kith::cuda {
@@ -15,7 +16,7 @@ constexpr int kSide = 4;                                    // rows, and queries
 constexpr std::int64_t kPieceSize = std::int64_t{1} << 25;  // distances on the device at a time
 
 /// out: (queries, rows)
-template <class T>
+template <class T, Measure M>
 __global__ void grid_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* queries,
                             std::int64_t query_count, double* out) {
   constexpr int kLanesEach = kWarp / (kSide * kSide);
@@ -31,8 +32,8 @@ __global__ void grid_kernel(const T* values, std::int64_t rows, std::int64_t d, 
       c[i] = queries + min(first_query + i, query_count - 1) * d;
     }
     double sum[kSide * kSide];
-    accumulate_grid(x, c, d, sum);
-    const double distance = add_lanes<kSide * kSide>(sum);
+    accumulate_grid<M>(x, c, d, sum);
+    const double distance = add_lanes<kSide * kSide, M>(sum);
     const std::int64_t row = first_row + distance_of_lane / kSide, query = first_query + distance_of_lane % kSide;
     if (lane_index() % kLanesEach == 0 && row < rows && query < query_count) out[query * rows + row] = distance;
   }
@@ -41,7 +42,8 @@ __global__ void grid_kernel(const T* values, std::int64_t rows, std::int64_t d, 
 }  // namespace
 
 template <class T>
-void all_distances(const HeldRows<T>& held, MatrixView<const double> queries, MatrixView<double> out) {
+void all_distances(const HeldRows<T>& held, const Queries& asked, MatrixView<double> out) {
+  const MatrixView<const double> queries = asked.values;
   if (queries.rows == 0) return;
   const std::int64_t d = held.columns();
   const Stream& stream = held.stream();
@@ -59,8 +61,11 @@ void all_distances(const HeldRows<T>& held, MatrixView<const double> queries, Ma
       stream.upload(some_queries.data(), queries.data + query * d, query_count * d);
       for (std::int64_t row = 0; row < block.rows; row += most_rows) {
         const std::int64_t rows = std::min(most_rows, block.rows - row);
-        grid_kernel<<<held.context->grid(rows * query_count, kBlockWarps * kSide * kSide), kBlock, 0, stream>>>(
-            values + row * d, rows, d, some_queries.data(), query_count, piece.data());
+        with_measure(asked.measure, [&](auto measure) {
+          grid_kernel<T, measure.value>
+              <<<held.context->grid(rows * query_count, kBlockWarps * kSide * kSide), kBlock, 0, stream>>>(
+                  values + row * d, rows, d, some_queries.data(), query_count, piece.data());
+        });
         check(cudaGetLastError());
         double* to = out.data + query * out.columns + block.first + row;
         check(cudaMemcpy2DAsync(to, out.columns * sizeof(double), piece.data(), rows * sizeof(double),
@@ -71,8 +76,7 @@ void all_distances(const HeldRows<T>& held, MatrixView<const double> queries, Ma
   });
 }
 
-#define KITH_INSTANTIATE(T) \
-  template void all_distances(const HeldRows<T>&, MatrixView<const double>, MatrixView<double>);
+#define KITH_INSTANTIATE(T) template void all_distances(const HeldRows<T>&, const Queries&, MatrixView<double>);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

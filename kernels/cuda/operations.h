@@ -64,9 +64,13 @@ std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count);
 template <class T>
 void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists);
 
+// within.cu
+template <class T>
+void within(const HeldRows<T>& held, const Queries& queries, RowsWithin& found);
+
 // distances.cu
 template <class T>
-void all_distances(const HeldRows<T>& held, MatrixView<const double> queries, MatrixView<double> out);
+void all_distances(const HeldRows<T>& held, const Queries& queries, MatrixView<double> out);
 
 // cluster_distances.cu
 template <class T>

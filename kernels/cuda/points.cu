@@ -116,7 +116,10 @@ class CudaPoints final : public Points {
   void search(const Queries& queries, NeighborLists& lists) const override {
     with_memory(held_, [&] { cuda::search(held_, queries, lists); });
   }
-  void all_distances(MatrixView<const double> queries, MatrixView<double> out) const override {
+  void within(const Queries& queries, RowsWithin& found) const override {
+    with_memory(held_, [&] { cuda::within(held_, queries, found); });
+  }
+  void all_distances(const Queries& queries, MatrixView<double> out) const override {
     with_memory(held_, [&] { cuda::all_distances(held_, queries, out); });
   }
   void cluster_distances(const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) const override {

@@ -12,11 +12,9 @@
 #include <numeric>
 #include <vector>
 
-#include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/half_search.h"
 #include "kernels/cuda/operations.h"
-#include "kernels/cuda/recheck.h"
-#include "kernels/cuda/screening.h"
+#include "kernels/cuda/query_scores.h"
 #include "kernels/cuda/search_lists.h"
 
 namespace kith::cuda {
@@ -26,69 +24,6 @@ constexpr std::int64_t kMostPieceRows = std::int64_t{1} << 19;
 constexpr std::int64_t kMostScores = std::int64_t{1} << 27;
 constexpr std::int64_t kMostBatchQueries = 8192;
 constexpr std::int64_t kMostCandidates = std::int64_t{1} << 22;
-
-/// Epilogue: scores and the minima of their groups go to memory.
-class StoreScores {
- public:
-  struct Arguments {
-    const float* half_norm;  // (rows of the piece)
-    ScoreBlock block;
-  };
-
-  struct Shared {};
-
-  __device__ StoreScores(const Arguments& arguments, Shared&, const TilePlace& place, std::int64_t first_row)
-      : arguments_(arguments), place_(place), first_query_(first_row) {}
-
-  __device__ void take(const float (&product)[8][8], std::int64_t first_column) {
-    const ScoreBlock& block = arguments_.block;
-    float half_norm[8];
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      const std::int64_t column = first_column + place_.column(j);
-      half_norm[j] =
-          column < block.rows ? __ldg(&arguments_.half_norm[column]) : std::numeric_limits<float>::infinity();
-    }
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const std::int64_t query = first_query_ + place_.row(i);
-      float score[8], smallest = std::numeric_limits<float>::infinity();
-#pragma unroll
-      for (int j = 0; j < 8; ++j) {
-        score[j] = __fsub_rn(half_norm[j], product[i][j]);
-        smallest = fminf(smallest, score[j]);
-      }
-      smallest = smallest_of_row(smallest);
-      if (query >= block.queries) continue;
-      float* out = block.scores + query * block.pitch + first_column;
-      *reinterpret_cast<float4*>(out + place_.column(0)) = make_float4(score[0], score[1], score[2], score[3]);
-      *reinterpret_cast<float4*>(out + place_.column(4)) = make_float4(score[4], score[5], score[6], score[7]);
-      if (place_.first_of_row()) {
-        block.smallest[query * block.groups() + (first_column + place_.column0) / kGroupColumns] = smallest;
-      }
-    }
-  }
-
-  __device__ void finish() {}
-
- private:
-  const Arguments& arguments_;
-  const TilePlace& place_;
-  std::int64_t first_query_;
-};
-
-/// The candidates' rows are gathered, n d values for n candidates.
-template <class T>
-__global__ void distance_kernel(const T* values, std::int64_t d, const double* queries, const std::int32_t* rows,
-                                const std::int32_t* query_of, std::int64_t count, double* distances) {
-  distances_of_pairs<T>(
-      count, d,
-      [&](std::int64_t i, const T*& x, const double*& c) {
-        x = values + rows[i] * d;
-        c = queries + query_of[i] * d;
-      },
-      [&](std::int64_t i, double distance) { distances[i] = distance; });
-}
 
 /// How much is done at a time.
 struct SearchSizes {
@@ -163,19 +98,20 @@ struct SearchRoom {
 template <class T>
 class Batch {
  public:
-  Batch(const HeldRows<T>& held, SearchRoom<T>& room, std::int64_t queries, std::int64_t neighbors)
+  Batch(const HeldRows<T>& held, SearchRoom<T>& room, std::int64_t queries, std::int64_t neighbors, Measure measure)
       : held_(held),
         room_(room),
         queries_(queries),
         neighbors_(neighbors),
-        margin_(tile_margin(held.largest, held.columns(), held.plan.screen.exponent)) {}
+        measure_(measure),
+        margin_(score_margin(held, measure)) {}
 
   void begin(const double* queries, const double* distance, const std::int64_t* index) {
     const Stream& stream = held_.stream();
     stream.upload(room_.queries.data(), queries, queries_ * held_.columns());
     stream.upload(room_.list_distance[now_].data(), distance, queries_ * neighbors_);
     stream.upload(room_.list_index[now_].data(), index, queries_ * neighbors_);
-    screen_copies(held_, room_.queries.data(), queries_, room_.screened);
+    screen_queries(held_, batch(), room_.screened);
   }
 
   /// values: (rows, d) on the device, of which row 0 is at position `first` of the held rows. excluded: position that
@@ -184,12 +120,7 @@ class Batch {
     const Stream& stream = held_.stream();
     const ScoreBlock block{room_.scores.data(), room_.smallest.data(), room_.pitch, rows, queries_, excluded - first,
                            leaves_out};
-    const ScreenedOperand queries{room_.screened.values.data(), queries_, room_.screened.pitch};
-    const TileGrid tiles = tile_grid(queries_, rows, std::int64_t{held_.context->multiprocessors} * 16);
-    tile_kernel<ScreenedOperand, PointOperand<T>, StoreScores><<<tiles.blocks(), kTileThreads, 0, stream>>>(
-        queries, point_operand(held_, values, rows), static_cast<int>(held_.columns()), tiles,
-        {held_.half_norm.data() + first, block});
-    check(cudaGetLastError());
+    score_rows(held_, batch(), values, first, block);
     find_limits(
         stream, block,
         {neighbors_, margin_, room_.screened.norm.data(), room_.bound.data(), room_.limit.data(), first_piece_});
@@ -221,16 +152,15 @@ class Batch {
   std::int64_t candidates() const { return candidates_; }
 
  private:
+  QueryBatch batch() const { return {room_.queries.data(), queries_, measure_, &room_.screened}; }
+
   void merge_candidates(const T* values, std::int64_t first_row, const ScoreBlock& block, std::int64_t first_query,
                         std::int64_t queries, std::int64_t count) {
     const Stream& stream = held_.stream();
     if (count > 0) {
       list_candidates(stream, block, room_.limit.data(), first_query, queries,
                       {room_.row.data(), room_.query.data(), room_.offset.data()});
-      distance_kernel<<<held_.context->grid(count, kBlockWarps * 4), kBlock, 0, stream>>>(
-          values, held_.columns(), room_.queries.data(), room_.row.data(), room_.query.data(), count,
-          room_.distance.data());
-      check(cudaGetLastError());
+      measure_pairs(held_, batch(), values, {room_.row.data(), room_.query.data(), count}, room_.distance.data());
       room_.sort(room_.temporary.data(), count, first_query, queries, stream);
     }
     merge_lists(
@@ -242,6 +172,7 @@ class Batch {
   const HeldRows<T>& held_;
   SearchRoom<T>& room_;
   std::int64_t queries_, neighbors_;
+  Measure measure_;
   ScreenMargin margin_;
   int now_ = 0;  // which of the two copies of the lists holds what was found so far
   bool first_piece_ = true;
@@ -268,7 +199,7 @@ void search_floats(const HeldRows<T>& held, const Queries& queries, const std::v
   const auto search_run = [&](const Block<T>& rows, const T* values, const QueryRun& run) {
     for (std::int64_t done = 0; done < run.count; done += sizes.queries) {
       const std::int64_t first_query = run.first + done;
-      Batch<T> batch(held, room, std::min(sizes.queries, run.count - done), k);
+      Batch<T> batch(held, room, std::min(sizes.queries, run.count - done), k, queries.measure);
       double* distance = lists.distance.data() + first_query * k;
       std::int64_t* index = lists.index.data() + first_query * k;
       batch.begin(queries.values.data + first_query * d, distance, index);
@@ -309,7 +240,9 @@ template <class T>
 void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
   const std::int64_t q = queries.values.rows, k = lists.distance.columns();
   if (q == 0 || k == 0) return;
-  if (!unfilled(lists) || !searches_halves(held, k)) return search_floats(held, queries, {{0, q}}, lists);
+  if (queries.measure != Measure::squared_euclidean || !unfilled(lists) || !searches_halves(held, k)) {
+    return search_floats(held, queries, {{0, q}}, lists);
+  }
   std::vector<std::int64_t> left;
   try {
     left = search_halves(held, queries, lists);

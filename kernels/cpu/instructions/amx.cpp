@@ -127,6 +127,7 @@ constexpr ScreenKernels screen() {
 
 }  // namespace
 
-const Instructions kAmx = instructions_of<Avx512>("amx", "AMX, bfloat16 products of tiles", supported, screen());
+const Instructions kAmx =
+    instructions_of<Avx512>("amx", "AMX, bfloat16 products of tiles", supported, screen(), &kVnni);
 
 }  // namespace kith::cpu

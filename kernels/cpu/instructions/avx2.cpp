@@ -106,6 +106,8 @@ struct Avx2 {
   static D broadcast_d(double v) { return _mm256_set1_pd(v); }
   static D add_d(D a, D b) { return _mm256_add_pd(a, b); }
   static D subtract_d(D a, D b) { return _mm256_sub_pd(a, b); }
+  static D absolute_d(D a) { return _mm256_andnot_pd(_mm256_set1_pd(-0.0), a); }
+  static D maximum_d(D a, D b) { return _mm256_max_pd(a, b); }
   static D multiply_d(D a, D b) { return _mm256_mul_pd(a, b); }
   static D multiply_add_d(D a, D b, D c) { return _mm256_fmadd_pd(a, b, c); }
   static D root_d(D a) { return _mm256_sqrt_pd(a); }

@@ -130,6 +130,8 @@ struct Avx512 {
   static D broadcast_d(double v) { return _mm512_set1_pd(v); }
   static D add_d(D a, D b) { return _mm512_add_pd(a, b); }
   static D subtract_d(D a, D b) { return _mm512_sub_pd(a, b); }
+  static D absolute_d(D a) { return _mm512_abs_pd(a); }
+  static D maximum_d(D a, D b) { return _mm512_max_pd(a, b); }
   static D multiply_d(D a, D b) { return _mm512_mul_pd(a, b); }
   static D multiply_add_d(D a, D b, D c) { return _mm512_fmadd_pd(a, b, c); }
   static D root_d(D a) { return _mm512_sqrt_pd(a); }

@@ -20,6 +20,6 @@ bool supported() { return has_avx512() && __builtin_cpu_supports("avx512bf16"); 
 }  // namespace
 
 const Instructions kBf16 = instructions_of<Avx512>("bf16", "AVX512-BF16, bfloat16 products", supported,
-                                                   pair_screen<Pair>("bfloat16", accumulation));
+                                                   pair_screen<Pair>("bfloat16", accumulation), &kVnni);
 
 }  // namespace kith::cpu

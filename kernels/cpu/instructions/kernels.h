@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/instructions.h"
+#include "kernels/cpu/instructions/measures.h"
 #include "kernels/cpu/instructions/narrow.h"
 #include "kernels/cpu/instructions/root_sums.h"
 
@@ -338,13 +339,19 @@ constexpr ScreenKernels float_screen() {
 template <class V, class T>
 constexpr RowKernels<T> row_kernels_of() {
   using K = Kernels<V>;
-  return {K::template centre<T>, K::template distance<T>, K::template add_rows<T>};
+  return {.centre = K::template centre<T>,
+          .distance = K::template distance<T>,
+          .inner_product = Measures<V, Measure::inner_product>::template distance<T>,
+          .manhattan = Measures<V, Measure::manhattan>::template distance<T>,
+          .chebyshev = Measures<V, Measure::chebyshev>::template distance<T>,
+          .add_rows = K::template add_rows<T>};
 }
 
 /// A row of the table of instruction sets.
 template <class V>
 constexpr Instructions instructions_of(const char* name, const char* summary, bool (*supported)(),
-                                       const ScreenKernels& coarse = float_screen<V>()) {
+                                       const ScreenKernels& coarse = float_screen<V>(),
+                                       const Instructions* closer = nullptr) {
   return {.name = name,
           .summary = summary,
           .supported = supported,
@@ -354,7 +361,8 @@ constexpr Instructions instructions_of(const char* name, const char* summary, bo
           .root_sums = {RootSums<V>::kQueries, RootSums<V>::add},
           .narrow = narrow_kernels_of<V>(),
           .row_kernels = {row_kernels_of<V, float>(), row_kernels_of<V, double>(), row_kernels_of<V, std::uint8_t>(),
-                          row_kernels_of<V, std::int8_t>()}};
+                          row_kernels_of<V, std::int8_t>()},
+          .closer = closer};
 }
 
 }  // namespace kith::cpu

@@ -1,4 +1,4 @@
-// Squared distances by the definition of core/distance.h, one warp at a time: lane l of the warp is accumulator l.
+// Distances by the definition of core/distance.h, one warp at a time: lane l of the warp is accumulator l.
 //
 // Several distances are computed together, so that each value loaded serves more than one and the additions across
 // lanes are shared: with N distances the tree costs N - 1 + log2(32 / N) exchanges instead of 5 N.
@@ -17,8 +17,27 @@ __device__ inline double add_square(double x, double c, double sum) {
   return __fma_rn(t, t, sum);
 }
 
+/// The same by any measure.
+template <Measure M>
+__device__ inline double add_term(double x, double c, double sum) {
+  if constexpr (M == Measure::squared_euclidean) return add_square(x, c, sum);
+  if constexpr (M == Measure::inner_product) return __fma_rn(x, c, sum);
+  if constexpr (M == Measure::manhattan) return __dadd_rn(sum, fabs(__dsub_rn(x, c)));
+  return fmax(sum, fabs(__dsub_rn(x, c)));
+}
+/// What becomes of two accumulators.
+template <Measure M>
+__device__ inline double join(double a, double b) {
+  return M == Measure::chebyshev ? fmax(a, b) : __dadd_rn(a, b);
+}
+/// D of the last accumulator.
+template <Measure M>
+__device__ inline double distance_from(double sum) {
+  return M == Measure::inner_product ? __dsub_rn(0.0, sum) : sum;
+}
+
 /// Accumulators of this lane for the distances of every x[r] and every c[s]: sum[r * C + s]. Rows have d columns.
-template <int R, int C, class X>
+template <Measure M = Measure::squared_euclidean, int R, int C, class X>
 __device__ inline void accumulate_grid(const X* const (&x)[R], const double* const (&c)[C], std::int64_t d,
                                        double (&sum)[R * C]) {
 #pragma unroll
@@ -32,13 +51,13 @@ __device__ inline void accumulate_grid(const X* const (&x)[R], const double* con
 #pragma unroll
     for (int r = 0; r < R; ++r) {
 #pragma unroll
-      for (int s = 0; s < C; ++s) sum[r * C + s] = add_square(left[r], right[s], sum[r * C + s]);
+      for (int s = 0; s < C; ++s) sum[r * C + s] = add_term<M>(left[r], right[s], sum[r * C + s]);
     }
   }
 }
 
 /// Accumulators of this lane for the distances of x[i] and c[i].
-template <int N, class X>
+template <Measure M = Measure::squared_euclidean, int N, class X>
 __device__ inline void accumulate_pairs(const X* const (&x)[N], const double* const (&c)[N], std::int64_t d,
                                         double (&sum)[N]) {
 #pragma unroll
@@ -46,14 +65,14 @@ __device__ inline void accumulate_pairs(const X* const (&x)[N], const double* co
 #pragma unroll(N <= 4 ? 2 : 1)  // so that enough values are on their way
   for (std::int64_t j = lane_index(); j < d; j += kWarp) {
 #pragma unroll
-    for (int i = 0; i < N; ++i) sum[i] = add_square(static_cast<double>(x[i][j]), c[i][j], sum[i]);
+    for (int i = 0; i < N; ++i) sum[i] = add_term<M>(static_cast<double>(x[i][j]), c[i][j], sum[i]);
   }
 }
 
 /// The tree over the lanes, for N distances at once (N a power of two up to 32): this lane receives distance
 /// lane * N / 32. While several distances are left, the upper half of the lanes goes on with the upper half of them.
 /// a + b and b + a have the same bits, so it does not matter which of two lanes adds.
-template <int N, int W = kWarp / 2, int Size>
+template <int N, Measure M = Measure::squared_euclidean, int W = kWarp / 2, int Size>
 __device__ inline double add_lanes(double (&sum)[Size]) {
   static_assert(N > 0 && N <= kWarp && (N & (N - 1)) == 0 && N <= Size);
   if constexpr (N > 1) {
@@ -62,14 +81,14 @@ __device__ inline double add_lanes(double (&sum)[Size]) {
     for (int i = 0; i < N / 2; ++i) {
       const double keep = upper ? sum[i + N / 2] : sum[i];
       const double pass = upper ? sum[i] : sum[i + N / 2];
-      sum[i] = __dadd_rn(keep, __shfl_xor_sync(kAllLanes, pass, W));
+      sum[i] = join<M>(keep, __shfl_xor_sync(kAllLanes, pass, W));
     }
-    return add_lanes<N / 2, W / 2>(sum);
+    return add_lanes<N / 2, M, W / 2>(sum);
   } else {
     double total = sum[0];
 #pragma unroll
-    for (int w = W; w > 0; w /= 2) total = __dadd_rn(total, __shfl_xor_sync(kAllLanes, total, w));
-    return total;
+    for (int w = W; w > 0; w /= 2) total = join<M>(total, __shfl_xor_sync(kAllLanes, total, w));
+    return distance_from<M>(total);
   }
 }
 
@@ -102,7 +121,7 @@ __device__ inline double distances_of_rows(const X* values, std::int64_t first, 
 
 /// Distances of `count` pairs, four at a time per warp of the grid. pair(i, x, c): sets the rows (d) of pair i, called
 /// by all lanes; take(i, distance): called by one lane.
-template <class X, class Pair, class Take>
+template <class X, Measure M = Measure::squared_euclidean, class Pair, class Take>
 __device__ inline void distances_of_pairs(std::int64_t count, std::int64_t d, const Pair& pair, const Take& take) {
   constexpr int kTogether = 4;
   constexpr int kLanesEach = kWarp / kTogether;
@@ -112,8 +131,8 @@ __device__ inline void distances_of_pairs(std::int64_t count, std::int64_t d, co
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) pair(min(first + i, count - 1), x[i], c[i]);
     double sum[kTogether];
-    accumulate_pairs(x, c, d, sum);
-    const double distance = add_lanes<kTogether>(sum);
+    accumulate_pairs<M>(x, c, d, sum);
+    const double distance = add_lanes<kTogether, M>(sum);
     const std::int64_t mine = first + lane_index() / kLanesEach;
     if (lane_index() % kLanesEach == 0 && mine < count) take(mine, distance);
   }

@@ -1,0 +1,153 @@
+// What the points say of labels: the options of inner scores, their computation, and how they are shown and stored.
+#include "app/inner_evaluation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/memory.h"
+#include "app/results.h"
+#include "app/terminal.h"
+#include "core/seeding.h"
+
+namespace kith::app {
+namespace {
+
+constexpr std::uint64_t kSampleStream = std::uint64_t{1} << 62;  // beside those of the runs of k-means
+
+/// Host bytes beside the points: distances, silhouettes and labels of each row, and a block of sums.
+std::int64_t score_bytes(std::int64_t rows, std::int64_t clusters, std::int64_t columns) {
+  constexpr std::int64_t kPerRow = 64, kPerValue = 40, kBlocks = std::int64_t{1} << 28;
+  return checked_product(rows, kPerRow, "rows") + kBlocks +
+         checked_product(checked_product(clusters, columns, "centroids"), kPerValue, "centroids");
+}
+
+}  // namespace
+
+const Silhouette& known_silhouette(const InnerScores& scores) {
+  return scores.exact ? *scores.exact : scores.simplified;
+}
+
+void add_inner_options(OptionSet& set, InnerOptions& options) {
+  set.text({.names = "--points",
+            .value = "POINTS",
+            .help = "The points that were labelled, FILE[:DATASET]: scores of how well the labels fit them."},
+           options.points);
+  set.choice({.names = "--silhouette",
+              .value = "HOW",
+              .help = "exact: of all pairs of rows; simplified: by distances to centroids, which is always told."},
+             {"exact", "simplified"}, options.silhouette);
+  set.integer({.names = "--sample",
+               .value = "N",
+               .help = "Exact silhouettes of N rows drawn at random, each against all rows.",
+               .shown_default = "all rows"},
+              {1, std::numeric_limits<std::int64_t>::max()}, options.sample);
+  set.flag({.names = "--save-silhouette", .help = "Also write the silhouette of every row."}, options.save_silhouette);
+}
+
+std::vector<std::int64_t> sampled_rows(std::int64_t rows, std::int64_t sample, std::int64_t seed) {
+  if (sample == 0 || sample >= rows) return {};
+  std::vector<std::int64_t> drawn = random_rows(rows, sample, {static_cast<std::uint64_t>(seed), kSampleStream});
+  std::sort(drawn.begin(), drawn.end());
+  return drawn;
+}
+
+InnerScores inner_scores(HeldPoints& held, std::span<const std::int32_t> labels, std::int64_t clusters,
+                         const InnerOptions& options, const std::string& name, Invocation& invocation) {
+  invocation.progress.phase("score", 0);
+  const LabelledClusters found = labelled_clusters(*held.points, held.plan, labels, clusters);
+  if (!found.comparable()) {
+    throw Error(ExitCode::data, fmt::format("{}: {} rows in {} clusters; scores that compare clusters need 2 to n - 1 "
+                                            "of them",
+                                            name, found.rows, found.filled()));
+  }
+  InnerScores scores;
+  scores.rows = found.rows;
+  scores.counts = found.counts;
+  scores.calinski_harabasz = calinski_harabasz(found);
+  scores.davies_bouldin = davies_bouldin(found);
+  SilhouetteRequest request{labels, scores.counts, {}};
+  scores.simplified = simplified_silhouette(*held.points, found.means.view(), request);
+  if (options.silhouette == "exact") {
+    scores.scored = sampled_rows(found.rows, options.sample, invocation.common.seed);
+    request.scored = scores.scored;
+    scores.exact = exact_silhouette(*held.points, held.plan, request, invocation.progress);
+  }
+  return scores;
+}
+
+InnerScores inner_scores_of_file(std::span<const std::int32_t> labels, std::int64_t clusters,
+                                 const InnerOptions& options, const std::string& name, const OptionSet& set,
+                                 Invocation& invocation) {
+  const auto points = open_input(options.points, invocation);
+  invocation.report.points = describe(*points);
+  if (points->rows() != std::ssize(labels)) {
+    throw Error(ExitCode::data, fmt::format("--points {}: expected {} rows, one for each label of {}, found {}; give "
+                                            "the points that were labelled, with the same options of columns and "
+                                            "header",
+                                            points->name(), labels.size(), name, points->rows()));
+  }
+  require_memory(points_bytes(*points) + score_bytes(points->rows(), clusters, points->columns()), points->name(),
+                 invocation.common.memory);
+  HeldPoints held = hold_points(*points, invocation, [&] { invocation.warn_without_effect(set); });
+  InnerScores scores = inner_scores(held, labels, clusters, options, name, invocation);
+  note_device_memory(held, invocation);
+  return scores;
+}
+
+std::vector<std::pair<std::string, double>> named_scores(const InnerScores& scores) {
+  std::vector<std::pair<std::string, double>> named;
+  if (scores.exact) named.emplace_back("silhouette", scores.exact->mean);
+  named.emplace_back("simplified_silhouette", scores.simplified.mean);
+  named.emplace_back("calinski_harabasz", scores.calinski_harabasz);
+  named.emplace_back("davies_bouldin", scores.davies_bouldin);
+  return named;
+}
+
+std::string show_scores(const InnerScores& scores) {
+  std::string out;
+  const auto line = [&out](const char* name, double value, const std::string& note) {
+    out += fmt::format("{:<30} {}{}\n", name, value, note);
+  };
+  if (scores.exact) {
+    line("silhouette", scores.exact->mean,
+         scores.scored.empty() ? "" : fmt::format(" ({} of {} rows)", scores.scored.size(), scores.rows));
+  }
+  line("simplified silhouette", scores.simplified.mean, "");
+  line("Calinski-Harabasz", scores.calinski_harabasz, "");
+  line("Davies-Bouldin", scores.davies_bouldin, "");
+  return out;
+}
+
+std::string show_clusters(const InnerScores& scores, const std::vector<std::string>& names) {
+  std::size_t width = std::string("cluster").size();
+  for (const std::string& name : names) width = std::max(width, visible(name).size());
+  std::string out = fmt::format("{:>{}} {:>12} {:>22}\n", "cluster", width, "rows", "silhouette");
+  for (std::size_t c = 0; c < names.size(); ++c) {
+    out += fmt::format("{:>{}} {:>12} {:>22}\n", visible(names[c]), width, scores.counts[c],
+                       known_silhouette(scores).clusters[c]);
+  }
+  return out;
+}
+
+std::string stored_inner(const InnerOptions& options, const CommonOptions& common) {
+  std::string command = fmt::format(" --points {} --silhouette {}", stored_name(options.points), options.silhouette);
+  if (options.silhouette == "exact" && options.sample > 0) {
+    command += fmt::format(" --sample {} --seed {}", options.sample, common.seed);
+  }
+  command += fmt::format(" --precision {}{}", common.precision, stored_metric(common));
+  return command + (options.save_silhouette ? " --save-silhouette" : "");
+}
+
+void write_inner(data::ResultFile& file, const InnerScores& scores, const InnerOptions& options) {
+  file.attribute("points", stored_name(options.points));
+  for (const auto& [name, value] : named_scores(scores)) file.attribute(name, value);
+  const Silhouette& silhouette = known_silhouette(scores);
+  file.dataset("counts", std::span<const std::int64_t>(scores.counts));
+  file.dataset("silhouette_per_cluster", std::span<const double>(silhouette.clusters));
+  if (!options.save_silhouette) return;
+  file.dataset("silhouette", std::span<const double>(silhouette.rows));
+  if (!scores.scored.empty()) file.dataset("silhouette_rows", std::span<const std::int64_t>(scores.scored));
+}
+
+}  // namespace kith::app

@@ -1,0 +1,102 @@
+// The steps of a preparation in their order: scaling, then principal components.
+#include "core/preparation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "core/metric.h"
+
+namespace kith {
+namespace {
+
+bool scales_columns(Scaling scaling) { return scaling == Scaling::zscore || scaling == Scaling::minmax; }
+
+/// Calls visit(Matrix<T>&). Bytes have no room for what is prepared: a source is opened to hold them as float32.
+template <class Visit>
+void visit_floats(const PreparedRows& rows, const Visit& visit) {
+  std::visit(
+      [&]<class T>(Matrix<T>& values) {
+        if constexpr (std::is_floating_point_v<T>) {
+          visit(values);
+        } else {
+          throw Error(ExitCode::internal, rows.name + ": preparation asked of values that are held as bytes");
+        }
+      },
+      rows.values);
+}
+
+std::int64_t number_of(const PreparedRows& rows, std::int64_t row) {
+  return rows.rows.empty() ? row : rows.rows[static_cast<std::size_t>(row)];
+}
+
+void scale(const PreparedRows& rows, const Preparation& found, const Workers& workers) {
+  if (found.scaling == Scaling::unit) return prepare_directions(rows, "--scale unit");
+  if (!scales_columns(found.scaling)) return;
+  visit_floats(rows, [&](auto& values) {
+    const std::int64_t beyond = scale_columns(values.view(), found.columns, workers);
+    if (beyond < 0) return;
+    throw Error(ExitCode::data, fmt::format("{}: row {} has a value that leaves the range of its class when it is "
+                                            "scaled; leave the row out, or give --precision f64",
+                                            rows.name, number_of(rows, beyond)));
+  });
+}
+
+}  // namespace
+
+Preparation prepare(const PreparedRows& rows, const PreparationRequest& request, const Workers& workers) {
+  const PointsView view = view_of(rows.values);
+  const std::int64_t most = std::min(rows_of(view), columns_of(view));
+  if (request.components > most) {
+    throw Error(ExitCode::usage, fmt::format("--pca {}: {} has {} rows of {} columns; expected at most {} components",
+                                             request.components, rows.name, rows_of(view), columns_of(view), most));
+  }
+  Preparation found;
+  found.scaling = request.scaling;
+  if (scales_columns(request.scaling)) {
+    found.columns = find_scaling(view_of(rows.values), request.scaling, workers, rows.name);
+  }
+  scale(rows, found, workers);
+  if (request.components > 0) {
+    found.pca = principal_components(view_of(rows.values), request.components, workers);
+    visit_floats(rows, [&](auto& values) { project(values, found.pca, workers); });
+  }
+  return found;
+}
+
+void prepare_with(const PreparedRows& rows, const Preparation& found, const Workers& workers) {
+  scale(rows, found, workers);
+  if (found.pca.size() > 0) visit_floats(rows, [&](auto& values) { project(values, found.pca, workers); });
+}
+
+void prepare_directions(const PreparedRows& rows, const char* option) {
+  visit_floats(rows, [&](auto& values) {
+    if (rows.rows.empty()) return unit_rows(values.view(), {rows.name, 0, option});
+    RowPlace place{rows.name, 0, option};
+    for (std::int64_t i = 0; i < values.rows(); ++i) {
+      place.first_row = number_of(rows, i);
+      unit_rows(values.view().middle(i, 1), place);
+    }
+  });
+}
+
+std::optional<Matrix<double>> original_units(MatrixView<const double> points, const Preparation& found) {
+  if (found.scaling == Scaling::unit) return std::nullopt;
+  Matrix<double> out;
+  if (found.pca.size() > 0) {
+    out = unprojected(points, found.pca);
+  } else {
+    out = Matrix<double>(points.rows, points.columns);
+    std::copy(points.data, points.data + points.size(), out.data());
+  }
+  if (!scales_columns(found.scaling)) return out;
+  for (std::int64_t i = 0; i < out.rows(); ++i) {
+    for (std::int64_t j = 0; j < out.columns(); ++j) {
+      out(i, j) = out(i, j) * found.columns.scale[j] + found.columns.center[j];
+    }
+  }
+  return out;
+}
+
+}  // namespace kith

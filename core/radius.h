@@ -1,0 +1,42 @@
+// Radius search: for every query all rows within a distance, in lists of whatever length, none cut short.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/metric.h"
+#include "core/neighbors.h"
+
+namespace kith {
+
+/// The largest D of a row within `radius`, in the unit that results show: radius x radius, rounded once, where D is a
+/// square; -radius where D is a negated product; else the radius. Throws Error(usage) for one that is not finite, or
+/// negative where distances cannot be.
+double limit_of_radius(double radius, Metric metric);
+
+struct RadiusOptions {
+  double limit = 0.0;  // of D, included
+  Measure measure = Measure::squared_euclidean;
+  bool base_is_queries = false;    // the set against itself
+  bool include_self = false;       // with base_is_queries: keep each row in its own list
+  std::int64_t block_queries = 0;  // queries per block; 0: chosen. Answers do not depend on it.
+  /// Rows of all lists of a block together. A block that finds more is searched again in parts; one query may always
+  /// find all rows.
+  std::int64_t room = std::int64_t{1} << 22;
+};
+
+/// Receives finished lists, each ordered by (D, row), in order of their queries. Says whether it wants more.
+using RadiusSink = std::function<bool(std::int64_t first_query, std::span<const std::vector<Neighbor>> lists)>;
+
+/// Searches `base` for every row of `queries` (n_q, d). False when the sink did not want them all. Throws what
+/// check_queries throws.
+bool rows_within(const Points& base, PointsView queries, const RadiusOptions& options, const RadiusSink& sink,
+                 Observer& observer);
+
+/// How many rows lie within the limit of each query. The same search; no list is made.
+std::vector<std::int64_t> count_within(const Points& base, PointsView queries, const RadiusOptions& options,
+                                       Observer& observer);
+
+}  // namespace kith

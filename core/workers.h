@@ -1,0 +1,18 @@
+// How the caller shares out work over rows: core has no threads of its own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace kith {
+
+struct Workers {
+  int count = 1;
+  /// Calls work(task, worker) once for every task in [0, tasks), 0 <= worker < count, and returns when all are done.
+  std::function<void(std::int64_t tasks, const std::function<void(std::int64_t task, int worker)>& work)> run =
+      [](std::int64_t tasks, const std::function<void(std::int64_t, int)>& work) {
+        for (std::int64_t task = 0; task < tasks; ++task) work(task, 0);
+      };
+};
+
+}  // namespace kith

@@ -1,0 +1,205 @@
+// Every row within a distance of a query: the scores of query_scores.h drop the rows that are certainly farther, the
+// definition decides the others, whose distances go to the host.
+//
+// Cost: 2 q n d operations and 4 bytes for each score, as of a search, and for every row that is found, and the few
+// near the limit, its values gathered once and 16 bytes on the way to the host. No list is cut short: what does not fit
+// the room for candidates is taken query by query, and one query's always fits.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/cuda/operations.h"
+#include "kernels/cuda/query_scores.h"
+
+namespace kith::cuda {
+namespace {
+
+constexpr std::int64_t kMostPieceRows = std::int64_t{1} << 19;
+constexpr std::int64_t kMostScores = std::int64_t{1} << 27;
+constexpr std::int64_t kMostBatchQueries = 8192;
+constexpr std::int64_t kMostCandidates = std::int64_t{1} << 22;
+
+/// limit[q]: a score above it proves that D is above `most`.
+__global__ void radius_limit_kernel(const float* half_norm, const float* norm, std::int64_t queries, double most,
+                                    double scale, ScreenMargin margin, float* limit) {
+  constexpr double kRoundedDown = 1 - 0x1p-22;  // half norms are float64 sums that were rounded to float32
+  constexpr double kVanished = 0x1p-130;        // below what float32 holds
+  for (std::int64_t q = thread_index(); q < queries; q += thread_count()) {
+    const double least = static_cast<double>(half_norm[q]) * kRoundedDown - kVanished;
+    limit[q] = score_limit(most, scale, least, margin.at(norm[q]));
+  }
+}
+
+__global__ void exact_limit_kernel(std::int64_t queries, double most, float* limit) {
+  for (std::int64_t q = thread_index(); q < queries; q += thread_count()) limit[q] = __double2float_ru(most);
+}
+
+/// How much is done at a time.
+struct WithinSizes {
+  std::int64_t rows = 0;        // of a piece
+  std::int64_t pitch = 0;       // of its scores
+  std::int64_t queries = 0;     // of a batch
+  std::int64_t candidates = 0;  // at least one query's
+};
+
+WithinSizes within_sizes(std::int64_t rows, std::int64_t queries, std::int64_t d, std::int64_t spare_bytes) {
+  const std::int64_t share = std::max<std::int64_t>(spare_bytes / 8, 1);
+  WithinSizes sizes;
+  sizes.rows = std::min({rows, kMostPieceRows, std::max<std::int64_t>(share / 32 / kTileColumns, 1) * kTileColumns});
+  sizes.pitch = (sizes.rows + kTileColumns - 1) / kTileColumns * kTileColumns;
+  const std::int64_t by_scores =
+      std::min<std::int64_t>(kMostScores, share / static_cast<std::int64_t>(sizeof(float))) / sizes.pitch;
+  sizes.queries =
+      std::clamp<std::int64_t>(std::min({by_scores, share / (d * 12 + 32), kMostBatchQueries, queries}), 1, queries);
+  sizes.candidates = std::max(std::min({kMostCandidates, sizes.queries * sizes.pitch, share / 16}), sizes.pitch);
+  return sizes;
+}
+
+/// All device memory, taken at once.
+template <class T>
+struct WithinRoom {
+  WithinRoom(const HeldRows<T>& held, const WithinSizes& sizes)
+      : queries(held.pool(), sizes.queries * held.columns()),
+        screened(room_for_screened(held, sizes.queries)),
+        scores(held.pool(), sizes.queries * sizes.pitch),
+        smallest(held.pool(), sizes.queries * (sizes.pitch / kGroupColumns)),
+        limit(held.pool(), sizes.queries),
+        counts(held.pool(), sizes.queries),
+        offset(held.pool(), sizes.queries + 1),
+        row(held.pool(), sizes.candidates),
+        query(held.pool(), sizes.candidates),
+        distance(held.pool(), sizes.candidates) {}
+
+  Buffer<double> queries;
+  ScreenedCopies screened;
+  Buffer<float> scores, smallest, limit;
+  Buffer<std::int64_t> counts, offset;
+  Buffer<std::int32_t> row, query;
+  Buffer<double> distance;
+};
+
+template <class T>
+class Within {
+ public:
+  Within(const HeldRows<T>& held, const Queries& queries, RowsWithin& found)
+      : held_(held),
+        queries_(queries),
+        found_(found),
+        sizes_(within_sizes(held.largest_block(), queries.values.rows, held.columns(), held.pool().available())),
+        room_(held, sizes_),
+        total_(found.total()) {}
+
+  void run() {
+    held_.for_blocks([&](const Block<T>& rows) {
+      const T* values = held_.on_device(rows);
+      for (std::int64_t first = 0; first < queries_.values.rows; first += sizes_.queries) {
+        begin(first, std::min(sizes_.queries, queries_.values.rows - first));
+        for (std::int64_t piece = 0; piece < rows.rows; piece += sizes_.rows) {
+          look_at(values + piece * held_.columns(), rows.first + piece, std::min(sizes_.rows, rows.rows - piece));
+        }
+      }
+    });
+  }
+
+ private:
+  QueryBatch batch() const { return {room_.queries.data(), count_, queries_.measure, &room_.screened}; }
+
+  /// Queries first .. first + count - 1 go to the device, and get their limits.
+  void begin(std::int64_t first, std::int64_t count) {
+    const Stream& stream = held_.stream();
+    first_ = first;
+    count_ = count;
+    stream.upload(room_.queries.data(), queries_.values.data + first * held_.columns(), count * held_.columns());
+    screen_queries(held_, batch(), room_.screened);
+    const unsigned blocks = held_.context->grid(count, kBlock);
+    if (queries_.measure == Measure::squared_euclidean) {
+      // Proves D >= the next number, which is D > the limit.
+      const double most = std::nextafter(found_.limit, std::numeric_limits<double>::infinity());
+      radius_limit_kernel<<<blocks, kBlock, 0, stream>>>(room_.screened.half_norm.data(), room_.screened.norm.data(),
+                                                         count, most, power_of_two(-held_.plan.screen.exponent),
+                                                         score_margin(held_, queries_.measure), room_.limit.data());
+    } else {
+      exact_limit_kernel<<<blocks, kBlock, 0, stream>>>(count, found_.limit, room_.limit.data());
+    }
+    check(cudaGetLastError());
+  }
+
+  /// The batch against rows at positions first .. first + rows - 1 of the held ones.
+  void look_at(const T* values, std::int64_t first, std::int64_t rows) {
+    const Stream& stream = held_.stream();
+    const std::int64_t excluded = queries_.excluded_row + first_ - held_.first_row - first;
+    const ScoreBlock block{room_.scores.data(),       room_.smallest.data(), sizes_.pitch, rows, count_, excluded,
+                           queries_.excluded_row >= 0};
+    score_rows(held_, batch(), values, first, block);
+    count_candidates(stream, block, room_.limit.data(), room_.counts.data());
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(count_));
+    stream.download(counts.data(), room_.counts.data(), count_);
+    for (std::int64_t q = 0; q < count_;) {
+      std::vector<std::int64_t> offset{0};
+      std::int64_t last = q;
+      while (last < count_ && (last == q || offset.back() + counts[last] <= room_.row.size())) {
+        offset.push_back(offset.back() + counts[last++]);
+      }
+      if (offset.back() > 0) take(values, first, block, {q, last - q}, offset);
+      q = last;
+    }
+  }
+
+  struct Run {
+    std::int64_t first, count;  // queries of the batch
+  };
+
+  /// Measures the candidates of some queries, and adds those within the limit.
+  void take(const T* values, std::int64_t first, const ScoreBlock& block, Run run,
+            const std::vector<std::int64_t>& offset) {
+    const Stream& stream = held_.stream();
+    const std::int64_t count = offset.back();
+    stream.upload(room_.offset.data() + run.first, offset.data(), run.count + 1);
+    list_candidates(stream, block, room_.limit.data(), run.first, run.count,
+                    {room_.row.data(), room_.query.data(), room_.offset.data()});
+    measure_pairs(held_, batch(), values, {room_.row.data(), room_.query.data(), count}, room_.distance.data());
+    row_.resize(static_cast<std::size_t>(count));
+    distance_.resize(static_cast<std::size_t>(count));
+    stream.download(row_.data(), room_.row.data(), count);
+    stream.download(distance_.data(), room_.distance.data(), count);
+    for (std::int64_t i = 0; i < run.count; ++i) {
+      const std::int64_t query = first_ + run.first + i;
+      for (std::int64_t c = offset[i]; c < offset[i + 1]; ++c) {
+        if (!(distance_[c] <= found_.limit)) continue;
+        ++found_.counts[query];
+        if (total_++ < found_.room) found_.rows[query].push_back({distance_[c], held_.first_row + first + row_[c]});
+      }
+    }
+  }
+
+  const HeldRows<T>& held_;
+  const Queries& queries_;
+  RowsWithin& found_;
+  WithinSizes sizes_;
+  WithinRoom<T> room_;
+  std::int64_t total_;                  // rows found so far
+  std::int64_t first_ = 0, count_ = 0;  // of the batch
+  std::vector<std::int32_t> row_;
+  std::vector<double> distance_;
+};
+
+}  // namespace
+
+template <class T>
+void within(const HeldRows<T>& held, const Queries& queries, RowsWithin& found) {
+  if (queries.values.rows == 0) return;
+  const RowsWithin before = found;
+  try {
+    Within<T>(held, queries, found).run();
+  } catch (const OutOfMemory&) {  // it will be tried again, from the start
+    found = before;
+    throw;
+  }
+}
+
+#define KITH_INSTANTIATE(T) template void within(const HeldRows<T>&, const Queries&, RowsWithin&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda
