@@ -15,6 +15,7 @@
 #include "app/results.h"
 #include "app/start.h"
 #include "app/terminal.h"
+#include "app/variant_options.h"
 #include "core/kmeans.h"
 
 namespace kith::app {
@@ -31,6 +32,7 @@ struct ClusterOptions {
   bool save_distances = false;
   bool explain = false;
   std::string write_obs;
+  VariantOptions variant;
   CommonOptions common;
 };
 
@@ -67,6 +69,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
            options.save_distances);
   set.flag({.names = "--explain", .help = "Print for every cluster the columns that set it apart from all points."},
            options.explain);
+  add_variant_options(set, options.variant);
   add_label_option(set, options.write_obs);
   add_weight_options(set, options.common);
   add_missing_option(set, options.common);
@@ -75,26 +78,68 @@ void declare(OptionSet& set, ClusterOptions& options) {
 }
 
 /// Everything that can be known to be wrong before the points are read.
-void check(const OptionSet& set, ClusterOptions& options, const Start& start, const data::PointSource& points) {
-  if (options.clusters == 0) options.clusters = start.clusters();
+/// frozen: how many centroids --freeze gives.
+void check(const OptionSet& set, ClusterOptions& options, const Start& start, std::int64_t frozen,
+           const data::PointSource& points) {
+  const std::string& init = options.init;
+  if (start.clusters() > 0 && options.clusters == 0) options.clusters = frozen + start.clusters();
+  if (start.given) {
+    const std::int64_t rows = start.given->rows();
+    const bool is_whole = rows + dropped_before(options.variant, init) == options.clusters;
+    const bool is_rest = frozen + rows == options.clusters;
+    const std::int64_t columns = prepared_columns(points, options.common);
+    if ((!is_whole && !is_rest) || start.given->columns() != columns) {
+      const std::string rest = frozen > 0 ? fmt::format(", or {} beside the frozen", options.clusters - frozen) : "";
+      throw Error(ExitCode::usage,
+                  fmt::format("--init {}: expected {} centroids of {} columns{}, as -k and {} say, found {} x {}", init,
+                              options.clusters, columns, rest, points.name(), rows, start.given->columns()));
+    }
+    check_same_preparation(start.given->name(), options.common);
+  }
   if (options.clusters == 0) set.refuse_missing("-k, the number of clusters,");
+  if (frozen > options.clusters) {
+    throw Error(ExitCode::usage,
+                fmt::format("-k {}: --freeze {} has {} centroids, which K counts in; expected at least that many",
+                            options.clusters, options.variant.freeze, frozen));
+  }
   if (options.clusters > points.rows()) {
     throw Error(ExitCode::usage, fmt::format("-k {}: {} has only {} rows; expected at most {} clusters",
                                              options.clusters, points.name(), points.rows(), points.rows()));
   }
-  check_start(start, options.clusters, points, options.common);
+  if (start.labels) check_labels(start, options.clusters - frozen, points);
   if (!(options.tolerance >= 0.0)) {
     throw Error(ExitCode::usage, fmt::format("--tolerance: expected 0 or more, found {}", options.tolerance));
   }
 }
 
-void warn_of_options(const OptionSet& set, const ClusterOptions& options, const Start& start, Invocation& invocation) {
-  if (!start.is_random()) {
+/// Those of the --init file that are not frozen: it may hold all centroids, as a result does.
+MatrixView<const double> beside_frozen(MatrixView<const double> given, MatrixView<const double> frozen,
+                                       const ClusterOptions& options) {
+  const bool is_rest = frozen.rows + given.rows == options.clusters;
+  if (frozen.rows == 0 || given.rows == 0 || (is_rest && dropped_before(options.variant, options.init) == 0))
+    return given;
+  if (!std::equal(frozen.data, frozen.data + frozen.size(), given.data)) {
+    throw Error(ExitCode::usage,
+                fmt::format("--init {}: expected the {} centroids of --freeze {} first, found others; "
+                            "give those that are not frozen alone, {} of them",
+                            options.init, frozen.rows, options.variant.freeze, options.clusters - frozen.rows));
+  }
+  return given.middle(frozen.rows, given.rows - frozen.rows);
+}
+
+void warn_of_options(const OptionSet& set, const ClusterOptions& options, const Start& start, bool all_frozen,
+                     Invocation& invocation) {
+  if (all_frozen) {
+    for (const char* option : {"--init", "--seed", "--n-init"}) {
+      invocation.warn_without_effect(set, option, "all centroids are frozen");
+    }
+  } else if (!start.is_random()) {
     const std::string why = fmt::format("{} draws nothing at random", start.option());
     invocation.warn_without_effect(set, "--seed", why);
     invocation.warn_without_effect(set, "--n-init", why);
   }
   warn_of_distances(set, options.write_obs, invocation);
+  warn_of_variant(set, is_label_output(options.common, options.write_obs), invocation);
   invocation.warn_without_effect(set);
 }
 
@@ -110,7 +155,8 @@ std::string stored_command(const ClusterOptions& options, const Start& start, co
   }
   command += fmt::format(" --max-iterations {} --tolerance {} --precision {}", limit, options.tolerance,
                          name_of(points.value_class()));
-  command += stored_input(options.common) + stored_weights(options.common) + stored_metric(options.common);
+  command += stored_input(options.common) + stored_weights(options.common) + stored_metric(options.common) +
+             stored_variant(options.variant);
   return command + (options.save_distances ? " --save-distances" : "");
 }
 
@@ -148,6 +194,7 @@ void write(const ClusterOptions& options, const Start& start, const data::PointS
   file.dataset("nearest_row", std::span<const std::int64_t>(result.nearest_row));
   write_iterations(file, continuation ? continuation->iterations : Iterations{}, result);
   if (options.save_distances) write_distances(file, result.distances, points.value_class());
+  write_variant(file, options.variant, result, options.clusters);
   file.finish();
 }
 
@@ -185,9 +232,9 @@ int run_cluster(const Arguments& arguments) {
   if (options.points.empty()) set.refuse_missing("POINTS, the file to cluster,");
   refuse_metrics_without_means(options.common);
   Invocation invocation("cluster", options.common);
-  data::OutputOptions output = output_options(
-      options.common,
-      {options.points, options.common.weights, options.init_labels, is_start_rule(options.init) ? "" : options.init});
+  data::OutputOptions output =
+      output_options(options.common, {options.points, options.common.weights, options.init_labels,
+                                      options.variant.freeze, is_start_rule(options.init) ? "" : options.init});
   output.labels = true;
   if (!options.common.output.empty()) data::check_output(options.common.output, output);
   const auto points = open_input(options.points, invocation);
@@ -198,7 +245,9 @@ int run_cluster(const Arguments& arguments) {
     throw Error(ExitCode::usage, "--init and --init-labels: expected one of them, found both; leave one out");
   }
   Start start = open_start(options.init, options.init_labels, options.common);
-  check(set, options, start, *points);
+  const auto frozen_source = open_frozen(options.variant, *points, prepared_columns(*points, options.common));
+  if (frozen_source) check_same_preparation(frozen_source->name(), options.common);
+  check(set, options, start, frozen_source ? frozen_source->rows() : 0, *points);
   if (start.given) {
     start.continuation = find_continuation(options.init, stored_command(options, start, *points), *points);
   }
@@ -212,21 +261,30 @@ int run_cluster(const Arguments& arguments) {
                  points->name(), options.common.memory);
 
   Matrix<double> centroids = given_centroids(start, metric_of(options.common));
+  const Matrix<double> frozen = read_frozen(frozen_source.get(), metric_of(options.common));
+  const bool all_frozen = frozen.rows() == options.clusters;
+  MatrixView<const double> given = beside_frozen(centroids.view(), frozen.view(), options);
   HeldPoints held = hold_points(
-      *points, invocation, [&] { warn_of_options(set, options, start, invocation); }, weighting);
-  if (start.labels) centroids = label_centroids(start, held, metric_of(options.common));
+      *points, invocation, [&] { warn_of_options(set, options, start, all_frozen, invocation); }, weighting);
+  if (start.labels) {
+    centroids = label_centroids(start, held, metric_of(options.common));
+    given = std::as_const(centroids).view();
+  }
   KMeansResult result =
       kmeans(*held.points, held.plan,
-             {.clusters = options.clusters,
+             {.clusters = given.rows > 0 ? frozen.rows() + given.rows : options.clusters,
               .init = start.init,
-              .given = std::as_const(centroids).view(),
-              .runs = start.is_random() ? static_cast<int>(options.runs) : 1,
+              .frozen = frozen.view(),
+              .given = given,
+              .runs = start.is_random() && !all_frozen ? static_cast<int>(options.runs) : 1,
               .max_iterations = static_cast<int>(options.max_iterations),
               .stopped = start.continuation ? std::optional(start.continuation->stopped) : std::nullopt,
               .tolerance = options.tolerance,
               .seed = static_cast<std::uint64_t>(options.common.seed),
               .metric = metric_of(options.common),
-              .keep_distances = options.save_distances},
+              .empty = empty_rule(options.variant),
+              .keep_distances = options.save_distances,
+              .keep_medoids = options.variant.medoids},
              invocation.progress);
   if (held.weighed) held.weighed->label_absent_rows(result, *held.backend);
   restore_rows(result, *held.values);

@@ -38,7 +38,8 @@ std::string start_of(const std::string& command) {
 std::string rest_of(const std::string& command) {
   std::vector<std::string> parts = parts_of(command);
   std::erase_if(parts, [](const auto& part) {
-    return is_option(part, {"--init", "--init-labels", "--n-init", "--seed", "--max-iterations", "--save-distances"});
+    return is_option(
+        part, {"--init", "--init-labels", "--n-init", "--seed", "--max-iterations", "--save-distances", "--medoids"});
   });
   return fmt::format("{}", fmt::join(parts, " "));
 }

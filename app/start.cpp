@@ -76,17 +76,7 @@ Start open_start(const std::string& init, const std::string& init_labels, const 
   return start;
 }
 
-void check_start(const Start& start, std::int64_t clusters, const data::PointSource& points,
-                 const CommonOptions& common) {
-  const std::int64_t columns = prepared_columns(points, common);
-  if (start.given && (start.given->rows() != clusters || start.given->columns() != columns)) {
-    throw Error(ExitCode::usage,
-                fmt::format("--init {}: expected {} centroids of {} columns, as -k and {} say, found {} x {}",
-                            start.given->name(), clusters, columns, points.name(), start.given->rows(),
-                            start.given->columns()));
-  }
-  if (start.given) check_same_preparation(start.given->name(), common);
-  if (!start.labels) return;
+void check_labels(const Start& start, std::int64_t clusters, const data::PointSource& points) {
   if (std::ssize(start.labels->codes) != points.rows()) {
     throw Error(ExitCode::usage,
                 fmt::format("--init-labels {}: expected {} labels, one for each row of {}, found {}",

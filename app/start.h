@@ -35,9 +35,8 @@ struct Start {
 /// not, and what the readers throw.
 Start open_start(const std::string& init, const std::string& init_labels, const CommonOptions& common);
 
-/// Throws Error(usage) unless the start fits k clusters of these points, prepared as the options say.
-void check_start(const Start& start, std::int64_t clusters, const data::PointSource& points,
-                 const CommonOptions& common);
+/// Throws Error(usage) unless the labels of the start are those of k clusters of these points.
+void check_labels(const Start& start, std::int64_t clusters, const data::PointSource& points);
 
 /// The centroids (k, d) of --init FILE; none for another start.
 Matrix<double> given_centroids(const Start& start, Metric metric);

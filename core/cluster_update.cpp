@@ -5,20 +5,21 @@
 #include <cmath>
 
 #include "core/distance.h"
+#include "core/empty_clusters.h"
 
 namespace kith {
 
-Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts, double on_centroid) {
+Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts, const RelocationRule& rule) {
   Relocation done;
-  const auto empty = std::count(counts.begin(), counts.end(), 0);
+  const std::int64_t empty = count_empty(counts, rule.first);
   if (empty == 0) return done;
   // Each cluster can hold back one row, its last, so this many rows are enough.
   const std::vector<FarRow> far = points.farthest(empty + static_cast<std::int64_t>(counts.size()));
   auto next = far.begin();
-  for (std::size_t c = 0; c < counts.size(); ++c) {
+  for (auto c = static_cast<std::size_t>(rule.first); c < counts.size(); ++c) {
     if (counts[c] != 0) continue;
     while (next != far.end() && counts[next->label] == 1) ++next;
-    if (next == far.end() || !(next->distance > on_centroid)) {
+    if (next == far.end() || !(next->distance > rule.on_centroid)) {
       ++done.unfilled;
       continue;
     }

@@ -13,10 +13,14 @@ struct Relocation {
   std::int64_t unfilled = 0;  // empty clusters left alone: every row that could go lies on its centroid
 };
 
+struct RelocationRule {
+  std::int64_t first = 0;    // clusters before this one may be empty
+  double on_centroid = 0.0;  // D of rows that lie on their centroid
+};
+
 /// Empty clusters, in ascending index, each take the row with the largest D to its centroid (ties: lowest row) whose
-/// cluster keeps at least one other row, unless that D is at most `on_centroid`. Changes labels held by `points`, and
-/// `counts` (k).
-Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts, double on_centroid);
+/// cluster keeps at least one other row, unless it lies there. Changes labels held by `points`, and `counts` (k).
+Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts, const RelocationRule& rule);
 
 /// Sums of k clusters without rows.
 ClusterSums empty_sums(const DataPlan& plan, std::int64_t clusters);

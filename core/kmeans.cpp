@@ -12,8 +12,7 @@
 
 #include "core/cluster_update.h"
 #include "core/distance.h"
-#include "core/parallel_seeding.h"
-#include "core/seeding.h"
+#include "core/start.h"
 
 namespace kith {
 namespace {
@@ -84,65 +83,6 @@ Measured measure_spread(Points& points, const DataPlan& plan) {
   return measure(points, plan, mean.view());
 }
 
-void check_options(const DataPlan& plan, const KMeansOptions& options) {
-  if (options.clusters < 1 || options.clusters > plan.rows) {
-    throw Error(ExitCode::usage,
-                fmt::format("k = {} clusters: expected 1 to {}, the number of rows", options.clusters, plan.rows));
-  }
-  if (options.clusters > std::numeric_limits<std::int32_t>::max()) {
-    throw Error(ExitCode::usage, fmt::format("k = {} clusters: labels are 32-bit, at most {}", options.clusters,
-                                             std::numeric_limits<std::int32_t>::max()));
-  }
-  if (options.init == Init::given &&
-      (options.given.rows != options.clusters || options.given.columns != plan.columns)) {
-    throw Error(ExitCode::usage,
-                fmt::format("initial centroids: expected {} x {} (clusters, columns), found {} x {}", options.clusters,
-                            plan.columns, options.given.rows, options.given.columns));
-  }
-}
-
-void warn_of_duplicates(MatrixView<const double> centroids, Observer& observer) {
-  std::vector<std::int64_t> order(centroids.rows);
-  std::iota(order.begin(), order.end(), 0);
-  const auto row = [&](std::int64_t c) { return centroids.row(c); };
-  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    return std::lexicographical_compare(row(a).begin(), row(a).end(), row(b).begin(), row(b).end());
-  });
-  std::int64_t repeated = 0;
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    repeated += std::equal(row(order[i]).begin(), row(order[i]).end(), row(order[i - 1]).begin());
-  }
-  if (repeated > 0)
-    observer.warning(fmt::format("{} of the {} initial centroids repeat another one", repeated, centroids.rows));
-}
-
-Matrix<double> start(Points& points, const DataPlan& plan, const KMeansOptions& options, int run, Observer& observer) {
-  observer.phase("seed", options.clusters);
-  Matrix<double> centroids(options.clusters, points.columns());
-  const RandomStream random{options.seed, static_cast<std::uint64_t>(run)};
-  if (options.init == Init::given) {
-    std::copy(options.given.data, options.given.data + options.given.size(), centroids.data());
-  } else {
-    std::vector<std::int64_t> rows(options.clusters);
-    if (options.init == Init::kmeans_plus_plus) {
-      rows = greedy_kmeans_plus_plus(points, plan.weights, options.clusters, random, observer);
-    } else if (options.init == Init::kmeans_parallel) {
-      rows = kmeans_parallel(points, plan, options.clusters, random, observer);
-    } else if (options.init == Init::farthest) {
-      rows = farthest_first(points, plan.weights, options.clusters, random, observer);
-    } else if (options.init == Init::random) {
-      rows = random_rows(points.rows(), options.clusters, random);
-    } else {
-      std::iota(rows.begin(), rows.end(), 0);
-    }
-    points.copy_rows(rows, centroids.view());
-  }
-  if (options.metric == Metric::cosine) unit_centroids(centroids.view(), "initial centroids");
-  const bool may_repeat = options.init == Init::given || options.init == Init::random || options.init == Init::first;
-  if (may_repeat && run == 0) warn_of_duplicates(centroids.view(), observer);
-  return centroids;
-}
-
 /// Says what the integer sums cannot hold: values that are lost beside far larger ones, and distances likewise.
 void warn_of_coarse_sums(const Points& points, const DataPlan& plan, const Measured& measured, Observer& observer) {
   for (const std::string& warning : plan.warnings) observer.warning(warning);
@@ -173,7 +113,7 @@ class Run {
         plan_(plan),
         options_(options),
         spread_(spread.inertia),
-        rounding_(objective_rounding(plan, spread.inertia, options.clusters) + spread.grid),
+        rounding_(objective_rounding(plan, reach(plan, options, spread.inertia), options.clusters) + spread.grid),
         observer_(observer) {
     stop_.max_iterations = options.max_iterations;
     if (options.tolerance > 0.0) {
@@ -186,25 +126,25 @@ class Run {
     result.run = run;
     result.spread = spread_;
     result.shift_threshold = std::max(stop_.threshold, 0.0);
-    LloydState state{start(points_, plan_, options_, run, observer_), empty_sums(plan_, options_.clusters),
+    LloydState state{first_centroids(points_, plan_, options_, run, observer_), empty_sums(plan_, options_.clusters),
                      std::vector<std::int64_t>(options_.clusters, 0)};
     inertia_scale(plan_, state.centroids.data(), options_.clusters);  // refuses a start out of the range of float64
     points_.forget();
     observer_.phase("iterate", options_.max_iterations);
     while (result.stopped_by.empty()) {
       const auto begin = Clock::now();
-      // The steps of a backend end in means, which the metric cosine scales; and they compare labels with those before,
-      // of which only a stopped run knows the difference.
+      // A backend's steps compare labels with those before, of which only a stopped run knows the difference.
       Steps steps;
       const bool is_first = options_.stopped && result.history.empty();
       if (is_first) {
         steps.unfinished = first_after(*options_.stopped, state, result);
-      } else if (options_.metric == Metric::euclidean)
+      } else if (ends_in_means()) {
         steps = points_.steps({stop_, result.iterations, spread_}, state);
+      }
       settled_ = steps.settled;
       for (const IterationRecord& record : steps.records) note(record, result);
       if (!steps.unfinished && !steps.records.empty()) continue;
-      IterationRecord record = step(state, std::move(steps.unfinished));
+      IterationRecord record = step(state, std::move(steps.unfinished), result.iterations + 1);
       record.seconds = seconds_since(begin);
       for (const IterationRecord& before : steps.records) record.seconds -= before.seconds;
       if (is_first && result.continues) record.changed = options_.stopped->changed;
@@ -217,6 +157,8 @@ class Run {
       state.counts = std::move(last.counts);
       result.changed = last.changed;
     }
+    const bool relocates = options_.empty == EmptyRule::relocate;  // another iteration would do that
+    if (!relocates && count_empty(state.counts, frozen()) > 0) treat_empty_clusters(state, 0);
     Measured measured = measure(points_, plan_, state.centroids.view());
     check_descent(result.history.back().inertia, measured.inertia, rounding_ + measured.grid);
     if (run == 0) warn_of_coarse_sums(points_, plan_, measured, observer_);
@@ -233,6 +175,15 @@ class Run {
   }
 
  private:
+  /// An upper bound of the objective of any labels: frozen centroids may lie far from the mean.
+  static double reach(const DataPlan& plan, const KMeansOptions& options, double spread) {
+    double farthest = 0.0;
+    for (std::int64_t c = 0; c < options.frozen.rows; ++c) {
+      farthest = std::max(farthest, squared_distance(options.frozen.row(c).data(), plan.mean.data(), plan.columns));
+    }
+    return farthest > 0.0 ? 3.0 * spread + 2.0 * plan.weights.total * farthest : spread;
+  }
+
   /// The assignment that another run stopped before.
   Assignment first_after(const StoppedRun& stopped, const LloydState& state, KMeansResult& result) {
     Assignment assignment = assign(points_, plan_, state.centroids.view());
@@ -247,36 +198,56 @@ class Run {
   }
 
   /// One iteration verb by verb, from its assignment on if there is none yet.
-  IterationRecord step(LloydState& state, std::optional<Assignment> begun) {
+  IterationRecord step(LloydState& state, std::optional<Assignment> begun, std::int64_t iteration) {
     Assignment assignment = begun ? std::move(*begun) : assign(points_, plan_, state.centroids.view());
     IterationRecord record = record_of(assignment);
     state.counts = std::move(assignment.counts);
-    if (std::count(state.counts.begin(), state.counts.end(), 0) > 0) {
-      measure(points_, plan_, state.centroids.view());
-      record.relocated = relocate_empty_clusters(points_, state.counts, on_centroid_).filled;
-    }
+    if (count_empty(state.counts, frozen()) > 0) record.relocated = treat_empty_clusters(state, iteration);
     points_.add_moves(state.sums);
     const std::vector<double> weights = cluster_weights(state.sums, state.counts, plan_.weights);
     Matrix<double> moved = centroids_of(state.sums, weights, plan_.scales, state.centroids.view());
     record.inertia = objective_of(moved.view(), weights, plan_, spread_);
-    if (options_.metric == Metric::cosine) record.inertia += scale_means(moved, weights, state.centroids.view());
+    if (!ends_in_means()) record.inertia += place_centroids(moved, weights, state.centroids.view());
     record.shift = squared_shift(moved.view(), state.centroids.view());
     settled_ = same_bits(moved, state.centroids) && record.relocated == 0;
     state.centroids = std::move(moved);
     return record;
   }
 
-  /// Scales means to length 1; returns what that adds to the objective of the means.
-  static double scale_means(Matrix<double>& means, const std::vector<double>& weights,
-                            MatrixView<const double> before) {
-    Matrix<double> scaled(means.rows(), means.columns());
-    std::copy(means.data(), means.data() + means.size(), scaled.data());
-    unit_means(scaled.view(), before);
+  /// Returns how many were given a row. iteration: from 1; 0: the last assignment.
+  std::int64_t treat_empty_clusters(LloydState& state, std::int64_t iteration) {
+    switch (options_.empty) {
+      case EmptyRule::relocate:
+        measure(points_, plan_, state.centroids.view());
+        return relocate_empty_clusters(points_, state.counts, {.first = frozen(), .on_centroid = on_centroid_}).filled;
+      case EmptyRule::keep:
+        break;
+      case EmptyRule::drop:
+        observer_.warning(dropped_message(drop_empty_clusters(points_, state, frozen()), state, iteration));
+        break;
+      case EmptyRule::error:
+        refuse_empty_clusters(state.counts, frozen(), iteration);
+    }
+    return 0;
+  }
+
+  std::int64_t frozen() const { return options_.frozen.rows; }
+  /// Whether centroids become the means of their rows, and nothing else.
+  bool ends_in_means() const { return options_.metric == Metric::euclidean && frozen() == 0; }
+
+  /// Scales means to length 1 for the metric cosine, and leaves frozen centroids where they are; returns what that adds
+  /// to the objective of the means.
+  double place_centroids(Matrix<double>& means, const std::vector<double>& weights,
+                         MatrixView<const double> before) const {
+    Matrix<double> placed(means.rows(), means.columns());
+    std::copy(means.data(), means.data() + means.size(), placed.data());
+    if (options_.metric == Metric::cosine) unit_means(placed.view(), before);
+    std::copy_n(before.data, frozen() * means.columns(), placed.data());
     double added = 0.0;
     for (std::int64_t c = 0; c < means.rows(); ++c) {
-      added += weights[c] * squared_distance(scaled.view().row(c).data(), means.view().row(c).data(), means.columns());
+      added += weights[c] * squared_distance(placed.view().row(c).data(), means.view().row(c).data(), means.columns());
     }
-    means = std::move(scaled);
+    means = std::move(placed);
     return added;
   }
 
@@ -317,7 +288,7 @@ class Run {
 }  // namespace
 
 KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& options, Observer& observer) {
-  check_options(plan, options);
+  check_start(plan, options);
   Run lloyd(points, plan, options, measure_spread(points, plan), observer);
   KMeansResult best;
   std::vector<RunRecord> runs;
@@ -335,9 +306,14 @@ KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& o
     points.distances(best.distances);
   }
   best.runs = std::move(runs);
-  NeighborLists nearest(options.clusters, 1);
+  NeighborLists nearest(best.centroids.rows(), 1);
   points.search({best.centroids.view(), -1}, nearest);
-  best.nearest_row.assign(nearest.index.data(), nearest.index.data() + options.clusters);
+  best.frozen = options.frozen.rows;
+  best.nearest_row.assign(nearest.index.data(), nearest.index.data() + best.centroids.rows());
+  if (options.keep_medoids) {
+    best.medoids = Matrix<double>(best.centroids.rows(), plan.columns);
+    points.copy_rows(best.nearest_row, best.medoids.view());
+  }
   return best;
 }
 

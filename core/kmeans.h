@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/empty_clusters.h"
 #include "core/metric.h"
 #include "core/observer.h"
 
@@ -27,16 +28,19 @@ struct StoppedRun {
 struct KMeansOptions {
   std::int64_t clusters = 0;
   Init init = Init::kmeans_plus_plus;
-  MatrixView<const double> given = {};  // (k, d) for Init::given
-  int runs = 1;                         // best inertia wins, ties go to the lowest run
-  int max_iterations = 300;             // of this run alone
+  MatrixView<const double> frozen = {};  // (f, d) the first centroids, which do not move; k counts them in
+  MatrixView<const double> given = {};   // (k - f, d) for Init::given
+  int runs = 1;                          // best inertia wins, ties go to the lowest run
+  int max_iterations = 300;              // of this run alone
   /// With Init::given, its centroids: the iterations are counted on, and stop tests begin at once, as if it had not
   /// stopped. Where the points are not the same this is a start like any other, with a warning.
   std::optional<StoppedRun> stopped = {};
   double tolerance = 1e-4;  // x mean column variance >= sum of squared shifts stops; 0: until no label changes
   std::uint64_t seed = 0;
   Metric metric = Metric::euclidean;  // cosine: rows of length 1 in the points (unit_rows); centroids become so
-  bool keep_distances = false;        // fill KMeansResult::distances
+  EmptyRule empty = EmptyRule::relocate;
+  bool keep_distances = false;  // fill KMeansResult::distances
+  bool keep_medoids = false;    // and KMeansResult::medoids
 };
 
 struct KMeansResult {
@@ -56,6 +60,8 @@ struct KMeansResult {
   double shift_threshold = 0.0;  // tolerance x mean column variance
   std::int64_t empty_clusters = 0;
   bool continues = false;                // KMeansOptions::stopped
+  std::int64_t frozen = 0;               // the first of the centroids, which did not move
+  Matrix<double> medoids;                // (k, d) the rows of nearest_row, if asked for
   int run = 0;                           // which of the runs won
   std::vector<RunRecord> runs;           // all of them
   std::vector<IterationRecord> history;  // of the winning run, without those of a stopped one

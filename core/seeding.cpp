@@ -19,11 +19,12 @@ Matrix<double> rows_of_points(const Points& points, const std::vector<std::int64
   return values;
 }
 
-void complete_with_lowest(std::vector<std::int64_t>& seeds, std::int64_t clusters, Observer& observer) {
+void complete_with_lowest(std::vector<std::int64_t>& seeds, std::int64_t clusters, bool beside_given,
+                          Observer& observer) {
   observer.warning(
-      fmt::format("only {} distinct rows for {} clusters: the remaining centroids repeat rows, and their "
+      fmt::format("only {} distinct rows{} for {} clusters: the remaining centroids repeat rows, and their "
                   "clusters stay empty",
-                  seeds.size(), clusters));
+                  seeds.size(), beside_given ? " beside the centroids that are given" : "", clusters));
   const std::unordered_set<std::int64_t> chosen(seeds.begin(), seeds.end());
   for (std::int64_t row = 0; static_cast<std::int64_t>(seeds.size()) < clusters; ++row) {
     if (!chosen.contains(row)) seeds.push_back(row);
@@ -47,22 +48,29 @@ std::int64_t draw_by_weight(const Weights& weights, RandomStream random) {
 }
 
 std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights& weights, std::int64_t clusters,
-                                                  RandomStream random, Observer& observer) {
-  const auto trials = static_cast<std::int64_t>(2 + std::floor(std::log(static_cast<double>(clusters))));
+                                                  RandomStream random, Observer& observer,
+                                                  MatrixView<const double> given) {
+  const auto trials = static_cast<std::int64_t>(2 + std::floor(std::log(static_cast<double>(given.rows + clusters))));
   points.forget();
-  std::vector<std::int64_t> seeds{draw_by_weight(weights, random)};
-  double largest = points.lower(rows_of_points(points, seeds).row(0));
+  std::vector<std::int64_t> seeds;
+  double largest = 0.0;
+  for (std::int64_t c = 0; c < given.rows; ++c) largest = points.lower(given.row(c));
+  if (given.rows == 0) {
+    seeds.push_back(draw_by_weight(weights, random));
+    largest = points.lower(rows_of_points(points, seeds).row(0));
+  }
+  const auto even = static_cast<std::int64_t>(seeds.size());  // drawn by weight alone, not by distance
 
   std::vector<std::int64_t> targets(trials), candidates(trials), totals(trials);
   while (static_cast<std::int64_t>(seeds.size()) < clusters) {
     observer.progress(static_cast<std::int64_t>(seeds.size()));
     if (!(largest > 0.0)) {
-      complete_with_lowest(seeds, clusters, observer);
+      complete_with_lowest(seeds, clusters, given.rows > 0, observer);
       break;
     }
     const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(largest));
     const std::int64_t total = points.total(scale);
-    const std::uint64_t first_draw = 1 + (seeds.size() - 1) * static_cast<std::uint64_t>(trials);
+    const auto first_draw = static_cast<std::uint64_t>(1 + (std::ssize(seeds) - even) * trials);
     for (std::int64_t t = 0; t < trials; ++t) {
       targets[t] = random_below(random.seed, random.stream, first_draw + t, total);
     }
@@ -77,16 +85,23 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights&
 }
 
 std::vector<std::int64_t> farthest_first(Points& points, const Weights& weights, std::int64_t clusters,
-                                         RandomStream random, Observer& observer) {
+                                         RandomStream random, Observer& observer, MatrixView<const double> given) {
   points.forget();
-  std::vector<std::int64_t> seeds{draw_by_weight(weights, random)};
+  std::vector<std::int64_t> seeds;
+  double largest = 0.0;
+  for (std::int64_t c = 0; c < given.rows; ++c) largest = points.lower(given.row(c));
+  if (given.rows == 0) {
+    seeds.push_back(draw_by_weight(weights, random));
+    largest = points.lower(rows_of_points(points, seeds).row(0));
+  }
   while (static_cast<std::int64_t>(seeds.size()) < clusters) {
     observer.progress(static_cast<std::int64_t>(seeds.size()));
-    if (!(points.lower(rows_of_points(points, {seeds.back()}).row(0)) > 0.0)) {
-      complete_with_lowest(seeds, clusters, observer);
+    if (!(largest > 0.0)) {
+      complete_with_lowest(seeds, clusters, given.rows > 0, observer);
       break;
     }
     seeds.push_back(points.farthest(1).front().row);
+    largest = points.lower(rows_of_points(points, {seeds.back()}).row(0));
   }
   return seeds;
 }

@@ -71,6 +71,19 @@ TEST_CASE("farthest first chooses the definition's rows", "[starts]") {
   });
 }
 
+TEST_CASE("starts beside given centroids are the definition's", "[starts]") {
+  const std::int64_t k = 7;
+  const Matrix<double> given = kinds()[1].make(3, 5, 2);
+  check_everywhere({200, 5, k}, [&](Points& points, const DataPlan& plan) {
+    Observer silent;
+    return farthest_first(points, plan.weights, k, {7, 1}, silent, given.view());
+  });
+  check_everywhere({200, 5, k}, [&](Points& points, const DataPlan& plan) {
+    Observer silent;
+    return kmeans_parallel(points, plan, k, {7, 1}, silent, given.view());
+  });
+}
+
 TEST_CASE("every farthest row is the one farthest from those before", "[starts]") {
   for (const int kind : {0, 1, 2}) {
     const Matrix<double> values = kinds()[kind].make(200, 3, 8);

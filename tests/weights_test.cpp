@@ -212,6 +212,33 @@ TEST_CASE("light clusters beside a heavy one keep their means", "[weights]") {
   }
 }
 
+TEST_CASE("weights are copies beside frozen centroids, and where clusters are dropped or kept", "[weights]") {
+  const Matrix<double> values = kinds()[0].make(300, 4, 7);
+  const std::vector<double> weights = small_whole(300);
+  const Matrix<double> copies = copies_of(values.view(), weights);
+  Matrix<double> frozen(2, 4), start(4, 4);
+  for (std::int64_t j = 0; j < 4; ++j) {
+    frozen(0, j) = values(3, j) + 1;
+    frozen(1, j) = 1e4;  // without rows
+    for (std::int64_t c = 0; c < 4; ++c) start(c, j) = c == 1 ? -1e5 : values(50 * c, j);
+  }
+  const PointsMatrix stored = stored_as(values.view(), Stored::float32);
+  for (const EmptyRule rule : {EmptyRule::drop, EmptyRule::keep}) {
+    const KMeansOptions options{.clusters = 6,
+                                .init = Init::given,
+                                .frozen = frozen.view(),
+                                .given = std::as_const(start).view(),
+                                .max_iterations = 30,
+                                .empty = rule};
+    const KMeansResult expected = run(*reference_points(copies.view()), options);
+    CHECK(expected.centroids.rows() == (rule == EmptyRule::drop ? 5 : 6));
+    for (const Tested& tested : tested_backends()) {
+      INFO(tested.name << ", " << name_of(rule));
+      check_copies(expected, weighted_on(*tested.backend, stored, weights, options), weights);
+    }
+  }
+}
+
 TEST_CASE("assignment to given centroids weighs inertia and clusters", "[weights]") {
   const Matrix<double> values = kinds()[0].make(300, 4, 7);
   const std::vector<double> weights = small_whole(300);

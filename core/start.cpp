@@ -1,0 +1,90 @@
+// The first centroids of a run, by the rule that was asked for.
+#include "core/start.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "core/parallel_seeding.h"
+#include "core/seeding.h"
+
+namespace kith {
+namespace {
+
+void warn_of_duplicates(MatrixView<const double> centroids, Observer& observer) {
+  std::vector<std::int64_t> order(centroids.rows);
+  std::iota(order.begin(), order.end(), 0);
+  const auto row = [&](std::int64_t c) { return centroids.row(c); };
+  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return std::lexicographical_compare(row(a).begin(), row(a).end(), row(b).begin(), row(b).end());
+  });
+  std::int64_t repeated = 0;
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    repeated += std::equal(row(order[i]).begin(), row(order[i]).end(), row(order[i - 1]).begin());
+  }
+  if (repeated > 0)
+    observer.warning(fmt::format("{} of the {} initial centroids repeat another one", repeated, centroids.rows));
+}
+
+}  // namespace
+
+void check_start(const DataPlan& plan, const KMeansOptions& options) {
+  if (options.clusters < 1 || options.clusters > plan.rows) {
+    throw Error(ExitCode::usage,
+                fmt::format("k = {} clusters: expected 1 to {}, the number of rows", options.clusters, plan.rows));
+  }
+  if (options.clusters > std::numeric_limits<std::int32_t>::max()) {
+    throw Error(ExitCode::usage, fmt::format("k = {} clusters: labels are 32-bit, at most {}", options.clusters,
+                                             std::numeric_limits<std::int32_t>::max()));
+  }
+  const std::int64_t others = options.clusters - options.frozen.rows;
+  if (others < 0 || (options.frozen.rows > 0 && options.frozen.columns != plan.columns)) {
+    throw Error(ExitCode::usage,
+                fmt::format("frozen centroids: expected at most {} x {} (clusters, columns), found "
+                            "{} x {}",
+                            options.clusters, plan.columns, options.frozen.rows, options.frozen.columns));
+  }
+  if (options.init == Init::given && (options.given.rows != others || options.given.columns != plan.columns)) {
+    const char* beside = options.frozen.rows > 0 ? " that are not frozen" : "";
+    throw Error(ExitCode::usage, fmt::format("initial centroids: expected {} x {} (clusters{}, columns), found {} x {}",
+                                             others, plan.columns, beside, options.given.rows, options.given.columns));
+  }
+  if (options.frozen.rows > 0) inertia_scale(plan, options.frozen.data, options.frozen.rows);  // refuses far ones
+}
+
+Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMeansOptions& options, int run,
+                               Observer& observer) {
+  observer.phase("seed", options.clusters);
+  Matrix<double> centroids(options.clusters, points.columns());
+  const RandomStream random{options.seed, static_cast<std::uint64_t>(run)};
+  const MatrixView<double> frozen = centroids.view().middle(0, options.frozen.rows);
+  const MatrixView<double> others = centroids.view().middle(frozen.rows, options.clusters - frozen.rows);
+  std::copy_n(options.frozen.data, frozen.size(), frozen.data);
+  if (options.metric == Metric::cosine) unit_centroids(frozen, "frozen centroids");
+  if (options.init == Init::given) {
+    std::copy_n(options.given.data, others.size(), others.data);
+  } else {
+    std::vector<std::int64_t> rows(others.rows);
+    if (options.init == Init::kmeans_plus_plus) {
+      rows = greedy_kmeans_plus_plus(points, plan.weights, others.rows, random, observer, frozen);
+    } else if (options.init == Init::kmeans_parallel) {
+      rows = kmeans_parallel(points, plan, others.rows, random, observer, frozen);
+    } else if (options.init == Init::farthest) {
+      rows = farthest_first(points, plan.weights, others.rows, random, observer, frozen);
+    } else if (options.init == Init::random) {
+      rows = random_rows(points.rows(), others.rows, random);
+    } else {
+      std::iota(rows.begin(), rows.end(), 0);
+    }
+    points.copy_rows(rows, others);
+  }
+  if (options.metric == Metric::cosine) unit_centroids(centroids.view(), "initial centroids");
+  const bool may_repeat = options.init == Init::given || options.init == Init::random || options.init == Init::first;
+  if (may_repeat && run == 0) warn_of_duplicates(centroids.view(), observer);
+  return centroids;
+}
+
+}  // namespace kith

@@ -1,0 +1,97 @@
+// Departures from plain k-means as a user asks for them: what is written, what is refused, what is warned of.
+#include <algorithm>
+
+#include "data/source.h"
+#include "tests/program.h"
+
+using namespace kith::testing;
+
+namespace {
+
+std::vector<double> values(const std::string& location) {
+  const auto source = kith::data::open_points(location, {kith::data::Precision::f64, true});
+  const auto all = std::get<kith::Matrix<double>>(kith::data::read_all(*source));
+  return {all.data(), all.data() + all.size()};
+}
+
+}  // namespace
+
+TEST_CASE("--empty: kept, dropped or refused") {
+  const Scratch folder;
+  const std::string points = folder / "x.h5", start = folder / "c.h5", out = folder / "out.h5";
+  FileMaker(points).floats("x", {6, 1}, {0, 1, 2, 10, 11, 12});
+  FileMaker(start).floats("c", {4, 1}, {100, 1, 200, 11});
+  const auto with = [&](const std::string& rule, Words more = {}) {
+    Words words{"cluster", points, "--init", start, "--empty", rule, "-q"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  for (const std::string& backend : usable_backends()) {
+    done(with("keep", {"-o", out, "-f", "--backend", backend}));
+    CHECK(values(out + ":/centroids") == std::vector<double>{100, 1, 200, 11});
+    CHECK(values(out + ":/counts") == std::vector<double>{0, 3, 0, 3});
+    const Outcome dropped = done(with("drop", {"-o", out, "-f", "--json", "--backend", backend}));
+    CHECK(dropped.says("iteration 1 left 2 clusters without rows, which are dropped: 2 clusters are left"));
+    CHECK(dropped.json()["clusters"]["count"] == 2);
+    CHECK(values(out + ":/centroids") == std::vector<double>{1, 11});
+    CHECK(values(out + ":/labels") == std::vector<double>{0, 0, 0, 1, 1, 1});
+    refuses(3, with("error", {"--backend", backend}),
+            {"iteration 1 left 2 of 4 clusters without rows, of which cluster 0 is the first", "--empty relocate"});
+  }
+  Words cut = with("drop", {"-o", folder / "cut.h5", "--max-iterations", "1", "-k", "4"});
+  done(cut);
+  const std::vector<double> first = values((folder / "cut.h5") + ":/centroids");
+  CHECK(first.size() == 2);
+  cut[3] = folder / "cut.h5";
+  cut[8] = folder / "more.h5";
+  done(cut);
+  CHECK(values((folder / "more.h5") + ":/centroids") == first);
+  CHECK(done(with("relocate", {"--json"})).json()["clusters"]["empty"] == 0);
+  refuses(2, with("remove"), {"--empty", "relocate, keep, drop, error"});
+}
+
+TEST_CASE("29: --freeze holds the first centroids, and a run goes on from its result") {
+  const Scratch folder;
+  const std::string frozen = folder / "frozen.h5", out = folder / "out.h5", whole = folder / "whole.h5";
+  std::vector<float> first(2 * 64);
+  for (int j = 0; j < 128; ++j) first[j] = static_cast<float>(j % 17) + 0.25F;
+  FileMaker(frozen).floats("c", {2, 64}, first);
+  const Words run{"cluster", kDigits, "-k", "9", "--freeze", frozen, "--tolerance", "0", "-f"};
+  const auto with = [&](Words more) {
+    more.insert(more.begin(), run.begin(), run.end());
+    return more;
+  };
+  for (const std::string& backend : usable_backends()) {
+    done(with({"-o", backend == "cpu" ? whole : out, "-q", "--backend", backend, "--medoids"}));
+    if (backend != "cpu") CHECK(bytes_of(out) == bytes_of(whole));
+  }
+  const std::vector<double> centroids = values(whole + ":/centroids");
+  REQUIRE(centroids.size() == 9 * 64);
+  CHECK(std::equal(first.begin(), first.end(), centroids.begin()));
+  CHECK(values(whole + ":/medoids").size() == 9 * 64);
+
+  done(with({"-o", out, "--max-iterations", "3", "-q"}));
+  done(with({"--init", out, "-o", folder / "more.h5", "-q", "--max-iterations", "297", "--medoids"}));
+  CHECK(bytes_of(folder / "more.h5") == bytes_of(whole));
+
+  FileMaker(folder / "rest.h5").floats("c", {1, 64}, std::vector<float>(64, 3));
+  CHECK(done({"cluster", kDigits, "--freeze", frozen, "--init", folder / "rest.h5", "--json"})
+            .json()["clusters"]["count"] == 3);
+  CHECK(done({"cluster", kDigits, "-k", "2", "--freeze", frozen, "--init", "random", "-q"})
+            .says("--init has no effect: all centroids are frozen"));
+  refuses(2, {"cluster", kDigits, "-k", "1", "--freeze", frozen}, {"-k 1", "has 2 centroids", "at least"});
+  refuses(2, with({"--init", folder / "rest.h5"}), {"expected 9 centroids", "or 7 beside the frozen", "found 1 x 64"});
+  done({"cluster", kDigits, "-k", "9", "-q", "-o", folder / "plain.h5"});
+  refuses(2, with({"--init", folder / "plain.h5"}), {"expected the 2 centroids of --freeze", "first, found others"});
+  FileMaker(folder / "narrow.h5").floats("c", {1, 2}, {1, 2});
+  refuses(2, {"cluster", kDigits, "-k", "3", "--freeze", folder / "narrow.h5"},
+          {"--freeze", "centroids of 64 columns", "found 1 x 2"});
+  refuses(5, with({"-o", frozen}), {frozen, "input"});
+}
+
+TEST_CASE("--medoids without a place for them is named") {
+  CHECK(done({"cluster", kDigits, "-k", "3", "-q", "--medoids"}).says("--medoids has no effect: there is no --output"));
+  const Scratch folder;
+  CHECK(done({"cluster", kDigits, "-k", "3", "-q", "--medoids", "-o", folder / "l.csv"})
+            .says("--medoids has no effect: the output holds labels alone"));
+}
