@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/commands.h"
+#include "app/dropped_rows.h"
 #include "app/invocation.h"
 #include "app/label_output.h"
 #include "app/memory.h"
@@ -32,6 +33,8 @@ void declare(OptionSet& set, AssignOptions& options) {
   set.flag({.names = "--save-distances", .help = "Also write every point's distance to its centroid."},
            options.save_distances);
   add_label_option(set, options.write_obs);
+  add_weight_options(set, options.common);
+  add_missing_option(set, options.common);
   add_common_options(set, options.common);
 }
 
@@ -58,20 +61,23 @@ void warn_of_options(const OptionSet& set, const AssignOptions& options, Invocat
   invocation.warn_without_effect(set);
 }
 
-void write(const AssignOptions& options, const data::PointSource& points, const KMeansResult& result,
-           const data::OutputOptions& output) {
+void write(const AssignOptions& options, const data::PointSource& points, const std::optional<Weighting>& weighting,
+           const data::Reading& reading, const KMeansResult& result, const data::OutputOptions& output) {
   if (is_label_output(options.common, options.write_obs)) {
     return write_label_output(options.common, options.write_obs, points, result, output);
   }
   data::ResultFile file(options.common.output, output);
-  const std::string command = fmt::format("assign {} --centroids {} --precision {}{}{}", stored_name(points.name()),
-                                          stored_name(options.centroids), name_of(points.value_class()),
-                                          stored_input(options.common) + stored_metric(options.common),
-                                          options.save_distances ? " --save-distances" : "");
+  const std::string command =
+      fmt::format("assign {} --centroids {} --precision {}{}{}", stored_name(points.name()),
+                  stored_name(options.centroids), name_of(points.value_class()),
+                  stored_input(options.common) + stored_weights(options.common) + stored_metric(options.common),
+                  options.save_distances ? " --save-distances" : "");
   write_head(file, {"kith-assignment", command, points.value_class(), metric_of(options.common)}, points);
   file.attribute("centroids", stored_name(options.centroids));
   file.attribute("inertia", result.inertia);
   file.attribute("empty_clusters", result.empty_clusters);
+  write_dropped_rows(file, options.common, reading);
+  write_weighting(file, weighting);
   write_assignment(file, result);
   if (options.save_distances) write_distances(file, result.distances, points.value_class());
   file.finish();
@@ -92,7 +98,8 @@ int run_assign(const Arguments& arguments) {
   if (options.centroids.empty()) set.refuse_missing("--centroids");
   Invocation invocation("assign", options.common);
   const std::string& target = options.common.output;
-  data::OutputOptions output = output_options(options.common, {options.points, options.centroids});
+  data::OutputOptions output =
+      output_options(options.common, {options.points, options.common.weights, options.centroids});
   output.labels = true;
   if (!target.empty()) data::check_output(target, output);
   const auto points = open_input(options.points, invocation);
@@ -100,17 +107,22 @@ int run_assign(const Arguments& arguments) {
   invocation.report.points = describe(*points);
   const auto given = data::open_centroids(options.centroids);
   check_columns(options, *points, *given);
-  require_memory(points_bytes(*points) + assignment_bytes(*points, given->rows()), points->name(),
-                 options.common.memory);
+  const auto weighting = read_weighting(options.common, *points);
+  if (weighting) invocation.report.weights = describe(*weighting);
+  require_memory(points_bytes(*points) + assignment_bytes(*points, given->rows()) + weighting_bytes(weighting, *points),
+                 points->name(), options.common.memory);
 
   auto centroids = std::get<Matrix<double>>(data::read_all(*given));
   if (metric_of(options.common) == Metric::cosine) unit_centroids(centroids.view(), given->name());
-  HeldPoints held = hold_points(*points, invocation, [&] { warn_of_options(set, options, invocation); });
+  HeldPoints held = hold_points(
+      *points, invocation, [&] { warn_of_options(set, options, invocation); }, weighting);
   KMeansResult result = assign_only(*held.points, held.plan, centroids.view(), invocation.progress);
   if (options.save_distances) {
     result.distances.resize(result.labels.size());
     held.points->distances(result.distances);
   }
+  if (held.weighed) held.weighed->label_absent_rows(result, *held.backend);
+  restore_rows(result, *held.values);
   note_device_memory(held, invocation);
   invocation.report.iterations = result.history;
   invocation.report.inertia = result.inertia;
@@ -118,7 +130,7 @@ int run_assign(const Arguments& arguments) {
   invocation.report.phase("assign").flops = assignment_flops(*points, centroids.rows());
   if (!target.empty()) {
     invocation.progress.phase("write", 0);
-    write(options, *points, result, output);
+    write(options, *points, weighting, *held.values, result, output);
     invocation.wrote(target);
   } else if (!options.common.json) {
     print_out(cluster_table(result));

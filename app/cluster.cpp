@@ -2,17 +2,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "app/commands.h"
 #include "app/continuation.h"
+#include "app/dropped_rows.h"
 #include "app/explain.h"
 #include "app/invocation.h"
 #include "app/label_output.h"
 #include "app/memory.h"
 #include "app/results.h"
-#include "app/suggest.h"
+#include "app/start.h"
 #include "app/terminal.h"
 #include "app/variant_run.h"
 #include "core/kmeans.h"
@@ -24,6 +25,7 @@ struct ClusterOptions {
   std::string points;
   std::int64_t clusters = 0;
   std::string init = "k-means++";
+  std::string init_labels;
   std::int64_t runs = 1;
   std::int64_t max_iterations = 300;
   double tolerance = 1e-4;
@@ -42,13 +44,18 @@ void declare(OptionSet& set, ClusterOptions& options) {
   set.integer({.names = "-k,--clusters",
                .value = "K",
                .help = "Number of clusters.",
-               .shown_default = "rows of the --init file"},
+               .shown_default = "as many as --init FILE or --init-labels has"},
               {1, kLargestInt}, options.clusters);
   set.text({.names = "--init",
             .value = "HOW",
-            .help = "First centroids: k-means++, random, first (rows), or FILE[:DATASET] of K rows. A result that "
-                    "stopped at its limit of iterations is gone on with."},
+            .help = "First centroids: k-means++, k-means|| (for large K), random, first (rows), farthest, or "
+                    "FILE[:DATASET] of K rows. A result that stopped at its limit of iterations is gone on with."},
            options.init);
+  set.text({.names = "--init-labels",
+            .value = "FILE[:DATASET]",
+            .help = "First centroids are the means of the rows that have the same label here: a vector, a result, or "
+                    "FILE:COLUMN of a text file."},
+           options.init_labels);
   set.integer({.names = "--n-init", .value = "N", .help = "Runs from different starts; the lowest inertia is kept."},
               {1, 1'000'000}, options.runs);
   set.integer({.names = "--max-iterations", .value = "N", .help = "Most iterations of a run."}, {1, kLargestInt},
@@ -64,34 +71,9 @@ void declare(OptionSet& set, ClusterOptions& options) {
            options.explain);
   add_variant_options(set, options.variant);
   add_label_option(set, options.write_obs);
+  add_weight_options(set, options.common);
+  add_missing_option(set, options.common);
   add_common_options(set, options.common);
-}
-
-const std::vector<std::string> kRules{"k-means++", "random", "first"};
-
-bool is_rule(const std::string& init) { return std::find(kRules.begin(), kRules.end(), init) != kRules.end(); }
-
-/// How the run starts: a rule, or centroids from a file, those of a run that it goes on from perhaps.
-struct Start {
-  Init init = Init::given;
-  std::string stored;                        // as in the result file
-  std::unique_ptr<data::PointSource> given;  // the centroids of Init::given
-  std::optional<Continuation> continuation = {};
-  bool is_random() const { return init == Init::kmeans_plus_plus || init == Init::random; }
-};
-
-Start open_start(const std::string& how) {
-  if (how == "k-means++") return {Init::kmeans_plus_plus, how, {}};
-  if (how == "random") return {Init::random, how, {}};
-  if (how == "first") return {Init::first, how, {}};
-  const std::string file = data::parse_location(how).file;
-  if (!std::filesystem::exists(file)) {
-    throw Error(ExitCode::usage,
-                fmt::format("--init: expected {} or an existing FILE[:DATASET], found '{}'; there is no "
-                            "file {}, and the nearest rule is {}",
-                            fmt::join(kRules, ", "), how, file, nearest_name(how, kRules)));
-  }
-  return {Init::given, stored_name(how), data::open_centroids(how)};
 }
 
 /// Everything that can be known to be wrong before the points are read.
@@ -99,9 +81,9 @@ Start open_start(const std::string& how) {
 void check(const OptionSet& set, ClusterOptions& options, const Start& start, std::int64_t frozen,
            const data::PointSource& points) {
   const std::string& init = options.init;
-  if (start.init == Init::given) {
+  if (start.clusters() > 0 && options.clusters == 0) options.clusters = frozen + start.clusters();
+  if (start.given) {
     const std::int64_t rows = start.given->rows();
-    if (options.clusters == 0) options.clusters = frozen + rows;
     const bool is_whole = rows + dropped_before(options.variant, init) == options.clusters;
     const bool is_rest = frozen + rows == options.clusters;
     if ((!is_whole && !is_rest) || start.given->columns() != points.columns()) {
@@ -121,6 +103,7 @@ void check(const OptionSet& set, ClusterOptions& options, const Start& start, st
     throw Error(ExitCode::usage, fmt::format("-k {}: {} has only {} rows; expected at most {} clusters",
                                              options.clusters, points.name(), points.rows(), points.rows()));
   }
+  if (start.labels) check_labels(start, options.clusters - frozen, points);
   if (!(options.tolerance >= 0.0)) {
     throw Error(ExitCode::usage, fmt::format("--tolerance: expected 0 or more, found {}", options.tolerance));
   }
@@ -148,7 +131,7 @@ void warn_of_options(const OptionSet& set, const ClusterOptions& options, const 
       invocation.warn_without_effect(set, option, "all centroids are frozen");
     }
   } else if (!start.is_random()) {
-    const std::string why = fmt::format("--init {} draws nothing at random", options.init);
+    const std::string why = fmt::format("{} draws nothing at random", start.option());
     invocation.warn_without_effect(set, "--seed", why);
     invocation.warn_without_effect(set, "--n-init", why);
   }
@@ -164,16 +147,18 @@ std::string stored_command(const ClusterOptions& options, const Start& start, co
     command += start.continuation->start->options;
     limit += start.continuation->stopped.iterations;
   } else {
-    command += "--init " + start.stored;
+    command += start.option();
     if (start.is_random()) command += fmt::format(" --n-init {} --seed {}", options.runs, options.common.seed);
   }
   command += fmt::format(" --max-iterations {} --tolerance {} --precision {}", limit, options.tolerance,
                          name_of(points.value_class()));
-  command += stored_input(options.common) + stored_metric(options.common) + stored_variant(options.variant);
+  command += stored_input(options.common) + stored_weights(options.common) + stored_metric(options.common) +
+             stored_variant(options.variant);
   return command + (options.save_distances ? " --save-distances" : "");
 }
 
-void write(const ClusterOptions& options, const Start& start, const data::PointSource& points, const VariantRun& run,
+void write(const ClusterOptions& options, const Start& start, const data::PointSource& points,
+           const std::optional<Weighting>& weighting, const data::Reading& reading, const VariantRun& run,
            const data::OutputOptions& output) {
   const KMeansResult& result = run.result;
   if (is_label_output(options.common, options.write_obs)) {
@@ -198,6 +183,8 @@ void write(const ClusterOptions& options, const Start& start, const data::PointS
   file.attribute("tolerance", options.tolerance);
   file.attribute("changed", result.changed);
   file.attribute("empty_clusters", result.empty_clusters);
+  write_dropped_rows(file, options.common, reading);
+  write_weighting(file, weighting);
   write_assignment(file, result);
   file.dataset("centroids", result.centroids.view());
   file.dataset("nearest_row", std::span<const std::int64_t>(result.nearest_row));
@@ -240,36 +227,46 @@ int run_cluster(const Arguments& arguments) {
   if (!set.parse(arguments)) return 0;
   if (options.points.empty()) set.refuse_missing("POINTS, the file to cluster,");
   Invocation invocation("cluster", options.common);
-  data::OutputOptions output = output_options(
-      options.common, {options.points, is_rule(options.init) ? "" : options.init, options.variant.freeze});
+  data::OutputOptions output =
+      output_options(options.common, {options.points, options.common.weights, options.init_labels,
+                                      options.variant.freeze, is_start_rule(options.init) ? "" : options.init});
   output.labels = true;
   if (!options.common.output.empty()) data::check_output(options.common.output, output);
   const auto points = open_input(options.points, invocation);
   check_label_output(options.common, options.write_obs, *points);
   invocation.report.points = describe(*points);
   invocation.report.seed = options.common.seed;
-  Start start = open_start(options.init);
+  if (set.on_command_line("--init") && !options.init_labels.empty()) {
+    throw Error(ExitCode::usage, "--init and --init-labels: expected one of them, found both; leave one out");
+  }
+  Start start = open_start(options.init, options.init_labels, options.common);
   const auto frozen_source = open_frozen(options.variant, *points);
   check(set, options, start, frozen_source ? frozen_source->rows() : 0, *points);
   check_variant(options.variant, start.init == Init::given, points->rows(), options.clusters);
   const bool changes_labels = options.variant.balance && options.variant.sizes.given();  // and so the centroids
-  if (start.init == Init::given && !changes_labels) {
+  if (start.given && !changes_labels) {
     start.continuation = find_continuation(options.init, stored_command(options, start, *points), *points);
   }
-  require_memory(
-      points_bytes(*points) + assignment_bytes(*points, options.clusters) + variant_bytes(options.variant, *points),
-      points->name(), options.common.memory);
-
-  auto centroids = start.given ? std::get<Matrix<double>>(data::read_all(*start.given)) : Matrix<double>();
-  if (start.given && metric_of(options.common) == Metric::cosine) {
-    unit_centroids(centroids.view(), start.given->name());
+  const auto weighting = read_weighting(options.common, *points);
+  if (weighting) {
+    invocation.report.weights = describe(*weighting);
+    refuse_weights(options.variant);
   }
+  require_memory(points_bytes(*points) + assignment_bytes(*points, options.clusters) +
+                     weighting_bytes(weighting, *points) + variant_bytes(options.variant, *points),
+                 points->name(), options.common.memory);
+
+  Matrix<double> centroids = given_centroids(start, metric_of(options.common));
   const Matrix<double> frozen = read_frozen(frozen_source.get(), metric_of(options.common));
   const bool all_frozen = frozen.rows() == options.clusters;
-  const MatrixView<const double> given = beside_frozen(centroids.view(), frozen.view(), options);
-  HeldPoints held =
-      hold_points(*points, invocation, [&] { warn_of_options(set, options, start, all_frozen, invocation); });
-  const VariantRun run =
+  MatrixView<const double> given = beside_frozen(centroids.view(), frozen.view(), options);
+  HeldPoints held = hold_points(
+      *points, invocation, [&] { warn_of_options(set, options, start, all_frozen, invocation); }, weighting);
+  if (start.labels) {
+    centroids = label_centroids(start, held, metric_of(options.common));
+    given = std::as_const(centroids).view();
+  }
+  VariantRun run =
       run_variant(held,
                   {.clusters = given.rows > 0 ? frozen.rows() + given.rows : options.clusters,
                    .init = start.init,
@@ -285,11 +282,13 @@ int run_cluster(const Arguments& arguments) {
                    .keep_distances = options.save_distances,
                    .keep_medoids = options.variant.medoids},
                   options.variant, invocation);
-  const KMeansResult& result = run.result;
+  KMeansResult& result = run.result;
+  if (held.weighed) held.weighed->label_absent_rows(result, *held.backend);
+  restore_rows(result, *held.values);
   note_device_memory(held, invocation);
   if (!result.continues) start.continuation.reset();
   fill(invocation.report, result, assignment_flops(*points, options.clusters));
-  invocation.report.method = method_of(run, options.variant, points->rows());
+  invocation.report.method = method_of(run, options.variant, held.plan.rows);
   const std::string& target = options.common.output;
   const bool is_whole = !target.empty() && !is_label_output(options.common, options.write_obs);
   const bool can_go_on = is_whole && !changes_labels && result.stopped_by == "max-iterations";
@@ -305,7 +304,7 @@ int run_cluster(const Arguments& arguments) {
   }
   if (!target.empty()) {
     invocation.progress.phase("write", 0);
-    write(options, start, *points, run, output);
+    write(options, start, *points, weighting, *held.values, run, output);
     invocation.wrote(target);
   } else if (!options.common.json) {
     print_out(cluster_table(result));

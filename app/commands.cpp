@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "app/suggest.h"
 #include "app/terminal.h"
@@ -34,17 +33,18 @@ std::string short_help() {
 }  // namespace
 
 std::span<const Command> commands() {
-  static constexpr std::array<Command, 9> table{{
+  static constexpr Command table[] = {
       {"cluster", "k-means: labels, centroids, counts and inertia", run_cluster},
       {"assign", "the nearest given centroid of every point", run_assign},
       {"knn", "the exact k nearest neighbours of every query", run_knn},
       {"distances", "the matrix of all distances", run_distances},
       {"evaluate", "how far labels agree with known classes", run_evaluate},
+      {"report", "a page with pictures of a result", run_report},
       {"info", "what is in a file: datasets, shapes, types, statistics", run_info},
       {"devices", "what kith can compute on here, what is missing and why", run_devices},
       {"generate", "synthetic points: blobs, uniform, shells", run_generate},
       {"bench", "how fast this machine is, and how near to its limits kith comes", run_bench},
-  }};
+  };
   return table;
 }
 

@@ -19,6 +19,7 @@ int run_evaluate(const Arguments& arguments);
 int run_info(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
 int run_generate(const Arguments& arguments);
+int run_report(const Arguments& arguments);
 int run_bench(const Arguments& arguments);
 
 struct Command {

@@ -186,7 +186,8 @@ std::string stored_input(const CommonOptions& common) {
   add("--label-column", common.label_column, usual.label_column);
   add("--delimiter", common.delimiter, usual.delimiter);
   add("--header", common.header, usual.header);
-  return command + (common.transpose ? " --transpose" : "");
+  if (common.transpose) command += " --transpose";
+  return command + (common.nan == "drop" ? " --nan drop" : "");
 }
 
 data::ReadOptions read_options(const CommonOptions& common) {
@@ -195,10 +196,12 @@ data::ReadOptions read_options(const CommonOptions& common) {
   options.drop_columns = common.drop_columns;
   options.id_column = common.id_column;
   options.label_column = common.label_column;
+  options.weight_column = common.weight_column;
   options.delimiter = delimiter_of(common.delimiter);
   if (common.header == "yes") options.header = data::Header::yes;
   if (common.header == "no") options.header = data::Header::no;
   options.transpose = common.transpose;
+  if (!common.nan.empty()) options.missing = common.nan == "drop" ? data::Missing::keep : data::Missing::offer;
   if (common.precision == "f32") options.precision = data::Precision::f32;
   if (common.precision == "f64") options.precision = data::Precision::f64;
   // A few threads take what memory gives; the others are left to what is done with the rows.

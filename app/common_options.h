@@ -25,9 +25,11 @@ struct CommonOptions {
   std::string precision = "auto";
   std::string metric = "euclidean";
   std::string columns, drop_columns, id_column, label_column;  // empty: none named
+  std::string weights, weight_column;                          // empty: every row weighs 1
   std::string delimiter = "auto";
   std::string header = "auto";
   bool transpose = false;
+  std::string nan;     // of commands that have --nan: error or drop
   std::string output;  // empty: none
   bool force = false;
   bool quiet = false;

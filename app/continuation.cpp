@@ -30,13 +30,16 @@ bool is_option(const std::string& part, const std::vector<const char*>& names) {
 /// Those parts of a stored command that say where it starts, or all others but the limit and what is written besides.
 std::string start_of(const std::string& command) {
   std::vector<std::string> parts = parts_of(command);
-  std::erase_if(parts, [](const auto& part) { return !is_option(part, {"--init", "--n-init", "--seed"}); });
+  std::erase_if(parts, [](const auto& part) {
+    return !is_option(part, {"--init", "--init-labels", "--n-init", "--seed"});
+  });
   return fmt::format("{}", fmt::join(parts, " "));
 }
 std::string rest_of(const std::string& command) {
   std::vector<std::string> parts = parts_of(command);
   std::erase_if(parts, [](const auto& part) {
-    return is_option(part, {"--init", "--n-init", "--seed", "--max-iterations", "--save-distances", "--medoids"});
+    return is_option(
+        part, {"--init", "--init-labels", "--n-init", "--seed", "--max-iterations", "--save-distances", "--medoids"});
   });
   return fmt::format("{}", fmt::join(parts, " "));
 }
@@ -80,7 +83,7 @@ std::optional<Continuation> find_continuation(const std::string& init, const std
 }
 
 std::string continuing_command(const std::vector<std::string>& words, const std::string& result) {
-  const std::vector<const char*> with_value{"-o", "--output", "--init", "--n-init", "--seed"};
+  const std::vector<const char*> with_value{"-o", "--output", "--init", "--init-labels", "--n-init", "--seed"};
   std::filesystem::path more(result);
   more.replace_filename(more.stem().string() + "-more" + more.extension().string());
   std::string command = fmt::format("kith cluster --init {} -o {}", quoted(result), quoted(more.string()));

@@ -14,7 +14,7 @@ namespace kith::app {
 std::vector<Explanation> explain(const KMeansResult& result, const HeldPoints& held,
                                  const std::vector<std::string>& names, std::size_t most) {
   const DataPlan& plan = held.plan;
-  const std::vector<double> deviations = column_deviations(held.values->values(), plan);
+  const std::vector<double> deviations = column_deviations(held.rows(), plan);
   const bool has_names = std::ssize(names) == plan.columns;
   std::vector<Explanation> all;
   for (std::int64_t c = 0; c < result.centroids.rows(); ++c) {

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <numeric>
 #include <utility>
 
+#include "app/dropped_rows.h"
 #include "app/summary.h"
 #include "app/terminal.h"
 #include "app/units.h"
@@ -42,6 +44,10 @@ std::int64_t threads_used(const std::string& backend, const CommonOptions& commo
   return common.threads > 0 ? common.threads : cpu::usable_threads();
 }
 
+data::ReadingOptions reading_options(const CommonOptions& common) {
+  return {.metric = metric_of(common), .drop_missing = common.nan == "drop"};
+}
+
 /// Shows how the rows arrive, and knows which time is the reading's and which the device's.
 class ShownArrival final : public Arrival {
  public:
@@ -57,6 +63,11 @@ class ShownArrival final : public Arrival {
     invocation_.progress.progress(there);
     if (there == reading_.source().rows()) finish();
     return there;
+  }
+  /// In steps, so that progress can be shown.
+  void wait_for_all() {
+    const std::int64_t rows = reading_.source().rows();
+    for (std::int64_t there = 0; there < rows;) there = wait_for(there + 1);
   }
   /// Seconds since the beginning that were not spent waiting.
   double busy_seconds() const { return std::chrono::duration<double>(Clock::now() - begin_ - waited_).count(); }
@@ -134,11 +145,9 @@ std::int64_t value_bytes(const data::PointSource& source) {
 std::int64_t points_bytes(const data::PointSource& source) { return value_bytes(source) + source.held_bytes(); }
 
 std::unique_ptr<data::Reading> read_points(data::PointSource& source, Invocation& invocation) {
-  auto reading = std::make_unique<data::Reading>(source, metric_of(invocation.common));
-  ShownArrival arrival(*reading, nullptr, invocation);
-  const std::int64_t rows = source.rows();
-  // In steps, so that progress can be shown.
-  for (std::int64_t there = 0; there < rows;) there = arrival.wait_for(there + 1);
+  auto reading = std::make_unique<data::Reading>(source, reading_options(invocation.common));
+  ShownArrival(*reading, nullptr, invocation).wait_for_all();
+  tell_of_dropped_rows(*reading, invocation.progress);
   return reading;
 }
 
@@ -165,14 +174,23 @@ std::unique_ptr<Backend> choose_backend(Invocation& invocation) {
   throw Error(ExitCode::device, fmt::format("no backend can be used{}", passed_over));
 }
 
-HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const std::function<void()>& opened) {
+HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const std::function<void()>& opened,
+                       const std::optional<Weighting>& weighting) {
   HeldPoints held;
-  held.values = std::make_unique<data::Reading>(source, metric_of(invocation.common));
+  const data::ReadingOptions options = reading_options(invocation.common);
+  held.values = std::make_unique<data::Reading>(source, options);
   held.backend = choose_backend(invocation);
   opened();
+  Weights weights;
   {
     ShownArrival arrival(*held.values, held.backend.get(), invocation);
-    held.points = held.backend->hold({held.values->values(), 0, &arrival});
+    // Which rows there are is known at the end where some may be left out.
+    const bool all_at_once = options.drop_missing || (weighting && weighting->absent > 0);
+    if (all_at_once) arrival.wait_for_all();
+    if (options.drop_missing) tell_of_dropped_rows(*held.values, invocation.progress);
+    if (weighting) held.weighed = std::make_unique<WeighedRows>(*weighting, *held.values);
+    weights = weighting ? held.weighed->weights() : equal_weights(rows_of(held.rows()));
+    held.points = held.backend->hold({held.rows(), 0, all_at_once ? nullptr : &arrival, weights.rows});
     // Rows that do not fit stay on the host.
     if (invocation.common.block_rows == 0 && held.backend->device_bytes() >= value_bytes(source)) {
       Phase& upload = invocation.report.phase("upload");
@@ -181,10 +199,19 @@ HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const 
     }
   }
   invocation.progress.phase("prepare", 0);
-  held.plan = make_plan(*held.points);
+  held.plan = make_plan(*held.points, weights);
   held.points->prepare(held.plan);
   note_device_memory(held, invocation);
   return held;
+}
+
+std::vector<std::int64_t> HeldPoints::row_numbers() const {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(rows_of(rows())));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  if (weighed && !weighed->counted_rows().empty()) numbers = weighed->counted_rows();
+  const std::span<const std::int64_t> kept = values->kept_rows();
+  for (std::int64_t& number : numbers) number = kept.empty() ? number : kept[static_cast<std::size_t>(number)];
+  return numbers;
 }
 
 void note_device_memory(const HeldPoints& held, Invocation& invocation) {

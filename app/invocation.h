@@ -9,6 +9,7 @@
 #include "app/common_options.h"
 #include "app/progress.h"
 #include "app/report.h"
+#include "app/weighting.h"
 #include "core/backend.h"
 #include "core/data_plan.h"
 #include "data/reading.h"
@@ -52,14 +53,21 @@ std::unique_ptr<Backend> choose_backend(Invocation& invocation);
 /// Points where they are computed with, and what is known about all of them. The values are on the host, too.
 struct HeldPoints {
   std::unique_ptr<data::Reading> values;
+  std::unique_ptr<WeighedRows> weighed;  // null: every row weighs 1
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Points> points;
   DataPlan plan;
+
+  /// The rows that the points hold.
+  PointsView rows() const { return weighed ? weighed->values() : values->values(); }
+  /// Their numbers in the source.
+  std::vector<std::int64_t> row_numbers() const;
 };
 
 /// Reads all rows while the backend is opened and takes them, and makes their plan. `opened` is called between, with
-/// the backend in the report. Nothing may use HDF5 meanwhile.
-HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const std::function<void()>& opened);
+/// the backend in the report. Nothing may use HDF5 meanwhile. Rows of weight 0 are not among the points.
+HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const std::function<void()>& opened,
+                       const std::optional<Weighting>& weighting = std::nullopt);
 /// Notes what the device holds now, if it is more than before.
 void note_device_memory(const HeldPoints& held, Invocation& invocation);
 

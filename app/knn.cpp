@@ -8,9 +8,10 @@
 #include "app/commands.h"
 #include "app/invocation.h"
 #include "app/memory.h"
-#include "app/results.h"
+#include "app/neighbor_output.h"
 #include "app/terminal.h"
 #include "app/truth.h"
+#include "core/distance.h"
 #include "core/neighbors.h"
 
 namespace kith::app {
@@ -23,7 +24,10 @@ struct KnnOptions {
   bool include_self = false;
   bool squared = false;
   std::string truth;
+  std::string format = "auto";
   CommonOptions common;
+
+  ListFormat list_format() const { return app::list_format(format, common.output); }
 };
 
 void declare(OptionSet& set, KnnOptions& options) {
@@ -41,8 +45,14 @@ void declare(OptionSet& set, KnnOptions& options) {
   set.flag({.names = "--squared", .help = "Distances squared instead of their roots."}, options.squared);
   set.text({.names = "--truth",
             .value = "FILE[:DATASET]",
-            .help = "Compare the neighbours with this answer (FILE alone: its /neighbors); exit 1 if a list differs."},
+            .help = "Compare the neighbours with this answer (FILE alone: its /neighbors), of kith, ann-benchmarks, "
+                    "BIGANN or an .ivecs file; exit 1 if a list differs in more than the order of ties."},
            options.truth);
+  set.choice({.names = "--format",
+              .value = "NAME",
+              .help = "Of the output: kith, ann-benchmarks, bigann, ivecs, or auto: by the ending of its name, .ibin "
+                      "(bigann), .ivecs, or else kith."},
+             {"auto", "kith", "ann-benchmarks", "bigann", "ivecs"}, options.format);
   add_common_options(set, options.common);
 }
 
@@ -78,7 +88,10 @@ void warn_of_options(const OptionSet& set, const KnnOptions& options, Invocation
   const bool lists_shown = options.truth.empty() && !options.common.json;
   if (options.common.output.empty() && !lists_shown) {
     invocation.warn_without_effect(set, "--squared", "no distances are written");
+  } else if (options.list_format() != ListFormat::kith) {
+    invocation.warn_without_effect(set, "--squared", "the format of the output says what its distances are");
   }
+  if (options.common.output.empty()) invocation.warn_without_effect(set, "--format", "there is no --output");
   invocation.warn_without_effect(set);
 }
 
@@ -92,57 +105,17 @@ std::string stored_command(const KnnOptions& options, const data::PointSource& b
                                stored_input(options.common) + stored_metric(options.common));
 }
 
-/// Takes finished lists to the result file, to standard output, to the comparison.
-class Lists {
- public:
-  Lists(const KnnOptions& options, ValueClass value_class, Invocation& invocation)
-      : unit_(options.squared ? Unit::squared : Unit::root), value_class_(value_class), invocation_(invocation) {}
-
-  void write_to(data::ResultFile& file, std::int64_t queries, std::int64_t neighbors) {
-    file_ = &file;
-    file.create_matrix<std::int64_t>("neighbors", queries, neighbors);
-    if (value_class_ == ValueClass::f32) {
-      file.create_matrix<float>("distances", queries, neighbors);
-    } else {
-      file.create_matrix<double>("distances", queries, neighbors);
-    }
-  }
-  void print() { printed_ = true; }
-  void compare_with(TruthComparison& truth) { truth_ = &truth; }
-
-  void take(std::int64_t first, const NeighborLists& lists) {
-    const PhaseWithin phase(invocation_.progress, "write");
-    if (truth_ != nullptr) truth_->compare(first, lists.index.view());
-    if (file_ == nullptr && !printed_) return;
-    value_class_ == ValueClass::f32 ? write<float>(first, lists) : write<double>(first, lists);
-  }
-
- private:
-  template <class T>
-  void write(std::int64_t first, const NeighborLists& lists) {
-    const Matrix<T> distances = convert_distances<T>(lists.distance.view(), unit_, first);
-    if (file_ != nullptr) {
-      file_->write_rows<std::int64_t>("neighbors", first, lists.index.view());
-      file_->write_rows<T>("distances", first, distances.view());
-      return;
-    }
-    std::string text;
-    for (std::int64_t i = 0; i < distances.rows(); ++i) {
-      for (std::int64_t j = 0; j < distances.columns(); ++j) {
-        text += fmt::format("{}\t{}\t{}\n", first + i, lists.index(i, j), distances(i, j));
-      }
-      print_out(text);
-      text.clear();
-    }
-  }
-
-  Unit unit_;
-  ValueClass value_class_;
-  Invocation& invocation_;
-  data::ResultFile* file_ = nullptr;
-  bool printed_ = false;
-  TruthComparison* truth_ = nullptr;
-};
+/// D of a query and a row of the base, by the definition; NaN for the row that the query's list may not have.
+TruthComparison::DistanceOf definition_for(PointsView base, PointsView queries, bool leaves_out) {
+  return [=](std::int64_t query, std::int64_t row) {
+    if (leaves_out && query == row) return std::numeric_limits<double>::quiet_NaN();
+    return std::visit(
+        [&](const auto& q, const auto& b) {
+          return squared_distance(b.row(row).data(), q.row(query).data(), b.columns);
+        },
+        queries, base);
+  };
+}
 
 }  // namespace
 
@@ -154,6 +127,7 @@ int run_knn(const Arguments& arguments) {
                  .examples = {"kith knn points.h5:/train --queries points.h5:/test -k 10 -o neighbors.h5",
                               "kith knn points.h5:/train -k 5 -o neighbors.h5     # the set against itself",
                               "kith knn points.h5:/train --queries points.h5:/test -k 100 --truth points.h5",
+                              "kith knn base.fbin --queries queries.fbin -k 100 -o groundtruth.ibin",
                               "kith knn points.h5:/train -k 3 | head       # query, neighbour, distance"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
@@ -170,6 +144,7 @@ int run_knn(const Arguments& arguments) {
   invocation.report.points = describe(*base);
   if (queries) invocation.report.queries = describe(*queries);
   check(options, *base, queries.get());
+  if (!target.empty()) check_list_format(options.list_format(), *base, queries.get());
   std::optional<TruthComparison> truth;
   if (!options.truth.empty()) truth.emplace(options.truth, asked.rows(), options.neighbors);
   const bool narrow = base->value_class() == ValueClass::f32 && asked.value_class() == ValueClass::f32;
@@ -184,33 +159,42 @@ int run_knn(const Arguments& arguments) {
   if (truth) truth->read(base->rows());
   const auto query_values = queries ? read_points(*queries, invocation) : nullptr;
 
-  std::optional<data::ResultFile> file;
-  Lists lists(options, value_class, invocation);
+  const PointsView base_values = held.values->values(), values = (queries ? *query_values : *held.values).values();
+  const Unit unit = options.squared ? Unit::squared : Unit::root;
+  std::unique_ptr<NeighborOutput> out;
   if (!target.empty()) {
-    file.emplace(target, output);
-    write_head(*file,
-               {"kith-neighbors", stored_command(options, *base, queries.get(), value_class), value_class,
-                metric_of(options.common)},
-               *base);
-    if (queries) file->attribute("queries", stored_name(queries->name()));
-    file->attribute("distances", std::string(name_of(options.squared ? Unit::squared : Unit::root)));
-    lists.write_to(*file, asked.rows(), options.neighbors);
+    out = open_neighbor_output(options.list_format(),
+                               {.path = target,
+                                .options = output,
+                                .head = {"kith-neighbors", stored_command(options, *base, queries.get(), value_class),
+                                         value_class, metric_of(options.common)},
+                                .unit = unit,
+                                .neighbors = options.neighbors,
+                                .base = base.get(),
+                                .queries = queries.get(),
+                                .base_values = base_values,
+                                .query_values = values});
   } else if (!truth && !options.common.json) {
-    lists.print();
+    out = printed_neighbors(unit, value_class);
   }
-  if (truth) lists.compare_with(*truth);
+  if (truth) truth->measure_with(definition_for(base_values, values, !queries && !options.include_self));
   nearest_neighbors(
-      *held.points, (queries ? *query_values : *held.values).values(),
+      *held.points, values,
       {.neighbors = options.neighbors,
        .base_is_queries = !queries,
        .include_self = options.include_self,
        .block_queries = options.common.block_rows},
-      [&](std::int64_t first, const NeighborLists& found) { lists.take(first, found); }, invocation.progress);
+      [&](std::int64_t first, const NeighborLists& found) {
+        const PhaseWithin phase(invocation.progress, "write");
+        if (truth) truth->compare(first, found);
+        if (out) out->take(first, found);
+      },
+      invocation.progress);
   note_device_memory(held, invocation);
   invocation.report.phase("search").flops = assignment_flops(*base, asked.rows());
-  if (file) {
+  if (!target.empty()) {
     invocation.progress.phase("write", 0);
-    file->finish();
+    out->finish();
     invocation.wrote(target);
   }
   if (truth) {
@@ -218,7 +202,7 @@ int run_knn(const Arguments& arguments) {
     if (!options.common.json) print_out(truth->verdict() + "\n");
   }
   invocation.close(target.empty() || truth ? "" : fmt::format("kith info {}", target));
-  return truth && !truth->all_equal() ? static_cast<int>(ExitCode::internal) : 0;
+  return truth && !truth->all_right() ? static_cast<int>(ExitCode::internal) : 0;
 }
 
 }  // namespace kith::app

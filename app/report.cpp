@@ -94,6 +94,10 @@ std::string to_json(const Report& report) {
   if (report.seed) object["seed"] = *report.seed;
   if (report.points) object["points"] = to_object(*report.points);
   if (report.queries) object["queries"] = to_object(*report.queries);
+  if (report.weights) {
+    object["weights"] = {
+        {"name", report.weights->name}, {"total", report.weights->total}, {"rows_of_weight_0", report.weights->absent}};
+  }
   object["phases"] = to_array(report.phases);
   object["iterations"] = to_array(report.iterations);
   if (!report.runs.empty()) {
@@ -121,8 +125,12 @@ std::string to_json(const Report& report) {
   }
   if (!report.explanations.empty()) object["explanations"] = to_array(report.explanations);
   if (report.truth) {
-    object["truth"] = {
-        {"lists", report.truth->lists}, {"equal", report.truth->equal}, {"recall", report.truth->recall}};
+    object["truth"] = {{"lists", report.truth->lists},
+                       {"equal", report.truth->equal},
+                       {"ties", report.truth->ties},
+                       {"recall", report.truth->recall},
+                       {"recall_with_ties", report.truth->recall_with_ties},
+                       {"largest_excess", report.truth->largest_excess}};
   }
   if (report.evaluation) object["evaluation"] = to_object(*report.evaluation);
   object["memory"] = {{"host", peak_memory()}, {"device", report.device_memory}};

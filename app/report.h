@@ -30,6 +30,12 @@ struct PointsReport {
   bool kept_as_bytes = false;
 };
 
+struct WeightReport {
+  std::string name;
+  double total = 0.0;
+  std::int64_t absent = 0;  // rows of weight 0
+};
+
 struct ClusterReport {
   std::int64_t clusters = 0;
   std::int64_t smallest = 0;
@@ -50,7 +56,10 @@ struct Explanation {
 struct TruthReport {
   std::int64_t lists = 0;
   std::int64_t equal = 0;
-  double recall = 0.0;
+  std::int64_t ties = 0;          // lists that differ in the order of equal distances alone
+  double recall = 0.0;            // share of the given rows that were found
+  double recall_with_ties = 0.0;  // share of them no farther than the last row found
+  double largest_excess = 0.0;    // (given D - found D) / given D, the largest of all places
 };
 
 /// Labels compared with known classes.
@@ -72,6 +81,7 @@ struct Report {
   std::optional<std::int64_t> seed{};
   std::optional<PointsReport> points{};
   std::optional<PointsReport> queries{};
+  std::optional<WeightReport> weights{};
   std::vector<Phase> phases{};
   std::vector<IterationRecord> iterations{};  // of the run that was kept
   std::vector<RunRecord> runs{};

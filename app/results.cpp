@@ -12,9 +12,33 @@
 namespace kith::app {
 namespace {
 
-double in_unit(double squared, Unit unit) { return unit == Unit::root ? std::sqrt(squared) : squared; }
+double in_unit(double squared, Unit unit) {
+  switch (unit) {
+    case Unit::root:
+      return std::sqrt(squared);
+    case Unit::cosine_distance:
+      return squared / 2;
+    case Unit::cosine:
+      return 1 - squared / 2;
+    default:
+      return squared;
+  }
+}
 
 }  // namespace
+
+const char* name_of(Unit unit) {
+  switch (unit) {
+    case Unit::root:
+      return "euclidean";
+    case Unit::squared:
+      return "squared-euclidean";
+    case Unit::cosine_distance:
+      return "cosine-distance";
+    default:
+      return "cosine";
+  }
+}
 
 std::string stored_name(const std::string& location) {
   const data::Location parts = data::parse_location(location);
@@ -55,7 +79,7 @@ Matrix<T> convert_distances(MatrixView<const double> squared, Unit unit, std::in
     for (std::int64_t j = 0; j < squared.columns; ++j) {
       const double distance = in_unit(squared(i, j), unit);
       out(i, j) = static_cast<T>(distance);
-      if (std::isfinite(out(i, j))) continue;
+      if (std::isfinite(out(i, j)) || std::isnan(squared(i, j))) continue;
       const bool helps = is_narrow && std::isfinite(distance);
       throw Error(ExitCode::data,
                   fmt::format("row {}: a {} distance{} leaves the range of {}; {}", first + i, name_of(unit),
@@ -83,6 +107,7 @@ void write_distances(data::ResultFile& file, std::span<const double> squared, Va
 void write_assignment(data::ResultFile& file, const KMeansResult& result) {
   file.dataset("labels", std::span<const std::int32_t>(result.labels));
   file.dataset("counts", std::span<const std::int64_t>(result.counts));
+  if (!result.weights.empty()) file.dataset("weights", std::span<const double>(result.weights));
   file.dataset("inertia_per_cluster", std::span<const double>(result.inertia_per_cluster));
 }
 
@@ -137,18 +162,21 @@ std::int64_t block_bytes(const BlockMemory& block) {
 
 std::string cluster_table(const KMeansResult& result) {
   const std::int64_t rows = std::accumulate(result.counts.begin(), result.counts.end(), std::int64_t{0});
-  const bool nearest = !result.nearest_row.empty();
-  std::string out = fmt::format("{:>8} {:>12} {:>8} {:>24}{}\n", "cluster", "points", "percent", "inertia",
+  const bool nearest = !result.nearest_row.empty(), weighted = !result.weights.empty();
+  std::string out = fmt::format("{:>8} {:>12} {:>8}{} {:>24}{}\n", "cluster", "points", "percent",
+                                weighted ? fmt::format(" {:>14}", "weight") : "", "inertia",
                                 nearest ? fmt::format(" {:>12}", "nearest row") : "");
-  const auto line = [&](const std::string& name, std::int64_t points, double inertia, const std::string& last) {
+  const auto line = [&](const std::string& name, std::int64_t points, double weight, double inertia,
+                        const std::string& last) {
     const double percent = 100.0 * static_cast<double>(points) / static_cast<double>(rows);
-    out += fmt::format("{:>8} {:>12} {:>8.2f} {:>24}{}\n", name, points, percent, inertia, last);
+    out += fmt::format("{:>8} {:>12} {:>8.2f}{} {:>24}{}\n", name, points, percent,
+                       weighted ? fmt::format(" {:>14.8g}", weight) : "", inertia, last);
   };
   for (std::size_t c = 0; c < result.counts.size(); ++c) {
-    line(std::to_string(c), result.counts[c], result.inertia_per_cluster[c],
+    line(std::to_string(c), result.counts[c], weighted ? result.weights[c] : 0.0, result.inertia_per_cluster[c],
          nearest ? fmt::format(" {:>12}", result.nearest_row[c]) : "");
   }
-  line("all", rows, result.inertia, "");
+  line("all", rows, std::accumulate(result.weights.begin(), result.weights.end(), 0.0), result.inertia, "");
   return out;
 }
 

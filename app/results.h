@@ -32,13 +32,13 @@ struct ResultHead {
 };
 void write_head(data::ResultFile& file, const ResultHead& head, const data::PointSource& points);
 
-/// The unit of distances in a result.
-enum class Unit { root, squared };
-inline const char* name_of(Unit unit) { return unit == Unit::root ? "euclidean" : "squared-euclidean"; }
+/// The unit of distances in a result; the last two are D / 2 and 1 - D / 2 of directions.
+enum class Unit { root, squared, cosine_distance, cosine };
+const char* name_of(Unit unit);
 
-/// Distances of class f32 as float, of class f64 as double; out has the shape of `squared`. A root is taken in float64
-/// and rounded once. Throws Error(data) when a distance leaves the range of T, with its row: `first` is that of the
-/// first one here.
+/// Distances in a unit, as float or double; out has the shape of `squared`. What is made of D is made in float64 and
+/// rounded once; NaN, that of a row that was left out, stays. Throws Error(data) when a distance leaves the range of T,
+/// with its row: `first` is that of the first one here.
 template <class T>
 Matrix<T> convert_distances(MatrixView<const double> squared, Unit unit, std::int64_t first);
 

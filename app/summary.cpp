@@ -62,6 +62,10 @@ std::string summary(const Report& report, const std::string& next) {
   };
   if (report.points) line("points", points_of(*report.points));
   if (report.queries) line("queries", points_of(*report.queries));
+  if (report.weights) {
+    const WeightReport& w = *report.weights;
+    line("weights", fmt::format("{}, {} in all, {} rows of weight 0", visible(w.name), w.total, w.absent));
+  }
   if (report.clusters) {
     const ClusterReport& c = *report.clusters;
     line("clusters", fmt::format("{}, with {} to {} points, {} empty, imbalance {:.3g}", c.clusters, c.smallest,
@@ -73,8 +77,8 @@ std::string summary(const Report& report, const std::string& next) {
   if (!report.stopped_by.empty()) line("iterations", fmt::format("{}, {}", report.iterations_done, stop_of(report)));
   if (report.seed) line("seed", std::to_string(*report.seed));
   if (report.truth) {
-    line("truth", fmt::format("{} of {} lists equal, recall {:.6f}", report.truth->equal, report.truth->lists,
-                              report.truth->recall));
+    line("truth", fmt::format("{} of {} lists equal, {} with ties, recall {:.6f}", report.truth->equal,
+                              report.truth->lists, report.truth->ties, report.truth->recall));
   }
   if (report.evaluation) {
     const EvaluationReport& e = *report.evaluation;

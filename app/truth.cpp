@@ -1,10 +1,11 @@
-// Compares found neighbours with a given answer: equal lists, recall, the first difference.
+// Compares found neighbours with a given answer: equal lists, ties, recall, the first difference.
 #include "app/truth.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <vector>
 
 #include "app/terminal.h"
@@ -64,39 +65,77 @@ void TruthComparison::read(std::int64_t base_rows) {
   }
 }
 
-void TruthComparison::compare(std::int64_t first, MatrixView<const std::int64_t> found) {
+void TruthComparison::compare(std::int64_t first, const NeighborLists& found) {
   const auto places = static_cast<std::size_t>(compared_);
-  std::vector<std::int64_t> expected(places), both(places);
-  for (std::int64_t i = 0; i < found.rows; ++i) {
-    std::vector<std::int64_t> given(found.row(i).begin(), found.row(i).begin() + compared_);
-    std::copy(truth_.row(first + i).begin(), truth_.row(first + i).end(), expected.begin());
-    ++lists_;
-    const auto [at, other] = std::mismatch(given.begin(), given.end(), expected.begin());
-    if (at == given.end()) {
-      ++equal_;
-      recalled_ += compared_;
-      continue;
-    }
-    if (first_difference_.empty()) {
-      first_difference_ =
-          fmt::format("query {}, place {}: found row {}, expected row {}", first + i, at - given.begin(), *at, *other);
-    }
-    std::sort(given.begin(), given.end());
-    std::sort(expected.begin(), expected.end());
-    recalled_ += std::set_intersection(given.begin(), given.end(), expected.begin(), expected.end(), both.begin()) -
-                 both.begin();
+  for (std::int64_t i = 0; i < found.index.rows(); ++i) {
+    compare_list(first + i, found.index.row(i).first(places), found.distance.row(i).first(places));
   }
+}
+
+void TruthComparison::compare_list(std::int64_t query, std::span<const std::int64_t> found,
+                                   std::span<const double> distance) {
+  const std::span<const std::int64_t> expected = truth_.row(query);
+  ++lists_;
+  const auto at = std::mismatch(found.begin(), found.end(), expected.begin()).first;
+  if (at == found.end()) {
+    ++equal_;
+    recalled_ += compared_;
+    recalled_with_ties_ += compared_;
+    return;
+  }
+  std::vector<std::int64_t> given(found.begin(), found.end()), wanted(expected.begin(), expected.end()), both(wanted);
+  std::sort(given.begin(), given.end());
+  std::sort(wanted.begin(), wanted.end());
+  const auto common = std::set_intersection(given.begin(), given.end(), wanted.begin(), wanted.end(), both.begin());
+  recalled_ += common - both.begin();
+
+  const bool has_twice = std::adjacent_find(wanted.begin(), wanted.end()) != wanted.end();
+  std::size_t wrong = found.size();  // the first place whose distance is another
+  std::set<std::int64_t> near;
+  for (std::size_t j = 0; j < found.size(); ++j) {
+    const double measured = distance_of_(query, expected[j]);
+    if (!(measured == distance[j])) wrong = std::min(wrong, j);
+    if (measured <= distance.back()) near.insert(expected[j]);
+    if (measured > distance[j]) excess_ = std::max(excess_, (measured - distance[j]) / std::abs(measured));
+  }
+  recalled_with_ties_ += std::ssize(near);
+  if (wrong == found.size() && !has_twice) {
+    ++ties_;
+    return;
+  }
+  if (!first_difference_.empty()) return;
+  if (wrong == found.size()) wrong = static_cast<std::size_t>(at - found.begin());
+  first_difference_ =
+      fmt::format("query {}, place {}: found row {}, expected row {}", query, wrong, found[wrong], expected[wrong]);
 }
 
 TruthReport TruthComparison::report() const {
   const double places = static_cast<double>(lists_) * static_cast<double>(compared_);
-  return {lists_, equal_, static_cast<double>(recalled_) / places};
+  return {.lists = lists_,
+          .equal = equal_,
+          .ties = ties_,
+          .recall = static_cast<double>(recalled_) / places,
+          .recall_with_ties = static_cast<double>(recalled_with_ties_) / places,
+          .largest_excess = excess_};
 }
 
 std::string TruthComparison::verdict() const {
-  if (all_equal()) return fmt::format("all {} lists of {} neighbours equal {}", lists_, compared_, visible(name_));
-  return fmt::format("{} of {} lists of {} neighbours differ from {}, recall {:.6f}\nfirst difference: {}",
-                     lists_ - equal_, lists_, compared_, visible(name_), report().recall, first_difference_);
+  if (equal_ == lists_) {
+    return fmt::format("all {} lists of {} neighbours equal {}", lists_, compared_, visible(name_));
+  }
+  const TruthReport found = report();
+  const std::string recall =
+      fmt::format("recall@{} {:.6f}, {:.6f} with ties", compared_, found.recall, found.recall_with_ties);
+  const std::string ties = fmt::format("{} hold other rows of equal distance", ties_);
+  if (all_right()) {
+    return fmt::format("{} of {} lists of {} neighbours equal {}, the other {}\n{}", equal_, lists_, compared_,
+                       visible(name_), ties, recall);
+  }
+  return fmt::format(
+      "{} of {} lists of {} neighbours differ from {}; {} are equal, {}\n{}; a row of it is farther than the one in "
+      "its "
+      "place by up to {:.3g} of D\nfirst difference: {}",
+      lists_ - equal_ - ties_, lists_, compared_, visible(name_), equal_, ties, recall, excess_, first_difference_);
 }
 
 }  // namespace kith::app

@@ -98,6 +98,16 @@ void check_variant(const VariantOptions& options, bool is_given, std::int64_t ro
   if (options.balance && options.sizes.given()) check_limits(options.sizes, rows, clusters);
 }
 
+void refuse_weights(const VariantOptions& options) {
+  const char* option = options.is_bisecting()                     ? "--algorithm bisecting"
+                       : options.batch > 0                        ? "--batch"
+                       : options.balance && options.sizes.given() ? "--balance"
+                                                                  : nullptr;
+  if (option == nullptr) return;
+  throw Error(ExitCode::usage,
+              fmt::format("{}: expected rows without weights, found weights; leave one of them out", option));
+}
+
 std::int64_t variant_bytes(const VariantOptions& options, const data::PointSource& points) {
   constexpr std::int64_t kNumbers = 16;    // rows by cluster, or in random order
   constexpr std::int64_t kDistances = 40;  // to one cluster, and the moves to make

@@ -45,6 +45,9 @@ std::int64_t dropped_before(const VariantOptions& options, const std::string& in
 /// start comes from a file.
 void check_variant(const VariantOptions& options, bool is_given, std::int64_t rows, std::int64_t clusters);
 
+/// Throws Error(usage) for options that do not go together with weights of rows.
+void refuse_weights(const VariantOptions& options);
+
 /// Host bytes that they need besides those of plain k-means.
 std::int64_t variant_bytes(const VariantOptions& options, const data::PointSource& points);
 

@@ -55,7 +55,7 @@ void warn_of_sizes(const KMeansResult& result, const std::string& limit, const B
 
 VariantRun run_variant(HeldPoints& held, const KMeansOptions& kmeans_options, const VariantOptions& options,
                        Invocation& invocation) {
-  const RowStore store(held.values->values(), *held.backend);
+  const RowStore store(held.rows(), *held.backend);
   VariantRun run;
   KMeansOptions plain = kmeans_options;
   if (options.batch > 0) {

@@ -38,13 +38,14 @@ struct MeasureRequest {
   int inertia_bits = 0;                // the low limb's grid is 2^-inertia_bits of the high one's
 };
 
-/// Integer sums of the rows of each cluster on the grid of ColumnScales.
+/// Integer sums of the rows of each cluster on the grid of ColumnScales, times their weights.
 struct ClusterSums {
   ClusterSums(std::int64_t clusters, std::int64_t columns, int limbs)
       : limbs(limbs), high(clusters * columns, 0), low(limbs == 2 ? clusters * columns : 0, 0) {}
   int limbs;
   std::vector<std::int64_t> high;  // (k, d)
   std::vector<std::int64_t> low;   // (k, d), empty with one limb
+  std::vector<Limbs> weights;      // (k) on the grid of Weights; empty where rows are not weighted
 };
 
 /// What one step of Lloyd's iteration leaves for the next.
@@ -88,6 +89,12 @@ struct Queries {
   std::int64_t excluded_row = -1;
 };
 
+/// A request for sums of distances to the rows of each cluster.
+struct ClusterDistancesRequest {
+  MatrixView<const double> queries;  // (q, d)
+  FixedScale scale;                  // grid of the distances
+};
+
 /// Per query the k nearest rows found so far, ordered by (D, index); unfilled places hold (+inf, -1). Searching another
 /// block of rows with the same lists merges in place.
 struct NeighborLists {
@@ -97,6 +104,23 @@ struct NeighborLists {
   // How they were found. Backends ADD what they count.
   std::int64_t candidates = 0;  // distances computed by the definition
   std::int64_t widened = 0;     // queries that the first screen could not complete
+};
+
+/// Rows that arrive in their memory, from the first on, while a backend takes them.
+class Arrival {
+ public:
+  virtual ~Arrival() = default;
+  /// Waits until at least `rows` rows are there and returns how many are, which may be more. Throws what ended their
+  /// reading. One thread at a time.
+  virtual std::int64_t wait_for(std::int64_t rows) = 0;
+};
+
+/// Rows for a backend to hold. The memory behind `values` and `weights` must outlive the Points made from it.
+struct PointBlock {
+  PointsView values;                     // (n, d)
+  std::int64_t first_row = 0;            // its row number in the whole data set
+  Arrival* arrival = nullptr;            // of the values; null: they are there. All are when hold() returns.
+  std::span<const double> weights = {};  // (n) above 0, those of DataPlan::weights; empty: every row weighs 1
 };
 
 /// Rows that a backend holds where it computes. Row numbers are global: first_row of the block + position.
@@ -109,6 +133,8 @@ class Points {
   virtual ~Points() = default;
   virtual std::int64_t rows() const = 0;
   virtual std::int64_t columns() const = 0;
+  /// Other rows, held by the same backend.
+  virtual std::unique_ptr<Points> hold(const PointBlock&) const = 0;
 
   // Once, before anything else: what make_plan() asks, then what it found.
   virtual void add_range(ColumnRange&) const = 0;
@@ -121,7 +147,7 @@ class Points {
   /// Label of every row = argmin of D over the centroids (ties: lowest index); results are ADDED.
   virtual void assign(const AssignRequest&, Assignment&) = 0;
   /// Kept distance of every row = D to the centroid of its label. inertia: (k) their sums per cluster in two limbs,
-  /// ADDED.
+  /// weighted, ADDED.
   virtual void measure(const MeasureRequest&, std::span<Limbs> inertia) = 0;
   /// ADDS to the sums what changed in the labels since the last call: rows that left are subtracted, rows that came are
   /// added. After forget() every labelled row comes.
@@ -144,7 +170,7 @@ class Points {
   // Seeding: the kept distance is the smallest D to any seed so far. Called after forget().
   /// Kept distance = min(kept distance, D(x, seed)); returns the largest kept distance afterwards. seed: (d)
   virtual double lower(std::span<const double> seed) = 0;
-  /// Sum over rows of to_fixed(kept distance).
+  /// Sum over rows of to_fixed(kept distance), here and below weighted_fixed() where rows have weights.
   virtual std::int64_t total(FixedScale) const = 0;
   /// rows[t] = the first row whose inclusive prefix of to_fixed(kept distance) exceeds targets[t] (0 <= target <
   /// total).
@@ -160,22 +186,9 @@ class Points {
   virtual void search(const Queries&, NeighborLists&) const = 0;
   /// D of every query and every row. out: (q, n)
   virtual void all_distances(MatrixView<const double> queries, MatrixView<double> out) const = 0;
-};
-
-/// Rows that arrive in their memory, from the first on, while a backend takes them.
-class Arrival {
- public:
-  virtual ~Arrival() = default;
-  /// Waits until at least `rows` rows are there and returns how many are, which may be more. Throws what ended their
-  /// reading. One thread at a time.
-  virtual std::int64_t wait_for(std::int64_t rows) = 0;
-};
-
-/// Rows for a backend to hold. The memory behind `values` must outlive the Points made from it.
-struct PointBlock {
-  PointsView values;           // (n, d)
-  std::int64_t first_row = 0;  // its row number in the whole data set
-  Arrival* arrival = nullptr;  // of the values; null: they are there. All are when hold() returns.
+  /// sums(i, c) = sum over the rows of label c of to_fixed(square root of D(query i, row)), ADDED. sums: (q, k); rows
+  /// whose label is not one of 0 .. k - 1 are left out.
+  virtual void cluster_distances(const ClusterDistancesRequest&, MatrixView<std::int64_t> sums) const = 0;
 };
 
 struct Device {

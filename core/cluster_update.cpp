@@ -32,19 +32,32 @@ Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& co
   return done;
 }
 
-Matrix<double> centroids_of(const ClusterSums& sums, const std::vector<std::int64_t>& counts,
-                            const ColumnScales& scales, MatrixView<const double> before) {
+ClusterSums empty_sums(const DataPlan& plan, std::int64_t clusters) {
+  ClusterSums sums(clusters, plan.columns, plan.scales.limbs);
+  if (plan.weights.given()) sums.weights.resize(static_cast<std::size_t>(clusters));
+  return sums;
+}
+
+std::vector<double> cluster_weights(const ClusterSums& sums, const std::vector<std::int64_t>& counts,
+                                    const Weights& weights) {
+  std::vector<double> found(counts.begin(), counts.end());
+  for (std::size_t c = 0; c < sums.weights.size(); ++c) found[c] = total_weight(sums.weights[c], weights);
+  return found;
+}
+
+Matrix<double> centroids_of(const ClusterSums& sums, const std::vector<double>& weights, const ColumnScales& scales,
+                            MatrixView<const double> before) {
   Matrix<double> centroids(before.rows, before.columns);
   const bool two_limbs = sums.limbs == 2;
   for (std::int64_t c = 0; c < before.rows; ++c) {
-    if (counts[c] == 0) {
+    if (weights[c] == 0) {
       std::copy(before.row(c).begin(), before.row(c).end(), centroids.row(c).begin());
       continue;
     }
     for (std::int64_t j = 0; j < before.columns; ++j) {
       const std::int64_t at = c * before.columns + j;
       const Limbs sum{sums.high[at], two_limbs ? sums.low[at] : 0};
-      centroids(c, j) = mean_of(sum, scales.shift[j], two_limbs ? scales.low_bits : 0, counts[c]);
+      centroids(c, j) = mean_of(sum, scales.shift[j], two_limbs ? scales.low_bits : 0, weights[c]);
     }
   }
   return centroids;
@@ -58,29 +71,36 @@ double squared_shift(MatrixView<const double> after, MatrixView<const double> be
   return shift;
 }
 
-double objective_of(MatrixView<const double> centroids, const std::vector<std::int64_t>& counts, const DataPlan& plan,
+double objective_of(MatrixView<const double> centroids, const std::vector<double>& weights, const DataPlan& plan,
                     double spread) {
   double between = 0.0;
   for (std::int64_t c = 0; c < centroids.rows; ++c) {
-    between += weighted_distance(counts[c], squared_distance(centroids.row(c).data(), plan.mean.data(), plan.columns));
+    between += weighted_distance(weights[c], squared_distance(centroids.row(c).data(), plan.mean.data(), plan.columns));
   }
   return remaining_objective(spread, between);
 }
 
 double means_rounding(const DataPlan& plan) {
+  // The grid's step for every row, per weight; and for fractional weights, of their own grid.
+  const Weights& weights = plan.weights;
+  const int low_bits = weights.whole ? 0 : plan.scales.low_bits;
+  const double weight_step =
+      weights.whole ? 0.0 : std::ldexp(1.0, -(weights.grid().shift + low_bits)) / weights.smallest;
   double squares = 0.0;
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     const double magnitude = std::max(std::abs(plan.range.minimum[j]), std::abs(plan.range.maximum[j]));
-    const double step = std::ldexp(1.0, -plan.scales.shift[j]) + 0x1p-51 * magnitude;
+    const double step = std::ldexp(1.0, -(plan.scales.shift[j] + low_bits)) / (weights.whole ? 1.0 : weights.smallest) +
+                        (0x1p-51 + weight_step) * magnitude;
     squares += step * step;
   }
-  return squares * static_cast<double>(plan.rows);
+  return squares * weights.total;
 }
 
 double objective_rounding(const DataPlan& plan, double spread, std::int64_t clusters) {
   const double means = means_rounding(plan);
   const double additions = static_cast<double>(clusters + plan.columns / kLanes + 8) * 0x1p-52;
-  const double subnormal = static_cast<double>(plan.rows) * static_cast<double>(plan.columns) * 0x1p-1072;
+  const double subnormal =
+      std::max(plan.weights.total, static_cast<double>(plan.rows)) * static_cast<double>(plan.columns) * 0x1p-1072;
   return means + 2.0 * std::sqrt(means * spread) + additions * spread + subnormal;
 }
 

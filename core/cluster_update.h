@@ -22,27 +22,32 @@ struct RelocationRule {
 /// cluster keeps at least one other row, unless it lies there. Changes labels held by `points`, and `counts` (k).
 Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts, const RelocationRule& rule);
 
-/// Means of the sums; a cluster without rows keeps its centroid of `before`. sums, counts: of the same labels.
-Matrix<double> centroids_of(const ClusterSums& sums, const std::vector<std::int64_t>& counts,
-                            const ColumnScales& scales, MatrixView<const double> before);
+/// Sums of k clusters without rows.
+ClusterSums empty_sums(const DataPlan& plan, std::int64_t clusters);
+
+/// What the rows of each cluster weigh, (k): the counts where rows are not weighted. sums, counts: of the same labels.
+std::vector<double> cluster_weights(const ClusterSums& sums, const std::vector<std::int64_t>& counts,
+                                    const Weights& weights);
+
+/// Means of the sums; a cluster without rows keeps its centroid of `before`. sums, weights (k): of the same labels.
+Matrix<double> centroids_of(const ClusterSums& sums, const std::vector<double>& weights, const ColumnScales& scales,
+                            MatrixView<const double> before);
 
 /// Sum over clusters of D(after, before), in ascending order.
 double squared_shift(MatrixView<const double> after, MatrixView<const double> before);
 
 /// The objective once the centroids are the means of their rows, without looking at a row: what the clusters' means
 /// explain of the spread (the inertia of all rows around plan.mean) is subtracted from it, in ascending order.
-double objective_of(MatrixView<const double> centroids, const std::vector<std::int64_t>& counts, const DataPlan& plan,
+double objective_of(MatrixView<const double> centroids, const std::vector<double>& weights, const DataPlan& plan,
                     double spread);
 
 /// One cluster's share of what the means explain, from D(its centroid, plan.mean).
-KITH_BOTH inline double weighted_distance(std::int64_t count, double distance) {
-  return static_cast<double>(count) * distance;
-}
+KITH_BOTH inline double weighted_distance(double weight, double distance) { return weight * distance; }
 KITH_BOTH inline double remaining_objective(double spread, double between) {
   return spread > between ? spread - between : 0.0;
 }
 
-/// What the rounding of means to their grid may add to the inertia: rows x sum_j (grid + last place of the mean)^2.
+/// What the rounding of means to their grid may add to the inertia: weight x sum_j (grid + last place of the mean)^2.
 double means_rounding(const DataPlan& plan);
 
 /// How far objective_of() may be from the inertia of the same labels around the same centroids: what an error e of

@@ -43,11 +43,12 @@ void check_box(const ColumnRange& range) {
                   widest, range.minimum[widest], range.maximum[widest]));
 }
 
-ColumnScales grids(const ColumnRange& range, std::int64_t rows) {
+ColumnScales grids(const ColumnRange& range, const Weights& weights) {
   ColumnScales scales;
-  scales.low_bits = term_bits(rows);
+  scales.low_bits = term_bits(weights.terms);
+  scales.whole_weights = weights.whole;
   for (std::size_t j = 0; j < range.minimum.size(); ++j) {
-    const FixedScale scale = fixed_scale(scales.low_bits - exponent_above(largest_magnitude(range, j)));
+    const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(largest_magnitude(range, j)));
     scales.shift.push_back(scale.shift);
     scales.first.push_back(scale.first);
     scales.second.push_back(scale.second);
@@ -56,13 +57,15 @@ ColumnScales grids(const ColumnRange& range, std::int64_t rows) {
 }
 
 /// Two limbs unless every column is exactly on its grid or is not heavy-tailed: max|x| <= 4096 mean|x|, and at most
-/// half of its values are small beside the largest (a few huge ones can make up the mean).
+/// half of its values are small beside the largest (a few huge ones can make up the mean). Fractional weights always
+/// take two.
 int limbs_needed(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
+  if (!plan.weights.whole) return 2;
+  const std::int64_t terms = plan.weights.terms;
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     const double largest = largest_magnitude(plan.range, j) * plan.scales.first[j] * plan.scales.second[j];
     const double total = static_cast<double>(magnitudes.absolute_sum[j]);
-    const bool heavy =
-        !(largest * static_cast<double>(plan.rows) <= 4096.0 * total) || 2 * magnitudes.small[j] > plan.rows;
+    const bool heavy = !(largest * static_cast<double>(terms) <= 4096.0 * total) || 2 * magnitudes.small[j] > terms;
     if (!magnitudes.on_grid[j] && heavy) return 2;
   }
   return 1;
@@ -72,11 +75,11 @@ int limbs_needed(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
 std::vector<std::string> coarse_columns(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
   std::vector<std::string> warnings;
   for (std::int64_t j = 0; j < plan.columns; ++j) {
-    if (magnitudes.on_grid[j] || 100 * magnitudes.lost[j] <= plan.rows) continue;
+    if (magnitudes.on_grid[j] || 100 * magnitudes.lost[j] <= plan.weights.terms) continue;
     warnings.push_back(
         fmt::format("column {}: {} of {} values lose their digits in sums beside the largest, {}; if such "
                     "large values mark missing ones, leave their rows out",
-                    j, magnitudes.lost[j], plan.rows, largest_magnitude(plan.range, j)));
+                    j, magnitudes.lost[j], plan.weights.terms, largest_magnitude(plan.range, j)));
   }
   return warnings;
 }
@@ -119,20 +122,23 @@ Screen screen_constants(const DataPlan& plan, bool whole) {
 
 }  // namespace
 
-DataPlan make_plan(const Points& points) {
+DataPlan make_plan(const Points& points) { return make_plan(points, equal_weights(points.rows())); }
+
+DataPlan make_plan(const Points& points, const Weights& weights) {
   DataPlan plan;
+  plan.weights = weights;
   plan.rows = points.rows();
   plan.columns = points.columns();
   plan.range = ColumnRange(plan.columns);
   points.add_range(plan.range);
   check_box(plan.range);
-  plan.scales = grids(plan.range, plan.rows);
+  plan.scales = grids(plan.range, weights);
   ColumnMagnitudes magnitudes(plan.columns);
   points.add_magnitudes(plan.scales, magnitudes);
   plan.scales.limbs = limbs_needed(plan, magnitudes);
   plan.warnings = coarse_columns(plan, magnitudes);
   for (std::int64_t j = 0; j < plan.columns; ++j) {
-    plan.mean.push_back(from_fixed(magnitudes.sum[j], plan.scales.shift[j]) / static_cast<double>(plan.rows));
+    plan.mean.push_back(from_fixed(magnitudes.sum[j], plan.scales.shift[j]) / weights.total);
   }
   plan.screen = screen_constants(plan, seem_whole(plan, magnitudes));
   return plan;
@@ -153,7 +159,12 @@ FixedScale inertia_scale(const DataPlan& plan, const double* centroids, std::int
     throw Error(ExitCode::data,
                 "centroids lie so far from the points that squared distances leave the range of float64");
   }
-  return fixed_scale(term_bits(plan.rows) - exponent_above(box));
+  if (plan.weights.given() && !(box * plan.weights.total < std::numeric_limits<double>::max() / 4)) {
+    throw Error(ExitCode::data, fmt::format("weights that add up to {} let the inertia leave the range of float64; "
+                                            "multiply all of them by a small number",
+                                            plan.weights.total));
+  }
+  return fixed_scale(plan.weights.value_bits() - exponent_above(box));
 }
 
 }  // namespace kith

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/fixed_point.h"
+#include "core/weights.h"
 
 namespace kith {
 
@@ -22,6 +22,7 @@ struct ColumnRange {
 struct ColumnScales {
   int limbs = 1;                      // 1, or 2 for data with heavy-tailed columns
   int low_bits = 0;                   // the second limb's grid is 2^-low_bits of the first's
+  bool whole_weights = true;          // how weights enter (core/weights.h)
   std::vector<int> shift;             // (d)
   std::vector<double> first, second;  // (d)
   double low_scale() const { return power_of_two(low_bits); }
@@ -32,7 +33,7 @@ struct ColumnScales {
 };
 
 /// Integer sums over all rows of q and |q| (one limb), whether every value was exactly on its grid, and how many values
-/// other than 0 are small beside the largest of their column.
+/// other than 0 are small beside the largest of their column; copies by whole weights count.
 struct ColumnMagnitudes {
   explicit ColumnMagnitudes(std::int64_t columns);
   std::vector<std::int64_t> sum, absolute_sum;  // (d)
@@ -50,6 +51,7 @@ struct Screen {
 struct DataPlan {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
+  Weights weights;
   ColumnRange range{0};
   ColumnScales scales;
   Screen screen;
@@ -57,8 +59,10 @@ struct DataPlan {
   std::vector<std::string> warnings;  // columns whose sums cannot keep all that matters
 };
 
-/// Two passes over the points. Throws Error(data) when squared distances would leave the range of float64.
-DataPlan make_plan(const Points& points);
+/// Two passes over the points. weights: those that the points hold. Throws Error(data) when squared distances, or their
+/// weighted sum, would leave the range of float64.
+DataPlan make_plan(const Points& points, const Weights& weights);
+DataPlan make_plan(const Points& points);  // of rows that are not weighted
 
 /// The scale of inertia sums: from the box of the points, widened to hold the centroids. values: (k, d) row-major.
 FixedScale inertia_scale(const DataPlan& plan, const double* centroids, std::int64_t clusters);

@@ -47,7 +47,9 @@ std::int64_t drop_empty_clusters(Points& points, LloydState& state, std::int64_t
   points.set_labels(labels);
   state.centroids = std::move(centroids);
   state.counts = std::move(counts);
+  const bool weighted = !state.sums.weights.empty();
   state.sums = ClusterSums(left, state.centroids.columns(), state.sums.limbs);
+  if (weighted) state.sums.weights.resize(static_cast<std::size_t>(left));
   return clusters - left;
 }
 

@@ -107,10 +107,11 @@ KITH_BOTH static inline double from_limbs(Limbs sum, int shift, int bits) {
   return scaled_by(joined(sum, bits), -(shift + bits));
 }
 
-/// One value of a centroid from the sum of its rows; with bits = 0 the sum has one limb. count > 0
-KITH_BOTH static inline double mean_of(Limbs sum, int shift, int bits, std::int64_t count) {
+/// One value of a centroid from the sum of its rows; with bits = 0 the sum has one limb. weight: of the rows, above 0;
+/// their number where they are not weighted.
+KITH_BOTH static inline double mean_of(Limbs sum, int shift, int bits, double weight) {
   const double total = bits == 0 ? from_fixed(sum.high, shift) : from_limbs(sum, shift, bits);
-  return total / static_cast<double>(count);
+  return total / weight;
 }
 
 }  // namespace kith

@@ -51,7 +51,7 @@ void warn_of_coarse_sums(const Points& points, const DataPlan& plan, const Measu
   for (const std::string& warning : plan.warnings) observer.warning(warning);
   if (plan.scales.limbs == 1) return;
   const double farthest = points.farthest(1).front().distance;
-  const double step = measured.grid / static_cast<double>(plan.rows);
+  const double step = measured.grid / static_cast<double>(plan.weights.terms);
   if (!(farthest > 0.0) || farthest >= step * 0x1p20) return;
   observer.warning(
       fmt::format("inertia is a sum on a grid of {}, set by the farthest values, and squared distances reach only "
@@ -80,8 +80,7 @@ class Run {
         observer_(observer) {
     stop_.max_iterations = options.max_iterations;
     if (options.tolerance > 0.0) {
-      stop_.threshold =
-          options.tolerance * (spread_ / static_cast<double>(plan.rows) / static_cast<double>(plan.columns));
+      stop_.threshold = options.tolerance * (spread_ / plan.weights.total / static_cast<double>(plan.columns));
     }
   }
 
@@ -90,8 +89,7 @@ class Run {
     result.run = run;
     result.spread = spread_;
     result.shift_threshold = std::max(stop_.threshold, 0.0);
-    LloydState state{first_centroids(points_, options_, run, observer_),
-                     ClusterSums(options_.clusters, plan_.columns, plan_.scales.limbs),
+    LloydState state{first_centroids(points_, plan_, options_, run, observer_), empty_sums(plan_, options_.clusters),
                      std::vector<std::int64_t>(options_.clusters, 0)};
     inertia_scale(plan_, state.centroids.data(), options_.clusters);  // refuses a start out of the range of float64
     if (options_.batch.rows > 0 && !options_.stopped) run_batches(state, result);
@@ -133,6 +131,10 @@ class Run {
     result.centroids = std::move(state.centroids);
     result.inertia = measured.inertia;
     result.inertia_per_cluster = std::move(measured.per_cluster);
+    if (plan_.weights.given()) {
+      points_.add_moves(state.sums);
+      result.weights = cluster_weights(state.sums, state.counts, plan_.weights);
+    }
     result.counts = std::move(state.counts);
     result.empty_clusters = std::count(result.counts.begin(), result.counts.end(), 0);
     return result;
@@ -145,7 +147,7 @@ class Run {
     for (std::int64_t c = 0; c < options.frozen.rows; ++c) {
       farthest = std::max(farthest, squared_distance(options.frozen.row(c).data(), plan.mean.data(), plan.columns));
     }
-    return farthest > 0.0 ? 3.0 * spread + 2.0 * static_cast<double>(plan.rows) * farthest : spread;
+    return farthest > 0.0 ? 3.0 * spread + 2.0 * plan.weights.total * farthest : spread;
   }
 
   void run_batches(LloydState& state, KMeansResult& result) {
@@ -176,9 +178,10 @@ class Run {
     state.counts = std::move(assignment.counts);
     if (count_empty(state.counts, frozen()) > 0) record.relocated = treat_empty_clusters(state, iteration);
     points_.add_moves(state.sums);
-    Matrix<double> moved = centroids_of(state.sums, state.counts, plan_.scales, state.centroids.view());
-    record.inertia = objective_of(moved.view(), state.counts, plan_, spread_);
-    if (!ends_in_means()) record.inertia += place_centroids(moved, state);
+    const std::vector<double> weights = cluster_weights(state.sums, state.counts, plan_.weights);
+    Matrix<double> moved = centroids_of(state.sums, weights, plan_.scales, state.centroids.view());
+    record.inertia = objective_of(moved.view(), weights, plan_, spread_);
+    if (!ends_in_means()) record.inertia += place_centroids(moved, weights, state.centroids.view());
     record.shift = squared_shift(moved.view(), state.centroids.view());
     settled_ = same_bits(moved, state.centroids) && record.relocated == 0;
     state.centroids = std::move(moved);
@@ -208,15 +211,15 @@ class Run {
 
   /// Scales means to length 1 for the metric cosine, and leaves frozen centroids where they are; returns what that adds
   /// to the objective of the means.
-  double place_centroids(Matrix<double>& means, const LloydState& state) const {
+  double place_centroids(Matrix<double>& means, const std::vector<double>& weights,
+                         MatrixView<const double> before) const {
     Matrix<double> placed(means.rows(), means.columns());
     std::copy(means.data(), means.data() + means.size(), placed.data());
-    if (options_.metric == Metric::cosine) unit_means(placed.view(), state.centroids.view());
-    std::copy_n(state.centroids.data(), frozen() * means.columns(), placed.data());
+    if (options_.metric == Metric::cosine) unit_means(placed.view(), before);
+    std::copy_n(before.data, frozen() * means.columns(), placed.data());
     double added = 0.0;
     for (std::int64_t c = 0; c < means.rows(); ++c) {
-      added += static_cast<double>(state.counts[c]) *
-               squared_distance(placed.view().row(c).data(), means.view().row(c).data(), means.columns());
+      added += weights[c] * squared_distance(placed.view().row(c).data(), means.view().row(c).data(), means.columns());
     }
     means = std::move(placed);
     return added;
@@ -300,6 +303,11 @@ KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const 
   std::copy(centroids.data, centroids.data + centroids.size(), result.centroids.data());
   result.inertia = measured.inertia;
   result.inertia_per_cluster = std::move(measured.per_cluster);
+  if (plan.weights.given()) {
+    ClusterSums sums = empty_sums(plan, centroids.rows);
+    points.add_moves(sums);
+    result.weights = cluster_weights(sums, assignment.counts, plan.weights);
+  }
   result.counts = std::move(assignment.counts);
   result.empty_clusters = std::count(result.counts.begin(), result.counts.end(), 0);
   result.labels.resize(plan.rows);

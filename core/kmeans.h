@@ -17,7 +17,7 @@
 
 namespace kith {
 
-enum class Init { kmeans_plus_plus, random, first, given };
+enum class Init { kmeans_plus_plus, kmeans_parallel, random, first, farthest, given };
 
 /// A run that stopped at its limit of iterations, of which another one takes the centroids and goes on.
 struct StoppedRun {
@@ -50,7 +50,8 @@ struct KMeansResult {
   Matrix<double> centroids;                 // (k, d)
   Untouched<std::int32_t> labels;           // (n)
   Untouched<double> distances;              // (n) squared, to the own centroid, if asked for
-  std::vector<std::int64_t> counts;         // (k)
+  std::vector<std::int64_t> counts;         // (k) rows
+  std::vector<double> weights;              // (k) of these rows; empty where rows are not weighted
   std::vector<double> inertia_per_cluster;  // (k)
   std::vector<std::int64_t> nearest_row;    // (k) the row nearest each centroid, ties to the lowest
   double inertia = 0.0;

@@ -16,9 +16,9 @@ KMeansResult labelled_rows(Points& points, const DataPlan& plan, std::span<const
   for (const std::int32_t label : labels) ++result.counts[static_cast<std::size_t>(label)];
   points.forget();
   points.set_labels(labels);
-  ClusterSums sums(k, plan.columns, plan.scales.limbs);
+  ClusterSums sums = empty_sums(plan, k);
   points.add_moves(sums);
-  result.centroids = centroids_of(sums, result.counts, plan.scales, before);
+  result.centroids = centroids_of(sums, cluster_weights(sums, result.counts, plan.weights), plan.scales, before);
   if (options.metric == Metric::cosine) unit_means(result.centroids.view(), before);
   std::copy_n(before.data, options.frozen.rows * plan.columns, result.centroids.data());
   Measured measured = measure(points, plan, result.centroids.view());

@@ -54,6 +54,11 @@ class Matrix {
     data_.reset(static_cast<T*>(allocate_pages(static_cast<std::size_t>(bytes))));
   }
 
+  /// Keeps the memory and gives its beginning another shape, not larger than the old one.
+  void reshape(std::int64_t rows, std::int64_t columns) {
+    rows_ = rows;
+    columns_ = columns;
+  }
   std::int64_t rows() const { return rows_; }
   std::int64_t columns() const { return columns_; }
   std::int64_t size() const { return rows_ * columns_; }

@@ -25,7 +25,8 @@ Assignment assign(Points& points, const DataPlan& plan, MatrixView<const double>
 }
 
 Measured measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
-  const MeasureRequest request{centroids, inertia_scale(plan, centroids.data, centroids.rows), term_bits(plan.rows)};
+  const MeasureRequest request{centroids, inertia_scale(plan, centroids.data, centroids.rows),
+                               term_bits(plan.weights.terms)};
   std::vector<Limbs> parts(centroids.rows);
   points.measure(request, parts);
   Measured measured;
@@ -36,7 +37,7 @@ Measured measure(Points& points, const DataPlan& plan, MatrixView<const double> 
     measured.per_cluster.push_back(from_limbs(part, request.inertia.shift, request.inertia_bits));
   }
   measured.inertia = from_limbs(total, request.inertia.shift, request.inertia_bits);
-  measured.grid = scaled_by(static_cast<double>(plan.rows), -(request.inertia.shift + request.inertia_bits));
+  measured.grid = scaled_by(static_cast<double>(plan.weights.terms), -(request.inertia.shift + request.inertia_bits));
   return measured;
 }
 

@@ -32,7 +32,7 @@ BatchSums sums_of(std::span<const std::int64_t> rows, MatrixView<const double> c
                                                 "memory is faulty; run again, or with another --backend",
                                                 counted, rows.size()));
   }
-  BatchSums found{ClusterSums(centroids.rows, centroids.columns, plan.scales.limbs), std::move(assignment.counts)};
+  BatchSums found{empty_sums(plan, centroids.rows), std::move(assignment.counts)};
   batch.points->add_moves(found.sums);
   return found;
 }
@@ -64,7 +64,8 @@ void follow_batches(Matrix<double>& centroids, const DataPlan& plan, const Batch
       const std::span<std::int64_t> rows(order.data() + first, static_cast<std::size_t>(count));
       std::sort(rows.begin(), rows.end());  // read in the order of memory; sums do not depend on it
       const BatchSums batch = sums_of(rows, centroids.view(), plan, *rule.batch.store);
-      Matrix<double> moved = centroids_of(batch.sums, batch.counts, plan.scales, centroids.view());
+      Matrix<double> moved = centroids_of(batch.sums, cluster_weights(batch.sums, batch.counts, plan.weights),
+                                          plan.scales, centroids.view());
       for (std::int64_t c = rule.frozen; c < centroids.rows(); ++c) {
         const std::int64_t came = batch.counts[static_cast<std::size_t>(c)];
         seen[static_cast<std::size_t>(c)] += came;

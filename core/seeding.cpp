@@ -1,4 +1,4 @@
-// Starting centroids: greedy k-means++ with integer totals, and random rows.
+// Starting centroids: greedy k-means++ with integer totals, farthest rows, random rows.
 #include "core/seeding.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,6 @@
 #include "core/philox.h"
 
 namespace kith {
-namespace {
 
 Matrix<double> rows_of_points(const Points& points, const std::vector<std::int64_t>& rows) {
   Matrix<double> values(static_cast<std::int64_t>(rows.size()), points.columns());
@@ -20,7 +19,6 @@ Matrix<double> rows_of_points(const Points& points, const std::vector<std::int64
   return values;
 }
 
-/// Every row coincides with a seed: any choice is as good, so the lowest rows not yet chosen.
 void complete_with_lowest(std::vector<std::int64_t>& seeds, std::int64_t clusters, bool beside_given,
                           Observer& observer) {
   observer.warning(
@@ -33,21 +31,35 @@ void complete_with_lowest(std::vector<std::int64_t>& seeds, std::int64_t cluster
   }
 }
 
-}  // namespace
+/// The first row, by draw 0. Weights are integers here, as in their sums: the row is the first whose inclusive prefix
+/// of them exceeds the number drawn.
+std::int64_t draw_by_weight(const Weights& weights, RandomStream random) {
+  if (!weights.given()) return random_below(random.seed, random.stream, 0, weights.terms);
+  const FixedScale grid = weights.grid();
+  const auto fixed = [&](double weight) {
+    return weighted_fixed(1.0, grid.first, grid.second, row_weight(weight, weights.whole));
+  };
+  std::int64_t total = 0;
+  for (const double weight : weights.rows) total += fixed(weight);
+  const std::int64_t target = random_below(random.seed, random.stream, 0, total);
+  std::int64_t row = 0;
+  for (std::int64_t prefix = fixed(weights.rows[0]); prefix <= target; prefix += fixed(weights.rows[row])) ++row;
+  return row;
+}
 
-std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, std::int64_t clusters, RandomStream random,
-                                                  Observer& observer, MatrixView<const double> given) {
-  const std::int64_t rows = points.rows();
+std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights& weights, std::int64_t clusters,
+                                                  RandomStream random, Observer& observer,
+                                                  MatrixView<const double> given) {
   const auto trials = static_cast<std::int64_t>(2 + std::floor(std::log(static_cast<double>(given.rows + clusters))));
   points.forget();
   std::vector<std::int64_t> seeds;
   double largest = 0.0;
   for (std::int64_t c = 0; c < given.rows; ++c) largest = points.lower(given.row(c));
   if (given.rows == 0) {
-    seeds.push_back(random_below(random.seed, random.stream, 0, rows));
+    seeds.push_back(draw_by_weight(weights, random));
     largest = points.lower(rows_of_points(points, seeds).row(0));
   }
-  const auto even = static_cast<std::int64_t>(seeds.size());  // drawn evenly, not by distance
+  const auto even = static_cast<std::int64_t>(seeds.size());  // drawn by weight alone, not by distance
 
   std::vector<std::int64_t> targets(trials), candidates(trials), totals(trials);
   while (static_cast<std::int64_t>(seeds.size()) < clusters) {
@@ -56,7 +68,7 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, std::int64_t c
       complete_with_lowest(seeds, clusters, given.rows > 0, observer);
       break;
     }
-    const FixedScale scale = fixed_scale(term_bits(rows) - exponent_above(largest));
+    const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(largest));
     const std::int64_t total = points.total(scale);
     const auto first_draw = static_cast<std::uint64_t>(1 + (std::ssize(seeds) - even) * trials);
     for (std::int64_t t = 0; t < trials; ++t) {
@@ -68,6 +80,28 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, std::int64_t c
     const auto winner = std::min_element(totals.begin(), totals.end()) - totals.begin();  // the first of equals
     seeds.push_back(candidates[winner]);
     largest = points.keep_candidate(winner);
+  }
+  return seeds;
+}
+
+std::vector<std::int64_t> farthest_first(Points& points, const Weights& weights, std::int64_t clusters,
+                                         RandomStream random, Observer& observer, MatrixView<const double> given) {
+  points.forget();
+  std::vector<std::int64_t> seeds;
+  double largest = 0.0;
+  for (std::int64_t c = 0; c < given.rows; ++c) largest = points.lower(given.row(c));
+  if (given.rows == 0) {
+    seeds.push_back(draw_by_weight(weights, random));
+    largest = points.lower(rows_of_points(points, seeds).row(0));
+  }
+  while (static_cast<std::int64_t>(seeds.size()) < clusters) {
+    observer.progress(static_cast<std::int64_t>(seeds.size()));
+    if (!(largest > 0.0)) {
+      complete_with_lowest(seeds, clusters, given.rows > 0, observer);
+      break;
+    }
+    seeds.push_back(points.farthest(1).front().row);
+    largest = points.lower(rows_of_points(points, {seeds.back()}).row(0));
   }
   return seeds;
 }

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/parallel_seeding.h"
 #include "core/seeding.h"
 
 namespace kith {
@@ -54,7 +55,8 @@ void check_start(const DataPlan& plan, const KMeansOptions& options) {
   if (options.frozen.rows > 0) inertia_scale(plan, options.frozen.data, options.frozen.rows);  // refuses far ones
 }
 
-Matrix<double> first_centroids(Points& points, const KMeansOptions& options, int run, Observer& observer) {
+Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMeansOptions& options, int run,
+                               Observer& observer) {
   observer.phase("seed", options.clusters);
   Matrix<double> centroids(options.clusters, points.columns());
   const RandomStream random{options.seed, static_cast<std::uint64_t>(options.first_run + run)};
@@ -67,7 +69,11 @@ Matrix<double> first_centroids(Points& points, const KMeansOptions& options, int
   } else {
     std::vector<std::int64_t> rows(others.rows);
     if (options.init == Init::kmeans_plus_plus) {
-      rows = greedy_kmeans_plus_plus(points, others.rows, random, observer, frozen);
+      rows = greedy_kmeans_plus_plus(points, plan.weights, others.rows, random, observer, frozen);
+    } else if (options.init == Init::kmeans_parallel) {
+      rows = kmeans_parallel(points, plan, others.rows, random, observer, frozen);
+    } else if (options.init == Init::farthest) {
+      rows = farthest_first(points, plan.weights, others.rows, random, observer, frozen);
     } else if (options.init == Init::random) {
       rows = random_rows(points.rows(), others.rows, random);
     } else {
@@ -76,7 +82,8 @@ Matrix<double> first_centroids(Points& points, const KMeansOptions& options, int
     points.copy_rows(rows, others);
   }
   if (options.metric == Metric::cosine) unit_centroids(centroids.view(), "initial centroids");
-  if (options.init != Init::kmeans_plus_plus && run == 0) warn_of_duplicates(centroids.view(), observer);
+  const bool may_repeat = options.init == Init::given || options.init == Init::random || options.init == Init::first;
+  if (may_repeat && run == 0) warn_of_duplicates(centroids.view(), observer);
   return centroids;
 }
 

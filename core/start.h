@@ -10,6 +10,7 @@ namespace kith {
 void check_start(const DataPlan& plan, const KMeansOptions& options);
 
 /// Centroids (k, d) that run number `run`, from 0, begins with. Uses what `points` hold per row.
-Matrix<double> first_centroids(Points& points, const KMeansOptions& options, int run, Observer& observer);
+Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMeansOptions& options, int run,
+                               Observer& observer);
 
 }  // namespace kith

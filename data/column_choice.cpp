@@ -171,6 +171,7 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
   ColumnChoice choice;
   if (!options.id_column.empty()) choice.id = chooser.one("--id-column", options.id_column);
   if (!options.label_column.empty()) choice.label = chooser.one("--label-column", options.label_column);
+  if (!options.weight_column.empty()) choice.weight = chooser.one("--weight-column", options.weight_column);
   std::vector<std::int64_t> dropped;
   if (!options.drop_columns.empty()) dropped = chooser.list("--drop-columns", options.drop_columns);
   if (!options.columns.empty()) {
@@ -178,7 +179,7 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
   } else {
     for (std::int64_t j = 0; j < columns; ++j) choice.points.push_back(j);
   }
-  for (const std::int64_t j : {choice.id, choice.label}) dropped.push_back(j);
+  for (const std::int64_t j : {choice.id, choice.label, choice.weight}) dropped.push_back(j);
   std::erase_if(choice.points,
                 [&](std::int64_t j) { return std::find(dropped.begin(), dropped.end(), j) != dropped.end(); });
   if (choice.points.empty()) {
@@ -190,7 +191,7 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
 std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, const ReadOptions& options) {
   for (const auto& [option, value] :
        {std::pair{"--id-column", &options.id_column}, std::pair{"--label-column", &options.label_column},
-        std::pair{"--delimiter", &options.delimiter}}) {
+        std::pair{"--weight-column", &options.weight_column}, std::pair{"--delimiter", &options.delimiter}}) {
     if (value->empty()) continue;
     throw Error(ExitCode::usage, fmt::format("{} {}: {} is not text, which alone has such columns; choose columns "
                                              "with --columns or --drop-columns",

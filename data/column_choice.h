@@ -14,6 +14,7 @@ struct ColumnChoice {
   std::vector<std::int64_t> points;  // in the order in which they become columns of the points
   std::int64_t id = -1;              // -1: none
   std::int64_t label = -1;
+  std::int64_t weight = -1;
 };
 
 /// `names` has `columns` entries or none; `table` is for messages. Throws Error(usage): what is no column, and which

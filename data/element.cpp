@@ -64,14 +64,14 @@ std::uint64_t magnitude(In value) {
   return value < 0 ? 0 - bits : bits;
 }
 
-/// Is the value held exactly by Out?
+/// Is the value held exactly by Out? NaN is.
 template <class In, class Out>
 bool holds(In value) {
   if constexpr (is_integer<In>) {
     const std::uint64_t m = magnitude(value);
     return m == 0 || (m >> std::countr_zero(m)) >> std::numeric_limits<Out>::digits == 0;
   } else {
-    return static_cast<In>(static_cast<Out>(value)) == value;
+    return static_cast<In>(static_cast<Out>(value)) == value || value != value;
   }
 }
 
@@ -93,16 +93,18 @@ std::string describe(In value) {
 }
 
 template <class In, bool swapped>
-Conversion refuse(const std::byte* raw, std::int64_t i) {
+Conversion refuse(const std::byte* raw, std::int64_t i, Missing missing) {
   const In value = load<In, swapped>(raw, i);
   Conversion result;
   result.refused = i;
+  result.remedy = "replace the value or remove the row";
   if constexpr (is_integer<In>) {
     result.reason = fmt::format("{} is not exactly a float64", describe(value));
   } else if (std::isfinite(static_cast<double>(widen(value)))) {
     result.reason = fmt::format("{} is beyond the largest float32", describe(value));
   } else {
     result.reason = "found " + describe(value);
+    if (missing == Missing::offer) result.remedy += ", or leave out all such rows with --nan drop";
   }
   return result;
 }
@@ -123,7 +125,7 @@ std::int64_t count_inexact(const std::byte* raw, std::int64_t begin, std::int64_
 constexpr std::int64_t kRun = 2048;
 
 template <class In, bool swapped, class Out>
-Conversion convert_as(const std::byte* raw, std::int64_t count, Out* out) {
+Conversion convert_as(const std::byte* raw, std::int64_t count, Out* out, Missing missing) {
   constexpr bool exact_only = is_integer<In> && std::is_same_v<Out, double>;
   Conversion result;
   for (std::int64_t begin = 0; begin < count; begin += kRun) {
@@ -131,7 +133,7 @@ Conversion convert_as(const std::byte* raw, std::int64_t count, Out* out) {
     if constexpr (may_round<In, Out>) {
       const std::int64_t inexact = count_inexact<In, swapped, Out>(raw, begin, end);
       for (std::int64_t i = begin; exact_only && inexact > 0 && i < end; ++i) {
-        if (!holds<In, Out>(load<In, swapped>(raw, i))) return refuse<In, swapped>(raw, i);
+        if (!holds<In, Out>(load<In, swapped>(raw, i))) return refuse<In, swapped>(raw, i, missing);
       }
       result.changed += inexact;
     }
@@ -145,7 +147,9 @@ Conversion convert_as(const std::byte* raw, std::int64_t count, Out* out) {
       for (std::int64_t i = begin; i < end; ++i) alarms |= alarm(static_cast<Out>(widen(load<In, swapped>(raw, i))));
       if (alarms >> (8 * sizeof(alarms) - 1) != 0) {
         for (std::int64_t i = begin; i < end; ++i) {
-          if (!std::isfinite(static_cast<Out>(widen(load<In, swapped>(raw, i))))) return refuse<In, swapped>(raw, i);
+          const auto value = widen(load<In, swapped>(raw, i));
+          if (std::isfinite(static_cast<Out>(value))) continue;
+          if (missing != Missing::keep || std::isfinite(value)) return refuse<In, swapped>(raw, i, missing);
         }
       }
       if constexpr (!(std::is_same_v<In, Out> && !swapped)) {
@@ -161,36 +165,36 @@ Conversion convert_as(const std::byte* raw, std::int64_t count, Out* out) {
 }
 
 template <class In, class Out>
-Conversion convert_from(ElementType type, const std::byte* raw, std::int64_t count, Out* out) {
-  return type.swapped && sizeof(In) > 1 ? convert_as<In, (sizeof(In) > 1), Out>(raw, count, out)
-                                        : convert_as<In, false, Out>(raw, count, out);
+Conversion convert_from(ElementType type, const std::byte* raw, std::int64_t count, Out* out, Missing missing) {
+  return type.swapped && sizeof(In) > 1 ? convert_as<In, (sizeof(In) > 1), Out>(raw, count, out, missing)
+                                        : convert_as<In, false, Out>(raw, count, out, missing);
 }
 
 template <class Out>
-Conversion convert_any(ElementType type, const std::byte* raw, std::int64_t count, Out* out) {
+Conversion convert_any(ElementType type, const std::byte* raw, std::int64_t count, Out* out, Missing missing) {
   switch (type.number) {
     case Number::float16:
-      return convert_from<Half>(type, raw, count, out);
+      return convert_from<Half>(type, raw, count, out, missing);
     case Number::float32:
-      return convert_from<float>(type, raw, count, out);
+      return convert_from<float>(type, raw, count, out, missing);
     case Number::float64:
-      return convert_from<double>(type, raw, count, out);
+      return convert_from<double>(type, raw, count, out, missing);
     case Number::int8:
-      return convert_from<std::int8_t>(type, raw, count, out);
+      return convert_from<std::int8_t>(type, raw, count, out, missing);
     case Number::uint8:
-      return convert_from<std::uint8_t>(type, raw, count, out);
+      return convert_from<std::uint8_t>(type, raw, count, out, missing);
     case Number::int16:
-      return convert_from<std::int16_t>(type, raw, count, out);
+      return convert_from<std::int16_t>(type, raw, count, out, missing);
     case Number::uint16:
-      return convert_from<std::uint16_t>(type, raw, count, out);
+      return convert_from<std::uint16_t>(type, raw, count, out, missing);
     case Number::int32:
-      return convert_from<std::int32_t>(type, raw, count, out);
+      return convert_from<std::int32_t>(type, raw, count, out, missing);
     case Number::uint32:
-      return convert_from<std::uint32_t>(type, raw, count, out);
+      return convert_from<std::uint32_t>(type, raw, count, out, missing);
     case Number::int64:
-      return convert_from<std::int64_t>(type, raw, count, out);
+      return convert_from<std::int64_t>(type, raw, count, out, missing);
     case Number::uint64:
-      return convert_from<std::uint64_t>(type, raw, count, out);
+      return convert_from<std::uint64_t>(type, raw, count, out, missing);
   }
   throw Error(ExitCode::internal, "conversion of an element type that is not in the table");
 }
@@ -242,19 +246,19 @@ const char* name_of(Number number) { return facts_of(number).name; }
 std::int64_t size_of(Number number) { return facts_of(number).size; }
 ValueClass natural_class_of(Number number) { return facts_of(number).natural_class; }
 
-Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, float* out) {
-  return convert_any(type, raw, count, out);
+Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, float* out, Missing missing) {
+  return convert_any(type, raw, count, out, missing);
 }
-Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, double* out) {
-  return convert_any(type, raw, count, out);
+Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, double* out, Missing missing) {
+  return convert_any(type, raw, count, out, missing);
 }
 
 std::int64_t require_converted(const Conversion& done, const std::string& name, std::int64_t first,
                                std::int64_t columns) {
   if (done.refused < 0) return done.changed;
-  throw Error(ExitCode::data, fmt::format("{}: row {}, column {} (counted from 0): {}; replace the value or remove the "
-                                          "row",
-                                          name, first + done.refused / columns, done.refused % columns, done.reason));
+  throw Error(ExitCode::data,
+              fmt::format("{}: row {}, column {} (counted from 0): {}; {}", name, first + done.refused / columns,
+                          done.refused % columns, done.reason, done.remedy));
 }
 
 }  // namespace kith::data

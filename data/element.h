@@ -24,17 +24,24 @@ bool is_number(const std::string& name);     // is it one of those names?
 std::int64_t size_of(Number number);         // bytes
 ValueClass natural_class_of(Number number);  // f32 when every value is exactly a float32
 
+/// What becomes of NaN and infinity: refused, refused with --nan drop as a remedy, or kept.
+enum class Missing { refuse, offer, keep };
+
 /// What became of a run of values.
 struct Conversion {
   std::int64_t changed = 0;   // values that the target cannot hold exactly and that were rounded
   std::int64_t refused = -1;  // index of the first value that is refused, -1 if none
   std::string reason;         // why, and the value
+  std::string remedy;
 };
 
-/// Converts `count` values. NaN and infinity are refused, and values that overflow. float64 takes 64-bit integers only
-/// if exact; float32 rounds and counts. `raw` may be `out` itself when both have elements of one size.
-Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, float* out);
-Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, double* out);
+/// Converts `count` values. NaN and infinity are refused unless they are to be kept, and values that overflow. float64
+/// takes 64-bit integers only if exact; float32 rounds and counts. `raw` may be `out` itself when both have elements of
+/// one size.
+Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, float* out,
+                   Missing missing = Missing::refuse);
+Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, double* out,
+                   Missing missing = Missing::refuse);
 
 /// Throws Error(data) with the place of a refused value: rows of `columns` values were converted, the first of them row
 /// `first` of `name`. Returns how many values changed.

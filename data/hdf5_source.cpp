@@ -69,7 +69,8 @@ class Hdf5Source final : public PointSource {
         class_(class_for(natural_class_of(element_.number), options.precision)),
         held_as_(held_for(element_.number, class_, options)),
         row_bytes_(facts_.columns() * size_of(element_.number)),
-        threads_(options.threads) {
+        threads_(options.threads),
+        missing_(options.missing) {
     chunk_rows_ = facts_.chunked ? std::clamp<std::int64_t>(facts_.chunk[0], 1, facts_.rows()) : 1;
     dataset_ = open_with_cache(file_, facts_);
     if (!dataset_) throw Error(ExitCode::data, fmt::format("{}: {}", name(), damage(hdf5_reason())));
@@ -146,7 +147,7 @@ class Hdf5Source final : public PointSource {
       raw = buffer.data();
     }
     read_raw(first, out.rows, raw);
-    changed_ += require_converted(convert(element_, raw, out.size(), out.data), name(), first, columns());
+    changed_ += require_converted(convert(element_, raw, out.size(), out.data, missing_), name(), first, columns());
   }
 
   /// Bytes as they are in the file, but decoded.
@@ -180,6 +181,7 @@ class Hdf5Source final : public PointSource {
   std::optional<ChunkedRows> chunks_;
   std::optional<ContiguousRows> contiguous_;
   int threads_;
+  Missing missing_;
   std::atomic<std::int64_t> changed_ = 0;
 };
 

@@ -74,7 +74,9 @@ class SparseRows final : public PointSource {
                               starts_.size(), ascending ? "" : " that do not ascend"));
     }
     if (starts_.back() == 0) fail(name_, "expected values, found a sparse matrix without any");
+    vectors.missing = options.missing;
     values_ = open_points(fmt::format("{}:{}", file, group.values), vectors);
+    vectors.missing = Missing::refuse;
     vectors.precision = Precision::f64;
     indices_ = open_points(fmt::format("{}:{}", file, group.indices), vectors);
     if (values_->rows() < starts_.back() || indices_->rows() < starts_.back()) {

@@ -4,41 +4,12 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 
-#include "core/error.h"
+#include "data/output_bytes.h"
 #include "data/output_file.h"
 
 namespace kith::data {
 namespace {
-
-/// Writes to a temporary file through a buffer; close() reports what a destructor could not.
-class Writer {
- public:
-  explicit Writer(const OutputFile& output)
-      : name_(output.name()), file_(std::fopen(output.temporary().c_str(), "wb"), &std::fclose) {
-    if (!file_) fail();
-  }
-  void write(const void* bytes, std::size_t count) {
-    if (std::fwrite(bytes, 1, count, file_.get()) != count) fail();
-  }
-  void write(const std::string& text) { write(text.data(), text.size()); }
-  void close() {
-    if (std::fclose(file_.release()) != 0) fail();
-  }
-
- private:
-  [[noreturn]] void fail() const {
-    throw Error(ExitCode::output,
-                fmt::format("{}: writing failed: {}; nothing was left behind", name_, std::strerror(errno)));
-  }
-
-  std::string name_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
-};
 
 /// Between quotes where the text would otherwise be taken apart.
 std::string quoted(const std::string& text) {
@@ -48,19 +19,20 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-void write_csv(Writer& writer, const LabelTable& table) {
+void write_csv(OutputBytes& writer, const LabelTable& table) {
   writer.write(fmt::format("{},label{}{}\n", table.ids.empty() ? "row" : "id", table.known.empty() ? "" : ",known",
                            table.distances.empty() ? "" : ",distance"));
   for (std::size_t i = 0; i < table.labels.size(); ++i) {
     std::string line = table.ids.empty() ? std::to_string(i) : quoted(table.ids[i]);
-    line += fmt::format(",{}", table.labels[i]);
+    const bool dropped = table.labels[i] < 0;
+    line += dropped ? "," : fmt::format(",{}", table.labels[i]);
     if (!table.known.empty()) line += fmt::format(",{}", quoted(table.known[i]));
-    if (!table.distances.empty()) line += fmt::format(",{}", table.distances[i]);
+    if (!table.distances.empty()) line += dropped ? "," : fmt::format(",{}", table.distances[i]);
     writer.write(line + "\n");
   }
 }
 
-void write_npy(Writer& writer, const LabelTable& table) {
+void write_npy(OutputBytes& writer, const LabelTable& table) {
   constexpr std::size_t kBefore = 10, kAlignment = 64;
   static_assert(std::endian::native == std::endian::little, "the array is written as it is in memory");
   std::string header = fmt::format("{{'descr': '<i4', 'fortran_order': False, 'shape': ({},), }}", table.labels.size());
@@ -80,7 +52,7 @@ LabelFormat label_format(const std::string& path) {
 
 void write_labels(const std::string& path, const OutputOptions& options, const LabelTable& table) {
   OutputFile output(path, options);
-  Writer writer(output);
+  OutputBytes writer(output);
   label_format(path) == LabelFormat::numpy ? write_npy(writer, table) : write_csv(writer, table);
   writer.close();
   output.sync();

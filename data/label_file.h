@@ -15,6 +15,7 @@ enum class LabelFormat { none, csv, numpy };
 LabelFormat label_format(const std::string& path);
 
 /// A line of CSV for each row: its id, or number from 0; its label; and what else is there. Empty columns are left out.
+/// A row without a label has -1; its label and distance are empty fields.
 struct LabelTable {
   std::span<const std::int32_t> labels;
   std::vector<std::string> ids = {};
@@ -35,7 +36,7 @@ struct ObsColumn {
   std::string from;
   std::string name;
   std::span<const std::int32_t> labels;
-  std::int64_t categories = 0;  // labels are below
+  std::int64_t categories = 0;  // labels are below; -1: none
 };
 void write_obs(const std::string& path, const OutputOptions& options, const ObsColumn& column);
 

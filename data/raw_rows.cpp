@@ -40,7 +40,8 @@ class RawSource final : public PointSource {
         table_(std::move(table)),
         class_(class_for(natural_class_of(table_.element.number), options.precision)),
         element_bytes_(size_of(table_.element.number)),
-        threads_(options.threads) {}
+        threads_(options.threads),
+        missing_(options.missing) {}
 
   std::string name() const override { return table_.name; }
   std::string element_type() const override { return name_of(table_.element.number); }
@@ -86,7 +87,8 @@ class RawSource final : public PointSource {
     } else {
       read_with_length(first, out.rows, raw);
     }
-    changed_ += require_converted(convert(table_.element, raw, out.size(), out.data), name(), first, columns());
+    changed_ +=
+        require_converted(convert(table_.element, raw, out.size(), out.data, missing_), name(), first, columns());
   }
 
   void read_columns(std::int64_t first, std::int64_t rows, std::byte* pieces, std::byte* out) const {
@@ -122,6 +124,7 @@ class RawSource final : public PointSource {
   ValueClass class_;
   std::int64_t element_bytes_;
   int threads_;
+  Missing missing_;
   std::atomic<std::int64_t> changed_ = 0;
 };
 

@@ -37,7 +37,9 @@ void make_directions(MatrixView<T> rows, const RowPlace& place) {
 
 }  // namespace
 
-Reading::Reading(PointSource& source, Metric metric) : source_(source), metric_(metric), values_(room_for(source)) {
+Reading::Reading(PointSource& source, const ReadingOptions& options)
+    : source_(source), metric_(options.metric), values_(room_for(source)) {
+  if (options.drop_missing) missing_.emplace(source);
   try {
     reader_ = std::thread([this] { read_all(); });
   } catch (const std::system_error&) {  // no thread to be had: then before anything else
@@ -72,11 +74,15 @@ void Reading::read_all() {
           const std::int64_t row_bytes = values.columns() * static_cast<std::int64_t>(sizeof(T));
           const std::int64_t part_bytes = std::clamp(row_bytes * values.rows() / kParts, kLeastBytes, kMostBytes);
           const std::int64_t part = std::max<std::int64_t>(part_bytes / row_bytes, 1);
-          for (std::int64_t first = 0; first < values.rows();) {
-            const std::int64_t rows = std::min(part, values.rows() - first);
-            const MatrixView<T> part_values = values.view().middle(first, rows);
-            source_.read(first, part_values);
-            if (metric_ == Metric::cosine) make_directions(part_values, {source_.name(), first});
+          const std::int64_t all = values.rows();
+          for (std::int64_t first = 0; first < all;) {
+            const std::int64_t rows = std::min(part, all - first);
+            source_.read(first, values.view().middle(first, rows));
+            prepare(values, first, rows);
+            if (missing_ && first + rows == all) {
+              missing_->check();
+              values.reshape(std::ssize(missing_->kept()), values.columns());
+            }
             if (!announce(first += rows)) return;
           }
         },
@@ -87,6 +93,25 @@ void Reading::read_all() {
     failure_ = std::current_exception();
   }
   arrived_.notify_all();
+}
+
+template <class T>
+void Reading::prepare(Matrix<T>& values, std::int64_t first, std::int64_t rows) {
+  const bool directions = metric_ == Metric::cosine;
+  RowPlace place{source_.name(), first};
+  if (!missing_) {
+    if (directions) make_directions(values.view().middle(first, rows), place);
+    return;
+  }
+  for (; place.first_row < first + rows; ++place.first_row) {
+    if (!missing_->keep(values.view(), place.first_row) || !directions) continue;
+    make_directions(values.view().middle(std::ssize(missing_->kept()) - 1, 1), place);
+  }
+}
+
+std::span<const std::int64_t> Reading::kept_rows() const {
+  if (dropped_rows() == 0) return {};
+  return missing_->kept();
 }
 
 bool Reading::announce(std::int64_t rows) {

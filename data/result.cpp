@@ -217,6 +217,7 @@ struct AttributeForm {
   Handle type;
   Handle space;
   const void* data;
+  const char* text = nullptr;  // of variable length; then the value is where it is
 };
 
 AttributeForm form_of(const std::string& text) {
@@ -225,6 +226,12 @@ AttributeForm form_of(const std::string& text) {
   H5Tset_cset(type.get(), H5T_CSET_UTF8);
   H5Tset_strpad(type.get(), H5T_STR_NULLPAD);
   return {std::move(type), Handle(H5Screate(H5S_SCALAR)), text.c_str()};
+}
+AttributeForm form_of(const Text& text) {
+  Handle type(H5Tcopy(H5T_C_S1));
+  H5Tset_size(type.get(), H5T_VARIABLE);
+  H5Tset_cset(type.get(), H5T_CSET_UTF8);
+  return {std::move(type), Handle(H5Screate(H5S_SCALAR)), nullptr, text.value.c_str()};
 }
 AttributeForm form_of(const std::int64_t& value) {
   return {Handle(H5Tcopy(H5T_STD_I64LE)), Handle(H5Screate(H5S_SCALAR)), &value};
@@ -248,7 +255,8 @@ void ResultFile::attribute(const std::string& name, const Attribute& value) {
   ++state_->attributes;
   if (H5Sget_simple_extent_npoints(form.space.get()) == 0) return;
   const Handle memory(H5Tget_native_type(form.type.get(), H5T_DIR_ASCEND));
-  state_->require(H5Awrite(attribute.get(), memory.get(), form.data) >= 0, "writing the attribute " + name);
+  const void* data = form.text != nullptr ? static_cast<const void*>(&form.text) : form.data;
+  state_->require(H5Awrite(attribute.get(), memory.get(), data) >= 0, "writing the attribute " + name);
 }
 
 void ResultFile::dataset(const std::string& name, std::span<const std::int32_t> values) {

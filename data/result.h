@@ -22,7 +22,11 @@ struct OutputOptions {
 /// replaceable, regular, not an input. Throws Error(output) with the reason and remedy.
 void check_output(const std::string& path, const OutputOptions& options);
 
-using Attribute = std::variant<std::string, std::int64_t, double, std::vector<std::int64_t>>;
+/// A text as h5py writes it: of variable length, which it gives back as str, not as bytes.
+struct Text {
+  std::string value;
+};
+using Attribute = std::variant<std::string, Text, std::int64_t, double, std::vector<std::int64_t>>;
 
 /// A result under construction in a temporary file beside the target. finish() syncs, re-opens and checks it and
 /// renames it; a destructor without finish(), and a signal, remove it. Same calls, same bytes.

@@ -44,14 +44,17 @@ struct ReadOptions {
   bool keep_bytes = false;        // hold uint8 and int8 of class f32 as they are, not as float32
   /// Columns of the file by name or number from 1, "a,b,3-7": those that are points (empty: all), those that are not.
   std::string columns = {}, drop_columns = {};
-  std::string id_column = {}, label_column = {};  // of text files: left out of the points, kept as text
-  std::string delimiter = {};                     // of text files: one character, empty: found out; ' ': blanks
+  // Of text files: left out of the points, kept as text.
+  std::string id_column = {}, label_column = {}, weight_column = {};
+  std::string delimiter = {};  // of text files: one character, empty: found out; ' ': blanks
   Header header = Header::automatic;
   bool transpose = false;  // columns of the file are rows
+  /// NaN, infinities and, as NaN, the empty fields of text: read() may keep them for those who look for them.
+  Missing missing = Missing::refuse;
 };
 
 /// Columns of a text file that are not points.
-enum class Kept { id, label };
+enum class Kept { id, label, weight };
 
 /// An open dataset of n rows and d columns.
 class PointSource {
@@ -66,7 +69,8 @@ class PointSource {
   /// What the values are to be held as: uint8 or int8 where ReadOptions::keep_bytes asks for it, else by their class.
   virtual Number held_as() const { return value_class() == ValueClass::f32 ? Number::float32 : Number::float64; }
   /// Rows first .. first + out.rows - 1. The overload must match value_class(), or held_as(). Throws Error(data) on NaN
-  /// or infinity (row and column of the first), values the class cannot hold (row and column), and damaged data.
+  /// or infinity unless they are kept (row and column of the first), values the class cannot hold (row and column), and
+  /// damaged data.
   virtual void read(std::int64_t first, MatrixView<float> out) = 0;
   virtual void read(std::int64_t first, MatrixView<double> out) = 0;
   /// For sources that never hold bytes there is nothing to do: Error(internal).
@@ -78,7 +82,8 @@ class PointSource {
   virtual std::int64_t held_bytes() const { return 0; }
   /// One for each column, or none.
   virtual std::vector<std::string> column_names() const { return {}; }
-  /// The text of each row in the column of ReadOptions::id_column or label_column; nothing when there is none.
+  /// The text of each row in the column of ReadOptions::id_column, label_column or weight_column; nothing when there is
+  /// none.
   virtual std::vector<std::string> kept(Kept) const { return {}; }
 };
 

@@ -41,15 +41,20 @@ ColumnChoice choose(const TextHead& head, const ReadOptions& options, const std:
   return choose_columns(own, head.names, head.columns, name);
 }
 
+/// What stands in text for a value that is not there: nothing, or R's NA.
+bool is_missing(std::string_view text) { return text.empty() || text == "NA"; }
+
 /// Names all chosen columns that hold text at once: that there are five, nobody wants to learn in five runs.
-void refuse_text_columns(const TextHead& head, const ColumnChoice& choice, const std::string& name) {
+void refuse_text_columns(const TextHead& head, const ColumnChoice& choice, Missing missing, const std::string& name) {
   std::string shown, listed, example;
   int count = 0;
   for (const std::int64_t j : choice.points) {
     const auto column = static_cast<std::size_t>(j);
-    const auto is_text = [column](const TextHead::Sample& row) {
-      return column < row.fields.size() && !row.fields[column].empty() && !is_number_text(row.fields[column]) &&
-             !has_decimal_comma(row.fields[column]);
+    const auto is_text = [column, missing](const TextHead::Sample& row) {
+      if (column >= row.fields.size()) return false;
+      const std::string& field = row.fields[column];
+      const bool is_left_out = missing == Missing::keep ? is_missing(field) : field.empty();
+      return !is_left_out && !is_number_text(field) && !has_decimal_comma(field);
     };
     if (!std::all_of(head.samples.begin(), head.samples.end(), is_text)) continue;
     const TextHead::Sample& row = head.samples.front();
@@ -109,8 +114,9 @@ class TextSource final : public PointSource {
         target_(static_cast<std::size_t>(head_.columns), -1),
         class_(class_for(ValueClass::f64, options.precision)),
         header_unsure_(options.header == Header::automatic),
+        missing_(options.missing),
         threads_(options.threads) {
-    refuse_text_columns(head_, choice_, input_.name());
+    refuse_text_columns(head_, choice_, missing_, input_.name());
     for (std::size_t j = 0; j < choice_.points.size(); ++j) {
       target_[static_cast<std::size_t>(choice_.points[j])] = static_cast<std::int64_t>(j);
     }
@@ -150,6 +156,9 @@ class TextSource final : public PointSource {
   std::int64_t parse_record(std::string_view record, std::int64_t line, T* row) const;
   /// The number of a field that is not plainly one: quoted, or none at all.
   double take_number(FieldCursor& cursor, const Place& place) const;
+  std::string or_drop() const {
+    return missing_ == Missing::offer ? ", or leave out all such rows with --nan drop" : "";
+  }
   [[noreturn]] void refuse_value(const Place& place, const std::string& what) const;
 
   InputBytes input_;
@@ -158,6 +167,7 @@ class TextSource final : public PointSource {
   std::vector<std::int64_t> target_;  // of each column of the file: its column in the points, or -1
   ValueClass class_;
   bool header_unsure_;
+  Missing missing_;
   int threads_;
   TextIndex index_;
   std::atomic<std::int64_t> changed_ = 0;
@@ -180,11 +190,11 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
   if (!text.empty() && parse_number(text.data(), text.data() + text.size(), value) == text.data() + text.size()) {
     return value;
   }
+  if (missing_ == Missing::keep && is_missing(text)) return std::numeric_limits<double>::quiet_NaN();
   if (text.empty()) {
-    refuse_value(place,
-                 fmt::format("expected a number, found an empty field; fill it in, remove the line, or leave the "
-                             "column out with {}",
-                             leave_out));
+    refuse_value(place, fmt::format("expected a number, found an empty field; fill it in, remove the line, or leave "
+                                    "the column out with {}{}",
+                                    leave_out, or_drop()));
   }
   if (has_decimal_comma(text)) {
     refuse_value(place, fmt::format("expected a number, found '{}', which has a decimal comma; write decimal points: "
@@ -192,8 +202,8 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
                                     text.substr(0, shown)));
   }
   const bool may_be_header = header_unsure_ && head_.names.empty() && place.line == head_.first_line;
-  refuse_value(place, fmt::format("expected a number, found '{}'; mend it, or leave the column out with {}{}",
-                                  text.substr(0, shown), leave_out,
+  refuse_value(place, fmt::format("expected a number, found '{}'; mend it, or leave the column out with {}{}{}",
+                                  text.substr(0, shown), leave_out, is_missing(text) ? or_drop() : "",
                                   may_be_header ? "; if the line names the columns, say --header yes" : ""));
 }
 
@@ -214,12 +224,13 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     if (stop == cursor.at() || !cursor.finish(stop)) value = take_number(cursor, {line, j});
     row[target] = static_cast<T>(value);
     if (!std::isfinite(row[target])) {
-      refuse_value({line, j}, std::isnan(value)       ? "found NaN; replace the value or remove the line"
-                              : !std::isfinite(value) ? "found infinity, or a number beyond the largest float64; "
-                                                        "replace the value or remove the line"
-                                                      : fmt::format("{} is beyond the largest float32; leave out "
-                                                                    "--precision f32",
-                                                                    value));
+      if (missing_ == Missing::keep && !std::isfinite(value)) continue;
+      refuse_value({line, j}, std::isnan(value) ? "found NaN; replace the value or remove the line" + or_drop()
+                              : !std::isfinite(value)
+                                  ? "found infinity, or a number beyond the largest float64; replace the value or "
+                                    "remove the line" +
+                                        or_drop()
+                                  : fmt::format("{} is beyond the largest float32; leave out --precision f32", value));
     }
     if (static_cast<double>(row[target]) != value) ++changed;
   }
@@ -258,7 +269,7 @@ void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
 }
 
 std::vector<std::string> TextSource::kept(Kept which) const {
-  const std::int64_t column = which == Kept::id ? choice_.id : choice_.label;
+  const std::int64_t column = which == Kept::id ? choice_.id : which == Kept::label ? choice_.label : choice_.weight;
   std::vector<std::string> texts;
   if (column < 0) return texts;
   texts.reserve(static_cast<std::size_t>(rows()));
@@ -267,19 +278,21 @@ std::vector<std::string> TextSource::kept(Kept which) const {
   return texts;
 }
 
-/// The column of labels: the one that is named, the only one, or the one that results of labels alone have.
-std::int64_t label_column(const TextHead& head, const Location& place, const std::string& name) {
-  if (!place.dataset.empty()) return choose_column("labels", place.dataset, head.names, head.columns, name);
+/// The column of labels, or of another `what`: the one that is named, the only one, or the one that has this name, as
+/// in results of labels alone.
+std::int64_t column_of(const std::string& what, const TextHead& head, const Location& place, const std::string& name) {
+  if (!place.dataset.empty()) {
+    return choose_column((what + "s").c_str(), place.dataset, head.names, head.columns, name);
+  }
   if (head.columns == 1) return 0;
   const auto& names = head.names;
-  if (std::count(names.begin(), names.end(), "label") == 1) {
-    return std::find(names.begin(), names.end(), "label") - names.begin();
+  if (std::count(names.begin(), names.end(), what) == 1) {
+    return std::find(names.begin(), names.end(), what) - names.begin();
   }
-  throw Error(
-      ExitCode::usage,
-      fmt::format("{}: expected the name of the column that holds the labels, {}:COLUMN, found "
-                  "{} columns{}",
-                  name, place.file, head.columns, names.empty() ? "" : fmt::format(": {}", fmt::join(names, ", "))));
+  throw Error(ExitCode::usage, fmt::format("{}: expected the name of the column that holds the {}s, {}:COLUMN, found "
+                                           "{} columns{}",
+                                           name, what, place.file, head.columns,
+                                           names.empty() ? "" : fmt::format(": {}", fmt::join(names, ", "))));
 }
 
 }  // namespace
@@ -292,16 +305,16 @@ std::unique_ptr<PointSource> open_text(const Location& location, const ReadOptio
   return std::make_unique<TextSource>(std::move(input), std::move(head), options);
 }
 
-TextColumn read_text_column(const Location& location, const ReadOptions& options) {
+TextColumn read_text_column(const Location& location, const ReadOptions& options, const std::string& what) {
   const InputBytes input = open_bytes({location.file, ""});
   const TextHead head = read_head(input, options);
-  const std::int64_t column = label_column(head, location, input.name());
+  const std::int64_t column = column_of(what, head, location, input.name());
   TextColumn read{fmt::format("{}:{}", input.name(), option_text(head.names, column)), {}, input.size()};
   for_texts(input, head, index_text(input, head), column, [&](std::string text, std::int64_t line) {
     if (text.empty()) {
-      throw Error(ExitCode::data, fmt::format("{}: line {}, {}: expected a label, found an empty field; fill it in or "
+      throw Error(ExitCode::data, fmt::format("{}: line {}, {}: expected a {}, found an empty field; fill it in or "
                                               "remove the line",
-                                              input.name(), line, show_column(head.names, column)));
+                                              input.name(), line, show_column(head.names, column), what));
     }
     read.texts.push_back(std::move(text));
   });
@@ -309,9 +322,9 @@ TextColumn read_text_column(const Location& location, const ReadOptions& options
   const std::string header = head.names.empty() ? "" : head.names[static_cast<std::size_t>(column)];
   const bool in_doubt = options.header == Header::automatic && !header.empty();
   if (in_doubt && std::find(read.texts.begin(), read.texts.end(), header) != read.texts.end()) {
-    throw Error(ExitCode::data, fmt::format("{}: line {}: is '{}' the name of the column or a label, as it is further "
+    throw Error(ExitCode::data, fmt::format("{}: line {}: is '{}' the name of the column or a {}, as it is further "
                                             "down? say --header yes or --header no",
-                                            input.name(), head.first_line, header));
+                                            input.name(), head.first_line, header, what));
   }
   return read;
 }
@@ -327,7 +340,7 @@ std::vector<DatasetInfo> list_text(const Location& place, const ReadOptions& opt
   info.stored_bytes = input.size();
   info.columns = head.names;
   try {
-    refuse_text_columns(head, choose(head, options, input.name()), input.name());
+    refuse_text_columns(head, choose(head, options, input.name()), options.missing, input.name());
   } catch (const Error& error) {
     info.unreadable = error.what();
   }

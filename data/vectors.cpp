@@ -1,16 +1,20 @@
 // Files of vectors. .fvecs, .ivecs, .bvecs (TEXMEX): each row after its length, an int32. .fbin, .u8bin, .i8bin, .ibin,
 // .hbin, .f16bin (BIGANN): numbers of rows and columns, as uint32 or uint64, then the rows. All are little-endian. An
-// .ibin that is twice as long as its numbers say holds an answer: neighbours as int32, then distances as float32.
+// .ibin that is twice as long as its numbers say holds an answer: neighbours as int32, then distances as float32. So
+// does a file of any other name whose size is that of an answer.
 #include "data/vectors.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
+#include "data/file_kind.h"
 #include "data/raw_rows.h"
 #include "data/shape.h"
 
@@ -28,6 +32,22 @@ constexpr Kind kKinds[] = {
     {".fbin", Number::float32, false}, {".u8bin", Number::uint8, false},  {".i8bin", Number::int8, false},
     {".ibin", Number::int32, false},   {".hbin", Number::float16, false}, {".f16bin", Number::float16, false},
 };
+
+/// The answers that BIGANN publishes have no common extension.
+constexpr Kind kAnswer{"", Number::int32, false};
+
+/// Does the size follow from the two uint32 at the beginning: for each of n x k cells a neighbour and a distance?
+bool is_answer(const std::string& file) {
+  constexpr std::size_t kHeader = 8;
+  const std::string bytes = first_bytes(file, kHeader);
+  std::error_code failed;
+  const std::uintmax_t size = std::filesystem::file_size(file, failed);
+  if (failed || bytes.size() < kHeader || size <= kHeader) return false;
+  std::uint32_t numbers[2];
+  std::memcpy(numbers, bytes.data(), kHeader);
+  const std::uint64_t cells = std::uint64_t{numbers[0]} * numbers[1];
+  return (size - kHeader) % 8 == 0 && (size - kHeader) / 8 == cells;
+}
 
 const Kind* kind_of_name(const std::string& file) {
   const auto* found = std::find_if(std::begin(kKinds), std::end(kKinds),
@@ -106,6 +126,7 @@ std::vector<RawTable> tables_with_header(const InputBytes& input, const Kind& ki
 /// With names as in messages and results.
 std::vector<RawTable> tables_of(const InputBytes& input) {
   const Kind* kind = kind_of_name(input.name());
+  if (kind == nullptr && is_answer(input.name())) return tables_with_header(input, kAnswer);
   if (kind == nullptr) fail(input.name(), "expected the name of a file of vectors, such as .fvecs or .fbin");
   return kind->lengths ? std::vector{table_with_lengths(input, *kind)} : tables_with_header(input, *kind);
 }
@@ -116,7 +137,7 @@ std::string own_name(const RawTable& table, const std::string& file) {
 
 }  // namespace
 
-bool is_vectors(const std::string& file) { return kind_of_name(file) != nullptr; }
+bool is_vectors(const std::string& file) { return kind_of_name(file) != nullptr || is_answer(file); }
 
 std::unique_ptr<PointSource> open_vectors(const Location& location, const ReadOptions& options) {
   InputBytes input = InputBytes::open(location.file, "a file of vectors");

@@ -250,7 +250,7 @@ TEST_CASE("processors, and cards that screen halves, leave alone rows of centroi
   const Matrix<double> values = kinds()[0].make(2000, 64, 6);
   const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
   for (const Tested& tested : every_backend(kSmallGaps)) {
-    if (tested.name == "cuda float32") continue;
+    if (tested.name == "cuda float32" || tested.name == "cuda auto") continue;  // no gaps; no screen for so few rows
     for (const std::int64_t clusters : {40, 520}) {
       INFO(tested.name << ", k " << clusters);
       const auto points = tested.backend->hold({view_of(stored), 0});

@@ -37,10 +37,18 @@ KMeansResult run(Points& points, const KMeansOptions& options) {
   return run(points, options, ignored);
 }
 
+KMeansResult run(Points& points, const Weights& weights, const KMeansOptions& options) {
+  Warnings ignored;
+  const DataPlan plan = make_plan(points, weights);
+  points.prepare(plan);
+  return kmeans(points, plan, options, ignored);
+}
+
 void check_same(const KMeansResult& expected, const KMeansResult& actual) {
   check_same_history(expected.history, actual.history);
   CHECK(expected.labels == actual.labels);
   CHECK(expected.counts == actual.counts);
+  CHECK(same_bytes(expected.weights, actual.weights));
   CHECK(expected.nearest_row == actual.nearest_row);
   CHECK(expected.iterations == actual.iterations);
   CHECK(expected.stopped_by == actual.stopped_by);

@@ -16,6 +16,8 @@ struct Warnings : Observer {
 /// Prepares the points and clusters them.
 KMeansResult run(Points& points, const KMeansOptions& options, Observer& observer);
 KMeansResult run(Points& points, const KMeansOptions& options);
+/// The same of points that hold these weights.
+KMeansResult run(Points& points, const Weights& weights, const KMeansOptions& options);
 
 /// Clustering of values of one class on a backend.
 KMeansResult on(Backend& backend, const Matrix<double>& values, ValueClass c, const KMeansOptions& options);

@@ -152,9 +152,9 @@ TEST_CASE("starts are the contract's draws", "[kmeans]") {
     INFO(tested.name);
     const auto points = tested.backend->hold({view_of(digits), 0});
     points->prepare(make_plan(*points));
-    CHECK(greedy_kmeans_plus_plus(*points, 10, {0, 0}, ignored) ==
+    CHECK(greedy_kmeans_plus_plus(*points, equal_weights(1797), 10, {0, 0}, ignored) ==
           Rows{1582, 1245, 1453, 448, 61, 178, 1625, 818, 1409, 983});
-    CHECK(greedy_kmeans_plus_plus(*points, 7, {12345678901, 3}, ignored) ==
+    CHECK(greedy_kmeans_plus_plus(*points, equal_weights(1797), 7, {12345678901, 3}, ignored) ==
           Rows{923, 1098, 1002, 1567, 1454, 152, 497});
   }
   CHECK(random_rows(1797, 10, {0, 0}) == Rows{1582, 651, 575, 747, 1247, 54, 1452, 83, 1130, 308});

@@ -10,7 +10,7 @@ TEST_CASE("a mistyped name is answered with the nearest one") {
   refuses(2, {"train"}, {"unknown command 'train'"});
   refuses(2, {"cluster", kDigits, "-k", "3", "--max-iteratoins", "3"},
           {"--max-iteratoins", "nearest is --max-iterations"});
-  refuses(2, {"cluster", kDigits, "-k", "3", "--weights=w"}, {"unknown option --weights;"});
+  refuses(2, {"cluster", kDigits, "-k", "3", "--sample-weight=w"}, {"unknown option --sample-weight;"});
   refuses(2, {"knn", kDigits, "-k", "3", "--radius", "1"}, {"unknown option --radius"});
   for (const char* k : {"-K", "--k", "--K"}) {
     refuses(2, {"knn", kDigits, k, "3"}, {"unknown option " + std::string(k) + "; the nearest is -k;"});

@@ -154,8 +154,43 @@ TEST_CASE("a reading of directions does not begin with bytes") {
   data::ReadOptions options;
   options.keep_bytes = true;
   const auto source = data::open_points(scratch / "x.h5", options);
-  data::Reading reading(*source, Metric::cosine);
+  data::Reading reading(*source, {.metric = Metric::cosine});
   refused(ExitCode::internal, [&] { reading.wait_for(2); }, {"x.h5:/x", "bytes"});
+}
+
+TEST_CASE("a reading leaves out rows with NaN, across its parts, and knows which are left") {
+  const Scratch scratch;
+  const std::vector<float> all = numbers();  // of several parts
+  for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
+    std::vector<float> values = all, rest;
+    std::vector<std::int64_t> kept;
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      const auto row = all.begin() + i * kColumns;
+      if (i % 1000 == 999 || (i > 150'000 && i < 200'000)) {
+        values[i * kColumns + i % kColumns] = i % 2 == 0 ? NAN : INFINITY;
+      } else {
+        kept.push_back(i);
+        rest.insert(rest.end(), row, row + kColumns);
+      }
+    }
+    const std::string file = scratch / "x.h5", other = scratch / "y.h5";
+    FileMaker(file).floats("x", {kRows, kColumns}, values);
+    FileMaker(other).floats("x", {kept.size(), kColumns}, rest);
+    const auto source = data::open_points(file, {.missing = data::Missing::keep});
+    const auto expected_source = data::open_points(other);
+    data::Reading reading(*source, {.metric = metric, .drop_missing = true});
+    data::Reading expected(*expected_source, {.metric = metric});
+    CHECK(reading.wait_for(kRows) == kRows);
+    expected.wait_for(std::ssize(kept));
+    CHECK(reading.dropped_rows() == kRows - std::ssize(kept));
+    CHECK(reading.first_dropped_row() == 999);
+    CHECK(std::equal(kept.begin(), kept.end(), reading.kept_rows().begin(), reading.kept_rows().end()));
+    const auto a = std::get<MatrixView<const float>>(reading.values());
+    const auto b = std::get<MatrixView<const float>>(expected.values());
+    REQUIRE(a.rows == b.rows);
+    CHECK(std::memcmp(a.data, b.data, static_cast<std::size_t>(a.size()) * sizeof(float)) == 0);
+    CHECK(expected.kept_rows().empty());
+  }
 }
 
 TEST_CASE("a reading tells of its rows as they come, and holds what the file holds") {

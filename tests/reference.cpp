@@ -26,12 +26,23 @@ namespace {
 
 class ReferencePoints final : public Points {
  public:
-  explicit ReferencePoints(MatrixView<const double> values) : values_(values.rows, values.columns) {
+  ReferencePoints(MatrixView<const double> values, std::span<const double> weights)
+      : values_(values.rows, values.columns), weights_(weights.begin(), weights.end()) {
     std::copy(values.data, values.data + values.size(), values_.data());
   }
 
   std::int64_t rows() const override { return values_.rows(); }
   std::int64_t columns() const override { return values_.columns(); }
+
+  std::unique_ptr<Points> hold(const PointBlock& block) const override {
+    return std::visit(
+        [&](const auto& rows) {
+          Matrix<double> values(rows.rows, rows.columns);
+          std::copy(rows.data, rows.data + rows.size(), values.data());
+          return reference_points(values.view(), block.weights);
+        },
+        block.values);
+  }
 
   void add_range(ColumnRange& range) const override {
     for (std::int64_t i = 0; i < rows(); ++i) {
@@ -44,18 +55,22 @@ class ReferencePoints final : public Points {
   void add_magnitudes(const ColumnScales& scales, ColumnMagnitudes& magnitudes) const override {
     for (std::int64_t i = 0; i < rows(); ++i) {
       for (std::int64_t j = 0; j < columns(); ++j) {
-        const double scaled = values_(i, j) * scales.first[j] * scales.second[j];
+        const bool whole = scales.whole_weights;
+        const double scaled = values_(i, j) * scales.first[j] * scales.second[j] * (whole ? 1.0 : weight(i));
         const auto q = static_cast<std::int64_t>(std::rint(scaled));
-        magnitudes.sum[j] += q;
-        magnitudes.absolute_sum[j] += std::abs(q);
+        const std::int64_t copies = whole ? static_cast<std::int64_t>(weight(i)) : 1;
+        magnitudes.sum[j] += copies * q;
+        magnitudes.absolute_sum[j] += copies * std::abs(q);
         if (std::rint(scaled) != scaled) magnitudes.on_grid[j] = 0;
-        if (values_(i, j) != 0 && std::abs(scaled) < std::ldexp(1.0, scales.low_bits - 13)) ++magnitudes.small[j];
-        if (values_(i, j) != 0 && std::abs(scaled) < std::ldexp(1.0, 20 - scales.low_bits)) ++magnitudes.lost[j];
+        if (values_(i, j) == 0) continue;
+        if (std::abs(scaled) < std::ldexp(1.0, scales.low_bits - 13)) magnitudes.small[j] += copies;
+        if (std::abs(scaled) < std::ldexp(1.0, 20 - scales.low_bits)) magnitudes.lost[j] += copies;
       }
     }
   }
   void prepare(const DataPlan& plan) override {
     scales_ = plan.scales;
+    weight_grid_ = plan.weights.grid();
     forget();
   }
 
@@ -83,10 +98,8 @@ class ReferencePoints final : public Points {
   void measure(const MeasureRequest& request, std::span<Limbs> inertia) override {
     for (std::int64_t i = 0; i < rows(); ++i) {
       distance_[i] = to(i, request.centroids.row(label_[i]).data());
-      const double scaled = distance_[i] * request.inertia.first * request.inertia.second;
-      inertia[label_[i]].high += static_cast<std::int64_t>(std::floor(scaled));
-      inertia[label_[i]].low +=
-          static_cast<std::int64_t>(std::rint(std::ldexp(scaled - std::floor(scaled), request.inertia_bits)));
+      add_limbs(i, distance_[i] * request.inertia.first * request.inertia.second, request.inertia_bits, 1,
+                inertia[label_[i]]);
     }
   }
   void add_moves(ClusterSums& sums) override {
@@ -122,21 +135,24 @@ class ReferencePoints final : public Points {
     for (std::int64_t t = 0; t < candidates.rows; ++t) {
       candidates_.emplace_back(candidates.row(t).begin(), candidates.row(t).end());
       for (std::int64_t i = 0; i < rows(); ++i) {
-        totals[t] += fixed(std::min(distance_[i], to(i, candidates.row(t).data())), scale);
+        totals[t] += fixed(i, std::min(distance_[i], to(i, candidates.row(t).data())), scale);
       }
     }
   }
   double keep_candidate(std::int64_t chosen) override { return lower(candidates_[chosen]); }
   std::int64_t total(FixedScale scale) const override {
     std::int64_t sum = 0;
-    for (const double distance : distance_) sum += fixed(distance, scale);
+    for (std::int64_t i = 0; i < rows(); ++i) sum += fixed(i, distance_[i], scale);
     return sum;
   }
   void draw(FixedScale scale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) const override {
     for (std::size_t t = 0; t < targets.size(); ++t) {
       std::int64_t prefix = 0;
       rows[t] = -1;
-      while (prefix <= targets[t]) prefix += fixed(distance_[++rows[t]], scale);
+      while (prefix <= targets[t]) {
+        ++rows[t];
+        prefix += fixed(rows[t], distance_[rows[t]], scale);
+      }
     }
   }
 
@@ -162,30 +178,57 @@ class ReferencePoints final : public Points {
       for (std::int64_t i = 0; i < rows(); ++i) out(q, i) = to(i, queries.row(q).data());
     }
   }
+  void cluster_distances(const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) const override {
+    for (std::int64_t q = 0; q < request.queries.rows; ++q) {
+      for (std::int64_t i = 0; i < rows(); ++i) {
+        if (label_[i] < 0 || label_[i] >= sums.columns) continue;
+        const double distance = std::sqrt(to(i, request.queries.row(q).data()));  // rows are not weighted
+        sums(q, label_[i]) +=
+            static_cast<std::int64_t>(std::rint(distance * request.scale.first * request.scale.second));
+      }
+    }
+  }
 
  private:
   double to(std::int64_t i, const double* other) const {
     return reference_distance(values_.row(i).data(), other, columns());
   }
-  static std::int64_t fixed(double v, FixedScale scale) {
-    return static_cast<std::int64_t>(std::rint(v * scale.first * scale.second));
+  double weight(std::int64_t i) const { return weights_.empty() ? 1.0 : weights_[static_cast<std::size_t>(i)]; }
+  /// What row i adds of a value on its grid: whole weights multiply the integer, others the value.
+  std::int64_t fixed(std::int64_t i, double v, FixedScale scale) const {
+    const double scaled = v * scale.first * scale.second;
+    if (scales_.whole_weights) return static_cast<std::int64_t>(std::rint(scaled)) * std::llrint(weight(i));
+    return static_cast<std::int64_t>(std::rint(scaled * weight(i)));
+  }
+  /// The same in two limbs.
+  void add_limbs(std::int64_t i, double scaled, int low_bits, std::int64_t sign, Limbs& sum) const {
+    const std::int64_t times = sign * (scales_.whole_weights ? std::llrint(weight(i)) : 1);
+    if (!scales_.whole_weights) scaled *= weight(i);
+    sum.high += times * static_cast<std::int64_t>(std::floor(scaled));
+    sum.low += times * static_cast<std::int64_t>(std::rint(std::ldexp(scaled - std::floor(scaled), low_bits)));
   }
   void add_row(std::int64_t i, std::int32_t cluster, std::int64_t sign, ClusterSums& sums) const {
     for (std::int64_t j = 0; j < columns(); ++j) {
-      const double scaled = values_(i, j) * scales_.first[j] * scales_.second[j];
+      const FixedScale scale{scales_.first[j], scales_.second[j], scales_.shift[j]};
       const std::int64_t at = cluster * columns() + j;
       if (sums.limbs == 1) {
-        sums.high[at] += sign * static_cast<std::int64_t>(std::rint(scaled));
+        sums.high[at] += sign * fixed(i, values_(i, j), scale);
       } else {
-        sums.high[at] += sign * static_cast<std::int64_t>(std::floor(scaled));
-        sums.low[at] +=
-            sign * static_cast<std::int64_t>(std::rint(std::ldexp(scaled - std::floor(scaled), scales_.low_bits)));
+        Limbs sum{sums.high[at], sums.low[at]};
+        add_limbs(i, values_(i, j) * scale.first * scale.second, scales_.low_bits, sign, sum);
+        sums.high[at] = sum.high;
+        sums.low[at] = sum.low;
       }
+    }
+    if (!weights_.empty()) {
+      add_limbs(i, weight_grid_.first * weight_grid_.second, scales_.low_bits, sign, sums.weights[cluster]);
     }
   }
 
   Matrix<double> values_;
+  std::vector<double> weights_;  // (n) or none
   ColumnScales scales_;
+  FixedScale weight_grid_;
   std::vector<std::int32_t> label_, summed_;
   std::vector<double> distance_;
   std::vector<std::vector<double>> candidates_;  // of the last trial
@@ -193,8 +236,8 @@ class ReferencePoints final : public Points {
 
 }  // namespace
 
-std::unique_ptr<Points> reference_points(MatrixView<const double> values) {
-  return std::make_unique<ReferencePoints>(values);
+std::unique_ptr<Points> reference_points(MatrixView<const double> values, std::span<const double> weights) {
+  return std::make_unique<ReferencePoints>(values, weights);
 }
 
 }  // namespace kith::test

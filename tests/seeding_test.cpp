@@ -65,8 +65,9 @@ void check_trial(Points& expected, Points& actual, MatrixView<const double> cand
 /// The seeds of a run whose rows are checked against the definition's.
 void check_seeds(Points& expected, Points& actual, std::int64_t k) {
   Observer silent;
-  const auto wanted = greedy_kmeans_plus_plus(expected, k, {3, 0}, silent);
-  CHECK(wanted == greedy_kmeans_plus_plus(actual, k, {3, 0}, silent));
+  const Weights equal = equal_weights(expected.rows());
+  const auto wanted = greedy_kmeans_plus_plus(expected, equal, k, {3, 0}, silent);
+  CHECK(wanted == greedy_kmeans_plus_plus(actual, equal, k, {3, 0}, silent));
   CHECK(same(kept_distances(expected), kept_distances(actual)));
 }
 

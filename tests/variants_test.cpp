@@ -235,7 +235,8 @@ TEST_CASE("what is not frozen is drawn beside what is", "[variants]") {
     Warnings silent;
     const auto points = reference_points(values.view());
     points->prepare(make_plan(*points));
-    const auto seeds = greedy_kmeans_plus_plus(*points, shape.k - frozen, {4, 0}, silent, given.view());
+    const auto seeds =
+        greedy_kmeans_plus_plus(*points, equal_weights(points->rows()), shape.k - frozen, {4, 0}, silent, given.view());
     CHECK(static_cast<std::int64_t>(seeds.size()) == shape.k - frozen);
     for (const std::int64_t row : seeds) CHECK((row < 7 || row >= 7 + frozen));
     for (const Init init : {Init::kmeans_plus_plus, Init::random, Init::first}) {

@@ -48,6 +48,7 @@ struct HeldRows {
   const Instructions& set;
   Threads& threads;
   std::int64_t block_rows = 0;  // forced rows per task, 0: chosen
+  RowWeights weights{};         // whole ones until the plan says otherwise
   DataPlan plan;
 
   Untouched<std::int32_t> label{};   // (n) -1 before the first assignment

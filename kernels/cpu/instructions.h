@@ -114,6 +114,15 @@ struct RowKernels {
                    std::int64_t* low);
 };
 
+/// Sums of distances to many rows, for several queries at a time.
+struct RootSumKernels {
+  int queries;  // of a panel
+  /// sums (queries) += to_fixed(root of D(query, row)) over `count` rows. panel: [column][query]; rows (count, d); the
+  /// columns of both in the order of core/tree_order.h.
+  void (*add)(const double* panel, const double* rows, std::int64_t count, std::int64_t d, FixedScale scale,
+              std::int64_t* sums);
+};
+
 struct Instructions {
   const char* name;     // "avx512", as in KITH_CPU
   const char* summary;  // for `kith devices`
@@ -127,6 +136,7 @@ struct Instructions {
   void (*to_grid)(const double* values, std::int64_t count, FixedScale scale, double low_scale, std::int64_t* high,
                   std::int64_t* low);
 
+  RootSumKernels root_sums;
   NarrowKernels narrow;
   ForPointTypes<RowKernels> row_kernels;
 

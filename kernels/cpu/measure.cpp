@@ -9,6 +9,18 @@ namespace {
 
 constexpr std::int64_t kBlock = 256;  // rows whose distances are still in the first-level cache when they are added
 
+/// Both limbs of weighted distances.
+void weighted_to_grid(const RowWeights& weights, const double* distance, std::int64_t count,
+                      const MeasureRequest& request, std::int64_t* high, std::int64_t* low) {
+  const double low_scale = power_of_two(request.inertia_bits);
+  for (std::int64_t r = 0; r < count; ++r) {
+    const Limbs limbs =
+        weighted_limbs(distance[r], request.inertia.first, request.inertia.second, low_scale, weights.of(r));
+    high[r] = limbs.high;
+    low[r] = limbs.low;
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -18,6 +30,7 @@ void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> 
   const std::int64_t k = request.centroids.rows;
   // Rows that follow each other often have the same label: two sums keep them from waiting for each other.
   constexpr std::int64_t kWays = 2;
+  held.totals.current = false;
   std::mutex merging;
   held.for_ranges(held.rows_per_task(8 * d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
     std::vector<Limbs> part(static_cast<std::size_t>(kWays * k));
@@ -27,7 +40,11 @@ void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> 
       const std::int32_t* label = held.label.data() + i;
       double* distance = held.distance.data() + i;
       held.set.narrow.template rows<T>().own_distances(held.row(i), count, d, request.centroids.data, label, distance);
-      held.set.to_grid(distance, count, request.inertia, low_scale, high, low);
+      if (held.weights.weight == nullptr) {
+        held.set.to_grid(distance, count, request.inertia, low_scale, high, low);
+      } else {
+        weighted_to_grid(held.weights.from(i), distance, count, request, high, low);
+      }
       for (std::int64_t r = 0; r < count; ++r) {
         Limbs& sum = part[r % kWays * k + label[r]];
         sum.high += high[r];

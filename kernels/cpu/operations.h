@@ -24,6 +24,12 @@ void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> 
 template <class T>
 void add_moves(HeldRows<T>& held, ClusterSums& sums);
 
+// weighted_sums.cpp, which add_magnitudes() and add_moves() hand weighted rows to
+template <class T>
+void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes);
+template <class T>
+void add_weighted_moves(HeldRows<T>& held, ClusterSums& sums);
+
 // steps.cpp
 template <class T>
 Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state);
@@ -53,5 +59,9 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
 // distances.cpp
 template <class T>
 void all_distances(const HeldRows<T>& held, MatrixView<const double> queries, MatrixView<double> out);
+
+// cluster_distances.cpp
+template <class T>
+void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums);
 
 }  // namespace kith::cpu

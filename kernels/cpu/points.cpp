@@ -9,23 +9,28 @@ namespace {
 template <class T>
 class CpuPoints final : public Points {
  public:
-  CpuPoints(MatrixView<const T> values, std::int64_t first_row, const Instructions& set, Threads& threads,
+  CpuPoints(MatrixView<const T> values, const PointBlock& block, const Instructions& set, Threads& threads,
             std::int64_t block_rows)
       : held_{.values = values,
-              .first_row = first_row,
+              .first_row = block.first_row,
               .set = set,
               .threads = threads,
               .block_rows = block_rows,
+              .weights = {block.weights.data()},
               .plan = {}} {}
 
   std::int64_t rows() const override { return held_.rows(); }
   std::int64_t columns() const override { return held_.columns(); }
+  std::unique_ptr<Points> hold(const PointBlock& block) const override {
+    return hold_points(block, held_.set, held_.threads, held_.block_rows);
+  }
   void add_range(ColumnRange& range) const override { cpu::add_range(held_, range); }
   void add_magnitudes(const ColumnScales& scales, ColumnMagnitudes& magnitudes) const override {
     cpu::add_magnitudes(held_, scales, magnitudes);
   }
   void prepare(const DataPlan& plan) override {
     held_.plan = plan;
+    held_.weights.whole = plan.scales.whole_weights;
     held_.forgotten = false;
     held_.forget();
   }
@@ -46,8 +51,8 @@ class CpuPoints final : public Points {
   }
   void set_labels(std::span<const std::int32_t> labels) override {
     remember().unsummed = true;
-    held_.gaps.forget();
     copy(labels.data(), held_.label.data());
+    held_.gaps.forget();
   }
   Steps steps(const StepsRequest& request, LloydState& state) override {
     return cpu::steps(remember(), request, state);
@@ -76,6 +81,9 @@ class CpuPoints final : public Points {
   void all_distances(MatrixView<const double> queries, MatrixView<double> out) const override {
     cpu::all_distances(held_, queries, out);
   }
+  void cluster_distances(const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) const override {
+    cpu::cluster_distances(held_, request, sums);
+  }
 
  private:
   /// The rows, of which something is about to be kept.
@@ -99,7 +107,7 @@ std::unique_ptr<Points> hold_points(const PointBlock& block, const Instructions&
                                     std::int64_t block_rows) {
   return std::visit(
       [&]<class T>(MatrixView<const T> values) -> std::unique_ptr<Points> {
-        return std::make_unique<CpuPoints<T>>(values, block.first_row, set, threads, block_rows);
+        return std::make_unique<CpuPoints<T>>(values, block, set, threads, block_rows);
       },
       block.values);
 }

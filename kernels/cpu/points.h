@@ -9,7 +9,7 @@
 
 namespace kith::cpu {
 
-/// Points in the caller's memory. `set` and `threads` must outlive them.
+/// Points in the memory of the block. `set` and `threads` must outlive them.
 std::unique_ptr<Points> hold_points(const PointBlock& block, const Instructions& set, Threads& threads,
                                     std::int64_t block_rows);
 

@@ -20,7 +20,9 @@ double least_half_norm(float norm, std::int64_t d) {
   return least * least / 2;
 }
 
-std::int64_t fixed(double distance, FixedScale scale) { return to_fixed(distance, scale.first, scale.second); }
+std::int64_t fixed(double distance, FixedScale scale, RowWeight weight) {
+  return weighted_fixed(distance, scale.first, scale.second, weight);
+}
 
 /// reach[s]: rows whose nearest seed is s and whose kept distance is at most this are nearer to that seed than to every
 /// candidate: by the triangle inequality |x - c| >= |s - c| - |x - s| >= |x - s| where D(s, c) >= 4 D(x, s). Below 0
@@ -111,7 +113,8 @@ class Trial {
     const double distance =
         held_.set.template rows<T>().distance(held_.row(row), seeding.candidates.row(t).data(), held_.columns());
     if (!(distance < kept)) return;
-    gain[t] += fixed(distance, seeding.scale) - fixed(kept, seeding.scale);
+    const RowWeight weight = held_.weights.of(row);
+    gain[t] += fixed(distance, seeding.scale, weight) - fixed(kept, seeding.scale, weight);
     held_.seeding.near[row] |= 1U << t;
   }
 
@@ -130,6 +133,10 @@ class Trial {
 template <class T>
 std::int64_t total_of_range(const HeldRows<T>& held, FixedScale scale, std::int64_t first, std::int64_t last) {
   std::int64_t sum = 0, terms[kMaxLanes];
+  if (held.weights.weight != nullptr) {
+    for (std::int64_t i = first; i < last; ++i) sum += fixed(held.distance[i], scale, held.weights.of(i));
+    return sum;
+  }
   for (std::int64_t i = first; i < last; i += kMaxLanes) {
     const std::int64_t count = std::min<std::int64_t>(kMaxLanes, last - i);
     held.set.to_grid(held.distance.data() + i, count, scale, 1.0, terms, nullptr);
@@ -223,7 +230,7 @@ void draw(const HeldRows<T>& held, FixedScale scale, std::span<const std::int64_
     }
     std::int64_t row = group * DistanceTotals::kGroup;
     std::int64_t prefix = group > 0 ? inclusive[group - 1] : 0;
-    while ((prefix += fixed(held.distance[row], scale)) <= targets[t]) ++row;
+    while ((prefix += fixed(held.distance[row], scale, held.weights.of(row))) <= targets[t]) ++row;
     rows[t] = held.first_row + row;
   }
 }

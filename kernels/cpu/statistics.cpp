@@ -48,6 +48,7 @@ void add_range(const HeldRows<T>& held, ColumnRange& range) {
 
 template <class T>
 void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes) {
+  if (held.weights.weight != nullptr) return add_weighted_magnitudes(held, scales, magnitudes);
   const std::int64_t d = held.columns(), width = width_of(d);
   const double small = scales.small_limit(), lost = scales.lost_limit();
   const std::vector<double> first_factor = repeated(scales.first.data(), d);

@@ -73,14 +73,15 @@ class Stepper {
     const auto distance = held_.set.template rows<double>().distance;
     double between = 0.0;
     for (std::int64_t c = 0; c < clusters_; ++c) {
+      const auto count = static_cast<double>(state_.counts[c]);
       double* const mean = moved_.row(c).data();
       for (std::int64_t j = 0; j < d; ++j) {
         const std::int64_t at = c * d + j;
         mean[j] = mean_of({state_.sums.high[at], two_limbs ? state_.sums.low[at] : 0}, scales.shift[j],
-                          two_limbs ? scales.low_bits : 0, state_.counts[c]);
+                          two_limbs ? scales.low_bits : 0, count);
       }
       record.shift += distance(mean, state_.centroids.row(c).data(), d);
-      between += weighted_distance(state_.counts[c], distance(mean, held_.plan.mean.data(), d));
+      between += weighted_distance(count, distance(mean, held_.plan.mean.data(), d));
     }
     record.inertia = remaining_objective(spread, between);
     std::swap(moved_, state_.centroids);
@@ -122,6 +123,7 @@ Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state) {
   const auto begin = Clock::now();
   const std::int64_t k = state.centroids.rows();
   Steps steps;
+  if (held.weights.weight != nullptr) return steps;
   const bool pays = narrow_is_best(held, k) || is_small(held, k);
   if (!pays || !MoveTables::fit(k, held.columns(), state.sums.limbs)) return steps;
   if (held.plan.rows != held.rows() || held.unsummed) return steps;

@@ -102,7 +102,9 @@ void add_sorted(HeldRows<T>& held, ClusterSums& sums, std::int64_t clusters) {
 template <class T>
 void add_moves(HeldRows<T>& held, ClusterSums& sums) {
   const auto clusters = static_cast<std::int64_t>(sums.high.size()) / held.columns();
-  if (MoveTables::fit(clusters, held.columns(), sums.limbs)) {
+  if (held.weights.weight != nullptr) {
+    add_weighted_moves(held, sums);
+  } else if (MoveTables::fit(clusters, held.columns(), sums.limbs)) {
     add_in_tables(held, sums, clusters);
   } else {
     add_sorted(held, sums, clusters);

@@ -52,8 +52,9 @@ struct HalfColumns {
 /// Where what is added for centroid c stands: a thread finds those of four of its 32 columns in 16 bytes, and the four
 /// threads that share a row find theirs side by side.
 __host__ __device__ inline std::int64_t base_place(std::int64_t c) {
-  const std::int64_t in_tile = c % kHalfColumns, q = in_tile / kGroupColumns, i = in_tile % kGroupColumns;
-  return c - in_tile + i / 4 * 16 + q * 4 + i % 4;
+  const unsigned in_tile = static_cast<unsigned>(c) % kHalfColumns, q = in_tile / kGroupColumns,
+                 i = in_tile % kGroupColumns;
+  return c - in_tile + (i / 4 * 16 + q * 4 + i % 4);
 }
 
 /// What is added to the scores that a lane sees of a tile.

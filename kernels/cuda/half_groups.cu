@@ -17,6 +17,7 @@ namespace kith::cuda {
 namespace {
 
 constexpr int kBinWarps = 8;
+constexpr int kBinBlocks = 4;                               // of a multiprocessor
 constexpr int kWarpRows = GroupRoom::kBinRows / kBinWarps;  // one fragment
 constexpr std::int64_t kChunk = 4096;                       // rows that a block counts before it reserves their places
 constexpr std::int32_t kOpenFlag = 1 << 30;                 // with a row that is in two groups; blocks are smaller
@@ -64,7 +65,8 @@ __global__ void count_kernel(RowGroups of, std::int64_t rows, GroupSizes sizes) 
   });
 }
 
-/// One block: bins of each group follow those of the group before, and parts follow each other.
+/// One block: bins of each group follow those of the group before, and parts follow each other. first_bin: (parts,
+/// groups), and then how many bins there are.
 __global__ void first_bin_kernel(GroupSizes sizes, std::int64_t parts, unsigned* first_bin) {
   const std::int64_t count = parts * sizes.groups;
   unsigned running = 0;
@@ -76,6 +78,7 @@ __global__ void first_bin_kernel(GroupSizes sizes, std::int64_t parts, unsigned*
     if (at < count) first_bin[at] = running + prefix.before;
     running += prefix.total;
   }
+  if (threadIdx.x == 0) first_bin[count] = running;
 }
 
 /// Puts rows into their bins: a block counts a chunk, reserves places once for each group, then fills them. filled:
@@ -127,6 +130,7 @@ struct BinArguments {
   const float* limit;             // (rows)
   const std::int32_t* order;      // (bins, kBinRows)
   const std::int32_t* bin_group;  // (bins)
+  const unsigned* bins;           // (1) how many there are
   HalfShape point_shape, column_shape;
   const HalfBound* bound;
   GapOutput gaps;
@@ -136,8 +140,8 @@ struct BinArguments {
   CandidateOutput candidates;
 };
 
-/// Where a unit of a row (or column) stands in a block's shared memory: eight lanes that load units 4 s .. 4 s + 3 of
-/// two neighbours touch every bank once.
+/// Where a unit of a row (or column) stands in a block's shared memory: the same unit of eight neighbours touches every
+/// bank once.
 __device__ inline int held_place(int row, int unit) { return row * kRowUnits + (unit ^ (row % 2 * 4 + row / 2 % 4)); }
 
 constexpr int kHeldPieces = 2;  // of rows and columns in shared memory at a time
@@ -147,150 +151,176 @@ std::size_t bin_bytes(const HalfShape& shape) {
   return static_cast<std::size_t>(std::min(shape.pieces, kHeldPieces)) * kHeldRows * kRowUnits * sizeof(uint4);
 }
 
-/// A block takes a bin, a warp 16 of its rows. A thread takes whole units of 8 halves for the halves of two products:
-/// it takes those of the columns alike, so that the same are multiplied. Nothing hides the copies of a block but the
-/// other blocks of its multiprocessor.
+/// A block takes one bin after the other, a warp 16 of its rows. A thread takes whole units of 8 halves for the halves
+/// of two products: it takes those of the columns alike, so that the same are multiplied. Which rows the next bin has
+/// is asked for while those of this one are on their way; these copies themselves nothing hides but the other blocks of
+/// the multiprocessor.
 template <BinWork kWork>
-__global__ void __launch_bounds__(kBinWarps* kWarp, 4) bin_kernel(const __grid_constant__ BinArguments arguments) {
+__global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
+    bin_kernel(const __grid_constant__ BinArguments arguments) {
 #ifdef KITH_AMPERE
   constexpr int kTogether = kBinWarps * kWarp / kRowUnits;  // rows that are copied at once
+  constexpr int kTurns = GroupRoom::kBinRows / kTogether;
   static_assert(kTogether == kGroupColumns && kBinWarps == kBlockWarps);
+  static_assert(kTogether % 8 == 0, "rows that a thread copies stand alike in shared memory");
   extern __shared__ uint4 held[];  // (pieces, rows then columns, units)
   __shared__ float score_base[kGroupColumns];
-  const std::int32_t* rows = arguments.order + static_cast<std::int64_t>(blockIdx.x) * GroupRoom::kBinRows;
-  const std::int32_t first_entry = __ldg(rows);
-  if (first_entry < 0) return;  // bins are filled from their beginning
+  __shared__ Word first_place;
   const int thread = static_cast<int>(threadIdx.x), unit = thread % kRowUnits, place = thread / kRowUnits;
   const int lane = lane_index(), warp = thread / kWarp, i = lane / 4, q = lane % 4;
   const HalfShape shape = arguments.point_shape;
-  const std::int64_t first_column = std::int64_t{__ldg(arguments.bin_group + blockIdx.x)} * kGroupColumns;
-  // Places without a row take the first one's values, and nobody looks at their products.
-  const auto row_of = [&](std::int32_t entry) { return (entry >= 0 ? entry : first_entry) & ~kOpenFlag; };
+  // Units beyond the columns meet zeros among the centroids; what is copied only has to be a number.
+  const int from_unit = unit < shape.units ? unit : 0;
+  const std::uint32_t held_at = shared_address(held), to = held_at + held_place(place, unit) * 16;
+  // What this lane loads of fragments; the units of another step are a bit of the address away.
+  const std::uint32_t own_rows = held_place(warp * kWarpRows + lane % 16, lane / 16) * 16;
+  // With units of columns before columns, so that the two halves of a fragment come side by side.
+  const std::uint32_t columns = held_place(GroupRoom::kBinRows + lane / 16 * 8 + lane % 8, lane / 8 % 2) * 16;
+  constexpr std::uint32_t kTurnBytes = kTogether * kRowUnits * 16, kSlotBytes = kHeldRows * kRowUnits * 16;
+  // Places without a row take the block's first, and nobody looks at their products.
+  const auto row_of = [](std::int32_t entry) { return max(entry, 0) & ~kOpenFlag; };
+  const unsigned bins = *arguments.bins;
 
-  std::int32_t copied[GroupRoom::kBinRows / kTogether];
+  std::int32_t next[kTurns], group = 0;  // of the bin to come
+  const auto ask = [&](unsigned bin) {
+    if (bin >= bins) return;
+    const std::int32_t* rows = arguments.order + std::size_t{bin} * GroupRoom::kBinRows + place;
 #pragma unroll
-  for (int t = 0; t < GroupRoom::kBinRows / kTogether; ++t) copied[t] = row_of(__ldg(rows + t * kTogether + place));
-  const auto fetch = [&](int piece, int slot) {
-    const std::uint32_t to = shared_address(held + slot * kHeldRows * kRowUnits);
-#pragma unroll
-    for (int t = 0; t < GroupRoom::kBinRows / kTogether; ++t) {
-      // Units beyond the columns meet zeros among the centroids; what is copied only has to be a number.
-      copy_unit(to + held_place(t * kTogether + place, unit) * 16,
-                arguments.points + shape.place(copied[t], piece, unit < shape.units ? unit : 0));
-    }
-    copy_unit(to + held_place(GroupRoom::kBinRows + place, unit) * 16,
-              arguments.columns + arguments.column_shape.place(slot_of_column(first_column + place), piece, unit));
+    for (int t = 0; t < kTurns; ++t) next[t] = __ldg(rows + t * kTogether);
+    group = __ldg(arguments.bin_group + bin);
   };
-
-  std::int32_t entry[2];
-  float limit[2], product[4][4] = {};
-  for (int first = 0; first < shape.pieces; first += kHeldPieces) {
-    const int count = min(kHeldPieces, shape.pieces - first);
-    __syncthreads();  // the pieces before have been read
-    for (int s = 0; s < count; ++s) fetch(first + s, s);
-    copies_commit();
-    if (first == 0) {  // while the copies are on their way
+  ask(blockIdx.x);
+  for (unsigned bin = blockIdx.x; bin < bins; bin += gridDim.x) {
+    const std::int64_t first_column = std::int64_t{group} * kGroupColumns;
+    const uint4* from[kTurns];
 #pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        entry[r] = __ldg(rows + warp * kWarpRows + 8 * r + i);
-        limit[r] = __ldg(arguments.limit + row_of(entry[r]));
-      }
-      if (thread < kGroupColumns) {
-        score_base[thread] = __ldg(&arguments.score_base[base_place(first_column + thread)]);
-      }
-    }
-    copies_wait<0>();
-    __syncthreads();
-    for (int piece = 0; piece < count; ++piece) {
-      const uint4* units = held + piece * kHeldRows * kRowUnits;
+    for (int t = 0; t < kTurns; ++t) from[t] = arguments.points + shape.place(row_of(next[t]), 0, from_unit);
+    const uint4* column =
+        arguments.columns + arguments.column_shape.place(slot_of_column(first_column + place), 0, unit);
+    std::int32_t entry[2];
+    float limit[2], product[4][4] = {};
+    for (int first = 0; first < shape.pieces; first += kHeldPieces) {
+      const int count = min(kHeldPieces, shape.pieces - first);
+      if (first > 0 || kWork == BinWork::best) __syncthreads();  // else a barrier at the end of the bin before did
 #pragma unroll 1
-      for (int s = 0; s < 2; ++s) {
-        const int own = warp * kWarpRows + i, at = 4 * s + q;
-        const uint4 upper = units[held_place(own, at)], lower = units[held_place(own + 8, at)];
+      for (int s = 0; s < count; ++s) {
 #pragma unroll
-        for (int n = 0; n < 4; ++n) {
-          const uint4 b = units[held_place(GroupRoom::kBinRows + 8 * n + i, at)];
-          multiply_16x8x16(product[n], {upper.x, upper.y}, {lower.x, lower.y}, {b.x, b.y});
-          multiply_16x8x16(product[n], {upper.z, upper.w}, {lower.z, lower.w}, {b.z, b.w});
+        for (int t = 0; t < kTurns; ++t) {
+          copy_unit(to + s * kSlotBytes + t * kTurnBytes, from[t]);
+          from[t] += kPieceRows * shape.units;
+        }
+        copy_unit(to + s * kSlotBytes + kTurns * kTurnBytes, column);
+        column += kPieceRows * kRowUnits;
+      }
+      copies_commit();
+      if (first == 0) {  // while the copies are on their way
+        const std::int32_t* rows = arguments.order + std::size_t{bin} * GroupRoom::kBinRows + (warp * kWarpRows + i);
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          entry[r] = __ldg(rows + 8 * r);
+          limit[r] = __ldg(arguments.limit + row_of(entry[r]));
+        }
+        if (thread < kGroupColumns) {
+          score_base[thread] = __ldg(&arguments.score_base[base_place(first_column + thread)]);
+        }
+        ask(bin + gridDim.x);
+      }
+      copies_wait<0>();
+      __syncthreads();
+#pragma unroll 1
+      for (int piece = 0; piece < count; ++piece) {
+#pragma unroll
+        for (int step = 0; step < kRowUnits / kStepUnits; ++step) {
+          const std::uint32_t units = held_at + piece * kSlotBytes;
+          unsigned a[4], b[2][4];
+          load_rows_16x16(a, units + (own_rows ^ step * kStepUnits * 16));
+#pragma unroll
+          for (int p = 0; p < 2; ++p) {
+            load_rows_16x16(b[p], units + p * kWarpRows * kRowUnits * 16 + (columns ^ step * kStepUnits * 16));
+          }
+#pragma unroll
+          for (int n = 0; n < 4; ++n) {
+            multiply_16x8x16(product[n], {a[0], a[2]}, {a[1], a[3]}, {b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]});
+          }
         }
       }
     }
-  }
 
-  unsigned candidates[2] = {};
-  unsigned listed = 0;  // candidates of this thread, and open rows that are not counted yet in the upper half
-  constexpr unsigned kOneRow = 1U << 16;
+    unsigned candidates[2] = {};
+    unsigned listed = 0;  // candidates of this thread, and open rows that are not counted yet in the upper half
+    constexpr unsigned kOneRow = 1U << 16;
 #pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    unsigned within = 0;
-    float best = std::numeric_limits<float>::infinity();
-    int best_column = 0;
-    float other = std::numeric_limits<float>::infinity();  // smallest score above the limit
+    for (int r = 0; r < 2; ++r) {
+      unsigned within = 0;
+      float best = std::numeric_limits<float>::infinity();
+      int best_column = 0;
+      float other = std::numeric_limits<float>::infinity();  // smallest score above the limit
 #pragma unroll
-    for (int n = 0; n < 4; ++n) {
+      for (int n = 0; n < 4; ++n) {
 #pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const int c = 8 * n + 2 * q + e;
-        const float score = __fsub_rn(score_base[c], product[n][r * 2 + e]);
-        const bool above = score > limit[r];  // written so that a NaN is within
-        if (!above) within |= 1U << c;
-        if (kWork == BinWork::labels_and_gaps && above) other = fminf(other, score);
-        if (kWork == BinWork::best && score < best) {
-          best = score;
-          best_column = c;
+        for (int e = 0; e < 2; ++e) {
+          const int c = 8 * n + 2 * q + e;
+          const float score = __fsub_rn(score_base[c], product[n][r * 2 + e]);
+          const bool above = score > limit[r];  // written so that a NaN is within
+          if (!above) within |= 1U << c;
+          if (kWork == BinWork::labels_and_gaps && above) other = fminf(other, score);
+          if (kWork == BinWork::best && score < best) {
+            best = score;
+            best_column = c;
+          }
         }
       }
-    }
-    if constexpr (kWork == BinWork::best) {
+      if constexpr (kWork == BinWork::best) {
 #pragma unroll
-      for (int w = 1; w <= 2; w *= 2) {
-        const float other_best = __shfl_xor_sync(kAllLanes, best, w);
-        const int other_column = __shfl_xor_sync(kAllLanes, best_column, w);
-        best_column = other_best < best ? other_column : best_column;
-        best = fminf(best, other_best);
+        for (int w = 1; w <= 2; w *= 2) {
+          const float other_best = __shfl_xor_sync(kAllLanes, best, w);
+          const int other_column = __shfl_xor_sync(kAllLanes, best_column, w);
+          best_column = other_best < best ? other_column : best_column;
+          best = fminf(best, other_best);
+        }
+        if (q == 0 && entry[r] >= 0)
+          arguments.nearest[entry[r]] = static_cast<std::int32_t>(first_column) + best_column;
+        continue;
       }
-      if (q == 0 && entry[r] >= 0) arguments.nearest[entry[r]] = static_cast<std::int32_t>(first_column) + best_column;
-      continue;
-    }
-    within |= __shfl_xor_sync(kAllLanes, within, 1);
-    within |= __shfl_xor_sync(kAllLanes, within, 2);
-    if constexpr (kWork == BinWork::labels_and_gaps) {
-      other = fminf(other, __shfl_xor_sync(kAllLanes, other, 1));
-      other = fminf(other, __shfl_xor_sync(kAllLanes, other, 2));
-    }
-    const bool mine = q == 0 && entry[r] >= 0, flagged = (entry[r] & kOpenFlag) != 0;
-    const bool open = mine && (flagged || __popc(within) != 1);
-    const std::int32_t row = entry[r] & ~kOpenFlag;
-    if (mine) {
-      arguments.nearest[row] =
-          open ? kOpen : static_cast<std::int32_t>(first_column) + __ffs(static_cast<int>(within)) - 1;
+      within |= __shfl_xor_sync(kAllLanes, within, 1);
+      within |= __shfl_xor_sync(kAllLanes, within, 2);
       if constexpr (kWork == BinWork::labels_and_gaps) {
-        const GapOutput& gaps = arguments.gaps;
-        if (open) {
-          gaps.clear(row);
-        } else {
-          gaps.keep(row, limit[r], fminf(other, gaps.gap[row]), arguments.bound->grid.bias);
+        other = fminf(other, __shfl_xor_sync(kAllLanes, other, 1));
+        other = fminf(other, __shfl_xor_sync(kAllLanes, other, 2));
+      }
+      const bool mine = q == 0 && entry[r] >= 0, flagged = (entry[r] & kOpenFlag) != 0;
+      const bool open = mine && (flagged || __popc(within) != 1);
+      const std::int32_t row = entry[r] & ~kOpenFlag;
+      if (mine) {
+        arguments.nearest[row] =
+            open ? kOpen : static_cast<std::int32_t>(first_column) + __ffs(static_cast<int>(within)) - 1;
+        if constexpr (kWork == BinWork::labels_and_gaps) {
+          const GapOutput& gaps = arguments.gaps;
+          if (open) {
+            gaps.clear(row);
+          } else {
+            gaps.keep(row, limit[r], fminf(other, gaps.gap[row]), arguments.bound->grid.bias);
+          }
         }
       }
+      if (open) arguments.smallest[row] = ~Word{0};
+      candidates[r] = open ? within : 0U;
+      listed += static_cast<unsigned>(__popc(candidates[r])) + (open && !flagged ? kOneRow : 0U);
     }
-    if (open) arguments.smallest[row] = ~Word{0};
-    candidates[r] = open ? within : 0U;
-    listed += static_cast<unsigned>(__popc(candidates[r])) + (open && !flagged ? kOneRow : 0U);
-  }
-  // One addition per block: those of all warps to the same two numbers would take as long as all the rest.
-  const BlockPrefix prefix = block_prefix(listed);
-  __shared__ Word first_place;
-  if (thread == 0) {
-    first_place =
-        prefix.total != 0 ? atomicAdd(arguments.candidates.count, static_cast<Word>(prefix.total % kOneRow)) : 0;
-    if (prefix.total >= kOneRow) atomicAdd(arguments.open_rows, static_cast<Word>(prefix.total / kOneRow));
-  }
-  __syncthreads();
-  Word at = first_place + prefix.before % kOneRow;
+    // One addition per block: those of all warps to the same two numbers would take as long as all the rest.
+    const BlockPrefix prefix = block_prefix(listed);
+    if (thread == 0) {
+      first_place =
+          prefix.total != 0 ? atomicAdd(arguments.candidates.count, static_cast<Word>(prefix.total % kOneRow)) : 0;
+      if (prefix.total >= kOneRow) atomicAdd(arguments.open_rows, static_cast<Word>(prefix.total / kOneRow));
+    }
+    __syncthreads();
+    Word at = first_place + prefix.before % kOneRow;
 #pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    arguments.candidates.put(at, candidates[r], entry[r] & ~kOpenFlag, static_cast<std::int32_t>(first_column));
-    at += static_cast<Word>(__popc(candidates[r]));
+    for (int r = 0; r < 2; ++r) {
+      arguments.candidates.put(at, candidates[r], entry[r] & ~kOpenFlag, static_cast<std::int32_t>(first_column));
+      at += static_cast<Word>(__popc(candidates[r]));
+    }
   }
 #endif
 }
@@ -325,7 +355,7 @@ GroupRoom::GroupRoom(Pool& pool, std::int64_t rows, std::int64_t columns)
       limit(pool, rows),
       order(pool, most_bins(rows, *this) * kBinRows),
       sizes(pool, 2 * parts * groups),
-      first_bin(pool, parts * groups),
+      first_bin(pool, parts * groups + 1),
       bin_group(pool, most_bins(rows, *this)) {}
 
 template <class T>
@@ -354,6 +384,7 @@ void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, cons
                                groups.limit.data(),
                                groups.order.data(),
                                groups.bin_group.data(),
+                               groups.first_bin.data() + parts * groups.groups,
                                shape,
                                column_shape(held.columns()),
                                columns.bound.data(),
@@ -366,7 +397,9 @@ void nearest_in_groups(const HeldRows<T>& held, const HalfColumns& columns, cons
   if (held.context->left_out.one_look()) kernel = bin_kernel<BinWork::best>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bin_bytes({kHeldPieces})));
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
-  kernel<<<static_cast<unsigned>(bins), kBinWarps * kWarp, bin_bytes(shape), stream>>>(arguments);
+  const auto bin_blocks =
+      static_cast<unsigned>(std::min<std::int64_t>(bins, std::int64_t{kBinBlocks} * held.context->multiprocessors));
+  kernel<<<bin_blocks, kBinWarps * kWarp, bin_bytes(shape), stream>>>(arguments);
   check(cudaGetLastError());
 }
 

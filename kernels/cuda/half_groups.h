@@ -42,7 +42,7 @@ struct GroupRoom {
   Buffer<float> limit;                 // (rows) RowGroups
   Buffer<std::int32_t> order;          // (bins, kBinRows) rows by group, -1 where there is none
   Buffer<unsigned> sizes;              // (2, parts, groups) rows, and how many are in their bins already
-  Buffer<unsigned> first_bin;          // (parts, groups)
+  Buffer<unsigned> first_bin;          // (parts, groups), then the number of bins
   Buffer<std::int32_t> bin_group;      // (bins) whose rows a bin has
   RowGroups rows() const { return {first.data(), second.data(), limit.data()}; }
 };

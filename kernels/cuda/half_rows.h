@@ -39,8 +39,9 @@ inline HalfShape point_shape(std::int64_t columns, ScreenPath path) {
 /// (q = its number modulo 4), and these are 32 consecutive centroids, a group.
 inline constexpr int kGroupColumns = 32;
 __host__ __device__ inline std::int64_t slot_of_column(std::int64_t c) {
-  const std::int64_t in_tile = c % kPieceRows, q = in_tile / kGroupColumns, i = in_tile % kGroupColumns;
-  return c - in_tile + i / 2 * 8 + q * 2 + i % 2;
+  const unsigned in_tile = static_cast<unsigned>(c) % kPieceRows, q = in_tile / kGroupColumns,
+                 i = in_tile % kGroupColumns;
+  return c - in_tile + (i / 2 * 8 + q * 2 + i % 2);
 }
 
 /// Room for the halves of points, and their norms, on the device. [group of 128 rows][piece].

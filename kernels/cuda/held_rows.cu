@@ -21,10 +21,15 @@ template <class T>
 HeldRows<T>::HeldRows(std::shared_ptr<Context> where, MatrixView<const T> from, const PointBlock& block,
                       std::int64_t forced_rows)
     : context(std::move(where)), values(from), first_row(block.first_row) {
-  const std::int64_t n = rows(), state_bytes = n * (4 + 4 + 8 + 4 + 4);
+  const auto weight_count = static_cast<std::int64_t>(block.weights.size());
+  const std::int64_t n = rows(), state_bytes = n * (4 + 4 + 8 + 4 + 4) + weight_count * 8;
   const std::int64_t value_bytes =
       checked_product(checked_product(n, columns(), "points"), sizeof(T), "bytes of the points");
   const std::int64_t free = pool().available();
+  if (weight_count > 0) {
+    weight = Buffer<double>(pool(), weight_count);
+    stream().upload(weight.data(), block.weights.data(), weight_count);
+  }
   label = Buffer<std::int32_t>(pool(), n);
   summed = Buffer<std::int32_t>(pool(), n);
   distance = Buffer<double>(pool(), n);

@@ -114,6 +114,7 @@ struct HeldRows {
   std::int64_t block_rows = 0;
   std::int64_t working_bytes = 0;  // of device memory, to be left to the operations where there are as many
 
+  Buffer<double> weight;        // (n), or empty: every row weighs 1
   Buffer<std::int32_t> label;   // (n) -1 before the first assignment
   Buffer<std::int32_t> summed;  // (n) the label contained in the sums handed out
   Buffer<double> distance;      // (n) kept squared distance
@@ -128,6 +129,10 @@ struct HeldRows {
 
   std::int64_t rows() const { return values.rows; }
   std::int64_t columns() const { return values.columns; }
+  /// Of the rows from position `first` on.
+  RowWeights weights(std::int64_t first) const {
+    return RowWeights{weight.data(), plan.scales.whole_weights}.from(first);
+  }
   const Stream& stream() const { return context->stream; }
   Pool& pool() const { return context->pool; }
 

@@ -27,6 +27,9 @@ class CudaPoints final : public Points {
   std::int64_t rows() const override { return held_.rows(); }
   std::int64_t columns() const override { return held_.columns(); }
 
+  std::unique_ptr<Points> hold(const PointBlock& block) const override {
+    return with_memory(held_, [&] { return hold_points(held_.context, block, 0); });
+  }
   void add_range(ColumnRange& range) const override {
     with_memory(held_, [&] { cuda::add_range(held_, range); });
   }
@@ -72,9 +75,8 @@ class CudaPoints final : public Points {
   }
   void set_labels(std::span<const std::int32_t> labels) override {
     check(cudaSetDevice(held_.context->device));
-    held_.gaps.forget();
     held_.stream().upload(held_.label.data(), labels.data(), rows());
-    held_.stream().wait();
+    held_.gaps.forget();
   }
   std::vector<FarRow> farthest(std::int64_t count) const override {
     return with_memory(held_, [&] { return cuda::farthest(held_, count); });
@@ -116,6 +118,9 @@ class CudaPoints final : public Points {
   }
   void all_distances(MatrixView<const double> queries, MatrixView<double> out) const override {
     with_memory(held_, [&] { cuda::all_distances(held_, queries, out); });
+  }
+  void cluster_distances(const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) const override {
+    with_memory(held_, [&] { cuda::cluster_distances(held_, request, sums); });
   }
 
  private:

@@ -77,15 +77,17 @@ __device__ void for_near_pairs(const T* values, std::int64_t rows, std::int64_t 
 /// gains[t] += by how much candidate t changes the total.
 template <class T>
 __global__ void gain_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* candidates,
-                            const std::uint32_t* near, FixedScale scale, const double* kept, Word* gains) {
+                            const std::uint32_t* near, FixedScale scale, RowWeights weights, const double* kept,
+                            Word* gains) {
   __shared__ Word block_gains[kMostCandidates];
   if (threadIdx.x < kMostCandidates) block_gains[threadIdx.x] = 0;
   __syncthreads();
   for_near_pairs(values, rows, d, candidates, near, ~0U, [&](std::int64_t row, int candidate, double distance) {
     const double before = kept[row];
     if (!(distance < before)) return;
-    const std::int64_t gain =
-        to_fixed(distance, scale.first, scale.second) - to_fixed(before, scale.first, scale.second);
+    const RowWeight weight = weights.of(row);
+    const std::int64_t gain = weighted_fixed(distance, scale.first, scale.second, weight) -
+                              weighted_fixed(before, scale.first, scale.second, weight);
     atomicAdd(&block_gains[candidate], static_cast<Word>(gain));
   });
   __syncthreads();
@@ -109,14 +111,15 @@ struct GroupTotal {
 };
 
 /// One block per group of rows.
-__global__ void group_kernel(const double* kept, std::int64_t rows, FixedScale scale, GroupTotal* totals) {
+__global__ void group_kernel(const double* kept, std::int64_t rows, FixedScale scale, RowWeights weights,
+                             GroupTotal* totals) {
   __shared__ Word block_largest;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * DistanceTotals::kGroup;
   const std::int64_t last = min(first + DistanceTotals::kGroup, rows);
   Word total = 0, largest = 0;
   for (std::int64_t i = first + threadIdx.x; i < last; i += kBlock) {
     const double distance = kept[i];
-    total += static_cast<Word>(to_fixed(distance, scale.first, scale.second));
+    total += static_cast<Word>(weighted_fixed(distance, scale.first, scale.second, weights.of(i)));
     largest = max(largest, bits_of(distance));
   }
   if (threadIdx.x == 0) block_largest = 0;
@@ -135,8 +138,8 @@ struct GroupDraw {
 };
 
 /// One block per draw, a few neighbouring rows per thread.
-__global__ void draw_kernel(const double* kept, std::int64_t rows, FixedScale scale, const GroupDraw* draws,
-                            std::int64_t* drawn) {
+__global__ void draw_kernel(const double* kept, std::int64_t rows, FixedScale scale, RowWeights weights,
+                            const GroupDraw* draws, std::int64_t* drawn) {
   constexpr int kEach = DistanceTotals::kGroup / kBlock;
   static_assert(DistanceTotals::kGroup % kBlock == 0, "a block takes a whole group");
   const GroupDraw draw = draws[blockIdx.x];
@@ -144,7 +147,9 @@ __global__ void draw_kernel(const double* kept, std::int64_t rows, FixedScale sc
   Word inclusive[kEach], sum = 0;
 #pragma unroll
   for (int i = 0; i < kEach; ++i) {
-    if (first + i < rows) sum += static_cast<Word>(to_fixed(kept[first + i], scale.first, scale.second));
+    if (first + i < rows) {
+      sum += static_cast<Word>(weighted_fixed(kept[first + i], scale.first, scale.second, weights.of(first + i)));
+    }
     inclusive[i] = sum;
   }
   const Word before = block_prefix(sum).before;
@@ -162,7 +167,7 @@ void renew_totals(const HeldRows<T>& held, FixedScale scale) {
   const std::int64_t groups = (held.rows() + DistanceTotals::kGroup - 1) / DistanceTotals::kGroup;
   Buffer<GroupTotal> on_device(held.pool(), groups);
   group_kernel<<<static_cast<unsigned>(groups), kBlock, 0, held.stream()>>>(held.distance.data(), held.rows(), scale,
-                                                                            on_device.data());
+                                                                            held.weights(0), on_device.data());
   check(cudaGetLastError());
   std::vector<GroupTotal> found(groups);
   held.stream().download(found.data(), on_device.data(), groups);
@@ -226,8 +231,8 @@ void draw(const HeldRows<T>& held, FixedScale scale, std::span<const std::int64_
   Buffer<GroupDraw> on_device(held.pool(), std::ssize(draws));
   Buffer<std::int64_t> drawn(held.pool(), std::ssize(draws));
   held.stream().upload(on_device.data(), draws.data(), std::ssize(draws));
-  draw_kernel<<<static_cast<unsigned>(draws.size()), kBlock, 0, held.stream()>>>(held.distance.data(), held.rows(),
-                                                                                 scale, on_device.data(), drawn.data());
+  draw_kernel<<<static_cast<unsigned>(draws.size()), kBlock, 0, held.stream()>>>(
+      held.distance.data(), held.rows(), scale, held.weights(0), on_device.data(), drawn.data());
   check(cudaGetLastError());
   held.stream().download(rows.data(), drawn.data(), std::ssize(draws));
   for (std::int64_t& row : rows) row += held.first_row;
@@ -251,8 +256,8 @@ void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, Fixe
     std::uint32_t* near = trial.near.data() + block.first;
     find_near(held, screened, block, values, near);
     gain_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(
-        values, block.rows, held.columns(), trial.candidates.data(), near, scale, held.distance.data() + block.first,
-        gains.data());
+        values, block.rows, held.columns(), trial.candidates.data(), near, scale, held.weights(block.first),
+        held.distance.data() + block.first, gains.data());
     check(cudaGetLastError());
   });
   Word found[kMostCandidates];

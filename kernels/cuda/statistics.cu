@@ -182,6 +182,7 @@ void add_range(const HeldRows<T>& held, ColumnRange& range) {
 
 template <class T>
 void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes) {
+  if (held.weight.size() > 0) return add_weighted_magnitudes(held, scales, magnitudes);
   const std::int64_t d = held.columns();
   Buffer<double> factors(held.pool(), 2 * d);
   Buffer<Word> sums(held.pool(), 5 * d);

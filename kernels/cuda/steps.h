@@ -30,7 +30,7 @@ __device__ inline double mean_at(const CentroidSource& source, std::int64_t at, 
   }
   const Limbs sum{static_cast<std::int64_t>(high),
                   source.low_bits != 0 ? static_cast<std::int64_t>(source.totals.low[at]) : 0};
-  return mean_of(sum, source.shift[column], source.low_bits, count);
+  return mean_of(sum, source.shift[column], source.low_bits, static_cast<double>(count));
 }
 
 /// What became of a centroid; the same in all lanes.
@@ -54,7 +54,7 @@ __device__ inline CentroidChange move_centroid(const CentroidSource& source, std
     shift[0] = add_square(mean, old, shift[0]);
     between[0] = add_square(mean, source.mean[j], between[0]);
   }
-  return {add_lanes<1>(shift), weighted_distance(count, add_lanes<1>(between)),
+  return {add_lanes<1>(shift), weighted_distance(static_cast<double>(count), add_lanes<1>(between)),
           __any_sync(kAllLanes, altered ? 1 : 0) != 0};
 }
 

@@ -364,6 +364,7 @@ void Mover<T>::move(HeldRows<T>& held, const Block<T>& block, const ClusterTotal
 
 template <class T>
 void add_moves(HeldRows<T>& held, ClusterSums& sums) {
+  if (held.weight.size() > 0) return add_weighted_moves(held, sums);
   if (held.context->left_out.integer_sums) {
     throw Error(ExitCode::usage,
                 "--without integer-sums: expected no empty cluster, found one; choose other points, or fewer clusters");

@@ -108,6 +108,7 @@ struct Avx2 {
   static D subtract_d(D a, D b) { return _mm256_sub_pd(a, b); }
   static D multiply_d(D a, D b) { return _mm256_mul_pd(a, b); }
   static D multiply_add_d(D a, D b, D c) { return _mm256_fmadd_pd(a, b, c); }
+  static D root_d(D a) { return _mm256_sqrt_pd(a); }
   static D floor_d(D a) { return _mm256_floor_pd(a); }
   static double tree_d(D a) {
     const __m128d c = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));

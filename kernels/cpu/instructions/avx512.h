@@ -132,6 +132,7 @@ struct Avx512 {
   static D subtract_d(D a, D b) { return _mm512_sub_pd(a, b); }
   static D multiply_d(D a, D b) { return _mm512_mul_pd(a, b); }
   static D multiply_add_d(D a, D b, D c) { return _mm512_fmadd_pd(a, b, c); }
+  static D root_d(D a) { return _mm512_sqrt_pd(a); }
   static D floor_d(D a) { return _mm512_roundscale_pd(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
   static double tree_d(D a) {
     const __m256d b = _mm256_add_pd(_mm512_castpd512_pd256(a), _mm512_extractf64x4_pd(a, 1));

@@ -10,6 +10,7 @@
 
 #include "kernels/cpu/instructions.h"
 #include "kernels/cpu/instructions/narrow.h"
+#include "kernels/cpu/instructions/root_sums.h"
 
 namespace kith::cpu {
 
@@ -350,6 +351,7 @@ constexpr Instructions instructions_of(const char* name, const char* summary, bo
           .fine = float_screen<V>(),
           .coarse = coarse,
           .to_grid = Kernels<V>::to_grid,
+          .root_sums = {RootSums<V>::kQueries, RootSums<V>::add},
           .narrow = narrow_kernels_of<V>(),
           .row_kernels = {row_kernels_of<V, float>(), row_kernels_of<V, double>(), row_kernels_of<V, std::uint8_t>(),
                           row_kernels_of<V, std::int8_t>()}};

@@ -91,6 +91,7 @@ struct Plain {
   static D subtract_d(D a, D b) { return a - b; }
   static D multiply_d(D a, D b) { return a * b; }
   static D multiply_add_d(D a, D b, D c) { return D{__builtin_fma(a[0], b[0], c[0]), __builtin_fma(a[1], b[1], c[1])}; }
+  static D root_d(D a) { return D{__builtin_sqrt(a[0]), __builtin_sqrt(a[1])}; }
   static D floor_d(D a) { return D{__builtin_floor(a[0]), __builtin_floor(a[1])}; }
   static double tree_d(D a) { return a[0] + a[1]; }
 

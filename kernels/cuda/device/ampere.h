@@ -18,9 +18,11 @@ __device__ inline std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
 
-/// Copies 16 bytes from global to shared memory, past the nearest cache.
+/// Copies 16 bytes from global to shared memory, through the nearest cache: past it (.cg) an H200 asks the next one for
+/// every 16 bytes by themselves, through it for whole lines, which took the bins of half_groups.cu 0.13 instead of 0.20
+/// ms.
 __device__ inline void copy_unit(std::uint32_t to, const void* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 /// Ends a group of this thread's copies; it may be empty.
 __device__ inline void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }

@@ -24,8 +24,25 @@ struct RowBounds {
   const HalfBound* bound;
   Undecided undecided;  // out; without a count none is listed, and rows keep their best
   GapOutput gaps;       // out
+};
 
-  __device__ float margin(std::int64_t row) const { return bound->at(norm[row], residual[row]); }
+/// A load that stays where it is written, among what else may not be moved.
+__device__ inline float load_here(const float* from) {
+  float value;
+  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(value) : "l"(from));
+  return value;
+}
+
+/// What the margin of the row that a thread will decide is made of, asked for before it is needed.
+struct RowAhead {
+  float norm = 0.0F, residual = 0.0F;
+
+  __device__ void fetch(const RowBounds& bounds, std::int64_t row, std::int64_t rows) {
+    if (row >= rows) return;
+    norm = load_here(bounds.norm + row);
+    residual = load_here(bounds.residual + row);
+  }
+  __device__ float margin(const RowBounds& bounds) const { return bounds.bound->at(norm, residual); }
 };
 
 /// The two smallest scores of a row among those that a thread sees, and the tile of the smallest.
@@ -112,13 +129,20 @@ class KeepTwo {
   __device__ KeepTwo(const Arguments& arguments, std::int64_t rows)
       : arguments_(arguments), rows_(rows), lift_(arguments.rows.bound->grid.lift()) {}
 
-  __device__ void begin(std::int64_t) {
+  __device__ void begin(std::int64_t row) {
+    row_ = row_of_quarter(row);
+    fetched_ = false;
 #pragma unroll
     for (int r = 0; r < 4; ++r) kept_[r] = SmallestTwo{};
   }
 
   template <int kHalf>
   __device__ void take(const float (&product)[64], const float* score_base, unsigned tile) {
+    // Not at the row's beginning: the first scores would wait for it with what is added to them.
+    if (kHalf == 1 && !fetched_) {
+      ahead_.fetch(arguments_.rows, row_, rows_);
+      fetched_ = true;
+    }
     const int before[2] = {kept_[2 * kHalf].best, kept_[2 * kHalf + 1].best};
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -139,15 +163,14 @@ class KeepTwo {
     }
   }
 
-  /// row: of the first score.
-  __device__ void finish(std::int64_t row) const {
+  __device__ void finish(std::int64_t) const {
     decide(joined_of_quarter([&](int r) {
              const SmallestTwo& kept = kept_[r];
              const int number = coarse_number(kept.best);
              return JoinedTwo{kept.best, kept.second,
                               static_cast<int>(kept.tile) * kHalfColumns + quarter() * kGroupColumns + number};
            }),
-           row_of_quarter(row));
+           row_);
   }
 
  private:
@@ -155,7 +178,7 @@ class KeepTwo {
     const float best = coarse_value(found.best), second = coarse_value(found.second);
     const RowBounds& bounds = arguments_.rows;
     const bool mine = row < rows_;
-    const float margin = mine ? __fadd_ru(bounds.margin(row), bounds.bound->grid.error) : 0.0F;
+    const float margin = mine ? __fadd_ru(ahead_.margin(bounds), bounds.bound->grid.error) : 0.0F;
     const bool decided = __fsub_rd(second, best) > margin;
     const float limit = bounds.bound->grid.limit(best, margin);
     if (mine && (decided || !bounds.undecided)) arguments_.nearest[row] = found.name;
@@ -172,6 +195,9 @@ class KeepTwo {
   const Arguments& arguments_;
   std::int64_t rows_;
   float lift_;
+  std::int64_t row_ = 0;  // that this thread decides
+  bool fetched_ = false;
+  RowAhead ahead_;
   SmallestTwo kept_[4];
 };
 
@@ -222,7 +248,8 @@ class KeepGroups {
 
   __device__ KeepGroups(const Arguments& arguments, std::int64_t rows) : arguments_(arguments), rows_(rows) {}
 
-  __device__ void begin(std::int64_t) {
+  __device__ void begin(std::int64_t row) {
+    ahead_.fetch(arguments_.rows, row_of_quarter(row), rows_);
 #pragma unroll
     for (int r = 0; r < 4; ++r) kept_[r] = SmallestGroups{};
   }
@@ -257,7 +284,7 @@ class KeepGroups {
  private:
   __device__ void decide(const SmallestGroups& found, std::int64_t row) const {
     const bool mine = row < rows_, listed = static_cast<bool>(arguments_.rows.undecided);
-    const float limit = mine ? __fadd_ru(__int_as_float(found.best), arguments_.rows.margin(row)) : 0.0F;
+    const float limit = mine ? __fadd_ru(__int_as_float(found.best), ahead_.margin(arguments_.rows)) : 0.0F;
     const bool one = __int_as_float(found.second) > limit, two = __int_as_float(found.third) > limit;
     if (mine) {
       const RowGroups& groups = arguments_.groups;
@@ -273,6 +300,7 @@ class KeepGroups {
 
   const Arguments& arguments_;
   std::int64_t rows_;
+  RowAhead ahead_;
   SmallestGroups kept_[4];
 };
 

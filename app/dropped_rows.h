@@ -1,0 +1,25 @@
+// --nan drop: rows that were left out of the points have a place in the results.
+#pragma once
+
+#include <string>
+
+#include "app/common_options.h"
+#include "app/progress.h"
+#include "core/kmeans.h"
+#include "data/reading.h"
+
+namespace kith::app {
+
+void add_missing_option(OptionSet& set, CommonOptions& common);
+
+/// Says how many rows were left out, and which is the first.
+void tell_of_dropped_rows(const data::Reading& reading, Progress& progress);
+
+/// From rows of the points to rows of the file: labels (n) with -1 for those that were left out, distances, where there
+/// are any, with NaN, numbers of nearest rows.
+void restore_rows(KMeansResult& result, const data::Reading& reading);
+
+/// The attribute `dropped_rows`, where --nan drop was given.
+void write_dropped_rows(data::ResultFile& file, const CommonOptions& common, const data::Reading& reading);
+
+}  // namespace kith::app

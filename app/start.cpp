@@ -1,0 +1,109 @@
+// Starts by name, from centroids and from labels.
+#include "app/start.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "app/suggest.h"
+#include "core/label_means.h"
+
+namespace kith::app {
+namespace {
+
+constexpr std::pair<const char*, Init> kRules[] = {{"k-means++", Init::kmeans_plus_plus},
+                                                   {"k-means||", Init::kmeans_parallel},
+                                                   {"random", Init::random},
+                                                   {"first", Init::first},
+                                                   {"farthest", Init::farthest}};
+
+/// Labels that stand for clusters: -1 is what others call noise, and what rows that were dropped have.
+data::Labels read_start_labels(const std::string& location, const CommonOptions& common) {
+  data::Labels labels = data::read_labels(location, read_options(common));
+  const auto none = std::find(labels.values.begin(), labels.values.end(), "-1");
+  if (none == labels.values.end()) return labels;
+  const auto code = static_cast<std::int32_t>(none - labels.values.begin());
+  const auto row = std::find(labels.codes.begin(), labels.codes.end(), code) - labels.codes.begin();
+  throw Error(ExitCode::data, fmt::format("{}: row {}: expected the label of a cluster, found -1, which means none; "
+                                          "leave such rows out of both, or give them labels",
+                                          labels.name, row));
+}
+
+}  // namespace
+
+const std::vector<std::string>& start_rules() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const auto& [name, init] : kRules) all.emplace_back(name);
+    return all;
+  }();
+  return names;
+}
+
+bool is_start_rule(const std::string& init) {
+  return std::find(start_rules().begin(), start_rules().end(), init) != start_rules().end();
+}
+
+std::int64_t Start::clusters() const {
+  if (labels) return std::ssize(labels->values);
+  return given ? given->rows() : 0;
+}
+
+Start open_start(const std::string& init, const std::string& init_labels, const CommonOptions& common) {
+  Start start;
+  if (!init_labels.empty()) {
+    start.labels = read_start_labels(init_labels, common);
+    start.stored = stored_name(init_labels);
+    return start;
+  }
+  for (const auto& [name, rule] : kRules) {
+    if (init != name) continue;
+    start.init = rule;
+    start.stored = name;
+    return start;
+  }
+  const std::string file = data::parse_location(init).file;
+  if (!std::filesystem::exists(file)) {
+    throw Error(ExitCode::usage,
+                fmt::format("--init: expected {} or an existing FILE[:DATASET], found '{}'; there is no "
+                            "file {}, and the nearest rule is {}",
+                            fmt::join(start_rules(), ", "), init, file, nearest_name(init, start_rules())));
+  }
+  start.stored = stored_name(init);
+  start.given = data::open_centroids(init);
+  return start;
+}
+
+void check_labels(const Start& start, std::int64_t clusters, const data::PointSource& points) {
+  if (std::ssize(start.labels->codes) != points.rows()) {
+    throw Error(ExitCode::usage,
+                fmt::format("--init-labels {}: expected {} labels, one for each row of {}, found {}",
+                            start.labels->name, points.rows(), points.name(), start.labels->codes.size()));
+  }
+  if (start.clusters() != clusters) {
+    throw Error(ExitCode::usage, fmt::format("--init-labels {}: expected {} different labels, as -k says, found {}; "
+                                             "leave out -k",
+                                             start.labels->name, clusters, start.clusters()));
+  }
+}
+
+Matrix<double> given_centroids(const Start& start, Metric metric) {
+  if (!start.given) return {};
+  auto centroids = std::get<Matrix<double>>(data::read_all(*start.given));
+  if (metric == Metric::cosine) unit_centroids(centroids.view(), start.given->name());
+  return centroids;
+}
+
+Matrix<double> label_centroids(const Start& start, const HeldPoints& held, Metric metric) {
+  std::vector<std::int32_t> labels;
+  for (const std::int64_t row : held.row_numbers()) {
+    labels.push_back(start.labels->codes[static_cast<std::size_t>(row)]);
+  }
+  Matrix<double> centroids = means_of_labels(*held.points, held.plan, labels, start.clusters());
+  if (metric == Metric::cosine) unit_centroids(centroids.view(), start.labels->name);
+  return centroids;
+}
+
+}  // namespace kith::app

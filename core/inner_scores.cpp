@@ -1,0 +1,123 @@
+// How well labels fit the points themselves: scores of the clusters' means and of distances to them.
+#include "core/inner_scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "core/cluster_update.h"
+#include "core/distance.h"
+
+namespace kith {
+namespace {
+
+constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+
+Matrix<double> repeated(const std::vector<double>& row, std::int64_t rows) {
+  Matrix<double> matrix(rows, std::ssize(row));
+  for (std::int64_t i = 0; i < rows; ++i) std::copy(row.begin(), row.end(), matrix.row(i).begin());
+  return matrix;
+}
+
+/// The mean over each cluster of the roots of the distances that the points keep: sums of integers.
+std::vector<double> mean_distances(const Points& points, std::span<const std::int32_t> labels,
+                                   const std::vector<std::int64_t>& counts) {
+  std::vector<double> distance(labels.size());
+  points.distances(distance);
+  const double largest = std::sqrt(*std::max_element(distance.begin(), distance.end()));
+  const FixedScale scale = fixed_scale(term_bits(points.rows()) - exponent_above(largest));
+  std::vector<std::int64_t> sums(counts.size());
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    sums[labels[i]] += to_fixed(std::sqrt(distance[i]), scale.first, scale.second);
+  }
+  std::vector<double> means(counts.size());
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    if (counts[c] > 0) means[c] = from_fixed(sums[c], scale.shift) / static_cast<double>(counts[c]);
+  }
+  return means;
+}
+
+}  // namespace
+
+std::int64_t LabelledClusters::filled() const {
+  return std::ssize(counts) - std::count(counts.begin(), counts.end(), 0);
+}
+
+LabelledClusters labelled_clusters(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
+                                   std::int64_t clusters) {
+  LabelledClusters found;
+  found.rows = plan.rows;
+  found.columns = plan.columns;
+  found.counts.resize(clusters);
+  for (const std::int32_t label : labels) ++found.counts[label];
+
+  points.forget();
+  points.set_labels(labels);
+  ClusterSums sums(clusters, plan.columns, plan.scales.limbs);
+  points.add_moves(sums);
+  const std::vector<double> weights = cluster_weights(sums, found.counts, plan.weights);
+  found.means = centroids_of(sums, weights, plan.scales, repeated(plan.mean, clusters).view());
+
+  const MeasureRequest request{found.means.view(), inertia_scale(plan, found.means.data(), clusters),
+                               term_bits(plan.rows)};
+  std::vector<Limbs> parts(clusters);
+  points.measure(request, parts);
+  Limbs total;
+  for (std::int64_t c = 0; c < clusters; ++c) {
+    total.high += parts[c].high;
+    total.low += parts[c].low;
+    found.inertia.push_back(from_limbs(parts[c], request.inertia.shift, request.inertia_bits));
+    found.distance_to_mean.push_back(squared_distance(found.means.row(c).data(), plan.mean.data(), plan.columns));
+  }
+  found.total_inertia = from_limbs(total, request.inertia.shift, request.inertia_bits);
+  found.mean_distance = mean_distances(points, labels, found.counts);
+  return found;
+}
+
+double calinski_harabasz(const LabelledClusters& clusters) {
+  if (!clusters.comparable()) return kUndefined;
+  if (clusters.total_inertia == 0.0) return 1.0;
+  double between = 0.0;
+  for (std::size_t c = 0; c < clusters.counts.size(); ++c) {
+    between += weighted_distance(clusters.counts[c], clusters.distance_to_mean[c]);
+  }
+  const auto k = static_cast<double>(clusters.filled());
+  return between * (static_cast<double>(clusters.rows) - k) / (clusters.total_inertia * (k - 1.0));
+}
+
+double davies_bouldin(const LabelledClusters& clusters) {
+  if (!clusters.comparable()) return kUndefined;
+  const std::int64_t k = clusters.means.rows();
+  std::vector<double> worst(k, 0.0);
+  for (std::int64_t i = 0; i < k; ++i) {
+    for (std::int64_t j = 0; j < i && clusters.counts[i] > 0; ++j) {
+      if (clusters.counts[j] == 0) continue;
+      const double apart =
+          std::sqrt(squared_distance(clusters.means.row(i).data(), clusters.means.row(j).data(), clusters.columns));
+      if (apart == 0.0) continue;
+      const double ratio = (clusters.mean_distance[i] + clusters.mean_distance[j]) / apart;
+      worst[i] = std::max(worst[i], ratio);
+      worst[j] = std::max(worst[j], ratio);
+    }
+  }
+  double sum = 0.0;
+  for (const double ratio : worst) sum += ratio;
+  return sum / static_cast<double>(clusters.filled());
+}
+
+double bayesian_information(const LabelledClusters& clusters) {
+  const auto n = static_cast<double>(clusters.rows), d = static_cast<double>(clusters.columns);
+  const auto k = static_cast<double>(clusters.filled());
+  if (!(clusters.total_inertia > 0.0) || k >= n) return kUndefined;
+  const double variance = clusters.total_inertia / (d * (n - k));
+  double likelihood = -n * d / 2 * std::log(2 * std::numbers::pi * variance) - d * (n - k) / 2;
+  for (const std::int64_t count : clusters.counts) {
+    const auto rows = static_cast<double>(count);
+    if (count > 0) likelihood += rows * std::log(rows / n);
+  }
+  const double parameters = (k - 1) + k * d + 1;
+  return likelihood - parameters / 2 * std::log(n);
+}
+
+}  // namespace kith

@@ -1,0 +1,104 @@
+// k-means||: rounds of draws, then weighted greedy k-means++ among the candidates.
+#include "core/parallel_seeding.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "core/cluster_update.h"
+#include "core/fixed_point.h"
+#include "core/philox.h"
+
+namespace kith {
+namespace {
+
+constexpr int kRounds = 2;
+constexpr std::uint64_t kChoiceStream = std::uint64_t{1} << 32;  // added to the run's for the choice among candidates
+constexpr double kLightest = 0x1p-40;                            // of the heaviest candidate: what weigh() accepts
+
+/// Rows that were drawn, and what the rows nearest to each weigh.
+struct Candidates {
+  std::vector<std::int64_t> rows;
+  std::vector<double> weights;
+
+  /// Leaves out those that no row is nearest to: they repeat another one, or a centroid that is given.
+  void leave_out_repeated() {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (weights[i] == 0.0) continue;
+      rows[kept] = rows[i];
+      weights[kept++] = weights[i];
+    }
+    rows.resize(kept);
+    weights.resize(kept);
+  }
+};
+
+/// Weighs the candidates; every row keeps its distance to the nearest one, of which the largest is returned.
+/// given (g, d): centroids that are there already.
+double weigh_candidates(Points& points, const DataPlan& plan, MatrixView<const double> given, Candidates& candidates) {
+  const std::int64_t count = given.rows + std::ssize(candidates.rows);
+  Matrix<double> values(count, plan.columns);
+  std::copy_n(given.data, given.size(), values.data());
+  points.copy_rows(candidates.rows, values.view().middle(given.rows, count - given.rows));
+  points.forget();
+  Assignment assignment(count);
+  points.assign({values.view()}, assignment);
+  std::vector<Limbs> ignored(static_cast<std::size_t>(count));
+  points.measure({values.view(), inertia_scale(plan, values.data(), count), term_bits(plan.weights.terms)}, ignored);
+  ClusterSums sums = empty_sums(plan, plan.weights.given() ? count : 0);
+  if (plan.weights.given()) points.add_moves(sums);
+  const std::vector<double> weights = cluster_weights(sums, assignment.counts, plan.weights);
+  candidates.weights.assign(weights.begin() + given.rows, weights.end());
+  candidates.leave_out_repeated();
+  return points.farthest(1).front().distance;
+}
+
+/// Greedy k-means++ among the candidates.
+std::vector<std::int64_t> choose(const Points& points, const DataPlan& plan, Candidates& candidates,
+                                 std::int64_t clusters, RandomStream random, Observer& observer,
+                                 MatrixView<const double> given) {
+  const double heaviest = *std::max_element(candidates.weights.begin(), candidates.weights.end());
+  const double unit = plan.weights.whole ? 1.0 : power_of_two(exponent_above(heaviest));  // for weigh(), too
+  for (double& weight : candidates.weights) weight = std::max(weight, heaviest * kLightest) / unit;
+  const Matrix<double> values = rows_of_points(points, candidates.rows);
+  const auto held = points.hold({.values = values.view(), .weights = candidates.weights});
+  const Weights weights = weigh(candidates.weights, "candidates of k-means||");
+  held->prepare(make_plan(*held, weights));
+  random.stream += kChoiceStream;
+  std::vector<std::int64_t> seeds = greedy_kmeans_plus_plus(*held, weights, clusters, random, observer, given);
+  for (std::int64_t& seed : seeds) seed = candidates.rows[static_cast<std::size_t>(seed)];
+  return seeds;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> kmeans_parallel(Points& points, const DataPlan& plan, std::int64_t clusters,
+                                          RandomStream random, Observer& observer, MatrixView<const double> given) {
+  if (clusters == 0) return {};
+  const std::int64_t draws = 2 * clusters;
+  Candidates candidates;
+  if (given.rows == 0) candidates.rows.push_back(draw_by_weight(plan.weights, random));
+  std::unordered_set<std::int64_t> drawn(candidates.rows.begin(), candidates.rows.end());
+  std::vector<std::int64_t> targets(static_cast<std::size_t>(draws)), rows(targets.size());
+  for (int round = 0;; ++round) {
+    const double largest = weigh_candidates(points, plan, given, candidates);
+    const bool enough = std::ssize(candidates.rows) >= clusters;
+    if (!(largest > 0.0) || (round >= kRounds && enough)) break;
+    const FixedScale scale = fixed_scale(plan.weights.value_bits() - exponent_above(largest));
+    const std::int64_t total = points.total(scale);
+    const std::uint64_t first_draw = 1 + static_cast<std::uint64_t>(round) * static_cast<std::uint64_t>(draws);
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      targets[t] = random_below(random.seed, random.stream, first_draw + t, total);
+    }
+    points.draw(scale, targets, rows);
+    for (const std::int64_t row : rows) {
+      if (drawn.insert(row).second) candidates.rows.push_back(row);
+    }
+  }
+  if (std::ssize(candidates.rows) >= clusters)
+    return choose(points, plan, candidates, clusters, random, observer, given);
+  complete_with_lowest(candidates.rows, clusters, given.rows > 0, observer);
+  return candidates.rows;
+}
+
+}  // namespace kith

@@ -1,0 +1,75 @@
+// HTML around pictures.
+#include "pictures/page.h"
+
+#include <fmt/format.h>
+
+namespace kith::pictures {
+namespace {
+
+const char* const kStyle = R"(:root{color-scheme:light dark}
+*{box-sizing:border-box}
+body{margin:0;background:#fff;color:#1c1f23;font:16px/1.5 system-ui,sans-serif}
+main{max-width:1240px;margin:0 auto;padding:16px}
+h1{font-size:1.5rem;line-height:1.25;margin:8px 0 16px;overflow-wrap:anywhere}
+h2{font-size:1.05rem;margin:0 0 8px}
+dl{display:grid;grid-template-columns:minmax(6.5em,max-content) 1fr;gap:4px 16px;margin:0 0 16px}
+dt{color:#565c64}
+dd{margin:0;overflow-wrap:anywhere}
+.note{border-left:4px solid #c68000;padding:2px 12px;margin:0 0 12px}
+.pictures{columns:2 370px;column-gap:16px}
+figure{break-inside:avoid;margin:0 0 16px;padding:16px;border:1px solid #dfe3e8;border-radius:8px}
+figure svg{display:block;width:100%;max-width:600px;height:auto;margin:0 auto}
+figcaption{margin-top:8px;font-size:.9rem;overflow-wrap:anywhere}
+section{margin-top:24px;overflow-x:auto}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem}
+th,td{padding:3px 12px;text-align:right;border-bottom:1px solid #dfe3e8}
+th{font-weight:600}
+footer{margin-top:24px;color:#565c64;font-size:.85rem}
+@media (max-width:520px){main{padding:8px}figure{padding:8px}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:6px}}
+@media (prefers-color-scheme:dark){
+body{background:#15181c;color:#e8eaed}
+dt,footer{color:#adb4bc}
+figure,th,td{border-color:#2f353c}
+.note{border-color:#e69f00}
+}
+)";
+
+std::string cells(const std::vector<std::string>& row, const char* tag) {
+  std::string out = "<tr>";
+  for (const std::string& cell : row) out += fmt::format("<{0}>{1}</{0}>", tag, escaped(cell));
+  return out + "</tr>\n";
+}
+
+std::string of(const Table& table) {
+  std::string out = fmt::format("<section>\n<h2>{}</h2>\n<table>\n<thead>\n", escaped(table.title));
+  out += cells(table.head, "th") + "</thead>\n<tbody>\n";
+  for (const auto& row : table.rows) out += cells(row, "td");
+  out += "</tbody>\n</table>\n";
+  if (!table.note.empty()) out += fmt::format("<p>{}</p>\n", escaped(table.note));
+  return out + "</section>\n";
+}
+
+}  // namespace
+
+std::string html(const Page& page) {
+  std::string out = fmt::format(
+      "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{}</title>\n<style>\n{}{}"
+      "</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n<dl>\n",
+      escaped(page.title), kStyle, style(), escaped(page.title));
+  for (const auto& [name, value] : page.facts) {
+    out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value));
+  }
+  out += "</dl>\n";
+  for (const std::string& note : page.notes) out += fmt::format("<p class=\"note\">{}</p>\n", escaped(note));
+  out += "<div class=\"pictures\">\n";
+  for (const Picture& picture : page.pictures) {
+    out += fmt::format("<figure>\n<h2>{}</h2>\n{}<figcaption>{}</figcaption>\n</figure>\n", escaped(picture.title),
+                       inline_svg(picture), escaped(picture.caption));
+  }
+  out += "</div>\n";
+  for (const Table& table : page.tables) out += of(table);
+  return out + "</main>\n</body>\n</html>\n";
+}
+
+}  // namespace kith::pictures

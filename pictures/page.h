@@ -1,0 +1,30 @@
+// A page that holds all it shows: facts, pictures and a table, without scripts, fonts or addresses elsewhere.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pictures/svg.h"
+
+namespace kith::pictures {
+
+struct Table {
+  std::string title;
+  std::vector<std::string> head;
+  std::vector<std::vector<std::string>> rows;
+  std::string note;  // below it
+};
+
+struct Page {
+  std::string title;
+  std::vector<std::pair<std::string, std::string>> facts;  // name and value
+  std::vector<std::string> notes;                          // what is missing, and what to do
+  std::vector<Picture> pictures;
+  std::vector<Table> tables;
+};
+
+/// HTML that is also well-formed XML.
+std::string html(const Page& page);
+
+}  // namespace kith::pictures

@@ -1,0 +1,54 @@
+// Scores of clusterings by their number of clusters.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "pictures/axes.h"
+#include "pictures/pictures.h"
+
+namespace kith::pictures {
+namespace {
+
+constexpr double kChart = 160.0;
+
+/// "inertia is 40.1 at k = 2 and 4.5 at k = 20"
+std::string words_of(const std::vector<double>& k, const SweepCurve& curve) {
+  std::size_t first = k.size(), last = 0, best = k.size();
+  for (std::size_t i = 0; i < k.size(); ++i) {
+    if (!std::isfinite(curve.values[i])) continue;
+    first = std::min(first, i);
+    last = i;
+    if (best == k.size() || curve.values[i] > curve.values[best]) best = i;
+  }
+  if (first == k.size()) return fmt::format("{} has no value", curve.name);
+  return fmt::format("{} is {} at k = {}, {} at k = {}, and largest at k = {}", curve.name, shown(curve.values[first]),
+                     shown(k[first]), shown(curve.values[last]), shown(k[last]), shown(k[best]));
+}
+
+}  // namespace
+
+Picture sweep(const std::vector<double>& k, const std::vector<SweepCurve>& curves, std::optional<double> suggested) {
+  Canvas canvas(480, kChart * static_cast<double>(curves.size()) + 14);
+  std::string caption;
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    const double top = 26 + kChart * static_cast<double>(i), bottom = top + kChart - 56;
+    const Scale x = scale_over(k, 76, 466), y = scale_over(curves[i].values, bottom, top);
+    draw_frame(canvas, x, y, {i + 1 == curves.size() ? "number of clusters" : "", curves[i].name, 6, 3});
+    if (suggested) canvas.line({x(*suggested), bottom}, {x(*suggested), top}, "mark");
+    std::vector<Spot> spots;
+    std::string dots;
+    for (std::size_t j = 0; j < k.size(); ++j) {
+      if (!std::isfinite(curves[i].values[j])) continue;
+      spots.push_back({x(k[j]), y(curves[i].values[j])});
+      dots += fmt::format("M{} {}h0", place(spots.back().x), place(spots.back().y));
+    }
+    canvas.path(line_through(spots), fmt::format("curve s{}", i % kColours));
+    canvas.path(dots, fmt::format("dots s{}", i % kColours));
+    caption += fmt::format("{}{}", i == 0 ? "" : "; ", words_of(k, curves[i]));
+  }
+  if (suggested) caption += fmt::format(". Dashed: the suggestion, k = {}", shown(*suggested));
+  return {"sweep", "Scores by the number of clusters", caption + ".", canvas};
+}
+
+}  // namespace kith::pictures

@@ -1,0 +1,120 @@
+// kith --nan drop: rows with values that are no numbers are left out, told, and have their place in the results.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "data/source.h"
+#include "tests/program.h"
+
+using namespace kith;
+using namespace kith::testing;
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<double> values(const std::string& location) {
+  const auto read = data::read_all(*data::open_points(
+      location, {.precision = data::Precision::f64, .vector_as_column = true, .missing = data::Missing::keep}));
+  const auto& matrix = std::get<Matrix<double>>(read);
+  return {matrix.data(), matrix.data() + matrix.size()};
+}
+
+/// Without the entries of these rows, each of `columns` values.
+std::vector<double> without(std::vector<double> all, const std::vector<std::size_t>& rows, std::size_t columns) {
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(*row * columns);
+    all.erase(begin, begin + static_cast<std::ptrdiff_t>(columns));
+  }
+  return all;
+}
+
+void make(const std::string& file, const std::vector<double>& all, std::size_t columns) {
+  FileMaker(file).dataset("x", H5T_IEEE_F64LE, {all.size() / columns, columns}, H5T_NATIVE_DOUBLE, all.data());
+}
+
+}  // namespace
+
+TEST_CASE("rows with NaN or infinity are left out: the answer is that of the others, in the rows of the file") {
+  const Scratch folder;
+  constexpr std::size_t kRows = 400, kColumns = 5;
+  std::vector<double> all(kRows * kColumns);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<double>((i * 7919 + i / 5 * 104729) % 1009) / 16;
+  const std::vector<std::size_t> dropped{0, 3, 4, 77, 398, 399};
+  const std::vector<double> bad{kNaN, std::numeric_limits<double>::infinity(), -kNaN};
+  for (std::size_t i = 0; i < dropped.size(); ++i) all[dropped[i] * kColumns + i % kColumns] = bad[i % bad.size()];
+  const std::string file = folder / "all.h5", other = folder / "rest.h5";
+  make(file, all, kColumns);
+  make(other, without(all, dropped, kColumns), kColumns);
+  const std::string out = folder / "a.h5", expected = folder / "b.h5", assigned = folder / "c.h5";
+  for (const std::string& backend : usable_backends()) {
+    for (const Words& more :
+         {Words{}, Words{"--precision", "f32", "--metric", "cosine"}, Words{"--block-rows", "64"}}) {
+      INFO(backend);
+      const auto with = [&](Words words, const Words& further) {
+        words.insert(words.end(), {"--backend", backend, "--save-distances", "-f"});
+        for (const Words& rest : {further, more}) words.insert(words.end(), rest.begin(), rest.end());
+        return words;
+      };
+      const Outcome run = done(with({"cluster", file, "-k", "7"}, {"--nan", "drop", "-o", out}));
+      CHECK(run.says("all.h5:/x: 6 of 400 rows dropped for NaN, infinity or empty fields; the first is row 0"));
+      done(with({"cluster", other, "-k", "7"}, {"-o", expected}));
+      for (const char* dataset : {"centroids", "counts", "inertia_per_cluster"}) {
+        CHECK(values(out + ":/" + dataset) == values(expected + ":/" + dataset));
+      }
+      const std::vector<double> labels = values(out + ":/labels"), distances = values(out + ":/distances");
+      REQUIRE(labels.size() == kRows);
+      REQUIRE(distances.size() == kRows);
+      for (const std::size_t row : dropped) {
+        CHECK(labels[row] == -1);
+        CHECK(std::isnan(distances[row]));
+      }
+      CHECK(without(labels, dropped, 1) == values(expected + ":/labels"));
+      CHECK(without(distances, dropped, 1) == values(expected + ":/distances"));
+      std::vector<double> numbers(kRows);
+      for (std::size_t i = 0; i < kRows; ++i) numbers[i] = static_cast<double>(i);
+      numbers = without(numbers, dropped, 1);
+      const std::vector<double> nearest = values(out + ":/nearest_row"), rest = values(expected + ":/nearest_row");
+      for (std::size_t c = 0; c < rest.size(); ++c) CHECK(nearest[c] == numbers[static_cast<std::size_t>(rest[c])]);
+      done(with({"assign", file, "--centroids", out}, {"--nan", "drop", "-o", assigned}));
+      CHECK(values(assigned + ":/labels") == labels);
+    }
+  }
+  const std::string head = bytes_of(out);
+  CHECK(head.find("dropped_rows") != head.npos);
+  CHECK(head.find("--nan drop") != head.npos);
+  refuses(3, {"cluster", file, "-k", "2"}, {"all.h5:/x: row 0, column 0 (counted from 0): found NaN", "--nan drop"});
+  refuses(3, {"cluster", file, "-k", "2", "--nan", "error"}, {"found NaN"});
+  refuses(2, {"cluster", file, "-k", "395", "--nan", "drop"}, {"395", "394"});
+}
+
+TEST_CASE("empty fields, NA, nan and inf of text are missing values with --nan drop") {
+  const Scratch folder;
+  const std::string table = folder / "t.csv", out = folder / "out.csv";
+  write_bytes(table, "id,x,y\na,0,0\nb,,1\nc,0,1\nd,NA,8\ne,9,9\nf,9,nan\ng,\"\",inf\nh,9,8\n");
+  const Words start{"cluster", table, "--init", "first", "-k", "2", "--id-column", "id", "-f", "-o", out};
+  const auto with = [&](const Words& more) {
+    Words words = start;
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const Outcome run = done(with({"--nan", "drop", "--save-distances", "--json"}));
+  CHECK(bytes_of(out) == "id,label,distance\na,0,0.5\nb,,\nc,0,0.5\nd,,\ne,1,0.5\nf,,\ng,,\nh,1,0.5\n");
+  CHECK(run.json()["warnings"][0].get<std::string>().find("4 of 8 rows dropped") != std::string::npos);
+  refuses(3, with({}), {"line 3, column 2 ('x'): expected a number, found an empty field", "--nan drop"});
+  // What is no number is not missing either.
+  write_bytes(table, "id,x,y\na,0,0\nb,,1\nc,0,none\n");
+  refuses(3, with({"--nan", "drop"}), {"line 4, column 3 ('y'): expected a number, found 'none'"});
+  write_bytes(table, "id,x,y\na,0,NA\nb,1,NA\nc,NA,NA\n");
+  refuses(3, with({"--nan", "drop"}), {"all 3 rows were dropped", "column 2 ('y') lacks 3", "--drop-columns"});
+}
+
+TEST_CASE("a dropped row has no category in obs, and -1 in an array") {
+  const Scratch folder;
+  const std::string table = folder / "t.csv", out = folder / "out.npy";
+  write_bytes(table, "0,0\n0,\n0,1\n9,9\n");
+  done({"cluster", table, "-k", "2", "--init", "first", "--nan", "drop", "-o", out});
+  const std::vector<double> labels = values(out);
+  CHECK(labels == std::vector<double>{0, -1, 0, 1});
+  refuses(2, {"cluster", table, "-k", "2", "--nan", "maybe"}, {"--nan", "error", "drop"});
+}
