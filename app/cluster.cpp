@@ -15,7 +15,7 @@
 #include "app/results.h"
 #include "app/start.h"
 #include "app/terminal.h"
-#include "app/variant_options.h"
+#include "app/variant_run.h"
 #include "core/kmeans.h"
 
 namespace kith::app {
@@ -139,7 +139,7 @@ void warn_of_options(const OptionSet& set, const ClusterOptions& options, const 
     invocation.warn_without_effect(set, "--n-init", why);
   }
   warn_of_distances(set, options.write_obs, invocation);
-  warn_of_variant(set, is_label_output(options.common, options.write_obs), invocation);
+  warn_of_variant(set, options.variant, is_label_output(options.common, options.write_obs), invocation);
   invocation.warn_without_effect(set);
 }
 
@@ -161,8 +161,9 @@ std::string stored_command(const ClusterOptions& options, const Start& start, co
 }
 
 void write(const ClusterOptions& options, const Start& start, const data::PointSource& points,
-           const std::optional<Weighting>& weighting, const HeldPoints& held, const KMeansResult& result,
+           const std::optional<Weighting>& weighting, const HeldPoints& held, const VariantRun& run,
            const data::OutputOptions& output) {
+  const KMeansResult& result = run.result;
   if (is_label_output(options.common, options.write_obs)) {
     return write_label_output(options.common, options.write_obs, points, result, output);
   }
@@ -174,7 +175,7 @@ void write(const ClusterOptions& options, const Start& start, const data::PointS
   const bool has_start = continuation && continuation->start;
   file.attribute("seed", has_start ? continuation->start->seed : options.common.seed);
   file.attribute("init", has_start ? continuation->start->init : start.stored);
-  file.attribute("n_init", static_cast<std::int64_t>(result.runs.size()));
+  file.attribute("n_init", result.runs.empty() ? options.runs : std::ssize(result.runs));
   file.attribute("run", static_cast<std::int64_t>(result.run));
   file.attribute("inertia", result.inertia);
   file.attribute("totss", result.spread);
@@ -194,7 +195,7 @@ void write(const ClusterOptions& options, const Start& start, const data::PointS
   file.dataset("nearest_row", std::span<const std::int64_t>(result.nearest_row));
   write_iterations(file, continuation ? continuation->iterations : Iterations{}, result);
   if (options.save_distances) write_distances(file, result.distances, points.value_class());
-  write_variant(file, options.variant, result, options.clusters);
+  write_variant(file, options.variant, run, options.clusters);
   file.finish();
 }
 
@@ -248,16 +249,20 @@ int run_cluster(const Arguments& arguments) {
   const auto frozen_source = open_frozen(options.variant, *points, prepared_columns(*points, options.common));
   if (frozen_source) check_same_preparation(frozen_source->name(), options.common);
   check(set, options, start, frozen_source ? frozen_source->rows() : 0, *points);
-  if (start.given) {
+  check_variant(options.variant, start.init == Init::given, points->rows(), options.clusters);
+  const bool changes_labels = options.variant.balance && options.variant.sizes.given();  // and so the centroids
+  if (start.given && !changes_labels) {
     start.continuation = find_continuation(options.init, stored_command(options, start, *points), *points);
   }
   const auto weighting = read_weighting(options.common, *points);
   if (weighting) {
     invocation.report.weights = describe(*weighting);
     check_weighted_preparation(options.common);
+    refuse_weights(options.variant);
   }
   require_memory(points_bytes(*points) + preparation_bytes(*points, options.common) +
-                     assignment_bytes(*points, options.clusters) + weighting_bytes(weighting, *points),
+                     assignment_bytes(*points, options.clusters) + weighting_bytes(weighting, *points) +
+                     variant_bytes(options.variant, *points),
                  points->name(), options.common.memory);
 
   Matrix<double> centroids = given_centroids(start, metric_of(options.common));
@@ -270,30 +275,32 @@ int run_cluster(const Arguments& arguments) {
     centroids = label_centroids(start, held, metric_of(options.common));
     given = std::as_const(centroids).view();
   }
-  KMeansResult result =
-      kmeans(*held.points, held.plan,
-             {.clusters = given.rows > 0 ? frozen.rows() + given.rows : options.clusters,
-              .init = start.init,
-              .frozen = frozen.view(),
-              .given = given,
-              .runs = start.is_random() && !all_frozen ? static_cast<int>(options.runs) : 1,
-              .max_iterations = static_cast<int>(options.max_iterations),
-              .stopped = start.continuation ? std::optional(start.continuation->stopped) : std::nullopt,
-              .tolerance = options.tolerance,
-              .seed = static_cast<std::uint64_t>(options.common.seed),
-              .metric = metric_of(options.common),
-              .empty = empty_rule(options.variant),
-              .keep_distances = options.save_distances,
-              .keep_medoids = options.variant.medoids},
-             invocation.progress);
+  VariantRun run =
+      run_variant(held,
+                  {.clusters = given.rows > 0 ? frozen.rows() + given.rows : options.clusters,
+                   .init = start.init,
+                   .frozen = frozen.view(),
+                   .given = given,
+                   .runs = start.is_random() && !all_frozen ? static_cast<int>(options.runs) : 1,
+                   .max_iterations = static_cast<int>(options.max_iterations),
+                   .stopped = start.continuation ? std::optional(start.continuation->stopped) : std::nullopt,
+                   .tolerance = options.tolerance,
+                   .seed = static_cast<std::uint64_t>(options.common.seed),
+                   .metric = metric_of(options.common),
+                   .empty = empty_rule(options.variant),
+                   .keep_distances = options.save_distances,
+                   .keep_medoids = options.variant.medoids},
+                  options.variant, invocation);
+  KMeansResult& result = run.result;
   if (held.weighed) held.weighed->label_absent_rows(result, *held.backend);
   restore_rows(result, *held.values);
   note_device_memory(held, invocation);
   if (!result.continues) start.continuation.reset();
   fill(invocation.report, result, assignment_flops(*points, options.clusters));
+  invocation.report.method = method_of(run, options.variant, held.plan.rows);
   const std::string& target = options.common.output;
   const bool is_whole = !target.empty() && !is_label_output(options.common, options.write_obs);
-  const bool can_go_on = is_whole && result.stopped_by == "max-iterations";
+  const bool can_go_on = is_whole && !changes_labels && result.stopped_by == "max-iterations";
   if (result.stopped_by == "max-iterations") {
     invocation.progress.warning(fmt::format("not converged after {} iterations; {}", result.iterations,
                                             can_go_on ? "go on with --init " + target
@@ -306,7 +313,7 @@ int run_cluster(const Arguments& arguments) {
   }
   if (!target.empty()) {
     invocation.progress.phase("write", 0);
-    write(options, start, *points, weighting, held, result, output);
+    write(options, start, *points, weighting, held, run, output);
     invocation.wrote(target);
   } else if (!options.common.json) {
     print_out(cluster_table(result));

@@ -135,6 +135,7 @@ std::string to_json(const Report& report) {
     object["totss"] = *report.spread;
     object["betweenss"] = *report.spread - *report.inertia;
   }
+  if (!report.method.empty()) object["method"] = report.method;
   if (!report.stopped_by.empty()) {
     object["stopped_by"] = report.stopped_by;
     object["stopped_value"] = report.stopped_value;

@@ -106,6 +106,7 @@ struct Report {
   std::optional<ClusterReport> clusters{};
   std::optional<double> inertia{};
   std::optional<double> spread{};  // inertia of all rows around their mean
+  std::string method{};            // what was done apart from plain k-means
   std::string stopped_by{};
   double stopped_value = 0.0;
   double shift_threshold = 0.0;      // of the rule `tolerance`

@@ -29,6 +29,8 @@ std::string stop_of(const Report& report) {
     return fmt::format("centroids moved by {:.3g} squared, {:.3g} or less stops", report.stopped_value,
                        report.shift_threshold);
   }
+  if (report.stopped_by == "epochs") return "the batches alone were asked for";
+  if (report.stopped_by == "splits") return fmt::format("those of {:g} splits", report.stopped_value);
   return fmt::format("the limit was reached before convergence; {} labels still changed", report.changed);
 }
 
@@ -71,6 +73,7 @@ std::string summary(const Report& report, const std::string& next) {
                                  c.largest, c.empty, c.imbalance));
   }
   if (report.inertia) line("inertia", fmt::format("{}{}", *report.inertia, explained_by(report)));
+  if (!report.method.empty()) line("method", report.method);
   if (report.runs.size() > 1) line("runs", runs_of(report));
   if (!report.stopped_by.empty()) line("iterations", fmt::format("{}, {}", report.iterations_done, stop_of(report)));
   if (report.seed) line("seed", std::to_string(*report.seed));

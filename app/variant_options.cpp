@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "app/results.h"
 #include "core/error.h"
 #include "data/stored_result.h"
@@ -21,6 +23,34 @@ void add_variant_options(OptionSet& set, VariantOptions& options) {
            options.freeze);
   set.flag({.names = "--medoids", .help = "Also write the point nearest each centroid, as medoids (this is not PAM)."},
            options.medoids);
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  set.integer({.names = "--batch",
+               .value = "N",
+               .help = "Mini-batches: first follow batches of N random points.",
+               .shown_default = "none"},
+              {1, kMost}, options.batch);
+  set.integer({.names = "--epochs", .value = "E", .help = "Passes over all points in batches."}, {1, 1'000'000},
+              options.epochs);
+  set.flag({.names = "--no-finish", .help = "No whole iterations after the batches."}, options.no_finish);
+  set.choice({.names = "--algorithm",
+              .value = "NAME",
+              .help = "lloyd, or bisecting: one cluster is split in two by k-means until there are K."},
+             {"lloyd", "bisecting"}, options.algorithm);
+  set.choice({.names = "--bisect", .value = "BY", .help = "Split the cluster with the largest inertia, or size."},
+             {"inertia", "size"}, options.bisect);
+  set.integer({.names = "--min-size",
+               .value = "N",
+               .help = "Warn of clusters with fewer points; with --balance there are none.",
+               .shown_default = "none"},
+              {1, kMost}, options.sizes.smallest);
+  set.integer({.names = "--max-size",
+               .value = "N",
+               .help = "Warn of clusters with more points; with --balance there are none.",
+               .shown_default = "none"},
+              {1, kMost}, options.sizes.largest);
+  set.flag({.names = "--balance",
+            .help = "Move points, where it costs least at the moment, until the sizes are kept (a heuristic)."},
+           options.balance);
 }
 
 EmptyRule empty_rule(const VariantOptions& options) {
@@ -53,7 +83,58 @@ std::int64_t dropped_before(const VariantOptions& options, const std::string& in
   return data::StoredResult(place.file).whole("dropped_clusters").value_or(0);
 }
 
-void warn_of_variant(const OptionSet& set, bool labels_alone, Invocation& invocation) {
+void check_variant(const VariantOptions& options, bool is_given, std::int64_t rows, std::int64_t clusters) {
+  const auto refuse = [](const char* option, const std::string& why) {
+    throw Error(ExitCode::usage, fmt::format("{}: {}; leave one of them out", option, why));
+  };
+  if (options.is_bisecting() && !options.freeze.empty())
+    refuse("--freeze", "--algorithm bisecting moves all centroids");
+  if (options.is_bisecting() && is_given) refuse("--init", "--algorithm bisecting begins with one cluster");
+  if (options.is_bisecting() && options.batch > 0) refuse("--batch", "--algorithm bisecting splits all rows at once");
+  if (options.batch > rows) {
+    throw Error(ExitCode::usage,
+                fmt::format("--batch {}: expected at most {}, the number of points", options.batch, rows));
+  }
+  if (options.balance && options.sizes.given()) check_limits(options.sizes, rows, clusters);
+}
+
+void refuse_weights(const VariantOptions& options) {
+  const char* option = options.is_bisecting()                     ? "--algorithm bisecting"
+                       : options.batch > 0                        ? "--batch"
+                       : options.balance && options.sizes.given() ? "--balance"
+                                                                  : nullptr;
+  if (option == nullptr) return;
+  throw Error(ExitCode::usage,
+              fmt::format("{}: expected rows without weights, found weights; leave one of them out", option));
+}
+
+std::int64_t variant_bytes(const VariantOptions& options, const data::PointSource& points) {
+  constexpr std::int64_t kNumbers = 16;    // rows by cluster, or in random order
+  constexpr std::int64_t kDistances = 40;  // to one cluster, and the moves to make
+  std::int64_t bytes = 0;
+  if (options.is_bisecting()) bytes += value_bytes(points) + kNumbers * points.rows();
+  if (options.batch > 0) bytes += value_bytes(points) / points.rows() * options.batch + kNumbers * points.rows();
+  return options.balance ? bytes + kDistances * points.rows() + kBalanceBytes : bytes;
+}
+
+void warn_of_variant(const OptionSet& set, const VariantOptions& options, bool labels_alone, Invocation& invocation) {
+  if (options.batch == 0) {
+    for (const char* option : {"--epochs", "--no-finish"}) {
+      invocation.warn_without_effect(set, option, "there is no --batch");
+    }
+  } else if (options.no_finish) {
+    for (const char* option : {"--max-iterations", "--tolerance"}) {
+      invocation.warn_without_effect(set, option, "--no-finish leaves out the iterations");
+    }
+  }
+  if (options.is_bisecting()) {
+    invocation.warn_without_effect(set, "--empty", "--algorithm bisecting leaves no cluster empty");
+  } else {
+    invocation.warn_without_effect(set, "--bisect", "--algorithm is lloyd");
+  }
+  if (!options.sizes.given()) {
+    invocation.warn_without_effect(set, "--balance", "there is no --min-size and no --max-size");
+  }
   if (invocation.common.output.empty()) {
     invocation.warn_without_effect(set, "--medoids", "there is no --output");
   } else if (labels_alone) {
@@ -65,17 +146,15 @@ std::string stored_variant(const VariantOptions& options) {
   std::string command;
   if (options.empty != "relocate") command += " --empty " + options.empty;
   if (!options.freeze.empty()) command += " --freeze " + stored_name(options.freeze);
-  return command + (options.medoids ? " --medoids" : "");
-}
-
-void write_variant(data::ResultFile& file, const VariantOptions& options, const KMeansResult& result,
-                   std::int64_t clusters) {
-  if (empty_rule(options) == EmptyRule::drop) file.attribute("dropped_clusters", clusters - result.centroids.rows());
-  if (!options.freeze.empty()) {
-    file.attribute("freeze", stored_name(options.freeze));
-    file.attribute("frozen", result.frozen);
+  if (options.batch > 0) {
+    command += fmt::format(" --batch {} --epochs {}{}", options.batch, options.epochs,
+                           options.no_finish ? " --no-finish" : "");
   }
-  if (options.medoids) file.dataset("medoids", result.medoids.view());
+  if (options.is_bisecting()) command += " --algorithm bisecting --bisect " + options.bisect;
+  if (options.balance && options.sizes.smallest > 0) command += fmt::format(" --min-size {}", options.sizes.smallest);
+  if (options.balance && options.sizes.largest > 0) command += fmt::format(" --max-size {}", options.sizes.largest);
+  if (options.balance && options.sizes.given()) command += " --balance";
+  return command + (options.medoids ? " --medoids" : "");
 }
 
 }  // namespace kith::app

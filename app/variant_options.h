@@ -1,4 +1,5 @@
-// Options of kith cluster that depart from plain k-means: empty clusters, frozen centroids, medoids.
+// Options of kith cluster that depart from plain k-means: empty clusters, frozen centroids, medoids, mini-batches,
+// bisecting, sizes.
 #pragma once
 
 #include <memory>
@@ -6,6 +7,7 @@
 
 #include "app/invocation.h"
 #include "app/options.h"
+#include "core/balance.h"
 #include "core/kmeans.h"
 #include "data/source.h"
 
@@ -15,6 +17,14 @@ struct VariantOptions {
   std::string empty = "relocate";
   std::string freeze;
   bool medoids = false;
+  std::int64_t batch = 0;  // rows; 0: none
+  std::int64_t epochs = 3;
+  bool no_finish = false;
+  std::string algorithm = "lloyd";
+  std::string bisect = "inertia";
+  SizeLimits sizes;
+  bool balance = false;
+  bool is_bisecting() const { return algorithm == "bisecting"; }
 };
 
 void add_variant_options(OptionSet& set, VariantOptions& options);
@@ -32,14 +42,20 @@ Matrix<double> read_frozen(data::PointSource* frozen, Metric metric);
 /// goes on with as many fewer.
 std::int64_t dropped_before(const VariantOptions& options, const std::string& init);
 
+/// Throws Error(usage) for options that do not go together, or not with this many rows and clusters. is_given: the
+/// start comes from a file.
+void check_variant(const VariantOptions& options, bool is_given, std::int64_t rows, std::int64_t clusters);
+
+/// Throws Error(usage) for options that do not go together with weights of rows.
+void refuse_weights(const VariantOptions& options);
+
+/// Host bytes that they need besides those of plain k-means.
+std::int64_t variant_bytes(const VariantOptions& options, const data::PointSource& points);
+
 /// Names options without effect: `labels_alone` says that the output has no place for datasets.
-void warn_of_variant(const OptionSet& set, bool labels_alone, Invocation& invocation);
+void warn_of_variant(const OptionSet& set, const VariantOptions& options, bool labels_alone, Invocation& invocation);
 
 /// What the stored command says of them: nothing of the defaults.
 std::string stored_variant(const VariantOptions& options);
-
-/// Their attributes and datasets in the result. clusters: as asked for.
-void write_variant(data::ResultFile& file, const VariantOptions& options, const KMeansResult& result,
-                   std::int64_t clusters);
 
 }  // namespace kith::app

@@ -12,6 +12,8 @@
 
 #include "core/cluster_update.h"
 #include "core/distance.h"
+#include "core/labelled_rows.h"
+#include "core/measured.h"
 #include "core/start.h"
 
 namespace kith {
@@ -24,45 +26,6 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 bool same_bits(const Matrix<double>& a, const Matrix<double>& b) {
   return a.size() == b.size() &&
          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(double)) == 0;
-}
-
-void check_counts(const std::vector<std::int64_t>& counts, const DataPlan& plan) {
-  const std::int64_t counted = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-  if (counted == plan.rows) return;
-  throw Error(ExitCode::internal, fmt::format("the assignment counted {} rows of {}: the device or the memory is "
-                                              "faulty; run again, or with another --backend",
-                                              counted, plan.rows));
-}
-
-Assignment assign(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
-  Assignment assignment(centroids.rows);
-  points.assign({centroids}, assignment);
-  check_counts(assignment.counts, plan);
-  return assignment;
-}
-
-/// The inertia of the labels that the points hold: total and per cluster.
-struct Measured {
-  std::vector<double> per_cluster;  // (k)
-  double inertia = 0.0;
-  double grid = 0.0;  // what rounding to the grid of the inertia sums may have taken
-};
-
-Measured measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
-  const MeasureRequest request{centroids, inertia_scale(plan, centroids.data, centroids.rows),
-                               term_bits(plan.weights.terms)};
-  std::vector<Limbs> parts(centroids.rows);
-  points.measure(request, parts);
-  Measured measured;
-  Limbs total;
-  for (const Limbs& part : parts) {
-    total.high += part.high;
-    total.low += part.low;
-    measured.per_cluster.push_back(from_limbs(part, request.inertia.shift, request.inertia_bits));
-  }
-  measured.inertia = from_limbs(total, request.inertia.shift, request.inertia_bits);
-  measured.grid = scaled_by(static_cast<double>(plan.weights.terms), -(request.inertia.shift + request.inertia_bits));
-  return measured;
 }
 
 IterationRecord record_of(const Assignment& assignment) {
@@ -129,6 +92,7 @@ class Run {
     LloydState state{first_centroids(points_, plan_, options_, run, observer_), empty_sums(plan_, options_.clusters),
                      std::vector<std::int64_t>(options_.clusters, 0)};
     inertia_scale(plan_, state.centroids.data(), options_.clusters);  // refuses a start out of the range of float64
+    if (options_.batch.rows > 0 && !options_.stopped) run_batches(state, result);
     points_.forget();
     observer_.phase("iterate", options_.max_iterations);
     while (result.stopped_by.empty()) {
@@ -150,7 +114,6 @@ class Run {
       if (is_first && result.continues) record.changed = options_.stopped->changed;
       note(record, result);
     }
-    check_counts(state.counts, plan_);
     observer_.phase("assign", 1);
     if (!settled_) {
       Assignment last = assign(points_, plan_, state.centroids.view());
@@ -160,7 +123,10 @@ class Run {
     const bool relocates = options_.empty == EmptyRule::relocate;  // another iteration would do that
     if (!relocates && count_empty(state.counts, frozen()) > 0) treat_empty_clusters(state, 0);
     Measured measured = measure(points_, plan_, state.centroids.view());
-    check_descent(result.history.back().inertia, measured.inertia, rounding_ + measured.grid);
+    check_counts(state.counts, plan_);
+    if (!result.history.empty()) {
+      check_descent(result.history.back().inertia, measured.inertia, rounding_ + measured.grid);
+    }
     if (run == 0) warn_of_coarse_sums(points_, plan_, measured, observer_);
     result.centroids = std::move(state.centroids);
     result.inertia = measured.inertia;
@@ -182,6 +148,14 @@ class Run {
       farthest = std::max(farthest, squared_distance(options.frozen.row(c).data(), plan.mean.data(), plan.columns));
     }
     return farthest > 0.0 ? 3.0 * spread + 2.0 * plan.weights.total * farthest : spread;
+  }
+
+  void run_batches(LloydState& state, KMeansResult& result) {
+    const RandomStream random{options_.seed, static_cast<std::uint64_t>(options_.first_run + result.run)};
+    follow_batches(state.centroids, plan_, {options_.batch, frozen(), options_.metric, random}, observer_);
+    if (options_.batch.finish) return;
+    result.stopped_by = "epochs";
+    result.stopped_value = static_cast<double>(options_.batch.epochs);
   }
 
   /// The assignment that another run stopped before.
@@ -306,14 +280,7 @@ KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& o
     points.distances(best.distances);
   }
   best.runs = std::move(runs);
-  NeighborLists nearest(best.centroids.rows(), 1);
-  points.search({best.centroids.view(), -1}, nearest);
-  best.frozen = options.frozen.rows;
-  best.nearest_row.assign(nearest.index.data(), nearest.index.data() + best.centroids.rows());
-  if (options.keep_medoids) {
-    best.medoids = Matrix<double>(best.centroids.rows(), plan.columns);
-    points.copy_rows(best.nearest_row, best.medoids.view());
-  }
+  find_nearest_rows(points, options, best);
   return best;
 }
 

@@ -12,6 +12,7 @@
 #include "core/backend.h"
 #include "core/empty_clusters.h"
 #include "core/metric.h"
+#include "core/mini_batch.h"
 #include "core/observer.h"
 
 namespace kith {
@@ -31,6 +32,7 @@ struct KMeansOptions {
   MatrixView<const double> frozen = {};  // (f, d) the first centroids, which do not move; k counts them in
   MatrixView<const double> given = {};   // (k - f, d) for Init::given
   int runs = 1;                          // best inertia wins, ties go to the lowest run
+  std::int64_t first_run = 0;            // number of the first of them, which names its random numbers
   int max_iterations = 300;              // of this run alone
   /// With Init::given, its centroids: the iterations are counted on, and stop tests begin at once, as if it had not
   /// stopped. Where the points are not the same this is a start like any other, with a warning.
@@ -39,6 +41,7 @@ struct KMeansOptions {
   std::uint64_t seed = 0;
   Metric metric = Metric::euclidean;  // cosine: rows of length 1 in the points (unit_rows); centroids become so
   EmptyRule empty = EmptyRule::relocate;
+  MiniBatch batch = {};         // the start first follows batches of rows; a run that was stopped has done that
   bool keep_distances = false;  // fill KMeansResult::distances
   bool keep_medoids = false;    // and KMeansResult::medoids
 };
@@ -52,11 +55,11 @@ struct KMeansResult {
   std::vector<double> inertia_per_cluster;  // (k)
   std::vector<std::int64_t> nearest_row;    // (k) the row nearest each centroid, ties to the lowest
   double inertia = 0.0;
-  double spread = 0.0;           // inertia of all rows around their mean, R's totss
-  std::int64_t iterations = 0;   // assignments of the loop, as scikit-learn's n_iter_; of a stopped run's too
-  std::int64_t changed = 0;      // rows that the last assignment gave another label than the last iteration
-  std::string stopped_by;        // "labels", "tolerance" or "max-iterations"
-  double stopped_value = 0.0;    // changed labels (0), the shift, or the number of iterations
+  double spread = 0.0;          // inertia of all rows around their mean, R's totss
+  std::int64_t iterations = 0;  // assignments of the loop, as scikit-learn's n_iter_; of a stopped run's too
+  std::int64_t changed = 0;     // rows that the last assignment gave another label than the last iteration
+  std::string stopped_by;      // "labels", "tolerance" or "max-iterations"; "epochs" or "splits" where no iteration did
+  double stopped_value = 0.0;  // changed labels (0), the shift, or the number of iterations, epochs or splits
   double shift_threshold = 0.0;  // tolerance x mean column variance
   std::int64_t empty_clusters = 0;
   bool continues = false;                // KMeansOptions::stopped

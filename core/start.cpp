@@ -59,7 +59,7 @@ Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMean
                                Observer& observer) {
   observer.phase("seed", options.clusters);
   Matrix<double> centroids(options.clusters, points.columns());
-  const RandomStream random{options.seed, static_cast<std::uint64_t>(run)};
+  const RandomStream random{options.seed, static_cast<std::uint64_t>(options.first_run + run)};
   const MatrixView<double> frozen = centroids.view().middle(0, options.frozen.rows);
   const MatrixView<double> others = centroids.view().middle(frozen.rows, options.clusters - frozen.rows);
   std::copy_n(options.frozen.data, frozen.size(), frozen.data);

@@ -95,3 +95,70 @@ TEST_CASE("--medoids without a place for them is named") {
   CHECK(done({"cluster", kDigits, "-k", "3", "-q", "--medoids", "-o", folder / "l.csv"})
             .says("--medoids has no effect: the output holds labels alone"));
 }
+
+TEST_CASE("--batch, --algorithm bisecting and --balance give the same bytes on every backend, and say what they did") {
+  const Scratch folder;
+  const std::string one = folder / "one.h5", other = folder / "other.h5";
+  const std::vector<std::pair<Words, std::string>> all{
+      {{"--batch", "100"}, "method     54 batches of 100 rows, 3 epochs, then whole iterations of all rows"},
+      {{"--batch", "1000", "--epochs", "1", "--no-finish"},
+       "2 batches of 1000 rows, 1 epochs, and no whole iterations"},
+      {{"--algorithm", "bisecting", "--medoids"}, "bisecting by inertia, 7 splits; rows stay in the half"},
+      {{"--algorithm", "bisecting", "--bisect", "size", "--metric", "cosine"}, "bisecting by size, 7 splits"},
+      {{"--balance", "--min-size", "220", "--max-size", "230", "--save-distances"}, "rows moved to balance sizes"}};
+  for (const auto& [more, said] : all) {
+    Words words{"cluster", kDigits, "-k", "8", "-f", "-o", one};
+    words.insert(words.end(), more.begin(), more.end());
+    CHECK(done(words).says(said));
+    for (const std::string& backend : usable_backends()) {
+      for (const char* threads : {"1", "5"}) {
+        Words again = words;
+        again[6] = other;
+        again.insert(again.end(), {"--backend", backend, "-q"});
+        if (backend == "cpu") again.insert(again.end(), {"--threads", threads});
+        done(again);
+        CHECK(bytes_of(other) == bytes_of(one));
+      }
+    }
+  }
+  for (const double count : values(one + ":/counts")) CHECK((count >= 220 && count <= 230));
+  // With batches, then whole iterations, the answer is a fixed point of k-means, as from any start.
+  done({"cluster", kDigits, "-k", "8", "-f", "-q", "-o", one, "--batch", "100", "--tolerance", "0"});
+  done({"cluster", kDigits, "--init", one, "-f", "-q", "-o", other, "--tolerance", "0"});
+  CHECK(values(one + ":/labels") == values(other + ":/labels"));
+  const Words cut{"cluster", kDigits, "-k", "8", "-f", "-q", "--batch", "100", "--tolerance", "0"};
+  const auto with = [&](Words more) {
+    more.insert(more.begin(), cut.begin(), cut.end());
+    return more;
+  };
+  done(with({"-o", other, "--max-iterations", "2"}));
+  done(with({"-o", folder / "more.h5", "--init", other, "--max-iterations", "298"}));
+  CHECK(bytes_of(folder / "more.h5") == bytes_of(one));
+}
+
+TEST_CASE("sizes beyond their limits are told, and what does not go together is refused") {
+  const Outcome told = done({"cluster", kDigits, "-k", "8", "--min-size", "200", "--max-size", "300", "-q"});
+  CHECK(told.says("warning: --min-size 200: "));
+  CHECK(told.says("of 8 clusters do not keep it"));
+  const auto refused = [](Words more, const Words& said) {
+    more.insert(more.begin(), {"cluster", kDigits, "-k", "8"});
+    refuses(2, more, said);
+  };
+  refused({"--balance", "--min-size", "300"}, {"--min-size 300: 1797 rows in 8 clusters; expected at most 224"});
+  refused({"--balance", "--max-size", "200"}, {"--max-size 200: 1797 rows in 8 clusters; expected at least 225"});
+  refused({"--batch", "1798"}, {"--batch 1798: expected at most 1797"});
+  refused({"--batch", "0"}, {"--batch"});
+  refused({"--algorithm", "bisecting", "--batch", "9"}, {"--batch: --algorithm bisecting", "leave one of them out"});
+  refused({"--algorithm", "bisecting", "--init", kDigits}, {"--init"});
+  refused({"--algorithm", "bisecting", "--freeze", kDigits}, {"--freeze"});
+  const auto warns = [](Words more, const std::string& text) {
+    more.insert(more.begin(), {"cluster", kDigits, "-k", "8", "-q"});
+    CHECK(done(more).says(text));
+  };
+  warns({"--epochs", "2"}, "--epochs has no effect: there is no --batch");
+  warns({"--no-finish"}, "--no-finish has no effect: there is no --batch");
+  warns({"--bisect", "size"}, "--bisect has no effect: --algorithm is lloyd");
+  warns({"--balance"}, "--balance has no effect: there is no --min-size and no --max-size");
+  warns({"--algorithm", "bisecting", "--empty", "drop"}, "--empty has no effect");
+  warns({"--batch", "99", "--no-finish", "--tolerance", "0"}, "--tolerance has no effect: --no-finish");
+}

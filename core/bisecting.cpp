@@ -1,0 +1,166 @@
+// Bisecting k-means: the clusters there are, which of them is split, and the tree of splits.
+#include "core/bisecting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "core/labelled_rows.h"
+#include "core/start.h"
+
+namespace kith {
+namespace {
+
+/// A cluster that may be split.
+struct Leaf {
+  std::int64_t node = 0;
+  std::vector<std::int64_t> rows;
+  std::vector<double> centroid;
+  double inertia = 0.0;
+  bool is_whole = false;  // cannot be split
+};
+
+class Bisection {
+ public:
+  Bisection(Points& points, const RowStore& store, const DataPlan& plan, const KMeansOptions& options, SplitBy by)
+      : points_(points), store_(store), plan_(plan), options_(options), by_(by) {
+    leaves_.emplace_back();
+    leaves_[0].rows.resize(static_cast<std::size_t>(plan.rows));
+    std::iota(leaves_[0].rows.begin(), leaves_[0].rows.end(), 0);
+    leaves_[0].is_whole = plan.rows < 2;
+    leaves_[0].centroid.resize(static_cast<std::size_t>(plan.columns));
+    const std::int64_t first = 0;
+    points.copy_rows({&first, 1}, {leaves_[0].centroid.data(), 1, plan.columns});
+    add_node(-1, plan.rows, 0.0);
+  }
+
+  std::int64_t clusters() const { return std::ssize(leaves_); }
+  std::int64_t iterations() const { return iterations_; }
+  double spread() const { return tree_.inertia[0]; }
+
+  /// False when no cluster can be split.
+  bool split() {
+    for (Leaf* leaf = next(); leaf != nullptr; leaf = next()) {
+      if (split(*leaf)) return true;
+    }
+    return false;
+  }
+
+  std::vector<std::int32_t> labels() const {
+    std::vector<std::int32_t> labels(static_cast<std::size_t>(plan_.rows));
+    for (std::size_t c = 0; c < leaves_.size(); ++c) {
+      for (const std::int64_t row : leaves_[c].rows) labels[static_cast<std::size_t>(row)] = static_cast<int>(c);
+    }
+    return labels;
+  }
+
+  /// (k, d) those that the splits left.
+  Matrix<double> centroids() const {
+    Matrix<double> centroids(clusters(), plan_.columns);
+    for (std::int64_t c = 0; c < centroids.rows(); ++c) {
+      const std::vector<double>& centroid = leaves_[static_cast<std::size_t>(c)].centroid;
+      std::copy(centroid.begin(), centroid.end(), centroids.row(c).begin());
+    }
+    return centroids;
+  }
+
+  SplitTree tree() && {
+    for (std::size_t c = 0; c < leaves_.size(); ++c) {
+      tree_.cluster[static_cast<std::size_t>(leaves_[c].node)] = static_cast<std::int64_t>(c);
+    }
+    return std::move(tree_);
+  }
+
+ private:
+  std::int64_t add_node(std::int64_t parent, std::int64_t count, double inertia) {
+    tree_.parent.push_back(parent);
+    tree_.first_child.push_back(-1);
+    tree_.cluster.push_back(-1);
+    tree_.count.push_back(count);
+    tree_.inertia.push_back(inertia);
+    return std::ssize(tree_.parent) - 1;
+  }
+
+  /// The cluster to split, null when none can be.
+  Leaf* next() {
+    const auto is_before = [this](const Leaf& a, const Leaf& b) {
+      if (a.is_whole || b.is_whole) return a.is_whole && !b.is_whole;
+      return by_ == SplitBy::size ? a.rows.size() < b.rows.size() : a.inertia < b.inertia;
+    };
+    Leaf& leaf = *std::max_element(leaves_.begin(), leaves_.end(), is_before);  // the first of equals
+    return leaf.is_whole ? nullptr : &leaf;
+  }
+
+  /// False, and the cluster is whole from then on, when it cannot be split.
+  bool split(Leaf& leaf) {
+    KMeansOptions options = options_;
+    options.clusters = 2;
+    options.first_run = split_ * options_.runs;
+    Observer silent;
+    const bool is_all = std::ssize(leaf.rows) == plan_.rows;
+    SomeRows some;
+    if (!is_all) some = store_.hold(leaf.rows);
+    Points& rows = is_all ? points_ : *some.points;
+    const DataPlan plan = is_all ? plan_ : make_plan(rows);
+    if (!is_all) rows.prepare(plan);
+    KMeansResult halves = kmeans(rows, plan, options, silent);
+    ++split_;
+    iterations_ += halves.iterations;
+    if (is_all) tree_.inertia[0] = halves.spread;
+    leaf.is_whole = halves.spread == 0.0 || halves.counts.size() < 2 || halves.counts[0] == 0 || halves.counts[1] == 0;
+    if (leaf.is_whole) return false;
+
+    Leaf first, second;
+    for (std::size_t i = 0; i < leaf.rows.size(); ++i) {
+      (halves.labels[i] == 0 ? first : second).rows.push_back(leaf.rows[i]);
+    }
+    tree_.first_child[static_cast<std::size_t>(leaf.node)] = std::ssize(tree_.parent);
+    for (const auto& [half, number] : {std::pair{&first, 0}, std::pair{&second, 1}}) {
+      const auto centroid = std::as_const(halves.centroids).row(number);
+      half->centroid.assign(centroid.begin(), centroid.end());
+      half->inertia = halves.inertia_per_cluster[static_cast<std::size_t>(number)];
+      half->is_whole = half->inertia == 0.0;
+      half->node = add_node(leaf.node, std::ssize(half->rows), half->inertia);
+    }
+    leaf = std::move(first);
+    leaves_.push_back(std::move(second));
+    return true;
+  }
+
+  Points& points_;
+  const RowStore& store_;
+  const DataPlan& plan_;
+  const KMeansOptions& options_;
+  SplitBy by_;
+  std::vector<Leaf> leaves_;  // by the numbers of their clusters
+  SplitTree tree_;
+  std::int64_t split_ = 0, iterations_ = 0;
+};
+
+}  // namespace
+
+BisectingResult bisecting_kmeans(Points& points, const RowStore& store, const DataPlan& plan,
+                                 const KMeansOptions& options, SplitBy by, Observer& observer) {
+  check_start(plan, options);
+  observer.phase("split", options.clusters - 1);
+  Bisection bisection(points, store, plan, options, by);
+  while (bisection.clusters() < options.clusters && bisection.split()) observer.progress(bisection.clusters() - 1);
+  if (bisection.clusters() < options.clusters) {
+    observer.warning(fmt::format("only {} of {} clusters: the rows of each of them are equal, and none can be split",
+                                 bisection.clusters(), options.clusters));
+  }
+  BisectingResult found;
+  const Matrix<double> centroids = bisection.centroids();
+  found.result = labelled_rows(points, plan, bisection.labels(), centroids.view(), options);
+  found.result.spread = bisection.spread();
+  found.result.iterations = bisection.iterations();
+  found.result.stopped_by = "splits";
+  found.result.stopped_value = static_cast<double>(bisection.clusters() - 1);
+  found.tree = std::move(bisection).tree();
+  if (found.tree.parent.size() == 1) found.tree.inertia[0] = found.result.spread = found.result.inertia;
+  return found;
+}
+
+}  // namespace kith

@@ -1,0 +1,48 @@
+// The means, counts and inertia of given labels, and the rows nearest to centroids.
+#include "core/labelled_rows.h"
+
+#include <algorithm>
+
+#include "core/cluster_update.h"
+#include "core/measured.h"
+
+namespace kith {
+
+KMeansResult labelled_rows(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
+                           MatrixView<const double> before, const KMeansOptions& options) {
+  const std::int64_t k = before.rows;
+  KMeansResult result;
+  result.counts.assign(static_cast<std::size_t>(k), 0);
+  for (const std::int32_t label : labels) ++result.counts[static_cast<std::size_t>(label)];
+  points.forget();
+  points.set_labels(labels);
+  ClusterSums sums = empty_sums(plan, k);
+  points.add_moves(sums);
+  result.centroids = centroids_of(sums, cluster_weights(sums, result.counts, plan.weights), plan.scales, before);
+  if (options.metric == Metric::cosine) unit_means(result.centroids.view(), before);
+  std::copy_n(before.data, options.frozen.rows * plan.columns, result.centroids.data());
+  Measured measured = measure(points, plan, result.centroids.view());
+  result.inertia = measured.inertia;
+  result.inertia_per_cluster = std::move(measured.per_cluster);
+  result.empty_clusters = count_empty(result.counts, 0);
+  result.labels.assign(labels.begin(), labels.end());
+  if (options.keep_distances) {
+    result.distances.resize(static_cast<std::size_t>(plan.rows));
+    points.distances(result.distances);
+  }
+  find_nearest_rows(points, options, result);
+  return result;
+}
+
+void find_nearest_rows(const Points& points, const KMeansOptions& options, KMeansResult& result) {
+  const std::int64_t k = result.centroids.rows();
+  NeighborLists nearest(k, 1);
+  points.search({result.centroids.view(), -1}, nearest);
+  result.frozen = options.frozen.rows;
+  result.nearest_row.assign(nearest.index.data(), nearest.index.data() + k);
+  if (!options.keep_medoids) return;
+  result.medoids = Matrix<double>(k, points.columns());
+  points.copy_rows(result.nearest_row, result.medoids.view());
+}
+
+}  // namespace kith

@@ -1,0 +1,44 @@
+// Assignments that are counted, and inertia from integer sums.
+#include "core/measured.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "core/error.h"
+
+namespace kith {
+
+void check_counts(const std::vector<std::int64_t>& counts, const DataPlan& plan) {
+  const std::int64_t counted = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  if (counted == plan.rows) return;
+  throw Error(ExitCode::internal, fmt::format("the assignment counted {} rows of {}: the device or the memory is "
+                                              "faulty; run again, or with another --backend",
+                                              counted, plan.rows));
+}
+
+Assignment assign(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
+  Assignment assignment(centroids.rows);
+  points.assign({centroids}, assignment);
+  check_counts(assignment.counts, plan);
+  return assignment;
+}
+
+Measured measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
+  const MeasureRequest request{centroids, inertia_scale(plan, centroids.data, centroids.rows),
+                               term_bits(plan.weights.terms)};
+  std::vector<Limbs> parts(centroids.rows);
+  points.measure(request, parts);
+  Measured measured;
+  Limbs total;
+  for (const Limbs& part : parts) {
+    total.high += part.high;
+    total.low += part.low;
+    measured.per_cluster.push_back(from_limbs(part, request.inertia.shift, request.inertia_bits));
+  }
+  measured.inertia = from_limbs(total, request.inertia.shift, request.inertia_bits);
+  measured.grid = scaled_by(static_cast<double>(plan.weights.terms), -(request.inertia.shift + request.inertia_bits));
+  return measured;
+}
+
+}  // namespace kith

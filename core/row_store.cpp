@@ -1,0 +1,24 @@
+// Rows copied out of a matrix, to be held by themselves.
+#include "core/row_store.h"
+
+#include <algorithm>
+
+namespace kith {
+
+SomeRows RowStore::hold(std::span<const std::int64_t> rows) const {
+  SomeRows some;
+  std::visit(
+      [&]<class T>(MatrixView<const T> all) {
+        Matrix<T> copy(static_cast<std::int64_t>(rows.size()), all.columns);
+        for (std::int64_t i = 0; i < copy.rows(); ++i) {
+          const auto row = all.row(rows[static_cast<std::size_t>(i)]);
+          std::copy(row.begin(), row.end(), copy.row(i).begin());
+        }
+        some.values = std::move(copy);
+      },
+      values_);
+  some.points = backend_.hold({view_of(some.values), 0});
+  return some;
+}
+
+}  // namespace kith
