@@ -64,7 +64,7 @@ class Balancer {
     Matrix<double> distance(block, rows);
     for (std::int64_t first = 0; first < k; first += block) {
       const MatrixView<const double> some = centroids_.middle(first, std::min(block, k - first));
-      points_.all_distances(some, distance.view().middle(0, some.rows));
+      points_.all_distances({some}, distance.view().middle(0, some.rows));
       for (std::int64_t c = 0; c < some.rows; ++c) {
         const auto cluster = static_cast<std::int32_t>(first + c);
         for (std::int64_t i = 0; i < rows; ++i) {
