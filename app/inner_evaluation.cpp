@@ -6,9 +6,11 @@
 #include <algorithm>
 
 #include "app/memory.h"
+#include "app/preparation.h"
 #include "app/results.h"
 #include "app/terminal.h"
 #include "core/seeding.h"
+#include "data/source.h"
 
 namespace kith::app {
 namespace {
@@ -79,7 +81,10 @@ InnerScores inner_scores(HeldPoints& held, std::span<const std::int32_t> labels,
 InnerScores inner_scores_of_file(std::span<const std::int32_t> labels, std::int64_t clusters,
                                  const InnerOptions& options, const std::string& name, const OptionSet& set,
                                  Invocation& invocation) {
-  const auto points = open_input(options.points, invocation);
+  // Of a result the points are prepared as they were for it.
+  const std::optional<Preparation> preparation = read_preparation(data::parse_location(name).file);
+  const Preparation* given = preparation ? &*preparation : nullptr;
+  const auto points = open_input(options.points, invocation, given);
   invocation.report.points = describe(*points);
   if (points->rows() != std::ssize(labels)) {
     throw Error(ExitCode::data, fmt::format("--points {}: expected {} rows, one for each label of {}, found {}; give "
@@ -89,7 +94,8 @@ InnerScores inner_scores_of_file(std::span<const std::int32_t> labels, std::int6
   }
   require_memory(points_bytes(*points) + score_bytes(points->rows(), clusters, points->columns()), points->name(),
                  invocation.common.memory);
-  HeldPoints held = hold_points(*points, invocation, [&] { invocation.warn_without_effect(set); });
+  HeldPoints held = hold_points(
+      *points, invocation, [&] { invocation.warn_without_effect(set); }, std::nullopt, given);
   InnerScores scores = inner_scores(held, labels, clusters, options, name, invocation);
   note_device_memory(held, invocation);
   return scores;

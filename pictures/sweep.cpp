@@ -12,18 +12,20 @@ namespace {
 
 constexpr double kChart = 160.0;
 
-/// "inertia is 40.1 at k = 2 and 4.5 at k = 20"
+/// "inertia is 40.1 at k = 2, 4.5 at k = 20, largest at k = 2 and smallest at k = 20"
 std::string words_of(const std::vector<double>& k, const SweepCurve& curve) {
-  std::size_t first = k.size(), last = 0, best = k.size();
+  std::size_t first = k.size(), last = 0, largest = 0, smallest = 0;
   for (std::size_t i = 0; i < k.size(); ++i) {
     if (!std::isfinite(curve.values[i])) continue;
-    first = std::min(first, i);
+    if (first == k.size()) first = largest = smallest = i;
     last = i;
-    if (best == k.size() || curve.values[i] > curve.values[best]) best = i;
+    if (curve.values[i] > curve.values[largest]) largest = i;
+    if (curve.values[i] < curve.values[smallest]) smallest = i;
   }
   if (first == k.size()) return fmt::format("{} has no value", curve.name);
-  return fmt::format("{} is {} at k = {}, {} at k = {}, and largest at k = {}", curve.name, shown(curve.values[first]),
-                     shown(k[first]), shown(curve.values[last]), shown(k[last]), shown(k[best]));
+  return fmt::format("{} is {} at k = {}, {} at k = {}, largest at k = {} and smallest at k = {}", curve.name,
+                     shown(curve.values[first]), shown(k[first]), shown(curve.values[last]), shown(k[last]),
+                     shown(k[largest]), shown(k[smallest]));
 }
 
 }  // namespace

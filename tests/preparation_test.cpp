@@ -277,5 +277,9 @@ TEST_CASE("what cannot be prepared is refused") {
   far(1, 0) = 1e30F;
   const auto [found, out] = prepared(narrow, {.scaling = Scaling::minmax});
   PointsMatrix rows = std::move(far);
-  refused(ExitCode::data, [&, &found = found] { prepare_with({rows, "y"}, found, {}); }, {"y: row 1", "--precision f64"});
+  refused(ExitCode::data,
+          [&, &found = found] {
+            prepare_with({rows, "y"}, found, {});
+          },
+          {"y: row 1", "--precision f64"});
 }

@@ -182,6 +182,22 @@ TEST_CASE("a result says how its points were prepared, and has its centroids in 
   }
 }
 
+TEST_CASE("scores of a result are those of its prepared points") {
+  const Scratch folder;
+  const std::string table = folder / "t.csv", scaled = folder / "s.csv", out = folder / "out.h5";
+  write_bytes(table, "x,y\n0,100\n2,100\n10,300\n12,300\n");
+  write_bytes(scaled, "x,y\n0,0\n0.16666666666666666,0\n0.8333333333333334,1\n1,1\n");
+  done(writing({"cluster", table, "-k", "2", "--scale", "minmax"}, out));
+  const auto scores = [&](const std::string& labels, const std::string& points) {
+    const nlohmann::json found = done({"evaluate", labels, "--points", points, "--json"}).json()["evaluation"];
+    return std::vector<double>{found["silhouette"], found["calinski_harabasz"], found["davies_bouldin"]};
+  };
+  const std::vector<double> found = scores(out, table);
+  done(writing({"cluster", scaled, "-k", "2"}, folder / "o.h5"));
+  const std::vector<double> expected = scores(folder / "o.h5", scaled);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(found[i] - expected[i]) <= 1e-12 * std::abs(expected[i]));
+}
+
 TEST_CASE("what does not fit a preparation is refused") {
   const Scratch folder;
   const std::string table = folder / "t.csv", out = folder / "out.h5";

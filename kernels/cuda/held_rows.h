@@ -26,7 +26,7 @@ struct Context {
   int multiprocessors = 1;
   ScreenPath screen = ScreenPath::float32;
   bool screen_named = false;  // then small problems are screened, too
-  LeftOut left_out;  // nothing, but for measuring
+  LeftOut left_out;           // nothing, but for measuring
   bool small_gaps = false;
   Pool pool;
   Stream stream;
