@@ -135,9 +135,10 @@ TEST_CASE("pictures say the numbers they were given") {
                          "those of cluster 1 farthest, with 9.") != std::string::npos);
   const Picture curves = sweep({2, 3, 4}, {{"inertia", {9, 5, 4}}, {"silhouette", {0.25, 0.5, NAN}}}, 3.0);
   CHECK(xml_problem(inline_svg(curves)).empty());
-  CHECK(curves.caption ==
-        "inertia is 9 at k = 2, 4 at k = 4, largest at k = 2 and smallest at k = 4; silhouette is 0.25 at k = 2, 0.5 at "
-        "k = 3, largest at k = 3 and smallest at k = 2. Dashed: the suggestion, k = 3.");
+  CHECK(
+      curves.caption ==
+      "inertia is 9 at k = 2, 4 at k = 4, largest at k = 2 and smallest at k = 4; silhouette is 0.25 at k = 2, 0.5 at "
+      "k = 3, largest at k = 3 and smallest at k = 2. Dashed: the suggestion, k = 3.");
 }
 
 TEST_CASE("a hundred thousand points take no more than a page of cells") {
