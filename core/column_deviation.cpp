@@ -4,39 +4,36 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/column_sums.h"
+
 namespace kith {
 
-std::vector<double> column_deviations(const PointsView& values, const DataPlan& plan) {
-  const auto columns = static_cast<std::size_t>(plan.columns);
-  const Weights& weights = plan.weights;
-  const int bits = term_bits(weights.terms);
-  std::vector<FixedScale> scales(columns);
-  for (std::size_t j = 0; j < columns; ++j) {
-    const double reach = std::max(plan.range.maximum[j] - plan.mean[j], plan.mean[j] - plan.range.minimum[j]);
-    scales[j] = fixed_scale(weights.value_bits() - exponent_above(reach * reach));
+double largest_deviation(const ColumnRange& range, std::size_t j, double mean) {
+  return std::max(range.maximum[j] - mean, mean - range.minimum[j]);
+}
+
+std::vector<double> column_deviations(const PointsView& values, const KnownColumns& known, const Workers& workers) {
+  std::vector<double> largest, deviations;
+  for (std::size_t j = 0; j < known.mean.size(); ++j) {
+    const double reach = largest_deviation(known.range, j, known.mean[j]);
+    largest.push_back(reach * reach);
   }
-  std::vector<Limbs> sums(columns);
-  const double low_scale = power_of_two(bits);
-  std::visit(
+  const ColumnSums squares = std::visit(
       [&](const auto& rows) {
-        const RowWeights row_weights{weights.rows.data(), weights.whole};
-        for (std::int64_t i = 0; i < rows.rows; ++i) {
-          const RowWeight weight = row_weights.of(i);
-          for (std::size_t j = 0; j < columns; ++j) {
-            const double difference = static_cast<double>(rows.row(i)[j]) - plan.mean[j];
-            const Limbs square =
-                weighted_limbs(difference * difference, scales[j].first, scales[j].second, low_scale, weight);
-            sums[j].high += square.high;
-            sums[j].low += square.low;
-          }
-        }
+        return sum_columns(rows, largest, known.weights, workers, [&](double value, std::int64_t j) {
+          const double difference = value - known.mean[static_cast<std::size_t>(j)];
+          return difference * difference;
+        });
       },
       values);
-  std::vector<double> deviations(columns);
-  for (std::size_t j = 0; j < columns; ++j) {
-    deviations[j] = std::sqrt(from_limbs(sums[j], scales[j].shift, bits) / weights.total);
+  for (std::size_t j = 0; j < largest.size(); ++j) {
+    deviations.push_back(std::sqrt(squares.sum(j) / known.weights.total));
   }
   return deviations;
+}
+
+std::vector<double> column_deviations(const PointsView& values, const DataPlan& plan) {
+  return column_deviations(values, {plan.mean, plan.range, plan.weights});
 }
 
 }  // namespace kith

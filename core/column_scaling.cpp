@@ -6,65 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/data_plan.h"
-#include "core/fixed_point.h"
+#include "core/column_deviation.h"
+#include "core/column_sums.h"
 
 namespace kith {
 namespace {
-
-constexpr std::int64_t kTaskValues = std::int64_t{1} << 16;  // that one task looks at
-
-/// Calls visit(first, rows, worker) for runs of the rows.
-template <class Visit>
-void for_row_runs(std::int64_t rows, std::int64_t columns, const Workers& workers, const Visit& visit) {
-  const std::int64_t run = std::max<std::int64_t>(1, kTaskValues / std::max<std::int64_t>(1, columns));
-  workers.run((rows + run - 1) / run,
-              [&](std::int64_t task, int worker) { visit(task * run, std::min(run, rows - task * run), worker); });
-}
-
-/// Sums over rows of one number for each column, in two limbs.
-class ColumnSums {
- public:
-  /// No number of column j is above largest[j].
-  ColumnSums(const std::vector<double>& largest, std::int64_t rows) : bits_(term_bits(rows)) {
-    for (const double most : largest) scales_.push_back(fixed_scale(bits_ - exponent_above(most)));
-    sums_.resize(largest.size());
-  }
-  void add(std::size_t column, double value) {
-    const Limbs limbs = to_limbs(value, scales_[column].first, scales_[column].second, power_of_two(bits_));
-    sums_[column].high += limbs.high;
-    sums_[column].low += limbs.low;
-  }
-  void add(const ColumnSums& other) {
-    for (std::size_t j = 0; j < sums_.size(); ++j) {
-      sums_[j].high += other.sums_[j].high;
-      sums_[j].low += other.sums_[j].low;
-    }
-  }
-  double sum(std::size_t column) const { return from_limbs(sums_[column], scales_[column].shift, bits_); }
-
- private:
-  int bits_;
-  std::vector<FixedScale> scales_;
-  std::vector<Limbs> sums_;
-};
-
-/// The sums of term(value, column) over all rows.
-template <class T, class Term>
-ColumnSums sum_columns(MatrixView<const T> values, const std::vector<double>& largest, const Workers& workers,
-                       const Term& term) {
-  std::vector<ColumnSums> sums(static_cast<std::size_t>(workers.count), ColumnSums(largest, values.rows));
-  for_row_runs(values.rows, values.columns, workers, [&](std::int64_t first, std::int64_t rows, int worker) {
-    ColumnSums& own = sums[static_cast<std::size_t>(worker)];
-    for (std::int64_t i = first; i < first + rows; ++i) {
-      for (std::int64_t j = 0; j < values.columns; ++j) {
-        own.add(static_cast<std::size_t>(j), term(static_cast<double>(values(i, j)), j));
-      }
-    }
-  });
-  for (std::size_t worker = 1; worker < sums.size(); ++worker) sums[0].add(sums[worker]);
-  return sums[0];
-}
 
 template <class T>
 ColumnRange range_of(MatrixView<const T> values, const Workers& workers) {
@@ -96,7 +42,8 @@ std::vector<double> means_of(MatrixView<const T> values, const ColumnRange& rang
   for (std::size_t j = 0; j < range.minimum.size(); ++j) {
     largest.push_back(std::max(std::abs(range.minimum[j]), std::abs(range.maximum[j])));
   }
-  const ColumnSums sums = sum_columns(values, largest, workers, [](double value, std::int64_t) { return value; });
+  const ColumnSums sums = sum_columns(values, largest, equal_weights(values.rows), workers,
+                                      [](double value, std::int64_t) { return value; });
   for (std::size_t j = 0; j < largest.size(); ++j) {
     means.push_back(std::clamp(sums.sum(j) / static_cast<double>(values.rows), range.minimum[j], range.maximum[j]));
   }
@@ -115,20 +62,12 @@ ColumnScaling zscore(MatrixView<const T> values, const ColumnRange& range, const
                      const std::string& name) {
   ColumnScaling found;
   found.center = means_of(values, range, workers);
-  std::vector<double> largest;
   for (std::size_t j = 0; j < found.center.size(); ++j) {
-    const double reach = std::max(range.maximum[j] - found.center[j], found.center[j] - range.minimum[j]);
-    largest.push_back(reach * reach);
-    if (!std::isfinite(largest[j])) refuse(name, j, range, "a squared deviation");
+    const double reach = largest_deviation(range, j, found.center[j]);
+    if (!std::isfinite(reach * reach)) refuse(name, j, range, "a squared deviation");
   }
-  const ColumnSums squares = sum_columns(values, largest, workers, [&](double value, std::int64_t j) {
-    const double t = value - found.center[static_cast<std::size_t>(j)];
-    return t * t;
-  });
-  for (std::size_t j = 0; j < largest.size(); ++j) {
-    const double deviation = std::sqrt(squares.sum(j) / static_cast<double>(values.rows));
-    found.scale.push_back(deviation > 0.0 ? deviation : 1.0);
-  }
+  found.scale = column_deviations(values, {found.center, range, equal_weights(values.rows)}, workers);
+  for (double& deviation : found.scale) deviation = deviation > 0.0 ? deviation : 1.0;
   return found;
 }
 

@@ -47,18 +47,28 @@ std::int64_t draw_by_weight(const Weights& weights, RandomStream random) {
   return row;
 }
 
+namespace {
+
+/// The largest distance that points keep to the given centroids, or, where there are none, to a row that is drawn by
+/// weight and becomes the first of the seeds.
+double begin_seeds(Points& points, const Weights& weights, RandomStream random, MatrixView<const double> given,
+                   std::vector<std::int64_t>& seeds) {
+  points.forget();
+  double largest = 0.0;
+  for (std::int64_t c = 0; c < given.rows; ++c) largest = points.lower(given.row(c));
+  if (given.rows > 0) return largest;
+  seeds.push_back(draw_by_weight(weights, random));
+  return points.lower(rows_of_points(points, seeds).row(0));
+}
+
+}  // namespace
+
 std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights& weights, std::int64_t clusters,
                                                   RandomStream random, Observer& observer,
                                                   MatrixView<const double> given) {
   const auto trials = static_cast<std::int64_t>(2 + std::floor(std::log(static_cast<double>(given.rows + clusters))));
-  points.forget();
   std::vector<std::int64_t> seeds;
-  double largest = 0.0;
-  for (std::int64_t c = 0; c < given.rows; ++c) largest = points.lower(given.row(c));
-  if (given.rows == 0) {
-    seeds.push_back(draw_by_weight(weights, random));
-    largest = points.lower(rows_of_points(points, seeds).row(0));
-  }
+  double largest = begin_seeds(points, weights, random, given, seeds);
   const auto even = static_cast<std::int64_t>(seeds.size());  // drawn by weight alone, not by distance
 
   std::vector<std::int64_t> targets(trials), candidates(trials), totals(trials);
@@ -86,14 +96,8 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights&
 
 std::vector<std::int64_t> farthest_first(Points& points, const Weights& weights, std::int64_t clusters,
                                          RandomStream random, Observer& observer, MatrixView<const double> given) {
-  points.forget();
   std::vector<std::int64_t> seeds;
-  double largest = 0.0;
-  for (std::int64_t c = 0; c < given.rows; ++c) largest = points.lower(given.row(c));
-  if (given.rows == 0) {
-    seeds.push_back(draw_by_weight(weights, random));
-    largest = points.lower(rows_of_points(points, seeds).row(0));
-  }
+  double largest = begin_seeds(points, weights, random, given, seeds);
   while (static_cast<std::int64_t>(seeds.size()) < clusters) {
     observer.progress(static_cast<std::int64_t>(seeds.size()));
     if (!(largest > 0.0)) {

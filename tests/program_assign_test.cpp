@@ -5,18 +5,14 @@
 #include "core/distance.h"
 #include "data/source.h"
 #include "tests/program.h"
+#include "tests/result_values.h"
 
 using namespace kith;
 using namespace kith::testing;
 
 namespace {
 
-std::vector<double> values(const std::string& location) {
-  const auto read = data::read_all(*data::open_points(
-      location, {.precision = data::Precision::f64, .vector_as_column = true, .missing = data::Missing::keep}));
-  const auto& matrix = std::get<Matrix<double>>(read);
-  return {matrix.data(), matrix.data() + matrix.size()};
-}
+std::vector<double> stored(const std::string& location) { return kith::testing::values(location, data::Missing::keep); }
 
 /// Roots of the definition's distances, rounded to T, in (distance, index) order for each row.
 struct Expected {
@@ -46,7 +42,7 @@ TEST_CASE("--top and --all-distances are the definition's, ties to the lowest ce
   const std::string file = folder / "x.h5", out = folder / "out.h5", other = folder / "other.h5";
   done({"generate", file, "-n", "300", "-d", "9", "-k", "5", "-q"});
   constexpr std::int64_t kCentroids = 7, kTop = 3, kColumns = 9;
-  std::vector<double> points = values(file + ":/points");
+  std::vector<double> points = stored(file + ":/points");
   std::vector<double> centroids(points.begin(), points.begin() + kCentroids * kColumns);
   std::copy_n(centroids.begin(), kColumns, centroids.begin() + 4 * kColumns);  // 4 repeats 0
   FileMaker(folder / "c.h5").dataset("c", H5T_IEEE_F64LE, {kCentroids, kColumns}, H5T_NATIVE_DOUBLE, centroids.data());
@@ -67,9 +63,9 @@ TEST_CASE("--top and --all-distances are the definition's, ties to the lowest ce
                   backend};
       words.insert(words.end(), more.begin(), more.end());
       CHECK(done(words).says("distances to centroids take"));
-      CHECK(values(out + ":/all_distances") == expected.all);
-      const std::vector<double> nearest = values(out + ":/nearest_centroids"), labels = values(out + ":/labels");
-      const std::vector<double> lengths = values(out + ":/nearest_distances"), own = values(out + ":/distances");
+      CHECK(stored(out + ":/all_distances") == expected.all);
+      const std::vector<double> nearest = stored(out + ":/nearest_centroids"), labels = stored(out + ":/labels");
+      const std::vector<double> lengths = stored(out + ":/nearest_distances"), own = stored(out + ":/distances");
       REQUIRE(nearest.size() == 300 * kTop);
       for (std::int64_t i = 0; i < 300; ++i) {
         for (std::int64_t j = 0; j < kTop; ++j) {
@@ -107,15 +103,15 @@ TEST_CASE("rows that were dropped have -1 and NaN in every list, wherever blocks
   for (const char* block : {"0", "1", "2"}) {
     done({"assign", table, "--centroids", folder / "c.h5", "--nan", "drop", "--top", "2", "--all-distances", "-o", out,
           "-f", "-q", "--block-rows", block});
-    CHECK(values(out + ":/nearest_centroids") == std::vector<double>{-1, -1, 0, 1, -1, -1, 0, 1, 1, 0, -1, -1});
-    const std::vector<double> all = values(out + ":/all_distances");
+    CHECK(stored(out + ":/nearest_centroids") == std::vector<double>{-1, -1, 0, 1, -1, -1, 0, 1, 1, 0, -1, -1});
+    const std::vector<double> all = stored(out + ":/all_distances");
     const std::vector<double> expected{0, 0, 0, 4, 0, 0, 3, 5, 4, 0, 0, 0};
     REQUIRE(all.size() == expected.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
       const bool dropped = i / 2 == 0 || i / 2 == 2 || i / 2 == 5;
       CHECK((dropped ? std::isnan(all[i]) : all[i] == expected[i]));
     }
-    const std::vector<double> lengths = values(out + ":/nearest_distances");
+    const std::vector<double> lengths = stored(out + ":/nearest_distances");
     CHECK(std::isnan(lengths[0]));
     CHECK(lengths[6] == 3);
     CHECK(lengths[7] == 5);

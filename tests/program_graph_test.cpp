@@ -3,19 +3,12 @@
 #include <cmath>
 
 #include "core/distance.h"
-#include "data/source.h"
 #include "tests/program.h"
+#include "tests/result_values.h"
 
 using namespace kith::testing;
 
 namespace {
-
-std::vector<double> values(const std::string& location) {
-  const auto read = kith::data::read_all(
-      *kith::data::open_points(location, {.precision = kith::data::Precision::f64, .vector_as_column = true}));
-  const auto& matrix = std::get<kith::Matrix<double>>(read);
-  return {matrix.data(), matrix.data() + matrix.size()};
-}
 
 /// Rows with gaps of 1, 2, 3, ... on a line, and one twice.
 void make_line(const std::string& file) { FileMaker(file).floats("x", {6, 1}, {0, 1, 3, 6, 6, 10}); }

@@ -5,6 +5,7 @@
 
 #include "data/source.h"
 #include "tests/program.h"
+#include "tests/result_values.h"
 
 using namespace kith;
 using namespace kith::testing;
@@ -13,12 +14,7 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-std::vector<double> values(const std::string& location) {
-  const auto read = data::read_all(*data::open_points(
-      location, {.precision = data::Precision::f64, .vector_as_column = true, .missing = data::Missing::keep}));
-  const auto& matrix = std::get<Matrix<double>>(read);
-  return {matrix.data(), matrix.data() + matrix.size()};
-}
+std::vector<double> stored(const std::string& location) { return kith::testing::values(location, data::Missing::keep); }
 
 /// Without the entries of these rows, each of `columns` values.
 std::vector<double> without(std::vector<double> all, const std::vector<std::size_t>& rows, std::size_t columns) {
@@ -60,24 +56,24 @@ TEST_CASE("rows with NaN or infinity are left out: the answer is that of the oth
       CHECK(run.says("all.h5:/x: 6 of 400 rows dropped for NaN, infinity or empty fields; the first is row 0"));
       done(with({"cluster", other, "-k", "7"}, {"-o", expected}));
       for (const char* dataset : {"centroids", "counts", "inertia_per_cluster"}) {
-        CHECK(values(out + ":/" + dataset) == values(expected + ":/" + dataset));
+        CHECK(stored(out + ":/" + dataset) == stored(expected + ":/" + dataset));
       }
-      const std::vector<double> labels = values(out + ":/labels"), distances = values(out + ":/distances");
+      const std::vector<double> labels = stored(out + ":/labels"), distances = stored(out + ":/distances");
       REQUIRE(labels.size() == kRows);
       REQUIRE(distances.size() == kRows);
       for (const std::size_t row : dropped) {
         CHECK(labels[row] == -1);
         CHECK(std::isnan(distances[row]));
       }
-      CHECK(without(labels, dropped, 1) == values(expected + ":/labels"));
-      CHECK(without(distances, dropped, 1) == values(expected + ":/distances"));
+      CHECK(without(labels, dropped, 1) == stored(expected + ":/labels"));
+      CHECK(without(distances, dropped, 1) == stored(expected + ":/distances"));
       std::vector<double> numbers(kRows);
       for (std::size_t i = 0; i < kRows; ++i) numbers[i] = static_cast<double>(i);
       numbers = without(numbers, dropped, 1);
-      const std::vector<double> nearest = values(out + ":/nearest_row"), rest = values(expected + ":/nearest_row");
+      const std::vector<double> nearest = stored(out + ":/nearest_row"), rest = stored(expected + ":/nearest_row");
       for (std::size_t c = 0; c < rest.size(); ++c) CHECK(nearest[c] == numbers[static_cast<std::size_t>(rest[c])]);
       done(with({"assign", file, "--centroids", out}, {"--nan", "drop", "-o", assigned}));
-      CHECK(values(assigned + ":/labels") == labels);
+      CHECK(stored(assigned + ":/labels") == labels);
     }
   }
   const std::string head = bytes_of(out);
@@ -114,7 +110,7 @@ TEST_CASE("a dropped row has no category in obs, and -1 in an array") {
   const std::string table = folder / "t.csv", out = folder / "out.npy";
   write_bytes(table, "0,0\n0,\n0,1\n9,9\n");
   done({"cluster", table, "-k", "2", "--init", "first", "--nan", "drop", "-o", out});
-  const std::vector<double> labels = values(out);
+  const std::vector<double> labels = stored(out);
   CHECK(labels == std::vector<double>{0, -1, 0, 1});
   refuses(2, {"cluster", table, "-k", "2", "--nan", "maybe"}, {"--nan", "error", "drop"});
 }

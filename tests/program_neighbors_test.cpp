@@ -2,19 +2,12 @@
 #include <cmath>
 #include <cstring>
 
-#include "data/source.h"
 #include "tests/program.h"
+#include "tests/result_values.h"
 
 using namespace kith::testing;
 
 namespace {
-
-std::vector<double> values(const std::string& location) {
-  const auto read = kith::data::read_all(
-      *kith::data::open_points(location, {.precision = kith::data::Precision::f64, .vector_as_column = true}));
-  const auto& matrix = std::get<kith::Matrix<double>>(read);
-  return {matrix.data(), matrix.data() + matrix.size()};
-}
 
 /// `count` values of T that lie at byte `at`.
 template <class T>

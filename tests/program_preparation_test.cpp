@@ -5,20 +5,12 @@
 #include "core/preparation.h"
 #include "data/source.h"
 #include "tests/program.h"
+#include "tests/result_values.h"
 
 using namespace kith;
 using namespace kith::testing;
 
 namespace {
-
-Matrix<double> matrix(const std::string& location) {
-  return std::get<Matrix<double>>(
-      data::read_all(*data::open_points(location, {.precision = data::Precision::f64, .vector_as_column = true})));
-}
-std::vector<double> values(const std::string& location) {
-  const Matrix<double> read = matrix(location);
-  return {read.data(), read.data() + read.size()};
-}
 
 template <class T>
 void make(const std::string& file, MatrixView<const T> rows) {

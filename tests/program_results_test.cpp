@@ -3,9 +3,9 @@
 #include <functional>
 #include <set>
 
-#include "data/source.h"
 #include "tests/cases.h"
 #include "tests/program.h"
+#include "tests/result_values.h"
 
 using namespace kith::testing;
 
@@ -16,13 +16,6 @@ void write(Words words, const std::string& out, const Words& more = {}, const Wo
   words.insert(words.end(), {"-o", out, "-q"});
   words.insert(words.end(), more.begin(), more.end());
   done(words, {.environment = environment});
-}
-
-std::vector<double> values(const std::string& location) {
-  const auto read = kith::data::read_all(
-      *kith::data::open_points(location, {.precision = kith::data::Precision::f64, .vector_as_column = true}));
-  const auto& matrix = std::get<kith::Matrix<double>>(read);
-  return {matrix.data(), matrix.data() + matrix.size()};
 }
 
 std::vector<float> digit_values() {

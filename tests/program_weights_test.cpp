@@ -7,6 +7,7 @@
 #include "data/source.h"
 #include "data/stored_result.h"
 #include "tests/program.h"
+#include "tests/result_values.h"
 
 using namespace kith;
 using namespace kith::testing;
@@ -38,13 +39,6 @@ struct Table {
     }
   }
 };
-
-std::vector<double> values(const std::string& location) {
-  const auto read =
-      data::read_all(*data::open_points(location, {.precision = data::Precision::f64, .vector_as_column = true}));
-  const auto& matrix = std::get<Matrix<double>>(read);
-  return {matrix.data(), matrix.data() + matrix.size()};
-}
 
 Words plus(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());

@@ -4,6 +4,7 @@
 // 4 bytes written each.
 #include "kernels/cuda/query_scores.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "kernels/cuda/device/definition.h"
@@ -119,6 +120,25 @@ __global__ void pairs_kernel(const T* values, std::int64_t d, const double* quer
 }
 
 }  // namespace
+
+ScoreSizes score_sizes(std::int64_t rows, std::int64_t queries, std::int64_t spare_bytes, std::int64_t query_bytes,
+                       std::int64_t candidate_bytes) {
+  constexpr std::int64_t kMostPieceRows = std::int64_t{1} << 19;
+  constexpr std::int64_t kMostScores = std::int64_t{1} << 27;
+  constexpr std::int64_t kMostBatchQueries = 8192;
+  constexpr std::int64_t kMostCandidates = std::int64_t{1} << 22;
+  const std::int64_t share = std::max<std::int64_t>(spare_bytes / 8, 1);
+  ScoreSizes sizes;
+  sizes.rows = std::min({rows, kMostPieceRows, std::max<std::int64_t>(share / 32 / kTileColumns, 1) * kTileColumns});
+  sizes.pitch = (sizes.rows + kTileColumns - 1) / kTileColumns * kTileColumns;
+  const std::int64_t by_scores =
+      std::min<std::int64_t>(kMostScores, share / static_cast<std::int64_t>(sizeof(float))) / sizes.pitch;
+  sizes.queries =
+      std::clamp<std::int64_t>(std::min({by_scores, share / query_bytes, kMostBatchQueries, queries}), 1, queries);
+  sizes.candidates =
+      std::max(std::min({kMostCandidates, sizes.queries * sizes.pitch, share / candidate_bytes}), sizes.pitch);
+  return sizes;
+}
 
 template <class T>
 void screen_queries(const HeldRows<T>& held, const QueryBatch& batch, ScreenedCopies& out) {

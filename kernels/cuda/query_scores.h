@@ -11,6 +11,17 @@
 
 namespace kith::cuda {
 
+/// How much is scored at a time.
+struct ScoreSizes {
+  std::int64_t rows = 0;        // of a piece
+  std::int64_t pitch = 0;       // of its scores: rows up to whole tiles
+  std::int64_t queries = 0;     // of a batch
+  std::int64_t candidates = 0;  // at least one query's
+};
+/// For `rows` rows against `queries` queries, which take so many bytes each besides their scores.
+ScoreSizes score_sizes(std::int64_t rows, std::int64_t queries, std::int64_t spare_bytes, std::int64_t query_bytes,
+                       std::int64_t candidate_bytes);
+
 /// Queries on the device.
 struct QueryBatch {
   const double* values = nullptr;  // (queries, d)

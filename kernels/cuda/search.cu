@@ -20,37 +20,11 @@
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kMostPieceRows = std::int64_t{1} << 19;
-constexpr std::int64_t kMostScores = std::int64_t{1} << 27;
-constexpr std::int64_t kMostBatchQueries = 8192;
-constexpr std::int64_t kMostCandidates = std::int64_t{1} << 22;
-
-/// How much is done at a time.
-struct SearchSizes {
-  std::int64_t rows = 0;        // of a piece
-  std::int64_t queries = 0;     // of a batch
-  std::int64_t candidates = 0;  // at least one query's
-};
-
-SearchSizes search_sizes(std::int64_t rows, std::int64_t queries, std::int64_t neighbors, std::int64_t d,
-                         std::int64_t spare_bytes) {
-  const std::int64_t share = std::max<std::int64_t>(spare_bytes / 8, 1);
-  const auto tiled = [](std::int64_t n) { return (n + kTileColumns - 1) / kTileColumns * kTileColumns; };
-  SearchSizes sizes;
-  sizes.rows = std::min({rows, kMostPieceRows, std::max<std::int64_t>(share / 32 / kTileColumns, 1) * kTileColumns});
-  const std::int64_t pitch = tiled(sizes.rows);
-  const std::int64_t by_scores = std::min<std::int64_t>(kMostScores, share / sizeof(float)) / pitch;
-  const std::int64_t by_lists = share / (neighbors * 32 + d * 12);
-  sizes.queries = std::clamp<std::int64_t>(std::min({by_scores, by_lists, kMostBatchQueries, queries}), 1, queries);
-  sizes.candidates = std::max(std::min({kMostCandidates, sizes.queries * pitch, share / 32}), pitch);
-  return sizes;
-}
-
 /// All device memory of a search, taken at once.
 template <class T>
 struct SearchRoom {
-  SearchRoom(const HeldRows<T>& held, const SearchSizes& sizes, std::int64_t neighbors)
-      : pitch((sizes.rows + kTileColumns - 1) / kTileColumns * kTileColumns),
+  SearchRoom(const HeldRows<T>& held, const ScoreSizes& sizes, std::int64_t neighbors)
+      : pitch(sizes.pitch),
         queries(held.pool(), sizes.queries * held.columns()),
         screened(room_for_screened(held, sizes.queries)),
         scores(held.pool(), sizes.queries * pitch),
@@ -193,7 +167,7 @@ void search_floats(const HeldRows<T>& held, const Queries& queries, const std::v
   const std::int64_t k = lists.distance.columns(), d = held.columns();
   std::int64_t most = 0;
   for (const QueryRun& run : runs) most = std::max(most, run.count);
-  const SearchSizes sizes = search_sizes(held.largest_block(), most, k, d, held.pool().available());
+  const ScoreSizes sizes = score_sizes(held.largest_block(), most, held.pool().available(), k * 32 + d * 12, 32);
   SearchRoom<T> room(held, sizes, k);
 
   const auto search_run = [&](const Block<T>& rows, const T* values, const QueryRun& run) {

@@ -11,6 +11,7 @@
 #include "core/fixed_point.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/walk.h"
+#include "kernels/cuda/magnitudes.h"
 #include "kernels/cuda/operations.h"
 
 namespace kith::cuda {
@@ -68,15 +69,6 @@ __global__ void range_kernel(const Pack<T, kSize>* values, std::int64_t rows, st
     }
   }
 }
-
-struct MagnitudeSums {
-  Word* sum;           // (d)
-  Word* absolute_sum;  // (d)
-  Word* off_grid;      // (d) not 0: some row is not on the grid
-  Word* small;         // (d)
-  Word* lost;          // (d)
-  double small_limit, lost_limit;
-};
 
 /// rint of a number.
 struct Rounded {
@@ -184,35 +176,21 @@ template <class T>
 void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes) {
   if (held.weight.size() > 0) return add_weighted_magnitudes(held, scales, magnitudes);
   const std::int64_t d = held.columns();
-  Buffer<double> factors(held.pool(), 2 * d);
-  Buffer<Word> sums(held.pool(), 5 * d);
-  held.stream().upload(factors.data(), scales.first.data(), d);
-  held.stream().upload(factors.data() + d, scales.second.data(), d);
-  held.stream().fill(sums.data(), 0, 5 * d);
-  const MagnitudeSums out{sums.data(),         sums.data() + d,      sums.data() + 2 * d, sums.data() + 3 * d,
-                          sums.data() + 4 * d, scales.small_limit(), scales.lost_limit()};
-  held.for_blocks([&](const Block<T>& block) {
-    const T* values = held.on_device(block);
-    with_packs(*held.context, values, block.rows, d, [&](auto* packs, std::int64_t groups, dim3 grid, Walkers walkers) {
-      const auto launch = [&](auto kernel) {
-        kernel<<<grid, kBlock, 0, held.stream()>>>(packs, block.rows, groups, walkers, factors.data(),
-                                                   factors.data() + d, out);
-      };
-      using Packs = std::remove_cvref_t<decltype(*packs)>;
-      constexpr int kSize = sizeof(Packs) / sizeof(T);
-      scales.low_bits <= kQuickBits ? launch(magnitude_kernel<true, T, kSize>)
-                                    : launch(magnitude_kernel<false, T, kSize>);
+  sum_magnitudes(held, scales, magnitudes, [&](const double* factors, const MagnitudeSums& out) {
+    held.for_blocks([&](const Block<T>& block) {
+      const T* values = held.on_device(block);
+      with_packs(
+          *held.context, values, block.rows, d, [&](auto* packs, std::int64_t groups, dim3 grid, Walkers walkers) {
+            const auto launch = [&](auto kernel) {
+              kernel<<<grid, kBlock, 0, held.stream()>>>(packs, block.rows, groups, walkers, factors, factors + d, out);
+            };
+            using Packs = std::remove_cvref_t<decltype(*packs)>;
+            constexpr int kSize = sizeof(Packs) / sizeof(T);
+            scales.low_bits <= kQuickBits ? launch(magnitude_kernel<true, T, kSize>)
+                                          : launch(magnitude_kernel<false, T, kSize>);
+          });
     });
   });
-  std::vector<Word> found(5 * d);
-  held.stream().download(found.data(), sums.data(), 5 * d);
-  for (std::int64_t j = 0; j < d; ++j) {
-    magnitudes.sum[j] += static_cast<std::int64_t>(found[j]);
-    magnitudes.absolute_sum[j] += static_cast<std::int64_t>(found[d + j]);
-    magnitudes.on_grid[j] &= static_cast<std::uint8_t>(found[2 * d + j] == 0);
-    magnitudes.small[j] += static_cast<std::int64_t>(found[3 * d + j]);
-    magnitudes.lost[j] += static_cast<std::int64_t>(found[4 * d + j]);
-  }
 }
 
 #define KITH_INSTANTIATE(T)                                  \

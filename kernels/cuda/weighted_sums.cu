@@ -6,21 +6,12 @@
 #include <vector>
 
 #include "kernels/cuda/device/walk.h"
+#include "kernels/cuda/magnitudes.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/update.h"
 
 namespace kith::cuda {
 namespace {
-
-/// Column magnitudes on the device, and what decides which values are small.
-struct MagnitudeSums {
-  Word* sum;           // (d)
-  Word* absolute_sum;  // (d)
-  Word* off_grid;      // (d) not 0: some row is not on the grid
-  Word* small;         // (d)
-  Word* lost;          // (d)
-  double small_limit, lost_limit;
-};
 
 /// factors: (2, d) of the grid.
 template <class T>
@@ -108,31 +99,15 @@ __global__ void move_kernel(const T* values, std::int64_t rows, std::int64_t d, 
 
 template <class T>
 void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes) {
-  const std::int64_t d = held.columns();
-  const Stream& stream = held.stream();
-  Buffer<double> factors(held.pool(), 2 * d);
-  Buffer<Word> sums(held.pool(), 5 * d);
-  stream.upload(factors.data(), scales.first.data(), d);
-  stream.upload(factors.data() + d, scales.second.data(), d);
-  stream.fill(sums.data(), 0, 5 * d);
-  const MagnitudeSums out{sums.data(),         sums.data() + d,      sums.data() + 2 * d, sums.data() + 3 * d,
-                          sums.data() + 4 * d, scales.small_limit(), scales.lost_limit()};
   const RowWeights weights{held.weight.data(), scales.whole_weights};
-  held.for_blocks([&](const Block<T>& block) {
-    const WalkShape shape = walk_shape(*held.context, block.rows, d);
-    magnitude_kernel<<<shape.grid, kBlock, 0, stream>>>(held.on_device(block), block.rows, d, shape.width,
-                                                        weights.from(block.first), factors.data(), out);
-    check(cudaGetLastError());
+  sum_magnitudes(held, scales, magnitudes, [&](const double* factors, const MagnitudeSums& out) {
+    held.for_blocks([&](const Block<T>& block) {
+      const WalkShape shape = walk_shape(*held.context, block.rows, held.columns());
+      magnitude_kernel<<<shape.grid, kBlock, 0, held.stream()>>>(held.on_device(block), block.rows, held.columns(),
+                                                                 shape.width, weights.from(block.first), factors, out);
+      check(cudaGetLastError());
+    });
   });
-  std::vector<Word> found(5 * d);
-  stream.download(found.data(), sums.data(), 5 * d);
-  for (std::int64_t j = 0; j < d; ++j) {
-    magnitudes.sum[j] += static_cast<std::int64_t>(found[j]);
-    magnitudes.absolute_sum[j] += static_cast<std::int64_t>(found[d + j]);
-    magnitudes.on_grid[j] &= static_cast<std::uint8_t>(found[2 * d + j] == 0);
-    magnitudes.small[j] += static_cast<std::int64_t>(found[3 * d + j]);
-    magnitudes.lost[j] += static_cast<std::int64_t>(found[4 * d + j]);
-  }
 }
 
 template <class T>

@@ -15,11 +15,6 @@
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kMostPieceRows = std::int64_t{1} << 19;
-constexpr std::int64_t kMostScores = std::int64_t{1} << 27;
-constexpr std::int64_t kMostBatchQueries = 8192;
-constexpr std::int64_t kMostCandidates = std::int64_t{1} << 22;
-
 /// limit[q]: a score above it proves that D is above `most`.
 __global__ void radius_limit_kernel(const float* half_norm, const float* norm, std::int64_t queries, double most,
                                     double scale, ScreenMargin margin, float* limit) {
@@ -35,31 +30,10 @@ __global__ void exact_limit_kernel(std::int64_t queries, double most, float* lim
   for (std::int64_t q = thread_index(); q < queries; q += thread_count()) limit[q] = __double2float_ru(most);
 }
 
-/// How much is done at a time.
-struct WithinSizes {
-  std::int64_t rows = 0;        // of a piece
-  std::int64_t pitch = 0;       // of its scores
-  std::int64_t queries = 0;     // of a batch
-  std::int64_t candidates = 0;  // at least one query's
-};
-
-WithinSizes within_sizes(std::int64_t rows, std::int64_t queries, std::int64_t d, std::int64_t spare_bytes) {
-  const std::int64_t share = std::max<std::int64_t>(spare_bytes / 8, 1);
-  WithinSizes sizes;
-  sizes.rows = std::min({rows, kMostPieceRows, std::max<std::int64_t>(share / 32 / kTileColumns, 1) * kTileColumns});
-  sizes.pitch = (sizes.rows + kTileColumns - 1) / kTileColumns * kTileColumns;
-  const std::int64_t by_scores =
-      std::min<std::int64_t>(kMostScores, share / static_cast<std::int64_t>(sizeof(float))) / sizes.pitch;
-  sizes.queries =
-      std::clamp<std::int64_t>(std::min({by_scores, share / (d * 12 + 32), kMostBatchQueries, queries}), 1, queries);
-  sizes.candidates = std::max(std::min({kMostCandidates, sizes.queries * sizes.pitch, share / 16}), sizes.pitch);
-  return sizes;
-}
-
 /// All device memory, taken at once.
 template <class T>
 struct WithinRoom {
-  WithinRoom(const HeldRows<T>& held, const WithinSizes& sizes)
+  WithinRoom(const HeldRows<T>& held, const ScoreSizes& sizes)
       : queries(held.pool(), sizes.queries * held.columns()),
         screened(room_for_screened(held, sizes.queries)),
         scores(held.pool(), sizes.queries * sizes.pitch),
@@ -86,7 +60,8 @@ class Within {
       : held_(held),
         queries_(queries),
         found_(found),
-        sizes_(within_sizes(held.largest_block(), queries.values.rows, held.columns(), held.pool().available())),
+        sizes_(score_sizes(held.largest_block(), queries.values.rows, held.pool().available(), held.columns() * 12 + 32,
+                           16)),
         room_(held, sizes_),
         total_(found.total()) {}
 
@@ -176,7 +151,7 @@ class Within {
   const HeldRows<T>& held_;
   const Queries& queries_;
   RowsWithin& found_;
-  WithinSizes sizes_;
+  ScoreSizes sizes_;
   WithinRoom<T> room_;
   std::int64_t total_;                  // rows found so far
   std::int64_t first_ = 0, count_ = 0;  // of the batch

@@ -42,18 +42,9 @@ struct Narrow {
 
   static std::int64_t look(const float* panels, std::int64_t count, const NarrowColumns& columns, std::int32_t* label,
                            NarrowUndecided* undecided) {
-    switch (columns.d) {
-      case 1:
-        return look_at<1>(panels, count, columns, label, undecided);
-      case 2:
-        return look_at<2>(panels, count, columns, label, undecided);
-      case 3:
-        return look_at<3>(panels, count, columns, label, undecided);
-      case 4:
-        return look_at<4>(panels, count, columns, label, undecided);
-      default:
-        return look_at<0>(panels, count, columns, label, undecided);
-    }
+    return with_columns(columns.d, [&]<int kColumns>(ColumnCount<kColumns>) {
+      return look_at<kColumns>(panels, count, columns, label, undecided);
+    });
   }
 
   static std::int64_t candidates(const float* panels, const NarrowColumns& columns, NarrowUndecided row,
@@ -88,19 +79,10 @@ struct Narrow {
   template <class T>
   static void own_distances(const T* rows, std::int64_t count, std::int64_t d, const double* centroids,
                             const std::int32_t* label, double* out) {
-    switch (d) {
-      case 1:
-        return gathered_distances<1>(rows, count, centroids, label, out);
-      case 2:
-        return gathered_distances<2>(rows, count, centroids, label, out);
-      case 3:
-        return gathered_distances<3>(rows, count, centroids, label, out);
-      case 4:
-        return gathered_distances<4>(rows, count, centroids, label, out);
-      default:
-        for (std::int64_t i = 0; i < count; ++i)
-          out[i] = Kernels<V>::distance(rows + i * d, centroids + label[i] * d, d);
-    }
+    with_columns(d, [&]<int kColumns>(ColumnCount<kColumns>) {
+      if constexpr (kColumns > 0) return gathered_distances<kColumns>(rows, count, centroids, label, out);
+      for (std::int64_t i = 0; i < count; ++i) out[i] = Kernels<V>::distance(rows + i * d, centroids + label[i] * d, d);
+    });
   }
 
   template <class T>
@@ -127,6 +109,25 @@ struct Narrow {
   }
 
  private:
+  template <int kColumns>
+  struct ColumnCount {};
+  /// use(how many columns there are, where it pays to know that when the code is made; else 0).
+  template <class Use>
+  static auto with_columns(std::int64_t d, const Use& use) {
+    switch (d) {
+      case 1:
+        return use(ColumnCount<1>{});
+      case 2:
+        return use(ColumnCount<2>{});
+      case 3:
+        return use(ColumnCount<3>{});
+      case 4:
+        return use(ColumnCount<4>{});
+      default:
+        return use(ColumnCount<0>{});
+    }
+  }
+
   /// Rows of a panel, one after another, become columns.
   static void turn(const float* flat, std::int64_t d, float* panel) {
     if (d == 1) {
