@@ -177,10 +177,9 @@ class NearestFinder {
       if (looked.chosen != nullptr) gaps_.put_back(held_, block, looked, undecided, left);
     }
     // Where the first look decides little, the float32 product decides much of the rest at less cost than the
-    // definition, if there are many candidates.
+    // definition.
     bool floats = narrow_ || !halves_;
-    const bool little = left > looked.count / 2;
-    if ((!narrow_ && !halves_) || (little && (narrow_ || many_candidates(block, left)))) {
+    if ((!narrow_ && !halves_) || left > looked.count / 2) {
       // All rows again after the screen of few columns: its list is where this one's goes.
       const bool all = narrow_ || (looked.chosen == nullptr && left == looked.count);
       const RowChoice which{all ? nullptr : undecided.row, all ? looked.count : left};
@@ -206,17 +205,6 @@ class NearestFinder {
     record.screened += looked.count;
     record.rechecked += rechecked.rows;
     record.candidates += rechecked.candidates;
-  }
-
-  /// Whether halves leave so many candidates to undecided rows of the block looked at last that float32 scores of all
-  /// columns take less time. Looks at some of the rows; waits for the device.
-  bool many_candidates(const Block<T>& block, std::int64_t undecided) {
-    constexpr std::int64_t kScores = 32;  // that take as long as a distance by the definition
-    constexpr std::int64_t kEnough = 8192;
-    const std::int64_t rows = std::min(undecided, kEnough);
-    held_.stream().fill(room_.candidate_count(), 0, 1);
-    collect_half_candidates(held_, halves_, block, room_.list(), 0, rows);
-    return downloaded(room_.candidate_count()) * kScores > rows * clusters_;
   }
 
   /// The first look at rows of a block by halves, and the open ones; returns the number of undecided ones.
