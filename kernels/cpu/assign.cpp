@@ -74,16 +74,17 @@ class Assigner {
     Nearest nearest;
     std::fill(limit_ + waiting_, limit_ + kMaxLanes, -kInfinity);
     waiting_rows_.pack(waiting_, [&](int lane) { return waiting_row_[lane]; });
-    centroids_.multiply(
-        waiting_rows_.panel(), waiting_rows_.tile(),
-        [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
-          const std::int64_t found = kernels_.within(waiting_rows_.tile(), half_norm, columns, limit_, hits_.data());
-          for (std::int64_t h = 0; h < found; ++h) {
-            const int lane = hits_[h].lane;
-            if (lane >= waiting_) continue;  // a NaN in a lane that repeats the last row
-            compare(nearest, lane, waiting_row_[lane], static_cast<std::int32_t>(from + hits_[h].column));
-          }
-        });
+    centroids_.multiply(waiting_rows_.panel(), waiting_rows_.tile(),
+                        [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
+                          const std::int64_t found =
+                              kernels_.scores.within(waiting_rows_.tile(), half_norm, columns, limit_, hits_.data());
+                          for (std::int64_t h = 0; h < found; ++h) {
+                            const int lane = hits_[h].lane;
+                            if (lane >= waiting_) continue;  // a NaN in a lane that repeats the last row
+                            compare(nearest, lane, waiting_row_[lane],
+                                    static_cast<std::int32_t>(from + hits_[h].column));
+                          }
+                        });
     for (int lane = 0; lane < waiting_; ++lane)
       settle(waiting_row_[lane], nearest.label[lane], measured_gap(nearest, lane, others_[lane]));
     sums.rechecked += waiting_;
@@ -116,8 +117,8 @@ class Assigner {
     rows_.pack(queued, [&](int lane) { return row_[lane]; });
     std::int64_t runs = 0;
     centroids_.multiply(rows_.panel(), rows_.tile(), [&](std::int64_t, std::int64_t columns, const float* half_norm) {
-      kernels_.lead(rows_.tile(), half_norm, columns,
-                    {winners_.row(runs).data(), look.best, look.second, look.runner_up});
+      kernels_.scores.lead(rows_.tile(), half_norm, columns,
+                           {winners_.row(runs).data(), look.best, look.second, look.runner_up});
       runs += groups_of(columns, kWinnerColumns);
     });
     float limit[kMaxLanes];
@@ -142,8 +143,8 @@ class Assigner {
     std::fill_n(only, kMaxLanes, -1);
     Nearest nearest;
     for (std::int64_t run = 0; run < runs; run += kTileColumns) {
-      const std::int64_t found = kernels_.within(winners_.row(run).data(), kNothing,
-                                                 std::min<std::int64_t>(kTileColumns, runs - run), limit, hits_.data());
+      const std::int64_t found = kernels_.scores.within(
+          winners_.row(run).data(), kNothing, std::min<std::int64_t>(kTileColumns, runs - run), limit, hits_.data());
       for (std::int64_t h = 0; h < found; ++h) {
         const int lane = hits_[h].lane;
         if (limit[lane] == -kInfinity) continue;  // a NaN

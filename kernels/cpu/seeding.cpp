@@ -93,7 +93,7 @@ class Trial {
     }
     columns_.multiply(
         panel_.panel(), panel_.tile(), [&](std::int64_t from, std::int64_t width, const float* half_norm) {
-          const std::int64_t found = held_.set.fine.within(panel_.tile(), half_norm, width, limit, hits_.data());
+          const std::int64_t found = held_.set.fine.scores.within(panel_.tile(), half_norm, width, limit, hits_.data());
           for (std::int64_t h = 0; h < found; ++h) {
             if (hits_[h].lane < rows.count) see(rows.row[hits_[h].lane], from + hits_[h].column);
           }

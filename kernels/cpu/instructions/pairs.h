@@ -216,8 +216,7 @@ constexpr ScreenKernels pair_screen(const char* unit, double (*accumulation)(std
                         P::template pack<std::int8_t>},
           .pack_columns = P::pack_groups,
           .products = P::products,
-          .lead = Kernels<TileShape<Number>>::lead,
-          .within = Kernels<TileShape<Number>>::within,
+          .scores = score_kernels_of<TileShape<Number>>(),
           .multiply_adds = P::multiply_adds};
 }
 
