@@ -2,10 +2,10 @@
 // k-th best so far; the few survivors are ordered by the definition.
 //
 // Queries lie in vector lanes as points do in assign.cpp, and rows of the base take the place of centroids: q n d
-// multiply-adds. A row that is dropped had a score more than 2 E above k others, so k others are truly nearer. The first
-// rows are looked at twice: first for the best scores of runs of them, so that few rows come for a list to drop. Few
-// queries do not fill a panel; they get the definition at once, which then runs at the speed of memory. So do all by
-// measures that the screen does not know; inner products it does, without half norms.
+// multiply-adds. A row that is dropped had a score more than 2 E above k others, so k others are truly nearer. The
+// first rows are looked at twice: first for the best scores of runs of them, so that few rows come for a list to drop.
+// Few queries do not fill a panel; they get the definition at once, which then runs at the speed of memory. So do all
+// by measures that the screen does not know; inner products it does, without half norms.
 #include <cmath>
 #include <mutex>
 

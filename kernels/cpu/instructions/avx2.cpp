@@ -27,6 +27,10 @@ struct Avx2 {
   static F marked(F score, F mark) {
     return _mm256_or_ps(_mm256_and_ps(score, _mm256_castsi256_ps(_mm256_set1_epi32(~15))), mark);
   }
+  /// With the mark of another.
+  static F marked_as(F score, F other) {
+    return marked(score, _mm256_and_ps(other, _mm256_castsi256_ps(_mm256_set1_epi32(15))));
+  }
   static F root(F a) { return _mm256_sqrt_ps(a); }
   static unsigned not_greater(F a, F b) {
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_NGT_UQ)));

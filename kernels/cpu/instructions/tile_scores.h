@@ -32,23 +32,28 @@ struct TileScores {
     return winner;
   }
 
-  static void lead(const float* tile, const float* half_norm, std::int64_t count, Leaders leaders) {
+  static void lead(const float* tile, const float* half_norm, std::int64_t count, const float* error, Leaders leaders) {
+    const float lowest = -__builtin_inff();
     for (int p = 0; p < V::panel; ++p) {
       const int at = p * V::floats;
-      F best = V::load(leaders.best + at), second = V::load(leaders.second + at);
-      F runner_up = V::load(leaders.runner_up + at);
+      const F e = V::load(error + at);
+      F first = V::load(leaders.first + at), second = V::load(leaders.second + at);
+      F best = V::broadcast(&lowest), runner_up = best;  // of this tile
       for (std::int64_t c = 0; c < count; c += kWinnerColumns) {
         const float* run = tile + c * kLanes + at;
         const F winner = count - c >= kWinnerColumns
                              ? run_winner<true>(run, half_norm + c, kWinnerColumns, runner_up)
                              : run_winner<false>(run, half_norm + c, static_cast<int>(count - c), runner_up);
-        V::store(leaders.winners + c / kWinnerColumns * kLanes + at, winner);
-        second = V::maximum(second, V::minimum(best, winner));
         best = V::maximum(best, winner);
+        const F at_most = V::marked_as(V::add(winner, e), winner);
+        V::store(leaders.winners + c / kWinnerColumns * kLanes + at, at_most);
+        second = V::maximum(second, V::minimum(first, at_most));
+        first = V::maximum(first, at_most);
       }
-      V::store(leaders.best + at, best);
+      V::store(leaders.first + at, first);
       V::store(leaders.second + at, second);
-      V::store(leaders.runner_up + at, runner_up);
+      V::store(leaders.surest + at, V::maximum(V::load(leaders.surest + at), V::subtract(best, e)));
+      V::store(leaders.runner_up + at, V::maximum(V::load(leaders.runner_up + at), V::add(runner_up, e)));
     }
   }
 
