@@ -131,6 +131,16 @@ Attempt lattice(Shape s) {
           filled(s.k, s.d, [](auto c, auto j) { return std::floor(noise(15, c, j)) + 0.5; })};
 }
 
+/// Two centroids at exactly the same distance from a row, one of them longer: now the first, now the second.
+Attempt ties_of_lengths(Shape s) {
+  const auto row = [](std::int64_t m, std::int64_t j) { return 4 * std::floor(8 * noise(21, m, j)); };
+  const std::int64_t pairs = (s.k + 1) / 2;
+  return {filled(s.n, s.d, [&](auto i, auto j) { return row(i % pairs, j); }), filled(s.k, s.d, [&](auto c, auto j) {
+            const std::int64_t m = c / 2, sign = (c + m) % 2 == 0 ? 1 : -1;
+            return row(m, j) * (1 + static_cast<double>(sign * (m % 3 + 1)) / 4);
+          })};
+}
+
 /// Tensor cores lose the small products beside the large one. Rows come with their negatives, so that the screen's
 /// center is 0 and halves hold rows and centroids exactly: nothing but the accumulation is in doubt.
 Attempt lost_products(Shape s) {
@@ -260,6 +270,8 @@ TEST_CASE("exact ties on a lattice", "[screen]") {
   attack(lattice, {Stored::float32, Stored::float64, Stored::bytes}, kShapes);
 }
 
+TEST_CASE("exact ties between centroids of different lengths", "[screen]") { attack(ties_of_lengths, kBoth, kShapes); }
+
 TEST_CASE("products that are lost beside larger ones", "[screen]") {
   std::vector<Shape> shapes = kShapes;
   for (const std::int64_t d : {16, 31, 256, 700, 2048, 4097}) shapes.push_back({641, d, 330});
@@ -291,6 +303,26 @@ TEST_CASE("rows of separate clusters are decided on every path", "[screen]") {
     Assignment found(s.k);
     points->assign({centroids.view()}, found);
     if (tested.name != "cuda auto") CHECK(found.screened == s.n);  // which does without for so few rows
+    CHECK(found.rechecked * 50 <= s.n);
+  }
+}
+
+// As where some clusters have one row: the margin of their long centroids would leave most rows open.
+TEST_CASE("a few long centroids do not leave the others undecided on a processor", "[screen]") {
+  const Shape s{1021, 72, 256};
+  const auto center = [](std::int64_t c, std::int64_t j) { return noise(22, c, j) * (c % 32 == 5 ? 16.0 : 0.5); };
+  const Matrix<double> values =
+      filled(s.n, s.d, [&](auto i, auto j) { return as_float(center(i % s.k, j) + noise(23, i, j) / 2); });
+  const Matrix<double> centroids = filled(s.k, s.d, center);
+  const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
+  for (const Tested& tested : every_backend()) {
+    if (tested.name.rfind("cpu", 0) != 0) continue;
+    INFO(tested.name);
+    const auto points = tested.backend->hold({view_of(stored), 0});
+    points->prepare(make_plan(*points));
+    Assignment found(s.k);
+    points->assign({centroids.view()}, found);
+    CHECK(found.screened == s.n);
     CHECK(found.rechecked * 50 <= s.n);
   }
 }

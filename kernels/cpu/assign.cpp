@@ -61,41 +61,46 @@ class Assigner {
     double distance[kMaxLanes], second[kMaxLanes];  // to that centroid, and to the next one
   };
 
-  /// What the first look found of the rows of the panel, per lane; scores are negated.
+  /// What the first look found of the rows of the panel, as Leaders say it; scores are negated.
   struct Look {
     Look() {
-      for (float* each : {best, second, runner_up}) std::fill_n(each, kMaxLanes, -kInfinity);
+      for (float* each : {surest, first, second, runner_up}) std::fill_n(each, kMaxLanes, -kInfinity);
     }
-    float best[kMaxLanes], second[kMaxLanes], runner_up[kMaxLanes], margin[kMaxLanes];
+    float surest[kMaxLanes], first[kMaxLanes], second[kMaxLanes], runner_up[kMaxLanes];
   };
 
   /// Screens the waiting rows once more for the columns within their limits, and compares those by the definition.
   void recheck() {
     Nearest nearest;
     std::fill(limit_ + waiting_, limit_ + kMaxLanes, -kInfinity);
+    float limit[kMaxLanes];
     waiting_rows_.pack(waiting_, [&](int lane) { return waiting_row_[lane]; });
-    centroids_.multiply(
-        waiting_rows_.panel(), waiting_rows_.tile(),
-        [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
-          const std::int64_t found = kernels_.within(waiting_rows_.tile(), half_norm, columns, limit_, hits_.data());
-          for (std::int64_t h = 0; h < found; ++h) {
-            const int lane = hits_[h].lane;
-            if (lane >= waiting_) continue;  // a NaN in a lane that repeats the last row
-            compare(nearest, lane, waiting_row_[lane], static_cast<std::int32_t>(from + hits_[h].column));
-          }
-        });
+    centroids_.multiply(waiting_rows_.panel(), waiting_rows_.tile(),
+                        [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
+                          centroids_.errors(from, waiting_rows_.norms(), limit);
+                          for (int lane = 0; lane < kernels_.lanes; ++lane) limit[lane] += limit_[lane];
+                          const std::int64_t found =
+                              kernels_.scores.within(waiting_rows_.tile(), half_norm, columns, limit, hits_.data());
+                          for (std::int64_t h = 0; h < found; ++h) {
+                            const int lane = hits_[h].lane;
+                            if (lane >= waiting_) continue;  // a NaN in a lane that repeats the last row
+                            compare(nearest, lane, waiting_row_[lane], from + hits_[h].column);
+                          }
+                        });
     for (int lane = 0; lane < waiting_; ++lane)
       settle(waiting_row_[lane], nearest.label[lane], measured_gap(nearest, lane, others_[lane]));
     sums.rechecked += waiting_;
     waiting_ = 0;
   }
 
-  /// Candidates come in ascending order: ties keep the lowest index.
-  void compare(Nearest& nearest, int lane, std::int64_t row, std::int32_t candidate) {
+  /// The column of a candidate; ties keep the lowest centroid.
+  void compare(Nearest& nearest, int lane, std::int64_t row, std::int64_t column) {
+    const auto candidate = static_cast<std::int32_t>(centroids_.row_of(column));
     const double distance = distance_to(row, candidate);
     ++sums.candidates;
     const bool is_first = nearest.label[lane] < 0;
-    if (!is_first && !(distance < nearest.distance[lane])) {
+    const bool is_lower = distance == nearest.distance[lane] && candidate < nearest.label[lane];
+    if (!is_first && !(distance < nearest.distance[lane] || is_lower)) {
       nearest.second[lane] = std::min(nearest.second[lane], distance);
       return;
     }
@@ -115,20 +120,22 @@ class Assigner {
     Look look;
     rows_.pack(queued, [&](int lane) { return row_[lane]; });
     std::int64_t runs = 0;
-    centroids_.multiply(rows_.panel(), rows_.tile(), [&](std::int64_t, std::int64_t columns, const float* half_norm) {
-      kernels_.lead(rows_.tile(), half_norm, columns,
-                    {winners_.row(runs).data(), look.best, look.second, look.runner_up});
-      runs += groups_of(columns, kWinnerColumns);
-    });
+    float error[kMaxLanes];
+    centroids_.multiply(
+        rows_.panel(), rows_.tile(), [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
+          centroids_.errors(from, rows_.norms(), error);
+          kernels_.scores.lead(rows_.tile(), half_norm, columns, error,
+                               {winners_.row(runs).data(), look.surest, look.first, look.second, look.runner_up});
+          runs += groups_of(columns, kWinnerColumns);
+        });
     float limit[kMaxLanes];
     std::fill_n(limit, kMaxLanes, -kInfinity);
     for (int lane = 0; lane < queued; ++lane) {
-      const float margin = look.margin[lane] = centroids_.margin(rows_.norm(lane), rows_.residual(lane));
-      const float within = margin - look.best[lane];
-      if (margin < kInfinity && -look.runner_up[lane] > within) {
-        limit[lane] = within;
+      const bool usable = centroids_.margin(rows_.norms().norm[lane], rows_.norms().residual[lane]) < kInfinity;
+      if (usable && look.runner_up[lane] < look.surest[lane]) {
+        limit[lane] = -look.surest[lane];
       } else {
-        wait(row_[lane], margin < kInfinity ? within : kInfinity, beyond(look, lane));
+        wait(row_[lane], usable ? -look.surest[lane] : kInfinity, beyond(look, lane));
       }
     }
     decide(look, limit, runs);
@@ -136,21 +143,21 @@ class Assigner {
 
   /// Labels the rows of the panel whose candidates are all among the winners; the limit of the others is -infinity.
   void decide(const Look& look, const float* limit, std::int64_t runs) {
-    static constexpr float kNothing[kTileColumns] = {};  // winners have their half norms in them
+    static constexpr float kNothing[kTileColumns] = {};  // winners have their half norms and errors in them
     constexpr std::int32_t kColumnMask = kWinnerColumns - 1;
-    std::int32_t only[kMaxLanes];
+    std::int64_t only[kMaxLanes];  // the first candidate, a column
     std::fill_n(only, kMaxLanes, -1);
     Nearest nearest;
     for (std::int64_t run = 0; run < runs; run += kTileColumns) {
-      const std::int64_t found = kernels_.within(winners_.row(run).data(), kNothing,
-                                                 std::min<std::int64_t>(kTileColumns, runs - run), limit, hits_.data());
+      const std::int64_t found = kernels_.scores.within(
+          winners_.row(run).data(), kNothing, std::min<std::int64_t>(kTileColumns, runs - run), limit, hits_.data());
       for (std::int64_t h = 0; h < found; ++h) {
         const int lane = hits_[h].lane;
         if (limit[lane] == -kInfinity) continue;  // a NaN
         const std::int64_t winner = run + hits_[h].column;
         const std::int32_t in_run = std::bit_cast<std::int32_t>(hits_[h].score) & kColumnMask;
-        const auto candidate = static_cast<std::int32_t>(winner / kWinnersOfTile * tile_columns(kernels_) +
-                                                         winner % kWinnersOfTile * kWinnerColumns + in_run);
+        const std::int64_t candidate =
+            winner / kWinnersOfTile * tile_columns(kernels_) + winner % kWinnersOfTile * kWinnerColumns + in_run;
         if (only[lane] < 0) {
           only[lane] = candidate;
           continue;
@@ -163,13 +170,13 @@ class Assigner {
       if (only[lane] < 0) continue;
       const bool several = nearest.label[lane] >= 0;
       sums.rechecked += several;
-      settle(row_[lane], several ? nearest.label[lane] : only[lane],
+      settle(row_[lane], several ? nearest.label[lane] : static_cast<std::int32_t>(centroids_.row_of(only[lane])),
              several ? measured_gap(nearest, lane, beyond(look, lane)) : screened_gap(look, lane));
     }
   }
 
   // The gap of a row (core/bounds.h), from an upper bound of its squared distance to its centroid and what any other is
-  // farther. A screened score s stands for |x'|^2 + 2 s, within 2 E (core/screen.h); a margin is 2 E.
+  // farther. A score s stands for |x'|^2 + 2 s (core/screen.h).
 
   float gap_between(double own, double difference) const {
     constexpr double kToFloat = 0x1p-22;
@@ -179,9 +186,8 @@ class Assigner {
   /// Of a row that the first look decided.
   float screened_gap(const Look& look, int lane) const {
     if (!gaps_) return 0.0F;
-    const double best = look.best[lane], others = std::max(look.second[lane], look.runner_up[lane]);
-    const double margin = look.margin[lane];
-    return gap_between(squared_norm(lane) * (1 + summed_) - 2 * best + margin, 2 * (best - others - margin));
+    const double own = look.surest[lane], others = std::max(look.second[lane], look.runner_up[lane]);
+    return gap_between(squared_norm(lane) * (1 + summed_) - 2 * own, 2 * (own - others));
   }
   /// Of a row that the definition decided among candidates; others: lower bound for what is no candidate.
   float measured_gap(const Nearest& nearest, int lane, double others) const {
@@ -190,11 +196,15 @@ class Assigner {
     const double own = nearest.distance[lane] * unit * (1 + rounding);
     return gap_between(own, std::min(nearest.second[lane] * unit * (1 - rounding), others) - own);
   }
-  /// A lower bound of the squared distances to centroids whose score is above best + margin.
+  /// A lower bound of the squared distances to centroids that are no candidates: their scores are surely above the
+  /// best.
   double beyond(const Look& look, int lane) const {
-    return squared_norm(lane) * (1 - summed_) - 2.0 * look.best[lane] + look.margin[lane];
+    return squared_norm(lane) * (1 - summed_) - 2.0 * look.surest[lane];
   }
-  double squared_norm(int lane) const { return static_cast<double>(rows_.norm(lane)) * rows_.norm(lane); }
+  double squared_norm(int lane) const {
+    const double norm = rows_.norms().norm[lane];
+    return norm * norm;
+  }
 
   void wait(std::int64_t row, float limit, double others) {
     waiting_row_[waiting_] = row;
@@ -231,7 +241,7 @@ class Assigner {
   int queued_ = 0, waiting_ = 0;
   std::int64_t row_[kMaxLanes];  // queued, then those of the panel
   std::int64_t waiting_row_[kMaxLanes];
-  float limit_[kMaxLanes];
+  float limit_[kMaxLanes];    // the best score of each is not above
   double others_[kMaxLanes];  // what is beyond the limits
 
  public:

@@ -57,12 +57,31 @@ struct PackedColumns {
   float squared_residual;
 };
 
-/// The best scores of a panel's rows so far, NEGATED (products less half norms), so that more is nearer.
+/// The best scores of a panel's rows so far, NEGATED (products less half norms), so that more is nearer. The true score
+/// of a column is within the error of its tile, which a row has `error` of: at most score + error, at least score -
+/// error.
 struct Leaders {
-  float* winners;    // [run of kWinnerColumns columns][lane] the best, its column of the run in the lowest four bits
-  float* best;       // (lanes) the best of them
-  float* second;     // (lanes) the second best of them
-  float* runner_up;  // (lanes) the best of all that won no run
+  float* winners;    // [run of kWinnerColumns columns][lane] at most: the best, its column in the lowest four bits
+  float* surest;     // (lanes) at least: the best of all
+  float* first;      // (lanes) at most: the best winner
+  float* second;     // (lanes) at most: the second best winner
+  float* runner_up;  // (lanes) at most: the best of all that won no run
+};
+
+/// What becomes of a tile of products.
+struct ScoreKernels {
+  /// Enters columns 0 .. count - 1 of a tile into the leaders. error: (lanes) of this tile. leaders.winners: those of
+  /// this tile.
+  void (*lead)(const float* tile, const float* half_norm, std::int64_t count, const float* error, Leaders leaders);
+  /// Every column of the tile with !(score > limit[lane]), score = half_norm[column] - tile; returns how many. hits:
+  /// room for count * lanes.
+  std::int64_t (*within)(const float* tile, const float* half_norm, std::int64_t count, const float* limit, Hit* hits);
+  /// The smallest score (half_norm[column] - tile) of every run of kWinnerColumns columns, the last of which may be
+  /// shorter. smallest: [run][lane].
+  void (*minima)(const float* tile, const float* half_norm, std::int64_t count, float* smallest);
+  /// limit (lanes): at least k of the `runs` minima of each lane are not above it, and it is hardly above the k-th of
+  /// them. minima: [run][lane], 1 <= k <= runs.
+  void (*bound)(const float* minima, std::int64_t runs, std::int64_t k, float* limit);
 };
 
 /// A screen: packed operands, their products, and what becomes of a tile of products.
@@ -88,11 +107,7 @@ struct ScreenKernels {
   /// tile[column * lanes + lane] = x^ . c^. unit: of the packed columns.
   void (*products)(const void* panel, const void* columns, float unit, std::int64_t d, std::int64_t groups,
                    float* tile);
-  /// Enters columns 0 .. count - 1 of a tile into the leaders. leaders.winners: those of this tile.
-  void (*lead)(const float* tile, const float* half_norm, std::int64_t count, Leaders leaders);
-  /// Every column of the tile with !(score > limit[lane]), score = half_norm[column] - tile; returns how many. hits:
-  /// room for count * lanes.
-  std::int64_t (*within)(const float* tile, const float* half_norm, std::int64_t count, const float* limit, Hit* hits);
+  ScoreKernels scores;
   /// For measuring: products that never leave the registers, `rounds` times. Returns how many operations that was;
   /// *result keeps them from being left out.
   double (*multiply_adds)(std::int64_t rounds, float* result);

@@ -25,13 +25,17 @@ inline double least_half_norm(float norm, std::int64_t d) {
   return least * least / 2;
 }
 
-/// How the scores of a screen are compared: as they are, or with their column in the lowest four bits (Leaders).
+/// How the scores of a screen are compared: as they are, or as Leaders are, with their column in the lowest four bits
+/// (twice: once more when the error of the tile was added) and each tile with an error of its own.
 /// product: without half norms, so that scores rank like negated inner products. The rows x of the panels are then not
 /// centred: x.c differs from x.c' by the same for all columns.
 enum class Scores { plain, marked, product };
 
 /// Rows to multiply by (centroids, seeding candidates, a block of the base of a search): packed, with the margin of
 /// their certificate. Packing others replaces them; the margin holds for all that were ever packed.
+///
+/// Marked columns are sorted by their length: a few long ones, as clusters of few rows have, then have a margin of
+/// their own, and that of the others is small.
 class ScreenColumns {
  public:
   template <class T>
@@ -50,33 +54,36 @@ class ScreenColumns {
   void pack(const HeldRows<T>& held, const X* rows, std::int64_t count) {
     const std::int64_t step = tile_columns(screen_);
     count_ = count;
+    if (scores_ == Scores::marked) sort(held, rows);
     held.threads.run(groups_of(count, step), [&](std::int64_t tile, int thread) {
       const std::int64_t first = tile * step;
-      pack_tile(held, rows + first * d_, std::min(step, count - first), tile, centred_[thread]);
+      pack_tile(held, rows, std::min(step, count - first), tile, centred_[thread]);
     });
     for (std::int64_t tile = 0; tile < groups_of(count, step); ++tile) {
       largest_.norm = std::max(largest_.norm, tiles_[tile].largest.norm);
       largest_.residual = std::max(largest_.residual, tiles_[tile].largest.residual);
     }
-    const double marking = scores_ == Scores::marked ? kMarking : 0.0;
-    LargestNorms largest = largest_;
-    if (scores_ == Scores::product) {  // the definition rounds |x| |c|, and c is as long as c' and the center together
-      const std::vector<float>& center = held.plan.screen.center;
-      largest.norm += std::sqrt(squared_length(center.data(), std::ssize(center))) * (1 + 0x1p-20);
-    }
-    margin_ =
-        screen_margin(largest, d_, held.plan.screen.exponent,
-                      {.accumulation = screen_.accumulation(d_), .marking = marking, .smallest = screen_.smallest});
-    const double summed = 1 + (static_cast<double>(d_) + 16) * 0x1p-23;  // residuals were summed in float32
-    per_residual_ = static_cast<float>(2 * 1.002 * summed * largest.norm);
+    margin_ = margin_of(held, largest_);
+    if (scores_ != Scores::marked) return;
+    for (std::int64_t tile = 0; tile < groups_of(count, step); ++tile)
+      tiles_[tile].margin = margin_of(held, tiles_[tile].largest);
   }
 
   std::int64_t count() const { return count_; }
   double largest_norm() const { return largest_.norm; }  // max |c'|
+  /// Its number among the rows that were packed.
+  std::int64_t row_of(std::int64_t column) const { return order_.empty() ? column : order_[column]; }
   /// 2 E of a row. Infinite where nothing can be certified, products that leave the range of float32 included.
   float margin(float norm, float residual) const {
-    const float margin = margin_.at(norm + residual) + per_residual_ * residual;
+    const float margin = margin_.at(norm, residual);
     return norm < kLongest && margin < kInfinity ? margin : kInfinity;  // a NaN is neither
+  }
+  /// error (lanes) = E of the rows of a panel for the tile that begins with this column. Marked columns alone; of no
+  /// use where margin() is infinite.
+  void errors(std::int64_t first_column, const PanelNorms& norms, float* error) const {
+    const Margin margin = tiles_[first_column / tile_columns(screen_)].margin;
+    for (int lane = 0; lane < screen_.lanes; ++lane)
+      error[lane] = margin.at(norms.norm[lane], norms.residual[lane]) / 2;
   }
 
   /// For every tile of columns: products of the panel, then see(first column, columns, half norms).
@@ -94,10 +101,45 @@ class ScreenColumns {
   }
 
  private:
+  struct Margin {
+    float at(float norm, float residual) const { return of_length.at(norm + residual) + per_residual * residual; }
+    ScreenMargin of_length;
+    float per_residual = 0.0F;
+  };
   struct Tile {
     float unit = 1.0F;
     LargestNorms largest;
+    Margin margin;
   };
+
+  template <class T>
+  Margin margin_of(const HeldRows<T>& held, LargestNorms largest) const {
+    if (scores_ == Scores::product) {  // the definition rounds |x| |c|, and c is as long as c' and the center together
+      const std::vector<float>& center = held.plan.screen.center;
+      largest.norm += std::sqrt(squared_length(center.data(), std::ssize(center))) * (1 + 0x1p-20);
+    }
+    const double marking = scores_ == Scores::marked ? 2 * kMarking : 0.0;
+    const double summed = 1 + (static_cast<double>(d_) + 16) * 0x1p-23;  // residuals were summed in float32
+    return {screen_margin(largest, d_, held.plan.screen.exponent,
+                          {.accumulation = screen_.accumulation(d_), .marking = marking, .smallest = screen_.smallest}),
+            static_cast<float>(2 * 1.002 * summed * largest.norm)};
+  }
+
+  /// By distance to the mean: roughly by length, which is enough.
+  template <class T, class X>
+  void sort(const HeldRows<T>& held, const X* rows) {
+    std::vector<std::pair<double, std::int32_t>> lengths(count_);
+    constexpr std::int64_t kAtOnce = 256;  // rows of a task
+    held.threads.run(groups_of(count_, kAtOnce), [&](std::int64_t task, int) {
+      for (std::int64_t c = task * kAtOnce; c < std::min((task + 1) * kAtOnce, count_); ++c) {
+        const double length = held.set.template rows<X>().distance(rows + c * d_, held.plan.mean.data(), d_);
+        lengths[c] = {length < kInfinity ? length : kInfinity, static_cast<std::int32_t>(c)};
+      }
+    });
+    std::sort(lengths.begin(), lengths.end());
+    order_.resize(count_);
+    for (std::int64_t c = 0; c < count_; ++c) order_[c] = lengths[c].second;
+  }
 
   template <class T, class X>
   void pack_tile(const HeldRows<T>& held, const X* rows, std::int64_t count, std::int64_t number,
@@ -108,7 +150,7 @@ class ScreenColumns {
     tile.largest = {};
     for (std::int64_t c = 0; c < count; ++c) {
       const CentredNorms norms = held.set.template rows<X>().centre(
-          rows + c * d_, d_, held.scale(), held.plan.screen.center.data(), centred.row(c).data());
+          rows + row_of(first + c) * d_, d_, held.scale(), held.plan.screen.center.data(), centred.row(c).data());
       half_norm_[first + c] = scores_ == Scores::product ? 0.0F : static_cast<float>(norms.squared_norm / 2);
       tile.largest.norm = std::max(tile.largest.norm, std::sqrt(norms.squared_norm));
       tile.largest.residual = std::max(tile.largest.residual, std::sqrt(norms.squared_residual));
@@ -136,8 +178,8 @@ class ScreenColumns {
   std::vector<Tile> tiles_;
   std::vector<Matrix<float>> centred_;  // one for each thread
   LargestNorms largest_;
-  ScreenMargin margin_;
-  float per_residual_ = 0.0F;
+  Margin margin_;
+  std::vector<std::int32_t> order_;  // of marked columns: the numbers of their rows
 };
 
 /// One thread's panel of rows, packed for a screen, with room for a tile of products.
@@ -160,6 +202,7 @@ class RowPanel {
   }
 
   const void* panel() const { return panel_.data(); }
+  const PanelNorms& norms() const { return norms_; }
   float* tile() { return tile_.data(); }
   float norm(int lane) const { return norms_.norm[lane]; }
   float residual(int lane) const { return norms_.residual[lane]; }

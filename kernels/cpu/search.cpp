@@ -2,9 +2,10 @@
 // k-th best so far; the few survivors are ordered by the definition.
 //
 // Queries lie in vector lanes as points do in assign.cpp, and rows of the base take the place of centroids: q n d
-// multiply-adds. A row that is dropped had a score more than 2 E above k others, so k others are truly nearer. Few
-// queries do not fill a panel; they get the definition at once, which then runs at the speed of memory. So do all by
-// measures that the screen does not know; inner products it does, without half norms.
+// multiply-adds. A row that is dropped had a score more than 2 E above k others, so k others are truly nearer. The
+// first rows are looked at twice: first for the best scores of runs of them, so that few rows come for a list to drop.
+// Few queries do not fill a panel; they get the definition at once, which then runs at the speed of memory. So do all
+// by measures that the screen does not know; inner products it does, without half norms.
 #include <cmath>
 #include <mutex>
 
@@ -20,12 +21,18 @@ struct Survivor {
   std::int64_t row;
 };
 
-/// Rows that may be among the k nearest of one query.
+/// Rows that may be among the k nearest of one query. Where more are kept than there is room for at first, they move
+/// to memory of their own.
 class Survivors {
  public:
-  void reset(std::int64_t k) {
+  /// Little beside k: the sooner the limit falls, the fewer rows come.
+  static std::int64_t first_room(std::int64_t k) { return 2 * k + 64; }
+
+  /// room: for first_room(k) rows.
+  void reset(std::int64_t k, Survivor* room) {
     k_ = k;
-    capacity_ = first_capacity();
+    room_ = first_room(k);
+    kept_ = room;
   }
   /// 2 E of all rows that were added and of those that come next; it may grow.
   void set_margin(float margin) { margin_ = margin; }
@@ -34,43 +41,57 @@ class Survivors {
   bool given_up() const { return given_up_; }
   void add(Survivor survivor) {
     if (given_up_ || survivor.score > limit()) return;  // the limit may have fallen since the row was found
-    kept_.push_back(survivor);
-    if (kept_.size() >= capacity_) make_room();
+    kept_[count_++] = survivor;
+    if (count_ == room_) make_room();
   }
-  void add(const Survivors& other) { kept_.insert(kept_.end(), other.kept_.begin(), other.kept_.end()); }
+  void add(const Survivors& other) {
+    if (count_ + other.count_ > room_) grow(count_ + other.count_);
+    std::copy_n(other.kept_, other.count_, kept_ + count_);
+    count_ += other.count_;
+    set_bound(other.worst_);
+  }
+  /// k rows, which need not be added here, have scores that are not above this.
+  void set_bound(float bound) { worst_ = std::min(worst_, bound); }
   /// Drops what the k-th best score excludes.
   void drop_excluded() {
-    if (static_cast<std::int64_t>(kept_.size()) <= k_) return;
+    if (count_ <= k_) return;
     const auto lower = [](const Survivor& a, const Survivor& b) { return a.score < b.score; };
-    std::nth_element(kept_.begin(), kept_.begin() + (k_ - 1), kept_.end(), lower);
+    std::nth_element(kept_, kept_ + (k_ - 1), kept_ + count_, lower);
     worst_ = std::min(worst_, kept_[k_ - 1].score);
-    std::erase_if(kept_, [limit = limit()](const Survivor& s) { return s.score > limit; });
+    count_ =
+        std::remove_if(kept_, kept_ + count_, [limit = limit()](const Survivor& s) { return s.score > limit; }) - kept_;
   }
-  const std::vector<Survivor>& kept() const { return kept_; }
-  void clear() { std::vector<Survivor>().swap(kept_); }
+  std::span<const Survivor> kept() const { return {kept_, static_cast<std::size_t>(count_)}; }
+  void clear() {
+    count_ = room_ = 0;
+    std::vector<Survivor>().swap(own_);
+  }
 
  private:
   /// More room where dropping gains little, up to a point: many equal scores would otherwise fill the memory.
   void make_room() {
     drop_excluded();
-    if (kept_.size() <= capacity_ / 4 * 3) return;
-    capacity_ *= 2;
-    if (capacity_ <= kMostGrowth * first_capacity()) return;
-    given_up_ = true;
-    clear();
+    if (count_ <= room_ / 4 * 3) return;
+    given_up_ = 2 * room_ > kMostGrowth * first_room(k_);
+    given_up_ ? clear() : grow(2 * room_);
+  }
+  void grow(std::int64_t room) {
+    std::vector<Survivor> more(static_cast<std::size_t>(room));
+    std::copy_n(kept_, count_, more.begin());
+    own_.swap(more);
+    kept_ = own_.data();
+    room_ = room;
   }
 
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  /// Little beside k: the sooner the limit falls, the fewer rows come.
-  std::size_t first_capacity() const { return static_cast<std::size_t>(2 * k_ + 64); }
-
-  static constexpr std::size_t kMostGrowth = 8;
+  static constexpr std::int64_t kMostGrowth = 8;
   std::int64_t k_ = 0;
   float margin_ = 0.0F;
   float worst_ = kInfinity;  // the k-th best score
-  std::size_t capacity_ = 0;
   bool given_up_ = false;
-  std::vector<Survivor> kept_;
+  std::int64_t count_ = 0, room_ = 0;
+  Survivor* kept_ = nullptr;  // (room)
+  std::vector<Survivor> own_;
 };
 
 template <class T>
@@ -188,7 +209,9 @@ class Search {
     // Enough parts of the base that every thread has work; each has its own survivors.
     parts_ = std::clamp<std::int64_t>(4 * held_.threads.count() / panels(), 1, 64);
     survivors_.resize(panels() * lanes * parts_);
-    for (Survivors& survivors : survivors_) survivors.reset(k_);
+    const std::int64_t room = Survivors::first_room(k_);
+    rooms_.resize(survivors_.size() * room);
+    for (std::size_t s = 0; s < survivors_.size(); ++s) survivors_[s].reset(k_, rooms_.data() + s * room);
   }
 
   /// Margins for all rows that were packed so far: they grow with the longest of them.
@@ -199,6 +222,10 @@ class Search {
       for (std::int64_t part = 0; part < parts_; ++part) survivors_[q * parts_ + part].set_margin(margin_of_[q]);
     }
   }
+
+  struct Task {
+    std::int64_t panel, part, first_tile, last_tile;
+  };
 
   /// Blocks of the base are packed by all threads, then multiplied with all panels of queries.
   void screen(Scores scores) {
@@ -213,16 +240,47 @@ class Search {
       base.pack(held_, held_.row(first), std::min(block, held_.rows() - first));
       set_margins(base);
       const std::int64_t tiles = groups_of(base.count(), step);
-      held_.threads.run(panels() * parts_, [&](std::int64_t task, int) {
-        const std::int64_t panel = task / parts_, part = task % parts_;
-        screen_panel(base, first, {panel, part, tiles * part / parts_, tiles * (part + 1) / parts_});
+      held_.threads.run(panels() * parts_, [&](std::int64_t number, int) {
+        const std::int64_t panel = number / parts_, part = number % parts_;
+        const Task task{panel, part, tiles * part / parts_, tiles * (part + 1) / parts_};
+        if (first == 0) bound_panel(base, task);
+        screen_panel(base, first, task);
       });
     }
   }
 
-  struct Task {
-    std::int64_t panel, part, first_tile, last_tile;
-  };
+  /// Tiles of the base that are looked at for a first bound, so that what they cost and what rows within the bound cost
+  /// together is least. 0 where there are too few for one.
+  std::int64_t first_look(std::int64_t tiles) const {
+    constexpr double kHit = 4096, kTile = 64;  // what a hit costs, and what a product costs by itself: multiply-adds
+    const double rows = std::sqrt(static_cast<double>(k_ * held_.rows()) / parts_ * kHit / (held_.columns() + kTile));
+    const std::int64_t step = tile_columns(kernels_), fewest = groups_of(2 * (k_ + 1) * kWinnerColumns, step);
+    const std::int64_t wanted = std::max(fewest, static_cast<std::int64_t>(rows) / step);
+    const std::int64_t looked = std::min(wanted, tiles);
+    return looked < fewest || looked * step > held_.rows() / parts_ / 2 ? 0 : looked;
+  }
+
+  /// Bounds for the queries of a panel from the best scores of runs of columns in the first tiles, k of which are
+  /// scores of k rows. A query that is one of these rows is no neighbour of itself.
+  void bound_panel(const ScreenColumns& base, Task task) {
+    const std::int64_t tiles = first_look(task.last_tile - task.first_tile);
+    if (tiles == 0) return;
+    const int lanes = kernels_.lanes;
+    Matrix<float> products(kTileColumns, lanes);
+    Matrix<float> minima(tiles * kWinnersOfTile, lanes);
+    std::int64_t runs = 0;
+    for (std::int64_t tile = task.first_tile; tile < task.first_tile + tiles; ++tile) {
+      base.multiply_tile(tile, panels_.row(task.panel).data(), products.data(),
+                         [&](std::int64_t, std::int64_t columns, const float* half_norm) {
+                           kernels_.scores.minima(products.data(), half_norm, columns, minima.row(runs).data());
+                           runs += groups_of(columns, kWinnerColumns);
+                         });
+    }
+    float limit[kMaxLanes];
+    kernels_.scores.bound(minima.data(), runs, k_ + (queries_.excluded_row < 0 ? 0 : 1), limit);
+    for (int lane = 0; lane < lanes; ++lane)
+      survivors_[(task.panel * lanes + lane) * parts_ + task.part].set_bound(limit[lane]);
+  }
 
   void screen_panel(const ScreenColumns& base, std::int64_t first, Task task) {
     const int lanes = kernels_.lanes;
@@ -238,7 +296,7 @@ class Search {
       base.multiply_tile(tile, panels_.row(task.panel).data(), products.data(),
                          [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
                            const std::int64_t found =
-                               kernels_.within(products.data(), half_norm, columns, limit, hits.data());
+                               kernels_.scores.within(products.data(), half_norm, columns, limit, hits.data());
                            for (std::int64_t h = 0; h < found; ++h) {
                              const std::int64_t q = task.panel * lanes + hits[h].lane;
                              const std::int64_t row = held_.first_row + first + from + hits[h].column;
@@ -271,6 +329,7 @@ class Search {
   std::vector<float> margin_of_;   // (queries, padded)
   std::int64_t parts_ = 1;
   std::vector<Survivors> survivors_;  // [query][part]
+  Untouched<Survivor> rooms_;         // [query][part][first room]
 };
 
 }  // namespace

@@ -68,16 +68,20 @@ class Trial {
     std::int64_t row[kMaxLanes];
   };
 
-  /// The next rows that a candidate may lower. They are asked for already: a panel takes them in strips, which the
-  /// processor does not foresee.
+  /// The next rows that a candidate may lower. Which ones these are is not foreseen by the processor: no branch asks.
+  /// They are asked for already: a panel takes them in strips, which is not foreseen either.
   Rows rows_in_reach() {
     constexpr std::int64_t kLine = 64, kMost = 4096;  // bytes of a row: the second-level cache holds a panel
     const std::int64_t bytes = std::min(held_.columns() * static_cast<std::int64_t>(sizeof(T)), kMost);
+    const double* distance = held_.distance.data();
+    const std::int32_t* nearest = held_.seeding.nearest.data();
     Rows rows;
     for (; next_ < last_ && rows.count < held_.set.fine.lanes; ++next_) {
-      if (held_.distance[next_] <= reach_[held_.seeding.nearest[next_]]) continue;
-      rows.row[rows.count++] = next_;
-      const auto* row = reinterpret_cast<const char*>(held_.row(next_));
+      rows.row[rows.count] = next_;
+      rows.count += !(distance[next_] <= reach_[nearest[next_]]);
+    }
+    for (int lane = 0; lane < rows.count; ++lane) {
+      const auto* row = reinterpret_cast<const char*>(held_.row(rows.row[lane]));
       for (std::int64_t at = 0; at < bytes; at += kLine) __builtin_prefetch(row + at, 0, 2);
     }
     return rows;
@@ -93,7 +97,7 @@ class Trial {
     }
     columns_.multiply(
         panel_.panel(), panel_.tile(), [&](std::int64_t from, std::int64_t width, const float* half_norm) {
-          const std::int64_t found = held_.set.fine.within(panel_.tile(), half_norm, width, limit, hits_.data());
+          const std::int64_t found = held_.set.fine.scores.within(panel_.tile(), half_norm, width, limit, hits_.data());
           for (std::int64_t h = 0; h < found; ++h) {
             if (hits_[h].lane < rows.count) see(rows.row[hits_[h].lane], from + hits_[h].column);
           }
@@ -138,6 +142,18 @@ std::int64_t total_of_range(const HeldRows<T>& held, FixedScale scale, std::int6
   return sum;
 }
 
+/// Four at a time: a maximum waits for the one before.
+double largest_of(const double* distance, std::int64_t count) {
+  constexpr int kWays = 4;
+  double largest[kWays] = {};
+  std::int64_t i = 0;
+  for (; i + kWays <= count; i += kWays) {
+    for (int way = 0; way < kWays; ++way) largest[way] = std::max(largest[way], distance[i + way]);
+  }
+  for (; i < count; ++i) largest[0] = std::max(largest[0], distance[i]);
+  return std::max(std::max(largest[0], largest[1]), std::max(largest[2], largest[3]));
+}
+
 /// change(first, last) for every group of rows; then the group's total and largest kept distance are taken.
 template <class T, class Change>
 void renew_totals(const HeldRows<T>& held, FixedScale scale, const Change& change) {
@@ -154,7 +170,7 @@ void renew_totals(const HeldRows<T>& held, FixedScale scale, const Change& chang
       const std::int64_t last = std::min(first + DistanceTotals::kGroup, to);
       change(first, last);
       totals.inclusive[first / DistanceTotals::kGroup] = total_of_range(held, scale, first, last);
-      for (std::int64_t i = first; i < last; ++i) largest = std::max(largest, held.distance[i]);
+      largest = std::max(largest, largest_of(held.distance.data() + first, last - first));
     }
     const std::lock_guard lock(merging);
     totals.largest = std::max(totals.largest, largest);

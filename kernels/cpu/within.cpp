@@ -121,7 +121,7 @@ class Within {
     for (std::int64_t tile = task.first_tile; tile < task.last_tile; ++tile) {
       base.multiply_tile(
           tile, panel, products.data(), [&](std::int64_t from, std::int64_t columns, const float* half_norm) {
-            const std::int64_t hit = kernels_.within(products.data(), half_norm, columns, limit, hits.data());
+            const std::int64_t hit = kernels_.scores.within(products.data(), half_norm, columns, limit, hits.data());
             for (std::int64_t h = 0; h < hit; ++h) {
               const std::int64_t q = task.panel * lanes + hits[h].lane;
               if (q >= queries_.values.rows) continue;

@@ -120,8 +120,7 @@ constexpr ScreenKernels screen() {
                         Pairs<Tile>::pack<std::int8_t>},
           .pack_columns = pack_columns,
           .products = products,
-          .lead = Kernels<TileShape<Tile>>::lead,
-          .within = Kernels<TileShape<Tile>>::within,
+          .scores = score_kernels_of<TileShape<Tile>>(),
           .multiply_adds = multiply_adds};
 }
 

@@ -33,6 +33,12 @@ struct Avx512 {
     return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_castps_si512(score), _mm512_set1_epi32(~15),
                                                          _mm512_castps_si512(mark), kKeptOrMark));
   }
+  /// With the mark of another.
+  static F marked_as(F score, F other) {
+    constexpr int kFirstOrOther = 0xca;  // first ? second : third
+    return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_set1_epi32(15), _mm512_castps_si512(other),
+                                                         _mm512_castps_si512(score), kFirstOrOther));
+  }
   static F root(F a) { return _mm512_sqrt_ps(a); }
   static unsigned not_greater(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_NGT_UQ); }
 

@@ -12,6 +12,7 @@
 #include "kernels/cpu/instructions/measures.h"
 #include "kernels/cpu/instructions/narrow.h"
 #include "kernels/cpu/instructions/root_sums.h"
+#include "kernels/cpu/instructions/tile_scores.h"
 
 namespace kith::cpu {
 
@@ -67,64 +68,6 @@ struct Kernels {
     const std::int64_t chain = d < kDotBlock ? d : kDotBlock;
     const std::int64_t blocks = (d + kDotBlock - 1) / kDotBlock;
     return (V::roundings_per_product * static_cast<double>(chain) + static_cast<double>(blocks) + 1) * 0x1p-24 * 1.001;
-  }
-
-  /// One run of columns; kAll: kWinnerColumns of them, so that the marks are constants.
-  template <bool kAll>
-  static F run_winner(const float* tile, const float* half_norm, int count, F& runner_up) {
-    const auto score = [&](int c) { return V::subtract(V::load(tile + c * kLanes), V::broadcast(half_norm + c)); };
-    const int columns = kAll ? kWinnerColumns : count;
-    F winner = V::marked(score(0), V::mark(0));
-    if (columns == 1) return winner;
-    F challenger = V::marked(score(1), V::mark(1));
-    F second = V::minimum(winner, challenger);  // of this run: runs do not wait for each other
-    winner = V::maximum(winner, challenger);
-#pragma GCC unroll 16
-    for (int c = 2; c < columns; ++c) {
-      challenger = V::marked(score(c), V::mark(c));
-      second = V::maximum(second, V::minimum(winner, challenger));
-      winner = V::maximum(winner, challenger);
-    }
-    runner_up = V::maximum(runner_up, second);
-    return winner;
-  }
-
-  static void lead(const float* tile, const float* half_norm, std::int64_t count, Leaders leaders) {
-    for (int p = 0; p < V::panel; ++p) {
-      const int at = p * V::floats;
-      F best = V::load(leaders.best + at), second = V::load(leaders.second + at);
-      F runner_up = V::load(leaders.runner_up + at);
-      for (std::int64_t c = 0; c < count; c += kWinnerColumns) {
-        const float* run = tile + c * kLanes + at;
-        const F winner = count - c >= kWinnerColumns
-                             ? run_winner<true>(run, half_norm + c, kWinnerColumns, runner_up)
-                             : run_winner<false>(run, half_norm + c, static_cast<int>(count - c), runner_up);
-        V::store(leaders.winners + c / kWinnerColumns * kLanes + at, winner);
-        second = V::maximum(second, V::minimum(best, winner));
-        best = V::maximum(best, winner);
-      }
-      V::store(leaders.best + at, best);
-      V::store(leaders.second + at, second);
-      V::store(leaders.runner_up + at, runner_up);
-    }
-  }
-
-  static std::int64_t within(const float* tile, const float* half_norm, std::int64_t count, const float* limit,
-                             Hit* hits) {
-    Hit* out = hits;
-    for (std::int64_t c = 0; c < count; ++c) {
-      const F h = V::broadcast(half_norm + c);
-      for (int p = 0; p < V::panel; ++p) {
-        const F score = V::subtract(h, V::load(tile + c * kLanes + p * V::floats));
-        unsigned mask = V::not_greater(score, V::load(limit + p * V::floats));
-        while (mask != 0) {
-          const int lane = __builtin_ctz(mask) + p * V::floats;
-          mask &= mask - 1;
-          *out++ = {half_norm[c] - tile[c * kLanes + lane], static_cast<std::int32_t>(c), lane};
-        }
-      }
-    }
-    return out - hits;
   }
 
   template <class T>
@@ -331,8 +274,7 @@ constexpr ScreenKernels float_screen() {
                         K::template pack<std::int8_t>},
           .pack_columns = K::pack_columns,
           .products = K::products,
-          .lead = K::lead,
-          .within = K::within,
+          .scores = score_kernels_of<V>(),
           .multiply_adds = K::multiply_adds};
 }
 

@@ -25,6 +25,8 @@ struct Neon {
   static F mark(int number) { return vreinterpretq_f32_s32(vdupq_n_s32(number)); }
   /// The last four bits of a score give way to those of a mark.
   static F marked(F score, F mark) { return vbslq_f32(vdupq_n_u32(15), mark, score); }
+  /// With the mark of another, all of whose other bits give way.
+  static F marked_as(F score, F other) { return marked(score, other); }
   static F root(F a) { return vsqrtq_f32(a); }
   /// Bit i: lane i is all ones.
   static unsigned bits(uint32x4_t lanes) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernels/cpu/instructions/avx512.h"
+#include "kernels/cpu/instructions/int16.h"
 
 namespace kith::cpu {
 namespace {
@@ -13,8 +14,6 @@ namespace {
 /// Integers of 16 bits, which are added as integers: nothing is lost but by rounding to them.
 struct Int16 {
   static constexpr bool kScaled = true;
-  /// Rows of this length at most: sums of products then stay below 2^31 (Cauchy-Schwarz), and values below 2^15.
-  static constexpr float kLongest = 32700.0F;
 
   static __m512i round(__m512 low, __m512 high, __m512 per_unit) {
     const auto narrow = [&](__m512 v) {
@@ -24,12 +23,6 @@ struct Int16 {
   }
   static __m512 values(__m256i v) { return _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(v)); }
 };
-
-/// What 1 stands for in a row of this length. Rows too short for that keep zeros.
-inline float unit_of(float norm) {
-  const float longest = norm > 0x1p-100F ? norm : 0x1p-100F;  // a NaN makes zeros too; its row is not certified
-  return longest / Int16::kLongest;
-}
 
 inline __mmask16 first_mask(std::int64_t count) {
   return static_cast<__mmask16>(count >= 16 ? 0xffffU : count <= 0 ? 0U : (1U << count) - 1);
@@ -216,8 +209,7 @@ constexpr ScreenKernels pair_screen(const char* unit, double (*accumulation)(std
                         P::template pack<std::int8_t>},
           .pack_columns = P::pack_groups,
           .products = P::products,
-          .lead = Kernels<TileShape<Number>>::lead,
-          .within = Kernels<TileShape<Number>>::within,
+          .scores = score_kernels_of<TileShape<Number>>(),
           .multiply_adds = P::multiply_adds};
 }
 

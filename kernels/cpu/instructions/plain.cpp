@@ -42,6 +42,8 @@ struct Plain {
   static F marked(F score, F mark) {
     return reinterpret_cast<F>((reinterpret_cast<N>(score) & ~15) | reinterpret_cast<N>(mark));
   }
+  /// With the mark of another.
+  static F marked_as(F score, F other) { return marked(score, reinterpret_cast<F>(reinterpret_cast<N>(other) & 15)); }
   static F root(F a) {
     for (int i = 0; i < 4; ++i) a[i] = __builtin_sqrtf(a[i]);
     return a;

@@ -12,14 +12,11 @@ struct Pair : Int16 {
   static __m512 product(Sum sum, __m512 factor) { return _mm512_mul_ps(_mm512_cvtepi32_ps((__m512i)sum), factor); }
 };
 
-/// The sum is exact; its conversion, the factor and their product are rounded.
-double accumulation(std::int64_t) { return 4 * 0x1p-24; }
-
 bool supported() { return has_avx512() && __builtin_cpu_supports("avx512vnni"); }
 
 }  // namespace
 
 const Instructions kVnni = instructions_of<Avx512>("vnni", "AVX512-VNNI, 16-bit integer products", supported,
-                                                   pair_screen<Pair>("int16", accumulation));
+                                                   pair_screen<Pair>("int16", int16_accumulation));
 
 }  // namespace kith::cpu
