@@ -91,8 +91,9 @@ void check(const OptionSet& set, ClusterOptions& options, const Start& start, st
     if ((!is_whole && !is_rest) || start.given->columns() != columns) {
       const std::string rest = frozen > 0 ? fmt::format(", or {} beside the frozen", options.clusters - frozen) : "";
       throw Error(ExitCode::usage,
-                  fmt::format("--init {}: expected {} centroids of {} columns{}, as -k and {} say, found {} x {}", init,
-                              options.clusters, columns, rest, points.name(), rows, start.given->columns()));
+                  fmt::format("--init {}: expected {} centroids of {} columns{}, as -k and {} say, found {} x {}; "
+                              "leave out -k, or give centroids of points like these",
+                              init, options.clusters, columns, rest, points.name(), rows, start.given->columns()));
     }
     check_same_preparation(start.given->name(), options.common);
   }

@@ -131,8 +131,9 @@ int run_distances(const Arguments& arguments) {
   invocation.report.points = describe(held_source);
   if (b) invocation.report.queries = describe(*a);
   if (a->columns() != held_source.columns()) {
-    throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}", b->name(), a->columns(),
-                                            a->name(), b->columns()));
+    throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}; give points of the same "
+                                            "columns, or choose them with --columns",
+                                            b->name(), a->columns(), a->name(), b->columns()));
   }
   const bool narrow = a->value_class() == ValueClass::f32 && held_source.value_class() == ValueClass::f32;
   const ValueClass value_class = narrow ? ValueClass::f32 : ValueClass::f64;

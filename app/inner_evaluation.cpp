@@ -59,9 +59,10 @@ InnerScores inner_scores(HeldPoints& held, std::span<const std::int32_t> labels,
   invocation.progress.phase("score", 0);
   const LabelledClusters found = labelled_clusters(*held.points, held.plan, labels, clusters);
   if (!found.comparable()) {
-    throw Error(ExitCode::data, fmt::format("{}: {} rows in {} clusters; scores that compare clusters need 2 to n - 1 "
-                                            "of them",
-                                            name, found.rows, found.filled()));
+    throw Error(ExitCode::data,
+                fmt::format("{}: expected 2 to n - 1 clusters with rows, which scores of labels and points compare, "
+                            "found {} rows in {}; give labels of several clusters, or known classes with --truth",
+                            name, found.rows, found.filled()));
   }
   InnerScores scores;
   scores.rows = found.rows;

@@ -64,8 +64,9 @@ std::optional<Weighting> read_weighting(const CommonOptions& common, const data:
   data::RowNumbers read = common.weights.empty() ? data::weights_of(points, common.weight_column)
                                                  : data::read_weights(common.weights, read_options(common));
   if (std::ssize(read.values) != points.rows()) {
-    throw Error(ExitCode::usage, fmt::format("{}: expected {} weights, one for each row of {}, found {}", read.name,
-                                             points.rows(), points.name(), read.values.size()));
+    throw Error(ExitCode::usage, fmt::format("{}: expected {} weights, one for each row of {}, found {}; give every "
+                                             "row one, and 0 to those that are not to count",
+                                             read.name, points.rows(), points.name(), read.values.size()));
   }
   const double total = weigh(read.values, read.name).total;
   const auto absent = std::count(read.values.begin(), read.values.end(), 0.0);
