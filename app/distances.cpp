@@ -8,6 +8,7 @@
 #include "app/invocation.h"
 #include "app/memory.h"
 #include "app/results.h"
+#include "app/shell_word.h"
 #include "app/terminal.h"
 #include "core/neighbors.h"
 
@@ -166,13 +167,13 @@ int run_distances(const Arguments& arguments) {
     compute(held, a_values, Rows<double>(options.unit(), out, printed), invocation);
   }
   note_device_memory(held, invocation);
-  invocation.report.phase("search").flops = assignment_flops(*a, columns);
+  invocation.report.phase("search").flops = assignment_flops(a_values, columns);
   if (file) {
     invocation.progress.phase("write", 0);
     file->finish();
     invocation.wrote(target);
   }
-  invocation.close(target.empty() ? "" : fmt::format("kith info {}", target));
+  invocation.close(target.empty() ? "" : fmt::format("kith info {}", quoted(target)));
   return 0;
 }
 

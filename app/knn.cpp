@@ -8,6 +8,7 @@
 #include "app/commands.h"
 #include "app/knn.h"
 #include "app/memory.h"
+#include "app/shell_word.h"
 #include "app/terminal.h"
 #include "app/truth.h"
 #include "core/distance.h"
@@ -271,12 +272,12 @@ int run_knn(const Arguments& arguments) {
                                   (options.common.memory > 0 ? held_bytes : search_bytes(options, asked))};
   options.makes_graph() ? make_graph(run) : make_lists(run, truth ? &*truth : nullptr);
   note_device_memory(held, invocation);
-  invocation.report.phase("search").flops = assignment_flops(*base, asked.rows());
+  invocation.report.phase("search").flops = assignment_flops(run.base_values, rows_of(run.query_values));
   if (truth) {
     invocation.report.truth = truth->report();
     if (!options.common.json) print_out(truth->verdict() + "\n");
   }
-  invocation.close(target.empty() || truth ? "" : fmt::format("kith info {}", target));
+  invocation.close(target.empty() || truth ? "" : fmt::format("kith info {}", quoted(target)));
   return truth && !truth->all_right() ? static_cast<int>(ExitCode::internal) : 0;
 }
 
