@@ -226,28 +226,3 @@ TEST_CASE("warm sweeps: the same bytes everywhere, and the first number is a run
           {"--warm: expected an --init that draws", "found first", "leave one of them out"});
   CHECK(done({"sweep", kDigits, "-k", "2-3", "--init", "k-means||"}).says(" --init 'k-means||'"));
 }
-
-TEST_CASE("scores of weighted, prepared and labelled points have the same bytes on every backend") {
-  const Scratch folder;
-  write_tables(folder);
-  const Setting there{.folder = folder / ""};
-  const Words runs[] = {
-      {"evaluate", "l.csv", "--points", "p.csv", "--weights", "w.csv", "--save-silhouette"},
-      {"evaluate", "l.csv", "--points", "p.csv", "--save-silhouette", "--sample", "50"},
-      {"sweep", "p.csv", "-k", "2-5", "--weights", "w.csv", "--silhouette", "exact"},
-      {"sweep", "p.csv", "-k", "2-5", "--scale", "zscore", "--pca", "1", "--gap", "3"},
-  };
-  for (const Words& run : runs) {
-    std::string first;
-    for (const std::string& backend : usable_backends()) {
-      for (const char* threads : {"1", "3"}) {
-        Words words = plus(run, {"-q", "-f", "-o", "out.h5", "--backend", backend});
-        if (backend == "cpu") words = plus(words, {"--threads", threads, "--block-rows", threads});
-        done(words, there);
-        if (first.empty()) first = bytes_of(folder / "out.h5");
-        INFO(nlohmann::json(words).dump());
-        CHECK(bytes_of(folder / "out.h5") == first);
-      }
-    }
-  }
-}
