@@ -116,35 +116,9 @@ TEST_CASE("other metrics: lists, distances and truth in their own units") {
     CHECK(values(truth + ":/distances") == values(out + ":/distances"));
     CHECK(done({"knn", points, "-k", "2", "--metric", metric, "--truth", truth}).code == 0);
   }
-  refuses(2, {"knn", points, "-k", "1", "--metric", "hamming"},
-          {"--metric: expected euclidean, cosine, inner-product, manhattan, chebyshev, found 'hamming'"});
   for (const Words& words : {Words{"cluster", points, "-k", "2", "--metric", "manhattan"},
                              Words{"sweep", points, "-k", "2-3", "--metric", "manhattan"},
                              Words{"assign", points, "--centroids", points, "--metric", "manhattan"}}) {
     refuses(2, words, {"--metric manhattan: expected euclidean or cosine", "means"});
   }
-}
-
-TEST_CASE("what cannot be asked together is refused with the reason") {
-  const Scratch folder;
-  make_line(folder / "x.h5");
-  const auto refused = [&](const Words& more, const Words& said) {
-    Words words{"knn", folder / "x.h5"};
-    words.insert(words.end(), more.begin(), more.end());
-    refuses(2, words, said);
-  };
-  refused({"-k", "1", "--radius", "1"}, {"-k and --radius: expected one of them"});
-  refused({"--radius", "-1"}, {"radius -1: expected a finite number, 0 or above"});
-  refused({"-k", "1", "--symmetric", "--mutual"}, {"--symmetric and --mutual: expected one of them"});
-  refused({"--radius", "1", "--mutual"}, {"are for the lists of -k"});
-  refused({"-k", "1", "--graph", "--queries", folder / "x.h5"}, {"--graph: expected a set in itself"});
-  refused({"-k", "1", "--components"}, {"--components: expected --radius R or --graph"});
-  refused({"--radius", "1", "--components", "--queries", folder / "x.h5"}, {"--components: expected a set in itself"});
-  refused({"--radius", "1", "--truth", folder / "x.h5"}, {"--truth: expected lists of -k"});
-  refused({"--radius", "1", "-o", folder / "x.ivecs"}, {"--format: expected kith for a graph"});
-  refused({"-k", "1", "--queries", folder / "x.h5", "--metric", "manhattan", "--format", "ann-benchmarks", "-o",
-           folder / "a.h5"},
-          {"--format ann-benchmarks: expected --metric euclidean or cosine", "manhattan"});
-  refuses(5, {"knn", folder / "x.h5", "--radius", "1", "--components", "-o", folder / "x.csv"}, {"x.csv"});
-  CHECK(files_in(folder).size() == 1);
 }

@@ -136,7 +136,7 @@ TEST_CASE("a radius becomes the largest D", "[radius]") {
   CHECK(limit_of_radius(3.0, Metric::manhattan) == 3.0);
   CHECK(limit_of_radius(-3.0, Metric::inner_product) == 3.0);
   CHECK_THROWS_WITH(limit_of_radius(-1.0, Metric::chebyshev),
-                    "radius -1: expected a finite number, 0 or above, in the unit of the distances");
+                    "--radius -1: expected a finite number, 0 or above, in the unit of the distances");
   CHECK_THROWS(limit_of_radius(INFINITY, Metric::inner_product));
 }
 
