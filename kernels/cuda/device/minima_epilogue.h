@@ -123,10 +123,14 @@ class KeepMinima {
 
 /// Base rows within the limits of queries, in any order.
 struct RowLists {
-  const float* limit = nullptr;  // (queries) negative: none is wanted
-  std::int32_t* row = nullptr;   // (queries, capacity)
-  unsigned* count = nullptr;     // (queries) of all that are within, also those without room
-  unsigned capacity = 0;
+  const float* limit = nullptr;         // (queries) negative: none is wanted
+  std::int32_t* row = nullptr;          // of list q at first(q) and on
+  unsigned* count = nullptr;            // (queries) of all that are within, also those without room
+  unsigned capacity = 0;                // of every list
+  const std::int64_t* begin = nullptr;  // (queries + 1) of lists that are as long as they have to be, or null
+
+  __device__ std::int64_t first(std::int64_t q) const { return begin != nullptr ? begin[q] : q * capacity; }
+  __device__ std::int64_t last(std::int64_t q) const { return begin != nullptr ? begin[q + 1] : (q + 1) * capacity; }
 };
 
 /// Lists the rows within the limits.
@@ -179,10 +183,12 @@ class ListWithin {
     unsigned at = 0;
     if (quarter() == kQuarters - 1 && inclusive > 0) at = atomicAdd(&lists_.count[query], inclusive);
     at = __shfl_sync(kAllLanes, at, kQuarters - 1, kQuarters) + inclusive - mine;
-    for (; within != 0 && at < lists_.capacity; within &= within - 1, ++at) {
+    if (within == 0) return;
+    const std::int64_t last = lists_.last(query);
+    for (std::int64_t place = lists_.first(query) + at; within != 0 && place < last; within &= within - 1, ++place) {
       const int number = __ffs(static_cast<int>(within)) - 1;
       const int row = number / 2 * 8 + quarter() * 2 + number % 2;
-      lists_.row[query * lists_.capacity + at] = static_cast<std::int32_t>(tile * kHalfColumns) + row;
+      lists_.row[place] = static_cast<std::int32_t>(tile * kHalfColumns) + row;
     }
   }
 
