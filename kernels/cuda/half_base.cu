@@ -129,12 +129,12 @@ HalfQueries room_for_half_queries(const HeldRows<T>& held, Measure measure, std:
 }
 
 template <class T>
-void take_queries(const HeldRows<T>& held, const double* values, std::int64_t count, const HalfQueries& out) {
-  held.stream().upload(out.values.data(), values, count * held.columns());
-  if (out.factor.size() > 0) {
-    queue_factored_halves(held, out.values.data(), count, out.halves, out.largest.data(), out.factor.data());
+void round_queries(const HeldRows<T>& held, std::int64_t count, const HalfQueries& queries) {
+  const double* values = queries.values.data();
+  if (queries.factor.size() > 0) {
+    queue_factored_halves(held, values, count, queries.halves, queries.largest.data(), queries.factor.data());
   } else {
-    queue_halves(held, out.values.data(), count, out.halves, out.largest.data());
+    queue_halves(held, values, count, queries.halves, queries.largest.data());
   }
 }
 
@@ -150,11 +150,11 @@ HalfProblem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, c
           .run = columns_of_block(*held.context, queries, base.tiles())};
 }
 
-#define KITH_INSTANTIATE(T)                                                                        \
-  template bool multiplies_base(const HeldRows<T>&, Measure);                                      \
-  template SearchBase<T> search_base(const HeldRows<T>&, Measure);                                 \
-  template HalfQueries room_for_half_queries(const HeldRows<T>&, Measure, std::int64_t);           \
-  template void take_queries(const HeldRows<T>&, const double*, std::int64_t, const HalfQueries&); \
+#define KITH_INSTANTIATE(T)                                                              \
+  template bool multiplies_base(const HeldRows<T>&, Measure);                            \
+  template SearchBase<T> search_base(const HeldRows<T>&, Measure);                       \
+  template HalfQueries room_for_half_queries(const HeldRows<T>&, Measure, std::int64_t); \
+  template void round_queries(const HeldRows<T>&, std::int64_t, const HalfQueries&);     \
   template HalfProblem search_problem(const HeldRows<T>&, const SearchBase<T>&, const uint4*, std::int64_t);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -45,9 +45,9 @@ struct HalfQueries {
 template <class T>
 HalfQueries room_for_half_queries(const HeldRows<T>& held, Measure measure, std::int64_t queries);
 
-/// Takes `count` queries (count, d) from the host. Host memory may be reused when it returns.
+/// Makes halves of the first `count` queries of queries.values. Queues only.
 template <class T>
-void take_queries(const HeldRows<T>& held, const double* values, std::int64_t count, const HalfQueries& out);
+void round_queries(const HeldRows<T>& held, std::int64_t count, const HalfQueries& queries);
 
 inline constexpr std::int64_t kQueryTile = 2 * kPieceRows;  // queries of a block of the product
 

@@ -233,7 +233,7 @@ __device__ void write_list(const SearchBase<T>& base, const SearchQueries& queri
     out.distance[q * k + i] = complete ? candidates.distance[i] : std::numeric_limits<double>::infinity();
     out.index[q * k + i] = complete ? base.first_row + candidates.row[i] : -1;
   }
-  if (threadIdx.x == 0) out.candidates[q] = complete ? static_cast<std::int32_t>(count) : FoundLists::kNone;
+  if (threadIdx.x == 0 && complete) atomicAdd(out.candidates, Word{count});
 }
 
 template <class T, Measure M>

@@ -26,10 +26,9 @@ struct SearchQueries {
 /// Complete lists, ordered by (distance, index). A query whose candidates found no room, or were not certain, keeps an
 /// unfilled list.
 struct FoundLists {
-  static constexpr std::int32_t kNone = -1;
-  double* distance = nullptr;          // (queries, k)
-  std::int64_t* index = nullptr;       // (queries, k)
-  std::int32_t* candidates = nullptr;  // (queries) base rows whose distances were computed, or kNone
+  double* distance = nullptr;     // (queries, k)
+  std::int64_t* index = nullptr;  // (queries, k)
+  Word* candidates = nullptr;     // (1) base rows whose distances were computed are ADDED
 };
 
 /// Whether minima of `rows` base rows bound lists of `neighbors` well, a row that is left out included, and the device

@@ -26,66 +26,143 @@ bool multiplies_twice(std::int64_t rows, std::int64_t queries, std::int64_t neig
          static_cast<double>(tiled) * static_cast<double>(rows);
 }
 
-/// Device memory of a batch of queries.
-template <class T>
-struct QueryRoom {
-  QueryRoom(const HeldRows<T>& held, const SearchBase<T>& base, std::int64_t queries, std::int64_t neighbors)
-      : taken(room_for_half_queries(held, base.measure, queries)),
-        minima{nullptr, nullptr, base.tiles()},
-        each(held.pool(), queries * minima.groups()),
-        coarse(held.pool(), queries * minima.coarse_groups()),
-        distance(held.pool(), queries * neighbors),
-        index(held.pool(), queries * neighbors),
-        candidates(held.pool(), queries) {
-    minima.each = each.data();
-    minima.coarse = coarse.data();
-    if (!multiplies_twice(held.rows(), queries, neighbors)) return;
-    limit = Buffer<float>(held.pool(), queries);
-    listed_count = Buffer<unsigned>(held.pool(), queries);
-    listed = Buffer<std::int32_t>(held.pool(), queries * candidates_of_list(neighbors));
-  }
-
-  FoundLists lists() const { return {distance.data(), index.data(), candidates.data()}; }
-
-  HalfQueries taken;
-  GroupMinima minima;
-  Buffer<float> each, coarse;
-  Buffer<double> distance;
-  Buffer<std::int64_t> index;
-  Buffer<std::int32_t> candidates;
-  Buffer<float> limit;
-  Buffer<unsigned> listed_count;
-  Buffer<std::int32_t> listed;  // (queries, room of a list)
-};
-
-/// The lists of queries that are on the device. Queues only.
-template <class T>
-void find_batch(const HeldRows<T>& held, const SearchBase<T>& base, const SearchQueries& queries,
-                const QueryRoom<T>& room) {
-  const Context& context = *held.context;
-  const HalfProblem problem = search_problem(held, base, queries.pieces, queries.count);
-  if (queries.count <= kFewQueries) {
-    stream_minima(held.stream(), base.pieces, base.score_base, queries);
-  } else {
-    launch_product<KeepMinima>(context, problem, queries.minima);
-  }
-  if (room.listed.size() == 0) return find_lists(context, base, queries, room.lists());
-  const RowLists listed{room.limit.data(), room.listed.data(), room.listed_count.data(),
-                        static_cast<unsigned>(candidates_of_list(queries.neighbors))};
-  find_limits(context, base, queries, room.limit.data());
-  held.stream().fill(room.listed_count.data(), 0, queries.count);
-  launch_product<ListWithin>(context, problem, listed);
-  finish_lists(context, base, queries, listed, room.lists());
-}
-
+/// Queries that are searched together: few enough that the first of them are being searched while the next ones are on
+/// their way, if the device has the memory for them.
 template <class T>
 std::int64_t batch_queries(const HeldRows<T>& held, std::int64_t queries, std::int64_t neighbors) {
+  constexpr std::int64_t kBatches = 4, kLeast = 2048;  // fewer do not fill the device
   const std::int64_t tiles = row_groups_of(held.rows());
   const std::int64_t listed = multiplies_twice(held.rows(), queries, neighbors) ? candidates_of_list(neighbors) * 4 : 0;
-  const std::int64_t each = tiles * kQuarters * 5 + held.columns() * 12 + neighbors * 16 + listed;
-  const std::int64_t fitting = std::min(kMostMinimaBytes, held.pool().available() / 2) / each;
-  return std::clamp<std::int64_t>(fitting / kQueryTile * kQueryTile, std::min(queries, kQueryTile), queries);
+  const std::int64_t each = tiles * kQuarters * 5 + 2 * (held.columns() * 12 + neighbors * 16) + listed;
+  const std::int64_t fitting = std::min(kMostMinimaBytes, held.pool().available() / 2) / each / kQueryTile * kQueryTile;
+  const std::int64_t part = (queries / kBatches + kQueryTile - 1) / kQueryTile * kQueryTile;
+  return std::clamp(std::min(fitting, std::max(part, kLeast)), std::min(queries, kQueryTile), queries);
 }
+
+/// Batches of queries, one after the other: their lists are found while those before are on their way to the host, and
+/// the next queries to the device.
+template <class T>
+class HalfSearch {
+ public:
+  HalfSearch(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists)
+      : held_(held),
+        queries_(queries),
+        lists_(lists),
+        base_(search_base(held, queries.measure)),
+        size_(batch_queries(held, queries.values.rows, k())),
+        minima_{nullptr, nullptr, base_.tiles()},
+        each_(held.pool(), size_ * minima_.groups()),
+        coarse_(held.pool(), size_ * minima_.coarse_groups()),
+        candidates_(held.pool(), 1) {
+    minima_.each = each_.data();
+    minima_.coarse = coarse_.data();
+    for (Room& room : rooms_) {
+      if (&room != rooms_ && size_ >= queries.values.rows) break;
+      room.queries = room_for_half_queries(held, queries.measure, size_);
+      room.distance = Buffer<double>(held.pool(), size_ * k());
+      room.index = Buffer<std::int64_t>(held.pool(), size_ * k());
+    }
+    if (!multiplies_twice(held.rows(), size_, k())) return;
+    limit_ = Buffer<float>(held.pool(), size_);
+    listed_count_ = Buffer<unsigned>(held.pool(), size_);
+    listed_ = Buffer<std::int32_t>(held.pool(), size_ * candidates_of_list(k()));
+  }
+
+  /// Returns the queries that are left.
+  std::vector<std::int64_t> run() {
+    const Stream &stream = held_.stream(), &link = held_.context->link;
+    const std::int64_t batches = (queries_.values.rows + size_ - 1) / size_;
+    stream.fill(candidates_.data(), 0, 1);
+    link.wait_for(stream);  // memory may have been somebody else's
+    send(0);
+    for (std::int64_t b = 0; b < batches; ++b) {
+      stream.wait_for(link);
+      find(b);
+      if (b > 0) fetch(b - 1);
+      if (b + 1 < batches) send(b + 1);
+      link.wait_for(stream);
+    }
+    fetch(batches - 1);
+    Word candidates = 0;
+    stream.download(&candidates, candidates_.data(), 1);
+    lists_.candidates += static_cast<std::int64_t>(candidates);
+    return std::move(left_);
+  }
+
+ private:
+  /// Of a batch on its way: every second one has the same.
+  struct Room {
+    HalfQueries queries;
+    Buffer<double> distance;
+    Buffer<std::int64_t> index;
+  };
+
+  std::int64_t k() const { return lists_.index.columns(); }
+  std::int64_t count(std::int64_t batch) const { return std::min(size_, queries_.values.rows - batch * size_); }
+  const Room& room(std::int64_t batch) const { return rooms_[batch % 2]; }
+
+  void send(std::int64_t batch) const {
+    held_.context->link.upload(room(batch).queries.values.data(), queries_.values.data + batch * size_ * base_.d,
+                               count(batch) * base_.d);
+  }
+
+  /// Queues only.
+  void find(std::int64_t batch) const {
+    const Context& context = *held_.context;
+    const HalfQueries& taken = room(batch).queries;
+    round_queries(held_, count(batch), taken);
+    const SearchQueries queries{.values = taken.values.data(),
+                                .pieces = taken.halves.values.data(),
+                                .shape = held_.half.shape,
+                                .norm = taken.halves.norm.data(),
+                                .residual = taken.halves.residual.data(),
+                                .minima = minima_,
+                                .count = count(batch),
+                                .neighbors = k(),
+                                .excluded = queries_.excluded_row + batch * size_ - held_.first_row,
+                                .leaves_out = queries_.excluded_row >= 0};
+    const FoundLists found{room(batch).distance.data(), room(batch).index.data(), candidates_.data()};
+    const HalfProblem problem = search_problem(held_, base_, queries.pieces, queries.count);
+    if (queries.count <= kFewQueries) {
+      stream_minima(context.stream, base_.pieces, base_.score_base, queries);
+    } else {
+      launch_product<KeepMinima>(context, problem, minima_);
+    }
+    if (listed_.size() == 0) return find_lists(context, base_, queries, found);
+    const RowLists listed{limit_.data(), listed_.data(), listed_count_.data(),
+                          static_cast<unsigned>(candidates_of_list(k()))};
+    find_limits(context, base_, queries, limit_.data());
+    context.stream.fill(listed_count_.data(), 0, queries.count);
+    launch_product<ListWithin>(context, problem, listed);
+    finish_lists(context, base_, queries, listed, found);
+  }
+
+  /// Waits for the lists.
+  void fetch(std::int64_t batch) {
+    const std::int64_t first = batch * size_;
+    const Stream& link = held_.context->link;
+    link.download(lists_.distance.data() + first * k(), room(batch).distance.data(), count(batch) * k());
+    link.download(lists_.index.data() + first * k(), room(batch).index.data(), count(batch) * k());
+    for (std::int64_t q = first; q < first + count(batch); ++q) {
+      if (lists_.index(q, 0) < 0) left_.push_back(q);
+    }
+  }
+
+  const HeldRows<T>& held_;
+  const Queries& queries_;
+  NeighborLists& lists_;
+  SearchBase<T> base_;
+  std::int64_t size_;  // of a batch
+  GroupMinima minima_;
+  Buffer<float> each_, coarse_;
+  Buffer<Word> candidates_;
+  Room rooms_[2];
+  // For a second product, else empty.
+  Buffer<float> limit_;
+  Buffer<unsigned> listed_count_;
+  Buffer<std::int32_t> listed_;  // (queries, room of a list)
+  std::vector<std::int64_t> left_;
+};
 
 }  // namespace
 
@@ -96,38 +173,7 @@ bool searches_halves(const HeldRows<T>& held, Measure measure, std::int64_t neig
 
 template <class T>
 std::vector<std::int64_t> search_halves(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
-  const std::int64_t d = held.columns(), q = queries.values.rows, k = lists.index.columns();
-  const Stream& stream = held.stream();
-  const SearchBase<T> base = search_base(held, queries.measure);
-  const std::int64_t largest = batch_queries(held, q, k);
-  const QueryRoom<T> room(held, base, largest, k);
-  std::vector<std::int64_t> left;
-  std::vector<std::int32_t> candidates(static_cast<std::size_t>(largest));
-  for (std::int64_t first = 0; first < q; first += largest) {
-    const std::int64_t count = std::min(largest, q - first);
-    take_queries(held, queries.values.data + first * d, count, room.taken);
-    find_batch(held, base,
-               {.values = room.taken.values.data(),
-                .pieces = room.taken.halves.values.data(),
-                .shape = held.half.shape,
-                .norm = room.taken.halves.norm.data(),
-                .residual = room.taken.halves.residual.data(),
-                .minima = room.minima,
-                .count = count,
-                .neighbors = k,
-                .excluded = queries.excluded_row + first - held.first_row,
-                .leaves_out = queries.excluded_row >= 0},
-               room);
-    stream.download(lists.distance.data() + first * k, room.distance.data(), count * k);
-    stream.download(lists.index.data() + first * k, room.index.data(), count * k);
-    stream.download(candidates.data(), room.candidates.data(), count);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int32_t measured = candidates[static_cast<std::size_t>(i)];
-      if (measured == FoundLists::kNone) left.push_back(first + i);
-      lists.candidates += std::max(measured, 0);
-    }
-  }
-  return left;
+  return HalfSearch<T>(held, queries, lists).run();
 }
 
 #define KITH_INSTANTIATE(T)                                                 \

@@ -152,7 +152,8 @@ class WithinHalves {
   void look_at(std::int64_t first, std::int64_t count) {
     const Context& context = *held_.context;
     first_ = first;
-    take_queries(held_, queries_.values.data + first * base_.d, count, taken_);
+    context.stream.upload(taken_.values.data(), queries_.values.data + first * base_.d, count * base_.d);
+    round_queries(held_, count, taken_);
     limits_kernel<<<context.grid(count, kBlockWarps), kBlock, 0, context.stream>>>(
         base_, taken_.values.data(),
         {.factor = taken_.factor.size() > 0 ? taken_.factor.data() : nullptr,

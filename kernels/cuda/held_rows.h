@@ -30,6 +30,7 @@ struct Context {
   bool small_gaps = false;
   Pool pool;
   Stream stream;
+  Stream link{&stream};  // for copies beside the work
 
   /// Blocks of a grid-stride kernel: enough for `items` at `per_block` each, and not more than keep the device busy.
   unsigned grid(std::int64_t items, std::int64_t per_block) const {

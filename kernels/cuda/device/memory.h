@@ -94,6 +94,8 @@ class Staging;
 class Stream {
  public:
   Stream();
+  /// One whose copies go through the buffers of another one, which outlives it.
+  explicit Stream(const Stream* beside);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -129,6 +131,7 @@ class Stream {
   /// The buffers for a copy of this size, made for the first large one; null when the driver's own way will do.
   Staging* staging_for(std::int64_t bytes) const;
 
+  const Stream* beside_ = nullptr;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t reached_ = nullptr;  // where another stream waits for this one
   mutable std::unique_ptr<Staging> staging_;

@@ -17,12 +17,12 @@ constexpr int kMostThreads = 8;
 
 }  // namespace
 
-Staging::Staging(cudaStream_t stream) : stream_(stream), threads_(std::min(kMostThreads, cpu::usable_threads())) {}
+Staging::Staging() : threads_(std::min(kMostThreads, cpu::usable_threads())) {}
 
-std::unique_ptr<Staging> Staging::make(cudaStream_t stream) {
+std::unique_ptr<Staging> Staging::make() {
   std::unique_ptr<Staging> staging;
   try {
-    staging.reset(new Staging(stream));
+    staging.reset(new Staging());
   } catch (const Error&) {  // no more threads to be had
     return nullptr;
   }
@@ -38,13 +38,15 @@ std::unique_ptr<Staging> Staging::make(cudaStream_t stream) {
 }
 
 Staging::~Staging() {
-  // The link may still use the buffers: of a run that fails between two copies.
-  cudaError_t first_error = cudaStreamSynchronize(stream_);
+  cudaError_t first_error = cudaSuccess;
   const auto keep_first = [&first_error](cudaError_t status) {
     if (first_error == cudaSuccess) first_error = status;
   };
   for (const PinnedBuffer& buffer : ring_) {
-    if (buffer.free != nullptr) keep_first(cudaEventDestroy(buffer.free));
+    if (buffer.free != nullptr) {
+      keep_first(cudaEventSynchronize(buffer.free));  // of a run that fails between two copies
+      keep_first(cudaEventDestroy(buffer.free));
+    }
     if (buffer.memory != nullptr) keep_first(cudaFreeHost(buffer.memory));
   }
   report_in_destructor(first_error);
@@ -68,7 +70,7 @@ std::int64_t Staging::piece_bytes(std::int64_t bytes) {
   return std::clamp(bytes / kPieces, kLeast, kBufferBytes);
 }
 
-void Staging::upload(void* device, const void* host, std::int64_t bytes) {
+void Staging::upload(cudaStream_t stream, void* device, const void* host, std::int64_t bytes) {
   auto* to = static_cast<std::byte*>(device);
   const auto* from = static_cast<const std::byte*>(host);
   const std::int64_t most = piece_bytes(bytes);
@@ -76,12 +78,12 @@ void Staging::upload(void* device, const void* host, std::int64_t bytes) {
     const std::int64_t piece = std::min(most, bytes - done);
     PinnedBuffer& buffer = next();
     copy(buffer.memory, from + done, piece);
-    check(cudaMemcpyAsync(to + done, buffer.memory, static_cast<std::size_t>(piece), cudaMemcpyHostToDevice, stream_));
-    check(cudaEventRecord(buffer.free, stream_));
+    check(cudaMemcpyAsync(to + done, buffer.memory, static_cast<std::size_t>(piece), cudaMemcpyHostToDevice, stream));
+    check(cudaEventRecord(buffer.free, stream));
   }
 }
 
-void Staging::download(void* host, const void* device, std::int64_t bytes) {
+void Staging::download(cudaStream_t stream, void* host, const void* device, std::int64_t bytes) {
   auto* to = static_cast<std::byte*>(host);
   const auto* from = static_cast<const std::byte*>(device);
   const std::int64_t most = piece_bytes(bytes), pieces = (bytes + most - 1) / most;
@@ -93,8 +95,8 @@ void Staging::download(void* host, const void* device, std::int64_t bytes) {
       PinnedBuffer& buffer = ring_[static_cast<std::size_t>(piece % kBuffers)];
       check(cudaEventSynchronize(buffer.free));
       check(cudaMemcpyAsync(buffer.memory, from + piece * most, static_cast<std::size_t>(size_of_piece(piece)),
-                            cudaMemcpyDeviceToHost, stream_));
-      check(cudaEventRecord(buffer.free, stream_));
+                            cudaMemcpyDeviceToHost, stream));
+      check(cudaEventRecord(buffer.free, stream));
     }
     if (const std::int64_t arrived = piece - kAhead; arrived >= 0) {
       PinnedBuffer& buffer = ring_[static_cast<std::size_t>(arrived % kBuffers)];

@@ -13,8 +13,7 @@
 namespace kith::cuda {
 
 /// The device reads and writes page-locked memory at the full rate of its link, and while the host goes on. Threads
-/// copy between it and the caller's memory; one buffer is copied while the others are on the link. Copies are queued on
-/// one stream, in order. Not thread-safe.
+/// copy between it and the caller's memory; one buffer is copied while the others are on the link. Not thread-safe.
 class Staging {
  public:
   static constexpr std::int64_t kBufferBytes = std::int64_t{16} << 20;
@@ -24,29 +23,29 @@ class Staging {
   static constexpr std::int64_t kWorthwhileAgain = std::int64_t{1} << 20;
 
   /// Null where page-locked memory cannot be had: the driver's own way still works then.
-  static std::unique_ptr<Staging> make(cudaStream_t stream);
+  static std::unique_ptr<Staging> make();
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  /// Host memory may be reused when this returns; the last buffers may still be on the link.
-  void upload(void* device, const void* host, std::int64_t bytes);
+  /// Copies are queued on a stream, in order. Host memory may be reused when this returns; the last buffers may still
+  /// be on the link.
+  void upload(cudaStream_t stream, void* device, const void* host, std::int64_t bytes);
   /// Waits for everything queued before, and for the copy.
-  void download(void* host, const void* device, std::int64_t bytes);
+  void download(cudaStream_t stream, void* host, const void* device, std::int64_t bytes);
 
  private:
   struct PinnedBuffer {
     std::byte* memory = nullptr;
     cudaEvent_t free = nullptr;  // recorded behind its last use on the link
   };
-  explicit Staging(cudaStream_t stream);
+  Staging();
   /// The next buffer of the ring, once the link is done with it.
   PinnedBuffer& next();
   /// Of a copy: several pieces, so that threads and link work at the same time.
   static std::int64_t piece_bytes(std::int64_t bytes);
   void copy(std::byte* to, const std::byte* from, std::int64_t bytes);
 
-  cudaStream_t stream_;
   cpu::Threads threads_;
   std::vector<PinnedBuffer> ring_;
   std::size_t turn_ = 0;
