@@ -106,17 +106,21 @@ __global__ void measure_kernel(const SearchBase<T> base, const double* queries, 
 /// How much is looked at together.
 struct WithinSizes {
   std::int64_t queries = 0;  // of a batch
-  std::int64_t rows = 0;     // that may be listed
+  std::int64_t listed = 0;   // rows that there is room for in lists
+  std::int64_t rows = 0;     // whose distances there is room for, one query's list at least
 };
 
 template <class T>
 WithinSizes sizes_of(const HeldRows<T>& held, std::int64_t queries) {
-  constexpr std::int64_t kMostRows = std::int64_t{1} << 24, kLeastRoom = 256, kRowBytes = 16;
+  constexpr std::int64_t kMostRows = std::int64_t{1} << 24, kLeastRoom = 256, kRowBytes = 12;
+  constexpr std::int64_t kListed = 4;  // for each row whose distance there is room for
   constexpr std::int64_t kMostQueryBytes = std::int64_t{1} << 28;
   WithinSizes sizes;
-  sizes.rows = std::clamp<std::int64_t>(held.pool().available() / 4 / kRowBytes, kLeastRoom, kMostRows);
+  const std::int64_t each = kRowBytes + kListed * static_cast<std::int64_t>(sizeof(std::int32_t));
+  sizes.rows = std::clamp<std::int64_t>(held.pool().available() / 4 / each, kLeastRoom, kMostRows);
+  sizes.listed = sizes.rows * kListed;
   const std::int64_t fitting = kMostQueryBytes / (held.columns() * 10 + 64);
-  sizes.queries = std::clamp<std::int64_t>(std::min(sizes.rows / kLeastRoom, fitting), 1, queries);
+  sizes.queries = std::clamp<std::int64_t>(std::min(sizes.listed / kLeastRoom, fitting), 1, queries);
   return sizes;
 }
 
@@ -135,7 +139,7 @@ class WithinHalves {
         count_(held.pool(), sizes_.queries),
         list_begin_(held.pool(), sizes_.queries + 1),
         begin_(held.pool(), sizes_.queries + 1),
-        listed_(held.pool(), sizes_.rows),
+        listed_(held.pool(), sizes_.listed),
         row_(held.pool(), sizes_.rows),
         distance_(held.pool(), sizes_.rows),
         total_(found.total()) {}
@@ -166,48 +170,58 @@ class WithinHalves {
         limit_.data(), uncertain_.data());
     check(cudaGetLastError());
     const auto room =
-        static_cast<unsigned>(std::min<std::int64_t>(sizes_.rows / count, std::numeric_limits<std::int32_t>::max()));
+        static_cast<unsigned>(std::min<std::int64_t>(sizes_.listed / count, std::numeric_limits<std::int32_t>::max()));
     list(0, count, {.capacity = room});
 
-    std::vector<unsigned> uncertain(static_cast<std::size_t>(count));
-    counts_.resize(static_cast<std::size_t>(count));
+    std::vector<unsigned> uncertain(static_cast<std::size_t>(count)), counts(uncertain.size());
     context.stream.download(uncertain.data(), uncertain_.data(), count);
-    context.stream.download(counts_.data(), count_.data(), count);
+    context.stream.download(counts.data(), count_.data(), count);
     // More than a few rows near the limit are better told apart by a finer screen than by the definition.
     const std::int64_t most = std::min(sizes_.rows, std::max<std::int64_t>(room, base_.rows / 16));
-    bool all_listed = true;
-    for (std::int64_t q = 0; q < count; ++q) {
-      if (uncertain[q] != 0 || counts_[q] > most) {
-        left_.push_back(first + q);
-        counts_[q] = 0;
+    Counts short_lists(counts.size()), long_lists(counts.size());
+    for (std::size_t q = 0; q < counts.size(); ++q) {
+      if (uncertain[q] != 0 || counts[q] > most) {
+        left_.push_back(first + static_cast<std::int64_t>(q));
+      } else {
+        (counts[q] <= room ? short_lists : long_lists)[q] = counts[q];
       }
-      all_listed = all_listed && counts_[q] <= room;
     }
-    if (all_listed) return take(0, count, {.capacity = room});
-    for (std::int64_t q = 0; q < count;) {
-      const std::int64_t end = end_of_run(q, count), tile = q / kQueryTile * kQueryTile;
+    for_runs(short_lists, [&](std::int64_t q, std::int64_t end) { take(short_lists, q, end, {.capacity = room}); });
+    for_runs(long_lists, [&](std::int64_t q, std::int64_t end) {
       // Queries before the run that share its first tile are listed nowhere.
+      const std::int64_t tile = q / kQueryTile * kQueryTile;
       std::vector<std::int64_t> begin(static_cast<std::size_t>(q - tile + 1), 0);
-      for (std::int64_t i = q; i < end; ++i) begin.push_back(begin.back() + counts_[i]);
+      for (std::int64_t i = q; i < end; ++i) begin.push_back(begin.back() + long_lists[i]);
       context.stream.upload(list_begin_.data(), begin.data(), std::ssize(begin));
       list(tile, end - tile, {.begin = list_begin_.data()});
-      take(q, end - q, {.begin = list_begin_.data() + (q - tile)});
-      q = end;
-    }
+      take(long_lists, q, end, {.begin = list_begin_.data() + (q - tile)});
+    });
   }
 
-  /// The first query behind those from q on whose rows can be listed together; one query's always can.
-  std::int64_t end_of_run(std::int64_t q, std::int64_t count) const {
-    std::int64_t total = 0;
-    do {
-      total += counts_[q++];
-    } while (q < count && total + counts_[q] <= sizes_.rows);
-    return q;
+  /// Rows of the lists of a batch's queries.
+  using Counts = std::vector<std::int64_t>;
+
+  /// work(first, end) on queries, from one with a list on, whose rows there is room for together; one's there always
+  /// is.
+  template <class Work>
+  void for_runs(const Counts& counts, const Work& work) const {
+    for (std::int64_t q = 0; q < std::ssize(counts);) {
+      if (counts[q] == 0) {
+        ++q;
+        continue;
+      }
+      const std::int64_t first = q;
+      std::int64_t total = 0;
+      do {
+        total += counts[q++];
+      } while (q < std::ssize(counts) && total + counts[q] <= sizes_.rows);
+      work(first, q);
+    }
   }
 
   RowLists with_room(RowLists lists, std::int64_t first) const {
     lists.limit = limit_.data() + first;
-    lists.row = listed_.data();
+    lists.row = listed_.data() + first * lists.capacity;
     lists.count = count_.data() + first;
     return lists;
   }
@@ -219,31 +233,34 @@ class WithinHalves {
     launch_product<ListWithin>(*held_.context, search_problem(held_, base_, pieces, count), with_room(lists, first));
   }
 
-  /// Measures the listed rows of queries first .. first + count - 1 of the batch, and adds those within the limit.
-  void take(std::int64_t first, std::int64_t count, const RowLists& lists) {
+  /// Measures the listed rows of queries first .. end - 1 of the batch, and adds those within the limit.
+  void take(const Counts& counts, std::int64_t first, std::int64_t end, const RowLists& lists) {
     const Stream& stream = held_.stream();
+    const std::int64_t count = end - first;
     std::vector<std::int64_t> begin{0};
-    for (std::int64_t q = first; q < first + count; ++q) begin.push_back(begin.back() + counts_[q]);
+    for (std::int64_t q = first; q < end; ++q) begin.push_back(begin.back() + counts[q]);
     const std::int64_t total = begin.back();
-    if (total == 0) return;
     stream.upload(begin_.data(), begin.data(), count + 1);
     const auto kernel = base_.measure == Measure::inner_product ? measure_kernel<T, Measure::inner_product>
                                                                 : measure_kernel<T, Measure::squared_euclidean>;
     kernel<<<static_cast<unsigned>(count), kBlock, 0, stream>>>(
         base_, taken_.values.data(), {with_room(lists, first), first, begin_.data(), row_.data(), distance_.data()});
     check(cudaGetLastError());
-    std::vector<std::int32_t> row(static_cast<std::size_t>(total));
-    std::vector<double> distance(static_cast<std::size_t>(total));
-    stream.download(row.data(), row_.data(), total);
-    stream.download(distance.data(), distance_.data(), total);
+    found_row_.resize(static_cast<std::size_t>(total));
+    found_distance_.resize(static_cast<std::size_t>(total));
+    stream.download(found_row_.data(), row_.data(), total);
+    stream.download(found_distance_.data(), distance_.data(), total);
     for (std::int64_t q = 0; q < count; ++q) {
       const std::int64_t query = first_ + first + q;
       const std::int64_t own = queries_.excluded_row < 0 ? -1 : queries_.excluded_row + query;
+      std::vector<Neighbor>& kept = found_.rows[query];
+      const std::int64_t room = std::clamp<std::int64_t>(found_.room - total_, 0, begin[q + 1] - begin[q]);
+      kept.reserve(kept.size() + static_cast<std::size_t>(room));
       for (std::int64_t i = begin[q]; i < begin[q + 1]; ++i) {
-        const std::int64_t at = base_.first_row + row[i];
-        if (at == own || !(distance[i] <= found_.limit)) continue;
+        const std::int64_t at = base_.first_row + found_row_[i];
+        if (at == own || !(found_distance_[i] <= found_.limit)) continue;
         ++found_.counts[query];
-        if (total_++ < found_.room) found_.rows[query].push_back({distance[i], at});
+        if (total_++ < found_.room) kept.push_back({found_distance_[i], at});
       }
     }
   }
@@ -259,9 +276,10 @@ class WithinHalves {
   Buffer<std::int64_t> list_begin_, begin_;
   Buffer<std::int32_t> listed_, row_;
   Buffer<double> distance_;
+  std::vector<std::int32_t> found_row_;
+  std::vector<double> found_distance_;
   std::int64_t total_;  // rows found so far
   std::int64_t first_ = 0;
-  std::vector<unsigned> counts_;  // of the batch, 0 of those that are left
   std::vector<std::int64_t> left_;
 };
 

@@ -35,17 +35,22 @@ class Staging {
   void download(cudaStream_t stream, void* host, const void* device, std::int64_t bytes);
 
  private:
+  /// Parts of a buffer travel by themselves, so that threads and link work at the same time.
+  static constexpr std::int64_t kParts = 4;
   struct PinnedBuffer {
     std::byte* memory = nullptr;
-    cudaEvent_t free = nullptr;  // recorded behind its last use on the link
+    cudaEvent_t there[kParts] = {};  // recorded behind each part; the last one also behind the buffer's last use
+    cudaEvent_t free() const { return there[kParts - 1]; }
   };
   Staging();
   /// The next buffer of the ring, once the link is done with it.
   PinnedBuffer& next();
-  /// Of a copy: several pieces, so that threads and link work at the same time.
-  static std::int64_t piece_bytes(std::int64_t bytes);
-  void copy(std::byte* to, const std::byte* from, std::int64_t bytes);
+  /// work(part, first byte, bytes) on all tasks of a buffer's `bytes`, shared out among the threads, which wake up
+  /// once.
+  template <class Work>
+  void for_tasks(std::int64_t bytes, const Work& work);
 
+  int device_ = 0;
   cpu::Threads threads_;
   std::vector<PinnedBuffer> ring_;
   std::size_t turn_ = 0;
