@@ -125,6 +125,9 @@ class HalfSearch {
     const HalfProblem problem = search_problem(held_, base_, queries.pieces, queries.count);
     if (queries.count <= kFewQueries) {
       stream_minima(context.stream, base_.pieces, base_.score_base, queries);
+    } else if (queries.count <= kPieceRows && context.screen == ScreenPath::wgmma) {
+      context.stream.fill(minima_.coarse, 0x7F, queries.count * minima_.coarse_groups());
+      launch_wgmma<KeepMinimaOfFew>(context, problem, minima_);
     } else {
       launch_product<KeepMinima>(context, problem, minima_);
     }

@@ -49,15 +49,18 @@ class NextBase {
   float value_ = 0.0F;
 };
 
-/// Keeps the minima.
-class KeepMinima {
+/// Keeps the minima. kShared: two threads see a row, pairs of tiles in turn; coarse minima have to be above all scores
+/// before.
+template <bool kShared>
+class MinimaKeeper {
  public:
   static constexpr bool kAnyColumns = true;
   static constexpr bool kRuns = true;  // of a multiple of kTogether tiles
+  static constexpr bool kSharesRows = kShared;
 
   using Arguments = GroupMinima;
 
-  __device__ KeepMinima(const Arguments& minima, std::int64_t rows) : minima_(minima), rows_(rows) {}
+  __device__ MinimaKeeper(const Arguments& minima, std::int64_t rows) : minima_(minima), rows_(rows) {}
 
   __device__ void begin(std::int64_t row) {
     each_ = minima_.each + row * minima_.groups() + GroupMinima::place(0, quarter());
@@ -90,7 +93,7 @@ class KeepMinima {
       }
       even_[at] = smallest[r];
     }
-    if (tile % kTogether == kTogether - 1) {
+    if (completes_coarse(tile)) {
 #pragma unroll
       for (int r = 0; r < 2; ++r) store_coarse(2 * kHalf + r, tile);
     }
@@ -98,15 +101,26 @@ class KeepMinima {
   }
 
   __device__ void finish(std::int64_t) {
-    if (tile_ % kTogether == kTogether - 1) return;
+    if (completes_coarse(tile_)) return;
 #pragma unroll
     for (int r = 0; r < 4; ++r) store_coarse(r, tile_);
   }
 
  private:
+  /// Whether this tile is the last of a coarse minimum that this thread sees.
+  __device__ static bool completes_coarse(unsigned tile) {
+    return tile % kTogether >= kTogether - (kShared ? 4 : 2) && tile % 2 != 0;
+  }
+
   __device__ void store_coarse(int at, unsigned tile) {
     float* out = coarse_out_ + row_at(0, at) * minima_.coarse_groups() + tile / kTogether * kQuarters;
-    if ((there_ & 1U << at) != 0) *out = __int_as_float(coarse_[at]);
+    if ((there_ & 1U << at) != 0) {
+      if constexpr (kShared) {
+        atomicMin(reinterpret_cast<int*>(out), coarse_[at]);  // positive floats order like their bits
+      } else {
+        *out = __int_as_float(coarse_[at]);
+      }
+    }
     coarse_[at] = INT_MAX;
   }
 
@@ -120,6 +134,9 @@ class KeepMinima {
   int coarse_[4] = {};  // of the tiles since the last store
   NextBase next_;
 };
+
+using KeepMinima = MinimaKeeper<false>;
+using KeepMinimaOfFew = MinimaKeeper<true>;
 
 /// Base rows within the limits of queries, in any order.
 struct RowLists {
