@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "core/distance.h"
 #include "kernels/cuda/device/minima_epilogue.h"
@@ -55,6 +56,10 @@ __global__ void widen_kernel(const uint4* from, HalfShape narrow, std::int64_t r
     const int unit = static_cast<int>(i % kRowUnits);
     to[whole.place(row, 0, unit)] = unit < narrow.units ? from[narrow.place(row, 0, unit)] : uint4{};
   }
+}
+
+__global__ void doubles_kernel(const float* from, std::int64_t count, double* to) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) to[i] = static_cast<double>(from[i]);
 }
 
 /// Columns of a block, so that the last round of blocks is nearly full and blocks are not so short that beginning one
@@ -123,14 +128,29 @@ HalfQueries room_for_half_queries(const HeldRows<T>& held, Measure measure, std:
   HalfQueries room{.values = Buffer<double>(held.pool(), queries * held.columns()),
                    .halves = room_for_halves(held.pool(), queries, held.half.shape),
                    .factor = {},
+                   .narrow = {},
                    .largest = Buffer<Word>(held.pool(), 2)};
   if (measure == Measure::inner_product) room.factor = Buffer<double>(held.pool(), queries);
+  if (!std::is_same_v<T, double>) room.narrow = Buffer<float>(held.pool(), queries * held.columns());
   return room;
 }
 
 template <class T>
+void send_queries(const HeldRows<T>& held, const Stream& stream, const double* values, std::int64_t count,
+                  HalfQueries& queries) {
+  const std::int64_t size = count * held.columns();
+  queries.is_narrow = queries.narrow.size() > 0 && stream.upload_as_floats(queries.narrow.data(), values, size);
+  if (!queries.is_narrow) stream.upload(queries.values.data(), values, size);
+}
+
+template <class T>
 void round_queries(const HeldRows<T>& held, std::int64_t count, const HalfQueries& queries) {
-  const double* values = queries.values.data();
+  double* values = queries.values.data();
+  if (queries.is_narrow) {
+    const std::int64_t size = count * held.columns();
+    doubles_kernel<<<held.context->grid(size, kBlock), kBlock, 0, held.stream()>>>(queries.narrow.data(), size, values);
+    check(cudaGetLastError());
+  }
   if (queries.factor.size() > 0) {
     queue_factored_halves(held, values, count, queries.halves, queries.largest.data(), queries.factor.data());
   } else {
@@ -150,11 +170,12 @@ HalfProblem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, c
           .run = columns_of_block(*held.context, queries, base.tiles())};
 }
 
-#define KITH_INSTANTIATE(T)                                                              \
-  template bool multiplies_base(const HeldRows<T>&, Measure);                            \
-  template SearchBase<T> search_base(const HeldRows<T>&, Measure);                       \
-  template HalfQueries room_for_half_queries(const HeldRows<T>&, Measure, std::int64_t); \
-  template void round_queries(const HeldRows<T>&, std::int64_t, const HalfQueries&);     \
+#define KITH_INSTANTIATE(T)                                                                                 \
+  template bool multiplies_base(const HeldRows<T>&, Measure);                                               \
+  template SearchBase<T> search_base(const HeldRows<T>&, Measure);                                          \
+  template HalfQueries room_for_half_queries(const HeldRows<T>&, Measure, std::int64_t);                    \
+  template void send_queries(const HeldRows<T>&, const Stream&, const double*, std::int64_t, HalfQueries&); \
+  template void round_queries(const HeldRows<T>&, std::int64_t, const HalfQueries&);                        \
   template HalfProblem search_problem(const HeldRows<T>&, const SearchBase<T>&, const uint4*, std::int64_t);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -40,12 +40,19 @@ struct HalfQueries {
   Buffer<double> values;  // (queries, d)
   HalfRows halves;        // of products: of rows of which each was multiplied by its factor
   Buffer<double> factor;  // (queries) powers of two; empty but for inner products
-  Buffer<Word> largest;   // that nobody asks for
+  Buffer<float> narrow;   // (queries, d) as they arrive where they are float32
+  bool is_narrow = false;
+  Buffer<Word> largest;  // that nobody asks for
 };
 template <class T>
 HalfQueries room_for_half_queries(const HeldRows<T>& held, Measure measure, std::int64_t queries);
 
-/// Makes halves of the first `count` queries of queries.values. Queues only.
+/// Sends `count` queries (count, d) on their way. Host memory may be reused when it returns.
+template <class T>
+void send_queries(const HeldRows<T>& held, const Stream& stream, const double* values, std::int64_t count,
+                  HalfQueries& queries);
+
+/// Makes halves of `count` queries that have arrived. Queues only.
 template <class T>
 void round_queries(const HeldRows<T>& held, std::int64_t count, const HalfQueries& queries);
 

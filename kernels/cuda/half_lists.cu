@@ -80,7 +80,7 @@ __device__ float products_of_group(const SearchBase<T>& base, const SearchQuerie
   return sum[0];
 }
 
-constexpr std::int64_t kLeastCandidates = 2048;
+constexpr std::int64_t kLeastCandidates = 1024;
 constexpr std::int64_t kCandidateBytes = sizeof(double) + sizeof(std::int32_t);
 
 /// Base rows of a query within its limit, in shared memory, in any order; all are counted.

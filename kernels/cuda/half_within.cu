@@ -156,7 +156,7 @@ class WithinHalves {
   void look_at(std::int64_t first, std::int64_t count) {
     const Context& context = *held_.context;
     first_ = first;
-    context.stream.upload(taken_.values.data(), queries_.values.data + first * base_.d, count * base_.d);
+    send_queries(held_, context.stream, queries_.values.data + first * base_.d, count, taken_);
     round_queries(held_, count, taken_);
     limits_kernel<<<context.grid(count, kBlockWarps), kBlock, 0, context.stream>>>(
         base_, taken_.values.data(),

@@ -150,6 +150,11 @@ void Stream::copy_up(void* device, const void* host, std::int64_t bytes) const {
   check(cudaMemcpyAsync(device, host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_));
 }
 
+bool Stream::upload_as_floats(float* device, const double* host, std::int64_t count) const {
+  Staging* staging = staging_for(bytes<float>(count));
+  return staging != nullptr && staging->upload_as_floats(stream_, device, host, count);
+}
+
 void Stream::copy_down(void* host, const void* device, std::int64_t bytes) const {
   if (Staging* staging = staging_for(bytes)) return staging->download(stream_, host, device, bytes);
   check(cudaMemcpyAsync(host, device, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, stream_));

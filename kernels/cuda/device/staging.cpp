@@ -75,23 +75,45 @@ void Staging::for_tasks(std::int64_t bytes, const Work& work) {
   });
 }
 
-void Staging::upload(cudaStream_t stream, void* device, const void* host, std::int64_t bytes) {
+template <class Fill>
+void Staging::send(cudaStream_t stream, void* device, std::int64_t bytes, const Fill& fill) {
   for (std::int64_t done = 0; done < bytes; done += kBufferBytes) {
     auto* to = static_cast<std::byte*>(device) + done;
-    const auto* from = static_cast<const std::byte*>(host) + done;
     const std::int64_t here = std::min(kBufferBytes, bytes - done), in_part = part_tasks(here, kParts) * kTaskBytes;
     const PinnedBuffer& buffer = next();
-    std::atomic<std::int64_t> copied[kParts] = {};
+    std::atomic<std::int64_t> filled[kParts] = {};
     for_tasks(here, [&](std::int64_t part, std::int64_t first, std::int64_t count) {
-      std::memcpy(buffer.memory + first, from + first, static_cast<std::size_t>(count));
+      fill(buffer.memory + first, done + first, count);
       const std::int64_t begin = part * in_part, whole = std::min(in_part, here - begin);
-      if (copied[part].fetch_add(count) + count < whole) return;
+      if (filled[part].fetch_add(count) + count < whole) return;
       check(cudaSetDevice(device_));  // of this thread
       check(cudaMemcpyAsync(to + begin, buffer.memory + begin, static_cast<std::size_t>(whole), cudaMemcpyHostToDevice,
                             stream));
     });
     check(cudaEventRecord(buffer.free(), stream));
   }
+}
+
+void Staging::upload(cudaStream_t stream, void* device, const void* host, std::int64_t bytes) {
+  send(stream, device, bytes, [&](std::byte* to, std::int64_t first, std::int64_t count) {
+    std::memcpy(to, static_cast<const std::byte*>(host) + first, static_cast<std::size_t>(count));
+  });
+}
+
+bool Staging::upload_as_floats(cudaStream_t stream, float* device, const double* host, std::int64_t count) {
+  constexpr auto kBytes = static_cast<std::int64_t>(sizeof(float));
+  std::atomic<bool> exact = true;
+  send(stream, device, count * kBytes, [&](std::byte* to, std::int64_t first, std::int64_t bytes) {
+    const double* from = host + first / kBytes;
+    auto* values = reinterpret_cast<float*>(to);
+    bool same = true;
+    for (std::int64_t i = 0; i < bytes / kBytes; ++i) {
+      values[i] = static_cast<float>(from[i]);
+      same = same & (static_cast<double>(values[i]) == from[i]);  // no branch
+    }
+    if (!same) exact = false;
+  });
+  return exact;
 }
 
 void Staging::download(cudaStream_t stream, void* host, const void* device, std::int64_t bytes) {

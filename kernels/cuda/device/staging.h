@@ -31,6 +31,8 @@ class Staging {
   /// Copies are queued on a stream, in order. Host memory may be reused when this returns; the last buffers may still
   /// be on the link.
   void upload(cudaStream_t stream, void* device, const void* host, std::int64_t bytes);
+  /// The same of numbers that travel as float32. False where one of them is none: then the device's are not to be used.
+  bool upload_as_floats(cudaStream_t stream, float* device, const double* host, std::int64_t count);
   /// Waits for everything queued before, and for the copy.
   void download(cudaStream_t stream, void* host, const void* device, std::int64_t bytes);
 
@@ -49,6 +51,9 @@ class Staging {
   /// once.
   template <class Work>
   void for_tasks(std::int64_t bytes, const Work& work);
+  /// Uploads what fill(to, first byte, bytes) writes.
+  template <class Fill>
+  void send(cudaStream_t stream, void* device, std::int64_t bytes, const Fill& fill);
 
   int device_ = 0;
   cpu::Threads threads_;
