@@ -1,6 +1,8 @@
 // What kith knn makes with --metric, --graph, --radius and --components: files that plain loops agree with, refusals.
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <tuple>
 
 #include "core/distance.h"
 #include "tests/program.h"
@@ -120,5 +122,39 @@ TEST_CASE("other metrics: lists, distances and truth in their own units") {
                              Words{"sweep", points, "-k", "2-3", "--metric", "manhattan"},
                              Words{"assign", points, "--centroids", points, "--metric", "manhattan"}}) {
     refuses(2, words, {"--metric manhattan: expected euclidean or cosine", "means"});
+  }
+}
+
+TEST_CASE("floats and bytes: lists, graphs and edges are the same file on every backend, in blocks too") {
+  const Scratch folder;
+  const std::string floats = folder / "x.h5", bytes = folder / "x.u8bin";
+  done({"generate", floats, "-n", "1400", "-d", "24", "-q"});
+  {
+    const std::uint32_t shape[] = {1400, 24};
+    std::ofstream file(bytes, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(shape), sizeof shape);
+    for (std::uint32_t i = 0, state = 7; i < 1400 * 24; ++i) {
+      file.put(static_cast<char>((state = state * 1664525U + 1013904223U) >> 25));
+    }
+  }
+  for (const auto& [points, near, like] : {std::tuple{floats + ":/points", "9", "40"}, {bytes, "170", "150000"}}) {
+    for (const Words& asked :
+         {Words{"-k", "10"}, Words{"-k", "40", "--metric", "inner-product"}, Words{"-k", "5", "--mutual"},
+          Words{"--radius", near}, Words{"--radius", like, "--metric", "inner-product"}}) {
+      std::string first;
+      for (const std::string& backend : usable_backends()) {
+        for (const char* block : {"1000000", "500"}) {
+          Words words{"knn", points, "--backend", backend, "--block-rows", block, "-q", "-f", "-o", folder / "r.h5"};
+          words.insert(words.end(), asked.begin(), asked.end());
+          done(words);
+          const std::string found = bytes_of(folder / "r.h5");
+          INFO(points << ", " << asked[0] << " " << asked[1] << ", " << backend << ", blocks of " << block);
+          if (first.empty()) first = found;
+          CHECK((found == first));
+        }
+      }
+      CHECK(values(folder / "r.h5:" + (asked[0] == "-k" && asked.back() != "--mutual" ? "/neighbors" : "/indices"))
+                .size() > 1400);
+    }
   }
 }

@@ -117,7 +117,9 @@ cudaError_t Pool::release_idle() noexcept {
   return first_error;
 }
 
-Stream::Stream() {
+Stream::Stream() : Stream(nullptr) {}
+
+Stream::Stream(const Stream* beside) : beside_(beside) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   check(cudaEventCreateWithFlags(&reached_, cudaEventDisableTiming));
 }
@@ -134,21 +136,27 @@ void Stream::wait_for(const Stream& other) const {
 }
 
 Staging* Stream::staging_for(std::int64_t bytes) const {
+  if (beside_ != nullptr) return beside_->staging_for(bytes);
   if (staging_refused_ || bytes < (staging_ ? Staging::kWorthwhileAgain : Staging::kWorthwhile)) return nullptr;
   if (!staging_) {
-    staging_ = Staging::make(stream_);
+    staging_ = Staging::make();
     staging_refused_ = !staging_;
   }
   return staging_.get();
 }
 
 void Stream::copy_up(void* device, const void* host, std::int64_t bytes) const {
-  if (Staging* staging = staging_for(bytes)) return staging->upload(device, host, bytes);
+  if (Staging* staging = staging_for(bytes)) return staging->upload(stream_, device, host, bytes);
   check(cudaMemcpyAsync(device, host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_));
 }
 
+bool Stream::upload_as_floats(float* device, const double* host, std::int64_t count) const {
+  Staging* staging = staging_for(bytes<float>(count));
+  return staging != nullptr && staging->upload_as_floats(stream_, device, host, count);
+}
+
 void Stream::copy_down(void* host, const void* device, std::int64_t bytes) const {
-  if (Staging* staging = staging_for(bytes)) return staging->download(host, device, bytes);
+  if (Staging* staging = staging_for(bytes)) return staging->download(stream_, host, device, bytes);
   check(cudaMemcpyAsync(host, device, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, stream_));
   wait();
 }
