@@ -1,11 +1,14 @@
 // kith knn: the exact k nearest neighbours of every query among the points of a file.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "app/commands.h"
+#include "app/dropped_rows.h"
 #include "app/knn.h"
 #include "app/memory.h"
 #include "app/shell_word.h"
@@ -56,6 +59,9 @@ void declare(OptionSet& set, KnnOptions& options) {
               .help = "Of the lists in the output: kith, ann-benchmarks, bigann, ivecs, or auto: by the ending of its "
                       "name, .ibin (bigann), .ivecs, or else kith. Edges go to .csv too."},
              {"auto", "kith", "ann-benchmarks", "bigann", "ivecs"}, options.format);
+  add_missing_option(set, options.common,
+                     "Rows with NaN, infinity or an empty field: error refuses them, drop leaves them out: they are "
+                     "nobody's neighbours, and have the neighbours -1 at the distance NaN.");
   add_preparation_options(set, options.common);
   add_common_options(set, options.common);
 }
@@ -94,9 +100,32 @@ void check_options(const KnnOptions& options, OptionSet& set) {
   }
 }
 
+/// Lists can say that a row has no neighbours; a graph, a comparison and other formats cannot.
+void check_missing(const KnnOptions& options) {
+  if (options.common.nan != "drop") return;
+  const char* found = options.makes_graph()                       ? "a graph"
+                      : !options.truth.empty()                    ? "--truth"
+                      : options.list_format() != ListFormat::kith ? "another --format"
+                                                                  : nullptr;
+  if (found == nullptr) return;
+  throw Error(ExitCode::usage, fmt::format("--nan drop: expected lists of -k as kith writes them, found {}; leave such "
+                                           "rows out of the file beforehand",
+                                           found));
+}
+
 /// Labels of groups are no edges.
 bool is_edge_list(const KnnOptions& options) {
   return options.makes_graph() && !options.components && options.common.output.ends_with(".csv");
+}
+
+/// rows: of the base
+void check_neighbors(const KnnOptions& options, const data::PointSource& base, std::int64_t rows) {
+  const bool left_out = options.queries.empty() && !options.include_self;
+  const std::int64_t most = rows - (left_out ? 1 : 0);
+  if (options.neighbors <= most) return;
+  throw Error(ExitCode::usage,
+              fmt::format("-k {}: {} has {} rows to find{}; expected at most {} neighbours", options.neighbors,
+                          base.name(), most, left_out ? " besides the query itself (see --include-self)" : "", most));
 }
 
 void check(const KnnOptions& options, const data::PointSource& base, const data::PointSource* queries) {
@@ -105,12 +134,7 @@ void check(const KnnOptions& options, const data::PointSource& base, const data:
                                             "columns, or choose them with --columns",
                                             queries->name(), base.columns(), base.name(), queries->columns()));
   }
-  const bool left_out = queries == nullptr && !options.include_self;
-  const std::int64_t most = base.rows() - (left_out ? 1 : 0);
-  if (options.neighbors <= most) return;
-  throw Error(ExitCode::usage,
-              fmt::format("-k {}: {} has {} rows to find{}; expected at most {} neighbours", options.neighbors,
-                          base.name(), most, left_out ? " besides the query itself (see --include-self)" : "", most));
+  check_neighbors(options, base, base.rows());
 }
 
 /// Host bytes of the search of one block of queries, whose size core/neighbors.cpp chooses.
@@ -174,6 +198,18 @@ TruthComparison::DistanceOf definition_for(const KnnRun& run) {
   };
 }
 
+/// Lists as they are written, with numbers of rows of the files: -1 and NaN for queries that were left out.
+NeighborLists in_files(const NeighborLists& found, std::int64_t first, const KnnRun& run) {
+  const std::span<const std::int64_t> kept = run.held.values->kept_rows();
+  Matrix<std::int64_t> index(found.index.rows(), found.index.columns());
+  std::transform(found.index.data(), found.index.data() + found.index.size(), index.data(),
+                 [kept](std::int64_t row) { return kept.empty() ? row : kept[static_cast<std::size_t>(row)]; });
+  NeighborLists lists(0, found.index.columns());
+  lists.index = in_file_rows(std::as_const(index).view(), first, std::int64_t{-1}, run.asked);
+  lists.distance = in_file_rows(found.distance.view(), first, std::numeric_limits<double>::quiet_NaN(), run.asked);
+  return lists;
+}
+
 /// Lists of k, to the output and to the comparison.
 void make_lists(const KnnRun& run, TruthComparison* truth) {
   const KnnOptions& options = run.options;
@@ -194,6 +230,7 @@ void make_lists(const KnnRun& run, TruthComparison* truth) {
     out = printed_neighbors(options.unit(), run.head.value_class);
   }
   if (truth != nullptr) truth->measure_with(definition_for(run));
+  const bool all_kept = run.held.values->kept_rows().empty() && run.asked.kept_rows().empty();
   nearest_neighbors(
       *run.held.points, run.query_values,
       {.neighbors = options.neighbors,
@@ -204,7 +241,8 @@ void make_lists(const KnnRun& run, TruthComparison* truth) {
       [&](std::int64_t first, const NeighborLists& found) {
         const PhaseWithin phase(invocation.progress, "write");
         if (truth != nullptr) truth->compare(first, found);
-        if (out) out->take(first, found);
+        if (!out) return;
+        all_kept ? out->take(first, found) : out->take(first_file_row(first, run.asked), in_files(found, first, run));
       },
       invocation.progress);
   if (target.empty()) return;
@@ -230,6 +268,7 @@ int run_knn(const Arguments& arguments) {
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   check_options(options, set);
+  check_missing(options);
   Invocation invocation("knn", options.common);
   const std::string& target = options.common.output;
   data::OutputOptions output = output_options(options.common, {options.base, options.queries, options.truth});
@@ -255,6 +294,7 @@ int run_knn(const Arguments& arguments) {
                  options.common.memory);
 
   HeldPoints held = hold_points(*base, invocation, [&] { warn_of_options(set, options, invocation); });
+  check_neighbors(options, *base, rows_of(held.rows()));
   if (truth) truth->read(base->rows());
   const auto query_values = queries ? read_points(*queries, invocation, &held.preparation) : nullptr;
 
@@ -263,6 +303,7 @@ int run_knn(const Arguments& arguments) {
                    .held = held,
                    .base = *base,
                    .queries = queries.get(),
+                   .asked = queries ? *query_values : *held.values,
                    .base_values = held.values->values(),
                    .query_values = (queries ? *query_values : *held.values).values(),
                    .head = {options.makes_graph() ? "kith-graph" : "kith-neighbors",

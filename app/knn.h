@@ -42,6 +42,7 @@ struct KnnRun {
   const HeldPoints& held;
   const data::PointSource& base;
   const data::PointSource* queries;  // null: the base itself
+  const data::Reading& asked;        // the rows of the queries, and of the base
   PointsView base_values, query_values;
   ResultHead head;
   data::OutputOptions output;

@@ -22,7 +22,7 @@ class ResultLists final : public NeighborOutput {
     write_head(file_, request.head, *request.base);
     if (request.queries != nullptr) file_.attribute("queries", stored_name(request.queries->name()));
     file_.attribute("distances", std::string(name_of(unit_)));
-    const std::int64_t lists = rows_of(request.query_values);
+    const std::int64_t lists = (request.queries != nullptr ? request.queries : request.base)->rows();
     file_.create_matrix<std::int64_t>("neighbors", lists, request.neighbors);
     file_.create_matrix<T>("distances", lists, request.neighbors);
   }

@@ -115,3 +115,26 @@ TEST_CASE("a dropped row has no category in obs, and -1 in an array") {
   CHECK(labels == std::vector<double>{0, -1, 0, 1});
   refuses(2, {"cluster", table, "-k", "2", "--nan", "maybe"}, {"--nan", "error", "drop"});
 }
+
+TEST_CASE("neighbours: dropped rows are nobody's, and have none") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "base.csv", "x,y\nNA,0\n0,0\n0,1\n,\n5,5\n5,7\nnan,1\n");
+  write_bytes(folder / "kept.csv", "x,y\n0,0\n0,1\n5,5\n5,7\n");
+  write_bytes(folder / "q.csv", "x,y\n0,3\n,2\n5,6\n");
+  CHECK(done({"knn", "base.csv", "-k", "1", "--nan", "drop", "-q"}, there).out ==
+        "0\t-1\tnan\n1\t2\t1\n2\t1\t1\n3\t-1\tnan\n4\t5\t2\n5\t4\t2\n6\t-1\tnan\n");
+  for (const std::string& backend : usable_backends()) {
+    for (const char* rows : {"1", "2", "0"}) {
+      const Words common{"-k", "2", "--nan", "drop", "--backend", backend, "--block-rows", rows, "-q", "-f", "-o"};
+      Words words{"knn", "base.csv", "--queries", "q.csv"};
+      words.insert(words.end(), common.begin(), common.end());
+      words.emplace_back("n.h5");
+      CHECK(done(words, there).says("base.csv: 3 of 7 rows dropped"));
+      CHECK(stored(folder / "n.h5:/neighbors") == std::vector<double>{2, 1, -1, -1, 4, 5});
+    }
+  }
+  refuses(2, {"knn", "base.csv", "-k", "4", "--nan", "drop"}, {"-k 4: base.csv has 3 rows to find"}, there);
+  refuses(2, {"knn", "base.csv", "--radius", "1", "--nan", "drop"},
+          {"--nan drop: expected lists of -k", "found a graph", "leave such rows out of the file"}, there);
+}
