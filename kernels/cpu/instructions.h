@@ -57,6 +57,11 @@ struct PackedColumns {
   float squared_residual;
 };
 
+/// E of a row for a tile of columns: constant + n (linear + n quadratic) + per_residual residual, n = norm + residual.
+struct TileError {
+  float constant = 0.0F, linear = 0.0F, quadratic = 0.0F, per_residual = 0.0F;
+};
+
 /// The best scores of a panel's rows so far, NEGATED (products less half norms), so that more is nearer. The true score
 /// of a column is within the error of its tile, which a row has `error` of: at most score + error, at least score -
 /// error.
@@ -70,6 +75,8 @@ struct Leaders {
 
 /// What becomes of a tile of products.
 struct ScoreKernels {
+  /// error (lanes) = E of the rows of a panel.
+  void (*errors)(const PanelNorms& norms, const TileError& of_tile, float* error);
   /// Enters columns 0 .. count - 1 of a tile into the leaders. error: (lanes) of this tile. leaders.winners: those of
   /// this tile.
   void (*lead)(const float* tile, const float* half_norm, std::int64_t count, const float* error, Leaders leaders);

@@ -65,8 +65,11 @@ class ScreenColumns {
     }
     margin_ = margin_of(held, largest_);
     if (scores_ != Scores::marked) return;
-    for (std::int64_t tile = 0; tile < groups_of(count, step); ++tile)
-      tiles_[tile].margin = margin_of(held, tiles_[tile].largest);
+    for (std::int64_t tile = 0; tile < groups_of(count, step); ++tile) {
+      const Margin margin = margin_of(held, tiles_[tile].largest);  // 2 E
+      tiles_[tile].error = {margin.of_length.constant / 2, margin.of_length.linear / 2, margin.of_length.quadratic / 2,
+                            margin.per_residual / 2};
+    }
   }
 
   std::int64_t count() const { return count_; }
@@ -81,9 +84,7 @@ class ScreenColumns {
   /// error (lanes) = E of the rows of a panel for the tile that begins with this column. Marked columns alone; of no
   /// use where margin() is infinite.
   void errors(std::int64_t first_column, const PanelNorms& norms, float* error) const {
-    const Margin margin = tiles_[first_column / tile_columns(screen_)].margin;
-    for (int lane = 0; lane < screen_.lanes; ++lane)
-      error[lane] = margin.at(norms.norm[lane], norms.residual[lane]) / 2;
+    screen_.scores.errors(norms, tiles_[first_column / tile_columns(screen_)].error, error);
   }
 
   /// For every tile of columns: products of the panel, then see(first column, columns, half norms).
@@ -109,7 +110,7 @@ class ScreenColumns {
   struct Tile {
     float unit = 1.0F;
     LargestNorms largest;
-    Margin margin;
+    TileError error;
   };
 
   template <class T>

@@ -30,11 +30,16 @@ struct Narrow {
     for (std::int64_t first = 0; first < count; first += kLanes) {
       const std::int64_t values = (count - first < kLanes ? count - first : kLanes) * d;
       const T* from = rows + first * d;
-      std::int64_t i = 0;
-      for (; i + V::floats <= values; i += V::floats) {
-        __builtin_prefetch(from + i + kAhead / sizeof(T));
-        V::store(flat + i, V::centred(from + i, scale, V::load(centers + i)));
+      const auto centred = [&](std::int64_t at, std::int64_t center) {
+        __builtin_prefetch(from + at + kAhead / sizeof(T));
+        return V::centred(from + at, scale, V::load(centers + center));
+      };
+      if (d % V::floats == 0 && values == kLanes * d) {  // whole vectors of one row each
+        turn_vectors(d, panels + first * d, [&](std::int64_t row, std::int64_t j) { return centred(row * d + j, j); });
+        continue;
       }
+      std::int64_t i = 0;
+      for (; i + V::floats <= values; i += V::floats) V::store(flat + i, centred(i, i));
       for (; i < values; ++i) flat[i] = V::centred_one(from[i], scale, centers[i]);
       turn(flat, d, panels + first * d);
     }
@@ -134,16 +139,22 @@ struct Narrow {
       __builtin_memcpy(panel, flat, kLanes * sizeof *flat);
       return;
     }
+    if (d > 4)
+      return turn_vectors(d, panel, [&](std::int64_t row, std::int64_t j) { return V::load(flat + row * d + j); });
     for (int p = 0; p < kLanes; p += V::floats) {
-      if (d <= 4) {
-        F column[4];
-        V::quads(flat + p * d, d, column);
-        for (std::int64_t j = 0; j < d; ++j) V::store(panel + j * kLanes + p, column[j]);
-        continue;
-      }
+      F column[4];
+      V::quads(flat + p * d, d, column);
+      for (std::int64_t j = 0; j < d; ++j) V::store(panel + j * kLanes + p, column[j]);
+    }
+  }
+
+  /// load(row, j): a vector of the row's columns from j on; what is behind the last column is not used.
+  template <class Load>
+  static void turn_vectors(std::int64_t d, float* panel, const Load& load) {
+    for (int p = 0; p < kLanes; p += V::floats) {
       for (std::int64_t j = 0; j < d; j += V::floats) {
         F block[V::floats];
-        for (int i = 0; i < V::floats; ++i) block[i] = V::load(flat + (p + i) * d + j);
+        for (int i = 0; i < V::floats; ++i) block[i] = load(p + i, j);
         V::transpose(block);
         const std::int64_t there = d - j < V::floats ? d - j : V::floats;
         for (std::int64_t i = 0; i < there; ++i) V::store(panel + (j + i) * kLanes + p, block[i]);

@@ -12,19 +12,31 @@ struct TileScores {
   using F = typename V::F;
   static constexpr int kLanes = V::panel * V::floats;
 
+  static void errors(const PanelNorms& norms, const TileError& of_tile, float* error) {
+    for (int lane = 0; lane < kLanes; lane += V::floats) {
+      const F residual = V::load(norms.residual + lane), norm = V::add(V::load(norms.norm + lane), residual);
+      const F slope = V::multiply_add(norm, V::broadcast(&of_tile.quadratic), V::broadcast(&of_tile.linear));
+      const F constant =
+          V::multiply_add(residual, V::broadcast(&of_tile.per_residual), V::broadcast(&of_tile.constant));
+      V::store(error + lane, V::multiply_add(norm, slope, constant));
+    }
+  }
+
   /// One run of columns; kAll: kWinnerColumns of them, so that the marks are constants.
   template <bool kAll>
   static F run_winner(const float* tile, const float* half_norm, int count, F& runner_up) {
-    const auto score = [&](int c) { return V::subtract(V::load(tile + c * kLanes), V::broadcast(half_norm + c)); };
+    const auto score = [&](int c) {
+      return V::marked(V::subtract(V::load(tile + c * kLanes), V::broadcast(half_norm + c)), V::mark(c));
+    };
     const int columns = kAll ? kWinnerColumns : count;
-    F winner = V::marked(score(0), V::mark(0));
+    F winner = score(0);
     if (columns == 1) return winner;
-    F challenger = V::marked(score(1), V::mark(1));
+    F challenger = score(1);
     F second = V::minimum(winner, challenger);  // of this run: runs do not wait for each other
     winner = V::maximum(winner, challenger);
 #pragma GCC unroll 16
     for (int c = 2; c < columns; ++c) {
-      challenger = V::marked(score(c), V::mark(c));
+      challenger = score(c);
       second = V::maximum(second, V::minimum(winner, challenger));
       winner = V::maximum(winner, challenger);
     }
@@ -121,7 +133,7 @@ struct TileScores {
 template <class V>
 constexpr ScoreKernels score_kernels_of() {
   using S = TileScores<V>;
-  return {.lead = S::lead, .within = S::within, .minima = S::minima, .bound = S::bound};
+  return {.errors = S::errors, .lead = S::lead, .within = S::within, .minima = S::minima, .bound = S::bound};
 }
 
 }  // namespace kith::cpu
