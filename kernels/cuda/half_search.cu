@@ -36,14 +36,16 @@ bool lists_rows(std::int64_t rows, std::int64_t queries, std::int64_t neighbors)
 /// their way, if the device has the memory for them.
 template <class T>
 std::int64_t batch_queries(const HeldRows<T>& held, std::int64_t queries, std::int64_t neighbors) {
-  constexpr std::int64_t kBatches = 4, kLeast = 2048;  // fewer do not fill the device
+  constexpr std::int64_t kBatches = 4, kLeastValues = std::int64_t{1} << 18;  // fewer do not fill the device,
+  constexpr std::int64_t kLeast = 512, kEnough = 2048;                        // and neither do fewer queries
   const std::int64_t tiles = row_groups_of(held.rows());
   const std::int64_t listed =
       lists_rows(held.rows(), queries, neighbors) ? candidates_of_list(neighbors) * 4 + pair_bytes(neighbors) : 0;
   const std::int64_t each = tiles * kQuarters * 5 + 2 * (held.columns() * 16 + neighbors * 16) + listed;
   const std::int64_t fitting = std::min(kMostMinimaBytes, held.pool().available() / 2) / each / kQueryTile * kQueryTile;
   const std::int64_t part = (queries / kBatches + kQueryTile - 1) / kQueryTile * kQueryTile;
-  return std::clamp(std::min(fitting, std::max(part, kLeast)), std::min(queries, kQueryTile), queries);
+  const std::int64_t least = std::clamp(kLeastValues / held.columns() / kQueryTile * kQueryTile, kLeast, kEnough);
+  return std::clamp(std::min(fitting, std::max(part, least)), std::min(queries, kQueryTile), queries);
 }
 
 /// Batches of queries, one after the other: their lists are found while those before are on their way to the host, and
