@@ -62,11 +62,13 @@ class Recorder final : public Observer {
   }
   void iteration(const IterationRecord& record) override {
     runs.back().push_back(record.seconds);
+    if (runs.back().size() > 1) later_assigning.push_back(record.assign_seconds);
     last = record;
     if (runs.back().size() > kEarly) late_screened += record.screened;
   }
   std::vector<std::vector<double>> runs;
-  std::int64_t late_screened = 0;  // after the first kEarly iterations of a run
+  std::vector<double> later_assigning;  // of the iterations after the first
+  std::int64_t late_screened = 0;       // after the first kEarly iterations of a run
   IterationRecord last;
 };
 
@@ -214,6 +216,9 @@ std::vector<BenchRow> bench_iteration(BenchRun& run) {
     if (later.empty()) continue;  // it converged at once
     rows.push_back(timed_row(run, "later", shape, later));
     note_screen(rows.back(), whole.last.screened, whole.last.rechecked, whole.last.candidates);
+    if (whole.later_assigning.front() > 0.0) {
+      rows.push_back(timed_row(run, "later, assignment", shape, whole.later_assigning));
+    }
     if (!run.options.points.empty()) add_converging(run, shape, held, timing_of(first), rows);
   }
   return rows;

@@ -29,9 +29,15 @@ Json to_object(const Phase& phase) {
 }
 
 Json to_object(const IterationRecord& record) {
-  return {{"inertia", record.inertia},       {"changed", record.changed},    {"shift", record.shift},
-          {"seconds", record.seconds},       {"screened", record.screened},  {"rechecked", record.rechecked},
-          {"candidates", record.candidates}, {"relocated", record.relocated}};
+  return {{"inertia", record.inertia},
+          {"changed", record.changed},
+          {"shift", record.shift},
+          {"seconds", record.seconds},
+          {"assign_seconds", record.assign_seconds},
+          {"screened", record.screened},
+          {"rechecked", record.rechecked},
+          {"candidates", record.candidates},
+          {"relocated", record.relocated}};
 }
 
 Json to_object(const Explanation& explanation) {

@@ -173,8 +173,10 @@ class Run {
 
   /// One iteration verb by verb, from its assignment on if there is none yet.
   IterationRecord step(LloydState& state, std::optional<Assignment> begun, std::int64_t iteration) {
+    const auto begin = Clock::now();
     Assignment assignment = begun ? std::move(*begun) : assign(points_, plan_, state.centroids.view());
     IterationRecord record = record_of(assignment);
+    record.assign_seconds = begun ? 0.0 : seconds_since(begin);
     state.counts = std::move(assignment.counts);
     if (count_empty(state.counts, frozen()) > 0) record.relocated = treat_empty_clusters(state, iteration);
     points_.add_moves(state.sums);

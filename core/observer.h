@@ -12,6 +12,7 @@ struct IterationRecord {
   std::int64_t changed = 0;  // labels that differ from the iteration before
   double shift = 0.0;        // sum of squared centroid shifts
   double seconds = 0.0;
+  double assign_seconds = 0.0;  // of them, for labels; 0 where these are found and summed in one go
   std::int64_t screened = 0;
   std::int64_t rechecked = 0;
   std::int64_t candidates = 0;

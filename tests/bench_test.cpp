@@ -1,5 +1,6 @@
 // kith bench: suites through the program on every backend, ladders where there is a card, and the checks that tell a
 // wrong answer.
+#include <algorithm>
 #include <tuple>
 
 #include "app/bench.h"
@@ -98,9 +99,12 @@ TEST_CASE("bench assign, iteration and knn on every backend") {
     }
     for (const char* type : {"float32", "uint8"}) {
       const auto rows = bench({"iteration", "--backend", backend, "--type", type, "--shape", "3000x16,20"})["rows"];
-      REQUIRE(rows.size() == 2);
+      REQUIRE(rows.size() >= 2);
       CHECK(rows[0]["name"] == "first");
       CHECK(rows[1]["name"] == "later");
+      // A card does the iterations of a problem as small in one go.
+      CHECK(rows.size() == (backend == "cuda" ? 2 : 3));
+      if (rows.size() == 3) CHECK(rows[2]["name"] == "later, assignment");
       for (const auto& row : rows) check_timed(row);
 
       const auto searches = bench(
@@ -122,15 +126,16 @@ TEST_CASE("bench iteration on the rows of a file goes to the end of a run") {
     INFO(backend);
     const auto rows = bench({"iteration", "--backend", backend, "--points", KITH_SOURCE_DIR "/samples/digits.h5:/train",
                              "-k", "12"})["rows"];
-    REQUIRE(rows.size() == 4);
     Words names;
     for (const auto& row : rows) {
       CHECK(row["shape"] == "1797 x 64, 12");
       CHECK(!row.contains("wrong"));
       names.push_back(row["name"]);
     }
-    CHECK(names == Words{"first", "later", "first, update", "converging"});
-    CHECK(rows[3]["note"].get<std::string>().find("iterations 11 to ") == 0);
+    // Not of problems as small on cards.
+    names.erase(std::remove(names.begin(), names.end(), "later, assignment"), names.end());
+    REQUIRE(names == Words{"first", "later", "first, update", "converging"});
+    CHECK(rows.back()["note"].get<std::string>().find("iterations 11 to ") == 0);
   }
 }
 

@@ -50,7 +50,9 @@ void check_same_bytes(const std::function<std::vector<Words>(const std::string& 
     const std::string expected = bytes_of(one);
     REQUIRE(expected.size() > 1000);
     for (const std::string& backend : backends) {
-      for (const Words& more : variants) {
+      for (Words more : variants) {
+        // On a card every pair of blocks is a transfer and a wait.
+        if (backend == "cuda" && more.back() == "1") more.back() = "31";
         Words options{"--force", "--backend", backend, "--device", "0"};
         options.insert(options.end(), more.begin(), more.end());
         write(words, other, options);

@@ -140,6 +140,7 @@ Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state) {
       steps.unfinished = unfinished(record, state.counts);
       break;
     }
+    record.assign_seconds = seconds_since(begin) - before;
     steps.settled = stepper.update(request.spread, record);
     const double now = seconds_since(begin);
     record.seconds = now - before;

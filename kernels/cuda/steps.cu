@@ -127,6 +127,7 @@ Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state) {
       if (steps.records.empty()) throw;
       break;
     }
+    record.assign_seconds = seconds_since(step_begin);
     stream.fill(lloyd.report() + 2 * k, 0, 3);
     held.for_blocks([&](const Block<T>& block) { mover.move(held, block, source.totals); });
     centroid_kernel<<<held.context->grid(k, kBlockWarps), kBlock, 0, stream>>>(

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::int64_t kSmallest = 16;
 constexpr std::int64_t kLeastIdle = std::int64_t{1} << 28;  // bytes that may be kept for sizes that do not come back,
-constexpr std::int64_t kIdleShare = 16;                     // beside one in so many of those in use
+constexpr std::int64_t kIdleShare = 16;                     // beside one in so many of those in use;
+constexpr std::int64_t kIdleShareAtPeak = 64;               // of these alone where more than ever would be held
 
 std::int64_t free_bytes() {
   std::size_t free = 0, total = 0;
@@ -68,7 +69,8 @@ void* Pool::take(std::int64_t bytes, std::int64_t& granted) {
     idle_blocks_.erase(found);
     return memory;
   }
-  const std::int64_t most_idle = kLeastIdle + (held_ - idle_) / kIdleShare;
+  const std::int64_t in_use = held_ - idle_;
+  const std::int64_t most_idle = held_ + bytes > peak_ ? in_use / kIdleShareAtPeak : kLeastIdle + in_use / kIdleShare;
   if (idle_ > most_idle || (limit_ > 0 && bytes > limit_ - held_)) check(release_idle());
   if (limit_ > 0 && bytes > limit_ - held_) throw OutOfMemory(bytes, limit_ - held_);
 
