@@ -10,7 +10,6 @@
 #include "kernels/cuda/device/minima_epilogue.h"
 #include "kernels/cuda/half_base.h"
 #include "kernels/cuda/half_lists.h"
-#include "kernels/cuda/half_pairs.h"
 #include "kernels/cuda/half_stream.h"
 
 namespace kith::cuda {
@@ -27,19 +26,13 @@ bool multiplies_twice(std::int64_t rows, std::int64_t queries, std::int64_t neig
          static_cast<double>(tiled) * static_cast<double>(rows);
 }
 
-/// Whether the rows of all lists are found together, rather than those of each list by itself.
-bool lists_rows(std::int64_t rows, std::int64_t queries, std::int64_t neighbors) {
-  return multiplies_twice(rows, queries, neighbors) || brings_together(rows, queries, neighbors);
-}
-
 /// Queries that are searched together: few enough that the first of them are being searched while the next ones are on
 /// their way, if the device has the memory for them.
 template <class T>
 std::int64_t batch_queries(const HeldRows<T>& held, std::int64_t queries, std::int64_t neighbors) {
-  constexpr std::int64_t kBatches = 4, kLeast = 2048;  // fewer do not fill the device
+  constexpr std::int64_t kBatches = 2, kLeast = 2048;  // more and smaller ones fill the device less well
   const std::int64_t tiles = row_groups_of(held.rows());
-  const std::int64_t listed =
-      lists_rows(held.rows(), queries, neighbors) ? candidates_of_list(neighbors) * 4 + pair_bytes(neighbors) : 0;
+  const std::int64_t listed = multiplies_twice(held.rows(), queries, neighbors) ? candidates_of_list(neighbors) * 4 : 0;
   const std::int64_t each = tiles * kQuarters * 5 + 2 * (held.columns() * 16 + neighbors * 16) + listed;
   const std::int64_t fitting = std::min(kMostMinimaBytes, held.pool().available() / 2) / each / kQueryTile * kQueryTile;
   const std::int64_t part = (queries / kBatches + kQueryTile - 1) / kQueryTile * kQueryTile;
@@ -63,16 +56,12 @@ class HalfSearch {
         candidates_(held.pool(), 1) {
     minima_.each = each_.data();
     minima_.coarse = coarse_.data();
-    for (Room& room : rooms_) {
-      if (&room != rooms_ && size_ >= queries.values.rows) break;
-      room.queries = room_for_half_queries(held, queries.measure, size_);
-      room.distance = Buffer<double>(held.pool(), size_ * k());
-      room.index = Buffer<std::int64_t>(held.pool(), size_ * k());
+    for (int i = 0; i < (size_ < queries.values.rows ? 2 : 1); ++i) {
+      rooms_[i].queries = room_for_half_queries(held, queries.measure, size_);
+      rooms_[i].distance = Buffer<double>(held.pool(), size_ * k());
+      rooms_[i].index = Buffer<std::int64_t>(held.pool(), size_ * k());
     }
-    if (!lists_rows(held.rows(), size_, k())) return;
-    if (!multiplies_twice(held.rows(), size_, k())) {
-      pairs_ = PairRoom(held.pool(), minima_, size_, k(), held.stream());
-    }
+    if (!multiplies_twice(held.rows(), size_, k())) return;
     limit_ = Buffer<float>(held.pool(), size_);
     listed_count_ = Buffer<unsigned>(held.pool(), size_);
     listed_ = Buffer<std::int32_t>(held.pool(), size_ * candidates_of_list(k()));
@@ -145,12 +134,8 @@ class HalfSearch {
     const RowLists listed{limit_.data(), listed_.data(), listed_count_.data(),
                           static_cast<unsigned>(candidates_of_list(k()))};
     find_limits(context, base_, queries, limit_.data());
-    if (pairs_.groups > 0) {
-      list_in_groups(context, base_, queries, pairs_, limit_.data(), listed);
-    } else {
-      context.stream.fill(listed_count_.data(), 0, queries.count);
-      launch_product<ListWithin>(context, problem, listed);
-    }
+    context.stream.fill(listed_count_.data(), 0, queries.count);
+    launch_product<ListWithin>(context, problem, listed);
     finish_lists(context, base_, queries, listed, found);
   }
 
@@ -174,8 +159,7 @@ class HalfSearch {
   Buffer<float> each_, coarse_;
   Buffer<Word> candidates_;
   Room rooms_[2];
-  // Where rows are listed before they are measured, else empty.
-  PairRoom pairs_;  // unless a second product lists them
+  // For a second product, else empty.
   Buffer<float> limit_;
   Buffer<unsigned> listed_count_;
   Buffer<std::int32_t> listed_;  // (queries, room of a list)

@@ -56,7 +56,7 @@ __device__ void multiply_rows(const uint4* row, const SearchQueries& queries, fl
 /// A lane has the scores of rows `group` and `group` + 8 of each 16, of quarter group / 2, and of queries 2 quad and 2
 /// quad + 1 of each eight.
 template <int kTiles>
-__global__ void __launch_bounds__(kBlock, 2)
+__global__ void __launch_bounds__(kBlock, kTiles == 1 ? 3 : 2)  // more bytes on their way
     stream_kernel(const uint4* pieces, const float* score_base, const SearchQueries queries) {
   const GroupMinima& minima = queries.minima;
   const int group = lane_index() / 4, quad = lane_index() % 4, quarter = group / 2;

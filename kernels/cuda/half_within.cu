@@ -176,8 +176,10 @@ class WithinHalves {
     std::vector<unsigned> uncertain(static_cast<std::size_t>(count)), counts(uncertain.size());
     context.stream.download(uncertain.data(), uncertain_.data(), count);
     context.stream.download(counts.data(), count_.data(), count);
-    // More than a few rows near the limit are better told apart by a finer screen than by the definition.
-    const std::int64_t most = std::min(sizes_.rows, std::max<std::int64_t>(room, base_.rows / 16));
+    // More than a few rows near the limit are better told apart by a finer screen than by the definition, if there is
+    // one.
+    const std::int64_t share = base_.measure == Measure::inner_product ? 2 : 16;
+    const std::int64_t most = std::min(sizes_.rows, std::max<std::int64_t>(room, base_.rows / share));
     Counts short_lists(counts.size()), long_lists(counts.size());
     for (std::size_t q = 0; q < counts.size(); ++q) {
       if (uncertain[q] != 0 || counts[q] > most) {
