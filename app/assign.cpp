@@ -11,6 +11,7 @@
 #include "app/label_output.h"
 #include "app/memory.h"
 #include "app/results.h"
+#include "app/shell_word.h"
 #include "app/terminal.h"
 #include "core/kmeans.h"
 #include "data/stored_result.h"
@@ -182,7 +183,7 @@ int run_assign(const Arguments& arguments) {
   invocation.report.iterations = result.history;
   invocation.report.inertia = result.inertia;
   invocation.report.clusters = cluster_report(result);
-  invocation.report.phase("assign").flops = assignment_flops(*points, centroids.rows());
+  invocation.report.phase("assign").flops = assignment_flops(held.rows(), centroids.rows());
   if (!target.empty()) {
     invocation.progress.phase("write", 0);
     write(options, *points, weighting, held, result, output, invocation);
@@ -190,8 +191,9 @@ int run_assign(const Arguments& arguments) {
   } else if (!options.common.json) {
     print_out(cluster_table(result));
   }
-  invocation.close(
-      target.empty() || is_label_output(options.common, options.write_obs) ? "" : fmt::format("kith info {}", target));
+  invocation.close(target.empty() || is_label_output(options.common, options.write_obs)
+                       ? ""
+                       : fmt::format("kith info {}", quoted(target)));
   return 0;
 }
 

@@ -83,6 +83,11 @@ void declare(OptionSet& set, BenchOptions& options) {
               .help = "Points of assign, sweep, iteration and knn: float32, or uint8, rounded to whole numbers 0 to "
                       "255."},
              {"float32", "uint8"}, options.type);
+  set.choice({.names = "--metric", .value = "M", .help = "What is near, for knn: euclidean or inner-product."},
+             {"euclidean", "inner-product"}, options.metric);
+  set.flag({.names = "--radius",
+            .help = "For knn: all rows within the distance that a query, the median one, has to its K-th neighbour."},
+           options.radius);
   set.integer({.names = "--repeat", .value = "N", .help = "Timed repetitions; the median is shown."}, {1, 1'000'000},
               options.repeat);
   set.flag({.names = "--markdown", .help = "Print the table as Markdown."}, options.markdown);
@@ -162,6 +167,9 @@ void warn_of_options(const OptionSet& set, const BenchOptions& options, const Su
   }
   if (suite.rows == nullptr || options.suite == "knn") {
     invocation.warn_without_effect(set, "--data", "it is for assign, sweep and iteration");
+  }
+  if (options.suite != "knn") {
+    for (const char* option : {"--metric", "--radius"}) invocation.warn_without_effect(set, option, "it is for knn");
   }
   if (options.points.empty()) invocation.warn_without_effect(set, "--clusters", "it is for --points");
   if (suite.rows == nullptr)

@@ -17,12 +17,14 @@ namespace kith::app {
 class BenchPoints;
 
 struct BenchOptions {
-  std::string suite;                // empty: list them
-  std::vector<std::string> shapes;  // empty: those of the suite
-  std::string data = "normal";      // or "clusters"
-  std::string points;               // a file whose rows are taken instead; empty: none
-  std::int64_t clusters = 64;       // for `points`
-  std::string type = "float32";     // or "uint8"
+  std::string suite;                 // empty: list them
+  std::vector<std::string> shapes;   // empty: those of the suite
+  std::string data = "normal";       // or "clusters"
+  std::string points;                // a file whose rows are taken instead; empty: none
+  std::int64_t clusters = 64;        // for `points`
+  std::string type = "float32";      // or "uint8"
+  std::string metric = "euclidean";  // of knn, or "inner-product"
+  bool radius = false;               // knn: rows within a distance instead of lists
   std::int64_t repeat = 10;
   bool markdown = false;
   CommonOptions common;
@@ -131,8 +133,8 @@ LabelCheck compare_labels(MatrixView<const float> points, MatrixView<const doubl
                           std::span<const std::int32_t> labels, cpu::Threads& threads);
 std::string check_labels(MatrixView<const float> points, MatrixView<const double> centroids,
                          std::span<const std::int32_t> labels, cpu::Threads& threads);
-/// `excluded`: query i is row i, and left out of its own list.
-std::string check_neighbors(MatrixView<const float> base, MatrixView<const double> queries, bool excluded,
-                            const NeighborLists& lists, std::int64_t first_query, cpu::Threads& threads);
+/// `lists`: of the first of the queries. excluded_row: that of query 0 in the base.
+std::string check_neighbors(MatrixView<const float> base, const Queries& queries, const NeighborLists& lists,
+                            cpu::Threads& threads);
 
 }  // namespace kith::app

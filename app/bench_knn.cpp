@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "app/bench.h"
 #include "core/neighbors.h"
@@ -44,6 +45,92 @@ Matrix<double> queries_of(const BenchRun& run, const Search& search, const Bench
   return queries;
 }
 
+/// A problem in the blocks in which `kith knn` searches it.
+class Blocks {
+ public:
+  Blocks(const BenchRun& run, const Search& search, BenchPoints& held)
+      : search_(search),
+        held_(held),
+        queries_(queries_of(run, search, held)),
+        measure_(run.options.metric == "euclidean" ? Measure::squared_euclidean : Measure::inner_product),
+        size_(std::clamp<std::int64_t>(kQueryBlockBytes / bytes_per_query(search.neighbors, queries_.columns()), 1,
+                                       search.queries)) {}
+
+  void empty_lists() {
+    lists_.clear();
+    for (std::int64_t first = 0; first < search_.queries; first += size_) lists_.emplace_back(rows(first), k());
+  }
+  void find_lists() {
+    std::int64_t first = 0;
+    for (NeighborLists& part : lists_) {
+      held_.points().search(block(first), part);
+      first += part.index.rows();
+    }
+  }
+  /// Rows up to `limit`.
+  void empty_rows(double limit) {
+    within_.clear();
+    for (std::int64_t first = 0; first < search_.queries; first += size_) {
+      within_.emplace_back(rows(first), limit, std::numeric_limits<std::int64_t>::max());
+    }
+  }
+  void find_rows() {
+    std::int64_t first = 0;
+    for (RowsWithin& part : within_) {
+      held_.points().within(block(first), part);
+      first += std::ssize(part.counts);
+    }
+  }
+
+  Queries block(std::int64_t first) const {
+    return {queries_.view().middle(first, rows(first)), search_.itself ? first : -1, measure_};
+  }
+  const std::vector<NeighborLists>& lists() const { return lists_; }
+  double per_query(std::int64_t NeighborLists::*counted) const {
+    std::int64_t total = 0;
+    for (const NeighborLists& part : lists_) total += part.*counted;
+    return static_cast<double>(total) / static_cast<double>(search_.queries);
+  }
+
+  /// The median of the queries' D to their k-th neighbours.
+  double median_limit() const {
+    std::vector<double> last;
+    for (const NeighborLists& part : lists_) {
+      for (std::int64_t q = 0; q < part.index.rows(); ++q) last.push_back(part.distance(q, k() - 1));
+    }
+    std::nth_element(last.begin(), last.begin() + std::ssize(last) / 2, last.end());
+    return last[last.size() / 2];
+  }
+  /// What of the rows up to a limit differs from the lists, which are right, or nothing.
+  std::string compare_rows() const {
+    for (std::size_t b = 0; b < within_.size(); ++b) {
+      for (std::size_t q = 0; q < within_[b].counts.size(); ++q) {
+        std::vector<Neighbor> found = within_[b].rows[q];
+        std::sort(found.begin(), found.end());
+        const auto row = static_cast<std::int64_t>(q);
+        for (std::int64_t i = 0; i < k(); ++i) {
+          const bool is_within = lists_[b].distance(row, i) <= within_[b].limit, is_found = i < std::ssize(found);
+          if (is_within == is_found && (!is_found || found[i].row == lists_[b].index(row, i))) continue;
+          return fmt::format("query {}: rows within the limit differ from place {} on", b * size_ + row, i);
+        }
+      }
+    }
+    return {};
+  }
+
+ private:
+  std::int64_t rows(std::int64_t first) const { return std::min(size_, search_.queries - first); }
+  std::int64_t k() const { return search_.neighbors; }
+
+  const Search& search_;
+  BenchPoints& held_;
+  Matrix<double> queries_;
+  Measure measure_;
+  std::int64_t size_;
+  std::vector<NeighborLists> lists_;
+  std::vector<RowsWithin> within_;
+};
+
 }  // namespace
 
 std::vector<BenchRow> bench_knn(BenchRun& run) {
@@ -53,41 +140,30 @@ std::vector<BenchRow> bench_knn(BenchRun& run) {
     const Search search(shape);
     run.tell(show_shape(shape));
     held.make(shape, 0);
-    const Matrix<double> queries = queries_of(run, search, held);
-    const std::int64_t block = std::clamp<std::int64_t>(
-        kQueryBlockBytes / bytes_per_query(search.neighbors, shape.columns), 1, search.queries);
-
-    std::vector<NeighborLists> lists;
-    const auto empty_lists = [&] {
-      lists.clear();
-      for (std::int64_t first = 0; first < search.queries; first += block) {
-        lists.emplace_back(std::min(block, search.queries - first), search.neighbors);
+    Blocks blocks(run, search, held);
+    blocks.empty_lists();
+    blocks.find_lists();
+    BenchRow row{.name = run.options.radius ? "radius"
+                         : search.itself    ? "in itself"
+                                            : "queries",
+                 .shape = show_shape(shape),
+                 .unit = WorkUnit::rows};
+    row.wrong = check_neighbors(held.values(), blocks.block(0), blocks.lists().front(), run.threads);
+    if (row.wrong.empty() && run.options.radius) {
+      const double limit = blocks.median_limit();
+      row.timing = timing_of(time_repeats(
+          run.options.repeat, [&] { blocks.empty_rows(limit); }, [&] { blocks.find_rows(); }));
+      row.wrong = blocks.compare_rows();
+    } else if (row.wrong.empty()) {
+      // Of the search that was checked.
+      if (const double measured = blocks.per_query(&NeighborLists::candidates); measured > 0) {
+        row.certified = 1.0 - blocks.per_query(&NeighborLists::widened);
+        row.candidates = measured;
       }
-    };
-    // Of the search that is checked.
-    const auto count_of = [&](std::int64_t NeighborLists::*counted) {
-      std::int64_t total = 0;
-      for (const NeighborLists& part : lists) total += part.*counted;
-      return static_cast<double>(total) / static_cast<double>(search.queries);
-    };
-    const auto find = [&] {
-      std::int64_t first = 0;
-      for (NeighborLists& part : lists) {
-        const std::int64_t count = part.index.rows();
-        held.points().search({queries.view().middle(first, count), search.itself ? first : -1}, part);
-        first += count;
-      }
-    };
-    empty_lists();
-    find();
-    BenchRow row{.name = search.itself ? "in itself" : "queries", .shape = show_shape(shape), .unit = WorkUnit::rows};
-    if (const double measured = count_of(&NeighborLists::candidates); measured > 0) {
-      row.certified = 1.0 - count_of(&NeighborLists::widened);
-      row.candidates = measured;
+      row.timing = timing_of(time_repeats(
+          run.options.repeat, [&] { blocks.empty_lists(); }, [&] { blocks.find_lists(); }));
     }
-    row.wrong = check_neighbors(held.values(), queries.view(), search.itself, lists.front(), 0, run.threads);
-    if (row.wrong.empty()) {
-      row.timing = timing_of(time_repeats(run.options.repeat, empty_lists, find));
+    if (row.timing) {
       row.rate = static_cast<double>(search.queries) / row.timing->median;
       const double cells = static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
       const double value_bytes = run.on_gpu() ? 2.0 : run.value_bytes();  // a card reads half-precision copies

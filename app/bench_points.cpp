@@ -39,21 +39,27 @@ std::array<float, 4> four_normals(std::uint64_t set, std::uint64_t stream, std::
   return out;
 }
 
-/// Plain float64, in eight sums that the compiler may keep in vectors: near the definition, and much faster.
-double rough_distance(const float* x, const double* c, std::int64_t d) {
+/// The sum of term(0) to term(d - 1) in plain float64, in eight sums that the compiler may keep in vectors.
+template <class Term>
+double rough_sum(std::int64_t d, const Term& term) {
   double sums[8] = {};
   std::int64_t j = 0;
   for (; j + 8 <= d; j += 8) {
-    for (int l = 0; l < 8; ++l) {
-      const double t = static_cast<double>(x[j + l]) - c[j + l];
-      sums[l] += t * t;
-    }
+    for (int l = 0; l < 8; ++l) sums[l] += term(j + l);
   }
-  for (; j < d; ++j) {
-    const double t = static_cast<double>(x[j]) - c[j];
-    sums[0] += t * t;
-  }
+  for (; j < d; ++j) sums[0] += term(j);
   return sums[0] + sums[1] + sums[2] + sums[3] + sums[4] + sums[5] + sums[6] + sums[7];
+}
+
+/// Near the definition, and much faster.
+double rough_distance(const float* x, const double* c, std::int64_t d) {
+  return rough_sum(d, [&](std::int64_t j) {
+    const double t = static_cast<double>(x[j]) - c[j];
+    return t * t;
+  });
+}
+double rough_product(const float* x, const double* c, std::int64_t d) {
+  return -rough_sum(d, [&](std::int64_t j) { return static_cast<double>(x[j]) * c[j]; });
 }
 
 /// The first message that any task found.
@@ -243,8 +249,8 @@ std::string check_labels(MatrixView<const float> points, MatrixView<const double
   return compare_labels(points, centroids, labels, threads).first_wrong;
 }
 
-std::string check_neighbors(MatrixView<const float> base, MatrixView<const double> queries, bool excluded,
-                            const NeighborLists& lists, std::int64_t first_query, cpu::Threads& threads) {
+std::string check_neighbors(MatrixView<const float> base, const Queries& queries, const NeighborLists& lists,
+                            cpu::Threads& threads) {
   constexpr double kWork = 4e9;  // multiply-adds
   const double each = static_cast<double>(base.rows) * static_cast<double>(base.columns);
   const std::int64_t in_lists = lists.index.rows(), k = lists.index.columns();
@@ -252,25 +258,31 @@ std::string check_neighbors(MatrixView<const float> base, MatrixView<const doubl
       std::clamp<std::int64_t>(static_cast<std::int64_t>(kWork / each), 1, std::min(in_lists, kSample));
   FirstFault fault;
   threads.run(count, [&](std::int64_t task, int) {
-    const std::int64_t place = task * (in_lists / count), q = first_query + place;
-    const double* query = queries.row(q).data();
+    const std::int64_t q = task * (in_lists / count);
+    const double* query = queries.values.row(q).data();
+    const bool is_product = queries.measure == Measure::inner_product;
     std::vector<double> rough(static_cast<std::size_t>(base.rows));
-    for (std::int64_t i = 0; i < base.rows; ++i) rough[i] = rough_distance(base.row(i).data(), query, base.columns);
-    if (excluded) rough[q] = std::numeric_limits<double>::infinity();
+    double largest = 0.0;
+    for (std::int64_t i = 0; i < base.rows; ++i) {
+      const float* x = base.row(i).data();
+      rough[i] = is_product ? rough_product(x, query, base.columns) : rough_distance(x, query, base.columns);
+      largest = std::max(largest, std::abs(rough[i]));
+    }
+    if (queries.excluded_row >= 0) rough[queries.excluded_row + q] = std::numeric_limits<double>::infinity();
     std::vector<double> sorted = rough;
     std::nth_element(sorted.begin(), sorted.begin() + (k - 1), sorted.end());
-    const double limit = sorted[k - 1] * (1 + 1e-6);
+    const double limit = sorted[k - 1] + largest * 1e-6;
     std::vector<std::pair<double, std::int64_t>> found;
     for (std::int64_t i = 0; i < base.rows; ++i) {
       if (rough[i] > limit) continue;
-      found.emplace_back(squared_distance(base.row(i).data(), query, base.columns), i);
+      found.emplace_back(distance_by(queries.measure, base.row(i).data(), query, base.columns), i);
     }
     std::sort(found.begin(), found.end());
     for (std::int64_t place_in_list = 0; place_in_list < k; ++place_in_list) {
       const auto [distance, row] = found[place_in_list];
-      if (lists.index(place, place_in_list) == row && lists.distance(place, place_in_list) == distance) continue;
+      if (lists.index(q, place_in_list) == row && lists.distance(q, place_in_list) == distance) continue;
       fault.note(fmt::format("query {}, neighbour {}: expected row {}, found {}", q, place_in_list, row,
-                             lists.index(place, place_in_list)));
+                             lists.index(q, place_in_list)));
       return;
     }
   });

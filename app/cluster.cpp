@@ -13,6 +13,7 @@
 #include "app/label_output.h"
 #include "app/memory.h"
 #include "app/results.h"
+#include "app/shell_word.h"
 #include "app/start.h"
 #include "app/terminal.h"
 #include "app/variant_run.h"
@@ -91,8 +92,9 @@ void check(const OptionSet& set, ClusterOptions& options, const Start& start, st
     if ((!is_whole && !is_rest) || start.given->columns() != columns) {
       const std::string rest = frozen > 0 ? fmt::format(", or {} beside the frozen", options.clusters - frozen) : "";
       throw Error(ExitCode::usage,
-                  fmt::format("--init {}: expected {} centroids of {} columns{}, as -k and {} say, found {} x {}", init,
-                              options.clusters, columns, rest, points.name(), rows, start.given->columns()));
+                  fmt::format("--init {}: expected {} centroids of {} columns{}, as -k and {} say, found {} x {}; "
+                              "leave out -k, or give centroids of points like these",
+                              init, options.clusters, columns, rest, points.name(), rows, start.given->columns()));
     }
     check_same_preparation(start.given->name(), options.common);
   }
@@ -296,7 +298,7 @@ int run_cluster(const Arguments& arguments) {
   restore_rows(result, *held.values);
   note_device_memory(held, invocation);
   if (!result.continues) start.continuation.reset();
-  fill(invocation.report, result, assignment_flops(*points, options.clusters));
+  fill(invocation.report, result, assignment_flops(held.rows(), options.clusters));
   invocation.report.method = method_of(run, options.variant, held.plan.rows);
   const std::string& target = options.common.output;
   const bool is_whole = !target.empty() && !is_label_output(options.common, options.write_obs);
@@ -319,7 +321,7 @@ int run_cluster(const Arguments& arguments) {
     print_out(cluster_table(result));
   }
   invocation.close(can_go_on  ? continuing_command(arguments, target)
-                   : is_whole ? fmt::format("kith assign NEW.h5 --centroids {}", target)
+                   : is_whole ? fmt::format("kith assign NEW.h5 --centroids {}", quoted(target))
                               : "");
   return 0;
 }

@@ -10,9 +10,8 @@
 
 #include "app/memory.h"
 #include "core/column_deviation.h"
-#include "core/distance.h"
-#include "core/neighbors.h"
 #include "core/principal_plane.h"
+#include "core/silhouette.h"
 
 namespace kith::app {
 namespace {
@@ -112,35 +111,16 @@ pictures::Plane plane_of(const PointsView& values, const Clustering& clustering)
   return plane;
 }
 
-/// Distances to the own centroid and simplified silhouettes. `values` (n, d)
-void measure(const HeldPoints& held, const Clustering& clustering, ClusteredPoints& points, Invocation& invocation) {
-  const std::vector<std::int32_t>& labels = points.labels;
-  const auto centroids = clustering.centroids.view();
-  const auto base = held.backend->hold({centroids, 0, nullptr});
-  const DataPlan plan = make_plan(*base);
-  base->prepare(plan);
-  const std::int64_t neighbors = std::min<std::int64_t>(centroids.rows, 2);
-  std::vector<double> own(labels.size()), other(labels.size());
-  nearest_neighbors(
-      *base, held.rows(), {.neighbors = neighbors},
-      [&](std::int64_t first, const NeighborLists& lists) {
-        for (std::int64_t i = 0; i < lists.index.rows(); ++i) {
-          const auto row = static_cast<std::size_t>(first + i);
-          const bool is_nearest = lists.index(i, 0) == labels[row];
-          own[row] = is_nearest ? lists.distance(i, 0) : -1.0;
-          other[row] = neighbors == 1 ? 0.0 : lists.distance(i, is_nearest ? 1 : 0);
-        }
-      },
-      invocation.progress);
-  std::size_t row = 0;
-  for_each_row(held.rows(), [&](const double* values) {
-    const std::int32_t label = labels[row];
-    if (own[row] < 0.0) own[row] = squared_distance(values, centroids.row(label).data(), centroids.columns);
-    const double a = std::sqrt(own[row]), b = std::sqrt(other[row]), longer = std::max(a, b);
-    points.distances.push_back(static_cast<float>(a));
-    if (neighbors > 1) points.silhouettes.push_back(longer > 0.0 ? static_cast<float>((b - a) / longer) : 0.0F);
-    ++row;
-  });
+/// Distances to the own centroid and simplified silhouettes.
+void measure(const HeldPoints& held, const Clustering& clustering, ClusteredPoints& points) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(clustering.centroids.rows()));
+  for (const std::int32_t label : points.labels) ++counts[static_cast<std::size_t>(label)];
+  const SilhouetteRequest request{points.labels, counts};
+  const CentroidDistances distances = centroid_distances(*held.points, clustering.centroids.view(), request);
+  for (const double own : distances.own) points.distances.push_back(static_cast<float>(std::sqrt(own)));
+  if (std::ssize(counts) - std::count(counts.begin(), counts.end(), 0) < 2) return;
+  const Silhouette found = simplified_silhouette(distances, request);
+  points.silhouettes.assign(found.rows.begin(), found.rows.end());
 }
 
 }  // namespace
@@ -218,7 +198,8 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
   }
   points.mean = held.plan.mean;
   points.deviation = column_deviations(held.rows(), held.plan);
-  measure(held, clustering, points, invocation);
+  invocation.progress.phase("search", 0);
+  measure(held, clustering, points);
   invocation.progress.phase("project", 0);
   points.plane = plane_of(held.rows(), clustering);
   return points;

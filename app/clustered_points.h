@@ -27,8 +27,7 @@ struct ClusteredPoints {
   pictures::Plane plane;
   std::vector<double> mean, deviation;  // (d)
   std::vector<float> distances;         // (n) to the own centroid, Euclidean
-  /// (n) (b - a) / max(a, b) with a that distance and b the one to the nearest other centroid; empty with one cluster.
-  std::vector<float> silhouettes;
+  std::vector<float> silhouettes;       // (n) simplified ones, as core/silhouette.h has them; empty with one cluster
 };
 
 /// Where the points of a result are: the name that was given; or the file that it names, in this folder or beside the

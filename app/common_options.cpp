@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "app/shell_word.h"
 #include "core/error.h"
 #include "kernels/cpu/threads.h"
 
@@ -22,6 +23,26 @@ std::vector<std::string> metric_names() {
   std::vector<std::string> names;
   for (const Metric metric : kMetrics) names.emplace_back(name_of(metric));
   return names;
+}
+
+/// Options of points that are not the usual ones, each value as word() writes it.
+template <class Word>
+std::string input_options(const CommonOptions& common, const Word& word) {
+  std::string command;
+  const CommonOptions usual;
+  const auto add = [&](const char* option, const std::string& value, const std::string& default_value) {
+    if (value != default_value) command += fmt::format(" {} {}", option, word(value));
+  };
+  add("--columns", common.columns, usual.columns);
+  add("--drop-columns", common.drop_columns, usual.drop_columns);
+  add("--id-column", common.id_column, usual.id_column);
+  add("--label-column", common.label_column, usual.label_column);
+  add("--delimiter", common.delimiter, usual.delimiter);
+  add("--header", common.header, usual.header);
+  if (common.transpose) command += " --transpose";
+  add("--scale", common.scale, usual.scale);
+  if (common.pca != usual.pca) command += fmt::format(" --pca {}", common.pca);
+  return command + (common.nan == "drop" ? " --nan drop" : "");
 }
 
 }  // namespace
@@ -201,22 +222,10 @@ std::string delimiter_of(const std::string& text) {
 }  // namespace
 
 std::string stored_input(const CommonOptions& common) {
-  std::string command;
-  const CommonOptions usual;
-  const auto add = [&command](const char* option, const std::string& value, const std::string& default_value) {
-    if (value != default_value) command += fmt::format(" {} {}", option, value);
-  };
-  add("--columns", common.columns, usual.columns);
-  add("--drop-columns", common.drop_columns, usual.drop_columns);
-  add("--id-column", common.id_column, usual.id_column);
-  add("--label-column", common.label_column, usual.label_column);
-  add("--delimiter", common.delimiter, usual.delimiter);
-  add("--header", common.header, usual.header);
-  if (common.transpose) command += " --transpose";
-  add("--scale", common.scale, usual.scale);
-  if (common.pca != usual.pca) command += fmt::format(" --pca {}", common.pca);
-  return command + (common.nan == "drop" ? " --nan drop" : "");
+  return input_options(common, [](const std::string& value) { return value; });
 }
+
+std::string shown_input(const CommonOptions& common) { return input_options(common, quoted); }
 
 data::ReadOptions read_options(const CommonOptions& common) {
   data::ReadOptions options;

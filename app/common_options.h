@@ -66,6 +66,8 @@ void refuse_metrics_without_means(const CommonOptions& common);
 /// What the stored command says of it: nothing of the default.
 std::string stored_metric(const CommonOptions& common);
 std::string stored_input(const CommonOptions& common);  // the same of the options of add_input_options()
+/// The same for a command line that is shown.
+std::string shown_input(const CommonOptions& common);
 data::ReadOptions read_options(const CommonOptions& common);
 /// `inputs`: locations as given; their files are never overwritten. Empty texts are skipped.
 data::OutputOptions output_options(const CommonOptions& common, const std::vector<std::string>& inputs);

@@ -55,7 +55,11 @@ std::string value_of(const std::string& text, const std::string& where) {
 std::vector<ConfigEntry> read_config_file(const std::string& path) {
   std::ifstream file(path);
   if (!file)
-    throw Error(ExitCode::usage, fmt::format("{}: cannot read the configuration: {}", path, std::strerror(errno)));
+    throw Error(
+        ExitCode::usage,
+        fmt::format(
+            "{}: cannot read the configuration: {}; expected a file that can be read, give its name to --config", path,
+            std::strerror(errno)));
   std::vector<ConfigEntry> entries;
   std::string section;
   std::string line;

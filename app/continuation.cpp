@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "app/shell_word.h"
 #include "data/stored_result.h"
 
 namespace kith::app {
@@ -45,17 +46,6 @@ std::string rest_of(const std::string& command) {
 }
 
 std::vector<std::int64_t> whole_numbers(const std::vector<double>& values) { return {values.begin(), values.end()}; }
-
-/// A word as a shell reads it.
-std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string("-_./:=,+@%").find(static_cast<char>(c)) != std::string::npos;
-  });
-  if (plain) return word;
-  std::string inner;
-  for (const char c : word) inner += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return fmt::format("'{}'", inner);
-}
 
 }  // namespace
 

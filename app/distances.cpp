@@ -8,6 +8,7 @@
 #include "app/invocation.h"
 #include "app/memory.h"
 #include "app/results.h"
+#include "app/shell_word.h"
 #include "app/terminal.h"
 #include "core/neighbors.h"
 
@@ -131,8 +132,9 @@ int run_distances(const Arguments& arguments) {
   invocation.report.points = describe(held_source);
   if (b) invocation.report.queries = describe(*a);
   if (a->columns() != held_source.columns()) {
-    throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}", b->name(), a->columns(),
-                                            a->name(), b->columns()));
+    throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}; give points of the same "
+                                            "columns, or choose them with --columns",
+                                            b->name(), a->columns(), a->name(), b->columns()));
   }
   const bool narrow = a->value_class() == ValueClass::f32 && held_source.value_class() == ValueClass::f32;
   const ValueClass value_class = narrow ? ValueClass::f32 : ValueClass::f64;
@@ -165,13 +167,13 @@ int run_distances(const Arguments& arguments) {
     compute(held, a_values, Rows<double>(options.unit(), out, printed), invocation);
   }
   note_device_memory(held, invocation);
-  invocation.report.phase("search").flops = assignment_flops(*a, columns);
+  invocation.report.phase("search").flops = assignment_flops(a_values, columns);
   if (file) {
     invocation.progress.phase("write", 0);
     file->finish();
     invocation.wrote(target);
   }
-  invocation.close(target.empty() ? "" : fmt::format("kith info {}", target));
+  invocation.close(target.empty() ? "" : fmt::format("kith info {}", quoted(target)));
   return 0;
 }
 

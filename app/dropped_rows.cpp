@@ -20,13 +20,9 @@ void spread(Untouched<T>& values, std::span<const std::int64_t> kept, std::int64
 
 }  // namespace
 
-void add_missing_option(OptionSet& set, CommonOptions& common) {
+void add_missing_option(OptionSet& set, CommonOptions& common, const char* help) {
   common.nan = "error";
-  set.choice({.names = "--nan",
-              .value = "HOW",
-              .help = "Rows with NaN, infinity or an empty field: error refuses them, drop leaves them out and gives "
-                      "them the label -1."},
-             {"error", "drop"}, common.nan);
+  set.choice({.names = "--nan", .value = "HOW", .help = help}, {"error", "drop"}, common.nan);
 }
 
 void tell_of_dropped_rows(const data::Reading& reading, Progress& progress) {

@@ -10,7 +10,10 @@
 
 namespace kith::app {
 
-void add_missing_option(OptionSet& set, CommonOptions& common);
+void add_missing_option(OptionSet& set, CommonOptions& common,
+                        const char* help =
+                            "Rows with NaN, infinity or an empty field: error refuses them, drop leaves "
+                            "them out and gives them the label -1.");
 
 /// Says how many rows were left out, and which is the first.
 void tell_of_dropped_rows(const data::Reading& reading, Progress& progress);

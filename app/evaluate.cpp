@@ -5,9 +5,12 @@
 #include <optional>
 
 #include "app/commands.h"
+#include "app/counted_labels.h"
+#include "app/dropped_rows.h"
 #include "app/inner_evaluation.h"
 #include "app/invocation.h"
 #include "app/results.h"
+#include "app/shell_word.h"
 #include "app/terminal.h"
 #include "core/agreement.h"
 #include "data/labels.h"
@@ -33,6 +36,10 @@ void declare(OptionSet& set, EvaluateOptions& options) {
   set.text({.names = "--truth", .value = "CLASSES", .help = "The known classes of the same rows, in the same forms."},
            options.truth);
   add_inner_options(set, options.inner);
+  add_weight_options(set, options.common);
+  add_missing_option(
+      set, options.common,
+      "Rows of --points with NaN, infinity or an empty field: error refuses them, drop leaves them out of the scores.");
   add_common_options(set, options.common);
 }
 
@@ -63,6 +70,7 @@ struct Compared {
 /// All that is known of the labels.
 struct Evaluation {
   data::Labels labels;
+  std::optional<Weighting> weighting;  // rows that do not count weigh 0
   std::optional<Compared> outer;
   std::optional<InnerScores> inner;
 };
@@ -193,9 +201,10 @@ void write(const EvaluateOptions& options, const Evaluation& evaluation, const d
   std::string command = "evaluate " + name;
   if (evaluation.outer) command += fmt::format(" --truth {}", stored_name(evaluation.outer->truth.name));
   if (evaluation.inner) command += stored_inner(options.inner, options.common);
-  write_origin(file, "kith-evaluation", command + stored_input(options.common));
+  write_origin(file, "kith-evaluation", command + stored_input(options.common) + stored_weights(options.common));
   file.attribute("labels", name);
   file.attribute("rows", static_cast<std::int64_t>(labels.codes.size()));
+  if (!stored_weights(options.common).empty()) write_weighting(file, evaluation.weighting);
   write_names(file, "clusters", labels.values);
   if (evaluation.inner) write_inner(file, *evaluation.inner, options.inner);
   if (evaluation.outer) write_outer(file, labels, *evaluation.outer, progress);
@@ -214,9 +223,10 @@ void warn_of_points(const OptionSet& set, const InnerOptions& inner, Invocation&
     return;
   }
   for (const char* option :
-       {"--silhouette", "--sample", "--save-silhouette", "--backend", "--device", "--device-memory", "--screen",
-        "--threads", "--block-rows", "--memory", "--precision", "--metric", "--seed", "--columns", "--drop-columns",
-        "--id-column", "--label-column", "--transpose"}) {
+       {"--silhouette", "--sample",   "--save-silhouette", "--backend",   "--device",       "--device-memory",
+        "--screen",     "--threads",  "--block-rows",      "--memory",    "--precision",    "--metric",
+        "--seed",       "--columns",  "--drop-columns",    "--id-column", "--label-column", "--weight-column",
+        "--nan",        "--transpose"}) {
     invocation.warn_without_effect(set, option, "there are no --points");
   }
 }
@@ -249,7 +259,7 @@ int run_evaluate(const Arguments& arguments) {
   Invocation invocation("evaluate", options.common);
   const std::string& target = options.common.output;
   const data::OutputOptions output =
-      output_options(options.common, {options.labels, options.truth, options.inner.points});
+      output_options(options.common, {options.labels, options.truth, options.inner.points, options.common.weights});
   if (!target.empty()) data::check_output(target, output);
   warn_of_points(set, options.inner, invocation);
   if (options.inner.points.empty() && target.empty()) {
@@ -257,23 +267,32 @@ int run_evaluate(const Arguments& arguments) {
   }
 
   invocation.progress.phase("read", 0);
-  Evaluation evaluation{data::read_labels(options.labels, label_options(options.common)), {}, {}};
-  const data::Labels& labels = evaluation.labels;
+  Evaluation evaluation{data::read_labels(options.labels, label_options(options.common)), {}, {}, {}};
+  data::Labels& labels = evaluation.labels;
   std::int64_t file_bytes = labels.file_bytes;
+  std::optional<data::Labels> truth;
   if (!options.truth.empty()) {
-    data::Labels truth = data::read_labels(options.truth, label_options(options.common));
-    file_bytes += truth.file_bytes;
-    check_lengths(labels, truth);
+    truth = data::read_labels(options.truth, label_options(options.common));
+    file_bytes += truth->file_bytes;
+    check_lengths(labels, *truth);
+  }
+  std::optional<LabelledPoints> points;
+  if (!options.inner.points.empty()) points = open_labelled_points(options.inner, labels, invocation);
+  std::optional<Weighting>& weighting = evaluation.weighting;
+  weighting = points ? read_weighting(options.common, *points->source)
+                     : read_weighting(options.common, std::ssize(labels.codes), labels.name);
+  if (weighting) invocation.report.weights = describe(*weighting);
+  leave_out_unlabelled(labels, weighting, invocation.progress);
+  keep_counted(labels, weighting);
+  if (truth) {
     invocation.progress.phase("compare", 0);
-    Contingency table = contingency(labels.codes, truth.codes);
+    keep_counted(*truth, weighting);
+    Contingency table = contingency_of(labels, *truth, weighting);
     const Agreement scores = agreement(table);
-    evaluation.outer = {std::move(truth), std::move(table), scores};
+    evaluation.outer = {std::move(*truth), std::move(table), scores};
   }
   invocation.report.phase("read").bytes += file_bytes;
-  if (!options.inner.points.empty()) {
-    evaluation.inner =
-        inner_scores_of_file(labels.codes, size(labels.values), options.inner, labels.name, set, invocation);
-  }
+  if (points) evaluation.inner = inner_scores(*points, labels, weighting, options.inner, set, invocation);
   invocation.report.evaluation = report_of(evaluation);
   if (!options.common.json) print_out(show(evaluation, !target.empty()));
   if (!target.empty()) {
@@ -281,7 +300,7 @@ int run_evaluate(const Arguments& arguments) {
     write(options, evaluation, output, invocation.progress);
     invocation.wrote(target);
   }
-  invocation.close(target.empty() ? "" : fmt::format("kith info {}", target));
+  invocation.close(target.empty() ? "" : fmt::format("kith info {}", quoted(target)));
   return 0;
 }
 

@@ -79,7 +79,7 @@ void complete(GenerateOptions& options) {
     refuse(
         fmt::format("--offset: expected a whole number from {:.0f} to {:.0f} with --type {}, whose values 0 to 255 "
                     "it is added to, found {}",
-                    -most, most, options.type, recipe.offset));
+                    0.0 - most, most, options.type, recipe.offset));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "app/memory.h"
 #include "app/preparation.h"
@@ -54,49 +55,54 @@ std::vector<std::int64_t> sampled_rows(std::int64_t rows, std::int64_t sample, s
   return drawn;
 }
 
-InnerScores inner_scores(HeldPoints& held, std::span<const std::int32_t> labels, std::int64_t clusters,
-                         const InnerOptions& options, const std::string& name, Invocation& invocation) {
-  invocation.progress.phase("score", 0);
-  const LabelledClusters found = labelled_clusters(*held.points, held.plan, labels, clusters);
-  if (!found.comparable()) {
-    throw Error(ExitCode::data, fmt::format("{}: {} rows in {} clusters; scores that compare clusters need 2 to n - 1 "
-                                            "of them",
-                                            name, found.rows, found.filled()));
-  }
+LabelledPoints open_labelled_points(const InnerOptions& options, const data::Labels& labels, Invocation& invocation) {
+  // Of a result the points are prepared as they were for it.
+  LabelledPoints points{nullptr, read_preparation(data::parse_location(labels.name).file)};
+  points.source = open_input(options.points, invocation, points.preparation ? &*points.preparation : nullptr);
+  invocation.report.points = describe(*points.source);
+  if (points.source->rows() == std::ssize(labels.codes)) return points;
+  throw Error(ExitCode::data,
+              fmt::format("--points {}: expected {} rows, one for each label of {}, found {}; give the "
+                          "points that were labelled, with the same options of columns and header",
+                          points.source->name(), labels.codes.size(), labels.name, points.source->rows()));
+}
+
+InnerScores inner_scores(const LabelledPoints& points, const data::Labels& labels,
+                         const std::optional<Weighting>& weighting, const InnerOptions& options, const OptionSet& set,
+                         Invocation& invocation) {
+  data::PointSource& source = *points.source;
+  const std::int64_t clusters = std::ssize(labels.values);
+  require_memory(points_bytes(source) + score_bytes(source.rows(), clusters, source.columns()) +
+                     weighting_bytes(weighting, source),
+                 source.name(), invocation.common.memory);
+  HeldPoints held = hold_points(
+      source, invocation, [&] { invocation.warn_without_effect(set); }, weighting,
+      points.preparation ? &*points.preparation : nullptr);
   InnerScores scores;
-  scores.rows = found.rows;
+  scores.rows = source.rows();
+  scores.numbers = held.row_numbers();
+  std::vector<std::int32_t> codes;
+  for (const std::int64_t row : scores.numbers) codes.push_back(labels.codes[static_cast<std::size_t>(row)]);
+
+  invocation.progress.phase("score", 0);
+  const LabelledClusters found = labelled_clusters(*held.points, held.plan, codes, clusters);
+  if (!found.comparable()) {
+    throw Error(ExitCode::data,
+                fmt::format("{}: expected 2 to n - 1 clusters with rows, which scores of labels and points compare, "
+                            "found {} rows in {}; give labels of several clusters, or known classes with --truth",
+                            labels.name, found.rows, found.filled()));
+  }
   scores.counts = found.counts;
+  if (held.plan.weights.given()) scores.weights = found.weights;
   scores.calinski_harabasz = calinski_harabasz(found);
   scores.davies_bouldin = davies_bouldin(found);
-  SilhouetteRequest request{labels, scores.counts, {}};
+  SilhouetteRequest request{codes, scores.counts, {}, held.plan.weights};
   scores.simplified = simplified_silhouette(*held.points, found.means.view(), request);
   if (options.silhouette == "exact") {
-    scores.scored = sampled_rows(found.rows, options.sample, invocation.common.seed);
+    scores.scored = sampled_rows(std::ssize(codes), options.sample, invocation.common.seed);
     request.scored = scores.scored;
     scores.exact = exact_silhouette(*held.points, held.plan, request, invocation.progress);
   }
-  return scores;
-}
-
-InnerScores inner_scores_of_file(std::span<const std::int32_t> labels, std::int64_t clusters,
-                                 const InnerOptions& options, const std::string& name, const OptionSet& set,
-                                 Invocation& invocation) {
-  // Of a result the points are prepared as they were for it.
-  const std::optional<Preparation> preparation = read_preparation(data::parse_location(name).file);
-  const Preparation* given = preparation ? &*preparation : nullptr;
-  const auto points = open_input(options.points, invocation, given);
-  invocation.report.points = describe(*points);
-  if (points->rows() != std::ssize(labels)) {
-    throw Error(ExitCode::data, fmt::format("--points {}: expected {} rows, one for each label of {}, found {}; give "
-                                            "the points that were labelled, with the same options of columns and "
-                                            "header",
-                                            points->name(), labels.size(), name, points->rows()));
-  }
-  require_memory(points_bytes(*points) + score_bytes(points->rows(), clusters, points->columns()), points->name(),
-                 invocation.common.memory);
-  HeldPoints held = hold_points(
-      *points, invocation, [&] { invocation.warn_without_effect(set); }, std::nullopt, given);
-  InnerScores scores = inner_scores(held, labels, clusters, options, name, invocation);
   note_device_memory(held, invocation);
   return scores;
 }
@@ -117,7 +123,7 @@ std::string show_scores(const InnerScores& scores) {
   };
   if (scores.exact) {
     line("silhouette", scores.exact->mean,
-         scores.scored.empty() ? "" : fmt::format(" ({} of {} rows)", scores.scored.size(), scores.rows));
+         scores.scored.empty() ? "" : fmt::format(" ({} of {} rows)", scores.scored.size(), scores.numbers.size()));
   }
   line("simplified silhouette", scores.simplified.mean, "");
   line("Calinski-Harabasz", scores.calinski_harabasz, "");
@@ -128,10 +134,14 @@ std::string show_scores(const InnerScores& scores) {
 std::string show_clusters(const InnerScores& scores, const std::vector<std::string>& names) {
   std::size_t width = std::string("cluster").size();
   for (const std::string& name : names) width = std::max(width, visible(name).size());
-  std::string out = fmt::format("{:>{}} {:>12} {:>22}\n", "cluster", width, "rows", "silhouette");
+  const auto line = [&](const auto& name, const auto& rows, const auto& weight, const auto& silhouette) {
+    const std::string shown = scores.weights.empty() ? "" : fmt::format(" {:>12}", weight);
+    return fmt::format("{:>{}} {:>12}{} {:>22}\n", name, width, rows, shown, silhouette);
+  };
+  std::string out = line("cluster", "rows", "weight", "silhouette");
   for (std::size_t c = 0; c < names.size(); ++c) {
-    out += fmt::format("{:>{}} {:>12} {:>22}\n", visible(names[c]), width, scores.counts[c],
-                       known_silhouette(scores).clusters[c]);
+    const double weight = scores.weights.empty() ? 0.0 : scores.weights[c];
+    out += line(visible(names[c]), scores.counts[c], weight, known_silhouette(scores).clusters[c]);
   }
   return out;
 }
@@ -150,10 +160,19 @@ void write_inner(data::ResultFile& file, const InnerScores& scores, const InnerO
   for (const auto& [name, value] : named_scores(scores)) file.attribute(name, value);
   const Silhouette& silhouette = known_silhouette(scores);
   file.dataset("counts", std::span<const std::int64_t>(scores.counts));
+  if (!scores.weights.empty()) file.dataset("weights", std::span<const double>(scores.weights));
   file.dataset("silhouette_per_cluster", std::span<const double>(silhouette.clusters));
   if (!options.save_silhouette) return;
+  if (scores.scored.empty()) {
+    std::vector<double> rows(static_cast<std::size_t>(scores.rows), std::numeric_limits<double>::quiet_NaN());
+    for (std::size_t i = 0; i < silhouette.rows.size(); ++i) rows[scores.numbers[i]] = silhouette.rows[i];
+    file.dataset("silhouette", std::span<const double>(rows));
+    return;
+  }
+  std::vector<std::int64_t> scored;
+  for (const std::int64_t place : scores.scored) scored.push_back(scores.numbers[place]);
   file.dataset("silhouette", std::span<const double>(silhouette.rows));
-  if (!scores.scored.empty()) file.dataset("silhouette_rows", std::span<const std::int64_t>(scores.scored));
+  file.dataset("silhouette_rows", std::span<const std::int64_t>(scored));
 }
 
 }  // namespace kith::app

@@ -219,7 +219,11 @@ HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const 
     }
   }
   invocation.progress.phase("prepare", 0);
-  held.plan = make_plan(*held.points, weights);
+  try {
+    held.plan = make_plan(*held.points, weights);
+  } catch (const Error& error) {  // of the values, whose file the mathematics does not know
+    throw Error(error.code(), fmt::format("{}: {}", source.name(), error.what()));
+  }
   held.points->prepare(held.plan);
   note_device_memory(held, invocation);
   return held;

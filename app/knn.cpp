@@ -8,6 +8,7 @@
 #include "app/commands.h"
 #include "app/knn.h"
 #include "app/memory.h"
+#include "app/shell_word.h"
 #include "app/terminal.h"
 #include "app/truth.h"
 #include "core/distance.h"
@@ -68,25 +69,28 @@ void check_options(const KnnOptions& options, OptionSet& set) {
     set.refuse_missing("-k, the number of neighbours, or --radius,");
   }
   if (options.has_radius()) limit_of_radius(options.radius, options.metric());
-  if (options.neighbors > 0 && options.has_radius()) refuse("-k and --radius: expected one of them, found both");
-  if (options.symmetric && options.mutual) refuse("--symmetric and --mutual: expected one of them, found both");
+  if (options.neighbors > 0 && options.has_radius())
+    refuse("-k and --radius: expected one of them, found both; leave one out");
+  if (options.symmetric && options.mutual)
+    refuse("--symmetric and --mutual: expected one of them, found both; leave one out");
   const bool lists = options.graph || options.symmetric || options.mutual;
   if (lists && options.has_radius()) {
     refuse(
-        "--graph, --symmetric and --mutual are for the lists of -k; edges within a --radius are a graph, and "
-        "symmetric, as they are");
+        "--graph, --symmetric and --mutual: expected the lists of -k, found --radius, whose edges are a graph, and "
+        "symmetric, as they are; leave the option out");
   }
   if (lists && !itself) refuse("--graph: expected a set in itself, found --queries; leave them out");
   if (options.components && !options.makes_graph()) {
     refuse("--components: expected --radius R or --graph, whose edges connect rows");
   }
-  if (options.components && !itself) refuse("--components: expected a set in itself, found --queries");
+  if (options.components && !itself) refuse("--components: expected a set in itself, found --queries; leave them out");
   if (options.makes_graph() && !options.truth.empty())
-    refuse("--truth: expected lists of -k to compare, found a graph");
+    refuse("--truth: expected lists of -k to compare, found a graph; leave --truth out");
   if (options.makes_graph() && options.list_format() != ListFormat::kith) {
     refuse(
-        "--format: expected kith for a graph, or a name of the output that ends with .csv; the others hold lists of "
-        "equal length");
+        fmt::format("--format: expected kith for a graph, or a name of the output that ends with .csv, found {}; the "
+                    "others hold lists of equal length",
+                    options.format == "auto" ? options.common.output : options.format));
   }
 }
 
@@ -97,8 +101,9 @@ bool is_edge_list(const KnnOptions& options) {
 
 void check(const KnnOptions& options, const data::PointSource& base, const data::PointSource* queries) {
   if (queries != nullptr && queries->columns() != base.columns()) {
-    throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}", queries->name(),
-                                            base.columns(), base.name(), queries->columns()));
+    throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}; give queries of the same "
+                                            "columns, or choose them with --columns",
+                                            queries->name(), base.columns(), base.name(), queries->columns()));
   }
   const bool left_out = queries == nullptr && !options.include_self;
   const std::int64_t most = base.rows() - (left_out ? 1 : 0);
@@ -267,12 +272,12 @@ int run_knn(const Arguments& arguments) {
                                   (options.common.memory > 0 ? held_bytes : search_bytes(options, asked))};
   options.makes_graph() ? make_graph(run) : make_lists(run, truth ? &*truth : nullptr);
   note_device_memory(held, invocation);
-  invocation.report.phase("search").flops = assignment_flops(*base, asked.rows());
+  invocation.report.phase("search").flops = assignment_flops(run.base_values, rows_of(run.query_values));
   if (truth) {
     invocation.report.truth = truth->report();
     if (!options.common.json) print_out(truth->verdict() + "\n");
   }
-  invocation.close(target.empty() || truth ? "" : fmt::format("kith info {}", target));
+  invocation.close(target.empty() || truth ? "" : fmt::format("kith info {}", quoted(target)));
   return truth && !truth->all_right() ? static_cast<int>(ExitCode::internal) : 0;
 }
 

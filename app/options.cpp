@@ -39,6 +39,9 @@ struct Entry {
 
 std::string long_name_of(const std::string& names) { return names.substr(names.rfind(',') + 1); }
 
+/// "-k" of "-k,--clusters", empty where there is none.
+std::string short_name_of(const std::string& names) { return names.find(',') == names.npos ? "" : names.substr(0, 2); }
+
 /// KITH_MAX_ITERATIONS for --max-iterations.
 std::string variable_of(const std::string& long_name) {
   std::string name = "KITH_" + long_name.substr(2);
@@ -196,9 +199,13 @@ void OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
     help = true;
     return;
   }
-  const std::vector<std::string> known = names();
+  const auto is_option = [this](const std::string& word) {
+    return std::any_of(entries.begin(), entries.end(), [&word](const Entry& entry) {
+      return !entry.positional && !word.empty() && (word == entry.long_name || word == short_name_of(entry.text.names));
+    });
+  };
   for (const Entry& entry : entries) {  // CLI11 takes the next option for the value that is missing
-    if (entry.positional || std::find(known.begin(), known.end(), entry.word) == known.end()) continue;
+    if (entry.positional || !is_option(entry.word)) continue;
     refuse(fmt::format("{}: expected one value, found the option {}; {}", entry.long_name, entry.word, hint()));
   }
   refuse_rest(app.remaining());

@@ -162,13 +162,16 @@ pictures::CentroidMap map_of(const Clustering& clustering, const ClusteredPoints
   return map;
 }
 
-pictures::Course course_of(const data::StoredResult& result) {
+/// columns: of the points as they were clustered
+pictures::Course course_of(const data::StoredResult& result, std::int64_t columns) {
   pictures::Course course{result.vector("iteration_inertia"), result.vector("iteration_shift"),
                           result.text("stopped_by"), 0.0};
   const auto spread = result.number("totss"), tolerance = result.number("tolerance");
   const std::vector<std::int64_t> shape = result.wholes("points_shape");
   if (spread && tolerance && shape.size() == 2) {
-    course.threshold = *tolerance * (*spread / static_cast<double>(shape[0]) / static_cast<double>(shape[1]));
+    const std::int64_t rows = shape[0] - result.whole("dropped_rows").value_or(0);
+    const double weight = result.number("total_weight").value_or(static_cast<double>(rows));
+    course.threshold = *tolerance * (*spread / weight / static_cast<double>(columns));
   }
   return course;
 }
@@ -177,22 +180,27 @@ pictures::Course course_of(const data::StoredResult& result) {
 pictures::Picture stored_silhouettes(const std::string& file, const Clustering& clustering) {
   const data::StoredResult scores(file);
   const std::vector<double> stored = scores.vector("silhouette");
-  std::vector<std::int32_t> labels = clustering.labels;
+  std::vector<std::size_t> rows(clustering.labels.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
   if (scores.has("silhouette_rows")) {
-    labels.clear();
+    rows.clear();
     for (const double row : scores.vector("silhouette_rows")) {
-      if (row < static_cast<double>(clustering.labels.size())) {
-        labels.push_back(clustering.labels[static_cast<std::size_t>(row)]);
-      }
+      if (row < static_cast<double>(clustering.labels.size())) rows.push_back(static_cast<std::size_t>(row));
     }
   }
-  if (stored.size() != labels.size()) {
+  if (stored.size() != rows.size()) {
     throw Error(ExitCode::data, fmt::format("--silhouettes {}: expected {} silhouettes, as there are labels, found {}; "
                                             "evaluate these clusters again with --save-silhouette",
-                                            file, labels.size(), stored.size()));
+                                            file, rows.size(), stored.size()));
+  }
+  std::vector<std::int32_t> labels;
+  std::vector<float> values;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (std::isnan(stored[i])) continue;  // a row that was left out
+    labels.push_back(clustering.labels[rows[i]]);
+    values.push_back(static_cast<float>(stored[i]));
   }
   const bool simplified = scores.text("command").find(" --silhouette simplified") != std::string::npos;
-  const std::vector<float> values(stored.begin(), stored.end());
   return pictures::silhouettes(values, labels, clustering.counts, simplified ? "simplified silhouette" : "silhouette");
 }
 
@@ -221,7 +229,8 @@ pictures::Page page_of(const data::StoredResult& result, const ReportOptions& op
   if (read != nullptr) page.pictures.push_back(pictures::scatter(read->plane, read->labels, clustering.counts));
   if (tile) page.pictures.push_back(pictures::tiles(clustering.centroids.view(), *tile, clustering.counts));
   page.pictures.push_back(pictures::centroid_map(map_of(clustering, read), clustering.counts));
-  if (result.has("iteration_inertia")) page.pictures.push_back(pictures::iterations(course_of(result)));
+  if (result.has("iteration_inertia"))
+    page.pictures.push_back(pictures::iterations(course_of(result, clustering.centroids.columns())));
   if (read != nullptr) {
     page.pictures.push_back(pictures::distances(read->distances, read->labels, clustering.counts));
     if (!read->silhouettes.empty() && options.silhouettes.empty()) {

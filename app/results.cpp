@@ -164,9 +164,9 @@ ClusterReport cluster_report(const KMeansResult& result) {
           imbalance_of(result.counts)};
 }
 
-double assignment_flops(const data::PointSource& points, std::int64_t clusters) {
-  return 2.0 * static_cast<double>(points.rows()) * static_cast<double>(clusters) *
-         static_cast<double>(points.columns());
+double assignment_flops(const PointsView& points, std::int64_t clusters) {
+  return 2.0 * static_cast<double>(rows_of(points)) * static_cast<double>(clusters) *
+         static_cast<double>(columns_of(points));
 }
 
 std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clusters) {

@@ -61,8 +61,9 @@ void write_iterations(data::ResultFile& file, const Iterations& before, const KM
 
 /// What the report says of the clusters.
 ClusterReport cluster_report(const KMeansResult& result);
-/// 2 n k d, the multiplications and additions of one assignment by the plain product.
-double assignment_flops(const data::PointSource& points, std::int64_t clusters);
+/// 2 n k d, the multiplications and additions of one assignment by the plain product, of points as they are computed
+/// with.
+double assignment_flops(const PointsView& points, std::int64_t clusters);
 /// Host bytes that an assignment needs besides the points: state per row, centroids as given, and their sums.
 std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clusters);
 

@@ -26,9 +26,10 @@ data::Labels read_start_labels(const std::string& location, const CommonOptions&
   if (none == labels.values.end()) return labels;
   const auto code = static_cast<std::int32_t>(none - labels.values.begin());
   const auto row = std::find(labels.codes.begin(), labels.codes.end(), code) - labels.codes.begin();
-  throw Error(ExitCode::data, fmt::format("{}: row {}: expected the label of a cluster, found -1, which means none; "
-                                          "leave such rows out of both, or give them labels",
-                                          labels.name, row));
+  throw Error(ExitCode::data,
+              fmt::format("{}: row {} (counted from 0): expected the label of a cluster, found -1, which means none; "
+                          "leave such rows out of both, or give them labels",
+                          labels.name, row));
 }
 
 }  // namespace
@@ -78,9 +79,10 @@ Start open_start(const std::string& init, const std::string& init_labels, const 
 
 void check_labels(const Start& start, std::int64_t clusters, const data::PointSource& points) {
   if (std::ssize(start.labels->codes) != points.rows()) {
-    throw Error(ExitCode::usage,
-                fmt::format("--init-labels {}: expected {} labels, one for each row of {}, found {}",
-                            start.labels->name, points.rows(), points.name(), start.labels->codes.size()));
+    throw Error(
+        ExitCode::usage,
+        fmt::format("--init-labels {}: expected {} labels, one for each row of {}, found {}; give every row a label",
+                    start.labels->name, points.rows(), points.name(), start.labels->codes.size()));
   }
   if (start.clusters() != clusters) {
     throw Error(ExitCode::usage, fmt::format("--init-labels {}: expected {} different labels, as -k says, found {}; "

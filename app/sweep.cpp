@@ -3,16 +3,22 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "app/cluster_counts.h"
 #include "app/commands.h"
+#include "app/dropped_rows.h"
 #include "app/inner_evaluation.h"
 #include "app/invocation.h"
 #include "app/memory.h"
+#include "app/preparation.h"
 #include "app/results.h"
+#include "app/shell_word.h"
 #include "app/start.h"
 #include "app/sweep_result.h"
 #include "app/terminal.h"
+#include "app/weighting.h"
 #include "core/inner_scores.h"
 #include "core/metric.h"
 #include "core/silhouette.h"
@@ -31,6 +37,7 @@ struct SweepOptions {
   std::string silhouette = "simplified";
   std::int64_t sample = 0;
   std::int64_t references = 0;
+  bool warm = false;
   CommonOptions common;
 };
 
@@ -70,15 +77,24 @@ void declare(OptionSet& set, SweepOptions& options) {
                .help = "Gap statistic with B reference sets, each clustered like the points.",
                .shown_default = "none"},
               {1, 10'000}, options.references);
+  set.flag({.names = "--warm",
+            .help = "Every number but the first starts from the centroids of the one before, beside which --init draws "
+                    "the others: fewer iterations, but not the runs of kith cluster."},
+           options.warm);
+  add_weight_options(set, options.common);
+  add_missing_option(set, options.common);
+  add_preparation_options(set, options.common);
   add_common_options(set, options.common);
 }
 
 Start start_of(const SweepOptions& options) { return open_start(options.init, "", options.common); }
 
-KMeansOptions run_options(const SweepOptions& options, std::int64_t clusters) {
+/// known: the centroids of the number before, with --warm
+KMeansOptions run_options(const SweepOptions& options, std::int64_t clusters, MatrixView<const double> known) {
   const Start start = start_of(options);
   return {.clusters = clusters,
           .init = start.init,
+          .known = options.warm ? known : MatrixView<const double>{},
           .runs = start.is_random() ? static_cast<int>(options.runs) : 1,
           .max_iterations = static_cast<int>(options.max_iterations),
           .tolerance = options.tolerance,
@@ -106,6 +122,12 @@ void check(const SweepOptions& options, const std::vector<std::int64_t>& counts,
   if (!(options.tolerance >= 0.0)) {
     throw Error(ExitCode::usage, fmt::format("--tolerance: expected 0 or more, found {}", options.tolerance));
   }
+  if (options.warm && !start_of(options).is_random()) {
+    throw Error(ExitCode::usage,
+                fmt::format("--warm: expected an --init that draws beside the centroids that are there, "
+                            "found {}; leave one of them out",
+                            options.init));
+  }
 }
 
 /// Host bytes: the points, those of a reference set, labels and centroids of every number of clusters, distances.
@@ -122,11 +144,12 @@ std::int64_t sweep_bytes(const SweepOptions& options, const std::vector<std::int
   return bytes;
 }
 
-/// One number of clusters: the run that `kith cluster` would make, and its scores.
-SweepRow row_of(HeldPoints& held, const SweepOptions& options, std::int64_t clusters, Invocation& invocation) {
+/// One number of clusters: the run that `kith cluster` would make unless it is a warm one, and its scores.
+SweepRow row_of(HeldPoints& held, const SweepOptions& options, std::int64_t clusters, MatrixView<const double> known,
+                Invocation& invocation) {
   SweepRow row;
   row.clusters = clusters;
-  row.result = kmeans(*held.points, held.plan, run_options(options, clusters), invocation.progress);
+  row.result = kmeans(*held.points, held.plan, run_options(options, clusters, known), invocation.progress);
   invocation.progress.phase("score", 0);
   const LabelledClusters found = labelled_clusters(*held.points, held.plan, row.result.labels, clusters);
   row.calinski_harabasz = calinski_harabasz(found);
@@ -134,12 +157,12 @@ SweepRow row_of(HeldPoints& held, const SweepOptions& options, std::int64_t clus
   row.bic = bayesian_information(found);
   row.silhouette = std::numeric_limits<double>::quiet_NaN();
   if (!found.comparable()) return row;
-  SilhouetteRequest request{row.result.labels, found.counts, {}};
+  SilhouetteRequest request{row.result.labels, found.counts, {}, held.plan.weights};
   if (options.silhouette == "simplified") {
     row.silhouette = simplified_silhouette(*held.points, found.means.view(), request).mean;
     return row;
   }
-  const std::vector<std::int64_t> scored = sampled_rows(found.rows, options.sample, options.common.seed);
+  const std::vector<std::int64_t> scored = sampled_rows(held.points->rows(), options.sample, options.common.seed);
   request.scored = scored;
   row.silhouette = exact_silhouette(*held.points, held.plan, request, invocation.progress).mean;
   return row;
@@ -162,9 +185,11 @@ void add_gaps(HeldPoints& held, const SweepOptions& options, Sweep& sweep, Invoc
     const std::unique_ptr<Points> points = held.backend->hold({view_of(values), 0});
     const DataPlan plan = make_plan(*points);
     points->prepare(plan);
+    KMeansResult before;
     for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
-      const KMeansOptions run = run_options(options, sweep.rows[i].clusters);
-      inertia[i].push_back(kmeans(*points, plan, run, invocation.progress).inertia);
+      const KMeansOptions run = run_options(options, sweep.rows[i].clusters, std::as_const(before.centroids).view());
+      before = kmeans(*points, plan, run, invocation.progress);
+      inertia[i].push_back(before.inertia);
     }
   }
   for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
@@ -180,14 +205,16 @@ std::string stored_command(const SweepOptions& options, const data::PointSource&
                          options.max_iterations, options.tolerance, options.silhouette);
   if (options.silhouette == "exact" && options.sample > 0) command += fmt::format(" --sample {}", options.sample);
   if (options.references > 0) command += fmt::format(" --gap {}", options.references);
+  if (options.warm) command += " --warm";
   return command + fmt::format(" --precision {}", name_of(points.value_class())) + stored_input(options.common) +
-         stored_metric(options.common);
+         stored_weights(options.common) + stored_metric(options.common);
 }
 
 bool is_csv(const std::string& path) { return path.ends_with(".csv"); }
 
-void write(const SweepOptions& options, const Sweep& sweep, const Suggestion& suggestion,
-           const data::PointSource& points, const data::OutputOptions& output) {
+void write(const SweepOptions& options, const Sweep& sweep, const Suggestion& suggestion, const HeldPoints& held,
+           const std::optional<Weighting>& weighting, const data::OutputOptions& output) {
+  const data::PointSource& points = held.values->source();
   const std::string& target = options.common.output;
   if (is_csv(target)) return data::write_text_file(target, output, csv_of(sweep));
   data::ResultFile file(target, output);
@@ -196,6 +223,9 @@ void write(const SweepOptions& options, const Sweep& sweep, const Suggestion& su
   file.attribute("seed", options.common.seed);
   file.attribute("suggested", suggestion.clusters);
   if (!suggestion.reason.empty()) file.attribute("reason", suggestion.reason);
+  write_dropped_rows(file, options.common, *held.values);
+  write_weighting(file, weighting);
+  write_preparation(file, held.preparation);
   std::vector<std::int64_t> counts, iterations;
   for (const SweepRow& row : sweep.rows) {
     counts.push_back(row.clusters);
@@ -213,6 +243,7 @@ void write(const SweepOptions& options, const Sweep& sweep, const Suggestion& su
     file.group(group);
     file.dataset(group + "/labels", std::span<const std::int32_t>(row.result.labels));
     file.dataset(group + "/counts", std::span<const std::int64_t>(row.result.counts));
+    if (weighting) file.dataset(group + "/weights", std::span<const double>(row.result.weights));
     file.dataset(group + "/inertia_per_cluster", std::span<const double>(row.result.inertia_per_cluster));
     file.dataset(group + "/centroids", row.result.centroids.view());
     file.dataset(group + "/nearest_row", std::span<const std::int64_t>(row.result.nearest_row));
@@ -239,12 +270,16 @@ void tell(const Sweep& sweep, const Suggestion& suggestion, Invocation& invocati
 
 /// The command that makes the suggested run alone.
 std::string cluster_command(const SweepOptions& options, const Suggestion& suggestion) {
-  std::string command = fmt::format("kith cluster {} -k {}", options.points,
+  std::string command = fmt::format("kith cluster {} -k {}", quoted(options.points),
                                     suggestion.clusters > 0 ? std::to_string(suggestion.clusters) : "K");
-  if (options.init != "k-means++") command += fmt::format(" --init {}", options.init);
+  if (options.init != "k-means++") command += fmt::format(" --init {}", quoted(options.init));
   if (options.runs > 1) command += fmt::format(" --n-init {}", options.runs);
   if (options.common.seed != 0) command += fmt::format(" --seed {}", options.common.seed);
-  return command + stored_input(options.common) + stored_metric(options.common) + " -o clusters.h5";
+  if (!options.common.weights.empty()) command += fmt::format(" --weights {}", quoted(options.common.weights));
+  if (!options.common.weight_column.empty()) {
+    command += fmt::format(" --weight-column {}", quoted(options.common.weight_column));
+  }
+  return command + shown_input(options.common) + stored_metric(options.common) + " -o clusters.h5";
 }
 
 }  // namespace
@@ -265,29 +300,45 @@ int run_sweep(const Arguments& arguments) {
   refuse_metrics_without_means(options.common);
   Invocation invocation("sweep", options.common);
   const std::string& target = options.common.output;
-  data::OutputOptions output = output_options(options.common, {options.points});
+  data::OutputOptions output = output_options(options.common, {options.points, options.common.weights});
   output.labels = is_csv(target);
   if (!target.empty()) data::check_output(target, output);
   const auto points = open_input(options.points, invocation);
   invocation.report.points = describe(*points);
   invocation.report.seed = options.common.seed;
   check(options, counts, *points);
-  require_memory(sweep_bytes(options, counts, *points), points->name(), options.common.memory);
+  const auto weighting = read_weighting(options.common, *points);
+  if (weighting) {
+    invocation.report.weights = describe(*weighting);
+    check_weighted_preparation(options.common);
+  }
+  require_memory(sweep_bytes(options, counts, *points) + preparation_bytes(*points, options.common) +
+                     weighting_bytes(weighting, *points),
+                 points->name(), options.common.memory);
 
-  HeldPoints held = hold_points(*points, invocation, [&] { warn_of_options(set, options, invocation); });
+  HeldPoints held = hold_points(
+      *points, invocation, [&] { warn_of_options(set, options, invocation); }, weighting);
   Sweep sweep;
   sweep.silhouette = options.silhouette;
-  sweep.sample = options.silhouette == "exact" && options.sample < points->rows() ? options.sample : 0;
+  sweep.sample = options.silhouette == "exact" && options.sample < held.points->rows() ? options.sample : 0;
   sweep.references = options.references;
-  for (const std::int64_t clusters : counts) sweep.rows.push_back(row_of(held, options, clusters, invocation));
+  for (const std::int64_t clusters : counts) {
+    const auto known =
+        sweep.rows.empty() ? MatrixView<const double>{} : std::as_const(sweep.rows.back().result.centroids).view();
+    sweep.rows.push_back(row_of(held, options, clusters, known, invocation));
+  }
   if (options.references > 0) add_gaps(held, options, sweep, invocation);
+  for (SweepRow& row : sweep.rows) {
+    if (held.weighed) held.weighed->label_absent_rows(row.result, *held.backend);
+    restore_rows(row.result, *held.values);
+  }
   note_device_memory(held, invocation);
 
   const Suggestion suggestion = suggestion_of(sweep);
   invocation.report.sweep = report_of(sweep, suggestion);
   if (!target.empty()) {
     invocation.progress.phase("write", 0);
-    write(options, sweep, suggestion, *points, output);
+    write(options, sweep, suggestion, held, weighting, output);
     invocation.wrote(target);
   }
   if (!options.common.json) print_out(show(sweep));

@@ -30,7 +30,8 @@ TruthComparison::TruthComparison(const std::string& location, std::int64_t queri
   name_ = source_->name();
   if (source_->rows() != queries) {
     throw Error(ExitCode::data,
-                fmt::format("{}: expected {} lists, one for each query, found {}", name_, queries, source_->rows()));
+                fmt::format("{}: expected {} lists, one for each query, found {}; give the answer to these queries",
+                            name_, queries, source_->rows()));
   }
   compared_ = std::min(neighbors, source_->columns());
 }

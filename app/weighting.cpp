@@ -36,6 +36,17 @@ void merge(Untouched<T>& values, const std::vector<std::int64_t>& rows, const Un
   values = std::move(all);
 }
 
+Weighting checked(data::RowNumbers read, std::int64_t rows, const std::string& name) {
+  if (std::ssize(read.values) != rows) {
+    throw Error(ExitCode::usage, fmt::format("{}: expected {} weights, one for each row of {}, found {}; give every "
+                                             "row one, and 0 to those that are not to count",
+                                             read.name, rows, name, read.values.size()));
+  }
+  const double total = weigh(read.values, read.name).total;
+  const auto absent = std::count(read.values.begin(), read.values.end(), 0.0);
+  return {std::move(read.name), std::move(read.values), total, absent};
+}
+
 }  // namespace
 
 void add_weight_options(OptionSet& set, CommonOptions& common) {
@@ -57,19 +68,16 @@ std::string stored_weights(const CommonOptions& common) {
 }
 
 std::optional<Weighting> read_weighting(const CommonOptions& common, const data::PointSource& points) {
-  if (common.weights.empty() && common.weight_column.empty()) return std::nullopt;
-  if (!common.weights.empty() && !common.weight_column.empty()) {
+  if (common.weight_column.empty()) return read_weighting(common, points.rows(), points.name());
+  if (!common.weights.empty()) {
     throw Error(ExitCode::usage, "--weights and --weight-column: expected one of them, found both; leave one out");
   }
-  data::RowNumbers read = common.weights.empty() ? data::weights_of(points, common.weight_column)
-                                                 : data::read_weights(common.weights, read_options(common));
-  if (std::ssize(read.values) != points.rows()) {
-    throw Error(ExitCode::usage, fmt::format("{}: expected {} weights, one for each row of {}, found {}", read.name,
-                                             points.rows(), points.name(), read.values.size()));
-  }
-  const double total = weigh(read.values, read.name).total;
-  const auto absent = std::count(read.values.begin(), read.values.end(), 0.0);
-  return Weighting{std::move(read.name), std::move(read.values), total, absent};
+  return checked(data::weights_of(points, common.weight_column), points.rows(), points.name());
+}
+
+std::optional<Weighting> read_weighting(const CommonOptions& common, std::int64_t rows, const std::string& name) {
+  if (common.weights.empty()) return std::nullopt;
+  return checked(data::read_weights(common.weights, read_options(common)), rows, name);
 }
 
 WeightReport describe(const Weighting& weighting) { return {weighting.name, weighting.total, weighting.absent}; }

@@ -19,8 +19,6 @@ namespace {
 using Wide = __int128;     // holds every product of two counts of pairs
 using Real = long double;  // 64 bits: holds every product of two counts of rows
 
-constexpr std::int64_t kMostRows = std::int64_t{1} << 32;
-
 std::vector<std::int64_t> count(std::span<const std::int32_t> labels) {
   std::vector<std::int64_t> rows;
   for (const std::int32_t label : labels) {
@@ -166,28 +164,38 @@ void add_information(const Contingency& table, Agreement& out) {
 
 }  // namespace
 
-Contingency contingency(std::span<const std::int32_t> labels, std::span<const std::int32_t> classes) {
-  const auto n = static_cast<std::int64_t>(labels.size());
-  if (labels.size() != classes.size() || n == 0 || n > kMostRows) {
+Contingency contingency(std::span<const std::int32_t> labels, std::span<const std::int32_t> classes,
+                        std::span<const std::int64_t> copies) {
+  const auto count_of = [copies](std::size_t row) { return copies.empty() ? 1 : copies[row]; };
+  std::int64_t n = 0;
+  for (std::size_t i = 0; i < labels.size() && n <= kMostPairedRows; ++i) n += count_of(i);
+  if (labels.size() != classes.size() || n == 0 || n > kMostPairedRows) {
     throw Error(ExitCode::internal, fmt::format("contingency: expected as many labels as classes, 1 to {}, found {} "
                                                 "and {}",
-                                                kMostRows, labels.size(), classes.size()));
+                                                kMostPairedRows, labels.size(), classes.size()));
   }
-  Contingency table{.rows = n, .clusters = count(labels), .classes = count(classes), .cells = {}};
-  // The classes of the rows, cluster after cluster.
-  std::vector<std::int64_t> next(table.clusters.size(), 0);
-  for (std::size_t c = 1; c < next.size(); ++c) next[c] = next[c - 1] + table.clusters[c - 1];
-  std::vector<std::int32_t> kinds(labels.size());
-  for (std::size_t i = 0; i < labels.size(); ++i) kinds[next[labels[i]]++] = classes[i];
-  std::vector<std::int64_t> rows(table.classes.size(), 0);
+  Contingency table{.rows = n, .clusters = {}, .classes = {}, .cells = {}};
+  // The rows, cluster after cluster.
+  const std::vector<std::int64_t> members = count(labels);
+  std::vector<std::int64_t> next(members.size(), 0);
+  for (std::size_t c = 1; c < next.size(); ++c) next[c] = next[c - 1] + members[c - 1];
+  std::vector<std::size_t> sorted(labels.size());
+  for (std::size_t i = 0; i < labels.size(); ++i) sorted[next[labels[i]]++] = i;
+  std::vector<std::int64_t> rows(count(classes).size(), 0);
+  table.clusters.resize(next.size());
+  table.classes.resize(rows.size());
   for (std::size_t c = 0; c < next.size(); ++c) {
     std::vector<std::int32_t> present;
-    for (std::int64_t i = next[c] - table.clusters[c]; i < next[c]; ++i) {
-      if (rows[kinds[i]]++ == 0) present.push_back(kinds[i]);
+    for (std::int64_t at = next[c] - members[c]; at < next[c]; ++at) {
+      const std::int32_t kind = classes[sorted[at]];
+      if (rows[kind] == 0) present.push_back(kind);
+      rows[kind] += count_of(sorted[at]);
     }
     std::sort(present.begin(), present.end());
     for (const std::int32_t kind : present) {
       table.cells.push_back({static_cast<std::int64_t>(c), kind, rows[kind]});
+      table.clusters[c] += rows[kind];
+      table.classes[kind] += rows[kind];
       rows[kind] = 0;
     }
   }

@@ -20,9 +20,13 @@ struct Contingency {
   std::vector<Cell> cells;             // by cluster, then by class
 };
 
-/// Of the labels (n) and the true classes (n) of the same rows, both from 0. Costs n + clusters + classes. Throws
-/// Error(internal) when the lengths differ, nothing is labelled, a label is negative, or n is above 2^32.
-Contingency contingency(std::span<const std::int32_t> labels, std::span<const std::int32_t> classes);
+constexpr std::int64_t kMostPairedRows = std::int64_t{1} << 32;
+
+/// Of the labels (n) and the true classes (n) of the same rows, both from 0. copies: (n) how often each row counts, 1
+/// or more; empty: once. Costs n + clusters + classes. Throws Error(internal) when the lengths differ, nothing is
+/// labelled, a label is negative, or all copies are more than kMostPairedRows.
+Contingency contingency(std::span<const std::int32_t> labels, std::span<const std::int32_t> classes,
+                        std::span<const std::int64_t> copies = {});
 
 /// 1: the labelings are the same but for names. Adjusted scores are 0 on average for labels drawn at random with the
 /// same sizes, and can be below 0; the others are 0 to 1.

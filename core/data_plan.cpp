@@ -36,11 +36,10 @@ void check_box(const ColumnRange& range) {
     box += width * width;
   }
   if (box < std::numeric_limits<double>::max() / 4) return;
-  throw Error(
-      ExitCode::data,
-      fmt::format("column {} runs from {} to {}: squared distances leave the range of float64; expected columns "
-                  "whose width squared stays below 1e307; divide the values by a power of ten",
-                  widest, range.minimum[widest], range.maximum[widest]));
+  throw Error(ExitCode::data, fmt::format("column {} (counted from 0) runs from {} to {}: squared distances leave the "
+                                          "range of float64; expected columns "
+                                          "whose width squared stays below 1e307; divide the values by a power of ten",
+                                          widest, range.minimum[widest], range.maximum[widest]));
 }
 
 ColumnScales grids(const ColumnRange& range, const Weights& weights) {

@@ -8,6 +8,7 @@
 
 #include "core/cluster_update.h"
 #include "core/distance.h"
+#include "core/measured.h"
 
 namespace kith {
 namespace {
@@ -20,20 +21,22 @@ Matrix<double> repeated(const std::vector<double>& row, std::int64_t rows) {
   return matrix;
 }
 
-/// The mean over each cluster of the roots of the distances that the points keep: sums of integers.
-std::vector<double> mean_distances(const Points& points, std::span<const std::int32_t> labels,
-                                   const std::vector<std::int64_t>& counts) {
+/// The mean over each cluster of the roots of the distances that the points keep: sums of integers. totals: (k) weights
+std::vector<double> mean_distances(const Points& points, const Weights& weights, std::span<const std::int32_t> labels,
+                                   const std::vector<double>& totals) {
   std::vector<double> distance(labels.size());
   points.distances(distance);
   const double largest = std::sqrt(*std::max_element(distance.begin(), distance.end()));
-  const FixedScale scale = fixed_scale(term_bits(points.rows()) - exponent_above(largest));
-  std::vector<std::int64_t> sums(counts.size());
+  const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(largest));
+  const RowWeights of_rows{weights.given() ? weights.rows.data() : nullptr, weights.whole};
+  std::vector<std::int64_t> sums(totals.size());
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    sums[labels[i]] += to_fixed(std::sqrt(distance[i]), scale.first, scale.second);
+    const RowWeight weight = of_rows.of(static_cast<std::int64_t>(i));
+    sums[labels[i]] += weighted_fixed(std::sqrt(distance[i]), scale.first, scale.second, weight);
   }
-  std::vector<double> means(counts.size());
-  for (std::size_t c = 0; c < counts.size(); ++c) {
-    if (counts[c] > 0) means[c] = from_fixed(sums[c], scale.shift) / static_cast<double>(counts[c]);
+  std::vector<double> means(totals.size());
+  for (std::size_t c = 0; c < totals.size(); ++c) {
+    if (totals[c] > 0.0) means[c] = from_fixed(sums[c], scale.shift) / totals[c];
   }
   return means;
 }
@@ -47,31 +50,26 @@ std::int64_t LabelledClusters::filled() const {
 LabelledClusters labelled_clusters(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
                                    std::int64_t clusters) {
   LabelledClusters found;
-  found.rows = plan.rows;
+  found.rows = plan.weights.terms;
   found.columns = plan.columns;
+  found.total = plan.weights.total;
   found.counts.resize(clusters);
   for (const std::int32_t label : labels) ++found.counts[label];
 
   points.forget();
   points.set_labels(labels);
-  ClusterSums sums(clusters, plan.columns, plan.scales.limbs);
+  ClusterSums sums = empty_sums(plan, clusters);
   points.add_moves(sums);
-  const std::vector<double> weights = cluster_weights(sums, found.counts, plan.weights);
-  found.means = centroids_of(sums, weights, plan.scales, repeated(plan.mean, clusters).view());
+  found.weights = cluster_weights(sums, found.counts, plan.weights);
+  found.means = centroids_of(sums, found.weights, plan.scales, repeated(plan.mean, clusters).view());
 
-  const MeasureRequest request{found.means.view(), inertia_scale(plan, found.means.data(), clusters),
-                               term_bits(plan.rows)};
-  std::vector<Limbs> parts(clusters);
-  points.measure(request, parts);
-  Limbs total;
+  Measured measured = measure(points, plan, found.means.view());
+  found.total_inertia = measured.inertia;
+  found.inertia = std::move(measured.per_cluster);
   for (std::int64_t c = 0; c < clusters; ++c) {
-    total.high += parts[c].high;
-    total.low += parts[c].low;
-    found.inertia.push_back(from_limbs(parts[c], request.inertia.shift, request.inertia_bits));
     found.distance_to_mean.push_back(squared_distance(found.means.row(c).data(), plan.mean.data(), plan.columns));
   }
-  found.total_inertia = from_limbs(total, request.inertia.shift, request.inertia_bits);
-  found.mean_distance = mean_distances(points, labels, found.counts);
+  found.mean_distance = mean_distances(points, plan.weights, labels, found.weights);
   return found;
 }
 
@@ -80,10 +78,10 @@ double calinski_harabasz(const LabelledClusters& clusters) {
   if (clusters.total_inertia == 0.0) return 1.0;
   double between = 0.0;
   for (std::size_t c = 0; c < clusters.counts.size(); ++c) {
-    between += weighted_distance(static_cast<double>(clusters.counts[c]), clusters.distance_to_mean[c]);
+    between += weighted_distance(clusters.weights[c], clusters.distance_to_mean[c]);
   }
   const auto k = static_cast<double>(clusters.filled());
-  return between * (static_cast<double>(clusters.rows) - k) / (clusters.total_inertia * (k - 1.0));
+  return between * (clusters.total - k) / (clusters.total_inertia * (k - 1.0));
 }
 
 double davies_bouldin(const LabelledClusters& clusters) {
@@ -107,14 +105,14 @@ double davies_bouldin(const LabelledClusters& clusters) {
 }
 
 double bayesian_information(const LabelledClusters& clusters) {
-  const auto n = static_cast<double>(clusters.rows), d = static_cast<double>(clusters.columns);
+  const double n = clusters.total;
+  const auto d = static_cast<double>(clusters.columns);
   const auto k = static_cast<double>(clusters.filled());
   if (!(clusters.total_inertia > 0.0) || k >= n) return kUndefined;
   const double variance = clusters.total_inertia / (d * (n - k));
   double likelihood = -n * d / 2 * std::log(2 * std::numbers::pi * variance) - d * (n - k) / 2;
-  for (const std::int64_t count : clusters.counts) {
-    const auto rows = static_cast<double>(count);
-    if (count > 0) likelihood += rows * std::log(rows / n);
+  for (const double rows : clusters.weights) {
+    if (rows > 0.0) likelihood += rows * std::log(rows / n);
   }
   const double parameters = (k - 1) + k * d + 1;
   return likelihood - parameters / 2 * std::log(n);

@@ -15,9 +15,11 @@ namespace kith {
 
 /// Clusters of points as their labels make them: the means of their rows, and how far the rows are from these.
 struct LabelledClusters {
-  std::int64_t rows = 0;
+  std::int64_t rows = 0;  // with whole weights their copies
   std::int64_t columns = 0;
+  double total = 0.0;                    // weight of all rows; their number where they are not weighted
   std::vector<std::int64_t> counts;      // (k) rows
+  std::vector<double> weights;           // (k) of these
   Matrix<double> means;                  // (k, d); of a cluster without rows the mean of all points
   std::vector<double> inertia;           // (k) sum of D to the mean
   double total_inertia = 0.0;            // of all clusters
@@ -28,8 +30,8 @@ struct LabelledClusters {
   bool comparable() const { return filled() >= 2 && filled() < rows; }
 };
 
-/// Gives the labels (n, each 0 to clusters - 1) to the points, which hold them from then on, and measures. Rows must
-/// not have weights. Two passes
+/// Gives the labels (n, each 0 to clusters - 1) to the points, which hold them from then on, and measures. What follows
+/// counts a row of weight w as w rows: whole weights give what copies of the rows would, to the last bit. Two passes
 /// over the points.
 LabelledClusters labelled_clusters(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
                                    std::int64_t clusters);

@@ -30,10 +30,12 @@ struct KMeansOptions {
   std::int64_t clusters = 0;
   Init init = Init::kmeans_plus_plus;
   MatrixView<const double> frozen = {};  // (f, d) the first centroids, which do not move; k counts them in
-  MatrixView<const double> given = {};   // (k - f, d) for Init::given
-  int runs = 1;                          // best inertia wins, ties go to the lowest run
-  std::int64_t first_run = 0;            // number of the first of them, which names its random numbers
-  int max_iterations = 300;              // of this run alone
+  MatrixView<const double> known =
+      {};  // (b, d), without frozen ones: the first centroids, which move; k counts them in
+  MatrixView<const double> given = {};  // (k - f, d) for Init::given
+  int runs = 1;                         // best inertia wins, ties go to the lowest run
+  std::int64_t first_run = 0;           // number of the first of them, which names its random numbers
+  int max_iterations = 300;             // of this run alone
   /// With Init::given, its centroids: the iterations are counted on, and stop tests begin at once, as if it had not
   /// stopped. Where the points are not the same this is a start like any other, with a warning.
   std::optional<StoppedRun> stopped = {};

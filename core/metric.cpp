@@ -26,13 +26,16 @@ template <class T>
 [[noreturn]] void refuse(std::span<T> row, const RowPlace& place) {
   const bool is_zero = std::all_of(row.begin(), row.end(), [](T x) { return x == T{0}; });
   if (is_zero) {
-    throw Error(ExitCode::data, fmt::format("{}: row {} is zero and has no direction; expected rows with a value other "
-                                            "than 0 for {}; leave the row out",
-                                            place.name, place.first_row, place.option));
+    throw Error(
+        ExitCode::data,
+        fmt::format("{}: row {} (counted from 0) is zero and has no direction; expected rows with a value other "
+                    "than 0 for {}; leave the row out",
+                    place.name, place.first_row, place.option));
   }
-  throw Error(ExitCode::data, fmt::format("{}: the squared length of row {} leaves the range of float64; expected "
-                                          "lengths from 1e-153 to 1e153 for {}; scale the row",
-                                          place.name, place.first_row, place.option));
+  throw Error(ExitCode::data,
+              fmt::format("{}: the squared length of row {} (counted from 0) leaves the range of float64; expected "
+                          "lengths from 1e-153 to 1e153 for {}; scale the row",
+                          place.name, place.first_row, place.option));
 }
 
 /// Whether the centroid has a direction; then it is of length 1 afterwards.

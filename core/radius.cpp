@@ -11,7 +11,7 @@ namespace kith {
 double limit_of_radius(double radius, Metric metric) {
   const bool is_product = metric == Metric::inner_product;
   if (!std::isfinite(radius) || (radius < 0.0 && !is_product)) {
-    throw Error(ExitCode::usage, fmt::format("radius {}: expected a finite number{}", radius,
+    throw Error(ExitCode::usage, fmt::format("--radius {}: expected a finite number{}", radius,
                                              is_product ? "" : ", 0 or above, in the unit of the distances"));
   }
   if (is_product) return -radius;

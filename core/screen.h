@@ -121,6 +121,13 @@ KITH_BOTH inline ScreenMargin screen_margin(LargestNorms largest, std::int64_t c
   return margin;
 }
 
+/// What the constant of that margin grows by where scores rank like inner products of rows x and q of which only x was
+/// centred: x is up to `length` long before that, in units of 2^exponent, and D is rounded by up to (d / 32 + 8) 2^-53
+/// |x| |q|, of which the margin's quadratic term has half.
+KITH_BOTH inline float product_definition_margin(double length, std::int64_t columns) {
+  return static_cast<float>(2.01 * definition_rounding(columns) * length * length);
+}
+
 ScreenMargin screen_margin(const ScreenedRows& rows, std::int64_t columns, int exponent, ScreenArithmetic arithmetic);
 
 }  // namespace kith

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "core/fixed_point.h"
 
@@ -18,82 +20,175 @@ double silhouette_of(double own, double other) {
   return larger > 0.0 ? (other - own) / larger : 0.0;
 }
 
+RowWeights of_rows(const Weights& weights) { return {weights.given() ? weights.rows.data() : nullptr, weights.whole}; }
+
+/// What the rows of each cluster weigh, and whether one of them is there alone.
+struct ClusterWeights {
+  std::vector<double> total;        // (k)
+  std::vector<std::int64_t> terms;  // (k) copies with whole weights, else rows
+
+  /// rows: numbers of some rows; empty: all
+  ClusterWeights(const SilhouetteRequest& request, std::span<const std::int64_t> rows) : terms(request.counts.size()) {
+    const std::size_t count = rows.empty() ? request.labels.size() : rows.size();
+    const RowWeights weights = of_rows(request.weights);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t row = rows.empty() ? static_cast<std::int64_t>(i) : rows[i];
+      terms[request.labels[row]] += weights.of(row).copies;
+    }
+    const int bits = term_bits(sum());
+    const FixedScale grid = fixed_scale(request.weights.whole ? 0 : bits - request.weights.exponent);
+    std::vector<Limbs> sums(terms.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t row = rows.empty() ? static_cast<std::int64_t>(i) : rows[i];
+      const Limbs limbs = weighted_limbs(1.0, grid.first, grid.second, power_of_two(bits), weights.of(row));
+      sums[request.labels[row]].high += limbs.high;
+      sums[request.labels[row]].low += limbs.low;
+    }
+    for (const Limbs& limbs : sums) total.push_back(from_limbs(limbs, grid.shift, bits));
+  }
+  std::int64_t sum() const { return std::accumulate(terms.begin(), terms.end(), std::int64_t{0}); }
+};
+
 /// The grid on which a cluster's distances are added: no distance exceeds the diagonal of the box.
-FixedScale root_scale(const DataPlan& plan, std::span<const std::int64_t> counts) {
-  const int squared_exponent = term_bits(plan.rows) - inertia_scale(plan, nullptr, 0).shift;
+FixedScale root_scale(const DataPlan& plan, std::int64_t largest_cluster) {
+  const int squared_exponent = plan.weights.value_bits() - inertia_scale(plan, nullptr, 0).shift;
   const int exponent = (squared_exponent + 1) >> 1;  // half of it, rounded up
-  return fixed_scale(term_bits(*std::max_element(counts.begin(), counts.end())) - exponent);
+  return fixed_scale(term_bits(largest_cluster) - exponent);
 }
 
 /// Fills the means, as sums of integers: the order of the rows does not matter.
 void add_means(const SilhouetteRequest& request, Silhouette& result) {
-  const auto scored = static_cast<std::int64_t>(result.rows.size());
-  const FixedScale scale = fixed_scale(term_bits(scored) - 1);  // no value exceeds 1
-  std::vector<std::int64_t> sums(request.counts.size()), rows(request.counts.size());
-  for (std::int64_t i = 0; i < scored; ++i) {
-    const std::int32_t label = request.labels[request.scored.empty() ? i : request.scored[i]];
-    sums[label] += to_fixed(result.rows[i], scale.first, scale.second);
-    ++rows[label];
+  const ClusterWeights scored(request, request.scored);
+  const FixedScale scale = fixed_scale(term_bits(scored.sum()) - request.weights.exponent - 1);  // no value exceeds 1
+  const RowWeights weights = of_rows(request.weights);
+  std::vector<std::int64_t> sums(request.counts.size());
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    const std::int64_t row = request.scored.empty() ? static_cast<std::int64_t>(i) : request.scored[i];
+    sums[request.labels[row]] += weighted_fixed(result.rows[i], scale.first, scale.second, weights.of(row));
   }
+  double total = 0.0;
   for (std::size_t c = 0; c < sums.size(); ++c) {
-    result.clusters.push_back(from_fixed(sums[c], scale.shift) / static_cast<double>(rows[c]));
+    result.clusters.push_back(from_fixed(sums[c], scale.shift) / scored.total[c]);
+    total += scored.total[c];
   }
-  result.mean =
-      from_fixed(std::accumulate(sums.begin(), sums.end(), std::int64_t{0}), scale.shift) / static_cast<double>(scored);
+  result.mean = from_fixed(std::accumulate(sums.begin(), sums.end(), std::int64_t{0}), scale.shift) / total;
 }
 
-/// The exact silhouette of a row from the sums of its distances to each cluster.
-double from_sums(std::span<const std::int64_t> sums, std::int32_t label, std::span<const std::int64_t> counts,
-                 int shift) {
-  if (counts[label] == 1) return 0.0;
-  double nearest = kInfinity;
-  for (std::size_t c = 0; c < sums.size(); ++c) {
-    if (counts[c] == 0 || static_cast<std::int32_t>(c) == label) continue;
-    nearest = std::min(nearest, from_fixed(sums[c], shift) / static_cast<double>(counts[c]));
+/// Rows of one cluster and one weight, whose distances are added together.
+struct Group {
+  std::int32_t cluster = 0;
+  RowWeight weight;
+};
+
+/// The groups by ascending cluster and weight, and the group of every row. Without weights they are the clusters.
+struct Groups {
+  std::vector<Group> all;
+  std::vector<std::int32_t> of_rows;  // empty without weights: the labels
+
+  explicit Groups(const SilhouetteRequest& request) {
+    if (!request.weights.given()) {
+      for (std::size_t c = 0; c < request.counts.size(); ++c) all.push_back({static_cast<std::int32_t>(c), {}});
+      return;
+    }
+    std::map<std::pair<std::int32_t, double>, std::int32_t> numbers;
+    for (std::size_t i = 0; i < request.labels.size(); ++i) numbers[{request.labels[i], request.weights.rows[i]}] = 0;
+    for (auto& [key, number] : numbers) {
+      number = static_cast<std::int32_t>(all.size());
+      all.push_back({key.first, row_weight(key.second, request.weights.whole)});
+    }
+    for (std::size_t i = 0; i < request.labels.size(); ++i) {
+      of_rows.push_back(numbers[{request.labels[i], request.weights.rows[i]}]);
+    }
   }
-  return silhouette_of(from_fixed(sums[label], shift) / static_cast<double>(counts[label] - 1), nearest);
-}
+};
+
+/// The exact silhouette of a row from the sums of its distances to each group.
+class FromSums {
+ public:
+  FromSums(const Groups& groups, const SilhouetteRequest& request, int shift)
+      : groups_(groups), request_(request), clusters_(request, {}), shift_(shift), distance_(request.counts.size()) {}
+
+  double operator()(std::span<const std::int64_t> sums, std::int64_t row) {
+    const std::int32_t label = request_.labels[row];
+    if (clusters_.terms[label] == 1) return 0.0;
+    add(sums);
+    double nearest = kInfinity;
+    for (std::size_t c = 0; c < distance_.size(); ++c) {
+      if (request_.counts[c] == 0 || static_cast<std::int32_t>(c) == label) continue;
+      nearest = std::min(nearest, distance_[c] / clusters_.total[c]);
+    }
+    const double itself = of_rows(request_.weights).of(row).factor;  // of whole weights one copy
+    return silhouette_of(distance_[label] / (clusters_.total[label] - itself), nearest);
+  }
+
+ private:
+  /// Sums of the distances to each cluster. With whole weights integers are added.
+  void add(std::span<const std::int64_t> sums) {
+    std::fill(distance_.begin(), distance_.end(), 0.0);
+    std::int64_t copies = 0;
+    for (std::size_t g = 0; g < sums.size(); ++g) {
+      const auto& [cluster, weight] = groups_.all[g];
+      if (!request_.weights.whole) {
+        distance_[cluster] += weight.factor * from_fixed(sums[g], shift_);
+        continue;
+      }
+      copies += weight.copies * sums[g];
+      if (g + 1 < sums.size() && groups_.all[g + 1].cluster == cluster) continue;
+      distance_[cluster] = from_fixed(copies, shift_);
+      copies = 0;
+    }
+  }
+
+  const Groups& groups_;
+  const SilhouetteRequest& request_;
+  ClusterWeights clusters_;
+  int shift_;
+  std::vector<double> distance_;  // (k) of the row at hand
+};
 
 }  // namespace
 
-Silhouette exact_silhouette(const Points& points, const DataPlan& plan, const SilhouetteRequest& request,
+Silhouette exact_silhouette(Points& points, const DataPlan& plan, const SilhouetteRequest& request,
                             Observer& observer) {
   constexpr std::int64_t kBlockValues = std::int64_t{1} << 23;  // of queries and of their sums
   constexpr std::int64_t kLeast = 4096, kSteps = 20;            // rows of a block; blocks, so that progress is seen
-  const auto k = static_cast<std::int64_t>(request.counts.size());
+  const Groups groups(request);
+  const std::int64_t sums_each = std::ssize(groups.all);
   const std::int64_t scored = request.scored.empty() ? points.rows() : std::ssize(request.scored);
-  const std::int64_t fitting = std::max<std::int64_t>(kBlockValues / std::max(points.columns(), k), 1);
+  const std::int64_t fitting = std::max<std::int64_t>(kBlockValues / std::max(points.columns(), sums_each), 1);
   const std::int64_t block = std::min({fitting, std::max(kLeast, scored / kSteps), scored});
-  const FixedScale scale = root_scale(plan, request.counts);
+  const ClusterWeights clusters(request, {});
+  const FixedScale scale = root_scale(plan, *std::max_element(clusters.terms.begin(), clusters.terms.end()));
+  FromSums silhouette(groups, request, scale.shift);
   Matrix<double> queries(block, points.columns());
-  Matrix<std::int64_t> sums(block, k);
+  Matrix<std::int64_t> sums(block, sums_each);
   std::vector<std::int64_t> rows(block);
   Silhouette result;
   result.rows.resize(scored);
   observer.phase("silhouette", scored);
+  if (!groups.of_rows.empty()) points.set_labels(groups.of_rows);
   for (std::int64_t first = 0; first < scored; first += block) {
     const std::int64_t count = std::min(block, scored - first);
     rows.resize(count);
     for (std::int64_t i = 0; i < count; ++i) rows[i] = request.scored.empty() ? first + i : request.scored[first + i];
     points.copy_rows(rows, queries.view().middle(0, count));
-    std::fill_n(sums.data(), count * k, 0);
+    std::fill_n(sums.data(), count * sums_each, 0);
     points.cluster_distances({queries.view().middle(0, count), scale}, sums.view().middle(0, count));
-    for (std::int64_t i = 0; i < count; ++i) {
-      result.rows[first + i] = from_sums(sums.row(i), request.labels[rows[i]], request.counts, scale.shift);
-    }
+    for (std::int64_t i = 0; i < count; ++i) result.rows[first + i] = silhouette(sums.row(i), rows[i]);
     observer.progress(first + count);
   }
+  if (!groups.of_rows.empty()) points.set_labels(request.labels);
   add_means(request, result);
   return result;
 }
 
-Silhouette simplified_silhouette(const Points& points, MatrixView<const double> centroids,
-                                 const SilhouetteRequest& request) {
+CentroidDistances centroid_distances(const Points& points, MatrixView<const double> centroids,
+                                     const SilhouetteRequest& request) {
   constexpr std::int64_t kBlockValues = std::int64_t{1} << 24;  // distances at a time
   const std::int64_t n = points.rows();
   const std::int64_t block = std::clamp<std::int64_t>(kBlockValues / n, 1, centroids.rows);
   Matrix<double> distances(block, n);
-  std::vector<double> own(n, 0.0), nearest(n, kInfinity);  // squared
+  CentroidDistances found{std::vector<double>(n, 0.0), std::vector<double>(n, kInfinity)};
   for (std::int64_t first = 0; first < centroids.rows; first += block) {
     const std::int64_t count = std::min(block, centroids.rows - first);
     points.all_distances({centroids.middle(first, count)}, distances.view().middle(0, count));
@@ -101,20 +196,29 @@ Silhouette simplified_silhouette(const Points& points, MatrixView<const double> 
       if (request.counts[c] == 0) continue;
       const std::span<const double> to_centroid = distances.row(c - first);
       for (std::int64_t i = 0; i < n; ++i) {
-        double& kept = request.labels[i] == c ? own[i] : nearest[i];
+        double& kept = request.labels[i] == c ? found.own[i] : found.nearest[i];
         kept = request.labels[i] == c ? to_centroid[i] : std::min(kept, to_centroid[i]);
       }
     }
   }
+  return found;
+}
+
+Silhouette simplified_silhouette(const CentroidDistances& distances, const SilhouetteRequest& request) {
+  const ClusterWeights clusters(request, {});
   Silhouette result;
-  result.rows.resize(n);
-  for (std::int64_t i = 0; i < n; ++i) {
-    if (request.counts[request.labels[i]] > 1) {
-      result.rows[i] = silhouette_of(std::sqrt(own[i]), std::sqrt(nearest[i]));
-    }
+  result.rows.resize(distances.own.size());
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    if (clusters.terms[request.labels[i]] == 1) continue;
+    result.rows[i] = silhouette_of(std::sqrt(distances.own[i]), std::sqrt(distances.nearest[i]));
   }
   add_means(request, result);
   return result;
+}
+
+Silhouette simplified_silhouette(const Points& points, MatrixView<const double> centroids,
+                                 const SilhouetteRequest& request) {
+  return simplified_silhouette(centroid_distances(points, centroids, request), request);
 }
 
 }  // namespace kith

@@ -52,6 +52,13 @@ void check_start(const DataPlan& plan, const KMeansOptions& options) {
     throw Error(ExitCode::usage, fmt::format("initial centroids: expected {} x {} (clusters{}, columns), found {} x {}",
                                              others, plan.columns, beside, options.given.rows, options.given.columns));
   }
+  if (options.known.rows > 0 && (options.frozen.rows > 0 || options.init == Init::given ||
+                                 options.known.rows > options.clusters || options.known.columns != plan.columns)) {
+    throw Error(ExitCode::usage,
+                fmt::format("known centroids: expected at most {} x {} (clusters, columns), none of them "
+                            "frozen or given, found {} x {}",
+                            options.clusters, plan.columns, options.known.rows, options.known.columns));
+  }
   if (options.frozen.rows > 0) inertia_scale(plan, options.frozen.data, options.frozen.rows);  // refuses far ones
 }
 
@@ -60,20 +67,21 @@ Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMean
   observer.phase("seed", options.clusters);
   Matrix<double> centroids(options.clusters, points.columns());
   const RandomStream random{options.seed, static_cast<std::uint64_t>(options.first_run + run)};
-  const MatrixView<double> frozen = centroids.view().middle(0, options.frozen.rows);
-  const MatrixView<double> others = centroids.view().middle(frozen.rows, options.clusters - frozen.rows);
-  std::copy_n(options.frozen.data, frozen.size(), frozen.data);
-  if (options.metric == Metric::cosine) unit_centroids(frozen, "frozen centroids");
+  const MatrixView<const double> chosen = options.frozen.rows > 0 ? options.frozen : options.known;
+  const MatrixView<double> there = centroids.view().middle(0, chosen.rows);
+  const MatrixView<double> others = centroids.view().middle(there.rows, options.clusters - there.rows);
+  std::copy_n(chosen.data, there.size(), there.data);
+  if (options.metric == Metric::cosine) unit_centroids(there, "frozen centroids");
   if (options.init == Init::given) {
     std::copy_n(options.given.data, others.size(), others.data);
   } else {
     std::vector<std::int64_t> rows(others.rows);
     if (options.init == Init::kmeans_plus_plus) {
-      rows = greedy_kmeans_plus_plus(points, plan.weights, others.rows, random, observer, frozen);
+      rows = greedy_kmeans_plus_plus(points, plan.weights, others.rows, random, observer, there);
     } else if (options.init == Init::kmeans_parallel) {
-      rows = kmeans_parallel(points, plan, others.rows, random, observer, frozen);
+      rows = kmeans_parallel(points, plan, others.rows, random, observer, there);
     } else if (options.init == Init::farthest) {
-      rows = farthest_first(points, plan.weights, others.rows, random, observer, frozen);
+      rows = farthest_first(points, plan.weights, others.rows, random, observer, there);
     } else if (options.init == Init::random) {
       rows = random_rows(points.rows(), others.rows, random);
     } else {

@@ -19,10 +19,11 @@ constexpr double kApart = 0x1p40;
 /// Throws unless the weight is a number from 0 on.
 void check_weight(double weight, std::size_t row, const std::string& name) {
   if (weight >= 0.0 && std::isfinite(weight)) return;
-  throw Error(ExitCode::data,
-              fmt::format("{}: row {}: expected a weight of 0 or more, found {}; give rows that are not "
-                          "to count the weight 0",
-                          name, row, weight));
+  throw Error(
+      ExitCode::data,
+      fmt::format("{}: row {} (counted from 0): expected a weight of 0 or more, found {}; give rows that are not "
+                  "to count the weight 0",
+                  name, row, weight));
 }
 
 /// Throws unless all weights but 0 are in reach of each other, so that the sums keep the digits of all of them.
@@ -32,13 +33,15 @@ void check_range(std::span<const double> weights, double smallest, double larges
   };
   if (largest > kLargest || smallest < kSmallest) {
     const double found = largest > kLargest ? largest : smallest;
-    throw Error(ExitCode::data, fmt::format("{}: row {}: expected a weight of 0 or from {:.3g} to {:.3g}, found {}; "
-                                            "multiply all weights by one number",
-                                            name, row_of(found), kSmallest, kLargest, found));
+    throw Error(ExitCode::data,
+                fmt::format("{}: row {} (counted from 0): expected a weight of 0 or from {:.3g} to {:.3g}, found {}; "
+                            "multiply all weights by one number",
+                            name, row_of(found), kSmallest, kLargest, found));
   }
   if (largest / smallest <= kApart) return;
   throw Error(ExitCode::data,
-              fmt::format("{}: row {}: expected a weight of 0 or of at least {:.3g}, which is 2^-40 of the largest, {} "
+              fmt::format("{}: row {} (counted from 0): expected a weight of 0 or of at least {:.3g}, which is 2^-40 "
+                          "of the largest, {} "
                           "(row {}), found {}; give such rows the weight 0",
                           name, row_of(smallest), largest / kApart, largest, row_of(largest), smallest));
 }

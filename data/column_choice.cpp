@@ -183,7 +183,10 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
   std::erase_if(choice.points,
                 [&](std::int64_t j) { return std::find(dropped.begin(), dropped.end(), j) != dropped.end(); });
   if (choice.points.empty()) {
-    throw Error(ExitCode::usage, fmt::format("{}: no column of {} is left; leave out fewer", table, columns));
+    throw Error(
+        ExitCode::usage,
+        fmt::format("{}: --columns and --drop-columns leave no column of {}; expected at least one; leave out fewer",
+                    table, columns));
   }
   return choice;
 }

@@ -99,11 +99,11 @@ Conversion refuse(const std::byte* raw, std::int64_t i, Missing missing) {
   result.refused = i;
   result.remedy = "replace the value or remove the row";
   if constexpr (is_integer<In>) {
-    result.reason = fmt::format("{} is not exactly a float64", describe(value));
+    result.reason = fmt::format("expected an integer that is exactly a float64, found {}", describe(value));
   } else if (std::isfinite(static_cast<double>(widen(value)))) {
-    result.reason = fmt::format("{} is beyond the largest float32", describe(value));
+    result.reason = fmt::format("expected a number up to the largest float32, found {}", describe(value));
   } else {
-    result.reason = "found " + describe(value);
+    result.reason = "expected a finite number, found " + describe(value);
     if (missing == Missing::offer) result.remedy += ", or leave out all such rows with --nan drop";
   }
   return result;

@@ -29,7 +29,8 @@ bool check_before_opening(const std::string& file) {
     fail(file, fmt::format("cannot be opened: {}", std::strerror(errno)));
   }
   if (!S_ISREG(status.st_mode))
-    fail(file, fmt::format("expected an HDF5 file, found {}", special_kind(status.st_mode)));
+    fail(file,
+         fmt::format("expected a file, found {}; name a file in it, or another one", special_kind(status.st_mode)));
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail(file, fmt::format("cannot be read: {}; check its permissions", std::strerror(errno)));
   const int lock_error = flock(descriptor, LOCK_SH | LOCK_NB) == 0 ? 0 : errno;
@@ -38,8 +39,9 @@ bool check_before_opening(const std::string& file) {
     fail(file, "open for writing by another program; wait until that has closed it, or read a copy");
   }
   if (!has_hdf5_signature(file)) {
-    fail(file, fmt::format("expected an HDF5 file, found {}; `kith devices` lists the formats that can be read",
-                           looks_like(file)));
+    fail(file,
+         fmt::format("expected a file of a known format, found {}; `kith devices` lists the formats that can be read",
+                     looks_like(file)));
   }
   return lock_error == 0;
 }

@@ -61,8 +61,10 @@ std::string refusal_of_storage(const Hdf5InputFile& file, const DatasetFacts& fa
 std::string refusal(const Hdf5InputFile& file, const DatasetFacts& facts, const ReadOptions& options) {
   if (!facts.obstacle.empty()) return facts.obstacle;
   if (!facts.element) {
-    return fmt::format("expected numbers (float16, float32, float64, or integers of 8, 16, 32 or 64 bits), found {}{}",
-                       facts.info.type, facts.info.byte_order == "other" ? " in an unknown byte order" : "");
+    return fmt::format(
+        "expected numbers (float16, float32, float64, or integers of 8, 16, 32 or 64 bits), found {}{}; name a dataset "
+        "of numbers",
+        facts.info.type, facts.info.byte_order == "other" ? " in an unknown byte order" : "");
   }
   const std::string shape = refusal_of_shape(facts.info.shape, options.vector_as_column);
   return shape.empty() ? refusal_of_storage(file, facts) : shape;

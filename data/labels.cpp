@@ -97,9 +97,10 @@ Labels labels_of_numbers(const Location& place) {
     for (std::int64_t i = 0; i < here; ++i) {
       const double value = block(i, 0);
       if (value != std::rint(value)) {
-        throw Error(ExitCode::data, fmt::format("{}: row {}: expected a whole number as label, found {}; are these "
-                                                "labels?",
-                                                source->name(), first + i, value));
+        throw Error(ExitCode::data,
+                    fmt::format("{}: row {} (counted from 0): expected a whole number as label, found {}; "
+                                "name the dataset that holds the labels",
+                                source->name(), first + i, value));
       }
       labels.codes.push_back(coder.code(value + 0.0));  // -0 is 0
     }
@@ -135,7 +136,7 @@ Labels labels_of_categories(const Hdf5InputFile& file, const std::string& path) 
     const auto first = std::find(labels.codes.begin(), labels.codes.end(), &value - labels.values.data());
     throw Error(
         ExitCode::data,
-        fmt::format("{}: row {}: expected a label, found {}; leave such rows out of both", labels.name,
+        fmt::format("{}: row {} (counted from 0): expected a label, found {}; leave such rows out of both", labels.name,
                     first - labels.codes.begin(),
                     code == -1 ? "none" : fmt::format("the code {} of {} categories", value, categories.size())));
   }
@@ -150,9 +151,10 @@ Labels labels_of_hdf5(const Location& place) {
   if (!texts) return labels_of_numbers({place.file, path});
   const std::string name = fmt::format("{}:{}", file.name(), path);
   if (const auto none = std::find(texts->begin(), texts->end(), ""); none != texts->end()) {
-    throw Error(ExitCode::data, fmt::format("{}: row {}: expected a label, found an empty text; leave such rows out of "
-                                            "both",
-                                            name, none - texts->begin()));
+    throw Error(
+        ExitCode::data,
+        fmt::format("{}: row {} (counted from 0): expected a label, found an empty text; leave such rows out of both",
+                    name, none - texts->begin()));
   }
   return labels_of_texts({name, std::move(*texts), file.bytes()});
 }

@@ -77,7 +77,7 @@ bool is_same_file(const std::string& input, const struct stat& target) {
 
 void check_existing(const std::string& path, const struct stat& status, const OutputOptions& options) {
   if (!S_ISREG(status.st_mode)) {
-    refuse(path, fmt::format("expected a new or regular file, found {}; results are HDF5 files and cannot be streamed",
+    refuse(path, fmt::format("expected a new or regular file, found {}; results cannot be streamed: give a file name",
                              special_kind(status.st_mode)));
   }
   for (const auto& input : options.inputs) {
@@ -90,10 +90,13 @@ void check_existing(const std::string& path, const struct stat& status, const Ou
 /// Throws unless `path` can become a result; returns the file that will be replaced or made.
 std::string checked_target(const std::string& path, const OutputOptions& options) {
   if (path.empty()) throw Error(ExitCode::output, "the output has an empty name; give -o a file name");
-  if (path == "-") refuse(path, "results are HDF5 files and cannot be written to a stream; give -o a file name");
-  if (path.back() == '/') refuse(path, "expected a file name, found a directory name");
+  if (path == "-")
+    refuse(path,
+           "expected a file name, found standard output, to which results cannot be written; give -o a file name");
+  if (path.back() == '/') refuse(path, "expected a file name, found a directory name; name a file in it");
   if (!options.labels && label_format(path) != LabelFormat::none) {
-    refuse(path, "the results of this command are HDF5 files; give -o a name that ends with .h5");
+    refuse(path,
+           "expected the name of an HDF5 file, which the results of this command are; give a name that ends with .h5");
   }
   std::string target = follow_link(path);
   struct stat status {};

@@ -25,9 +25,11 @@ std::string refusal_of_shape(const std::vector<std::int64_t>& shape, bool vector
     return fmt::format("expected {}2 dimensions (rows, features), found {} ({}); {}", vector_as_column ? "1 or " : "",
                        shape.size(), show_shape(shape), remedy);
   }
-  if (shape[0] == 0) return fmt::format("expected at least 1 row, found none ({})", show_shape(shape));
+  if (shape[0] == 0)
+    return fmt::format("expected at least 1 row, found none ({}); name a dataset that holds points", show_shape(shape));
   if (shape.size() == 2 && shape[1] == 0) {
-    return fmt::format("expected at least 1 column, found none ({})", show_shape(shape));
+    return fmt::format("expected at least 1 column, found none ({}); name a dataset that holds points",
+                       show_shape(shape));
   }
   return "";
 }
@@ -37,7 +39,9 @@ std::string refusal_of_size(const std::vector<std::int64_t>& shape) {
   std::int64_t bytes = 8;  // everything becomes float64 somewhere
   for (const std::int64_t size : shape) bytes = size < 0 ? most : capped_product(bytes, size);
   if (bytes < most) return "";
-  return fmt::format("declared as {}, more values than can be counted; the file is damaged", show_shape(shape));
+  return fmt::format(
+      "declared as {}, more values than can be counted; expected fewer than 2^60: it is damaged, copy or make it again",
+      show_shape(shape));
 }
 
 }  // namespace kith::data

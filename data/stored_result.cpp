@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "data/hdf5_handle.h"
 #include "data/hdf5_path.h"
@@ -14,6 +15,11 @@ namespace kith::data {
 namespace {
 
 std::string format_of(const std::string& file) { return is_hdf5(file) ? root_text(file, "format") : ""; }
+
+std::string existing(const std::string& file) {
+  if (std::filesystem::exists(file)) return file;
+  throw Error(ExitCode::data, fmt::format("{}: no such file; check the name and the directory", file));
+}
 
 /// The numbers of a root attribute, none when there is no such attribute.
 template <class T>
@@ -30,7 +36,7 @@ std::vector<T> read_numbers(const std::string& file, const std::string& name, hi
 
 }  // namespace
 
-StoredResult::StoredResult(const std::string& file) : file_(file), format_(format_of(file)) {
+StoredResult::StoredResult(const std::string& file) : file_(existing(file)), format_(format_of(file)) {
   if (format_.starts_with("kith-")) return;
   throw Error(ExitCode::data, fmt::format("{}: expected a result of kith, an HDF5 file with the attribute `format`, "
                                           "found {}; `kith cluster ... -o RESULT.h5` writes one",

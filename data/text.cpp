@@ -25,8 +25,10 @@ bool is_stream(const std::string& file) { return file == "-"; }
 
 InputBytes open_bytes(const Location& place) {
   if (!place.dataset.empty()) {
-    throw Error(ExitCode::data, fmt::format("{}: a text file holds one table and no '{}'; leave out ':{}'", place.file,
-                                            place.dataset, place.dataset));
+    throw Error(ExitCode::data,
+                fmt::format("{0}: expected a text file without a dataset, since it holds one table, found "
+                            "':{1}'; leave it out, or choose columns with --columns {1}",
+                            place.file, place.dataset));
   }
   if (is_stream(place.file)) return read_standard_input();
   InputBytes input = InputBytes::open(place.file, "a text file");
@@ -225,12 +227,15 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     row[target] = static_cast<T>(value);
     if (!std::isfinite(row[target])) {
       if (missing_ == Missing::keep && !std::isfinite(value)) continue;
-      refuse_value({line, j}, std::isnan(value) ? "found NaN; replace the value or remove the line" + or_drop()
-                              : !std::isfinite(value)
-                                  ? "found infinity, or a number beyond the largest float64; replace the value or "
-                                    "remove the line" +
-                                        or_drop()
-                                  : fmt::format("{} is beyond the largest float32; leave out --precision f32", value));
+      refuse_value(
+          {line, j},
+          std::isnan(value) ? "expected a finite number, found NaN; replace the value or remove the line" + or_drop()
+          : !std::isfinite(value)
+              ? "expected a finite number, found infinity, or a number beyond the largest float64; replace the value "
+                "or "
+                "remove the line" +
+                    or_drop()
+              : fmt::format("expected a number up to the largest float32, found {}; leave out --precision f32", value));
     }
     if (static_cast<double>(row[target]) != value) ++changed;
   }

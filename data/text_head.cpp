@@ -108,7 +108,8 @@ bool find_header(const InputBytes& input, const std::vector<Line>& lines, const 
 
 TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   const std::vector<Line> lines = first_records(input, options.delimiter.empty() ? ',' : options.delimiter[0]);
-  if (lines.empty()) fail(input, "expected rows of numbers, found nothing but blank lines and comments");
+  if (lines.empty())
+    fail(input, "expected rows of numbers, found nothing but blank lines and comments; give a file that holds some");
   TextHead head;
   head.delimiter = options.delimiter.empty() ? find_delimiter(lines) : options.delimiter[0];
   head.first_line = lines.front().number;

@@ -50,8 +50,8 @@ double out_of_range(const char* begin, const char* end) {
 
 /// Adds the digits that begin at `p` to `number`; returns where they end. Eight at a time where eight bytes can be
 /// looked at: how many of them are digits, and then their value, without a branch for each (after D. Lemire, Number
-/// Parsing at a Gigabyte per Second, 2021).
-const char* add_digits(const char* p, const char* end, std::uint64_t& number) {
+/// Parsing at a Gigabyte per Second, 2021). Always inline: of numbers with few digits a call is a fifth of the time.
+[[gnu::always_inline]] inline const char* add_digits(const char* p, const char* end, std::uint64_t& number) {
   constexpr std::uint64_t kTens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
   while (std::endian::native == std::endian::little && end - p >= 8) {
     std::uint64_t bytes = 0;

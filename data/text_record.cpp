@@ -69,7 +69,7 @@ Field FieldCursor::take_quoted() {
   while (close + 1 < end_ && close[1] == '"') close = find(close + 2, end_, '"');
   Field field{{first, static_cast<std::size_t>(close - first)}, true};
   if (close == end_) {
-    field.wrong = "its quote is never closed";
+    field.wrong = "its quote is never closed; close it";
     finish(end_);
   } else if (!finish(close + 1)) {
     field.wrong = "something follows its closing quote";

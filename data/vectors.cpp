@@ -84,7 +84,8 @@ RawTable table_with_lengths(const InputBytes& input, const Kind& kind) {
   table.rows = input.size() / table.row_bytes();
   if (const std::int64_t rest = input.size() % table.row_bytes(); rest != 0) {
     fail(input.name(), fmt::format("expected records of {} bytes, as the {} values of record 0 take, found {} bytes "
-                                   "behind record {} (counted from 0); it is cut off, or its vectors differ in length",
+                                   "behind record {} (counted from 0); it is cut off, or its vectors "
+                                   "differ in length: copy or make it again",
                                    table.row_bytes(), table.columns, rest, table.rows - 1));
   }
   return table;
@@ -115,12 +116,12 @@ std::vector<RawTable> tables_with_header(const InputBytes& input, const Kind& ki
       return {table, distances};
     }
   }
-  fail(
-      input.name(),
-      fmt::format("expected a header of rows and columns (two uint32 or two uint64) and as many values of {}, found {} "
-                  "bytes{}; it is cut off, or of another type than its name {} says",
-                  name_of(kind.number), input.size(),
-                  declared.empty() ? "" : fmt::format(", which begin with {}", declared), kind.extension));
+  fail(input.name(),
+       fmt::format(
+           "expected a header of rows and columns (two uint32 or two uint64) and as many values of {}, found {} "
+           "bytes{}; it is cut off, or of another type than its name {} says: copy it again, or name it by its type",
+           name_of(kind.number), input.size(), declared.empty() ? "" : fmt::format(", which begin with {}", declared),
+           kind.extension));
 }
 
 /// With names as in messages and results.

@@ -20,7 +20,7 @@ std::vector<double> numbers_of(const std::vector<std::string>& texts, const std:
     const char* end = text.data() + text.size();
     if (text.empty() || parse_number(text.data(), end, value) != end) {
       throw Error(ExitCode::data,
-                  fmt::format("{}: row {}: expected a number as weight, found {}; give rows that are "
+                  fmt::format("{}: row {} (counted from 0): expected a number as weight, found {}; give rows that are "
                               "not to count the weight 0",
                               name, numbers.size(), text.empty() ? "an empty field" : fmt::format("'{}'", text)));
     }

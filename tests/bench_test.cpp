@@ -113,6 +113,11 @@ TEST_CASE("bench assign, iteration and knn on every backend") {
       CHECK(searches[1]["name"] == "in itself");
       for (const auto& row : searches) check_timed(row);
     }
+    const auto within = bench({"knn", "--backend", backend, "--metric", "inner-product", "--radius", "--shape",
+                               "900x40,30,10", "--shape", "300x5,3"})["rows"];
+    REQUIRE(within.size() == 2);
+    CHECK(within[0]["name"] == "radius");
+    for (const auto& row : within) check_timed(row);
   }
 }
 
@@ -205,7 +210,7 @@ TEST_CASE("the checks of bench tell a wrong label, a wrong neighbour and a wrong
     std::sort(all.begin(), all.end());
     for (int place = 0; place < 2; ++place) std::tie(lists.distance(c, place), lists.index(c, place)) = all[place];
   }
-  const auto neighbors = [&] { return kith::app::check_neighbors(view, centroids.view(), false, lists, 0, threads); };
+  const auto neighbors = [&] { return kith::app::check_neighbors(view, {centroids.view()}, lists, threads); };
   CHECK(kith::app::check_labels(view, centroids.view(), labels, threads).empty());
   CHECK(neighbors().empty());
 

@@ -40,7 +40,7 @@ TEST_CASE("what is not an HDF5 file is named for what it is (failure 85)", "[85]
                                                        {std::string("\x01\x02\x03", 3), "unknown binary data"}};
   for (const auto& [bytes, found] : kinds) {
     write_bytes(scratch / "other", bytes);
-    refused_file(scratch / "other", {"other: expected an HDF5 file", found});
+    refused_file(scratch / "other", {"other: expected a file of a known format", found});
   }
 }
 

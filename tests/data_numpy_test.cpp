@@ -194,7 +194,7 @@ TEST_CASE("a value that is not finite is refused with its place (failure 41)", "
   const Scratch folder;
   write_bytes(folder / "x.npy", npy("'<f4'", true, "(2, 2)", bytes_in_order<float>({1, NAN, 3, 4}, false)));
   refused(ExitCode::data, [&] { read_all(*open_points(folder / "x.npy")); },
-          {"x.npy: row 1, column 0 (counted from 0): found NaN"});
+          {"x.npy: row 1, column 0 (counted from 0): expected a finite number, found NaN"});
 }
 
 TEST_CASE("members of an archive, stored and deflated") {

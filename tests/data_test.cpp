@@ -118,7 +118,9 @@ TEST_CASE("all 65536 half-precision patterns are exact, subnormals included (fai
       float out = 0;
       const auto done = convert({Number::float16, false}, reinterpret_cast<const std::byte*>(&pattern), 1, &out);
       CHECK(done.refused == 0);
-      CHECK(done.reason == (mantissa != 0 ? "found NaN" : bits >> 15 != 0 ? "found -infinity" : "found infinity"));
+      CHECK(done.reason == std::string("expected a finite number, found ") + (mantissa != 0     ? "NaN"
+                                                                              : bits >> 15 != 0 ? "-infinity"
+                                                                                                : "infinity"));
       continue;
     }
     const double magnitude = exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
@@ -175,7 +177,8 @@ TEST_CASE("64-bit integers that are not exactly float64 are refused with row and
     values[3] = bad;
     { FileMaker(file).dataset("x", H5T_STD_I64LE, {3, 2}, H5T_NATIVE_INT64, values.data()); }
     refused(ExitCode::data, [&] { read_doubles(file); },
-            {"big.h5:/x", "row 1, column 1", "counted from 0", std::to_string(bad).c_str(), "not exactly a float64"});
+            {"big.h5:/x", "row 1, column 1", "counted from 0", std::to_string(bad).c_str(),
+             "expected an integer that is exactly a float64"});
   }
   const std::vector<std::uint64_t> unsigned_values{std::uint64_t{1} << 63, std::numeric_limits<std::uint64_t>::max()};
   { FileMaker(file).dataset("x", H5T_STD_U64LE, {1, 2}, H5T_NATIVE_UINT64, unsigned_values.data()); }

@@ -135,7 +135,7 @@ TEST_CASE("columns are chosen by name and by number from 1") {
   refuses_choice({.columns = ""
                              "a,,b"},
                  {"'' is neither"});
-  refuses_choice({.drop_columns = "1-5"}, {"no column of 5 is left"});
+  refuses_choice({.drop_columns = "1-5"}, {"leave no column of 5"});
   refuses_choice({.id_column = "1-2"}, {"--id-column: '1-2' names several columns, expected one"});
   refuses_choice({.label_column = "what"}, {"--label-column: 'what' is neither"});
   refuses_text("a,a\n1,2\n", {"'a' is the name of 2 columns; give a number"}, {.columns = "a"}, ExitCode::usage);
@@ -157,9 +157,11 @@ TEST_CASE("a wrong field is refused with line, column, what was found and what t
   refuses_text(many + "3,x\n", {"x.csv: line 32, column 2 ('b'): expected a number, found 'x'", "--drop-columns b"});
   refuses_text(many + "3,\n", {"line 32, column 2 ('b'): expected a number, found an empty field", "--drop-columns b"});
   refuses_text(many + ",3\n", {"line 32, column 1 ('a'): expected a number, found an empty field"});
-  refuses_text(many + "3,nan\n", {"line 32, column 2 ('b'): found NaN"});
-  refuses_text(many + "-inf,3\n", {"line 32, column 1 ('a'): found infinity"});
-  refuses_text(many + "1e999,3\n", {"line 32, column 1 ('a'): found infinity, or a number beyond the largest float64"});
+  refuses_text(many + "3,nan\n", {"line 32, column 2 ('b'): expected a finite number, found NaN"});
+  refuses_text(many + "-inf,3\n", {"line 32, column 1 ('a'): expected a finite number, found infinity"});
+  refuses_text(
+      many + "1e999,3\n",
+      {"line 32, column 1 ('a'): expected a finite number, found infinity, or a number beyond the largest float64"});
   refuses_text(many + "3\n", {"line 32: expected 2 fields (comma-separated), as in line 1, found 1"});
   refuses_text(many + "3,4,5\n", {"line 32: expected 2 fields", "found 3", "--delimiter"});
   refuses_text(many + "3,\"4\n", {"line 32, column 2 ('b')", "its quote is never closed"});
@@ -172,14 +174,15 @@ TEST_CASE("a wrong field is refused with line, column, what was found and what t
                {"line 1, column 1: expected a number, found '1,5', which has a decimal comma", "tr , . < IN > OUT"});
   refuses_text("a\tb\n1,5\t2\n", {"line 2, column 1 ('a')", "decimal comma"});
   refuses_text("1,2\n\n3\n", {"line 3: expected 2 fields"});
-  refuses_text("1,1e39\n", {"line 1, column 2: 1e+39 is beyond the largest float32", "--precision f32"},
+  refuses_text("1,1e39\n",
+               {"line 1, column 2: expected a number up to the largest float32, found 1e+39", "--precision f32"},
                {.precision = Precision::f32});
   refuses_text("", {"x.csv: expected rows of numbers, found nothing"});
   refuses_text("\n# nothing\n\n", {"x.csv: expected rows of numbers, found nothing but blank lines and comments"});
   refuses_text("1,2\r3,4\r", {"its lines end with CR alone", "tr '\\r' '\\n'"});
   const TextFile file("1,2\n");
   refused(ExitCode::data, [&] { open_points(file.name + ":/train"); },
-          {"x.csv: a text file holds one table and no '/train'"});
+          {"x.csv: expected a text file without a dataset, since it holds one table, found ':/train'"});
 }
 
 TEST_CASE("text is float64, correctly rounded in any locale; --precision f32 rounds and counts") {

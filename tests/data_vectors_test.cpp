@@ -103,7 +103,8 @@ TEST_CASE("lengths that change, bytes behind the end, sizes that do not fit (fai
   refuses_bytes("x.fvecs", bytes_as<std::int32_t>({0, 1}), {"expected the length of the first vector, found 0"});
   refuses_bytes("x.fvecs", bytes_as<std::int32_t>({-1, 1}), {"found -1"});
   refuses_bytes("x.fvecs", bytes_as<std::int32_t>({2147483647, 1}), {"found 2147483647 in a file of 8 bytes"});
-  refuses_bytes("x.fvecs", with_lengths<float>({{1, NAN}}), {"row 0, column 1 (counted from 0): found NaN"});
+  refuses_bytes("x.fvecs", with_lengths<float>({{1, NAN}}),
+                {"row 0, column 1 (counted from 0): expected a finite number, found NaN"});
 
   const std::string six = bytes_as<float>({1, 2, 3, 4, 5, 6});
   refuses_bytes("x.fbin", bytes_as<std::uint32_t>({2, 3}) + six + "x",

@@ -92,8 +92,8 @@ TEST_CASE("rows of length 1 are the definition's", "[metric]") {
 
 TEST_CASE("rows without a direction are refused by their number", "[metric]") {
   CHECK(refused(1e-3, 2).empty());
-  CHECK(refused(0.0, 2).find("points.h5:/train: row 102 is zero") == 0);
-  CHECK(refused(-0.0, 4).find("row 104 is zero") != std::string::npos);
+  CHECK(refused(0.0, 2).find("points.h5:/train: row 102 (counted from 0) is zero") == 0);
+  CHECK(refused(-0.0, 4).find("row 104 (counted from 0) is zero") != std::string::npos);
   CHECK(refused(1e-170, 3).find("squared length of row 103") != std::string::npos);
   CHECK(refused(1e160, 0).find("squared length of row 100") != std::string::npos);
 }

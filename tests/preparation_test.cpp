@@ -160,7 +160,7 @@ TEST_CASE("unit: rows of length 1, one after another; a row of zeros is refused 
           [&] {
             prepare({rows, "x", numbers}, {.scaling = Scaling::unit}, {});
           },
-          {"x: row 17 is zero", "--scale unit"});
+          {"x: row 17 (counted from 0) is zero", "--scale unit"});
 }
 
 TEST_CASE("principal components are the eigenvectors of the covariance, largest first, largest value positive") {

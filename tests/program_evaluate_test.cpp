@@ -80,8 +80,6 @@ TEST_CASE("evaluate: labels come from results, datasets, arrays and columns, and
             .out.find("purity                         1\n") != std::string::npos);
   // Words without a header: the first one is not lost silently.
   write_bytes(folder / "words.txt", "x\ny\nx\n");
-  refuses(3, {"evaluate", folder / "words.txt", "--truth", folder / "words.txt"},
-          {"words.txt: line 1: is 'x' the name of the column or a label", "--header no"});
   CHECK(done({"evaluate", folder / "words.txt", "--truth", folder / "words.txt", "--header", "no"})
             .says("words.txt:1, 3 rows in 2 clusters"));
   // A table that is too wide for a terminal is named instead.
@@ -122,37 +120,21 @@ TEST_CASE("evaluate: columns of AnnData's obs, categories and texts") {
   const auto refused_column = [&](const char* column, const Words& said) {
     refuses(3, {"evaluate", cells + ":/obs/kind", "--truth", cells + ":/obs/" + column}, said);
   };
-  refused_column("missing", {"cells.h5ad:/obs/missing: row 2: expected a label, found none; leave such rows out"});
-  refused_column("beyond", {"cells.h5ad:/obs/beyond: row 2: expected a label, found the code 3 of 3 categories"});
-  refused_column("holes", {"cells.h5ad:/obs/holes: row 2: expected a label, found an empty text"});
+  refused_column(
+      "missing",
+      {"cells.h5ad:/obs/missing: row 2 (counted from 0): expected a label, found none; leave such rows out"});
+  refused_column(
+      "beyond", {"cells.h5ad:/obs/beyond: row 2 (counted from 0): expected a label, found the code 3 of 3 categories"});
+  refused_column("holes", {"cells.h5ad:/obs/holes: row 2 (counted from 0): expected a label, found an empty text"});
   refused_column("other", {"no such dataset: 'other' is not in /obs", "kind"});
 }
 
-TEST_CASE("evaluate: labels that are none are refused, with file, place and remedy") {
+TEST_CASE("evaluate: results without labels are refused") {
   const Scratch folder;
-  const std::string table = folder / "t.csv", holes = folder / "holes.csv", values = folder / "v.csv";
-  write_bytes(table, kTable);
-  write_bytes(holes, "id,kind\n0,a\n1,\n2,b\n");
-  refuses(2, {"evaluate", table + ":found"}, {"--truth"});
-  refuses(2, {"evaluate", "--truth", table}, {"LABELS"});
-  refuses(2, {"evaluate", table, "--truth", table + ":kind"},
-          {"t.csv: expected the name of the column", "t.csv:COLUMN", "found 3 columns: id, found, kind"});
-  refuses(2, {"evaluate", table + ":found", "--truth", table + ":species"},
-          {"labels: 'species' is neither a column's name nor a number", "id, found, kind"});
-  refuses(3, {"evaluate", holes + ":id", "--truth", holes + ":kind"},
-          {"holes.csv: line 3, column 2 ('kind'): expected a label, found an empty field", "remove the line"});
-  refuses(3, {"evaluate", table + ":found", "--truth", holes + ":id"},
-          {"holes.csv:id: expected 6 rows, one for each label of", "t.csv:found, found 3", "--header"});
-  refuses(3, {"evaluate", kDigits, "--truth", kDigits + ":/train"},
-          {"digits.h5:/train: expected labels, one number for each row, found 1797 x 64"});
-  refuses(3, {"evaluate", kDigits, "--truth", folder / "none.h5"}, {"none.h5"});
   done({"knn", kDigits, "-k", "1", "-q", "-o", folder / "n.h5"});
   refuses(3, {"evaluate", kDigits, "--truth", folder / "n.h5"}, {"n.h5:/labels: no such dataset", "neighbors"});
-  const std::string distances = folder / "n.h5:/distances";
-  refuses(3, {"evaluate", kDigits, "--truth", distances},
-          {"n.h5:/distances: row 0: expected a whole number as label, found"});
-  write_bytes(values, "a,b\n1,2\n3\n");
-  refuses(3, {"evaluate", values + ":b", "--truth", values + ":b"}, {"v.csv: line 3: expected 2 fields", "found 1"});
+  refuses(3, {"evaluate", kDigits, "--truth", folder / "n.h5:/distances"},
+          {"n.h5:/distances: row 0 (counted from 0): expected a whole number as label, found"});
 }
 
 TEST_CASE("--n-init: every run is in the report, the best is in the file") {

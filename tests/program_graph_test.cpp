@@ -1,6 +1,8 @@
 // What kith knn makes with --metric, --graph, --radius and --components: files that plain loops agree with, refusals.
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <tuple>
 
 #include "core/distance.h"
 #include "tests/program.h"
@@ -116,8 +118,6 @@ TEST_CASE("other metrics: lists, distances and truth in their own units") {
     CHECK(values(truth + ":/distances") == values(out + ":/distances"));
     CHECK(done({"knn", points, "-k", "2", "--metric", metric, "--truth", truth}).code == 0);
   }
-  refuses(2, {"knn", points, "-k", "1", "--metric", "hamming"},
-          {"--metric: expected euclidean, cosine, inner-product, manhattan, chebyshev, found 'hamming'"});
   for (const Words& words : {Words{"cluster", points, "-k", "2", "--metric", "manhattan"},
                              Words{"sweep", points, "-k", "2-3", "--metric", "manhattan"},
                              Words{"assign", points, "--centroids", points, "--metric", "manhattan"}}) {
@@ -125,26 +125,36 @@ TEST_CASE("other metrics: lists, distances and truth in their own units") {
   }
 }
 
-TEST_CASE("what cannot be asked together is refused with the reason") {
+TEST_CASE("floats and bytes: lists, graphs and edges are the same file on every backend, in blocks too") {
   const Scratch folder;
-  make_line(folder / "x.h5");
-  const auto refused = [&](const Words& more, const Words& said) {
-    Words words{"knn", folder / "x.h5"};
-    words.insert(words.end(), more.begin(), more.end());
-    refuses(2, words, said);
-  };
-  refused({"-k", "1", "--radius", "1"}, {"-k and --radius: expected one of them"});
-  refused({"--radius", "-1"}, {"radius -1: expected a finite number, 0 or above"});
-  refused({"-k", "1", "--symmetric", "--mutual"}, {"--symmetric and --mutual: expected one of them"});
-  refused({"--radius", "1", "--mutual"}, {"are for the lists of -k"});
-  refused({"-k", "1", "--graph", "--queries", folder / "x.h5"}, {"--graph: expected a set in itself"});
-  refused({"-k", "1", "--components"}, {"--components: expected --radius R or --graph"});
-  refused({"--radius", "1", "--components", "--queries", folder / "x.h5"}, {"--components: expected a set in itself"});
-  refused({"--radius", "1", "--truth", folder / "x.h5"}, {"--truth: expected lists of -k"});
-  refused({"--radius", "1", "-o", folder / "x.ivecs"}, {"--format: expected kith for a graph"});
-  refused({"-k", "1", "--queries", folder / "x.h5", "--metric", "manhattan", "--format", "ann-benchmarks", "-o",
-           folder / "a.h5"},
-          {"--format ann-benchmarks: expected --metric euclidean or cosine", "manhattan"});
-  refuses(5, {"knn", folder / "x.h5", "--radius", "1", "--components", "-o", folder / "x.csv"}, {"x.csv"});
-  CHECK(files_in(folder).size() == 1);
+  const std::string floats = folder / "x.h5", bytes = folder / "x.u8bin";
+  done({"generate", floats, "-n", "1400", "-d", "24", "-q"});
+  {
+    const std::uint32_t shape[] = {1400, 24};
+    std::ofstream file(bytes, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(shape), sizeof shape);
+    for (std::uint32_t i = 0, state = 7; i < 1400 * 24; ++i) {
+      file.put(static_cast<char>((state = state * 1664525U + 1013904223U) >> 25));
+    }
+  }
+  for (const auto& [points, near, like] : {std::tuple{floats + ":/points", "9", "40"}, {bytes, "170", "150000"}}) {
+    for (const Words& asked :
+         {Words{"-k", "10"}, Words{"-k", "40", "--metric", "inner-product"}, Words{"-k", "5", "--mutual"},
+          Words{"--radius", near}, Words{"--radius", like, "--metric", "inner-product"}}) {
+      std::string first;
+      for (const std::string& backend : usable_backends()) {
+        for (const char* block : {"1000000", "500"}) {
+          Words words{"knn", points, "--backend", backend, "--block-rows", block, "-q", "-f", "-o", folder / "r.h5"};
+          words.insert(words.end(), asked.begin(), asked.end());
+          done(words);
+          const std::string found = bytes_of(folder / "r.h5");
+          INFO(points << ", " << asked[0] << " " << asked[1] << ", " << backend << ", blocks of " << block);
+          if (first.empty()) first = found;
+          CHECK((found == first));
+        }
+      }
+      CHECK(values(folder / "r.h5:" + (asked[0] == "-k" && asked.back() != "--mutual" ? "/neighbors" : "/indices"))
+                .size() > 1400);
+    }
+  }
 }

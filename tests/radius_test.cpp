@@ -130,13 +130,69 @@ TEST_CASE("failures 59, 60: little device memory does not change what is within"
   }
 }
 
+TEST_CASE("thousands of rows: few within, most", "[radius]") {
+  const std::vector<Tested> backends = every_backend();
+  for (const Kind& kind : kinds()) {
+    const Matrix<double> values = kind.make(2000, 20, 5);
+    const PointsMatrix stored = stored_as(values.view(), storages(kind).front());
+    const auto reference = reference_points(values.view());
+    const DataPlan plan = make_plan(*reference);
+    for (const Measure measure : {Measure::squared_euclidean, Measure::inner_product}) {
+      const Queries queries{values.view().middle(1000, 6), 1000, measure};
+      Matrix<double> distances(6, 2000);
+      reference->all_distances(queries, distances.view());
+      std::vector<double> occurring(distances.data(), distances.data() + distances.size());
+      std::sort(occurring.begin(), occurring.end());
+      for (const Tested& tested : backends) {
+        const auto points = tested.backend->hold({view_of(stored), 0});
+        points->prepare(plan);
+        for (const std::size_t rank : {30, 9000}) {
+          INFO(tested.name << ", " << kind.name << ", measure " << static_cast<int>(measure) << ", rank " << rank);
+          RowsWithin wanted(6, occurring[rank], 6 * 2000), found(6, occurring[rank], 6 * 2000);
+          reference->within(queries, wanted);
+          points->within(queries, found);
+          CHECK(found.counts == wanted.counts);
+          CHECK(same(sorted(found), sorted(wanted)));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("lists longer than there was room for, in little device memory", "[radius]") {
+  const Matrix<double> values = kinds()[0].make(12'000, 12, 11);
+  const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
+  const auto reference = reference_points(values.view());
+  const DataPlan plan = make_plan(*reference);
+  const Queries queries{values.view().middle(0, 300), 0};
+  Matrix<double> first(1, 12'000);
+  reference->all_distances({values.view().middle(0, 1)}, first.view());
+  std::nth_element(first.data(), first.data() + 400, first.data() + 12'000);
+  const double limit = first(0, 400);
+  RowsWithin wanted(300, limit, 300 * 12'000);
+  reference->within(queries, wanted);
+  BackendOptions options;
+  for (const std::int64_t bytes : {4 << 20, 5 << 20, 6 << 20, 8 << 20}) {
+    options.device_memory = bytes;
+    for (const Tested& tested : tested_backends(options)) {
+      INFO(tested.name << ", " << bytes);
+      const auto points = tested.backend->hold({view_of(stored), 0});
+      points->prepare(plan);
+      RowsWithin found(300, limit, 300 * 12'000);
+      points->within(queries, found);
+      CHECK(found.counts == wanted.counts);
+      CHECK(same(sorted(found), sorted(wanted)));
+    }
+  }
+}
+
 TEST_CASE("a radius becomes the largest D", "[radius]") {
   CHECK(limit_of_radius(3.0, Metric::euclidean) == 9.0);
   CHECK(limit_of_radius(0.1, Metric::cosine) == 0.1 * 0.1);
   CHECK(limit_of_radius(3.0, Metric::manhattan) == 3.0);
   CHECK(limit_of_radius(-3.0, Metric::inner_product) == 3.0);
   CHECK_THROWS_WITH(limit_of_radius(-1.0, Metric::chebyshev),
-                    "radius -1: expected a finite number, 0 or above, in the unit of the distances");
+                    "--radius -1: expected a finite number, 0 or above, in the unit of the distances");
   CHECK_THROWS(limit_of_radius(INFINITY, Metric::inner_product));
 }
 

@@ -246,7 +246,7 @@ TEST_CASE("what is not a regular file is refused, force or not (failures 79, 80)
     refused_output(scratch / "directory/", options, {"directory"});
     refused_output(scratch / "dangling", options, {"symbolic link", "does not exist"});
     refused_output("/dev/null", options, {"found a device"});
-    refused_output("-", options, {"cannot be written to a stream"});
+    refused_output("-", options, {"found standard output, to which results cannot be written"});
     refused_output("", options, {"empty name"});
   }
   CHECK(entries(scratch) == 3);

@@ -98,6 +98,13 @@ Attempt columns_of_all_scales(Shape s) {
   return attempt;
 }
 
+/// Few clusters far apart, each of many centroids that half precision hardly tells apart.
+Attempt tight_clusters(Shape s) {
+  const auto center = [](std::int64_t c, std::int64_t j) { return 10 * noise(18, c % 5, j); };
+  return {filled(s.n, s.d, [&](auto i, auto j) { return as_float(center(i, j) + noise(19, i, j)); }),
+          filled(s.k, s.d, [&](auto c, auto j) { return center(c, j) + noise(20, c, j); })};
+}
+
 /// Centroids up to 1e7 times as far away as the points: their halves overflow.
 Attempt far_centroids(Shape s) {
   return {filled(s.n, s.d, [](auto i, auto j) { return as_float(noise(8, i, j)); }),
@@ -274,6 +281,10 @@ TEST_CASE("products that are lost beside larger ones", "[screen]") {
 
 TEST_CASE("few columns against many centroids", "[screen]") {
   attack(dense_centroids, {Stored::float32}, {{6007, 2, 4096}, {2003, 1, 6500}});
+}
+
+TEST_CASE("tight clusters of many centroids each", "[screen]") {
+  attack(tight_clusters, {Stored::float32}, {{1021, 128, 1100}, {515, 300, 320}, {515, 64, 1500}, {1021, 96, 40}});
 }
 
 // A screen that decides nothing would pass all of the above.

@@ -21,8 +21,10 @@ struct Base {
   std::vector<std::pair<std::string, std::unique_ptr<Points>>> actual;  // of backends that outlive them
 
   Base(Matrix<double> made, ValueClass c, const std::vector<Tested>& backends)
+      : Base(std::move(made), c == ValueClass::f32 ? Stored::float32 : Stored::float64, backends) {}
+  Base(Matrix<double> made, Stored as, const std::vector<Tested>& backends)
       : values(std::move(made)),
-        stored(as_class(values.view(), c)),
+        stored(stored_as(values.view(), as)),
         expected(reference_points(values.view())),
         plan(make_plan(*expected)) {
     expected->prepare(plan);
@@ -77,13 +79,40 @@ TEST_CASE("neighbours among thousands of rows equal the definition", "[search]")
   }
 }
 
+TEST_CASE("neighbours by inner product among thousands of rows equal the definition", "[search]") {
+  const std::vector<Tested> backends = every_backend();
+  for (const Kind& kind : kinds()) {
+    const Stored stored = storages(kind).back();
+    for (const Shape s : {Shape{2611, 33, 20}, Shape{1021, 130, 3}}) {
+      INFO(kind.name << ", " << name_of(stored) << ", n " << s.n << ", d " << s.d);
+      const Base base(kind.make(s.n, s.d, 11), stored, backends);
+      const Matrix<double> queries = centroids_near(base.values.view(), 16);
+      base.check({queries.view(), -1, Measure::inner_product}, s.k);
+      base.check({base.rows(s.n - 3, 3), s.n - 3, Measure::inner_product}, s.k);
+    }
+  }
+}
+
+// A query's length does not matter to what is near it, but to what a screen can tell: none, beside that of others, or
+// so little that products vanish.
+TEST_CASE("short, long and empty queries by inner product", "[search]") {
+  const std::vector<Tested> backends = every_backend();
+  const Base base(kinds()[1].make(2600, 24, 3), Stored::float64, backends);
+  Matrix<double> queries = kinds()[1].make(60, 24, 4);
+  const double lengths[] = {1.0, 1e-8, 1e8, 0.0, 1e-160, 1e-300, 1e-310, 1e150};
+  for (std::int64_t q = 0; q < 60; ++q) {
+    for (double& v : queries.row(q)) v *= lengths[q % std::size(lengths)];
+  }
+  base.check({std::as_const(queries).view(), -1, Measure::inner_product}, 10);
+}
+
 TEST_CASE("neighbours among tens of thousands of rows equal the definition", "[search]") {
   const std::vector<Tested> backends = every_backend();
   for (const Shape s : {Shape{40000, 12, 10}, Shape{40011, 12, 100}, Shape{70001, 6, 1025}, Shape{9000, 200, 60}}) {
     for (const int kind : {0, 2, 5, 10}) {
       INFO(kinds()[kind].name << ", n " << s.n << ", d " << s.d);
       const Base base(kinds()[kind].make(s.n, s.d, 11), ValueClass::f32, backends);
-      const Matrix<double> queries = centroids_near(base.values.view(), 12);
+      const Matrix<double> queries = centroids_near(base.values.view(), 36);  // which share tiles on a card
       base.check({queries.view(), -1}, s.k);
     }
   }

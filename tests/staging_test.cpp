@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/device/memory.h"
@@ -37,7 +38,7 @@ TEST_CASE("page-locked buffers bring back every byte, whatever the size") {
   if (!device_is_there()) return;
   Pool pool(0);
   const Stream stream;
-  const auto staging = Staging::make(stream);
+  const auto staging = Staging::make();
   REQUIRE(staging != nullptr);
   constexpr std::int64_t kBuffer = Staging::kBufferBytes;
   for (const std::int64_t bytes :
@@ -47,8 +48,8 @@ TEST_CASE("page-locked buffers bring back every byte, whatever the size") {
     std::vector<unsigned char> down(up.size() + 1, 77);
     Buffer<unsigned char> device(pool, bytes + 64);
     stream.fill(device.data(), 0x55, bytes + 64);
-    staging->upload(device.data() + 3, up.data(), bytes);
-    staging->download(down.data(), device.data() + 3, bytes);
+    staging->upload(stream, device.data() + 3, up.data(), bytes);
+    staging->download(stream, down.data(), device.data() + 3, bytes);
     CHECK(std::memcmp(up.data(), down.data(), up.size()) == 0);
     CHECK(down.back() == 77);  // nothing behind it was touched
     unsigned char around[2];
@@ -56,6 +57,30 @@ TEST_CASE("page-locked buffers bring back every byte, whatever the size") {
     stream.download(around + 1, device.data() + 3 + bytes, 1);
     CHECK(around[0] == 0x55);
     CHECK(around[1] == 0x55);
+  }
+}
+
+TEST_CASE("numbers that are float32 travel as such, and one that is not is noticed wherever it stands") {
+  if (!device_is_there()) return;
+  Pool pool(0);
+  const Stream stream;
+  const auto staging = Staging::make();
+  REQUIRE(staging != nullptr);
+  constexpr std::int64_t kBuffer = Staging::kBufferBytes / 4;
+  for (const std::int64_t count : {std::int64_t{1}, std::int64_t{70'001}, kBuffer, 2 * kBuffer + 77}) {
+    INFO(count << " numbers");
+    std::vector<double> numbers(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) numbers[i] = static_cast<float>(i) * 0.37F - 1e-40F;
+    std::vector<float> down(numbers.size());
+    Buffer<float> device(pool, count);
+    CHECK(staging->upload_as_floats(stream, device.data(), numbers.data(), count));
+    stream.download(down.data(), device.data(), count);
+    CHECK(std::equal(numbers.begin(), numbers.end(), down.begin()));
+    for (const std::int64_t odd : {std::int64_t{0}, count / 2, count - 1}) {
+      const double before = std::exchange(numbers[odd], 0.1);
+      CHECK_FALSE(staging->upload_as_floats(stream, device.data(), numbers.data(), count));
+      numbers[odd] = before;
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include "core/kmeans.h"
 #include "core/label_means.h"
 #include "core/parallel_seeding.h"
+#include "core/start.h"
 #include "tests/cases.h"
 #include "tests/catch.h"
 #include "tests/kmeans_runs.h"
@@ -179,5 +180,24 @@ TEST_CASE("means of labels are those of an iteration", "[starts]") {
         CHECK(std::equal(found.data(), found.data() + found.size(), means.data()));
       }
     }
+  }
+}
+
+TEST_CASE("centroids that are known begin a start as frozen ones do") {
+  const Shape shape{60, 3, 6};
+  const Matrix<double> values = kinds().front().make(shape.n, shape.d, 7);
+  const Matrix<double> known = kinds().front().make(2, shape.d, 8);
+  Observer silent;
+  for (const Init init : {Init::kmeans_plus_plus, Init::kmeans_parallel, Init::farthest, Init::random}) {
+    const auto points = reference_points(values.view());
+    const DataPlan plan = make_plan(*points);
+    points->prepare(plan);
+    const auto start = [&](const KMeansOptions& options) {
+      const Matrix<double> first = first_centroids(*points, plan, options, 1, silent);
+      return std::vector<double>(first.data(), first.data() + first.size());
+    };
+    CHECK(start({.clusters = shape.k, .init = init, .known = known.view()}) ==
+          start({.clusters = shape.k, .init = init, .frozen = known.view()}));
+    CHECK_THROWS_AS(check_start(plan, {.clusters = 1, .init = init, .known = known.view()}), Error);
   }
 }

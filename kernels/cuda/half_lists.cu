@@ -80,7 +80,7 @@ __device__ float products_of_group(const SearchBase<T>& base, const SearchQuerie
   return sum[0];
 }
 
-constexpr std::int64_t kLeastCandidates = 2048;
+constexpr std::int64_t kLeastCandidates = 1024;
 constexpr std::int64_t kCandidateBytes = sizeof(double) + sizeof(std::int32_t);
 
 /// Base rows of a query within its limit, in shared memory, in any order; all are counted.
@@ -143,7 +143,7 @@ __device__ void find_candidates(const SearchBase<T>& base, const SearchQueries& 
 }
 
 /// The candidates' rows are gathered, n d values for n candidates.
-template <class T>
+template <Measure M, class T>
 __device__ void measure_candidates(const SearchBase<T>& base, const double* query, const Candidates& candidates,
                                    unsigned count) {
   constexpr int kPairs = 4;  // at a time
@@ -156,8 +156,8 @@ __device__ void measure_candidates(const SearchBase<T>& base, const double* quer
       c[i] = query;
     }
     double sum[kPairs];
-    accumulate_pairs(x, c, base.d, sum);
-    const double distance = add_lanes<kPairs>(sum);
+    accumulate_pairs<M>(x, c, base.d, sum);
+    const double distance = add_lanes<kPairs, M>(sum);
     const unsigned mine = first + lane_index() / (kWarp / kPairs);
     if (lane_index() % (kWarp / kPairs) == 0 && mine < count) candidates.distance[mine] = distance;
   }
@@ -196,14 +196,14 @@ __device__ std::int64_t excluded_by(const SearchQueries& queries, std::int64_t q
 }
 
 /// Above it no score is of the k nearest; negative where nothing is certain. In every thread of the block.
-__device__ float limit_of(std::int64_t base_rows, const SearchQueries& queries, const ListRequest& request,
-                          std::int64_t q, Selection& shared) {
+template <class T>
+__device__ float limit_of(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q, Selection& shared) {
   const float norm = queries.norm[q], residual = queries.residual[q];
   // The row to be left out is among the groups, and may be the smallest.
-  const std::int64_t rank = request.neighbors + (excluded_by(queries, q, base_rows) >= 0 ? 1 : 0);
+  const std::int64_t rank = queries.neighbors + (excluded_by(queries, q, base.rows) >= 0 ? 1 : 0);
   const float limit =
-      __fadd_ru(bound_of_lists(queries.minima, q, base_rows, rank, shared), request.bound.at(norm, residual));
-  return __fadd_ru(norm, residual) <= request.reach && limit < CoarseGrid::kNever ? limit : -1.0F;
+      __fadd_ru(bound_of_lists(queries.minima, q, base.rows, rank, shared), base.bound.at(norm, residual));
+  return __fadd_ru(norm, residual) <= base.reach && limit < CoarseGrid::kNever ? limit : -1.0F;
 }
 
 /// What a block of threads keeps of its query, the candidates behind it.
@@ -218,13 +218,14 @@ __device__ Candidates candidates_in(unsigned char* room, unsigned capacity, unsi
 }
 
 /// Measures and sorts the candidates, and writes the list. All threads have added theirs.
-template <class T>
-__device__ void write_list(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t k, std::int64_t q,
+template <Measure M, class T>
+__device__ void write_list(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q,
                            const Candidates& candidates, const FoundLists& out) {
+  const std::int64_t k = queries.neighbors;
   const unsigned count = *candidates.count;
   const bool complete = count <= candidates.capacity && count >= k;
   if (complete) {
-    measure_candidates(base, queries.values + q * base.d, candidates, count);
+    measure_candidates<M>(base, queries.values + q * base.d, candidates, count);
     __syncthreads();
     sort_candidates(candidates, count);
   }
@@ -232,37 +233,35 @@ __device__ void write_list(const SearchBase<T>& base, const SearchQueries& queri
     out.distance[q * k + i] = complete ? candidates.distance[i] : std::numeric_limits<double>::infinity();
     out.index[q * k + i] = complete ? base.first_row + candidates.row[i] : -1;
   }
-  if (threadIdx.x == 0) out.candidates[q] = complete ? static_cast<std::int32_t>(count) : FoundLists::kNone;
+  if (threadIdx.x == 0 && complete) atomicAdd(out.candidates, Word{count});
 }
 
-template <class T>
+template <class T, Measure M>
 __global__ void __launch_bounds__(kMostThreads)
-    lists_kernel(const SearchBase<T> base, const SearchQueries queries, const ListRequest request,
-                 const unsigned capacity, const FoundLists out) {
+    lists_kernel(const SearchBase<T> base, const SearchQueries queries, const unsigned capacity, const FoundLists out) {
   extern __shared__ __align__(16) unsigned char room[];
   __shared__ ListShared shared;
   const std::int64_t q = blockIdx.x;
   const Candidates candidates = candidates_in(room, capacity, &shared.found);
   if (threadIdx.x == 0) shared.found = 0;
-  const float limit = limit_of(base.rows, queries, request, q, shared.selection);
+  const float limit = limit_of(base, queries, q, shared.selection);
   if (limit >= 0) {
     find_candidates(base, queries, q, limit, excluded_by(queries, q, base.rows), candidates);
   }
   __syncthreads();
-  write_list(base, queries, request.neighbors, q, candidates, out);
-}
-
-__global__ void limits_kernel(std::int64_t base_rows, const SearchQueries queries, const ListRequest request,
-                              float* out) {
-  __shared__ Selection selection;
-  const float limit = limit_of(base_rows, queries, request, blockIdx.x, selection);
-  if (threadIdx.x == 0) out[blockIdx.x] = limit;
+  write_list<M>(base, queries, q, candidates, out);
 }
 
 template <class T>
+__global__ void limits_kernel(const SearchBase<T> base, const SearchQueries queries, float* out) {
+  __shared__ Selection selection;
+  const float limit = limit_of(base, queries, blockIdx.x, selection);
+  if (threadIdx.x == 0) out[blockIdx.x] = limit;
+}
+
+template <class T, Measure M>
 __global__ void __launch_bounds__(kMostThreads)
-    listed_kernel(const SearchBase<T> base, const SearchQueries queries, const ListRequest request,
-                  const RowLists listed, const FoundLists out) {
+    listed_kernel(const SearchBase<T> base, const SearchQueries queries, const RowLists listed, const FoundLists out) {
   extern __shared__ __align__(16) unsigned char room[];
   __shared__ ListShared shared;
   const std::int64_t q = blockIdx.x, excluded = excluded_by(queries, q, base.rows);
@@ -271,14 +270,14 @@ __global__ void __launch_bounds__(kMostThreads)
   // Those without room are not in the list, but they count.
   if (threadIdx.x == 0) shared.found = count > listed.capacity ? count : 0;
   __syncthreads();
-  const std::int32_t* rows = listed.row + q * listed.capacity;
+  const std::int32_t* rows = listed.row + listed.first(q);
   for (unsigned first = threadIdx.x / kWarp * kWarp; first < min(count, listed.capacity); first += blockDim.x) {
     const unsigned at = first + lane_index();
     const std::int32_t row = at < min(count, listed.capacity) ? rows[at] : kNoRow;
     candidates.add(row != kNoRow && row != excluded, row);
   }
   __syncthreads();
-  write_list(base, queries, request.neighbors, q, candidates, out);
+  write_list<M>(base, queries, q, candidates, out);
 }
 
 /// Launches a kernel with a block for each query and room for its candidates. Few blocks, be it for few queries or for
@@ -312,30 +311,32 @@ std::int64_t candidates_of_list(std::int64_t neighbors) {
 
 template <class T>
 void find_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
-                const ListRequest& request, const FoundLists& out) {
-  const std::int64_t capacity = candidates_of_list(request.neighbors);
-  launch_lists(context, lists_kernel<T>, queries.count, capacity, base, queries, request,
-               static_cast<unsigned>(capacity), out);
+                const FoundLists& out) {
+  const std::int64_t capacity = candidates_of_list(queries.neighbors);
+  const auto kernel = base.measure == Measure::inner_product ? lists_kernel<T, Measure::inner_product>
+                                                             : lists_kernel<T, Measure::squared_euclidean>;
+  launch_lists(context, kernel, queries.count, capacity, base, queries, static_cast<unsigned>(capacity), out);
 }
 
-void find_limits(const Context& context, std::int64_t base_rows, const SearchQueries& queries,
-                 const ListRequest& request, float* limit) {
-  limits_kernel<<<static_cast<unsigned>(queries.count), kMostThreads, 0, context.stream>>>(base_rows, queries, request,
-                                                                                           limit);
+template <class T>
+void find_limits(const Context& context, const SearchBase<T>& base, const SearchQueries& queries, float* limit) {
+  limits_kernel<<<static_cast<unsigned>(queries.count), kMostThreads, 0, context.stream>>>(base, queries, limit);
   check(cudaGetLastError());
 }
 
 template <class T>
 void finish_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
-                  const ListRequest& request, const RowLists& listed, const FoundLists& out) {
-  launch_lists(context, listed_kernel<T>, queries.count, listed.capacity, base, queries, request, listed, out);
+                  const RowLists& listed, const FoundLists& out) {
+  const auto kernel = base.measure == Measure::inner_product ? listed_kernel<T, Measure::inner_product>
+                                                             : listed_kernel<T, Measure::squared_euclidean>;
+  launch_lists(context, kernel, queries.count, listed.capacity, base, queries, listed, out);
 }
 
-#define KITH_INSTANTIATE(T)                                                                                  \
-  template void find_lists(const Context&, const SearchBase<T>&, const SearchQueries&, const ListRequest&,   \
-                           const FoundLists&);                                                               \
-  template void finish_lists(const Context&, const SearchBase<T>&, const SearchQueries&, const ListRequest&, \
-                             const RowLists&, const FoundLists&);
+#define KITH_INSTANTIATE(T)                                                                                \
+  template void find_lists(const Context&, const SearchBase<T>&, const SearchQueries&, const FoundLists&); \
+  template void find_limits(const Context&, const SearchBase<T>&, const SearchQueries&, float*);           \
+  template void finish_lists(const Context&, const SearchBase<T>&, const SearchQueries&, const RowLists&,  \
+                             const FoundLists&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -5,20 +5,9 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/minima_epilogue.h"
-#include "kernels/cuda/half_columns.h"
-#include "kernels/cuda/held_rows.h"
+#include "kernels/cuda/half_base.h"
 
 namespace kith::cuda {
-
-/// Base rows, as values and as columns of the product.
-template <class T>
-struct SearchBase {
-  const T* values = nullptr;  // (rows, d)
-  std::int64_t rows = 0, d = 0;
-  std::int64_t first_row = 0;         // row number of the first
-  const uint4* pieces = nullptr;      // whole pieces of half_rows.h
-  const float* score_base = nullptr;  // (rows, padded), in the order of base_place_of_row
-};
 
 /// Queries, and what their scores were.
 struct SearchQueries {
@@ -29,24 +18,17 @@ struct SearchQueries {
   const float* residual = nullptr;  // (queries) |x' - x^|, rounded up
   GroupMinima minima;
   std::int64_t count = 0;
+  std::int64_t neighbors = 0;  // that each list takes
   std::int64_t excluded = -1;  // position of the base row that query 0 leaves out, query i that after i more
   bool leaves_out = false;
-};
-
-/// What a list takes.
-struct ListRequest {
-  std::int64_t neighbors = 0;
-  HalfBound bound;
-  float reach = 0.0F;  // scores of queries with a larger norm are not positive, or not bounded
 };
 
 /// Complete lists, ordered by (distance, index). A query whose candidates found no room, or were not certain, keeps an
 /// unfilled list.
 struct FoundLists {
-  static constexpr std::int32_t kNone = -1;
-  double* distance = nullptr;          // (queries, k)
-  std::int64_t* index = nullptr;       // (queries, k)
-  std::int32_t* candidates = nullptr;  // (queries) base rows whose distances were computed, or kNone
+  double* distance = nullptr;     // (queries, k)
+  std::int64_t* index = nullptr;  // (queries, k)
+  Word* candidates = nullptr;     // (1) base rows whose distances were computed are ADDED
 };
 
 /// Whether minima of `rows` base rows bound lists of `neighbors` well, a row that is left out included, and the device
@@ -58,16 +40,15 @@ std::int64_t candidates_of_list(std::int64_t neighbors);
 
 /// `queries.minima` must have been found, as for find_limits. Queues only.
 template <class T>
-void find_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
-                const ListRequest& request, const FoundLists& out);
+void find_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries, const FoundLists& out);
 
 /// limit[q]: base rows with a higher score are not in the query's list; negative where nothing is certain. Queues only.
-void find_limits(const Context& context, std::int64_t base_rows, const SearchQueries& queries,
-                 const ListRequest& request, float* limit);
+template <class T>
+void find_limits(const Context& context, const SearchBase<T>& base, const SearchQueries& queries, float* limit);
 
 /// `listed` are the rows within those limits. Queues only.
 template <class T>
 void finish_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
-                  const ListRequest& request, const RowLists& listed, const FoundLists& out);
+                  const RowLists& listed, const FoundLists& out);
 
 }  // namespace kith::cuda

@@ -17,6 +17,18 @@
 namespace kith::cuda {
 namespace {
 
+/// Rows that become halves of (x scale - center) 2^kHalfShift.
+template <class X>
+struct HalfInput {
+  const X* rows = nullptr;  // (count, d)
+  std::int64_t count = 0;
+  std::int64_t padded = 0;  // rows count .. padded - 1 become zero
+  std::int64_t d = 0;
+  double scale = 1.0;
+  const double* factor = nullptr;  // (count) instead of scale and center, where there is one for each row
+  const float* center = nullptr;   // (d)
+};
+
 struct HalfOutput {
   uint4* values = nullptr;
   HalfShape shape;
@@ -27,10 +39,8 @@ struct HalfOutput {
   float* half_norm = nullptr;  // (rows) centroids only, which take the places of slot_of_column
 };
 
-/// Rows count .. padded - 1 become zero.
 template <class X>
-__global__ void half_kernel(const X* rows, std::int64_t count, std::int64_t padded, std::int64_t d, double scale,
-                            const float* center, HalfOutput out) {
+__global__ void half_kernel(const HalfInput<X> in, HalfOutput out) {
   constexpr double kUp = 1 << kHalfShift;
   double largest_norm = 0.0, largest_residual = 0.0;
   const int rows_together = kWarp / out.lanes, lane = lane_index() % out.lanes;
@@ -38,18 +48,20 @@ __global__ void half_kernel(const X* rows, std::int64_t count, std::int64_t padd
     for (int w = out.lanes / 2; w > 0; w /= 2) value += __shfl_xor_sync(kAllLanes, value, w);
     return value;
   };
-  for (std::int64_t first = warp_index() * rows_together; first < padded; first += warp_count() * rows_together) {
-    const std::int64_t i = first + lane_index() / out.lanes;  // padded is a multiple of the rows of a warp
+  for (std::int64_t first = warp_index() * rows_together; first < in.padded; first += warp_count() * rows_together) {
+    const std::int64_t i = first + lane_index() / out.lanes;  // `padded` is a multiple of the rows of a warp
     const std::int64_t place = out.half_norm != nullptr ? slot_of_column(i) : i;
+    const bool is_row = i < in.count, centres = in.factor == nullptr;
+    const double scale = centres ? in.scale : is_row ? in.factor[i] : 0.0;
     double exact = 0.0, rounded = 0.0, lost = 0.0;
     for (std::int64_t unit = lane; unit < out.shape.pieces * out.shape.units; unit += out.lanes) {
       __half packed[kUnitHalves];
 #pragma unroll
       for (int t = 0; t < kUnitHalves; ++t) {
         const std::int64_t j = unit * kUnitHalves + t;
-        const bool there = i < count && j < d;
-        const double centred =
-            there ? kUp * (static_cast<double>(rows[i * d + j]) * scale - static_cast<double>(center[j])) : 0.0;
+        const bool there = is_row && j < in.d;
+        const double center = there && centres ? static_cast<double>(in.center[j]) : 0.0;
+        const double centred = there ? kUp * (static_cast<double>(in.rows[i * in.d + j]) * scale - center) : 0.0;
         packed[t] = __double2half(centred);
         const double value = static_cast<double>(__half2float(packed[t]));
         exact += centred * centred;
@@ -67,7 +79,7 @@ __global__ void half_kernel(const X* rows, std::int64_t count, std::int64_t padd
     if (!(lost <= exact)) exact = lost = std::numeric_limits<double>::infinity();  // a value beyond the range of halves
     largest_norm = exact > largest_norm ? exact : largest_norm;
     largest_residual = lost > largest_residual ? lost : largest_residual;
-    if (lane != 0 || i >= count) continue;
+    if (lane != 0 || !is_row) continue;
     if (out.norm != nullptr) {
       out.norm[i] = __double2float_ru(__dsqrt_ru(rounded));
       out.residual[i] = __double2float_ru(__dsqrt_ru(lost));
@@ -79,14 +91,37 @@ __global__ void half_kernel(const X* rows, std::int64_t count, std::int64_t padd
   atomicMax(&out.largest[1], bits_of(largest_residual));
 }
 
-template <class T, class X>
-void launch(const HeldRows<T>& held, const X* rows, std::int64_t count, HalfOutput out) {
-  const std::int64_t padded = row_groups_of(count) * kPieceRows;
+template <class X>
+void launch(const Context& context, const HalfInput<X>& in, HalfOutput out) {
   while (out.lanes / 2 >= out.shape.pieces * out.shape.units) out.lanes /= 2;
-  held.stream().fill(out.largest, 0, 2);
-  half_kernel<<<held.context->grid(padded * out.lanes, kBlock), kBlock, 0, held.stream()>>>(
-      rows, count, padded, held.columns(), power_of_two(-held.plan.screen.exponent), held.center.data(), out);
+  context.stream.fill(out.largest, 0, 2);
+  half_kernel<<<context.grid(in.padded * out.lanes, kBlock), kBlock, 0, context.stream>>>(in, out);
   check(cudaGetLastError());
+}
+
+/// Rows as the screen of the held ones takes them.
+template <class T, class X>
+HalfInput<X> screened(const HeldRows<T>& held, const X* rows, std::int64_t count) {
+  return {.rows = rows,
+          .count = count,
+          .padded = row_groups_of(count) * kPieceRows,
+          .d = held.columns(),
+          .scale = power_of_two(-held.plan.screen.exponent),
+          .center = held.center.data()};
+}
+
+/// A warp takes a row.
+__global__ void factor_kernel(const double* rows, std::int64_t count, std::int64_t d, double* factor) {
+  constexpr int kMostExponent = 500;  // beyond it D may vanish, and lose more than the margin knows of
+  for (std::int64_t i = warp_index(); i < count; i += warp_count()) {
+    Word largest = 0;
+    for (std::int64_t j = lane_index(); j < d; j += kWarp) largest = max(largest, bits_of(fabs(rows[i * d + j])));
+    int exponent = 0;
+    (void)frexp(__longlong_as_double(static_cast<long long>(warp_max(largest))), &exponent);
+    if (lane_index() != 0) continue;
+    const bool usable = exponent >= -kMostExponent && exponent <= kMostExponent;
+    factor[i] = usable ? ldexp(1.0, -exponent) : std::numeric_limits<double>::quiet_NaN();
+  }
 }
 
 std::int64_t units_for(std::int64_t rows, const HalfShape& shape) {
@@ -111,20 +146,39 @@ void make_halves(const HeldRows<T>& held, const X* rows, std::int64_t count, Hal
   output.largest = largest.data();
   output.norm = out.norm.data() + first;
   output.residual = out.residual.data() + first;
-  launch(held, rows, count, output);
+  launch(*held.context, screened(held, rows, count), output);
   Word bits[2];
   held.stream().download(bits, largest.data(), 2);
   out.largest.norm = std::max(out.largest.norm, std::sqrt(std::bit_cast<double>(bits[0])));
   out.largest.residual = std::max(out.largest.residual, std::sqrt(std::bit_cast<double>(bits[1])));
 }
 
-template <class T>
-void queue_halves(const HeldRows<T>& held, const double* rows, std::int64_t count, const HalfRows& out, Word* largest) {
+namespace {
+
+HalfOutput output_of(const HalfRows& out, Word* largest) {
   HalfOutput output{out.values.data(), out.shape};
   output.largest = largest;
   output.norm = out.norm.data();
   output.residual = out.residual.data();
-  launch(held, rows, count, output);
+  return output;
+}
+
+}  // namespace
+
+template <class T>
+void queue_halves(const HeldRows<T>& held, const double* rows, std::int64_t count, const HalfRows& out, Word* largest) {
+  launch(*held.context, screened(held, rows, count), output_of(out, largest));
+}
+
+template <class T>
+void queue_factored_halves(const HeldRows<T>& held, const double* rows, std::int64_t count, const HalfRows& out,
+                           Word* largest, double* factor) {
+  const Context& context = *held.context;
+  factor_kernel<<<context.grid(count, kBlockWarps), kBlock, 0, context.stream>>>(rows, count, held.columns(), factor);
+  check(cudaGetLastError());
+  HalfInput<double> in = screened(held, rows, count);
+  in.factor = factor;
+  launch(context, in, output_of(out, largest));
 }
 
 HalfCentroids room_for_half_centroids(Pool& pool, std::int64_t count, std::int64_t columns) {
@@ -137,12 +191,14 @@ void make_half_centroids(const HeldRows<T>& held, const double* centroids, std::
   HalfOutput output{out.values.data(), column_shape(held.columns())};
   output.largest = out.largest.data();
   output.half_norm = out.half_norm.data();
-  launch(held, centroids, count, output);
+  launch(*held.context, screened(held, centroids, count), output);
 }
 
-#define KITH_INSTANTIATE(T)                                                                            \
-  template void make_halves(const HeldRows<T>&, const T*, std::int64_t, HalfRows&, std::int64_t);      \
-  template void queue_halves(const HeldRows<T>&, const double*, std::int64_t, const HalfRows&, Word*); \
+#define KITH_INSTANTIATE(T)                                                                                    \
+  template void make_halves(const HeldRows<T>&, const T*, std::int64_t, HalfRows&, std::int64_t);              \
+  template void queue_halves(const HeldRows<T>&, const double*, std::int64_t, const HalfRows&, Word*);         \
+  template void queue_factored_halves(const HeldRows<T>&, const double*, std::int64_t, const HalfRows&, Word*, \
+                                      double*);                                                                \
   template void make_half_centroids(const HeldRows<T>&, const double*, std::int64_t, HalfCentroids&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -57,6 +57,13 @@ void make_halves(const HeldRows<T>& held, const X* rows, std::int64_t count, Hal
 template <class T>
 void queue_halves(const HeldRows<T>& held, const double* rows, std::int64_t count, const HalfRows& out, Word* largest);
 
+/// The same of rows that are not centred, each multiplied by a power of two that brings its largest value to [1/2, 1),
+/// which goes to factor (rows): halves hold x factor 2^kHalfShift. Those of rows beyond 2^500, or all below 2^-500, are
+/// not numbers, nor are their norms.
+template <class T>
+void queue_factored_halves(const HeldRows<T>& held, const double* rows, std::int64_t count, const HalfRows& out,
+                           Word* largest, double* factor);
+
 /// Centroids as the second operand: rows in the order of slot_of_column, measured together.
 struct HalfCentroids {
   Buffer<uint4> values;

@@ -8,9 +8,10 @@
 
 namespace kith::cuda {
 
-/// Whether all rows can be searched in half precision, for lists of `neighbors` and the row that a query may leave out.
+/// Whether all rows can be searched in half precision by this measure, for lists of `neighbors` and the row that a
+/// query may leave out.
 template <class T>
-bool searches_halves(const HeldRows<T>& held, std::int64_t neighbors);
+bool searches_halves(const HeldRows<T>& held, Measure measure, std::int64_t neighbors);
 
 /// Fills the lists, which are unfilled before, and returns the queries whose lists it left so, ascending: the screen
 /// could not bound their scores, or too many of their candidates are equally near. Waits for the device.

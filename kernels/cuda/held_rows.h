@@ -30,6 +30,7 @@ struct Context {
   bool small_gaps = false;
   Pool pool;
   Stream stream;
+  Stream link{&stream};  // for copies beside the work
 
   /// Blocks of a grid-stride kernel: enough for `items` at `per_block` each, and not more than keep the device busy.
   unsigned grid(std::int64_t items, std::int64_t per_block) const {
@@ -52,10 +53,12 @@ struct ChosenRows {
   const std::int32_t* chosen = nullptr;
 };
 
-/// Half rows as the second operand of a product: columns that queries are multiplied with (half_search.cu).
+/// Half rows as the second operand of a product: columns that queries are multiplied with (half_base.h). Empty before
+/// the first search that wants them.
 struct SearchColumns {
-  Buffer<uint4> pieces;      // whole ones, where those of the half rows are not; else empty
-  Buffer<float> score_base;  // (rows, padded, and a tile) added to the products of a search; empty before the first
+  Buffer<uint4> pieces;        // whole ones, where those of the half rows are not
+  Buffer<float> score_base;    // (rows, padded, and a tile) added to the products of a search
+  Buffer<float> product_base;  // the same of a search by inner product
 };
 
 /// Rows in half precision for the tensor cores (half_rows.h), empty where they are not used. They may be there when the

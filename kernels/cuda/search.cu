@@ -14,6 +14,7 @@
 
 #include "kernels/cuda/half_search.h"
 #include "kernels/cuda/operations.h"
+#include "kernels/cuda/query_runs.h"
 #include "kernels/cuda/query_scores.h"
 #include "kernels/cuda/search_lists.h"
 
@@ -153,21 +154,14 @@ class Batch {
   std::int64_t candidates_ = 0;
 };
 
-/// Consecutive queries.
-struct QueryRun {
-  std::int64_t first = 0;
-  std::int64_t count = 0;
-};
-
 /// Merges the nearest rows into the lists of some queries, by the float32 screen. Changes nothing before it has taken
 /// all memory.
 template <class T>
 void search_floats(const HeldRows<T>& held, const Queries& queries, const std::vector<QueryRun>& runs,
                    NeighborLists& lists) {
   const std::int64_t k = lists.distance.columns(), d = held.columns();
-  std::int64_t most = 0;
-  for (const QueryRun& run : runs) most = std::max(most, run.count);
-  const ScoreSizes sizes = score_sizes(held.largest_block(), most, held.pool().available(), k * 32 + d * 12, 32);
+  const ScoreSizes sizes =
+      score_sizes(held.largest_block(), longest(runs), held.pool().available(), k * 32 + d * 12, 32);
   SearchRoom<T> room(held, sizes, k);
 
   const auto search_run = [&](const Block<T>& rows, const T* values, const QueryRun& run) {
@@ -198,23 +192,13 @@ bool unfilled(const NeighborLists& lists) {
   return true;
 }
 
-/// queries: ascending.
-std::vector<QueryRun> runs_of(const std::vector<std::int64_t>& queries) {
-  std::vector<QueryRun> runs;
-  for (const std::int64_t query : queries) {
-    if (runs.empty() || runs.back().first + runs.back().count != query) runs.push_back({query, 0});
-    ++runs.back().count;
-  }
-  return runs;
-}
-
 }  // namespace
 
 template <class T>
 void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
   const std::int64_t q = queries.values.rows, k = lists.distance.columns();
   if (q == 0 || k == 0) return;
-  if (queries.measure != Measure::squared_euclidean || !unfilled(lists) || !searches_halves(held, k)) {
+  if (!unfilled(lists) || !searches_halves(held, queries.measure, k)) {
     return search_floats(held, queries, {{0, q}}, lists);
   }
   std::vector<std::int64_t> left;

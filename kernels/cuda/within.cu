@@ -1,5 +1,6 @@
-// Every row within a distance of a query: the scores of query_scores.h drop the rows that are certainly farther, the
-// definition decides the others, whose distances go to the host.
+// Every row within a distance of a query: on the tensor cores where it can be (half_within.h); else, and for queries
+// that this leaves, the scores of query_scores.h drop the rows that are certainly farther, and the definition decides
+// the others, whose distances go to the host.
 //
 // Cost: 2 q n d operations and 4 bytes for each score, as of a search, and for every row that is found, and the few
 // near the limit, its values gathered once and 16 bytes on the way to the host. No list is cut short: what does not fit
@@ -9,7 +10,9 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/cuda/half_within.h"
 #include "kernels/cuda/operations.h"
+#include "kernels/cuda/query_runs.h"
 #include "kernels/cuda/query_scores.h"
 
 namespace kith::cuda {
@@ -56,22 +59,25 @@ struct WithinRoom {
 template <class T>
 class Within {
  public:
-  Within(const HeldRows<T>& held, const Queries& queries, RowsWithin& found)
+  Within(const HeldRows<T>& held, const Queries& queries, std::vector<QueryRun> runs, RowsWithin& found)
       : held_(held),
         queries_(queries),
+        runs_(std::move(runs)),
         found_(found),
-        sizes_(score_sizes(held.largest_block(), queries.values.rows, held.pool().available(), held.columns() * 12 + 32,
-                           16)),
+        sizes_(
+            score_sizes(held.largest_block(), longest(runs_), held.pool().available(), held.columns() * 12 + 32, 16)),
         room_(held, sizes_),
         total_(found.total()) {}
 
   void run() {
     held_.for_blocks([&](const Block<T>& rows) {
       const T* values = held_.on_device(rows);
-      for (std::int64_t first = 0; first < queries_.values.rows; first += sizes_.queries) {
-        begin(first, std::min(sizes_.queries, queries_.values.rows - first));
-        for (std::int64_t piece = 0; piece < rows.rows; piece += sizes_.rows) {
-          look_at(values + piece * held_.columns(), rows.first + piece, std::min(sizes_.rows, rows.rows - piece));
+      for (const QueryRun& run : runs_) {
+        for (std::int64_t done = 0; done < run.count; done += sizes_.queries) {
+          begin(run.first + done, std::min(sizes_.queries, run.count - done));
+          for (std::int64_t piece = 0; piece < rows.rows; piece += sizes_.rows) {
+            look_at(values + piece * held_.columns(), rows.first + piece, std::min(sizes_.rows, rows.rows - piece));
+          }
         }
       }
     });
@@ -121,12 +127,8 @@ class Within {
     }
   }
 
-  struct Run {
-    std::int64_t first, count;  // queries of the batch
-  };
-
-  /// Measures the candidates of some queries, and adds those within the limit.
-  void take(const T* values, std::int64_t first, const ScoreBlock& block, Run run,
+  /// Measures the candidates of some queries of the batch, and adds those within the limit.
+  void take(const T* values, std::int64_t first, const ScoreBlock& block, QueryRun run,
             const std::vector<std::int64_t>& offset) {
     const Stream& stream = held_.stream();
     const std::int64_t count = offset.back();
@@ -150,6 +152,7 @@ class Within {
 
   const HeldRows<T>& held_;
   const Queries& queries_;
+  std::vector<QueryRun> runs_;
   RowsWithin& found_;
   ScoreSizes sizes_;
   WithinRoom<T> room_;
@@ -165,8 +168,17 @@ template <class T>
 void within(const HeldRows<T>& held, const Queries& queries, RowsWithin& found) {
   if (queries.values.rows == 0) return;
   const RowsWithin before = found;
+  std::vector<QueryRun> runs{{0, queries.values.rows}};
+  if (finds_within_halves(held, queries.measure)) {
+    try {
+      runs = runs_of(within_halves(held, queries, found));
+    } catch (const OutOfMemory&) {  // float32 needs less
+      found = before;
+    }
+  }
+  if (runs.empty()) return;
   try {
-    Within<T>(held, queries, found).run();
+    Within<T>(held, queries, std::move(runs), found).run();
   } catch (const OutOfMemory&) {  // it will be tried again, from the start
     found = before;
     throw;

@@ -86,6 +86,9 @@ struct RingPlace {
       parity ^= 1U;
     }
   }
+  __device__ void skip(int count, int stages) {
+    for (int i = 0; i < count; ++i) next(stages);
+  }
 };
 
 /// How the product is divided among blocks: tiles of rows, and of columns where the epilogue can do with some of them
@@ -173,16 +176,34 @@ __device__ inline void produce(const HalfArguments& arguments, const Work& work,
   }
 }
 
+/// Whether both consumers take the same 128 rows, and pairs of tiles in turn, so that few rows keep both busy.
+template <class Epilogue>
+inline constexpr bool shares_rows = requires {
+  requires Epilogue::kSharesRows;
+};
+
 // An epilogue has Arguments, kAnyColumns (rows may be shown to it several times, with other columns each time) and,
-// where these have to be runs of a length that the launch gives, kRuns, begin(row), take<H>(products, score_base, tile)
-// for half H = 0, 1 of a consumer's rows, and finish(row). A thread sees rows `row`, row + 8 (half 0), row + 64 and row
+// where these have to be runs of a length that the launch gives, kRuns, where consumers share rows, kSharesRows,
+// begin(row), take<H>(products, score_base, tile) for half H = 0, 1 of a consumer's rows, and finish(row). A thread
+// sees rows `row`, row + 8 (half 0), row + 64 and row
 // + 72 (half 1), and 32 columns of each tile, a group; score_base points to the first of them.
 
 /// Where a consumer's thread is.
 struct ConsumerPlace {
   int consumer, thread, lane, warp;
+  int rows;  // whose rows it takes: its own, or the first consumer's
   __device__ std::int64_t row(unsigned row_tile) const {
-    return (static_cast<std::int64_t>(row_tile) * kConsumers + consumer) * kPieceRows + warp * 16 + lane / 4;
+    return (static_cast<std::int64_t>(row_tile) * kConsumers + rows) * kPieceRows + warp * 16 + lane / 4;
+  }
+  /// Whether it takes this tile of columns.
+  template <class Epilogue>
+  __device__ bool takes(unsigned tile) const {
+    return !shares_rows<Epilogue> || tile / 2 % kConsumers == static_cast<unsigned>(consumer);
+  }
+  /// The first one that it takes, of runs that begin at a multiple of 2 * kConsumers where rows are shared.
+  template <class Epilogue>
+  __device__ unsigned first_taken(unsigned first) const {
+    return shares_rows<Epilogue> ? first + 2 * static_cast<unsigned>(consumer) : first;
   }
 };
 
@@ -235,13 +256,23 @@ __device__ void consume_narrow(const HalfArguments& arguments, const typename Ep
         const int unit = step % kPieceSteps * kStepUnits + place.lane / 16;
         // Steps beyond the columns meet zeros among the centroids; what they load only has to be a number.
         const int there = unit < points.units ? unit : place.lane / 16;
-        load_rows_16x16(rows[half][step], layout.points(set.stage, place.consumer, step / kPieceSteps) +
+        load_rows_16x16(rows[half][step], layout.points(set.stage, place.rows, step / kPieceSteps) +
                                               static_cast<std::uint32_t>(points.place(row, 0, there)) * 16);
       }
     }
     const unsigned first = work.first_tile(item), last = work.last_tile(item);
+    const unsigned first_taken = place.template first_taken<Epilogue>(first);
     epilogue.begin(place.row(work.row_tile(item)));
+    const auto release_points = [&] {
+      // Now the rows have certainly arrived in registers; a barrier right after their loads does not say so.
+      warpgroup_sync(place.consumer, kGroupThreads);
+      if (place.thread == 0) barrier_arrive(layout.points_empty(set.stage));
+    };
     for (unsigned tile = first; tile < last; ++tile) {
+      if (!place.template takes<Epilogue>(tile)) {
+        ring.skip(kPieces, arguments.shape.stages);
+        continue;
+      }
       next_tile();
       const float* base = base_of_lane(arguments.score_base, tile, place.lane);
       multiply(upper_product, rows[0]);
@@ -251,14 +282,11 @@ __device__ void consume_narrow(const HalfArguments& arguments, const typename Ep
       epilogue.template take<0>(upper_product, base, tile);
       products_wait<0>();
       products_done(lower_product);
-      if (tile == first) {
-        // Now the rows have certainly arrived in registers; a barrier right after their loads does not say so.
-        warpgroup_sync(place.consumer, kGroupThreads);
-        if (place.thread == 0) barrier_arrive(layout.points_empty(set.stage));
-      }
+      if (tile == first_taken) release_points();
       release_tile();
       epilogue.template take<1>(lower_product, base, tile);
     }
+    if (shares_rows<Epilogue> && first_taken >= last) release_points();
     set.next(arguments.shape.point_sets);
     epilogue.finish(place.row(work.row_tile(item)));
   }
@@ -279,11 +307,15 @@ __device__ void consume_wide(const HalfArguments& arguments, const typename Epil
     if (shape.point_sets > 0) barrier_wait(layout.points_full(set.stage), set.parity);
     epilogue.begin(place.row(work.row_tile(item)));
     for (unsigned tile = work.first_tile(item); tile < last; ++tile) {
+      if (!place.template takes<Epilogue>(tile)) {
+        ring.skip(pieces, shape.stages);
+        continue;
+      }
       int held_stage = -1;
       for (int piece = 0; piece < pieces; ++piece) {
         barrier_wait(layout.full(ring.stage), ring.parity);
-        const std::uint32_t rows = shape.point_sets > 0 ? layout.points(set.stage, place.consumer, piece)
-                                                        : layout.stage_points(ring.stage, place.consumer);
+        const std::uint32_t rows = shape.point_sets > 0 ? layout.points(set.stage, place.rows, piece)
+                                                        : layout.stage_points(ring.stage, place.rows);
         const std::uint64_t a = operand_descriptor(rows), b = operand_descriptor(layout.stage(ring.stage));
         products_done(upper_product);
         products_done(lower_product);
@@ -306,11 +338,16 @@ __device__ void consume_wide(const HalfArguments& arguments, const typename Epil
       products_done(lower_product);
       if (place.thread == 0) {
         barrier_arrive(layout.empty(held_stage));
-        if (shape.point_sets > 0 && tile + 1 == last) barrier_arrive(layout.points_empty(set.stage));
+        if (shape.point_sets > 0 && !shares_rows<Epilogue> && tile + 1 == last) {
+          barrier_arrive(layout.points_empty(set.stage));
+        }
       }
       const float* base = base_of_lane(arguments.score_base, tile, place.lane);
       epilogue.template take<0>(upper_product, base, tile);
       epilogue.template take<1>(lower_product, base, tile);
+    }
+    if (shares_rows<Epilogue> && shape.point_sets > 0 && place.thread == 0) {
+      barrier_arrive(layout.points_empty(set.stage));
     }
     if (shape.point_sets > 0) set.next(shape.point_sets);
     epilogue.finish(place.row(work.row_tile(item)));
@@ -331,7 +368,7 @@ __global__ void __launch_bounds__(kHalfThreads, 1)
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < arguments.shape.stages; ++stage) {
       barrier_init(layout.full(stage), 1);
-      barrier_init(layout.empty(stage), kConsumers);
+      barrier_init(layout.empty(stage), shares_rows<Epilogue> ? 1 : kConsumers);
     }
     for (int set = 0; set < arguments.shape.point_sets; ++set) {
       barrier_init(layout.points_full(set), 1);
@@ -347,7 +384,7 @@ __global__ void __launch_bounds__(kHalfThreads, 1)
   } else {
     take_registers<240>();
     const int thread = static_cast<int>(threadIdx.x) % kGroupThreads;
-    const ConsumerPlace place{group, thread, thread % kWarp, thread / kWarp};
+    const ConsumerPlace place{group, thread, thread % kWarp, thread / kWarp, shares_rows<Epilogue> ? 0 : group};
     if constexpr (kHeldSteps > 0) {
       consume_narrow<kHeldSteps, Epilogue>(arguments, epilogue_arguments, work, layout, place);
     } else {

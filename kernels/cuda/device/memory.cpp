@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::int64_t kSmallest = 16;
 constexpr std::int64_t kLeastIdle = std::int64_t{1} << 28;  // bytes that may be kept for sizes that do not come back,
-constexpr std::int64_t kIdleShare = 16;                     // beside one in so many of those in use;
-constexpr std::int64_t kIdleShareAtPeak = 64;               // of these alone where more than ever would be held
+constexpr std::int64_t kIdleShare = 16;                     // beside one in so many of those in use
 
 std::int64_t free_bytes() {
   std::size_t free = 0, total = 0;
@@ -69,8 +68,7 @@ void* Pool::take(std::int64_t bytes, std::int64_t& granted) {
     idle_blocks_.erase(found);
     return memory;
   }
-  const std::int64_t in_use = held_ - idle_;
-  const std::int64_t most_idle = held_ + bytes > peak_ ? in_use / kIdleShareAtPeak : kLeastIdle + in_use / kIdleShare;
+  const std::int64_t most_idle = kLeastIdle + (held_ - idle_) / kIdleShare;
   if (idle_ > most_idle || (limit_ > 0 && bytes > limit_ - held_)) check(release_idle());
   if (limit_ > 0 && bytes > limit_ - held_) throw OutOfMemory(bytes, limit_ - held_);
 
@@ -119,7 +117,9 @@ cudaError_t Pool::release_idle() noexcept {
   return first_error;
 }
 
-Stream::Stream() {
+Stream::Stream() : Stream(nullptr) {}
+
+Stream::Stream(const Stream* beside) : beside_(beside) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   check(cudaEventCreateWithFlags(&reached_, cudaEventDisableTiming));
 }
@@ -136,21 +136,27 @@ void Stream::wait_for(const Stream& other) const {
 }
 
 Staging* Stream::staging_for(std::int64_t bytes) const {
+  if (beside_ != nullptr) return beside_->staging_for(bytes);
   if (staging_refused_ || bytes < (staging_ ? Staging::kWorthwhileAgain : Staging::kWorthwhile)) return nullptr;
   if (!staging_) {
-    staging_ = Staging::make(stream_);
+    staging_ = Staging::make();
     staging_refused_ = !staging_;
   }
   return staging_.get();
 }
 
 void Stream::copy_up(void* device, const void* host, std::int64_t bytes) const {
-  if (Staging* staging = staging_for(bytes)) return staging->upload(device, host, bytes);
+  if (Staging* staging = staging_for(bytes)) return staging->upload(stream_, device, host, bytes);
   check(cudaMemcpyAsync(device, host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_));
 }
 
+bool Stream::upload_as_floats(float* device, const double* host, std::int64_t count) const {
+  Staging* staging = staging_for(bytes<float>(count));
+  return staging != nullptr && staging->upload_as_floats(stream_, device, host, count);
+}
+
 void Stream::copy_down(void* host, const void* device, std::int64_t bytes) const {
-  if (Staging* staging = staging_for(bytes)) return staging->download(host, device, bytes);
+  if (Staging* staging = staging_for(bytes)) return staging->download(stream_, host, device, bytes);
   check(cudaMemcpyAsync(host, device, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, stream_));
   wait();
 }

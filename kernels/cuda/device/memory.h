@@ -94,6 +94,8 @@ class Staging;
 class Stream {
  public:
   Stream();
+  /// One whose copies go through the buffers of another one, which outlives it.
+  explicit Stream(const Stream* beside);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -108,6 +110,9 @@ class Stream {
   void upload(T* device, const T* host, std::int64_t count) const {
     copy_up(device, host, bytes<T>(count));
   }
+  /// Uploads numbers as float32, in half of the time. False where one of them is none, or the copy is not worth it:
+  /// then the device's are not to be used.
+  bool upload_as_floats(float* device, const double* host, std::int64_t count) const;
   /// Waits for everything queued before, and for the copy.
   template <class T>
   void download(T* host, const T* device, std::int64_t count) const {
@@ -129,6 +134,7 @@ class Stream {
   /// The buffers for a copy of this size, made for the first large one; null when the driver's own way will do.
   Staging* staging_for(std::int64_t bytes) const;
 
+  const Stream* beside_ = nullptr;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t reached_ = nullptr;  // where another stream waits for this one
   mutable std::unique_ptr<Staging> staging_;

@@ -49,15 +49,18 @@ class NextBase {
   float value_ = 0.0F;
 };
 
-/// Keeps the minima.
-class KeepMinima {
+/// Keeps the minima. kShared: two threads see a row, pairs of tiles in turn; coarse minima have to be above all scores
+/// before.
+template <bool kShared>
+class MinimaKeeper {
  public:
   static constexpr bool kAnyColumns = true;
   static constexpr bool kRuns = true;  // of a multiple of kTogether tiles
+  static constexpr bool kSharesRows = kShared;
 
   using Arguments = GroupMinima;
 
-  __device__ KeepMinima(const Arguments& minima, std::int64_t rows) : minima_(minima), rows_(rows) {}
+  __device__ MinimaKeeper(const Arguments& minima, std::int64_t rows) : minima_(minima), rows_(rows) {}
 
   __device__ void begin(std::int64_t row) {
     each_ = minima_.each + row * minima_.groups() + GroupMinima::place(0, quarter());
@@ -90,7 +93,7 @@ class KeepMinima {
       }
       even_[at] = smallest[r];
     }
-    if (tile % kTogether == kTogether - 1) {
+    if (completes_coarse(tile)) {
 #pragma unroll
       for (int r = 0; r < 2; ++r) store_coarse(2 * kHalf + r, tile);
     }
@@ -98,15 +101,26 @@ class KeepMinima {
   }
 
   __device__ void finish(std::int64_t) {
-    if (tile_ % kTogether == kTogether - 1) return;
+    if (completes_coarse(tile_)) return;
 #pragma unroll
     for (int r = 0; r < 4; ++r) store_coarse(r, tile_);
   }
 
  private:
+  /// Whether this tile is the last of a coarse minimum that this thread sees.
+  __device__ static bool completes_coarse(unsigned tile) {
+    return tile % kTogether >= kTogether - (kShared ? 4 : 2) && tile % 2 != 0;
+  }
+
   __device__ void store_coarse(int at, unsigned tile) {
     float* out = coarse_out_ + row_at(0, at) * minima_.coarse_groups() + tile / kTogether * kQuarters;
-    if ((there_ & 1U << at) != 0) *out = __int_as_float(coarse_[at]);
+    if ((there_ & 1U << at) != 0) {
+      if constexpr (kShared) {
+        atomicMin(reinterpret_cast<int*>(out), coarse_[at]);  // positive floats order like their bits
+      } else {
+        *out = __int_as_float(coarse_[at]);
+      }
+    }
     coarse_[at] = INT_MAX;
   }
 
@@ -121,12 +135,19 @@ class KeepMinima {
   NextBase next_;
 };
 
+using KeepMinima = MinimaKeeper<false>;
+using KeepMinimaOfFew = MinimaKeeper<true>;
+
 /// Base rows within the limits of queries, in any order.
 struct RowLists {
-  const float* limit = nullptr;  // (queries) negative: none is wanted
-  std::int32_t* row = nullptr;   // (queries, capacity)
-  unsigned* count = nullptr;     // (queries) of all that are within, also those without room
-  unsigned capacity = 0;
+  const float* limit = nullptr;         // (queries) negative: none is wanted
+  std::int32_t* row = nullptr;          // of list q at first(q) and on
+  unsigned* count = nullptr;            // (queries) of all that are within, also those without room
+  unsigned capacity = 0;                // of every list
+  const std::int64_t* begin = nullptr;  // (queries + 1) of lists that are as long as they have to be, or null
+
+  __device__ std::int64_t first(std::int64_t q) const { return begin != nullptr ? begin[q] : q * capacity; }
+  __device__ std::int64_t last(std::int64_t q) const { return begin != nullptr ? begin[q + 1] : (q + 1) * capacity; }
 };
 
 /// Lists the rows within the limits.
@@ -179,10 +200,12 @@ class ListWithin {
     unsigned at = 0;
     if (quarter() == kQuarters - 1 && inclusive > 0) at = atomicAdd(&lists_.count[query], inclusive);
     at = __shfl_sync(kAllLanes, at, kQuarters - 1, kQuarters) + inclusive - mine;
-    for (; within != 0 && at < lists_.capacity; within &= within - 1, ++at) {
+    if (within == 0) return;
+    const std::int64_t last = lists_.last(query);
+    for (std::int64_t place = lists_.first(query) + at; within != 0 && place < last; within &= within - 1, ++place) {
       const int number = __ffs(static_cast<int>(within)) - 1;
       const int row = number / 2 * 8 + quarter() * 2 + number % 2;
-      lists_.row[query * lists_.capacity + at] = static_cast<std::int32_t>(tile * kHalfColumns) + row;
+      lists_.row[place] = static_cast<std::int32_t>(tile * kHalfColumns) + row;
     }
   }
 

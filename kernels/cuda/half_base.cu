@@ -1,0 +1,183 @@
+// Base rows become columns once: what is added to their scores, and whole pieces where the rows have narrow ones.
+// Queries are rounded as points are; of inner products, each after it was brought near 1 by a power of two.
+//
+// Scores get a bias that makes them positive, which grows with the largest norm of a query: those of queries from far
+// outside the base are not bounded.
+#include "kernels/cuda/half_base.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "core/distance.h"
+#include "kernels/cuda/device/minima_epilogue.h"
+
+namespace kith::cuda {
+namespace {
+
+constexpr double kReach = 4.0;                                   // of a query, in largest norms of the base
+constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;  // positions are int32
+
+/// How long a query may be, in the unit of the half rows.
+template <class T>
+double reach_of(const HeldRows<T>& held, Measure measure) {
+  constexpr double kHalvesUp = 1 + 0x1p-10;  // with what rounding to halves adds
+  if (measure != Measure::inner_product) return kReach * held.half.largest.norm;
+  return std::sqrt(static_cast<double>(held.columns())) * (1 << kHalfShift) * kHalvesUp;
+}
+
+template <class T>
+HalfBound bound_of(const HeldRows<T>& held, Measure measure) {
+  const LargestNorms& base = held.half.largest;
+  const std::int64_t d = held.columns();
+  HalfBound bound =
+      half_bound({reach_of(held, measure), 0.0}, base, d, half_exponent(held.plan.screen), tensor_accumulation(d));
+  if (measure != Measure::inner_product) return bound;
+  const std::vector<float>& center = held.plan.screen.center;
+  const double length = std::sqrt(squared_length(center.data(), d)) * (1 << kHalfShift);
+  bound.margin.constant += product_definition_margin(base.norm + length, d);
+  return bound;
+}
+
+/// Rows that do not exist score 10^37. half_norm: null for inner products.
+__global__ void base_kernel(const float* half_norm, std::int64_t rows, std::int64_t padded, float bias, float* out) {
+  constexpr float kUnit = 1 << 2 * kHalfShift;  // of the half rows' products
+  for (std::int64_t i = thread_index(); i < padded; i += thread_count()) {
+    const float added = half_norm != nullptr && i < rows ? half_norm[i] * kUnit : 0.0F;
+    out[base_place_of_row(i)] = i < rows ? __fadd_rn(added, bias) : CoarseGrid::kNever;
+  }
+}
+
+/// Rows of a narrow layout in whole pieces, zero beyond their columns.
+__global__ void widen_kernel(const uint4* from, HalfShape narrow, std::int64_t rows, uint4* to) {
+  const HalfShape whole;
+  for (std::int64_t i = thread_index(); i < rows * kRowUnits; i += thread_count()) {
+    const std::int64_t row = i / kRowUnits;
+    const int unit = static_cast<int>(i % kRowUnits);
+    to[whole.place(row, 0, unit)] = unit < narrow.units ? from[narrow.place(row, 0, unit)] : uint4{};
+  }
+}
+
+__global__ void doubles_kernel(const float* from, std::int64_t count, double* to) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) to[i] = static_cast<double>(from[i]);
+}
+
+/// Columns of a block, so that the last round of blocks is nearly full and blocks are not so short that beginning one
+/// shows.
+std::int64_t columns_of_block(const Context& context, std::int64_t queries, std::int64_t tiles) {
+  constexpr std::int64_t kBeginning = 4;  // tiles that could be multiplied meanwhile
+  constexpr std::int64_t kMostRounds = 8;
+  const std::int64_t row_tiles = (queries + kQueryTile - 1) / kQueryTile, processors = context.multiprocessors;
+  const std::int64_t most_runs = (tiles + kTogether - 1) / kTogether;
+  std::int64_t best = 0, best_cost = 0;
+  for (std::int64_t wanted = 1; wanted <= kMostRounds; ++wanted) {
+    const std::int64_t runs = std::clamp<std::int64_t>(wanted * processors / row_tiles, 1, most_runs);
+    const std::int64_t run = (most_runs + runs - 1) / runs * kTogether;
+    const std::int64_t blocks = row_tiles * ((tiles + run - 1) / run);
+    const std::int64_t cost = (blocks + processors - 1) / processors * (run + kBeginning);
+    if (best > 0 && cost >= best_cost) continue;
+    best = run;
+    best_cost = cost;
+  }
+  return best * kHalfColumns;
+}
+
+}  // namespace
+
+template <class T>
+bool multiplies_base(const HeldRows<T>& held, Measure measure) {
+  if (measure != Measure::squared_euclidean && measure != Measure::inner_product) return false;
+  if (held.half.values.size() == 0 || held.sent || held.rows() > kMostRows) return false;
+  return std::isfinite(bound_of(held, measure).margin.constant);
+}
+
+template <class T>
+SearchBase<T> search_base(const HeldRows<T>& held, Measure measure) {
+  const bool is_product = measure == Measure::inner_product;
+  SearchBase<T> base{.values = held.resident.data(),
+                     .rows = held.rows(),
+                     .d = held.columns(),
+                     .first_row = held.first_row,
+                     .measure = measure,
+                     .bound = bound_of(held, measure),
+                     .reach = static_cast<float>(reach_of(held, measure))};
+  SearchColumns& columns = held.half.search;
+  const HalfShape shape = held.half.shape;
+  const std::int64_t padded = base.tiles() * kHalfColumns;
+  if (shape.units != kRowUnits && columns.pieces.size() == 0) {
+    columns.pieces = Buffer<uint4>(held.pool(), padded * kRowUnits);
+    widen_kernel<<<held.context->grid(padded * kRowUnits, kBlock), kBlock, 0, held.stream()>>>(
+        held.half.values.data(), shape, padded, columns.pieces.data());
+    check(cudaGetLastError());
+  }
+  Buffer<float>& score_base = is_product ? columns.product_base : columns.score_base;
+  if (score_base.size() == 0) {
+    const std::int64_t fetched = padded + kHalfColumns;  // a tile ahead
+    score_base = Buffer<float>(held.pool(), fetched);
+    base_kernel<<<held.context->grid(fetched, kBlock), kBlock, 0, held.stream()>>>(
+        is_product ? nullptr : held.half_norm.data(), held.rows(), fetched, base.bound.grid.bias, score_base.data());
+    check(cudaGetLastError());
+  }
+  base.pieces = columns.pieces.size() > 0 ? columns.pieces.data() : held.half.values.data();
+  base.score_base = score_base.data();
+  return base;
+}
+
+template <class T>
+HalfQueries room_for_half_queries(const HeldRows<T>& held, Measure measure, std::int64_t queries) {
+  HalfQueries room{.values = Buffer<double>(held.pool(), queries * held.columns()),
+                   .halves = room_for_halves(held.pool(), queries, held.half.shape),
+                   .factor = {},
+                   .narrow = {},
+                   .largest = Buffer<Word>(held.pool(), 2)};
+  if (measure == Measure::inner_product) room.factor = Buffer<double>(held.pool(), queries);
+  if (!std::is_same_v<T, double>) room.narrow = Buffer<float>(held.pool(), queries * held.columns());
+  return room;
+}
+
+template <class T>
+void send_queries(const HeldRows<T>& held, const Stream& stream, const double* values, std::int64_t count,
+                  HalfQueries& queries) {
+  const std::int64_t size = count * held.columns();
+  queries.is_narrow = queries.narrow.size() > 0 && stream.upload_as_floats(queries.narrow.data(), values, size);
+  if (!queries.is_narrow) stream.upload(queries.values.data(), values, size);
+}
+
+template <class T>
+void round_queries(const HeldRows<T>& held, std::int64_t count, const HalfQueries& queries) {
+  double* values = queries.values.data();
+  if (queries.is_narrow) {
+    const std::int64_t size = count * held.columns();
+    doubles_kernel<<<held.context->grid(size, kBlock), kBlock, 0, held.stream()>>>(queries.narrow.data(), size, values);
+    check(cudaGetLastError());
+  }
+  if (queries.factor.size() > 0) {
+    queue_factored_halves(held, values, count, queries.halves, queries.largest.data(), queries.factor.data());
+  } else {
+    queue_halves(held, values, count, queries.halves, queries.largest.data());
+  }
+}
+
+template <class T>
+HalfProblem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, const uint4* pieces,
+                           std::int64_t queries) {
+  return {.points = pieces,
+          .rows = queries,
+          .columns = base.pieces,
+          .count = base.tiles() * kHalfColumns,
+          .score_base = base.score_base,
+          .shape = held.half.shape,
+          .run = columns_of_block(*held.context, queries, base.tiles())};
+}
+
+#define KITH_INSTANTIATE(T)                                                                                 \
+  template bool multiplies_base(const HeldRows<T>&, Measure);                                               \
+  template SearchBase<T> search_base(const HeldRows<T>&, Measure);                                          \
+  template HalfQueries room_for_half_queries(const HeldRows<T>&, Measure, std::int64_t);                    \
+  template void send_queries(const HeldRows<T>&, const Stream&, const double*, std::int64_t, HalfQueries&); \
+  template void round_queries(const HeldRows<T>&, std::int64_t, const HalfQueries&);                        \
+  template HalfProblem search_problem(const HeldRows<T>&, const SearchBase<T>&, const uint4*, std::int64_t);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda
