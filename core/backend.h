@@ -90,6 +90,8 @@ struct Queries {
   /// list; -1 when nothing is left out.
   std::int64_t excluded_row = -1;
   Measure measure = Measure::squared_euclidean;
+  /// Bytes that a device with its own memory should be content with beside the rows; 0: as many as make it fast.
+  std::int64_t working_bytes = 0;
 };
 
 /// A row of the searched set and its D.

@@ -37,7 +37,10 @@ KMeansResult labelled_rows(Points& points, const DataPlan& plan, std::span<const
 void find_nearest_rows(const Points& points, const KMeansOptions& options, KMeansResult& result) {
   const std::int64_t k = result.centroids.rows();
   NeighborLists nearest(k, 1);
-  points.search({result.centroids.view(), -1}, nearest);
+  // A run should not need more memory at its end than before: at most a byte for eight values of the points.
+  constexpr std::int64_t kEnough = std::int64_t{64} << 20;
+  const std::int64_t share = points.rows() * points.columns() / 8;
+  points.search({.values = result.centroids.view(), .working_bytes = std::max(kEnough, share)}, nearest);
   result.frozen = options.frozen.rows;
   result.nearest_row.assign(nearest.index.data(), nearest.index.data() + k);
   if (!options.keep_medoids) return;

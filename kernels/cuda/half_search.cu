@@ -29,14 +29,17 @@ bool multiplies_twice(std::int64_t rows, std::int64_t queries, std::int64_t neig
 /// Queries that are searched together: few enough that the first of them are being searched while the next ones are on
 /// their way, if the device has the memory for them.
 template <class T>
-std::int64_t batch_queries(const HeldRows<T>& held, std::int64_t queries, std::int64_t neighbors) {
+std::int64_t batch_queries(const HeldRows<T>& held, const Queries& asked, std::int64_t neighbors) {
   constexpr std::int64_t kBatches = 2, kLeast = 2048;  // more and smaller ones fill the device less well
-  const std::int64_t tiles = row_groups_of(held.rows());
+  constexpr std::int64_t kFewTogether = 64;            // where memory is dear
+  const std::int64_t queries = asked.values.rows, tiles = row_groups_of(held.rows());
   const std::int64_t listed = multiplies_twice(held.rows(), queries, neighbors) ? candidates_of_list(neighbors) * 4 : 0;
   const std::int64_t each = tiles * kQuarters * 5 + 2 * (held.columns() * 16 + neighbors * 16) + listed;
-  const std::int64_t fitting = std::min(kMostMinimaBytes, held.pool().available() / 2) / each / kQueryTile * kQueryTile;
+  const std::int64_t bytes = asked.working_bytes > 0 ? asked.working_bytes : kMostMinimaBytes;
+  const std::int64_t tile = asked.working_bytes > 0 ? kFewTogether : kQueryTile;
+  const std::int64_t fitting = std::min(bytes, held.pool().available() / 2) / each / tile * tile;
   const std::int64_t part = (queries / kBatches + kQueryTile - 1) / kQueryTile * kQueryTile;
-  return std::clamp(std::min(fitting, std::max(part, kLeast)), std::min(queries, kQueryTile), queries);
+  return std::clamp(std::min(fitting, std::max(part, kLeast)), std::min(queries, tile), queries);
 }
 
 /// Batches of queries, one after the other: their lists are found while those before are on their way to the host, and
@@ -49,7 +52,7 @@ class HalfSearch {
         queries_(queries),
         lists_(lists),
         base_(search_base(held, queries.measure)),
-        size_(batch_queries(held, queries.values.rows, k())),
+        size_(batch_queries(held, queries, k())),
         minima_{nullptr, nullptr, base_.tiles()},
         each_(held.pool(), size_ * minima_.groups()),
         coarse_(held.pool(), size_ * minima_.coarse_groups()),
