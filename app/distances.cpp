@@ -126,8 +126,8 @@ int run_distances(const Arguments& arguments) {
   const std::string& target = options.common.output;
   const data::OutputOptions output = output_options(options.common, {options.a, options.b});
   if (!target.empty()) data::check_output(target, output);
-  const auto a = open_input(options.a, invocation);
-  const auto b = options.b.empty() ? nullptr : open_input(options.b, invocation);
+  const InputPair inputs = open_inputs(options.a, options.b, invocation);
+  const auto &a = inputs.first, &b = inputs.second;
   const data::PointSource& held_source = b ? *b : *a;
   invocation.report.points = describe(held_source);
   if (b) invocation.report.queries = describe(*a);
@@ -136,8 +136,8 @@ int run_distances(const Arguments& arguments) {
                                             "columns, or choose them with --columns",
                                             b->name(), a->columns(), a->name(), b->columns()));
   }
-  const bool narrow = a->value_class() == ValueClass::f32 && held_source.value_class() == ValueClass::f32;
-  const ValueClass value_class = narrow ? ValueClass::f32 : ValueClass::f64;
+  const ValueClass value_class = inputs.value_class();
+  const bool narrow = value_class == ValueClass::f32;
 
   require_memory(points_bytes(*a) + (b ? points_bytes(*b) : 0) + block_memory(options, *a, held_source),
                  b ? fmt::format("{} and {}", a->name(), b->name()) : a->name(), options.common.memory);

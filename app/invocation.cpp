@@ -141,6 +141,24 @@ std::unique_ptr<data::PointSource> open_input(const std::string& location, const
   return data::open_points(location, options);
 }
 
+ValueClass InputPair::value_class() const {
+  const bool narrow = first->value_class() == ValueClass::f32 && (!second || second->value_class() == ValueClass::f32);
+  return narrow ? ValueClass::f32 : ValueClass::f64;
+}
+
+InputPair open_inputs(const std::string& first, const std::string& second, const Invocation& invocation) {
+  InputPair pair{open_input(first, invocation), second.empty() ? nullptr : open_input(second, invocation)};
+  const bool as_they_are =
+      preparation_request(invocation.common).is_none() && metric_of(invocation.common) != Metric::cosine;
+  if (!pair.second || as_they_are) return pair;
+  data::ReadOptions options = read_options(invocation.common);
+  options.precision = data::Precision::f64;
+  const ValueClass of_run = pair.value_class();
+  if (pair.first->value_class() != of_run) pair.first = data::open_points(first, options);
+  if (pair.second->value_class() != of_run) pair.second = data::open_points(second, options);
+  return pair;
+}
+
 std::int64_t prepared_columns(const data::PointSource& points, const CommonOptions& common) {
   return common.pca > 0 ? common.pca : points.columns();
 }

@@ -40,6 +40,14 @@ struct Invocation {
 /// prepared with, if not those of --scale and --pca.
 std::unique_ptr<data::PointSource> open_input(const std::string& location, const Invocation& invocation,
                                               const Preparation* given = nullptr);
+/// Two sets of points, of which rows of one are measured against rows of the other.
+struct InputPair {
+  std::unique_ptr<data::PointSource> first, second;  // second: null where there is one set
+  ValueClass value_class() const;                    // of the run: f64 where one of them is
+};
+/// Opens both as open_input() does; `second` may be empty. Where rows are prepared, or become directions, both are read
+/// in the class of the run, to which prepared values are rounded.
+InputPair open_inputs(const std::string& first, const std::string& second, const Invocation& invocation);
 /// Columns that points have when they are prepared.
 std::int64_t prepared_columns(const data::PointSource& points, const CommonOptions& common);
 

@@ -275,8 +275,8 @@ int run_knn(const Arguments& arguments) {
   output.labels = is_edge_list(options);
   if (!target.empty()) data::check_output(target, output);
 
-  const auto base = open_input(options.base, invocation);
-  const auto queries = options.queries.empty() ? nullptr : open_input(options.queries, invocation);
+  const InputPair inputs = open_inputs(options.base, options.queries, invocation);
+  const auto &base = inputs.first, &queries = inputs.second;
   const data::PointSource& asked = queries ? *queries : *base;
   invocation.report.points = describe(*base);
   if (queries) invocation.report.queries = describe(*queries);
@@ -284,8 +284,7 @@ int run_knn(const Arguments& arguments) {
   if (!target.empty()) check_list_format(options.list_format(), options.metric(), *base, queries.get());
   std::optional<TruthComparison> truth;
   if (!options.truth.empty()) truth.emplace(options.truth, asked.rows(), options.neighbors);
-  const bool narrow = base->value_class() == ValueClass::f32 && asked.value_class() == ValueClass::f32;
-  const ValueClass value_class = narrow ? ValueClass::f32 : ValueClass::f64;
+  const ValueClass value_class = inputs.value_class();
 
   const std::int64_t held_bytes = points_bytes(*base) + preparation_bytes(*base, options.common) +
                                   (queries ? points_bytes(*queries) : 0) + (truth ? truth->bytes() : 0) +
