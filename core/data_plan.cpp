@@ -143,17 +143,24 @@ DataPlan make_plan(const Points& points, const Weights& weights) {
   return plan;
 }
 
-FixedScale inertia_scale(const DataPlan& plan, const double* centroids, std::int64_t clusters) {
+namespace {
+
+double squared_box(const std::vector<double>& low, const std::vector<double>& high) {
+  double box = 0.0;
+  for (std::size_t j = 0; j < low.size(); ++j) box += (high[j] - low[j]) * (high[j] - low[j]);
+  return box;
+}
+
+/// Squared distances between points and centroids, and between centroids, stay in the range of float64.
+void check_reach(const DataPlan& plan, MatrixView<const double> centroids) {
   std::vector<double> low = plan.range.minimum, high = plan.range.maximum;
-  for (std::int64_t c = 0; c < clusters; ++c) {
-    const double* centroid = centroids + c * plan.columns;
+  for (std::int64_t c = 0; c < centroids.rows; ++c) {
     for (std::int64_t j = 0; j < plan.columns; ++j) {
-      low[j] = std::min(low[j], centroid[j]);
-      high[j] = std::max(high[j], centroid[j]);
+      low[j] = std::min(low[j], centroids(c, j));
+      high[j] = std::max(high[j], centroids(c, j));
     }
   }
-  double box = 0.0;
-  for (std::int64_t j = 0; j < plan.columns; ++j) box += (high[j] - low[j]) * (high[j] - low[j]);
+  const double box = squared_box(low, high);
   if (!(box < std::numeric_limits<double>::max() / 4)) {
     throw Error(ExitCode::data,
                 "centroids lie so far from the points that squared distances leave the range of float64");
@@ -163,7 +170,42 @@ FixedScale inertia_scale(const DataPlan& plan, const double* centroids, std::int
                                             "multiply all of them by a small number",
                                             plan.weights.total));
   }
-  return fixed_scale(plan.weights.value_bits() - exponent_above(box));
+}
+
+/// The largest squared distance that a point in the box can have to a centroid (d).
+double farthest_corner(const ColumnRange& range, std::span<const double> centroid) {
+  double sum = 0.0;
+  for (std::size_t j = 0; j < centroid.size(); ++j) {
+    const double width = std::max(range.maximum[j] - centroid[j], centroid[j] - range.minimum[j]);
+    sum += width * width;
+  }
+  return sum;
+}
+
+FixedScale scale_of_distances(const DataPlan& plan, double largest) {
+  const double box = squared_box(plan.range.minimum, plan.range.maximum);
+  return fixed_scale(plan.weights.value_bits() - exponent_above(std::max(box, largest)));
+}
+
+}  // namespace
+
+FixedScale inertia_scale(const DataPlan& plan, MatrixView<const double> centroids) {
+  check_reach(plan, centroids);
+  double least = centroids.rows > 0 ? std::numeric_limits<double>::infinity() : 0.0;
+  for (std::int64_t c = 0; c < centroids.rows; ++c) {
+    least = std::min(least, farthest_corner(plan.range, centroids.row(c)));
+  }
+  return scale_of_distances(plan, least);
+}
+
+FixedScale inertia_scale(const DataPlan& plan, MatrixView<const double> centroids,
+                         std::span<const std::int64_t> counts) {
+  check_reach(plan, centroids);
+  double largest = 0.0;
+  for (std::int64_t c = 0; c < centroids.rows; ++c) {
+    if (counts[c] > 0) largest = std::max(largest, farthest_corner(plan.range, centroids.row(c)));
+  }
+  return scale_of_distances(plan, largest);
 }
 
 }  // namespace kith

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "core/matrix.h"
 #include "core/weights.h"
 
 namespace kith {
@@ -64,7 +66,13 @@ struct DataPlan {
 DataPlan make_plan(const Points& points, const Weights& weights);
 DataPlan make_plan(const Points& points);  // of rows that are not weighted
 
-/// The scale of inertia sums: from the box of the points, widened to hold the centroids. values: (k, d) row-major.
-FixedScale inertia_scale(const DataPlan& plan, const double* centroids, std::int64_t clusters);
+/// The scale of inertia sums of rows whose labels are the nearest of centroids (k, d): of the box of the points, or of
+/// the least distance that no point of it exceeds to one of them. A centroid far from all points coarsens nothing.
+/// Throws Error(data) when squared distances, or their weighted sum, would leave the range of float64.
+FixedScale inertia_scale(const DataPlan& plan, MatrixView<const double> centroids);
+
+/// The same of any labels, of which counts (k) have rows: no distance to one of these centroids is larger.
+FixedScale inertia_scale(const DataPlan& plan, MatrixView<const double> centroids,
+                         std::span<const std::int64_t> counts);
 
 }  // namespace kith

@@ -63,7 +63,7 @@ LabelledClusters labelled_clusters(Points& points, const DataPlan& plan, std::sp
   found.weights = cluster_weights(sums, found.counts, plan.weights);
   found.means = centroids_of(sums, found.weights, plan.scales, repeated(plan.mean, clusters).view());
 
-  Measured measured = measure(points, plan, found.means.view());
+  Measured measured = measure_labels(points, plan, found.means.view(), found.counts);
   found.total_inertia = measured.inertia;
   found.inertia = std::move(measured.per_cluster);
   for (std::int64_t c = 0; c < clusters; ++c) {

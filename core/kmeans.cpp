@@ -49,9 +49,9 @@ Measured measure_spread(Points& points, const DataPlan& plan) {
 /// Says what the integer sums cannot hold: values that are lost beside far larger ones, and distances likewise.
 void warn_of_coarse_sums(const Points& points, const DataPlan& plan, const Measured& measured, Observer& observer) {
   for (const std::string& warning : plan.warnings) observer.warning(warning);
-  if (plan.scales.limbs == 1) return;
-  const double farthest = points.farthest(1).front().distance;
   const double step = measured.grid / static_cast<double>(plan.weights.terms);
+  if (measured.inertia / plan.weights.total >= step * 0x1p20) return;  // and the farthest is not nearer than the mean
+  const double farthest = points.farthest(1).front().distance;
   if (!(farthest > 0.0) || farthest >= step * 0x1p20) return;
   observer.warning(
       fmt::format("inertia is a sum on a grid of {}, set by the farthest values, and squared distances reach only "
@@ -91,7 +91,7 @@ class Run {
     result.shift_threshold = std::max(stop_.threshold, 0.0);
     LloydState state{first_centroids(points_, plan_, options_, run, observer_), empty_sums(plan_, options_.clusters),
                      std::vector<std::int64_t>(options_.clusters, 0)};
-    inertia_scale(plan_, state.centroids.data(), options_.clusters);  // refuses a start out of the range of float64
+    inertia_scale(plan_, state.centroids.view());  // refuses a start out of the range of float64
     if (options_.batch.rows > 0 && !options_.stopped) run_batches(state, result);
     points_.forget();
     observer_.phase("iterate", options_.max_iterations);

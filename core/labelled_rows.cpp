@@ -21,7 +21,7 @@ KMeansResult labelled_rows(Points& points, const DataPlan& plan, std::span<const
   result.centroids = centroids_of(sums, cluster_weights(sums, result.counts, plan.weights), plan.scales, before);
   if (options.metric == Metric::cosine) unit_means(result.centroids.view(), before);
   std::copy_n(before.data, options.frozen.rows * plan.columns, result.centroids.data());
-  Measured measured = measure(points, plan, result.centroids.view());
+  Measured measured = measure_labels(points, plan, result.centroids.view(), result.counts);
   result.inertia = measured.inertia;
   result.inertia_per_cluster = std::move(measured.per_cluster);
   result.empty_clusters = count_empty(result.counts, 0);

@@ -24,9 +24,10 @@ Assignment assign(Points& points, const DataPlan& plan, MatrixView<const double>
   return assignment;
 }
 
-Measured measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
-  const MeasureRequest request{centroids, inertia_scale(plan, centroids.data, centroids.rows),
-                               term_bits(plan.weights.terms)};
+namespace {
+
+Measured measure_on(Points& points, const DataPlan& plan, MatrixView<const double> centroids, FixedScale scale) {
+  const MeasureRequest request{centroids, scale, term_bits(plan.weights.terms)};
   std::vector<Limbs> parts(centroids.rows);
   points.measure(request, parts);
   Measured measured;
@@ -39,6 +40,17 @@ Measured measure(Points& points, const DataPlan& plan, MatrixView<const double> 
   measured.inertia = from_limbs(total, request.inertia.shift, request.inertia_bits);
   measured.grid = scaled_by(static_cast<double>(plan.weights.terms), -(request.inertia.shift + request.inertia_bits));
   return measured;
+}
+
+}  // namespace
+
+Measured measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
+  return measure_on(points, plan, centroids, inertia_scale(plan, centroids));
+}
+
+Measured measure_labels(Points& points, const DataPlan& plan, MatrixView<const double> centroids,
+                        std::span<const std::int64_t> counts) {
+  return measure_on(points, plan, centroids, inertia_scale(plan, centroids, counts));
 }
 
 }  // namespace kith

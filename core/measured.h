@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/backend.h"
@@ -14,12 +15,18 @@ void check_counts(const std::vector<std::int64_t>& counts, const DataPlan& plan)
 /// One assignment of all rows to centroids (k, d), counted.
 Assignment assign(Points& points, const DataPlan& plan, MatrixView<const double> centroids);
 
-/// The inertia of the labels that the points hold: total and per cluster.
+/// The inertia of labels: total and per cluster.
 struct Measured {
   std::vector<double> per_cluster;  // (k)
   double inertia = 0.0;
   double grid = 0.0;  // what rounding to the grid of the inertia sums may have taken
 };
+
+/// Of the labels that an assignment to these centroids (k, d) left in the points.
 Measured measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids);
+
+/// Of any labels that the points hold; counts: (k) rows of each.
+Measured measure_labels(Points& points, const DataPlan& plan, MatrixView<const double> centroids,
+                        std::span<const std::int64_t> counts);
 
 }  // namespace kith

@@ -44,7 +44,7 @@ double weigh_candidates(Points& points, const DataPlan& plan, MatrixView<const d
   Assignment assignment(count);
   points.assign({values.view()}, assignment);
   std::vector<Limbs> ignored(static_cast<std::size_t>(count));
-  points.measure({values.view(), inertia_scale(plan, values.data(), count), term_bits(plan.weights.terms)}, ignored);
+  points.measure({values.view(), inertia_scale(plan, values.view()), term_bits(plan.weights.terms)}, ignored);
   ClusterSums sums = empty_sums(plan, plan.weights.given() ? count : 0);
   if (plan.weights.given()) points.add_moves(sums);
   const std::vector<double> weights = cluster_weights(sums, assignment.counts, plan.weights);

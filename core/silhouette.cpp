@@ -51,7 +51,7 @@ struct ClusterWeights {
 
 /// The grid on which a cluster's distances are added: no distance exceeds the diagonal of the box.
 FixedScale root_scale(const DataPlan& plan, std::int64_t largest_cluster) {
-  const int squared_exponent = plan.weights.value_bits() - inertia_scale(plan, nullptr, 0).shift;
+  const int squared_exponent = plan.weights.value_bits() - inertia_scale(plan, {}).shift;
   const int exponent = (squared_exponent + 1) >> 1;  // half of it, rounded up
   return fixed_scale(term_bits(largest_cluster) - exponent);
 }

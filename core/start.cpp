@@ -59,7 +59,7 @@ void check_start(const DataPlan& plan, const KMeansOptions& options) {
                             "frozen or given, found {} x {}",
                             options.clusters, plan.columns, options.known.rows, options.known.columns));
   }
-  if (options.frozen.rows > 0) inertia_scale(plan, options.frozen.data, options.frozen.rows);  // refuses far ones
+  if (options.frozen.rows > 0) inertia_scale(plan, options.frozen);  // refuses far ones
 }
 
 Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMeansOptions& options, int run,

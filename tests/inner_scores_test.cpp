@@ -123,7 +123,7 @@ TEST_CASE("sums of distances to clusters equal the definition on every backend")
           const Labels labels = labels_of(shape.n, [&](auto i) { return i % 11 == 3 ? -1 : i * i % shape.k; });
           const Matrix<double> queries = centroids_near(bench.values.view(), 70);
           const FixedScale scale = fixed_scale(
-              term_bits(shape.n) - (term_bits(shape.n) - inertia_scale(bench.plan, nullptr, 0).shift + 1) / 2);
+              term_bits(shape.n) - (term_bits(shape.n) - inertia_scale(bench.plan, {}).shift + 1) / 2);
           Matrix<std::int64_t> expected(70, shape.k);
           std::fill_n(expected.data(), expected.size(), 5);
           bench.expected->set_labels(labels);

@@ -69,7 +69,7 @@ void check_same_assignment(const Assignment& expected, const Assignment& actual)
 /// The inertia sums of the labels that points hold.
 std::vector<Limbs> measured(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
   std::vector<Limbs> inertia(centroids.rows);
-  points.measure({centroids, inertia_scale(plan, centroids.data, centroids.rows), term_bits(plan.rows)}, inertia);
+  points.measure({centroids, inertia_scale(plan, centroids), term_bits(plan.rows)}, inertia);
   return inertia;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/kmeans.h"
+#include "core/measured.h"
 #include "core/seeding.h"
 #include "data/source.h"
 #include "tests/cases.h"
@@ -282,7 +283,51 @@ TEST_CASE("markers of missing values do not round the rest away unsaid", "[kmean
   CHECK(warnings.said[0].find("column 0") == 0);
 }
 
-TEST_CASE("a centroid far away coarsens inertia but ends no run (failure 27)", "[kmeans]") {
+TEST_CASE("a centroid far from all points takes nothing from the inertia of the others", "[kmeans]") {
+  Matrix<double> values(10, 1), centroids(3, 1);
+  for (std::int64_t i = 0; i < 10; ++i) values(i, 0) = static_cast<double>(i);
+  centroids(0, 0) = 2;
+  centroids(1, 0) = 7;
+  for (const double far : {1e30, -1e150}) {
+    centroids(2, 0) = far;
+    const MatrixView<const double> given = std::as_const(centroids).view();
+    for (const Tested& tested : tested_backends()) {
+      INFO(tested.name << ", " << far);
+      const KMeansOptions options{.clusters = 3, .init = Init::given, .given = given, .empty = EmptyRule::keep};
+      const KMeansResult kept = on(*tested.backend, values, ValueClass::f64, options);
+      CHECK(kept.inertia == 20.0);
+      CHECK(kept.inertia_per_cluster == std::vector<double>{10.0, 10.0, 0.0});
+      const KMeansResult frozen =
+          on(*tested.backend, values, ValueClass::f64,
+             {.clusters = 3, .init = Init::given, .frozen = given.middle(2, 1), .given = given.middle(0, 2)});
+      CHECK(frozen.inertia == 20.0);
+    }
+    // Labels that are not the nearest: the far centroid has a row, or none.
+    const auto points = reference_points(values.view());
+    const DataPlan plan = make_plan(*points);
+    points->prepare(plan);
+    std::vector<std::int32_t> labels{0, 0, 0, 0, 0, 1, 1, 1, 1, 1};
+    points->set_labels(labels);
+    CHECK(measure_labels(*points, plan, given, std::vector<std::int64_t>{5, 5, 0}).inertia == 20.0);
+    labels[0] = 2;
+    points->set_labels(labels);
+    CHECK(measure_labels(*points, plan, given, std::vector<std::int64_t>{4, 5, 1}).inertia == far * far);
+  }
+}
+
+TEST_CASE("inertia that the grid has lost is told, whatever the sums of the columns take", "[kmeans]") {
+  Matrix<double> values(3, 1);
+  values(0, 0) = 0;
+  values(1, 0) = 1;
+  values(2, 0) = 0x1p60;
+  Warnings warnings;
+  const KMeansResult result = run(*reference_points(values.view()), {.clusters = 2}, warnings);
+  CHECK(result.inertia == 0.0);  // 0.5 on a grid of 8
+  REQUIRE(warnings.said.size() == 1);
+  CHECK(warnings.said[0].find("it has lost most of its digits") != std::string::npos);
+}
+
+TEST_CASE("a centroid far away ends no run (failure 27)", "[kmeans]") {
   const Matrix<double> values = kinds()[1].make(1000, 2, 3);
   Matrix<double> start(2, 2);
   for (std::int64_t j = 0; j < 2; ++j) {
