@@ -12,6 +12,7 @@
 #include "app/invocation.h"
 #include "app/label_output.h"
 #include "app/memory.h"
+#include "app/model.h"
 #include "app/results.h"
 #include "app/shell_word.h"
 #include "app/start.h"
@@ -47,11 +48,13 @@ void declare(OptionSet& set, ClusterOptions& options) {
                .help = "Number of clusters.",
                .shown_default = "as many as --init FILE or --init-labels has"},
               {1, kLargestInt}, options.clusters);
-  set.text({.names = "--init",
-            .value = "HOW",
-            .help = "First centroids: k-means++, k-means|| (for large K), random, first (rows), farthest, or "
-                    "FILE[:DATASET] of K rows. A result that stopped at its limit of iterations is gone on with."},
-           options.init);
+  set.text(
+      {.names = "--init",
+       .value = "HOW",
+       .help = "First centroids: k-means++, k-means|| (for large K), random, first (rows), farthest, or "
+               "FILE[:DATASET] of K rows. A result brings its metric; one that stopped at its limit of iterations is "
+               "gone on with."},
+      options.init);
   set.text({.names = "--init-labels",
             .value = "FILE[:DATASET]",
             .help = "First centroids are the means of the rows that have the same label here: a vector, a result, or "
@@ -240,6 +243,8 @@ int run_cluster(const Arguments& arguments) {
                                       options.variant.freeze, is_start_rule(options.init) ? "" : options.init});
   output.labels = true;
   if (!options.common.output.empty()) data::check_output(options.common.output, output);
+  take_metric({{"--init", is_start_rule(options.init) ? "" : options.init}, {"--freeze", options.variant.freeze}}, set,
+              options.common);
   const auto points = open_input(options.points, invocation);
   check_label_output(options.common, options.write_obs, *points);
   invocation.report.points = describe(*points);
