@@ -183,8 +183,8 @@ void write(const ClusterOptions& options, const Start& start, const data::PointS
   file.attribute("n_init", result.runs.empty() ? options.runs : std::ssize(result.runs));
   file.attribute("run", static_cast<std::int64_t>(result.run));
   file.attribute("inertia", result.inertia);
-  file.attribute("totss", result.spread);
-  file.attribute("betweenss", result.spread - result.inertia);
+  file.attribute("totss", result.total_inertia);
+  file.attribute("betweenss", result.total_inertia - result.inertia);
   file.attribute("iterations", result.iterations);
   file.attribute("stopped_by", result.stopped_by);
   file.attribute("stopped_value", result.stopped_value);
@@ -214,7 +214,7 @@ void fill(Report& report, const KMeansResult& result, double flops_per_assignmen
   report.shift_threshold = result.shift_threshold;
   report.iterations_done = result.iterations;
   report.changed = result.changed;
-  report.spread = result.spread;
+  report.total_inertia = result.total_inertia;
   for (const RunRecord& run : result.runs) {
     report.phase("iterate").flops += flops_per_assignment * static_cast<double>(run.iterations);
     report.phase("assign").flops += flops_per_assignment;
