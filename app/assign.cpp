@@ -10,6 +10,7 @@
 #include "app/invocation.h"
 #include "app/label_output.h"
 #include "app/memory.h"
+#include "app/model.h"
 #include "app/results.h"
 #include "app/shell_word.h"
 #include "app/terminal.h"
@@ -33,7 +34,8 @@ void declare(OptionSet& set, AssignOptions& options) {
                  options.points);
   set.text({.names = "--centroids",
             .value = "RESULT",
-            .help = "A result of kith cluster, or FILE:DATASET of any matrix with as many columns as the points."},
+            .help = "A result of kith cluster, whose metric and preparation are taken, or FILE:DATASET of any matrix "
+                    "with as many columns as the points."},
            options.centroids);
   set.flag({.names = "--save-distances", .help = "Also write every point's distance to its centroid."},
            options.save_distances);
@@ -153,6 +155,7 @@ int run_assign(const Arguments& arguments) {
       output_options(options.common, {options.points, options.common.weights, options.centroids});
   output.labels = true;
   if (!target.empty()) data::check_output(target, output);
+  take_metric({{"--centroids", options.centroids}}, set, options.common);
   const std::optional<Preparation> preparation = read_preparation(options.centroids);
   const Preparation* given = preparation ? &*preparation : nullptr;
   const auto points = open_input(options.points, invocation, given);

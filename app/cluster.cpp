@@ -12,6 +12,7 @@
 #include "app/invocation.h"
 #include "app/label_output.h"
 #include "app/memory.h"
+#include "app/model.h"
 #include "app/results.h"
 #include "app/shell_word.h"
 #include "app/start.h"
@@ -47,11 +48,13 @@ void declare(OptionSet& set, ClusterOptions& options) {
                .help = "Number of clusters.",
                .shown_default = "as many as --init FILE or --init-labels has"},
               {1, kLargestInt}, options.clusters);
-  set.text({.names = "--init",
-            .value = "HOW",
-            .help = "First centroids: k-means++, k-means|| (for large K), random, first (rows), farthest, or "
-                    "FILE[:DATASET] of K rows. A result that stopped at its limit of iterations is gone on with."},
-           options.init);
+  set.text(
+      {.names = "--init",
+       .value = "HOW",
+       .help = "First centroids: k-means++, k-means|| (for large K), random, first (rows), farthest, or "
+               "FILE[:DATASET] of K rows. A result brings its metric; one that stopped at its limit of iterations is "
+               "gone on with."},
+      options.init);
   set.text({.names = "--init-labels",
             .value = "FILE[:DATASET]",
             .help = "First centroids are the means of the rows that have the same label here: a vector, a result, or "
@@ -180,8 +183,8 @@ void write(const ClusterOptions& options, const Start& start, const data::PointS
   file.attribute("n_init", result.runs.empty() ? options.runs : std::ssize(result.runs));
   file.attribute("run", static_cast<std::int64_t>(result.run));
   file.attribute("inertia", result.inertia);
-  file.attribute("totss", result.spread);
-  file.attribute("betweenss", result.spread - result.inertia);
+  file.attribute("totss", result.total_inertia);
+  file.attribute("betweenss", result.total_inertia - result.inertia);
   file.attribute("iterations", result.iterations);
   file.attribute("stopped_by", result.stopped_by);
   file.attribute("stopped_value", result.stopped_value);
@@ -211,7 +214,7 @@ void fill(Report& report, const KMeansResult& result, double flops_per_assignmen
   report.shift_threshold = result.shift_threshold;
   report.iterations_done = result.iterations;
   report.changed = result.changed;
-  report.spread = result.spread;
+  report.total_inertia = result.total_inertia;
   for (const RunRecord& run : result.runs) {
     report.phase("iterate").flops += flops_per_assignment * static_cast<double>(run.iterations);
     report.phase("assign").flops += flops_per_assignment;
@@ -240,6 +243,8 @@ int run_cluster(const Arguments& arguments) {
                                       options.variant.freeze, is_start_rule(options.init) ? "" : options.init});
   output.labels = true;
   if (!options.common.output.empty()) data::check_output(options.common.output, output);
+  take_metric({{"--init", is_start_rule(options.init) ? "" : options.init}, {"--freeze", options.variant.freeze}}, set,
+              options.common);
   const auto points = open_input(options.points, invocation);
   check_label_output(options.common, options.write_obs, *points);
   invocation.report.points = describe(*points);

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "app/model.h"
 #include "core/error.h"
 #include "core/metric.h"
 #include "data/stored_result.h"
@@ -61,13 +62,6 @@ void check(const Preparation& found, std::int64_t components, const std::string&
   throw Error(ExitCode::data, fmt::format("{}: damaged: the datasets in /preparation do not fit together; make the "
                                           "result again",
                                           file));
-}
-
-/// Does the location name the centroids of a result of kith cluster?
-bool names_model(const std::string& location) {
-  const auto [file, dataset] = data::parse_location(location);
-  const bool centroids = dataset.empty() || dataset == "/centroids" || dataset == "centroids";
-  return centroids && data::StoredResult::is_one(file) && data::StoredResult(file).format() == "kith-clusters";
 }
 
 }  // namespace

@@ -137,9 +137,9 @@ std::string to_json(const Report& report) {
                           {"imbalance", report.clusters->imbalance}};
   }
   if (report.inertia) object["inertia"] = *report.inertia;
-  if (report.spread) {
-    object["totss"] = *report.spread;
-    object["betweenss"] = *report.spread - *report.inertia;
+  if (report.total_inertia) {
+    object["totss"] = *report.total_inertia;
+    object["betweenss"] = *report.total_inertia - *report.inertia;
   }
   if (!report.method.empty()) object["method"] = report.method;
   if (!report.stopped_by.empty()) {

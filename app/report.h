@@ -105,8 +105,8 @@ struct Report {
   int kept_run = 0;
   std::optional<ClusterReport> clusters{};
   std::optional<double> inertia{};
-  std::optional<double> spread{};  // inertia of all rows around their mean
-  std::string method{};            // what was done apart from plain k-means
+  std::optional<double> total_inertia{};  // of all rows as one cluster
+  std::string method{};                   // what was done apart from plain k-means
   std::string stopped_by{};
   double stopped_value = 0.0;
   double shift_threshold = 0.0;      // of the rule `tolerance`

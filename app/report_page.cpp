@@ -93,10 +93,10 @@ std::vector<std::pair<std::string, std::string>> facts_of(const data::StoredResu
                        fmt::format("{}, {} x {} (rows x columns)", result.text("points"), shape[0], shape[1]));
   }
   if (result.has("counts")) facts.emplace_back("Clusters", fmt::format("{}", result.vector("counts").size()));
-  const auto inertia = result.number("inertia"), spread = result.number("totss");
-  if (inertia && spread && *spread > 0.0) {
+  const auto inertia = result.number("inertia"), total = result.number("totss");
+  if (inertia && total && *total > 0.0) {
     facts.emplace_back("Inertia", fmt::format("{}; the clusters explain {:.1f} % of the variance", *inertia,
-                                              100.0 * (*spread - *inertia) / *spread));
+                                              100.0 * (*total - *inertia) / *total));
   } else if (inertia) {
     facts.emplace_back("Inertia", fmt::format("{}", *inertia));
   }
@@ -166,12 +166,15 @@ pictures::CentroidMap map_of(const Clustering& clustering, const ClusteredPoints
 pictures::Course course_of(const data::StoredResult& result, std::int64_t columns) {
   pictures::Course course{result.vector("iteration_inertia"), result.vector("iteration_shift"),
                           result.text("stopped_by"), 0.0};
-  const auto spread = result.number("totss"), tolerance = result.number("tolerance");
+  const auto total = result.number("totss"), tolerance = result.number("tolerance");
   const std::vector<std::int64_t> shape = result.wholes("points_shape");
-  if (spread && tolerance && shape.size() == 2) {
+  if (total && tolerance && shape.size() == 2) {
     const std::int64_t rows = shape[0] - result.whole("dropped_rows").value_or(0);
     const double weight = result.number("total_weight").value_or(static_cast<double>(rows));
-    course.threshold = *tolerance * (*spread / weight / static_cast<double>(columns));
+    // n rows of length 1 with a mean of length m: 2 n (1 - m) around its direction, n (1 - m^2) around itself.
+    const bool is_cosine = result.text("metric") == name_of(Metric::cosine);
+    const double spread = is_cosine ? *total - *total * *total / (4.0 * weight) : *total;
+    course.threshold = *tolerance * (spread / weight / static_cast<double>(columns));
   }
   return course;
 }

@@ -36,9 +36,9 @@ std::string stop_of(const Report& report) {
 
 /// The share of the variance that the clusters explain, R's betweenss / totss.
 std::string explained_by(const Report& report) {
-  if (!report.spread || !(*report.spread > 0.0)) return "";
+  if (!report.total_inertia || !(*report.total_inertia > 0.0)) return "";
   return fmt::format("; the clusters explain {:.1f} % of the variance",
-                     100.0 * (*report.spread - *report.inertia) / *report.spread);
+                     100.0 * (*report.total_inertia - *report.inertia) / *report.total_inertia);
 }
 
 std::string runs_of(const Report& report) {

@@ -38,7 +38,8 @@ class Bisection {
 
   std::int64_t clusters() const { return std::ssize(leaves_); }
   std::int64_t iterations() const { return iterations_; }
-  double spread() const { return tree_.inertia[0]; }
+  double total_inertia() const { return tree_.inertia[0]; }
+  double spread() const { return spread_; }
 
   /// False when no cluster can be split.
   bool split() {
@@ -108,7 +109,10 @@ class Bisection {
     KMeansResult halves = kmeans(rows, plan, options, silent);
     ++split_;
     iterations_ += halves.iterations;
-    if (is_all) tree_.inertia[0] = halves.spread;
+    if (is_all) {
+      tree_.inertia[0] = halves.total_inertia;
+      spread_ = halves.spread;
+    }
     leaf.is_whole = halves.spread == 0.0 || halves.counts.size() < 2 || halves.counts[0] == 0 || halves.counts[1] == 0;
     if (leaf.is_whole) return false;
 
@@ -137,6 +141,7 @@ class Bisection {
   std::vector<Leaf> leaves_;  // by the numbers of their clusters
   SplitTree tree_;
   std::int64_t split_ = 0, iterations_ = 0;
+  double spread_ = 0.0;
 };
 
 }  // namespace
@@ -155,11 +160,14 @@ BisectingResult bisecting_kmeans(Points& points, const RowStore& store, const Da
   const Matrix<double> centroids = bisection.centroids();
   found.result = labelled_rows(points, plan, bisection.labels(), centroids.view(), options);
   found.result.spread = bisection.spread();
+  found.result.total_inertia = bisection.total_inertia();
   found.result.iterations = bisection.iterations();
   found.result.stopped_by = "splits";
   found.result.stopped_value = static_cast<double>(bisection.clusters() - 1);
   found.tree = std::move(bisection).tree();
-  if (found.tree.parent.size() == 1) found.tree.inertia[0] = found.result.spread = found.result.inertia;
+  if (found.tree.parent.size() == 1) {
+    found.tree.inertia[0] = found.result.spread = found.result.total_inertia = found.result.inertia;
+  }
   return found;
 }
 

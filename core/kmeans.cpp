@@ -37,13 +37,35 @@ IterationRecord record_of(const Assignment& assignment) {
   return record;
 }
 
+/// (1, d)
+Matrix<double> mean_of(const DataPlan& plan) {
+  Matrix<double> mean(1, plan.columns);
+  std::copy(plan.mean.begin(), plan.mean.end(), mean.data());
+  return mean;
+}
+
+/// All rows around one centre (1, d).
+Measured measure_around(Points& points, const DataPlan& plan, MatrixView<const double> center) {
+  assign(points, plan, center);
+  return measure(points, plan, center);
+}
+
 /// All rows around their mean. Per value it is the mean over columns of their variance, which scikit-learn's rule
 /// takes.
 Measured measure_spread(Points& points, const DataPlan& plan) {
-  Matrix<double> mean(1, plan.columns);
-  std::copy(plan.mean.begin(), plan.mean.end(), mean.data());
-  assign(points, plan, mean.view());
-  return measure(points, plan, mean.view());
+  const Matrix<double> mean = mean_of(plan);
+  return measure_around(points, plan, mean.view());
+}
+
+/// The inertia of all rows as one cluster, whose centroid is the mean or, by cosine, its direction. Rows that cancel
+/// have none, and all directions are the same to them.
+double inertia_of_one(Points& points, const DataPlan& plan, Metric metric, double spread) {
+  if (metric != Metric::cosine) return spread;
+  Matrix<double> center = mean_of(plan), any(1, plan.columns);
+  std::fill(any.data(), any.data() + any.size(), 0.0);
+  any(0, 0) = 1.0;
+  unit_means(center.view(), any.view());
+  return measure_around(points, plan, center.view()).inertia;
 }
 
 /// Says what the integer sums cannot hold: values that are lost beside far larger ones, and distances likewise.
@@ -265,7 +287,9 @@ class Run {
 
 KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& options, Observer& observer) {
   check_start(plan, options);
-  Run lloyd(points, plan, options, measure_spread(points, plan), observer);
+  const Measured spread = measure_spread(points, plan);
+  const double total = inertia_of_one(points, plan, options.metric, spread.inertia);
+  Run lloyd(points, plan, options, spread, observer);
   KMeansResult best;
   std::vector<RunRecord> runs;
   for (int run = 0; run < options.runs; ++run) {
@@ -282,6 +306,7 @@ KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& o
     points.distances(best.distances);
   }
   best.runs = std::move(runs);
+  best.total_inertia = total;
   find_nearest_rows(points, options, best);
   return best;
 }

@@ -57,7 +57,8 @@ struct KMeansResult {
   std::vector<double> inertia_per_cluster;  // (k)
   std::vector<std::int64_t> nearest_row;    // (k) the row nearest each centroid, ties to the lowest
   double inertia = 0.0;
-  double spread = 0.0;          // inertia of all rows around their mean, R's totss
+  double spread = 0.0;          // inertia of all rows around their mean
+  double total_inertia = 0.0;   // of all rows as one cluster, R's totss: the spread or, by cosine, around its direction
   std::int64_t iterations = 0;  // assignments of the loop, as scikit-learn's n_iter_; of a stopped run's too
   std::int64_t changed = 0;     // rows that the last assignment gave another label than the last iteration
   std::string stopped_by;      // "labels", "tolerance" or "max-iterations"; "epochs" or "splits" where no iteration did

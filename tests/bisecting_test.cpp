@@ -69,7 +69,7 @@ void check_tree(const BisectingResult& found, std::int64_t rows, Metric metric =
   REQUIRE(std::ssize(tree.parent) == 2 * k - 1);
   CHECK(tree.parent[0] == -1);
   CHECK(tree.count[0] == rows);
-  CHECK(tree.inertia[0] == found.result.spread);
+  CHECK(tree.inertia[0] == found.result.total_inertia);
   std::int64_t leaves = 0;
   for (std::int64_t node = 0; node < 2 * k - 1; ++node) {
     const std::int64_t child = tree.first_child[node];

@@ -144,3 +144,44 @@ TEST_CASE("points whose columns are not the model's are refused with the first d
   CHECK(done({"assign", table, "--columns", "a,c", "--centroids", model, "--top", "1", "-o", folder / "l.csv"})
             .says("--top has no effect: the output holds labels alone"));
 }
+
+TEST_CASE("centroids of a result bring its metric; another one is refused") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5:/points", out = folder / "out.h5", other = folder / "other.h5";
+  done({"generate", folder / "x.h5", "-n", "200", "-d", "4", "-k", "5", "-q"});
+  const std::string cosine = folder / "cosine.h5", euclidean = folder / "euclidean.h5", plain = folder / "plain.h5";
+  done({"cluster", file, "-k", "3", "--metric", "cosine", "-o", cosine, "-q"});
+  done({"cluster", file, "-k", "3", "-o", euclidean, "-q"});
+  const auto same = [&](Words words, const std::string& metric) {
+    words.insert(words.end(), {"-f", "-o", out});
+    const Outcome taken = done(words);
+    CHECK(taken.says("metric cosine: that of") == (metric == "cosine"));
+    words.insert(words.end(), {"--metric", metric});
+    words[words.size() - 3] = other;
+    CHECK_FALSE(done(words).says("that of"));
+    CHECK(bytes_of(out) == bytes_of(other));
+  };
+  for (const auto& [model, metric] : {std::pair{cosine, "cosine"}, std::pair{euclidean, "euclidean"}}) {
+    same({"assign", file, "--centroids", model, "--save-distances"}, metric);
+    CHECK(values(out + ":/labels") == values(model + ":/labels"));
+    same({"assign", file, "--centroids", model + ":/centroids"}, metric);
+    same({"cluster", file, "--init", model, "--max-iterations", "2"}, metric);
+    same({"cluster", file, "-k", "5", "--freeze", model}, metric);
+  }
+  // Of a plain matrix nothing is known.
+  const std::vector<double> centroids = values(cosine + ":/centroids");
+  FileMaker(plain).dataset("c", H5T_IEEE_F64LE, {3, 4}, H5T_NATIVE_DOUBLE, centroids.data());
+  done({"assign", file, "--centroids", plain, "-f", "-o", out});
+  CHECK(bytes_of(out).find("--metric") == std::string::npos);
+
+  refuses(2, {"assign", file, "--centroids", cosine, "--metric", "euclidean"},
+          {"--centroids", "expected centroids of --metric euclidean, as --metric says",
+           "found those of --metric cosine", "leave out --metric"});
+  refuses(2, {"assign", file, "--centroids", euclidean}, {"found those of --metric euclidean"},
+          {.environment = {"KITH_METRIC=cosine"}});
+  refuses(2, {"cluster", file, "--init", euclidean, "--metric", "cosine"}, {"--init", "leave out --metric"});
+  refuses(2, {"cluster", file, "-k", "5", "--freeze", cosine, "--metric", "euclidean"}, {"--freeze"});
+  refuses(
+      2, {"cluster", file, "-k", "6", "--freeze", cosine, "--init", euclidean},
+      {"--freeze", "as --init", "euclidean.h5 says", "found those of --metric cosine", "give results of one metric"});
+}

@@ -111,6 +111,28 @@ TEST_CASE("what goes on, what begins anew, and what is told") {
   CHECK(StoredResult(more).text("init") == "part.h5");
 }
 
+TEST_CASE("the total of directions is the inertia of one cluster, of which several explain a share") {
+  const Scratch folder;
+  const std::string one = folder / "one.h5", more = folder / "more.h5", axes = folder / "axes.csv";
+  cluster({kDigits, "-k", "1", "--metric", "cosine"}, {}, one);
+  const double total = StoredResult(one).number("inertia").value_or(-1.0);
+  for (const Words& how : {Words{}, Words{"--algorithm", "bisecting"}}) {
+    cluster({kDigits, "-k", "1", "--metric", "cosine"}, how, one);
+    CHECK(StoredResult(one).number("totss") == StoredResult(one).number("inertia"));
+    const nlohmann::json report = cluster({kDigits, "-k", "10", "--metric", "cosine", "--json"}, how, more).json();
+    CHECK(StoredResult(more).number("totss") == total);
+    CHECK(report["totss"] == total);
+    const double share = StoredResult(more).number("betweenss").value_or(-1.0) / total;
+    CHECK((share > 0.3 && share < 1.0));
+    if (!how.empty()) CHECK(StoredResult(more).vector("tree_inertia")[0] == total);
+  }
+  write_bytes(axes, "1,0\n0,1\n");
+  CHECK(cluster({axes, "-k", "1", "--metric", "cosine"}, {}, one).says("; the clusters explain 0.0 %"));
+  write_bytes(axes, "1,0\n-1,0\n");  // no mean direction
+  cluster({axes, "-k", "2", "--metric", "cosine"}, {}, more);
+  CHECK(StoredResult(more).number("totss") == 4.0);
+}
+
 TEST_CASE("totals, iterations and sizes are in the result and in the report") {
   const Scratch folder;
   const std::string one = folder / "one.h5", ten = folder / "ten.h5";
