@@ -81,12 +81,24 @@ void declare(OptionSet& set, ClusterOptions& options) {
   add_common_options(set, options.common);
 }
 
+/// Whether all centroids of the --init file are meant, frozen ones first, as a result has them.
+bool begins_with(MatrixView<const double> given, MatrixView<const double> frozen) {
+  return given.rows >= frozen.rows && given.columns == frozen.columns &&
+         std::equal(frozen.data, frozen.data + frozen.size(), given.data);
+}
+
+/// -k, or where it is left out as many as there are to start from, and the frozen ones unless they are among them.
+std::int64_t clusters_of(const ClusterOptions& options, const Start& start, MatrixView<const double> given,
+                         MatrixView<const double> frozen) {
+  if (options.clusters > 0 || start.clusters() == 0) return options.clusters;
+  return start.clusters() + (start.given && begins_with(given, frozen) ? 0 : frozen.rows);
+}
+
 /// Everything that can be known to be wrong before the points are read.
 /// frozen: how many centroids --freeze gives.
-void check(const OptionSet& set, ClusterOptions& options, const Start& start, std::int64_t frozen,
+void check(const OptionSet& set, const ClusterOptions& options, const Start& start, std::int64_t frozen,
            const data::PointSource& points) {
   const std::string& init = options.init;
-  if (start.clusters() > 0 && options.clusters == 0) options.clusters = frozen + start.clusters();
   if (start.given) {
     const std::int64_t rows = start.given->rows();
     const bool is_whole = rows + dropped_before(options.variant, init) == options.clusters;
@@ -123,7 +135,7 @@ MatrixView<const double> beside_frozen(MatrixView<const double> given, MatrixVie
   const bool is_rest = frozen.rows + given.rows == options.clusters;
   if (frozen.rows == 0 || given.rows == 0 || (is_rest && dropped_before(options.variant, options.init) == 0))
     return given;
-  if (!std::equal(frozen.data, frozen.data + frozen.size(), given.data)) {
+  if (!begins_with(given, frozen)) {
     throw Error(ExitCode::usage,
                 fmt::format("--init {}: expected the {} centroids of --freeze {} first, found others; "
                             "give those that are not frozen alone, {} of them",
@@ -255,7 +267,10 @@ int run_cluster(const Arguments& arguments) {
   Start start = open_start(options.init, options.init_labels, options.common);
   const auto frozen_source = open_frozen(options.variant, *points, prepared_columns(*points, options.common));
   if (frozen_source) check_same_preparation(frozen_source->name(), options.common);
-  check(set, options, start, frozen_source ? frozen_source->rows() : 0, *points);
+  Matrix<double> centroids = given_centroids(start, metric_of(options.common));
+  const Matrix<double> frozen = read_frozen(frozen_source.get(), metric_of(options.common));
+  options.clusters = clusters_of(options, start, std::as_const(centroids).view(), frozen.view());
+  check(set, options, start, frozen.rows(), *points);
   check_variant(options.variant, start.init == Init::given, points->rows(), options.clusters);
   const bool changes_labels = options.variant.balance && options.variant.sizes.given();  // and so the centroids
   if (start.given && !changes_labels) {
@@ -272,8 +287,6 @@ int run_cluster(const Arguments& arguments) {
                      variant_bytes(options.variant, *points),
                  points->name(), options.common.memory);
 
-  Matrix<double> centroids = given_centroids(start, metric_of(options.common));
-  const Matrix<double> frozen = read_frozen(frozen_source.get(), metric_of(options.common));
   const bool all_frozen = frozen.rows() == options.clusters;
   MatrixView<const double> given = beside_frozen(centroids.view(), frozen.view(), options);
   HeldPoints held = hold_points(
@@ -311,8 +324,11 @@ int run_cluster(const Arguments& arguments) {
   if (result.stopped_by == "max-iterations") {
     invocation.progress.warning(fmt::format("not converged after {} iterations; {}", result.iterations,
                                             can_go_on ? "go on with --init " + target
-                                                      : "give a larger --max-iterations, or write a result with -o "
-                                                        "and go on from it with --init RESULT"));
+                                            : changes_labels
+                                                ? "give a larger --max-iterations: a run cannot go on from balanced "
+                                                  "sizes, --init RESULT begins anew with their means"
+                                                : "give a larger --max-iterations, or write a result with -o "
+                                                  "and go on from it with --init RESULT"));
   }
   if (options.explain) {
     invocation.report.explanations = explain(result, held, points->column_names());

@@ -96,7 +96,7 @@ InnerScores inner_scores(const LabelledPoints& points, const data::Labels& label
   if (held.plan.weights.given()) scores.weights = found.weights;
   scores.calinski_harabasz = calinski_harabasz(found);
   scores.davies_bouldin = davies_bouldin(found);
-  SilhouetteRequest request{codes, scores.counts, {}, held.plan.weights};
+  SilhouetteRequest request{codes, scores.counts, {}, held.plan.weights, found.on_mean};
   scores.simplified = simplified_silhouette(*held.points, found.means.view(), request);
   if (options.silhouette == "exact") {
     scores.scored = sampled_rows(std::ssize(codes), options.sample, invocation.common.seed);

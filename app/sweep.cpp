@@ -157,7 +157,7 @@ SweepRow row_of(HeldPoints& held, const SweepOptions& options, std::int64_t clus
   row.bic = bayesian_information(found);
   row.silhouette = std::numeric_limits<double>::quiet_NaN();
   if (!found.comparable()) return row;
-  SilhouetteRequest request{row.result.labels, found.counts, {}, held.plan.weights};
+  SilhouetteRequest request{row.result.labels, found.counts, {}, held.plan.weights, found.on_mean};
   if (options.silhouette == "simplified") {
     row.silhouette = simplified_silhouette(*held.points, found.means.view(), request).mean;
     return row;

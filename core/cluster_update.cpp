@@ -8,6 +8,25 @@
 #include "core/empty_clusters.h"
 
 namespace kith {
+namespace {
+
+/// Sum over columns of the square of what rounding takes from a mean of magnitude(j): the grid's step for every row,
+/// per weight; its last place; and for fractional weights, of their own grid.
+template <class Magnitude>
+double squared_rounding(const DataPlan& plan, int low_bits, const Magnitude& magnitude) {
+  const Weights& weights = plan.weights;
+  const double smallest = weights.whole ? 1.0 : weights.smallest;
+  const double weight_step = weights.whole ? 0.0 : std::ldexp(1.0, -(weights.grid().shift + low_bits)) / smallest;
+  double squares = 0.0;
+  for (std::int64_t j = 0; j < plan.columns; ++j) {
+    const double step = std::ldexp(1.0, -(plan.scales.shift[j] + low_bits)) / smallest;
+    const double error = step + (0x1p-51 + weight_step) * magnitude(j);
+    squares += error * error;
+  }
+  return squares;
+}
+
+}  // namespace
 
 Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts, const RelocationRule& rule) {
   Relocation done;
@@ -19,7 +38,7 @@ Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& co
   for (auto c = static_cast<std::size_t>(rule.first); c < counts.size(); ++c) {
     if (counts[c] != 0) continue;
     while (next != far.end() && counts[next->label] == 1) ++next;
-    if (next == far.end() || !(next->distance > rule.on_centroid)) {
+    if (next == far.end() || !(next->distance > rule.on_centroid[next->label])) {
       ++done.unfilled;
       continue;
     }
@@ -81,19 +100,20 @@ double objective_of(MatrixView<const double> centroids, const std::vector<double
 }
 
 double means_rounding(const DataPlan& plan) {
-  // The grid's step for every row, per weight; and for fractional weights, of their own grid.
-  const Weights& weights = plan.weights;
-  const int low_bits = weights.whole ? 0 : plan.scales.low_bits;
-  const double weight_step =
-      weights.whole ? 0.0 : std::ldexp(1.0, -(weights.grid().shift + low_bits)) / weights.smallest;
-  double squares = 0.0;
-  for (std::int64_t j = 0; j < plan.columns; ++j) {
-    const double magnitude = std::max(std::abs(plan.range.minimum[j]), std::abs(plan.range.maximum[j]));
-    const double step = std::ldexp(1.0, -(plan.scales.shift[j] + low_bits)) / (weights.whole ? 1.0 : weights.smallest) +
-                        (0x1p-51 + weight_step) * magnitude;
-    squares += step * step;
+  const int low_bits = plan.weights.whole ? 0 : plan.scales.low_bits;  // plan.mean has one limb of whole weights
+  const auto magnitude = [&](std::int64_t j) {
+    return std::max(std::abs(plan.range.minimum[j]), std::abs(plan.range.maximum[j]));
+  };
+  return squared_rounding(plan, low_bits, magnitude) * plan.weights.total;
+}
+
+std::vector<double> distances_on_centroids(const DataPlan& plan, MatrixView<const double> centroids) {
+  const int low_bits = plan.scales.limbs == 2 ? plan.scales.low_bits : 0;
+  std::vector<double> largest;
+  for (std::int64_t c = 0; c < centroids.rows; ++c) {
+    largest.push_back(squared_rounding(plan, low_bits, [&](std::int64_t j) { return std::abs(centroids(c, j)); }));
   }
-  return squares * weights.total;
+  return largest;
 }
 
 double objective_rounding(const DataPlan& plan, double spread, std::int64_t clusters) {

@@ -14,13 +14,17 @@ struct Relocation {
 };
 
 struct RelocationRule {
-  std::int64_t first = 0;    // clusters before this one may be empty
-  double on_centroid = 0.0;  // D of rows that lie on their centroid
+  std::int64_t first = 0;           // clusters before this one may be empty
+  std::vector<double> on_centroid;  // (k) largest D of rows that lie on this centroid
 };
 
 /// Empty clusters, in ascending index, each take the row with the largest D to its centroid (ties: lowest row) whose
 /// cluster keeps at least one other row, unless it lies there. Changes labels held by `points`, and `counts` (k).
 Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts, const RelocationRule& rule);
+
+/// The largest D, (k), that rounding of each of the centroids (k, d) may give to rows that are equal to the mean.
+/// Moving such rows would lower nothing, and never end.
+std::vector<double> distances_on_centroids(const DataPlan& plan, MatrixView<const double> centroids);
 
 /// Sums of k clusters without rows.
 ClusterSums empty_sums(const DataPlan& plan, std::int64_t clusters);

@@ -21,11 +21,25 @@ Matrix<double> repeated(const std::vector<double>& row, std::int64_t rows) {
   return matrix;
 }
 
-/// The mean over each cluster of the roots of the distances that the points keep: sums of integers. totals: (k) weights
-std::vector<double> mean_distances(const Points& points, const Weights& weights, std::span<const std::int32_t> labels,
-                                   const std::vector<double>& totals) {
-  std::vector<double> distance(labels.size());
-  points.distances(distance);
+/// Rows that are all equal to the mean but for its rounding: their distances (n) are 0, and so is their inertia.
+void leave_out_rounding(std::span<const std::int32_t> labels, std::vector<double>& distance, LabelledClusters& found) {
+  std::vector<char> is_point(found.counts.size(), 1);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (distance[i] > found.on_mean[labels[i]]) is_point[labels[i]] = 0;
+  }
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (is_point[labels[i]]) distance[i] = 0.0;
+  }
+  for (std::size_t c = 0; c < is_point.size(); ++c) {
+    if (is_point[c]) found.inertia[c] = 0.0;
+  }
+  const auto has_inertia = [](double inertia) { return inertia > 0.0; };
+  if (std::none_of(found.inertia.begin(), found.inertia.end(), has_inertia)) found.total_inertia = 0.0;
+}
+
+/// The mean over each cluster of the roots of distances (n): sums of integers. totals: (k) weights
+std::vector<double> mean_distances(const std::vector<double>& distance, const Weights& weights,
+                                   std::span<const std::int32_t> labels, const std::vector<double>& totals) {
   const double largest = std::sqrt(*std::max_element(distance.begin(), distance.end()));
   const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(largest));
   const RowWeights of_rows{weights.given() ? weights.rows.data() : nullptr, weights.whole};
@@ -69,7 +83,11 @@ LabelledClusters labelled_clusters(Points& points, const DataPlan& plan, std::sp
   for (std::int64_t c = 0; c < clusters; ++c) {
     found.distance_to_mean.push_back(squared_distance(found.means.row(c).data(), plan.mean.data(), plan.columns));
   }
-  found.mean_distance = mean_distances(points, plan.weights, labels, found.weights);
+  std::vector<double> distance(labels.size());
+  points.distances(distance);
+  found.on_mean = distances_on_centroids(plan, found.means.view());
+  leave_out_rounding(labels, distance, found);
+  found.mean_distance = mean_distances(distance, plan.weights, labels, found.weights);
   return found;
 }
 

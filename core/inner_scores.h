@@ -21,7 +21,8 @@ struct LabelledClusters {
   std::vector<std::int64_t> counts;      // (k) rows
   std::vector<double> weights;           // (k) of these
   Matrix<double> means;                  // (k, d); of a cluster without rows the mean of all points
-  std::vector<double> inertia;           // (k) sum of D to the mean
+  std::vector<double> on_mean;           // (k) largest D that rounding of the mean gives to rows that are equal to it
+  std::vector<double> inertia;           // (k) sum of D to the mean; 0 where no row is farther than that
   double total_inertia = 0.0;            // of all clusters
   std::vector<double> mean_distance;     // (k) mean of the roots of D; 0 of a cluster without rows
   std::vector<double> distance_to_mean;  // (k) from the cluster's mean to that of all points, squared

@@ -217,7 +217,7 @@ class Run {
     switch (options_.empty) {
       case EmptyRule::relocate:
         measure(points_, plan_, state.centroids.view());
-        return relocate_empty_clusters(points_, state.counts, {.first = frozen(), .on_centroid = on_centroid_}).filled;
+        return relocate_empty_clusters(points_, state.counts, {frozen(), on_centroids(state.centroids.view())}).filled;
       case EmptyRule::keep:
         break;
       case EmptyRule::drop:
@@ -227,6 +227,12 @@ class Run {
         refuse_empty_clusters(state.counts, frozen(), iteration);
     }
     return 0;
+  }
+
+  /// The largest D of rows that lie on each centroid; rows of one direction were rounded themselves.
+  std::vector<double> on_centroids(MatrixView<const double> centroids) const {
+    if (options_.metric == Metric::cosine) return std::vector<double>(centroids.rows, kUnitRounding);
+    return distances_on_centroids(plan_, centroids);
   }
 
   std::int64_t frozen() const { return options_.frozen.rows; }
@@ -279,7 +285,6 @@ class Run {
   double rounding_;  // of the objective
   StopRule stop_;
   bool settled_ = false;  // the labels are those of the centroids: the last update changed no bit, and no row was moved
-  double on_centroid_ = options_.metric == Metric::cosine ? kUnitRounding : 0.0;  // D of rows that lie there
   Observer& observer_;
 };
 

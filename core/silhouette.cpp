@@ -195,9 +195,11 @@ CentroidDistances centroid_distances(const Points& points, MatrixView<const doub
     for (std::int64_t c = first; c < first + count; ++c) {
       if (request.counts[c] == 0) continue;
       const std::span<const double> to_centroid = distances.row(c - first);
+      const double on_centroid = request.on_centroid.empty() ? 0.0 : request.on_centroid[c];
       for (std::int64_t i = 0; i < n; ++i) {
         double& kept = request.labels[i] == c ? found.own[i] : found.nearest[i];
-        kept = request.labels[i] == c ? to_centroid[i] : std::min(kept, to_centroid[i]);
+        const double distance = to_centroid[i] > on_centroid ? to_centroid[i] : 0.0;
+        kept = request.labels[i] == c ? distance : std::min(kept, distance);
       }
     }
   }

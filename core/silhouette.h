@@ -25,6 +25,7 @@ struct SilhouetteRequest {
   std::span<const std::int64_t> counts;       // (k) rows of each cluster; at least two are not 0
   std::span<const std::int64_t> scored = {};  // row numbers; empty: all rows
   Weights weights = {};                       // those of the points; what is said of rows holds for copies of them
+  std::span<const double> on_centroid = {};   // (k) D to centroids up to this count as 0; empty: none but 0 does
 };
 
 /// s = (b - a) / max(a, b) with a the mean distance to the other rows of the own cluster, b the smallest mean distance

@@ -122,8 +122,8 @@ TEST_CASE("sums of distances to clusters equal the definition on every backend")
           // Clusters without rows, of one row, and rows that belong to none.
           const Labels labels = labels_of(shape.n, [&](auto i) { return i % 11 == 3 ? -1 : i * i % shape.k; });
           const Matrix<double> queries = centroids_near(bench.values.view(), 70);
-          const FixedScale scale = fixed_scale(
-              term_bits(shape.n) - (term_bits(shape.n) - inertia_scale(bench.plan, {}).shift + 1) / 2);
+          const FixedScale scale =
+              fixed_scale(term_bits(shape.n) - (term_bits(shape.n) - inertia_scale(bench.plan, {}).shift + 1) / 2);
           Matrix<std::int64_t> expected(70, shape.k);
           std::fill_n(expected.data(), expected.size(), 5);
           bench.expected->set_labels(labels);
@@ -236,6 +236,24 @@ TEST_CASE("the Bayesian information criterion is its formula, and prefers the cl
   };
   CHECK(criterion([](auto i) { return i / 2 % 3; }, 3) > criterion([](auto i) { return i / 2 % 3 / 2; }, 2));
   CHECK(criterion([](auto i) { return i / 2 % 3; }, 3) > criterion([](auto i) { return i / 2 % 3 + 3 * (i % 2); }, 6));
+}
+
+TEST_CASE("scores of equal rows are not made of rounding") {
+  Matrix<double> values(7, 2);
+  for (std::int64_t i = 0; i < 7; ++i) {
+    values(i, 0) = 0.1;
+    values(i, 1) = 0.7;
+  }
+  const auto points = reference_points(values.view());
+  const DataPlan plan = make_plan(*points);
+  points->prepare(plan);
+  const Labels labels{0, 0, 0, 0, 0, 0, 1};
+  const LabelledClusters found = labelled_clusters(*points, plan, labels, 2);
+  REQUIRE(squared_distance(found.means.row(0).data(), values.row(0).data(), 2) > 0.0);
+  CHECK(found.total_inertia == 0.0);
+  CHECK(calinski_harabasz(found) == 1.0);
+  CHECK(davies_bouldin(found) == 0.0);
+  CHECK(simplified_silhouette(*points, found.means.view(), {labels, found.counts, {}, {}, found.on_mean}).mean == 0.0);
 }
 
 TEST_CASE("scores that compare clusters are undefined for one cluster and for as many as rows") {

@@ -78,6 +78,11 @@ TEST_CASE("29: --freeze holds the first centroids, and a run goes on from its re
   FileMaker(folder / "rest.h5").floats("c", {1, 64}, std::vector<float>(64, 3));
   CHECK(done({"cluster", kDigits, "--freeze", frozen, "--init", folder / "rest.h5", "--json"})
             .json()["clusters"]["count"] == 3);
+  // All centroids, the frozen ones among them: as many as the file has.
+  const Outcome all = done({"cluster", kDigits, "--freeze", frozen, "--init", whole, "--json", "-o", out, "-f"});
+  CHECK(all.json()["clusters"]["count"] == 9);
+  CHECK(!all.says("repeat another one"));
+  CHECK(values(out + ":/labels") == values(whole + ":/labels"));
   CHECK(done({"cluster", kDigits, "-k", "2", "--freeze", frozen, "--init", "random", "-q"})
             .says("--init has no effect: all centroids are frozen"));
   refuses(2, with({"--init", folder / "rest.h5"}), {"expected 9 centroids", "or 7 beside the frozen", "found 1 x 64"});
@@ -131,6 +136,21 @@ TEST_CASE("--batch, --algorithm bisecting and --balance give the same bytes on e
   done(with({"-o", other, "--max-iterations", "2"}));
   done(with({"-o", folder / "more.h5", "--init", other, "--max-iterations", "298"}));
   CHECK(bytes_of(folder / "more.h5") == bytes_of(one));
+}
+
+TEST_CASE("a balanced run that stopped is not offered to go on") {
+  const Scratch folder;
+  const std::string part = folder / "part.h5", more = folder / "more.h5";
+  Words words{"cluster", kDigits, "-k", "8", "--balance", "--max-size", "230", "--max-iterations", "2", "-o", part};
+  for (const bool written : {true, false}) {
+    if (!written) words.resize(words.size() - 2);
+    const Outcome stopped = done(words);
+    CHECK(stopped.says("not converged after 2 iterations; give a larger --max-iterations: a run cannot go on from "));
+    CHECK(!stopped.says("go on with"));
+    CHECK(!stopped.says("kith cluster --init"));
+  }
+  words.insert(words.end(), {"--init", part, "--json", "-o", more});
+  CHECK(done(words).json()["iterations"].size() == 2);  // anew, not 4
 }
 
 TEST_CASE("sizes beyond their limits are told, and options without effect") {

@@ -190,6 +190,34 @@ TEST_CASE("an empty cluster ends the run where that is asked for", "[variants]")
   CHECK(run(*points, options).counts == std::vector<std::int64_t>{50});
 }
 
+TEST_CASE("rows that rounding of their mean moved away from it fill no empty cluster", "[variants]") {
+  const std::vector<Tested> backends = backends_in_pieces();
+  const std::vector<double> different{0.1, 0.7, 1e5, 1.0 / 3};
+  for (const auto& [rows, distinct, k] : {std::tuple{3, 1, 2}, {7, 1, 4}, {30, 3, 8}, {97, 4, 40}}) {
+    Matrix<double> values(rows, 2);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      values(i, 0) = different[i % distinct];
+      values(i, 1) = 7 * different[(i + 1) % distinct];
+    }
+    for (const Init init : {Init::kmeans_plus_plus, Init::first, Init::random}) {
+      const KMeansOptions options{
+          .clusters = k, .init = init, .max_iterations = 50, .tolerance = 0.0, .keep_distances = true};
+      const KMeansResult expected = run(*reference_points(values.view()), options);
+      INFO(rows << " rows, " << distinct << " of them different, k " << k);
+      CHECK(expected.stopped_by == "labels");
+      CHECK(expected.empty_clusters == k - distinct);
+      for (const Tested& tested : backends) check_same(expected, on(*tested.backend, values, ValueClass::f64, options));
+    }
+  }
+  // One step of the last place of float32 is no rounding of a mean.
+  Matrix<double> near(3, 1);
+  near(0, 0) = near(1, 0) = 0.1F;
+  near(2, 0) = std::nextafter(0.1F, 1.0F);
+  const Matrix<double> start = copy_of(near.view().middle(0, 2));
+  const KMeansOptions options{.clusters = 2, .init = Init::given, .given = start.view()};
+  CHECK(run(*reference_points(near.view()), options).counts == std::vector<std::int64_t>{2, 1});
+}
+
 TEST_CASE("frozen centroids stay, bit by bit (failure 29)", "[variants]") {
   const std::vector<Tested> backends = backends_in_pieces();
   for (const Shape shape : {Shape{60, 1, 5}, Shape{400, 3, 12}, Shape{300, 40, 40}}) {
