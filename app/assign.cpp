@@ -150,8 +150,8 @@ int run_assign(const Arguments& arguments) {
   Invocation invocation("assign", options.common);
   const std::string& target = options.common.output;
   data::OutputOptions output =
-      output_options(options.common, {options.points, options.common.weights, options.centroids});
-  output.labels = true;
+      output_options(options.common, {options.points, options.centroids});
+  output.endings = label_endings(options.write_obs);
   if (!target.empty()) data::check_output(target, output);
   const std::optional<Preparation> preparation = read_preparation(options.centroids);
   const Preparation* given = preparation ? &*preparation : nullptr;

@@ -236,9 +236,9 @@ int run_cluster(const Arguments& arguments) {
   refuse_metrics_without_means(options.common);
   Invocation invocation("cluster", options.common);
   data::OutputOptions output =
-      output_options(options.common, {options.points, options.common.weights, options.init_labels,
+      output_options(options.common, {options.points, options.init_labels,
                                       options.variant.freeze, is_start_rule(options.init) ? "" : options.init});
-  output.labels = true;
+  output.endings = label_endings(options.write_obs);
   if (!options.common.output.empty()) data::check_output(options.common.output, output);
   const auto points = open_input(options.points, invocation);
   check_label_output(options.common, options.write_obs, *points);

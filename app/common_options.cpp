@@ -255,6 +255,8 @@ data::OutputOptions output_options(const CommonOptions& common, const std::vecto
   for (const std::string& input : inputs) {
     if (!input.empty()) options.inputs.push_back(data::parse_location(input).file);
   }
+  if (!common.weights.empty()) options.inputs.push_back(data::parse_location(common.weights).file);
+  if (!common.config.empty()) options.inputs.push_back(common.config);
   return options;
 }
 

@@ -69,7 +69,8 @@ std::string stored_input(const CommonOptions& common);  // the same of the optio
 /// The same for a command line that is shown.
 std::string shown_input(const CommonOptions& common);
 data::ReadOptions read_options(const CommonOptions& common);
-/// `inputs`: locations as given; their files are never overwritten. Empty texts are skipped.
+/// `inputs`: locations as given, of what is read besides the weights and the configuration; their files are never
+/// overwritten. Empty texts are skipped.
 data::OutputOptions output_options(const CommonOptions& common, const std::vector<std::string>& inputs);
 
 }  // namespace kith::app

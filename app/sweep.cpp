@@ -22,6 +22,7 @@
 #include "core/inner_scores.h"
 #include "core/metric.h"
 #include "core/silhouette.h"
+#include "data/file_kind.h"
 #include "data/text_file.h"
 
 namespace kith::app {
@@ -210,7 +211,7 @@ std::string stored_command(const SweepOptions& options, const data::PointSource&
          stored_weights(options.common) + stored_metric(options.common);
 }
 
-bool is_csv(const std::string& path) { return path.ends_with(".csv"); }
+bool is_csv(const std::string& path) { return data::has_ending(path, ".csv"); }
 
 void write(const SweepOptions& options, const Sweep& sweep, const Suggestion& suggestion, const HeldPoints& held,
            const std::optional<Weighting>& weighting, const data::OutputOptions& output) {
@@ -300,8 +301,8 @@ int run_sweep(const Arguments& arguments) {
   refuse_metrics_without_means(options.common);
   Invocation invocation("sweep", options.common);
   const std::string& target = options.common.output;
-  data::OutputOptions output = output_options(options.common, {options.points, options.common.weights});
-  output.labels = is_csv(target);
+  data::OutputOptions output = output_options(options.common, {options.points});
+  output.endings = {".h5", ".csv"};
   if (!target.empty()) data::check_output(target, output);
   const auto points = open_input(options.points, invocation);
   invocation.report.points = describe(*points);

@@ -200,7 +200,7 @@ TEST_CASE("an existing file is replaced only with force, and an input never (fai
   const Scratch scratch;
   const std::string file = scratch / "result.h5";
   write_bytes(file, "precious");
-  refused_output(file, {}, {"result.h5", "exists", "-f/--force", "another -o"});
+  refused_output(file, {}, {"result.h5", "exists", "-f/--force", "another name"});
   refused_output(file, {.force = true, .inputs = {file}}, {"is the input", "never overwritten"});
   refused_output(file, {.force = true, .inputs = {file + ":/train"}}, {"is the input"});
   std::filesystem::create_symlink(file, scratch / "link.h5");
