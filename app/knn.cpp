@@ -63,7 +63,9 @@ void declare(OptionSet& set, KnnOptions& options) {
                      "Rows with NaN, infinity or an empty field: error refuses them, drop leaves them out: they are "
                      "nobody's neighbours, and have the neighbours -1 at the distance NaN.");
   add_preparation_options(set, options.common);
-  add_common_options(set, options.common);
+  add_common_options(set, options.common,
+                     "Write the result to this HDF5 file, lists also to .ivecs or .ibin, edges of a graph to .csv; it "
+                     "appears only when it is complete.");
 }
 
 /// What cannot be asked together.

@@ -10,6 +10,9 @@
 
 namespace kith::app {
 
+inline constexpr const char* kLabelOutputHelp =
+    "Write the result to this HDF5 file, or labels alone to .csv or .npy; it appears only when it is complete.";
+
 /// --write-obs, for commands whose results are labels.
 void add_label_option(OptionSet& set, std::string& write_obs);
 

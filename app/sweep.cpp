@@ -85,7 +85,9 @@ void declare(OptionSet& set, SweepOptions& options) {
   add_weight_options(set, options.common);
   add_missing_option(set, options.common);
   add_preparation_options(set, options.common);
-  add_common_options(set, options.common);
+  add_common_options(set, options.common,
+                     "Write the result to this HDF5 file, or the table alone to .csv; it appears only when it is "
+                     "complete.");
 }
 
 Start start_of(const SweepOptions& options) { return open_start(options.init, "", options.common); }
@@ -319,6 +321,7 @@ int run_sweep(const Arguments& arguments) {
 
   HeldPoints held = hold_points(
       *points, invocation, [&] { warn_of_options(set, options, invocation); }, weighting);
+  check_counted(counts.back(), held, *points);
   Sweep sweep;
   sweep.silhouette = options.silhouette;
   sweep.sample = options.silhouette == "exact" && options.sample < held.points->rows() ? options.sample : 0;

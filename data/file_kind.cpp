@@ -24,8 +24,8 @@ struct Signature {
 constexpr Signature kSignatures[] = {
     {"\x93NUMPY"sv, "a NumPy array (.npy)"},
     {"PK\x03\x04"sv, "a zip archive (perhaps .npz or .xlsx)"},
-    {"\xff\xfe"sv, "UTF-16 text (convert it: iconv -f UTF-16 -t UTF-8 IN > OUT)"},
-    {"\xfe\xff"sv, "UTF-16 text (convert it: iconv -f UTF-16 -t UTF-8 IN > OUT)"},
+    {"\xff\xfe"sv, "UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"},
+    {"\xfe\xff"sv, "UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"},
     {"\x89PNG"sv, "a PNG picture"},
     {"\xff\xd8\xff"sv, "a JPEG picture"},
     {"\x1f\x8b"sv, "gzip-compressed data"},

@@ -49,11 +49,10 @@ int claim_slot(const std::string& path) {
 }
 
 /// Endings of names by which programs tell formats of data and pages.
-constexpr const char* kEndings[] = {".h5",      ".csv",   ".tsv",   ".txt",   ".json",  ".npy",   ".npz",
-                                    ".gz",      ".bz2",   ".xz",    ".zst",   ".zip",   ".xlsx",  ".xls",
-                                    ".parquet", ".arrow", ".html",  ".htm",   ".svg",   ".png",   ".pdf",
-                                    ".fvecs",   ".ivecs", ".bvecs", ".fbin",  ".u8bin", ".i8bin", ".ibin",
-                                    ".hbin",    ".f16bin"};
+constexpr const char* kEndings[] = {".h5",   ".csv",   ".tsv",   ".txt",  ".json", ".npy",   ".npz",     ".gz",
+                                    ".bz2",  ".xz",    ".zst",   ".zip",  ".xlsx", ".xls",   ".parquet", ".arrow",
+                                    ".html", ".htm",   ".svg",   ".png",  ".pdf",  ".fvecs", ".ivecs",   ".bvecs",
+                                    ".fbin", ".u8bin", ".i8bin", ".ibin", ".hbin", ".f16bin"};
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw Error(ExitCode::output, fmt::format("{}: {}", path, why));
@@ -112,8 +111,7 @@ void check_ending(const std::string& path, const OutputOptions& options) {
 std::string checked_target(const std::string& path, const OutputOptions& options) {
   if (path.empty()) throw Error(ExitCode::output, "the output has an empty name; give a file name");
   if (path == "-")
-    refuse(path,
-           "expected a file name, found standard output, to which results cannot be written; give a file name");
+    refuse(path, "expected a file name, found standard output, to which results cannot be written; give a file name");
   if (path.back() == '/') refuse(path, "expected a file name, found a directory name; name a file in it");
   check_ending(path, options);
   std::string target = follow_link(path);
@@ -166,8 +164,7 @@ OutputFile::OutputFile(const std::string& path, const OutputOptions& options)
   slot_ = claim_slot(temporary_);
   if (slot_ < 0) refuse(name_, "the name is too long, or too many results are being written at once");
   // Named before it exists, so that no signal can come between; O_EXCL, so that nothing of anybody else is ever opened.
-  descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-                     replaced_ ? S_IRUSR | S_IWUSR : 0666);
+  descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, replaced_ ? S_IRUSR | S_IWUSR : 0666);
   if (descriptor_ >= 0) return;
   const int error = errno;
   slots[slot_].state.store(Slot::free);

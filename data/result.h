@@ -15,7 +15,8 @@ namespace kith::data {
 struct OutputOptions {
   bool force = false;                    // replace an existing regular file
   std::vector<std::string> inputs = {};  // files that are never overwritten, by identity, not by name
-  /// The usual ending of the result's name, then others that it may have; one that stands for another format is refused.
+  /// The usual ending of the result's name, then others that it may have; one that stands for another format is
+  /// refused.
   std::vector<std::string> endings = {".h5"};
 };
 
