@@ -90,7 +90,6 @@ void check_existing(const std::string& path, const struct stat& status, const Ou
     if (is_same_file(input, status))
       refuse(path, fmt::format("is the input {}, which is never overwritten; choose another name", input));
   }
-  if (!options.force) refuse(path, "exists; use -f/--force to replace it or choose another name");
 }
 
 /// A name that promises another format than the result has.
@@ -113,14 +112,16 @@ std::string checked_target(const std::string& path, const OutputOptions& options
   if (path == "-")
     refuse(path, "expected a file name, found standard output, to which results cannot be written; give a file name");
   if (path.back() == '/') refuse(path, "expected a file name, found a directory name; name a file in it");
-  check_ending(path, options);
   std::string target = follow_link(path);
   struct stat status {};
-  if (stat(target.c_str(), &status) == 0) {
+  const bool exists = stat(target.c_str(), &status) == 0;
+  if (exists) {
     check_existing(path, status, options);
   } else if (errno != ENOENT && errno != ENOTDIR) {
     refuse(path, fmt::format("cannot be written: {}", std::strerror(errno)));
   }
+  check_ending(path, options);
+  if (exists && !options.force) refuse(path, "exists; use -f/--force to replace it or choose another name");
   const std::string directory = directory_of(target);
   if (stat(directory.c_str(), &status) != 0) {
     refuse(path, fmt::format("the directory {} does not exist; make it with `mkdir -p {}`", directory, directory));

@@ -71,7 +71,8 @@ InputBytes read_standard_input() {
   }
   bytes.resize(used);
   if (used == 0 && was_read) {
-    throw Error(ExitCode::usage, fmt::format("-: {} is named twice, but can be read once; give all but one as files",
+    throw Error(ExitCode::usage, fmt::format("-: {} can be read once, and is needed twice (for two inputs, or for "
+                                             "kith info --stats); give a file instead",
                                              kStandardInput));
   }
   was_read = true;

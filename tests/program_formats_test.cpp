@@ -177,6 +177,6 @@ TEST_CASE("standard input may be compressed, and is read once") {
   CHECK(done(distances, {.standard_input = folder / "p.csv"}).out == expected);
   CHECK(done(distances, {.standard_input = folder / "p.csv.gz"}).out == expected);
   refuses(3, distances, {"standard input: damaged gzip file"}, {.standard_input = folder / "zeros.gz"});
-  refuses(2, {"distances", "-", "-"}, {"-: standard input is named twice", "give all but one as files"},
+  refuses(2, {"distances", "-", "-"}, {"-: standard input can be read once", "needed twice", "give a file instead"},
           {.standard_input = folder / "p.csv"});
 }
