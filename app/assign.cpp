@@ -43,7 +43,7 @@ void declare(OptionSet& set, AssignOptions& options) {
   add_label_option(set, options.write_obs);
   add_weight_options(set, options.common);
   add_missing_option(set, options.common);
-  add_common_options(set, options.common);
+  add_common_options(set, options.common, kLabelOutputHelp);
 }
 
 /// The columns of the points that the centroids are of.
@@ -151,9 +151,8 @@ int run_assign(const Arguments& arguments) {
   refuse_metrics_without_means(options.common);
   Invocation invocation("assign", options.common);
   const std::string& target = options.common.output;
-  data::OutputOptions output =
-      output_options(options.common, {options.points, options.common.weights, options.centroids});
-  output.labels = true;
+  data::OutputOptions output = output_options(options.common, {options.points, options.centroids});
+  output.endings = label_endings(options.write_obs);
   if (!target.empty()) data::check_output(target, output);
   take_metric({{"--centroids", options.centroids}}, set, options.common);
   const std::optional<Preparation> preparation = read_preparation(options.centroids);

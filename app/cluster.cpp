@@ -78,7 +78,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
   add_weight_options(set, options.common);
   add_missing_option(set, options.common);
   add_preparation_options(set, options.common);
-  add_common_options(set, options.common);
+  add_common_options(set, options.common, kLabelOutputHelp);
 }
 
 /// Whether all centroids of the --init file are meant, frozen ones first, as a result has them.
@@ -250,10 +250,10 @@ int run_cluster(const Arguments& arguments) {
   if (options.points.empty()) set.refuse_missing("POINTS, the file to cluster,");
   refuse_metrics_without_means(options.common);
   Invocation invocation("cluster", options.common);
-  data::OutputOptions output =
-      output_options(options.common, {options.points, options.common.weights, options.init_labels,
-                                      options.variant.freeze, is_start_rule(options.init) ? "" : options.init});
-  output.labels = true;
+  data::OutputOptions output = output_options(
+      options.common,
+      {options.points, options.init_labels, options.variant.freeze, is_start_rule(options.init) ? "" : options.init});
+  output.endings = label_endings(options.write_obs);
   if (!options.common.output.empty()) data::check_output(options.common.output, output);
   take_metric({{"--init", is_start_rule(options.init) ? "" : options.init}, {"--freeze", options.variant.freeze}}, set,
               options.common);
@@ -291,6 +291,7 @@ int run_cluster(const Arguments& arguments) {
   MatrixView<const double> given = beside_frozen(centroids.view(), frozen.view(), options);
   HeldPoints held = hold_points(
       *points, invocation, [&] { warn_of_options(set, options, start, all_frozen, invocation); }, weighting);
+  check_counted(options.clusters, held, *points);
   if (start.labels) {
     centroids = label_centroids(start, held, metric_of(options.common));
     given = std::as_const(centroids).view();
@@ -323,7 +324,7 @@ int run_cluster(const Arguments& arguments) {
   const bool can_go_on = is_whole && !changes_labels && result.stopped_by == "max-iterations";
   if (result.stopped_by == "max-iterations") {
     invocation.progress.warning(fmt::format("not converged after {} iterations; {}", result.iterations,
-                                            can_go_on ? "go on with --init " + target
+                                            can_go_on ? "go on with --init " + quoted(target)
                                             : changes_labels
                                                 ? "give a larger --max-iterations: a run cannot go on from balanced "
                                                   "sizes, --init RESULT begins anew with their means"

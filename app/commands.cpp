@@ -14,7 +14,7 @@ namespace {
 
 std::string short_help() {
   std::string out =
-      "kith: exact k-means and nearest neighbours, from HDF5 files to HDF5 files,\n"
+      "kith: exact k-means and nearest neighbours, from files to files,\n"
       "the same bytes on every processor, graphics card and number of threads.\n"
       "\n"
       "Examples:\n"

@@ -47,13 +47,8 @@ std::string input_options(const CommonOptions& common, const Word& word) {
 
 }  // namespace
 
-void add_output_options(OptionSet& set, CommonOptions& common) {
-  set.text(
-      {.names = "-o,--output",
-       .value = "FILE",
-       .help =
-           "Write the result to this HDF5 file, or labels alone to .csv or .npy; it appears only when it is complete."},
-      common.output);
+void add_output_options(OptionSet& set, CommonOptions& common, const char* help) {
+  set.text({.names = "-o,--output", .value = "FILE", .help = help}, common.output);
   set.flag({.names = "-f,--force", .help = "Replace an existing output file. Inputs are never replaced."},
            common.force);
 }
@@ -161,9 +156,9 @@ void add_talk_options(OptionSet& set, CommonOptions& common) {
   set.text({.names = "--config", .value = "FILE", .help = "Read options from this file (kith.toml)."}, common.config);
 }
 
-void add_common_options(OptionSet& set, CommonOptions& common) {
+void add_common_options(OptionSet& set, CommonOptions& common, const char* output_help) {
   set.begin_common();
-  add_output_options(set, common);
+  add_output_options(set, common, output_help);
   add_backend_options(set, common);
   add_thread_option(set, common);
   add_memory_option(set, common);
@@ -255,6 +250,8 @@ data::OutputOptions output_options(const CommonOptions& common, const std::vecto
   for (const std::string& input : inputs) {
     if (!input.empty()) options.inputs.push_back(data::parse_location(input).file);
   }
+  if (!common.weights.empty()) options.inputs.push_back(data::parse_location(common.weights).file);
+  if (!common.config.empty()) options.inputs.push_back(common.config);
   return options;
 }
 

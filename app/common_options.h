@@ -42,7 +42,8 @@ struct CommonOptions {
 };
 
 /// Groups of common options; a command takes those that it has a use for, after OptionSet::begin_common().
-void add_output_options(OptionSet& set, CommonOptions& common);
+inline constexpr const char* kOutputHelp = "Write the result to this HDF5 file; it appears only when it is complete.";
+void add_output_options(OptionSet& set, CommonOptions& common, const char* help = kOutputHelp);
 void add_precision_option(OptionSet& set, CommonOptions& common);
 /// --columns, --drop-columns, --id-column, --label-column, --delimiter, --header, --transpose
 void add_input_options(OptionSet& set, CommonOptions& common);
@@ -55,7 +56,7 @@ void add_memory_option(OptionSet& set, CommonOptions& common);
 void add_backend_options(OptionSet& set, CommonOptions& common);
 void add_talk_options(OptionSet& set, CommonOptions& common);  // --quiet, --verbose, --json, --progress, --config
 /// All of the above, as every command that computes has them.
-void add_common_options(OptionSet& set, CommonOptions& common);
+void add_common_options(OptionSet& set, CommonOptions& common, const char* output_help = kOutputHelp);
 
 /// "--backend" and so on, for names that stand before the first section of a configuration file.
 std::vector<std::string> common_option_names();
@@ -69,7 +70,8 @@ std::string stored_input(const CommonOptions& common);  // the same of the optio
 /// The same for a command line that is shown.
 std::string shown_input(const CommonOptions& common);
 data::ReadOptions read_options(const CommonOptions& common);
-/// `inputs`: locations as given; their files are never overwritten. Empty texts are skipped.
+/// `inputs`: locations as given, of what is read besides the weights and the configuration; their files are never
+/// overwritten. Empty texts are skipped.
 data::OutputOptions output_options(const CommonOptions& common, const std::vector<std::string>& inputs);
 
 }  // namespace kith::app

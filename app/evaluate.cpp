@@ -259,7 +259,7 @@ int run_evaluate(const Arguments& arguments) {
   Invocation invocation("evaluate", options.common);
   const std::string& target = options.common.output;
   const data::OutputOptions output =
-      output_options(options.common, {options.labels, options.truth, options.inner.points, options.common.weights});
+      output_options(options.common, {options.labels, options.truth, options.inner.points});
   if (!target.empty()) data::check_output(target, output);
   warn_of_points(set, options.inner, invocation);
   if (options.inner.points.empty() && target.empty()) {

@@ -9,6 +9,7 @@
 #include "app/commands.h"
 #include "app/invocation.h"
 #include "app/results.h"
+#include "app/shell_word.h"
 #include "app/synthetic.h"
 #include "app/terminal.h"
 #include "kernels/cpu/threads.h"
@@ -58,12 +59,16 @@ void declare(OptionSet& set, GenerateOptions& options) {
 [[noreturn]] void refuse(const std::string& message) { throw Error(ExitCode::usage, message); }
 
 /// Fills the recipe from what was asked; throws Error(usage) where it does not fit the type.
-void complete(GenerateOptions& options) {
+void complete(GenerateOptions& options, bool clusters_given) {
   Recipe& recipe = options.recipe;
   recipe.shape = options.shape == "blobs" ? Shape::blobs : options.shape == "uniform" ? Shape::uniform : Shape::shells;
   recipe.seed = static_cast<std::uint64_t>(options.common.seed);
   if (!(options.duplicates >= 0.0 && options.duplicates < 1.0)) {
     refuse(fmt::format("--duplicates: expected a share from 0 to below 1, found {}", options.duplicates));
+  }
+  if (recipe.shape != Shape::uniform && clusters_given && recipe.clusters > recipe.rows) {
+    refuse(fmt::format("--clusters: expected at most {}, the number of points (-n), found {}", recipe.rows,
+                       recipe.clusters));
   }
   recipe.duplicates = static_cast<std::int64_t>(options.duplicates * static_cast<double>(recipe.rows));
   if (options.type == "float32" && std::abs(recipe.offset) > std::numeric_limits<float>::max()) {
@@ -135,7 +140,7 @@ int run_generate(const Arguments& arguments) {
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   if (options.target.empty()) set.refuse_missing("OUT, the file to write,");
-  complete(options);
+  complete(options, set.source("--clusters") != Source::none);
   const data::Location target = data::parse_location(options.target);
   const std::string dataset = target.dataset.empty() ? "points" : target.dataset.substr(target.dataset[0] == '/');
   const bool labelled = options.recipe.shape != Shape::uniform;
@@ -168,8 +173,9 @@ int run_generate(const Arguments& arguments) {
   file.finish();
   invocation.wrote(target.file);
   invocation.close(labelled
-                       ? fmt::format("kith cluster {} -k {} -o clusters.h5", options.target, options.recipe.clusters)
-                       : fmt::format("kith knn {} -k 5 -o neighbors.h5", options.target));
+                       ? fmt::format("kith cluster {} -k {} -o clusters.h5", quoted(options.target),
+                                     std::min(options.recipe.clusters, options.recipe.rows))
+                       : fmt::format("kith knn {} -k 5 -o neighbors.h5", quoted(options.target)));
   return 0;
 }
 

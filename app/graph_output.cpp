@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "app/terminal.h"
+#include "data/file_kind.h"
 #include "data/output_bytes.h"
 
 namespace kith::app {
@@ -94,7 +95,7 @@ class EdgeLines final : public GraphOutput {
 
 template <class T>
 std::unique_ptr<GraphOutput> open_as(const GraphOutputRequest& request, std::span<const std::int64_t> begin) {
-  if (request.path.empty() || request.path.ends_with(".csv")) {
+  if (request.path.empty() || data::has_ending(request.path, ".csv")) {
     return std::make_unique<EdgeLines<T>>(request, begin.back());
   }
   return std::make_unique<GraphFile<T>>(request, begin);

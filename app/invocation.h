@@ -85,6 +85,8 @@ struct HeldPoints {
 /// prepared as --scale and --pca say, or with `given` parameters.
 HeldPoints hold_points(data::PointSource& source, Invocation& invocation, const std::function<void()>& opened,
                        const std::optional<Weighting>& weighting = std::nullopt, const Preparation* given = nullptr);
+/// Throws Error(usage) if the rows that were not left out are fewer than the clusters.
+void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source);
 /// Notes what the device holds now, if it is more than before.
 void note_device_memory(const HeldPoints& held, Invocation& invocation);
 

@@ -63,7 +63,9 @@ void declare(OptionSet& set, KnnOptions& options) {
                      "Rows with NaN, infinity or an empty field: error refuses them, drop leaves them out: they are "
                      "nobody's neighbours, and have the neighbours -1 at the distance NaN.");
   add_preparation_options(set, options.common);
-  add_common_options(set, options.common);
+  add_common_options(set, options.common,
+                     "Write the result to this HDF5 file, lists also to .ivecs or .ibin, edges of a graph to .csv; it "
+                     "appears only when it is complete.");
 }
 
 /// What cannot be asked together.
@@ -113,9 +115,12 @@ void check_missing(const KnnOptions& options) {
                                            found));
 }
 
-/// Labels of groups are no edges.
-bool is_edge_list(const KnnOptions& options) {
-  return options.makes_graph() && !options.components && options.common.output.ends_with(".csv");
+/// Of the name of the output. Labels of groups are no edges.
+std::vector<std::string> endings_of(const KnnOptions& options) {
+  if (options.makes_graph() && !options.components) return {".h5", ".csv"};
+  if (options.list_format() == ListFormat::bigann) return {".ibin"};
+  if (options.list_format() == ListFormat::ivecs) return {".ivecs"};
+  return {".h5"};
 }
 
 /// rows: of the base
@@ -272,7 +277,7 @@ int run_knn(const Arguments& arguments) {
   Invocation invocation("knn", options.common);
   const std::string& target = options.common.output;
   data::OutputOptions output = output_options(options.common, {options.base, options.queries, options.truth});
-  output.labels = is_edge_list(options);
+  output.endings = endings_of(options);
   if (!target.empty()) data::check_output(target, output);
 
   const InputPair inputs = open_inputs(options.base, options.queries, invocation);

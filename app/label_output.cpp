@@ -35,6 +35,10 @@ void add_label_option(OptionSet& set, std::string& write_obs) {
       write_obs);
 }
 
+std::vector<std::string> label_endings(const std::string& write_obs) {
+  return write_obs.empty() ? std::vector<std::string>{".h5", ".csv", ".npy"} : std::vector<std::string>{".h5"};
+}
+
 bool is_label_output(const CommonOptions& common, const std::string& write_obs) {
   if (common.output.empty()) return false;
   return !write_obs.empty() || data::label_format(common.output) != data::LabelFormat::none;

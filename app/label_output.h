@@ -10,8 +10,14 @@
 
 namespace kith::app {
 
+inline constexpr const char* kLabelOutputHelp =
+    "Write the result to this HDF5 file, or labels alone to .csv or .npy; it appears only when it is complete.";
+
 /// --write-obs, for commands whose results are labels.
 void add_label_option(OptionSet& set, std::string& write_obs);
+
+/// Endings that the name of the output may have: of a copy of AnnData's file, or of any result of such a command.
+std::vector<std::string> label_endings(const std::string& write_obs);
 
 /// Does --output name such a result, by its ending, or because of --write-obs?
 bool is_label_output(const CommonOptions& common, const std::string& write_obs);

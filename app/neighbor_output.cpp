@@ -8,6 +8,7 @@
 
 #include "app/terminal.h"
 #include "core/error.h"
+#include "data/file_kind.h"
 #include "data/neighbor_file.h"
 
 namespace kith::app {
@@ -137,8 +138,8 @@ class PrintedLists final : public NeighborOutput {
 
 ListFormat list_format(const std::string& chosen, const std::string& path) {
   if (chosen == "ann-benchmarks") return ListFormat::ann_benchmarks;
-  if (chosen == "bigann" || (chosen == "auto" && path.ends_with(".ibin"))) return ListFormat::bigann;
-  if (chosen == "ivecs" || (chosen == "auto" && path.ends_with(".ivecs"))) return ListFormat::ivecs;
+  if (chosen == "bigann" || (chosen == "auto" && data::has_ending(path, ".ibin"))) return ListFormat::bigann;
+  if (chosen == "ivecs" || (chosen == "auto" && data::has_ending(path, ".ivecs"))) return ListFormat::ivecs;
   return ListFormat::kith;
 }
 

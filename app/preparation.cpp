@@ -70,11 +70,11 @@ void add_preparation_options(OptionSet& set, CommonOptions& common) {
   set.choice({.names = "--scale",
               .value = "HOW",
               .help = "Prepare the points: zscore (columns of mean 0 and deviation 1), minmax (columns from 0 to 1), "
-                      "unit (rows of length 1) or none."},
+                      "unit (rows of length 1) or none; zscore and minmax not with weights."},
              {"none", "zscore", "minmax", "unit"}, common.scale);
   set.integer({.names = "--pca",
                .value = "D",
-               .help = "After --scale, keep D principal components instead of the columns.",
+               .help = "After --scale, keep D principal components instead of the columns; not with weights.",
                .shown_default = "none"},
               {1, std::numeric_limits<std::int32_t>::max()}, common.pca);
 }

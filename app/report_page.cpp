@@ -246,7 +246,8 @@ pictures::Page page_of(const data::StoredResult& result, const ReportOptions& op
   return page;
 }
 
-void write_pictures(const pictures::Page& page, const std::string& folder, const data::OutputOptions& output) {
+void write_pictures(const pictures::Page& page, const std::string& folder, data::OutputOptions output) {
+  output.endings = {".svg"};
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure) throw Error(ExitCode::output, fmt::format("--svg {}: {}", folder, failure.message()));
@@ -282,8 +283,11 @@ int run_report(const Arguments& arguments) {
   }
   take_input_options(result, options.common);
   Invocation invocation("report", options.common);
-  const data::OutputOptions output =
-      output_options(options.common, {options.result, options.points, options.silhouettes});
+  data::OutputOptions output = output_options(options.common, {options.result, options.silhouettes});
+  if (const auto points = find_points(result, options.points)) {
+    output.inputs.push_back(data::parse_location(*points).file);
+  }
+  output.endings = {".html", ".htm"};
   if (!target.empty()) data::check_output(target, output);
   if (target.empty() && options.svg.empty()) {
     invocation.warn_without_effect(set, "--force", "there is no --output and no --svg");

@@ -103,7 +103,7 @@ Matrix<T> convert_distances(MatrixView<const double> found, Unit unit, std::int6
       if (std::isfinite(out(i, j)) || std::isnan(found(i, j))) continue;
       const bool helps = is_narrow && std::isfinite(distance);
       throw Error(ExitCode::data,
-                  fmt::format("row {}: a {} distance{} leaves the range of {}; {}", first + i, name_of(unit),
+                  fmt::format("row {}: the {} distance{} leaves the range of {}; {}", first + i, name_of(unit),
                               helps ? fmt::format(" of {:g}", distance) : "", helps ? "float32" : "float64",
                               helps ? "give --precision f64" : "divide the values by a power of two"));
     }

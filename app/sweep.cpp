@@ -22,6 +22,7 @@
 #include "core/inner_scores.h"
 #include "core/metric.h"
 #include "core/silhouette.h"
+#include "data/file_kind.h"
 #include "data/text_file.h"
 
 namespace kith::app {
@@ -84,7 +85,9 @@ void declare(OptionSet& set, SweepOptions& options) {
   add_weight_options(set, options.common);
   add_missing_option(set, options.common);
   add_preparation_options(set, options.common);
-  add_common_options(set, options.common);
+  add_common_options(set, options.common,
+                     "Write the result to this HDF5 file, or the table alone to .csv; it appears only when it is "
+                     "complete.");
 }
 
 Start start_of(const SweepOptions& options) { return open_start(options.init, "", options.common); }
@@ -210,7 +213,7 @@ std::string stored_command(const SweepOptions& options, const data::PointSource&
          stored_weights(options.common) + stored_metric(options.common);
 }
 
-bool is_csv(const std::string& path) { return path.ends_with(".csv"); }
+bool is_csv(const std::string& path) { return data::has_ending(path, ".csv"); }
 
 void write(const SweepOptions& options, const Sweep& sweep, const Suggestion& suggestion, const HeldPoints& held,
            const std::optional<Weighting>& weighting, const data::OutputOptions& output) {
@@ -300,8 +303,8 @@ int run_sweep(const Arguments& arguments) {
   refuse_metrics_without_means(options.common);
   Invocation invocation("sweep", options.common);
   const std::string& target = options.common.output;
-  data::OutputOptions output = output_options(options.common, {options.points, options.common.weights});
-  output.labels = is_csv(target);
+  data::OutputOptions output = output_options(options.common, {options.points});
+  output.endings = {".h5", ".csv"};
   if (!target.empty()) data::check_output(target, output);
   const auto points = open_input(options.points, invocation);
   invocation.report.points = describe(*points);
@@ -318,6 +321,7 @@ int run_sweep(const Arguments& arguments) {
 
   HeldPoints held = hold_points(
       *points, invocation, [&] { warn_of_options(set, options, invocation); }, weighting);
+  check_counted(counts.back(), held, *points);
   Sweep sweep;
   sweep.silhouette = options.silhouette;
   sweep.sample = options.silhouette == "exact" && options.sample < held.points->rows() ? options.sample : 0;

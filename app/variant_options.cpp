@@ -26,16 +26,17 @@ void add_variant_options(OptionSet& set, VariantOptions& options) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   set.integer({.names = "--batch",
                .value = "N",
-               .help = "Mini-batches: first follow batches of N random points.",
+               .help = "Mini-batches: first follow batches of N random points; not with weights.",
                .shown_default = "none"},
               {1, kMost}, options.batch);
   set.integer({.names = "--epochs", .value = "E", .help = "Passes over all points in batches."}, {1, 1'000'000},
               options.epochs);
   set.flag({.names = "--no-finish", .help = "No whole iterations after the batches."}, options.no_finish);
-  set.choice({.names = "--algorithm",
-              .value = "NAME",
-              .help = "lloyd, or bisecting: one cluster is split in two by k-means until there are K."},
-             {"lloyd", "bisecting"}, options.algorithm);
+  set.choice(
+      {.names = "--algorithm",
+       .value = "NAME",
+       .help = "lloyd, or bisecting: one cluster is split in two by k-means until there are K; not with weights."},
+      {"lloyd", "bisecting"}, options.algorithm);
   set.choice({.names = "--bisect", .value = "BY", .help = "Split the cluster with the largest inertia, or size."},
              {"inertia", "size"}, options.bisect);
   set.integer({.names = "--min-size",
@@ -49,7 +50,8 @@ void add_variant_options(OptionSet& set, VariantOptions& options) {
                .shown_default = "none"},
               {1, kMost}, options.sizes.largest);
   set.flag({.names = "--balance",
-            .help = "Move points, where it costs least at the moment, until the sizes are kept (a heuristic)."},
+            .help = "Move points, where it costs least at the moment, until the sizes are kept (a heuristic); not with "
+                    "weights."},
            options.balance);
 }
 
@@ -64,9 +66,11 @@ std::unique_ptr<data::PointSource> open_frozen(const VariantOptions& options, co
   if (options.freeze.empty()) return nullptr;
   auto frozen = data::open_centroids(options.freeze);
   if (frozen->columns() == columns) return frozen;
-  throw Error(ExitCode::usage, fmt::format("--freeze {}: expected centroids of {} columns, as {} has, found {} x {}; "
-                                           "give centroids of points like these",
-                                           options.freeze, columns, points.name(), frozen->rows(), frozen->columns()));
+  throw Error(ExitCode::usage,
+              fmt::format("--freeze {}: expected centroids of {} columns, as {} has{}, found {} x {}; "
+                          "give centroids of points like these",
+                          options.freeze, columns, points.name(), columns == points.columns() ? "" : " behind --pca",
+                          frozen->rows(), frozen->columns()));
 }
 
 Matrix<double> read_frozen(data::PointSource* frozen, Metric metric) {

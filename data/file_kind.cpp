@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -23,8 +24,8 @@ struct Signature {
 constexpr Signature kSignatures[] = {
     {"\x93NUMPY"sv, "a NumPy array (.npy)"},
     {"PK\x03\x04"sv, "a zip archive (perhaps .npz or .xlsx)"},
-    {"\xff\xfe"sv, "UTF-16 text (convert it: iconv -f UTF-16 -t UTF-8 IN > OUT)"},
-    {"\xfe\xff"sv, "UTF-16 text (convert it: iconv -f UTF-16 -t UTF-8 IN > OUT)"},
+    {"\xff\xfe"sv, "UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"},
+    {"\xfe\xff"sv, "UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"},
     {"\x89PNG"sv, "a PNG picture"},
     {"\xff\xd8\xff"sv, "a JPEG picture"},
     {"\x1f\x8b"sv, "gzip-compressed data"},
@@ -95,6 +96,11 @@ const char* special_kind(mode_t mode) {
   if (S_ISFIFO(mode)) return "a pipe";
   if (S_ISSOCK(mode)) return "a socket";
   return "a device";
+}
+
+bool has_ending(std::string_view name, std::string_view ending) {
+  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  return name.size() >= ending.size() && std::equal(ending.rbegin(), ending.rend(), name.rbegin(), same);
 }
 
 bool has_hdf5_signature(const std::string& file) {

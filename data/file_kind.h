@@ -23,6 +23,9 @@ bool is_text(std::string_view bytes);
 /// What a file is that is not regular: "a directory", "a pipe", "a socket" or "a device". `mode` is that of stat().
 const char* special_kind(mode_t mode);
 
+/// Does the name end so, in capitals or not?
+bool has_ending(std::string_view name, std::string_view ending);
+
 /// Is there the signature of HDF5, at the start or behind a user block of 512, 1024, 2048, ... bytes?
 bool has_hdf5_signature(const std::string& file);
 

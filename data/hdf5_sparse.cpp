@@ -61,6 +61,7 @@ class SparseRows final : public PointSource {
   SparseRows(const std::string& file, const SparseGroup& group, const ReadOptions& options)
       : name_(fmt::format("{}:{}", file, group.path)),
         kind_(group.kind),
+        by_columns_(group.by_columns),
         rows_(group.by_columns ? group.columns : group.rows),
         columns_(group.by_columns ? group.rows : group.columns) {
     ReadOptions vectors;
@@ -73,8 +74,10 @@ class SparseRows final : public PointSource {
       fail(name_, fmt::format("damaged: expected {} ascending starts from 0 in {}, found {}{}", rows_ + 1, group.starts,
                               starts_.size(), ascending ? "" : " that do not ascend"));
     }
-    if (starts_.back() == 0) fail(name_, "expected values, found a sparse matrix without any");
-    vectors.missing = options.missing;
+    precision_ = options.precision;
+    if (starts_.back() == 0) return;  // nothing but zeros
+    missing_ = options.missing;
+    vectors.missing = Missing::keep;  // what is refused is named by its row and column here
     values_ = open_points(fmt::format("{}:{}", file, group.values), vectors);
     vectors.missing = Missing::refuse;
     vectors.precision = Precision::f64;
@@ -86,24 +89,35 @@ class SparseRows final : public PointSource {
   }
 
   std::string name() const override { return name_; }
-  std::string element_type() const override { return fmt::format("{}, {}", values_->element_type(), kind_); }
+  std::string element_type() const override { return values_ ? fmt::format("{}, {}", values_->element_type(), kind_) : kind_; }
   std::int64_t rows() const override { return rows_; }
   std::int64_t columns() const override { return columns_; }
-  ValueClass value_class() const override { return values_->value_class(); }
-  std::int64_t file_bytes() const override { return values_->file_bytes() + indices_->file_bytes(); }
+  ValueClass value_class() const override {
+    return values_ ? values_->value_class() : class_for(ValueClass::f32, precision_);
+  }
+  std::int64_t file_bytes() const override { return values_ ? values_->file_bytes() + indices_->file_bytes() : 0; }
   std::int64_t held_bytes() const override { return 8 * rows_ + 16 * kPiece; }
-  std::int64_t changed_values() const override { return values_->changed_values(); }
+  std::int64_t changed_values() const override { return values_ ? values_->changed_values() : 0; }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
 
  private:
   static constexpr std::int64_t kPiece = std::int64_t{1} << 20;  // values at a time
 
+  /// Where the matrix has it, whichever way it is compressed.
+  [[noreturn]] void refuse_value(std::int64_t row, std::int64_t column, double value) const {
+    if (by_columns_) std::swap(row, column);
+    fail(name_, fmt::format("row {}, column {} (counted from 0): expected a finite number, found {}; replace the value "
+                            "or remove the row{}",
+                            row, column, std::isnan(value) ? "NaN" : value > 0 ? "infinity" : "-infinity",
+                            missing_ == Missing::offer ? ", or leave out all such rows with --nan drop" : ""));
+  }
+
   template <class T>
   void read_as(std::int64_t first, MatrixView<T> out) {
     check_request(*this, first, out);
     std::fill_n(out.data, out.size(), T{0});
-    if (out.rows == 0) return;
+    if (out.rows == 0 || !values_) return;
     const std::int64_t* starts = starts_.data() + first;
     Matrix<T> values(std::min(kPiece, starts[out.rows] - starts[0] + 1), 1);
     Matrix<double> indices(values.rows(), 1);
@@ -119,6 +133,9 @@ class SparseRows final : public PointSource {
           fail(name_, fmt::format("damaged: expected a column from 0 to {}, found {} for value {} (counted from 0)",
                                   columns_ - 1, column, at + i));
         }
+        if (missing_ != Missing::keep && !std::isfinite(values(i, 0))) {
+          refuse_value(first + row, static_cast<std::int64_t>(column), static_cast<double>(values(i, 0)));
+        }
         out(row, static_cast<std::int64_t>(column)) += values(i, 0);  // as SciPy: what is named twice is added
       }
       at += count;
@@ -127,10 +144,13 @@ class SparseRows final : public PointSource {
 
   std::string name_;
   const char* kind_;
+  bool by_columns_;
+  Precision precision_ = Precision::automatic;
+  Missing missing_ = Missing::refuse;
   std::int64_t rows_;
   std::int64_t columns_;
   std::vector<std::int64_t> starts_;
-  std::unique_ptr<PointSource> values_;
+  std::unique_ptr<PointSource> values_;  // none, and no indices, where all is zero
   std::unique_ptr<PointSource> indices_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "data/file_kind.h"
 #include "data/output_bytes.h"
 #include "data/output_file.h"
 
@@ -46,8 +47,8 @@ void write_npy(OutputBytes& writer, const LabelTable& table) {
 }  // namespace
 
 LabelFormat label_format(const std::string& path) {
-  if (path.ends_with(".csv")) return LabelFormat::csv;
-  return path.ends_with(".npy") ? LabelFormat::numpy : LabelFormat::none;
+  if (has_ending(path, ".csv")) return LabelFormat::csv;
+  return has_ending(path, ".npy") ? LabelFormat::numpy : LabelFormat::none;
 }
 
 void write_labels(const std::string& path, const OutputOptions& options, const LabelTable& table) {

@@ -159,7 +159,7 @@ std::vector<DatasetInfo> list_npy(const Location& place, const ReadOptions&) {
   return {info_of(header, input.size() - header.bytes)};
 }
 
-bool is_npz(const std::string& file) { return file.ends_with(".npz") && first_bytes(file, 4) == "PK\x03\x04"; }
+bool is_npz(const std::string& file) { return has_ending(file, ".npz") && first_bytes(file, 4) == "PK\x03\x04"; }
 
 std::unique_ptr<PointSource> open_npz(const Location& location, const ReadOptions& options) {
   InputBytes input = InputBytes::open(location.file, "an archive of NumPy arrays");

@@ -14,13 +14,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <utility>
 
 #include "core/error.h"
 #include "data/file_kind.h"
-#include "data/label_file.h"
 #include "data/source.h"
 
 namespace kith::data {
@@ -48,6 +48,12 @@ int claim_slot(const std::string& path) {
   return -1;
 }
 
+/// Endings of names by which programs tell formats of data and pages.
+constexpr const char* kEndings[] = {".h5",   ".csv",   ".tsv",   ".txt",  ".json", ".npy",   ".npz",     ".gz",
+                                    ".bz2",  ".xz",    ".zst",   ".zip",  ".xlsx", ".xls",   ".parquet", ".arrow",
+                                    ".html", ".htm",   ".svg",   ".png",  ".pdf",  ".fvecs", ".ivecs",   ".bvecs",
+                                    ".fbin", ".u8bin", ".i8bin", ".ibin", ".hbin", ".f16bin"};
+
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw Error(ExitCode::output, fmt::format("{}: {}", path, why));
 }
@@ -65,7 +71,7 @@ std::string follow_link(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
   if (!real)
     refuse(path,
-           "a symbolic link to something that does not exist or is no file; remove the link or choose another -o");
+           "a symbolic link to something that does not exist or is no file; remove the link or choose another name");
   return real.get();
 }
 
@@ -82,29 +88,40 @@ void check_existing(const std::string& path, const struct stat& status, const Ou
   }
   for (const auto& input : options.inputs) {
     if (is_same_file(input, status))
-      refuse(path, fmt::format("is the input {}, which is never overwritten; choose another -o", input));
+      refuse(path, fmt::format("is the input {}, which is never overwritten; choose another name", input));
   }
-  if (!options.force) refuse(path, "exists; use -f/--force to replace it or choose another -o");
+}
+
+/// A name that promises another format than the result has.
+void check_ending(const std::string& path, const OutputOptions& options) {
+  const auto ends = [&path](const std::string& ending) { return has_ending(path, ending); };
+  if (std::any_of(options.endings.begin(), options.endings.end(), ends)) return;
+  if (std::none_of(std::begin(kEndings), std::end(kEndings), ends)) return;
+  const std::string& usual = options.endings.front();
+  refuse(path, fmt::format("expected the name of {}, which the results of this command are; give a name that ends with "
+                           "{}",
+                           usual == ".h5"     ? "an HDF5 file"
+                           : usual == ".html" ? "an HTML page"
+                                              : "a " + usual.substr(1) + " file",
+                           fmt::join(options.endings, " or ")));
 }
 
 /// Throws unless `path` can become a result; returns the file that will be replaced or made.
 std::string checked_target(const std::string& path, const OutputOptions& options) {
-  if (path.empty()) throw Error(ExitCode::output, "the output has an empty name; give -o a file name");
+  if (path.empty()) throw Error(ExitCode::output, "the output has an empty name; give a file name");
   if (path == "-")
-    refuse(path,
-           "expected a file name, found standard output, to which results cannot be written; give -o a file name");
+    refuse(path, "expected a file name, found standard output, to which results cannot be written; give a file name");
   if (path.back() == '/') refuse(path, "expected a file name, found a directory name; name a file in it");
-  if (!options.labels && label_format(path) != LabelFormat::none) {
-    refuse(path,
-           "expected the name of an HDF5 file, which the results of this command are; give a name that ends with .h5");
-  }
   std::string target = follow_link(path);
   struct stat status {};
-  if (stat(target.c_str(), &status) == 0) {
+  const bool exists = stat(target.c_str(), &status) == 0;
+  if (exists) {
     check_existing(path, status, options);
   } else if (errno != ENOENT && errno != ENOTDIR) {
     refuse(path, fmt::format("cannot be written: {}", std::strerror(errno)));
   }
+  check_ending(path, options);
+  if (exists && !options.force) refuse(path, "exists; use -f/--force to replace it or choose another name");
   const std::string directory = directory_of(target);
   if (stat(directory.c_str(), &status) != 0) {
     refuse(path, fmt::format("the directory {} does not exist; make it with `mkdir -p {}`", directory, directory));
@@ -112,7 +129,7 @@ std::string checked_target(const std::string& path, const OutputOptions& options
   if (!S_ISDIR(status.st_mode)) refuse(path, fmt::format("{} is not a directory", directory));
   if (faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
     refuse(path,
-           fmt::format("cannot write to the directory {}: {}; choose another -o", directory, std::strerror(errno)));
+           fmt::format("cannot write to the directory {}: {}; choose another name", directory, std::strerror(errno)));
   }
   return target;
 }
@@ -143,10 +160,12 @@ bool remove_temporary_files_from_signal() noexcept {
 
 OutputFile::OutputFile(const std::string& path, const OutputOptions& options)
     : name_(path), target_(checked_target(path, options)), temporary_(temporary_for(target_)), force_(options.force) {
+  struct stat status {};
+  if (stat(target_.c_str(), &status) == 0) replaced_ = Replaced{status.st_mode & 0777, status.st_gid};
   slot_ = claim_slot(temporary_);
   if (slot_ < 0) refuse(name_, "the name is too long, or too many results are being written at once");
   // Named before it exists, so that no signal can come between; O_EXCL, so that nothing of anybody else is ever opened.
-  descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, replaced_ ? S_IRUSR | S_IWUSR : 0666);
   if (descriptor_ >= 0) return;
   const int error = errno;
   slots[slot_].state.store(Slot::free);
@@ -182,7 +201,17 @@ void OutputFile::sync() {
   posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
 }
 
+/// Whoever could not read the file before cannot read it now. Some file systems have no permissions: then the file
+/// stays what the temporary one was, its owner's alone.
+void OutputFile::keep_mode() const {
+  struct stat made {};
+  if (!replaced_ || fstat(descriptor_, &made) != 0) return;
+  const bool same_group = made.st_gid == replaced_->group || fchown(descriptor_, -1, replaced_->group) == 0;
+  static_cast<void>(fchmod(descriptor_, same_group ? replaced_->mode : replaced_->mode & ~S_IRWXG));
+}
+
 void OutputFile::publish() {
+  keep_mode();
   if (close(std::exchange(descriptor_, -1)) != 0) fail("closing");
   int result = -1;
   if (force_) {
@@ -190,7 +219,7 @@ void OutputFile::publish() {
   } else {
     result = renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE);
     if (result != 0 && errno == EEXIST)
-      refuse(name_, "has appeared meanwhile; use -f/--force to replace it or choose another -o");
+      refuse(name_, "has appeared meanwhile; use -f/--force to replace it or choose another name");
     // Some file systems cannot rename without replacing; there the moment since the check has to be trusted.
     if (result != 0 && errno == EINVAL && access(target_.c_str(), F_OK) != 0)
       result = rename(temporary_.c_str(), target_.c_str());

@@ -1,7 +1,10 @@
 // A file that takes its name only when it is whole: the checks before, the temporary file, the renaming, the removal.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "data/result.h"
@@ -24,15 +27,22 @@ class OutputFile {
   void require_space(std::int64_t bytes) const;
   /// Forces the bytes to the disk and out of the page cache, so that a check after it reads what the disk has.
   void sync();
-  /// Gives the file its name, and forces the directory to the disk.
+  /// Gives the file its name, and the mode of the file that it replaces, and forces the directory to the disk.
   void publish();
 
  private:
   [[noreturn]] void fail(const char* doing) const;
+  void keep_mode() const;
+
+  struct Replaced {
+    mode_t mode;  // permissions alone
+    gid_t group;
+  };
 
   std::string name_;
   std::string target_;  // name_, or what it links to
   std::string temporary_;
+  std::optional<Replaced> replaced_;
   bool force_ = false;
   int descriptor_ = -1;
   int slot_ = -1;  // in the table that the signal handler reads

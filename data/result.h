@@ -14,8 +14,10 @@ namespace kith::data {
 
 struct OutputOptions {
   bool force = false;                    // replace an existing regular file
-  bool labels = false;                   // the result may be labels alone, as CSV or NumPy, if its name ends so
   std::vector<std::string> inputs = {};  // files that are never overwritten, by identity, not by name
+  /// The usual ending of the result's name, then others that it may have; one that stands for another format is
+  /// refused.
+  std::vector<std::string> endings = {".h5"};
 };
 
 /// Checks before any work is done that `path` can be written: directory exists and is writable, target absent or

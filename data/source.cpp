@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "data/column_choice.h"
+#include "data/file_kind.h"
 #include "data/hdf5_source.h"
 #include "data/numpy.h"
 #include "data/text.h"
@@ -38,7 +39,7 @@ bool exists(const std::string& file) {
 bool has_extension(const std::string& file, std::string_view extensions) {
   for (std::size_t begin = 0; begin < extensions.size();) {
     const std::size_t end = std::min(extensions.find(' ', begin), extensions.size());
-    if (file.ends_with(extensions.substr(begin, end - begin))) return true;
+    if (has_ending(file, extensions.substr(begin, end - begin))) return true;
     begin = end + 1;
   }
   return false;

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <string_view>
 
 #include "core/error.h"
 #include "data/file_kind.h"
@@ -57,6 +56,7 @@ class Inflater {
 }  // namespace
 
 InputBytes read_standard_input() {
+  static bool was_read = false;
   std::vector<std::byte> bytes;
   std::size_t used = 0;
   while (true) {
@@ -70,12 +70,21 @@ InputBytes read_standard_input() {
     used += static_cast<std::size_t>(got);
   }
   bytes.resize(used);
-  const std::string_view begin(reinterpret_cast<const char*>(bytes.data()), std::min(used, kLook));
-  if (const std::string kind = kind_of(begin); !is_text(begin)) {
-    throw Error(ExitCode::data,
-                fmt::format("{}: expected text, found {}; give other formats as files", kStandardInput, kind));
+  if (used == 0 && was_read) {
+    throw Error(ExitCode::usage, fmt::format("-: {} can be read once, and is needed twice (for two inputs, or for "
+                                             "kith info --stats); give a file instead",
+                                             kStandardInput));
   }
-  return InputBytes::held(kStandardInput, std::move(bytes));
+  was_read = true;
+  InputBytes input = InputBytes::held(kStandardInput, std::move(bytes));
+  if (is_gzip(input)) input = inflate_gzip(input);
+  std::string begin(static_cast<std::size_t>(std::min(input.size(), static_cast<std::int64_t>(kLook))), '\0');
+  input.read(0, static_cast<std::int64_t>(begin.size()), reinterpret_cast<std::byte*>(begin.data()));
+  if (!is_text(begin)) {
+    throw Error(ExitCode::data, fmt::format("{}: expected text, found {}; give other formats as files", kStandardInput,
+                                            kind_of(begin)));
+  }
+  return input;
 }
 
 bool is_gzip(const InputBytes& input) {

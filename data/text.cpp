@@ -32,7 +32,13 @@ InputBytes open_bytes(const Location& place) {
   }
   if (is_stream(place.file)) return read_standard_input();
   InputBytes input = InputBytes::open(place.file, "a text file");
-  return is_gzip(input) ? inflate_gzip(input) : std::move(input);
+  if (is_gzip(input)) input = inflate_gzip(input);
+  std::string begin(static_cast<std::size_t>(std::min<std::int64_t>(input.size(), 2)), '\0');
+  input.read(0, std::ssize(begin), reinterpret_cast<std::byte*>(begin.data()));
+  if (begin == "\xff\xfe" || begin == "\xfe\xff") {
+    throw Error(ExitCode::data, fmt::format("{}: expected text in UTF-8, found {}", place.file, kind_of(begin)));
+  }
+  return input;
 }
 
 /// The columns that are points. Row names, which pandas and R write without a name, are no numbers to compute with,
@@ -180,13 +186,20 @@ void TextSource::refuse_value(const Place& place, const std::string& what) const
                                           show_column(head_.names, place.column), what));
 }
 
+/// Its beginning, as a message can hold it: a NUL would end that.
+std::string shown(const std::string& text) {
+  constexpr std::size_t kLongest = 40;
+  std::string out;
+  for (const char c : text.substr(0, kLongest)) out += c == '\0' ? std::string("\\x00") : std::string(1, c);
+  return out;
+}
+
 double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
-  constexpr std::size_t shown = 40;
   const Field field = cursor.take();
   const std::string text = text_of(field);
   const std::string leave_out = fmt::format("--drop-columns {}", option_text(head_.names, place.column));
   if (field.wrong != nullptr) {
-    refuse_value(place, fmt::format("expected a number, found '{}': {}", text.substr(0, shown), field.wrong));
+    refuse_value(place, fmt::format("expected a number, found '{}': {}", shown(text), field.wrong));
   }
   double value = 0.0;
   if (!text.empty() && parse_number(text.data(), text.data() + text.size(), value) == text.data() + text.size()) {
@@ -201,11 +214,11 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
   if (has_decimal_comma(text)) {
     refuse_value(place, fmt::format("expected a number, found '{}', which has a decimal comma; write decimal points: "
                                     "tr , . < IN > OUT",
-                                    text.substr(0, shown)));
+                                    shown(text)));
   }
   const bool may_be_header = header_unsure_ && head_.names.empty() && place.line == head_.first_line;
   refuse_value(place, fmt::format("expected a number, found '{}'; mend it, or leave the column out with {}{}{}",
-                                  text.substr(0, shown), leave_out, is_missing(text) ? or_drop() : "",
+                                  shown(text), leave_out, is_missing(text) ? or_drop() : "",
                                   may_be_header ? "; if the line names the columns, say --header yes" : ""));
 }
 

@@ -51,7 +51,7 @@ bool is_answer(const std::string& file) {
 
 const Kind* kind_of_name(const std::string& file) {
   const auto* found = std::find_if(std::begin(kKinds), std::end(kKinds),
-                                   [&](const Kind& kind) { return file.ends_with(kind.extension); });
+                                   [&](const Kind& kind) { return has_ending(file, kind.extension); });
   return found == std::end(kKinds) ? nullptr : found;
 }
 

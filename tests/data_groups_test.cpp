@@ -104,6 +104,31 @@ TEST_CASE("AnnData's sparse matrices are read densely, by rows and by columns, w
           {"expected a dataset, found a group (dataframe)", "/X (3 x 4"});
 }
 
+TEST_CASE("what is wrong in a sparse matrix is found by row and column, whichever way it is compressed") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5ad";
+  Parts parts = kColumns;
+  parts.values[2] = -INFINITY;
+  {
+    FileMaker maker(file);
+    write_sparse(maker, "X", parts, "csc_matrix", {3, 4});
+  }
+  refused(ExitCode::data, [&] { read_values(file + ":X"); },
+          {":/X: row 2, column 2 (counted from 0)", "found -infinity"});
+  CHECK(read_values(file + ":X", {.missing = Missing::keep})[10] == -INFINITY);
+}
+
+TEST_CASE("a sparse matrix without values is one of zeros") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5ad";
+  {
+    FileMaker maker(file);
+    write_sparse(maker, "X", {{}, {}, {0, 0, 0, 0}}, "csr_matrix", {3, 4});
+  }
+  CHECK(read_values(file + ":X") == std::vector<double>(12, 0.0));
+  CHECK(open_points(file + ":X")->value_class() == ValueClass::f32);
+}
+
 TEST_CASE("10x Genomics has cells as columns, which are the rows here") {
   const Scratch folder;
   const std::string file = folder / "x.h5";
@@ -164,7 +189,8 @@ TEST_CASE("damaged sparse matrices are refused (failures 91, 100)", "[91][100]")
   refuses_parts(changed([](Parts& p) { p.starts[3] = 9; }), {3, 4}, {"expected 9 values and indices, found 5 and 5"});
   refuses_parts(changed([](Parts& p) { p.indices[1] = 4; }), {3, 4}, {"expected a column from 0 to 3, found 4"});
   refuses_parts(changed([](Parts& p) { p.indices[0] = -1; }), {3, 4}, {"found -1 for value 0"});
-  refuses_parts(changed([](Parts& p) { p.values[4] = NAN; }), {3, 4}, {"/X/data: row 4", "found NaN"});
+  refuses_parts(changed([](Parts& p) { p.values[4] = NAN; }), {3, 4},
+                {":/X: row 2, column 3 (counted from 0)", "found NaN"});
   refuses_parts(kRows, {3, std::int64_t{1} << 60}, {"more values than can be counted"});
   refuses_parts(kRows, {3, std::int64_t{1} << 50}, {"as a dense one takes", "reduce it first", "--columns"});
   refuses_parts(kRows, {3, 0}, {"expected at least 1 column"});

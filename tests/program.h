@@ -42,6 +42,7 @@ struct Setting {
   bool broken_pipe = false;           // a pipe that nobody reads
   std::string folder{};               // to run in
   rlim_t file_bytes = RLIM_INFINITY;  // that a file may have
+  std::string standard_input{};       // a file to open for it; empty: that of the tests
 };
 
 /// A started program. wait() must be called once.
@@ -69,6 +70,10 @@ class Running {
     };
     redirect(folder_ / "err", STDERR_FILENO);
     redirect(setting.standard_output.empty() ? folder_ / "out" : setting.standard_output, STDOUT_FILENO);
+    if (!setting.standard_input.empty()) {
+      const int opened = open(setting.standard_input.c_str(), O_RDONLY);
+      if (opened < 0 || dup2(opened, STDIN_FILENO) < 0) _exit(126);
+    }
     if (setting.closed_output) close(STDOUT_FILENO);
     int ends[2];
     if (setting.broken_pipe && (pipe(ends) != 0 || dup2(ends[1], STDOUT_FILENO) < 0 || close(ends[0]) != 0)) _exit(126);

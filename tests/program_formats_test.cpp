@@ -160,3 +160,23 @@ TEST_CASE("labels go into a copy of an AnnData file, never into the file itself"
   refuses(3, cluster("groups", folder / "new.h5ad"), {"expected 4 rows in obs, one for each point, found 5"});
   CHECK(files_in(folder) == Words{"cells.h5ad", "copy.h5ad"});
 }
+
+TEST_CASE("standard input may be compressed, and is read once") {
+  const Scratch folder;
+  const std::string text = "x,y\n0,0\n0,1\n9,9\n";
+  const std::string gzip(
+      "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xab\xd0\xa9\xe4\x32\xd0\x31\x00\x62\x43\x2e\x4b\x1d\x4b\x2e\x00\xdf\x59"
+      "\x89\xcc\x10\x00\x00\x00",
+      34);
+  write_bytes(folder / "p.csv", text);
+  write_bytes(folder / "p.csv.gz", gzip);
+  write_bytes(folder / "zeros.gz", gzip.substr(0, 20));
+  const Words distances{"distances", "-"};
+  const std::string expected = done({"distances", folder / "p.csv"}).out;
+  CHECK(expected.size() > 10);
+  CHECK(done(distances, {.standard_input = folder / "p.csv"}).out == expected);
+  CHECK(done(distances, {.standard_input = folder / "p.csv.gz"}).out == expected);
+  refuses(3, distances, {"standard input: damaged gzip file"}, {.standard_input = folder / "zeros.gz"});
+  refuses(2, {"distances", "-", "-"}, {"-: standard input can be read once", "needed twice", "give a file instead"},
+          {.standard_input = folder / "p.csv"});
+}

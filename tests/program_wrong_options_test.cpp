@@ -67,6 +67,7 @@ const Wrong kValues[] = {
     {"56", 2, "knn p.csv -k 7 --include-self", "-k 7 | p.csv | expected at most 6 neighbours | has 6 rows to find |"},
     {"", 2, "knn p.csv --radius -1", "--radius -1 | | expected a finite number, 0 or above | | unit of the distances"},
     {"", 2, "evaluate l.csv --points p.csv --sample 0", "--sample | | expected a whole number from 1 | found '0' |"},
+    {"", 2, "generate y.h5 -n 10 -k 11", "--clusters | | expected at most 10, the number of points | found 11 |"},
     {"", 2, "generate y.h5 -n 0", "--rows | | expected a whole number from 1 | found '0' |"},
     {"", 2, "generate y.h5 --kind cubes", "--kind | | expected blobs, uniform, shells | found 'cubes' | the nearest"},
     {"", 2, "generate y.h5 --duplicates 1", "--duplicates | | expected a share from 0 to below 1 | found 1 |"},
@@ -124,6 +125,8 @@ const Wrong kTogether[] = {
      "--scale zscore | | expected --scale unit or none | do not heed weights | prepare the points beforehand"},
     {"31", 2, "cluster q.csv -k 2 --weight-column z --pca 1",
      "--pca | | expected --scale unit or none | weights | prepare"},
+    {"", 2, "cluster p.csv -k 4 --pca 1 --freeze q.csv",
+     "--freeze q.csv | | expected centroids of 1 columns, as p.csv has behind --pca | found 3 x 3 |"},
     {"", 2, "knn p.csv -k 1 --radius 1", "-k and --radius | | expected one of them | found both | leave one out"},
     {"", 2, "knn p.csv -k 1 --symmetric --mutual",
      "--symmetric and --mutual | | expected one | found both | leave one"},
@@ -150,15 +153,16 @@ const Wrong kFiles[] = {
     {"", 2, "cluster p.csv -k 2 --config kith.toml",
      "kith.toml | :3 | the nearest is 'seed' | unknown option 'sede' |"},
     {"", 2, "cluster p.csv --config many.toml", "many.toml | :2: clusters | expected a whole number | found 'many' |"},
-    {"79", 5, "cluster p.csv -k 2 -o p.csv -f", "p.csv | | never overwritten | is the input p.csv | choose another -o"},
-    {"79", 5, "cluster p.csv -k 2 -o x.h5", "x.h5 | | use -f/--force to replace it | exists | or choose another -o"},
+    {"79", 5, "cluster p.csv -k 2 -o p.csv -f",
+     "p.csv | | never overwritten | is the input p.csv | choose another name"},
+    {"79", 5, "cluster p.csv -k 2 -o x.h5", "x.h5 | | use -f/--force to replace it | exists | or choose another name"},
     {"79", 5, "cluster p.csv -k 2 -o folder",
      "folder | | expected a new or regular file | a directory | give a file name"},
     {"79", 5, "cluster p.csv -k 2 -o folder/",
      "folder/ | | expected a file name | a directory name | name a file in it"},
     {"80", 5, "cluster p.csv -k 2 -o /dev/null -f",
      "/dev/null | | expected a new or regular file | a device | give a file"},
-    {"80", 5, "knn p.csv -k 2 -o -", "- | | expected a file name | found standard output | give -o a file name"},
+    {"80", 5, "knn p.csv -k 2 -o -", "- | | expected a file name | found standard output | give a file name"},
     {"81", 5, "cluster p.csv -k 2 -o no/such/out.h5",
      "no/such/out.h5 | | the directory no/such | does not exist | make it with `mkdir -p no/such`"},
     {"", 5, "knn p.csv -k 2 -o y.csv",
@@ -167,8 +171,14 @@ const Wrong kFiles[] = {
      "y.csv | | expected the name of an HDF5 file | y.csv | a name that ends with .h5"},
     {"", 5, "sweep p.csv -k 2-3 -o y.npy", "y.npy | | expected the name of an HDF5 file | y.npy | ends with .h5"},
     {"", 5, "generate y.csv", "y.csv | | expected the name of an HDF5 file | y.csv | a name that ends with .h5"},
+    {"79", 5, "cluster p.csv -k 2 --config good.toml -o good.toml -f",
+     "good.toml | | never overwritten | is the input good.toml | choose another name"},
+    {"", 5, "cluster p.csv -k 2 -o y.XLSX",
+     "y.XLSX | | expected the name of an HDF5 file | y.XLSX | .h5 or .csv or .npy"},
+    {"", 5, "cluster p.csv -k 2 --write-obs km -o y.csv",
+     "y.csv | | expected the name of an HDF5 file | y.csv | ends with .h5"},
     {"31", 5, "cluster p.csv -k 2 --weights l5.csv -o l5.csv -f",
-     "l5.csv | | never overwritten | is the input l5.csv | choose another -o"},
+     "l5.csv | | never overwritten | is the input l5.csv | choose another name"},
     {"76", 5, "generate y.h5 --kind uniform -n 1099511627776 -d 4000",
      "y.h5 | | needs 17592186044.4 MB of disk | are free in | free some or choose another place"},
 };
@@ -179,10 +189,43 @@ TEST_CASE("wrong options are refused: option, expected, found, remedy, and nothi
   const Scratch folder;
   make_wrong_inputs(folder);
   write_bytes(folder / "kith.toml", "threads = 1\n\nsede = 2\n");
+  write_bytes(folder / "good.toml", "seed = 1\n");
   write_bytes(folder / "many.toml", "[cluster]\nclusters = many\n");
   SECTION("names") { refuse_all(folder, kNames); }
   SECTION("values") { refuse_all(folder, kValues); }
   SECTION("columns") { refuse_all(folder, kColumns); }
   SECTION("options that do not go together") { refuse_all(folder, kTogether); }
   SECTION("configurations and outputs") { refuse_all(folder, kFiles); }
+}
+
+TEST_CASE("rows that were left out are named where too few are left, and labels that they had") {
+  const Scratch folder;
+  write_bytes(folder / "p.csv", "x,y\n1,2\n3,\n5,6\n");
+  write_bytes(folder / "l.csv", "label\na\nb\na\n");
+  const Setting here{.folder = folder.path()};
+  const Words left_out{"p.csv has 3 rows, of which 1 are left out (by --nan drop", "expected at most 2 clusters"};
+  refuses(2, {"cluster", "p.csv", "-k", "3", "--nan", "drop"}, left_out, here);
+  refuses(2, {"sweep", "p.csv", "-k", "3", "--nan", "drop"}, left_out, here);
+  refuses(3, {"cluster", "p.csv", "--init-labels", "l.csv", "--nan", "drop"},
+          {"--init-labels l.csv:label", "found all rows of the label b left out", "give its rows other labels"}, here);
+}
+
+TEST_CASE("a page is written neither over its points nor under a name of data") {
+  const Scratch folder;
+  write_bytes(folder / "p.html", "x,y\n1,2\n3,4\n5,6\n");
+  const Setting here{.folder = folder.path()};
+  const Outcome stopped = done({"cluster", "p.html", "-k", "2", "--max-iterations", "1", "-o", "r s.h5"}, here);
+  CHECK(stopped.says("go on with --init 'r s.h5'"));
+  refuses(5, {"report", "r s.h5", "-o", "p.html", "-f"}, {"p.html: is the input", "never overwritten"}, here);
+  refuses(5, {"report", "r s.h5", "-o", "p.csv"}, {"p.csv: expected the name of an HTML page", ".html"}, here);
+  CHECK(files_in(folder) == Words{"p.html", "r s.h5"});
+}
+
+TEST_CASE("the help of --output names what the command can write") {
+  for (const char* command : {"knn", "sweep", "distances", "evaluate"}) {
+    CHECK(done({command, "--help"}).out.find("labels alone") == std::string::npos);
+  }
+  for (const char* command : {"cluster", "assign"}) {
+    CHECK(done({command, "--help"}).out.find("labels alone to .csv or .npy") != std::string::npos);
+  }
 }

@@ -200,7 +200,7 @@ TEST_CASE("an existing file is replaced only with force, and an input never (fai
   const Scratch scratch;
   const std::string file = scratch / "result.h5";
   write_bytes(file, "precious");
-  refused_output(file, {}, {"result.h5", "exists", "-f/--force", "another -o"});
+  refused_output(file, {}, {"result.h5", "exists", "-f/--force", "another name"});
   refused_output(file, {.force = true, .inputs = {file}}, {"is the input", "never overwritten"});
   refused_output(file, {.force = true, .inputs = {file + ":/train"}}, {"is the input"});
   std::filesystem::create_symlink(file, scratch / "link.h5");
@@ -217,6 +217,32 @@ TEST_CASE("an existing file is replaced only with force, and an input never (fai
   CHECK(read_centroids(file).rows() == 2);
   CHECK(bytes_of(scratch / "hard.h5") == "precious");
   CHECK(entries(scratch) == 3);
+}
+
+TEST_CASE("a file that is replaced keeps its mode") {
+  using std::filesystem::perms;
+  const Scratch scratch;
+  const std::string file = scratch / "result.h5";
+  const auto usual = perms::owner_read | perms::owner_write | perms::group_read | perms::others_read;
+  for (const perms mode : {perms::owner_read | perms::owner_write, perms::owner_read, usual}) {
+    write_bytes(file, "old");
+    std::filesystem::permissions(file, mode);
+    write_result(file, {.force = true});
+    CHECK(std::filesystem::status(file).permissions() == mode);
+    CHECK(read_centroids(file).rows() == 2);
+    std::filesystem::permissions(file, usual);
+  }
+}
+
+TEST_CASE("names that promise another format than HDF5 are refused, in capitals too") {
+  const Scratch scratch;
+  for (const char* name : {"a.CSV", "a.txt", "a.json", "a.csv.gz", "a.Parquet", "a.xlsx", "a.html"}) {
+    refused_output(scratch / name, {}, {name, "expected the name of an HDF5 file", "a name that ends with .h5"});
+  }
+  for (const char* name : {"a.h5", "a.h5ad", "a", "a.result"}) check_output(scratch / name, {});
+  check_output(scratch / "a.CSV", {.endings = {".h5", ".csv"}});
+  refused_output(scratch / "a.h5", {.endings = {".html"}}, {"expected the name of an HTML page", "ends with .html"});
+  CHECK(entries(scratch) == 0);
 }
 
 TEST_CASE("a file that appears while the result is written is not replaced", "[79]") {

@@ -27,6 +27,8 @@ inline void make_texts(const Scratch& folder) {
   text("none.csv", "# nothing\n\n");
   text("head.csv", "x,y\n");
   text("cut.csv.gz", std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03\x4b", 11));
+  text("utf16.csv", std::string("\xff\xfe\x31\0,\0\x32\0\n\0", 10));
+  text("nul.csv", std::string("1,2\n3,\0004\n5,6\n", 13));
   text("image.png", "\x89PNG\r\n\x1a\n" + std::string(40, '\0'));
 }
 
