@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/fixed_point.h"
+
 namespace kith::app {
 namespace {
 
@@ -60,15 +62,22 @@ std::vector<ColumnStatistics> column_statistics(data::PointSource& source, Progr
       sums[j].add(value);
     }
   });
-  for (std::size_t j = 0; j < columns; ++j) result[j].mean = sums[j].value() / rows;
+  // Differences are scaled by a power of two to about 1, so that no square leaves the range of float64.
+  std::vector<int> exponents(columns);
+  for (std::size_t j = 0; j < columns; ++j) {
+    result[j].mean = sums[j].value() / rows;
+    exponents[j] = exponent_above(std::max(result[j].maximum - result[j].mean, result[j].mean - result[j].minimum));
+  }
   std::vector<Sum> squares(columns);
   for_rows(source, progress, source.rows(), [&](auto row) {
     for (std::size_t j = 0; j < columns; ++j) {
-      const double difference = row[j] - result[j].mean;
+      const double difference = scaled_by(row[j] - result[j].mean, -exponents[j]);
       squares[j].add(difference * difference);
     }
   });
-  for (std::size_t j = 0; j < columns; ++j) result[j].deviation = std::sqrt(squares[j].value() / rows);
+  for (std::size_t j = 0; j < columns; ++j) {
+    result[j].deviation = scaled_by(std::sqrt(squares[j].value() / rows), exponents[j]);
+  }
   return result;
 }
 

@@ -13,21 +13,26 @@ double largest_deviation(const ColumnRange& range, std::size_t j, double mean) {
 }
 
 std::vector<double> column_deviations(const PointsView& values, const KnownColumns& known, const Workers& workers) {
+  // Differences are scaled by a power of two to at most 1, so that no square leaves the range of float64.
   std::vector<double> largest, deviations;
+  std::vector<int> exponents;
   for (std::size_t j = 0; j < known.mean.size(); ++j) {
     const double reach = largest_deviation(known.range, j, known.mean[j]);
-    largest.push_back(reach * reach);
+    exponents.push_back(exponent_above(reach));
+    const double scaled = scaled_by(reach, -exponents[j]);
+    largest.push_back(scaled * scaled);
   }
   const ColumnSums squares = std::visit(
       [&](const auto& rows) {
         return sum_columns(rows, largest, known.weights, workers, [&](double value, std::int64_t j) {
-          const double difference = value - known.mean[static_cast<std::size_t>(j)];
+          const auto column = static_cast<std::size_t>(j);
+          const double difference = scaled_by(value - known.mean[column], -exponents[column]);
           return difference * difference;
         });
       },
       values);
   for (std::size_t j = 0; j < largest.size(); ++j) {
-    deviations.push_back(std::sqrt(squares.sum(j) / known.weights.total));
+    deviations.push_back(scaled_by(std::sqrt(squares.sum(j) / known.weights.total), exponents[j]));
   }
   return deviations;
 }

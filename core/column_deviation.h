@@ -20,7 +20,7 @@ struct KnownColumns {
 double largest_deviation(const ColumnRange& range, std::size_t j, double mean);
 
 /// Root of the mean squared difference of each column (d) from its mean, over all rows of `values` (n, d), by their
-/// weights. Squares, which must not leave float64, are summed as integers in two limbs (docs/contract.md, Sums over
+/// weights. Differences must be finite; their squares are summed as integers in two limbs (docs/contract.md, Sums over
 /// rows).
 std::vector<double> column_deviations(const PointsView& values, const KnownColumns& known, const Workers& workers = {});
 

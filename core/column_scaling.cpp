@@ -63,8 +63,8 @@ ColumnScaling zscore(MatrixView<const T> values, const ColumnRange& range, const
   ColumnScaling found;
   found.center = means_of(values, range, workers);
   for (std::size_t j = 0; j < found.center.size(); ++j) {
-    const double reach = largest_deviation(range, j, found.center[j]);
-    if (!std::isfinite(reach * reach)) refuse(name, j, range, "a squared deviation");
+    const double most = std::max(std::abs(range.minimum[j]), std::abs(range.maximum[j]));
+    if (!std::isfinite(most * static_cast<double>(values.rows))) refuse(name, j, range, "the sum of its rows");
   }
   found.scale = column_deviations(values, {found.center, range, equal_weights(values.rows)}, workers);
   for (double& deviation : found.scale) deviation = deviation > 0.0 ? deviation : 1.0;

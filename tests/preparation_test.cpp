@@ -121,6 +121,17 @@ TEST_CASE("zscore: mean 0 and deviation 1 of the population; constant columns be
   check_zscore<double>();
 }
 
+TEST_CASE("deviations whose squares leave the range of float64 are found, and are no constant columns") {
+  for (const double scale : {0x1p-1060, 0x1p-570, 0x1p+0, 0x1p+520, 0x1p+1020}) {
+    Matrix<double> values(4, 1);
+    for (std::int64_t i = 0; i < 4; ++i) values(i, 0) = scale * (i < 2 ? 1.0 : -1.0);
+    const auto [found, out] = prepared(values, {.scaling = Scaling::zscore});
+    CHECK(found.columns.scale[0] == scale);
+    CHECK(out(0, 0) == 1.0);
+    CHECK(out(3, 0) == -1.0);
+  }
+}
+
 TEST_CASE("minmax: exactly 0 to 1; constant columns become 0") {
   check_minmax<float>();
   check_minmax<double>();

@@ -226,6 +226,11 @@ TEST_CASE("small answers that can be checked by eye") {
         "0\t0\t0\n1\t1\t0\n2\t0\t0\n3\t3\t0\n");
   CHECK(done({"info", points, "--stats"}).out.find("    1       0        8        3     3.31662479\n") !=
         std::string::npos);
+  const std::string extreme = folder / "extreme.csv";
+  write_bytes(extreme, "a,b\n1e170,1e-170\n-1e170,-1e-170\n");
+  const std::string deviations = done({"info", extreme, "--stats"}).out;
+  CHECK(deviations.find("    a       -1e+170  1e+170   0     1e+170\n") != std::string::npos);
+  CHECK(deviations.find("    b       -1e-170  1e-170   0     1e-170\n") != std::string::npos);
 }
 
 TEST_CASE("19, 20, 21, 34: k = n, few distinct rows, all rows equal, tolerance 0") {
