@@ -29,10 +29,9 @@ bool check_before_opening(const std::string& file) {
     fail(file, fmt::format("cannot be opened: {}", std::strerror(errno)));
   }
   if (!S_ISREG(status.st_mode))
-    fail(file,
-         fmt::format("expected a file, found {}; {}", special_kind(status.st_mode),
-                     S_ISDIR(status.st_mode) ? "name a file in it, or another one"
-                                             : "give a file, or text on standard input with -"));
+    fail(file, fmt::format("expected a file, found {}; {}", special_kind(status.st_mode),
+                           S_ISDIR(status.st_mode) ? "name a file in it, or another one"
+                                                   : "give a file, or text on standard input with -"));
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail(file, fmt::format("cannot be read: {}; check its permissions", std::strerror(errno)));
   const int lock_error = flock(descriptor, LOCK_SH | LOCK_NB) == 0 ? 0 : errno;

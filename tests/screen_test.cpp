@@ -186,8 +186,7 @@ void check_attempt(const Attempt& attempt, Stored as, const std::vector<Tested>&
   const DataPlan plan = make_plan(*reference);
   reference->prepare(plan);
   const AssignRequest request{attempt.centroids.view()};
-  const MeasureRequest measured{attempt.centroids.view(), inertia_scale(plan, attempt.centroids.view()),
-                                term_bits(n)};
+  const MeasureRequest measured{attempt.centroids.view(), inertia_scale(plan, attempt.centroids.view()), term_bits(n)};
   std::vector<Limbs> inertia(k);
   Assignment expected(k);
   reference->assign(request, expected);
