@@ -259,10 +259,11 @@ std::vector<std::int64_t> HeldPoints::row_numbers() const {
 void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source) {
   const std::int64_t counted = rows_of(held.rows());
   if (clusters <= counted) return;
-  throw Error(ExitCode::usage,
-              fmt::format("-k {}: {} has {} rows, of which {} are left out (by --nan drop, or of weight 0); expected at "
-                          "most {} clusters",
-                          clusters, source.name(), source.rows(), source.rows() - counted, counted));
+  throw Error(
+      ExitCode::usage,
+      fmt::format("-k {}: {} has {} rows, of which {} are left out (by --nan drop, or of weight 0); expected at "
+                  "most {} clusters",
+                  clusters, source.name(), source.rows(), source.rows() - counted, counted));
 }
 
 void note_device_memory(const HeldPoints& held, Invocation& invocation) {

@@ -106,10 +106,11 @@ Matrix<double> label_centroids(const Start& start, const HeldPoints& held, Metri
   std::vector<char> counted(start.labels->values.size(), 0);
   for (const std::int32_t label : labels) counted[static_cast<std::size_t>(label)] = 1;
   if (const auto none = std::find(counted.begin(), counted.end(), 0); none != counted.end()) {
-    throw Error(ExitCode::data,
-                fmt::format("--init-labels {}: expected a row of every label that counts, found all rows of the label "
-                            "{} left out (by --nan drop, or of weight 0); give its rows other labels",
-                            start.labels->name, start.labels->values[static_cast<std::size_t>(none - counted.begin())]));
+    throw Error(
+        ExitCode::data,
+        fmt::format("--init-labels {}: expected a row of every label that counts, found all rows of the label "
+                    "{} left out (by --nan drop, or of weight 0); give its rows other labels",
+                    start.labels->name, start.labels->values[static_cast<std::size_t>(none - counted.begin())]));
   }
   Matrix<double> centroids = means_of_labels(*held.points, held.plan, labels, start.clusters());
   if (metric == Metric::cosine) unit_centroids(centroids.view(), start.labels->name);

@@ -89,7 +89,9 @@ class SparseRows final : public PointSource {
   }
 
   std::string name() const override { return name_; }
-  std::string element_type() const override { return values_ ? fmt::format("{}, {}", values_->element_type(), kind_) : kind_; }
+  std::string element_type() const override {
+    return values_ ? fmt::format("{}, {}", values_->element_type(), kind_) : kind_;
+  }
   std::int64_t rows() const override { return rows_; }
   std::int64_t columns() const override { return columns_; }
   ValueClass value_class() const override {
@@ -109,7 +111,10 @@ class SparseRows final : public PointSource {
     if (by_columns_) std::swap(row, column);
     fail(name_, fmt::format("row {}, column {} (counted from 0): expected a finite number, found {}; replace the value "
                             "or remove the row{}",
-                            row, column, std::isnan(value) ? "NaN" : value > 0 ? "infinity" : "-infinity",
+                            row, column,
+                            std::isnan(value) ? "NaN"
+                            : value > 0       ? "infinity"
+                                              : "-infinity",
                             missing_ == Missing::offer ? ", or leave out all such rows with --nan drop" : ""));
   }
 

@@ -10,7 +10,8 @@
 
 namespace kith::data {
 
-/// All of standard input, inflated if it is gzip. Throws Error(data) when it is no text, or more than half of the memory of this machine.
+/// All of standard input, inflated if it is gzip. Throws Error(data) when it is no text, or more than half of the
+/// memory of this machine.
 InputBytes read_standard_input();
 
 bool is_gzip(const InputBytes& input);
