@@ -195,7 +195,7 @@ int run_assign(const Arguments& arguments) {
   }
   invocation.close(target.empty() || is_label_output(options.common, options.write_obs)
                        ? ""
-                       : fmt::format("kith info {}", quoted(target)));
+                       : fmt::format("kith info {}", shell_word(target)));
   return 0;
 }
 

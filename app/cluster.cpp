@@ -324,7 +324,7 @@ int run_cluster(const Arguments& arguments) {
   const bool can_go_on = is_whole && !changes_labels && result.stopped_by == "max-iterations";
   if (result.stopped_by == "max-iterations") {
     invocation.progress.warning(fmt::format("not converged after {} iterations; {}", result.iterations,
-                                            can_go_on ? "go on with --init " + quoted(target)
+                                            can_go_on ? "go on with --init " + shell_word(target)
                                             : changes_labels
                                                 ? "give a larger --max-iterations: a run cannot go on from balanced "
                                                   "sizes, --init RESULT begins anew with their means"
@@ -343,7 +343,7 @@ int run_cluster(const Arguments& arguments) {
     print_out(cluster_table(result));
   }
   invocation.close(can_go_on  ? continuing_command(arguments, target)
-                   : is_whole ? fmt::format("kith assign NEW.h5 --centroids {}", quoted(target))
+                   : is_whole ? fmt::format("kith assign NEW.h5 --centroids {}", shell_word(target))
                               : "");
   return 0;
 }

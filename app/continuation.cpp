@@ -76,14 +76,14 @@ std::string continuing_command(const std::vector<std::string>& words, const std:
   const std::vector<const char*> with_value{"-o", "--output", "--init", "--init-labels", "--n-init", "--seed"};
   std::filesystem::path more(result);
   more.replace_filename(more.stem().string() + "-more" + more.extension().string());
-  std::string command = fmt::format("kith cluster --init {} -o {}", quoted(result), quoted(more.string()));
+  std::string command = fmt::format("kith cluster --init {} -o {}", shell_word(result), shell_word(more.string()));
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (is_option(words[i], {"-f", "--force"})) continue;
     if (is_option(words[i], with_value)) {
       if (words[i].find('=') == std::string::npos) ++i;
       continue;
     }
-    command += fmt::format(" {}", quoted(words[i]));
+    command += fmt::format(" {}", shell_word(words[i]));
   }
   return command;
 }

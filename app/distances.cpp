@@ -173,7 +173,7 @@ int run_distances(const Arguments& arguments) {
     file->finish();
     invocation.wrote(target);
   }
-  invocation.close(target.empty() ? "" : fmt::format("kith info {}", quoted(target)));
+  invocation.close(target.empty() ? "" : fmt::format("kith info {}", shell_word(target)));
   return 0;
 }
 

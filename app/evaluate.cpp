@@ -300,7 +300,7 @@ int run_evaluate(const Arguments& arguments) {
     write(options, evaluation, output, invocation.progress);
     invocation.wrote(target);
   }
-  invocation.close(target.empty() ? "" : fmt::format("kith info {}", quoted(target)));
+  invocation.close(target.empty() ? "" : fmt::format("kith info {}", shell_word(target)));
   return 0;
 }
 

@@ -172,9 +172,9 @@ int run_generate(const Arguments& arguments) {
   invocation.progress.phase("write", 0);
   file.finish();
   invocation.wrote(target.file);
-  invocation.close(labelled ? fmt::format("kith cluster {} -k {} -o clusters.h5", quoted(options.target),
+  invocation.close(labelled ? fmt::format("kith cluster {} -k {} -o clusters.h5", shell_word(options.target),
                                           std::min(options.recipe.clusters, options.recipe.rows))
-                            : fmt::format("kith knn {} -k 5 -o neighbors.h5", quoted(options.target)));
+                            : fmt::format("kith knn {} -k 5 -o neighbors.h5", shell_word(options.target)));
   return 0;
 }
 

@@ -322,7 +322,7 @@ int run_knn(const Arguments& arguments) {
     invocation.report.truth = truth->report();
     if (!options.common.json) print_out(truth->verdict() + "\n");
   }
-  invocation.close(target.empty() || truth ? "" : fmt::format("kith info {}", quoted(target)));
+  invocation.close(target.empty() || truth ? "" : fmt::format("kith info {}", shell_word(target)));
   return truth && !truth->all_right() ? static_cast<int>(ExitCode::internal) : 0;
 }
 

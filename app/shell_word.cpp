@@ -8,7 +8,7 @@
 
 namespace kith::app {
 
-std::string quoted(const std::string& word) {
+std::string shell_word(const std::string& word) {
   const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || std::string("-_./:=,+@%").find(static_cast<char>(c)) != std::string::npos;
   });

@@ -6,6 +6,6 @@
 namespace kith::app {
 
 /// A word as a shell reads it: between quotes where the shell would make something else of it.
-std::string quoted(const std::string& word);
+std::string shell_word(const std::string& word);
 
 }  // namespace kith::app

@@ -273,14 +273,14 @@ void tell(const Sweep& sweep, const Suggestion& suggestion, Invocation& invocati
 
 /// The command that makes the suggested run alone.
 std::string cluster_command(const SweepOptions& options, const Suggestion& suggestion) {
-  std::string command = fmt::format("kith cluster {} -k {}", quoted(options.points),
+  std::string command = fmt::format("kith cluster {} -k {}", shell_word(options.points),
                                     suggestion.clusters > 0 ? std::to_string(suggestion.clusters) : "K");
-  if (options.init != "k-means++") command += fmt::format(" --init {}", quoted(options.init));
+  if (options.init != "k-means++") command += fmt::format(" --init {}", shell_word(options.init));
   if (options.runs > 1) command += fmt::format(" --n-init {}", options.runs);
   if (options.common.seed != 0) command += fmt::format(" --seed {}", options.common.seed);
-  if (!options.common.weights.empty()) command += fmt::format(" --weights {}", quoted(options.common.weights));
+  if (!options.common.weights.empty()) command += fmt::format(" --weights {}", shell_word(options.common.weights));
   if (!options.common.weight_column.empty()) {
-    command += fmt::format(" --weight-column {}", quoted(options.common.weight_column));
+    command += fmt::format(" --weight-column {}", shell_word(options.common.weight_column));
   }
   return command + shown_input(options.common) + stored_metric(options.common) + " -o clusters.h5";
 }
