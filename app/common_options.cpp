@@ -220,7 +220,7 @@ std::string stored_input(const CommonOptions& common) {
   return input_options(common, [](const std::string& value) { return value; });
 }
 
-std::string shown_input(const CommonOptions& common) { return input_options(common, quoted); }
+std::string shown_input(const CommonOptions& common) { return input_options(common, shell_word); }
 
 data::ReadOptions read_options(const CommonOptions& common) {
   data::ReadOptions options;
