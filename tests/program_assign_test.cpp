@@ -12,8 +12,6 @@ using namespace kith::testing;
 
 namespace {
 
-std::vector<double> stored(const std::string& location) { return kith::testing::values(location, data::Missing::keep); }
-
 /// Roots of the definition's distances, rounded to T, in (distance, index) order for each row.
 struct Expected {
   std::vector<double> all;     // (n, k)

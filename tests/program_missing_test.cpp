@@ -14,8 +14,6 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-std::vector<double> stored(const std::string& location) { return kith::testing::values(location, data::Missing::keep); }
-
 /// Without the entries of these rows, each of `columns` values.
 std::vector<double> without(std::vector<double> all, const std::vector<std::size_t>& rows, std::size_t columns) {
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {

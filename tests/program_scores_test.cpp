@@ -172,7 +172,7 @@ TEST_CASE("rows that are dropped or have no label are as if they were not there,
           {"all.csv:label: expected labels, found -1 alone", "2 rows"}, there);
 
   done({"evaluate", "none.csv", "--points", "p.csv", "--nan", "drop", "--save-silhouette", "-q", "-o", "s.h5"}, there);
-  const std::vector<double> silhouette = values(folder / "s.h5:/silhouette", kith::data::Missing::keep);
+  const std::vector<double> silhouette = stored(folder / "s.h5:/silhouette");
   for (std::size_t i = 0; i < kRows; ++i) CHECK(std::isnan(silhouette[i]) == (i % 11 == 5));
 
   const Words sweep{"-k", "2-5", "--silhouette", "exact"};

@@ -18,5 +18,7 @@ inline std::vector<double> values(const std::string& location, data::Missing mis
   const Matrix<double> read = matrix(location, missing);
   return {read.data(), read.data() + read.size()};
 }
+/// With missing values kept as NaN.
+inline std::vector<double> stored(const std::string& location) { return values(location, data::Missing::keep); }
 
 }  // namespace kith::testing

@@ -185,8 +185,8 @@ inline constexpr bool shares_rows = requires {
 // An epilogue has Arguments, kAnyColumns (rows may be shown to it several times, with other columns each time) and,
 // where these have to be runs of a length that the launch gives, kRuns, where consumers share rows, kSharesRows,
 // begin(row), take<H>(products, score_base, tile) for half H = 0, 1 of a consumer's rows, and finish(row). A thread
-// sees rows `row`, row + 8 (half 0), row + 64 and row
-// + 72 (half 1), and 32 columns of each tile, a group; score_base points to the first of them.
+// sees rows `row`, row + 8 (half 0), row + 64 and row + 72 (half 1), and 32 columns of each tile, a group; score_base
+// points to the first of them.
 
 /// Where a consumer's thread is.
 struct ConsumerPlace {
