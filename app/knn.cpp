@@ -242,7 +242,8 @@ void make_lists(const KnnRun& run, TruthComparison* truth) {
        .base_is_queries = run.queries == nullptr,
        .include_self = options.include_self,
        .block_queries = options.common.block_rows,
-       .measure = measure_of(options.metric())},
+       .measure = measure_of(options.metric()),
+       .join_bytes = run.spare_bytes / 2},
       [&](std::int64_t first, const NeighborLists& found) {
         const PhaseWithin phase(invocation.progress, "write");
         if (truth != nullptr) truth->compare(first, found);

@@ -40,7 +40,8 @@ class GraphMaker {
          .base_is_queries = run_.queries == nullptr,
          .include_self = options_.include_self,
          .block_queries = options_.common.block_rows,
-         .measure = measure_of(options_.metric())},
+         .measure = measure_of(options_.metric()),
+         .join_bytes = run_.spare_bytes / 2},
         [&](std::int64_t, const NeighborLists& found) {
           for (std::int64_t i = 0; i < found.index.rows(); ++i) {
             lists.row.insert(lists.row.end(), found.index.row(i).begin(), found.index.row(i).end());

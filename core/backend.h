@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -121,6 +122,15 @@ struct NeighborLists {
   std::int64_t widened = 0;     // queries that the first screen could not complete
 };
 
+/// A request for the nearest rows of every held row.
+struct SelfJoin {
+  std::int64_t neighbors = 0;
+  bool include_self = false;  // keep each row in its own list
+  Measure measure = Measure::squared_euclidean;
+  /// Called now and then with the number of rows whose work is done. What it throws ends the search.
+  std::function<void(std::int64_t rows)> progress;
+};
+
 /// Per query every row with D <= limit. Searching another block of rows with the same object adds to it.
 struct RowsWithin {
   RowsWithin(std::int64_t queries, double most, std::int64_t places)
@@ -214,6 +224,9 @@ class Points {
   // Neighbours.
   /// Merges the k nearest of these rows into the lists.
   virtual void search(const Queries&, NeighborLists&) const = 0;
+  /// Lists (n, k) of the nearest of these rows for each of them, found by looking at each pair once. Nothing where that
+  /// does not pay or there is no memory for it: search() has the same lists. All rows of the data set must be held here.
+  virtual std::optional<NeighborLists> self_join(const SelfJoin&) const { return std::nullopt; }
   /// Adds the rows that lie within a distance.
   virtual void within(const Queries&, RowsWithin&) const = 0;
   /// D of every query and every row, none left out. out: (q, n)
@@ -247,6 +260,7 @@ struct BackendOptions {
   std::string screen = "auto";     // CUDA: one of Device::screens; "auto": the first. Results do not depend on it.
   std::int64_t block_rows = 0;     // rows per block of work; 0: chosen from sizes. Results do not depend on it.
   bool small_gaps = false;         // leave alone rows of small problems too, where it does not pay, for tests
+  bool small_joins = false;        // look at pairs once in small problems too, where it does not pay, for tests
   std::int64_t device_memory = 0;  // bytes of device memory the run may take; 0: what is free
   /// CUDA, for measuring alone: a part of the contract that is left out, "certificate", "recheck", "integer-sums" or
   /// "all". Results DEPEND on it: they are not exact. Empty: nothing is.

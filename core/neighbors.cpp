@@ -36,6 +36,20 @@ void check(const Points& base, const PointsView& queries, const NeighborOptions&
   }
 }
 
+/// Lists of the whole set in itself, by a search that looks at each pair once. False where there is none.
+bool join_itself(const Points& base, const NeighborOptions& options, const NeighborSink& sink, Observer& observer) {
+  constexpr std::int64_t kPlaceBytes = 16;
+  if (options.block_queries > 0 || options.join_bytes / kPlaceBytes / options.neighbors < base.rows()) return false;
+  const auto lists = base.self_join({.neighbors = options.neighbors,
+                                     .include_self = options.include_self,
+                                     .measure = options.measure,
+                                     .progress = [&](std::int64_t rows) { observer.progress(rows); }});
+  if (!lists) return false;
+  sink(0, *lists);
+  observer.progress(base.rows());
+  return true;
+}
+
 /// The largest magnitude of all values.
 double largest_value(const PointsView& values) {
   return std::visit(
@@ -86,6 +100,7 @@ void nearest_neighbors(const Points& base, PointsView queries, const NeighborOpt
   const std::int64_t block = block_size(options, count, columns);
   const bool leaves_out = options.base_is_queries && !options.include_self;
   observer.phase("search", count);
+  if (options.base_is_queries && join_itself(base, options, sink, observer)) return;
   Matrix<double> values(block, columns);
   for (std::int64_t first = 0; first < count; first += block) {
     const std::int64_t rows = std::min(block, count - first);
