@@ -225,7 +225,8 @@ class Points {
   /// Merges the k nearest of these rows into the lists.
   virtual void search(const Queries&, NeighborLists&) const = 0;
   /// Lists (n, k) of the nearest of these rows for each of them, found by looking at each pair once. Nothing where that
-  /// does not pay or there is no memory for it: search() has the same lists. All rows of the data set must be held here.
+  /// does not pay or there is no memory for it: search() has the same lists. All rows of the data set must be held
+  /// here.
   virtual std::optional<NeighborLists> self_join(const SelfJoin&) const { return std::nullopt; }
   /// Adds the rows that lie within a distance.
   virtual void within(const Queries&, RowsWithin&) const = 0;
