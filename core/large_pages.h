@@ -1,5 +1,5 @@
-// Memory for large arrays: aligned, in large pages where the system has them, and not initialised, so that the threads
-// that fill it touch it first, each near itself.
+// Memory for large arrays: aligned, in large pages where the system has them, spread over the memory nodes, and not
+// initialised, so that the threads that fill it touch it first.
 #pragma once
 
 #include <sys/mman.h>
@@ -11,16 +11,22 @@
 #include <utility>
 #include <vector>
 
+#include "core/memory_nodes.h"
+
 namespace kith {
 
 /// At least `bytes` of memory, 64-byte aligned, for std::free. Large arrays ask for large pages: first touches and
-/// walks through them then cost less. Throws std::bad_alloc.
+/// walks through them then cost less. On several memory nodes each has an equal part of a large array: of rows, those
+/// that the threads near it look at first (kernels/cpu/threads.h). Throws std::bad_alloc.
 inline void* allocate_pages(std::size_t bytes) {
   constexpr std::size_t kLine = 64, kPage = std::size_t{1} << 21;
   const std::size_t unit = bytes < 2 * kPage ? kLine : kPage;
   void* memory = bytes > SIZE_MAX - unit ? nullptr : std::aligned_alloc(unit, (bytes / unit + 1) * unit);
   if (memory == nullptr) throw std::bad_alloc();
-  if (unit == kPage) madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: small pages do as well
+  if (unit == kPage) {
+    madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: small pages do as well
+    spread_over_nodes(memory, bytes, kPage);
+  }
   return memory;
 }
 

@@ -1,8 +1,6 @@
 // Reads a dataset part by part on a thread, and wakes who waits for the rows.
 #include "data/reading.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <chrono>
 #include <system_error>
@@ -14,16 +12,6 @@ namespace {
 constexpr std::int64_t kMostBytes = std::int64_t{128} << 20;  // of a part
 constexpr std::int64_t kLeastBytes = std::int64_t{8} << 20;
 constexpr std::int64_t kParts = 16;  // at least, of what is large: so much of it can wait for the first part
-
-/// Asks for large pages: the first touch of gigabytes in pages of 4 KiB takes as long as reading them. Only advice.
-template <class T>
-void prefer_large_pages(Matrix<T>& matrix) {
-  constexpr std::uintptr_t kLarge = std::uintptr_t{2} << 20;
-  const auto first = reinterpret_cast<std::uintptr_t>(matrix.data());
-  const std::uintptr_t begin = (first + kLarge - 1) / kLarge * kLarge;
-  const std::uintptr_t end = (first + static_cast<std::uintptr_t>(matrix.size()) * sizeof(T)) / kLarge * kLarge;
-  if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-}
 
 /// Bytes have no room for them: a source of which directions are wanted is opened without ReadOptions::keep_bytes.
 template <class T>
@@ -70,7 +58,6 @@ void Reading::read_all() {
   try {
     std::visit(
         [this]<class T>(Matrix<T>& values) {
-          prefer_large_pages(values);
           const std::int64_t row_bytes = values.columns() * static_cast<std::int64_t>(sizeof(T));
           const std::int64_t part_bytes = std::clamp(row_bytes * values.rows() / kParts, kLeastBytes, kMostBytes);
           const std::int64_t part = std::max<std::int64_t>(part_bytes / row_bytes, 1);

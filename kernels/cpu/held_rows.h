@@ -65,11 +65,11 @@ class CoarseTrials {
 
 /// The seeds so far, and the candidates that were tried last.
 struct Seeding {
-  std::vector<double> seeds;          // (s, d)
-  std::vector<std::int32_t> nearest;  // (n) the seed that the kept distance belongs to
-  Matrix<double> candidates;          // (t, d)
+  std::vector<double> seeds;        // (s, d)
+  Untouched<std::int32_t> nearest;  // (n) the seed that the kept distance belongs to
+  Matrix<double> candidates;        // (t, d)
   FixedScale scale;
-  std::vector<std::uint32_t> near;  // (n) bit t: candidate t is nearer than the kept distance
+  Untouched<std::uint32_t> near;  // (n) bit t: candidate t is nearer than the kept distance
 };
 
 template <class T>

@@ -193,7 +193,7 @@ std::int32_t add_seed(HeldRows<T>& held, std::span<const double> seed) {
   Seeding& seeding = held.seeding;
   const auto number = static_cast<std::int32_t>(std::ssize(seeding.seeds) / held.columns());
   seeding.seeds.insert(seeding.seeds.end(), seed.begin(), seed.end());
-  seeding.nearest.resize(held.rows());
+  seeding.nearest.resize(held.rows(), 0);
   return number;
 }
 

@@ -1,4 +1,4 @@
-// The thread pool: workers sleep between rounds; within a round tasks are claimed from a shared counter.
+// The thread pool: workers sleep between rounds; within a round tasks are claimed from a counter for each memory node.
 #include "kernels/cpu/threads.h"
 
 #include <fmt/format.h>
@@ -59,6 +59,8 @@ void wait_shortly(const Condition& condition) {
   }
 }
 
+constexpr std::int64_t kNoTask = -1;
+
 }  // namespace
 
 int usable_threads() {
@@ -69,7 +71,7 @@ int usable_threads() {
   return std::max(1, std::min(allowed, group_quota()));
 }
 
-Threads::Threads(int count) {
+Threads::Threads(int count, NearMemory near) : near_(std::move(near)), parts_(static_cast<std::size_t>(near_.nodes)) {
   const int wanted = count > 0 ? count : usable_threads();
   try {
     for (int thread = 1; thread < wanted; ++thread) workers_.emplace_back([this, thread] { serve(thread); });
@@ -101,8 +103,11 @@ void Threads::run(std::int64_t tasks, const std::function<void(std::int64_t, int
   {
     const std::lock_guard lock(mutex_);
     work_ = &work;
-    tasks_ = tasks;
-    next_ = 0;
+    const std::int64_t nodes = std::ssize(parts_);
+    for (std::int64_t node = 0; node < nodes; ++node) {
+      parts_[node].next = tasks * node / nodes;
+      parts_[node].end = tasks * (node + 1) / nodes;
+    }
     failure_ = nullptr;
     busy_ = static_cast<int>(workers_.size());
     ++round_;
@@ -133,12 +138,24 @@ void Threads::serve(int thread) {
 
 void Threads::take_tasks(int thread) {
   try {
-    for (std::int64_t task = next_++; task < tasks_; task = next_++) (*work_)(task, thread);
+    for (std::int64_t task = take_task(thread); task != kNoTask; task = take_task(thread)) (*work_)(task, thread);
   } catch (...) {
-    next_ = tasks_;  // nobody needs the rest
+    for (Part& part : parts_) part.next = part.end;  // nobody needs the rest
     const std::lock_guard lock(mutex_);
     if (!failure_) failure_ = std::current_exception();
   }
+}
+
+std::int64_t Threads::take_task(int thread) {
+  const std::size_t nodes = parts_.size();
+  std::size_t node = nodes > 1 ? static_cast<std::size_t>(near_.node_of(thread)) : 0;
+  for (std::size_t tried = 0; tried < nodes; ++tried) {
+    Part& part = parts_[node];
+    const std::int64_t task = part.next++;
+    if (task < part.end) return task;
+    if (++node == nodes) node = 0;
+  }
+  return kNoTask;
 }
 
 }  // namespace kith::cpu

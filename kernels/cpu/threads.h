@@ -1,4 +1,5 @@
-// A pool of threads that share out numbered tasks, and how many threads this process may use.
+// A pool of threads that share out numbered tasks, each the nearest ones first, and how many threads this process may
+// use.
 #pragma once
 
 #include <atomic>
@@ -10,15 +11,23 @@
 #include <thread>
 #include <vector>
 
+#include "core/memory_nodes.h"
+
 namespace kith::cpu {
 
 /// Threads that the process may run at once: its affinity mask and the quota of its control group.
 int usable_threads();
 
+/// Memory nodes, and where threads are among them: as the machine has them, or as a test pretends.
+struct NearMemory {
+  int nodes = memory_nodes();
+  std::function<int(int thread)> node_of = [](int) { return current_node(); };  // at this moment; asked where nodes > 1
+};
+
 class Threads {
  public:
   /// count 0: usable_threads(). The calling thread is one of them. Throws Error(usage) when the system refuses threads.
-  explicit Threads(int count);
+  explicit Threads(int count, NearMemory near = {});
   ~Threads();
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
@@ -27,11 +36,21 @@ class Threads {
 
   /// Calls work(task, thread) once for every task in [0, tasks), 0 <= thread < count(). Returns when all are done; the
   /// first exception is rethrown here. A single task runs on the calling thread and wakes nobody.
+  ///
+  /// Each memory node has an equal part of the tasks, in order, as it has of arrays (core/large_pages.h). A thread
+  /// takes those of the node that it runs on, and when none is left those of others, so that nobody waits for a slow
+  /// one.
   void run(std::int64_t tasks, const std::function<void(std::int64_t task, int thread)>& work);
 
  private:
+  struct alignas(64) Part {  // a cache line for each
+    std::atomic<std::int64_t> next{0};
+    std::int64_t end = 0;
+  };
+
   void serve(int thread);
   void take_tasks(int thread);
+  std::int64_t take_task(int thread);
   void stop();
 
   std::vector<std::thread> workers_;
@@ -41,8 +60,8 @@ class Threads {
   std::atomic<int> busy_{0};
   bool closing_ = false;
   const std::function<void(std::int64_t, int)>* work_ = nullptr;
-  std::int64_t tasks_ = 0;
-  std::atomic<std::int64_t> next_{0};
+  NearMemory near_;
+  std::vector<Part> parts_;  // of the tasks, one for each memory node
   std::exception_ptr failure_;
 };
 
