@@ -131,7 +131,7 @@ class WithinHalves {
       : held_(held),
         queries_(queries),
         found_(found),
-        base_(search_base(held, queries.measure)),
+        base_(from_row(held, search_base(held, queries.measure), found.first_row)),
         sizes_(sizes_of(held, queries.values.rows)),
         taken_(room_for_half_queries(held, queries.measure, sizes_.queries)),
         limit_(held.pool(), sizes_.queries),
@@ -171,7 +171,7 @@ class WithinHalves {
     check(cudaGetLastError());
     const auto room =
         static_cast<unsigned>(std::min<std::int64_t>(sizes_.listed / count, std::numeric_limits<std::int32_t>::max()));
-    list(0, count, {.capacity = room});
+    list<ListRare>(0, count, {.capacity = room});
 
     std::vector<unsigned> uncertain(static_cast<std::size_t>(count)), counts(uncertain.size());
     context.stream.download(uncertain.data(), uncertain_.data(), count);
@@ -195,7 +195,7 @@ class WithinHalves {
       std::vector<std::int64_t> begin(static_cast<std::size_t>(q - tile + 1), 0);
       for (std::int64_t i = q; i < end; ++i) begin.push_back(begin.back() + long_lists[i]);
       context.stream.upload(list_begin_.data(), begin.data(), std::ssize(begin));
-      list(tile, end - tile, {.begin = list_begin_.data()});
+      list<ListWithin>(tile, end - tile, {.begin = list_begin_.data()});
       take(long_lists, q, end, {.begin = list_begin_.data() + (q - tile)});
     });
   }
@@ -229,10 +229,11 @@ class WithinHalves {
   }
 
   /// Lists of queries of the batch from `first` on, a multiple of kQueryTile. Queues only.
+  template <class Epilogue>
   void list(std::int64_t first, std::int64_t count, const RowLists& lists) const {
     const uint4* pieces = taken_.halves.values.data() + held_.half.shape.place(first, 0, 0);
     held_.stream().fill(count_.data() + first, 0, count);
-    launch_product<ListWithin>(*held_.context, search_problem(held_, base_, pieces, count), with_room(lists, first));
+    launch_product<Epilogue>(*held_.context, search_problem(held_, base_, pieces, count), with_room(lists, first));
   }
 
   /// Measures the listed rows of queries first .. end - 1 of the batch, and adds those within the limit.
@@ -260,7 +261,7 @@ class WithinHalves {
       kept.reserve(kept.size() + static_cast<std::size_t>(room));
       for (std::int64_t i = begin[q]; i < begin[q + 1]; ++i) {
         const std::int64_t at = base_.first_row + found_row_[i];
-        if (at == own || !(found_distance_[i] <= found_.limit)) continue;
+        if (at == own || at < found_.first_row || !(found_distance_[i] <= found_.limit)) continue;
         ++found_.counts[query];
         if (total_++ < found_.room) kept.push_back({found_distance_[i], at});
       }
