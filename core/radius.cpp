@@ -138,6 +138,7 @@ class RadiusSearch {
   const RadiusOptions& options_;
 };
 
+/// Lists in their order to the sink.
 bool hand_on(std::int64_t first, Lists& lists, const RadiusSink& sink) {
   for (std::vector<Neighbor>& list : lists) std::sort(list.begin(), list.end());
   return sink(first, lists);
