@@ -171,7 +171,7 @@ class WithinHalves {
     check(cudaGetLastError());
     const auto room =
         static_cast<unsigned>(std::min<std::int64_t>(sizes_.listed / count, std::numeric_limits<std::int32_t>::max()));
-    list<ListRare>(0, count, {.capacity = room});
+    list(0, count, {.capacity = room});
 
     std::vector<unsigned> uncertain(static_cast<std::size_t>(count)), counts(uncertain.size());
     context.stream.download(uncertain.data(), uncertain_.data(), count);
@@ -195,7 +195,7 @@ class WithinHalves {
       std::vector<std::int64_t> begin(static_cast<std::size_t>(q - tile + 1), 0);
       for (std::int64_t i = q; i < end; ++i) begin.push_back(begin.back() + long_lists[i]);
       context.stream.upload(list_begin_.data(), begin.data(), std::ssize(begin));
-      list<ListWithin>(tile, end - tile, {.begin = list_begin_.data()});
+      list(tile, end - tile, {.begin = list_begin_.data()});
       take(long_lists, q, end, {.begin = list_begin_.data() + (q - tile)});
     });
   }
@@ -229,11 +229,10 @@ class WithinHalves {
   }
 
   /// Lists of queries of the batch from `first` on, a multiple of kQueryTile. Queues only.
-  template <class Epilogue>
   void list(std::int64_t first, std::int64_t count, const RowLists& lists) const {
     const uint4* pieces = taken_.halves.values.data() + held_.half.shape.place(first, 0, 0);
     held_.stream().fill(count_.data() + first, 0, count);
-    launch_product<Epilogue>(*held_.context, search_problem(held_, base_, pieces, count), with_room(lists, first));
+    launch_product<ListWithin>(*held_.context, search_problem(held_, base_, pieces, count), with_room(lists, first));
   }
 
   /// Measures the listed rows of queries first .. end - 1 of the batch, and adds those within the limit.

@@ -1,10 +1,9 @@
 // The epilogues of a search: of every query's scores only the smallest of each group of base rows go to memory; and a
-// second one lists the rows below a limit, for lists so long that most of the first look's groups would be read again;
-// a third does where they are rare.
+// second one lists the rows below a limit, for lists so long that most of the first look's groups would be read again.
 //
 // A group is what a thread sees of a tile, 32 base rows; of sixteen tiles it keeps the smallest of these once more, so
-// that who looks for the smallest reads few. 1.5 instructions and an eighth of a byte per score; about four
-// instructions of the second; 1.5 of the third, and the second's where a warp has a row to list.
+// that who looks for the smallest reads few. 1.5 instructions and an eighth of a byte per score, and about four
+// instructions of the second.
 #pragma once
 
 #include "kernels/cuda/device/half_epilogues.h"
@@ -151,16 +150,15 @@ struct RowLists {
   __device__ std::int64_t last(std::int64_t q) const { return begin != nullptr ? begin[q + 1] : (q + 1) * capacity; }
 };
 
-/// Lists the rows within the limits. kRare: few scores are, and what 32 lanes see of a tile seldom has one.
-template <bool kRare>
-class RowLister {
+/// Lists the rows within the limits.
+class ListWithin {
  public:
   static constexpr bool kAnyColumns = true;
   static constexpr bool kRuns = true;
 
   using Arguments = RowLists;
 
-  __device__ RowLister(const Arguments& lists, std::int64_t rows) : lists_(lists), rows_(rows) {}
+  __device__ ListWithin(const Arguments& lists, std::int64_t rows) : lists_(lists), rows_(rows) {}
 
   __device__ void begin(std::int64_t row) {
     row_ = row;
@@ -171,7 +169,6 @@ class RowLister {
   template <int kHalf>
   __device__ void take(const float (&product)[64], const float* score_base, unsigned tile) {
     if (kHalf == 0) next_.fetch(score_base);
-    if (kRare && !__any_sync(kAllLanes, may_be_within<kHalf>(product, score_base))) return;
     unsigned within[2] = {0, 0};
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -191,21 +188,6 @@ class RowLister {
   __device__ void finish(std::int64_t) const {}
 
  private:
-  /// Whether a score of this thread is within its limit; where the query is not wanted, anything. Floats are compared
-  /// as their bits: scores of a wanted query are positive numbers. None is a NaN, as a half that overflowed makes its
-  /// row's norm infinite; such a query is not wanted, and such a base not multiplied.
-  template <int kHalf>
-  __device__ bool may_be_within(const float (&product)[64], const float* score_base) const {
-    int smallest[2] = {INT_MAX, INT_MAX};
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const float4 base = base_of(score_base, i);
-#pragma unroll
-      for (int r = 0; r < 2; ++r) smallest[r] = smallest_of(smallest[r], base, product, i, r);
-    }
-    return smallest[0] <= __float_as_int(limit_[2 * kHalf]) || smallest[1] <= __float_as_int(limit_[2 * kHalf + 1]);
-  }
-
   /// Adds the rows of this lane's bits to the list of a query, which four lanes share. Called by all lanes.
   __device__ void add(unsigned within, std::int64_t query, unsigned tile) const {
     const unsigned mine = __popc(within);
@@ -233,8 +215,5 @@ class RowLister {
   float limit_[4] = {};
   NextBase next_;
 };
-
-using ListWithin = RowLister<false>;
-using ListRare = RowLister<true>;
 
 }  // namespace kith::cuda
