@@ -59,11 +59,14 @@ class GraphMaker {
                                .measure = measure_of(options_.metric()),
                                .base_is_queries = run_.queries == nullptr,
                                .include_self = options_.include_self,
-                               .block_queries = options_.common.block_rows};
+                               .block_queries = options_.common.block_rows,
+                               .pairs_once = options_.components && run_.queries == nullptr,
+                               .most_kept = run_.spare_bytes / 4 / kKeptPairBytes};
     if (options_.components) return group_within(search);
     // The guess: all of them fit in memory. If not, they are counted, and found again on their way into the file.
     NeighborGraph graph;
-    const std::int64_t most = run_.spare_bytes / (2 * kEdgeBytes);  // a vector may be twice as long as what it holds
+    const std::int64_t spare = run_.spare_bytes - search.most_kept * kKeptPairBytes;
+    const std::int64_t most = spare / (2 * kEdgeBytes);  // a vector may be twice as long as what it holds
     if (find(search, [&](std::int64_t, const NeighborGraph& part) {
           graph.row.insert(graph.row.end(), part.row.begin(), part.row.end());
           graph.distance.insert(graph.distance.end(), part.distance.begin(), part.distance.end());
@@ -142,7 +145,7 @@ class GraphMaker {
     write_groups(components, graph.edges());
   }
 
-  /// No edge is kept.
+  /// No edge is kept. Between two rows there are two, which are found once.
   void group_within(const RadiusOptions& search) {
     Components components(run_.base.rows());
     std::int64_t edges = 0;
@@ -151,8 +154,10 @@ class GraphMaker {
         [&](std::int64_t first, std::span<const std::vector<Neighbor>> lists) {
           for (std::size_t i = 0; i < lists.size(); ++i) {
             const std::int64_t row = first + static_cast<std::int64_t>(i);
-            for (const Neighbor& neighbor : lists[i]) components.join(row, neighbor.row);
-            edges += std::ssize(lists[i]);
+            for (const Neighbor& neighbor : lists[i]) {
+              components.join(row, neighbor.row);
+              edges += neighbor.row == row ? 1 : 2;
+            }
           }
           return true;
         },

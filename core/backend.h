@@ -138,6 +138,7 @@ struct RowsWithin {
 
   double limit;
   std::int64_t room;                        // rows that may be kept, of all queries together
+  std::int64_t first_row = 0;               // rows with lower numbers are not wanted
   std::vector<std::int64_t> counts;         // (q) all of them, also when they are not kept
   std::vector<std::vector<Neighbor>> rows;  // (q) in no order; may hold less when there were more than room
 

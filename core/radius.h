@@ -25,7 +25,16 @@ struct RadiusOptions {
   /// Rows of all lists of a block together. A block that finds more is searched again in parts; one query may always
   /// find all rows.
   std::int64_t room = std::int64_t{1} << 22;
+  /// With base_is_queries: of two rows the lower one alone has the other in its list, so that each pair is told once.
+  bool pairs_once = false;
+  /// With base_is_queries, unless pairs_once: rows of a block look only at rows from their block on, and pairs with
+  /// those of later blocks are kept until these come. When more would be kept than this, the last blocks look at all
+  /// rows instead. Answers do not depend on it.
+  std::int64_t most_kept = std::int64_t{1} << 22;
 };
+
+/// Bytes of a pair that is kept, at most: in an array that grows, then, before that is given up, in a list that does.
+inline constexpr std::int64_t kKeptPairBytes = 2 * 24 + 2 * 16;
 
 /// Receives finished lists, each ordered by (D, row), in order of their queries. Says whether it wants more.
 using RadiusSink = std::function<bool(std::int64_t first_query, std::span<const std::vector<Neighbor>> lists)>;

@@ -105,6 +105,120 @@ TEST_CASE("little room: counts are right, and no list is cut short", "[radius]")
   }
 }
 
+namespace {
+
+/// Of every row all rows within the limit, in plain loops.
+Lists plain_lists(const Matrix<double>& values, const RadiusOptions& options) {
+  Lists lists(static_cast<std::size_t>(values.rows()));
+  for (std::int64_t i = 0; i < values.rows(); ++i) {
+    for (std::int64_t j = options.pairs_once ? i : 0; j < values.rows(); ++j) {
+      if (i == j && !options.include_self) continue;
+      const double distance =
+          reference_distance(options.measure, values.row(i).data(), values.row(j).data(), values.columns());
+      if (distance <= options.limit) lists[i].push_back({distance, j});
+    }
+    std::sort(lists[i].begin(), lists[i].end());
+  }
+  return lists;
+}
+
+/// A D of the set that about one in `share` of its pairs has or is below.
+double limit_for(const Matrix<double>& values, Measure measure, std::int64_t share) {
+  std::vector<double> occurring;
+  for (std::int64_t i = 0; i < values.rows(); i += 7) {
+    for (std::int64_t j = 0; j < values.rows(); ++j) {
+      occurring.push_back(reference_distance(measure, values.row(i).data(), values.row(j).data(), values.columns()));
+    }
+  }
+  const auto chosen = occurring.begin() + std::ssize(occurring) / share;
+  std::nth_element(occurring.begin(), chosen, occurring.end());
+  return *chosen;
+}
+
+}  // namespace
+
+TEST_CASE("a set in itself equals plain loops: blocks, kept pairs that are too many at once, later, never",
+          "[radius]") {
+  const std::vector<Tested> backends = every_backend();
+  for (const Kind& kind : kinds()) {
+    const std::int64_t n = 70;
+    const Matrix<double> values = kind.make(n, 5, 13);
+    const PointsMatrix stored = stored_as(values.view(), storages(kind).front());
+    const DataPlan plan = make_plan(*reference_points(values.view()));
+    for (const Measure measure : kMeasures) {
+      RadiusOptions options{
+          .limit = limit_for(values, measure, 9), .measure = measure, .base_is_queries = true, .include_self = true};
+      const Lists wanted = plain_lists(values, options);
+      options.include_self = false;
+      const Lists others = plain_lists(values, options);
+      options.pairs_once = true;
+      const Lists once = plain_lists(values, options);
+      for (const Tested& tested : backends) {
+        const auto points = tested.backend->hold({view_of(stored), 0});
+        points->prepare(plan);
+        for (const std::int64_t block : {0, 1, 16}) {
+          INFO(tested.name << ", " << kind.name << ", measure " << static_cast<int>(measure) << ", block " << block);
+          RadiusOptions asked{
+              .limit = options.limit, .measure = measure, .base_is_queries = true, .block_queries = block};
+          CHECK(same(others, all_within(*points, values.view(), asked)));
+          if (block != 16) continue;
+          for (const std::int64_t most : {0, 1, 80}) {
+            asked.most_kept = most;
+            CHECK(same(others, all_within(*points, values.view(), asked)));
+          }
+          asked.room = 40;
+          CHECK(same(others, all_within(*points, values.view(), asked)));
+          asked.pairs_once = true;
+          CHECK(same(once, all_within(*points, values.view(), asked)));
+          asked.include_self = true;
+          asked.pairs_once = false;
+          CHECK(same(wanted, all_within(*points, values.view(), asked)));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("thousands of rows in themselves, in blocks of rows and queries; a base that begins elsewhere", "[radius]") {
+  const std::int64_t n = 4200;
+  const Kind& kind = kinds()[0];
+  const Matrix<double> values = kind.make(n, 6, 5);
+  const PointsMatrix stored = stored_as(values.view(), storages(kind).front());
+  const DataPlan plan = make_plan(*reference_points(values.view()));
+  RadiusOptions options{.limit = limit_for(values, Measure::squared_euclidean, 400), .base_is_queries = true};
+  const Lists wanted = plain_lists(values, options);
+  for (const std::int64_t block_rows : {0, 700}) {
+    BackendOptions backend;
+    backend.block_rows = block_rows;
+    for (const Tested& tested : tested_backends(backend)) {
+      INFO(tested.name << ", blocks of " << block_rows << " rows");
+      const auto points = tested.backend->hold({view_of(stored), 0});
+      points->prepare(plan);
+      for (const std::int64_t most : {20'000, 1'000'000}) {
+        options.most_kept = most;
+        CHECK(same(wanted, all_within(*points, values.view(), options)));
+      }
+      const auto later = tested.backend->hold({view_of(stored), 10'000});
+      later->prepare(plan);
+      for (const std::int64_t first : {0, 10'000, 10'001, 11'300, 14'199, 14'200, 20'000}) {
+        RowsWithin found(50, options.limit, 1'000'000);
+        found.first_row = first;
+        later->within({values.view().middle(0, 50)}, found);
+        Lists expected(50);
+        for (std::size_t q = 0; q < 50; ++q) {
+          for (const Neighbor& neighbor : wanted[q]) {
+            if (neighbor.row + 10'000 >= first) expected[q].push_back({neighbor.distance, neighbor.row + 10'000});
+          }
+          const auto own = static_cast<std::int64_t>(q) + 10'000;
+          if (own >= first) expected[q].push_back({0.0, own});
+          std::sort(expected[q].begin(), expected[q].end());
+        }
+        CHECK(same(expected, sorted(std::move(found))));
+      }
+    }
+  }
+}
+
 TEST_CASE("failures 59, 60: little device memory does not change what is within", "[radius]") {
   const Matrix<double> values = kinds()[0].make(6000, 64, 11);
   const PointsMatrix stored = as_class(values.view(), ValueClass::f32);

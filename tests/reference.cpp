@@ -199,7 +199,7 @@ class ReferencePoints final : public Points {
       for (std::int64_t i = 0; i < rows(); ++i) {
         if (queries.excluded_row >= 0 && i == queries.excluded_row + q) continue;
         const double distance = to(i, queries, q);
-        if (!(distance <= found.limit)) continue;
+        if (i < found.first_row || !(distance <= found.limit)) continue;
         ++found.counts[q];
         found.rows[q].push_back({distance, i});
       }

@@ -22,9 +22,12 @@ class Within {
         found_(found),
         distance_(held.set.template rows<T>().by(queries.measure)),
         kernels_(held.set.screen_for(held.columns(), held.rows())),
+        first_(std::clamp<std::int64_t>(found.first_row - held.first_row, 0, held.rows())),
+        rows_(held.rows() - first_),
         kept_(found.total()) {}
 
   void run() {
+    if (rows_ == 0) return;
     const bool screened = queries_.measure == Measure::squared_euclidean && queries_.values.rows * 3 >= kernels_.lanes;
     const std::int64_t groups = groups_of(queries_.values.rows, screened ? kernels_.lanes : kDirectQueries);
     parts_ = std::clamp<std::int64_t>(4 * held_.threads.count() / groups, 1, 64);
@@ -68,8 +71,8 @@ class Within {
     held_.threads.run(groups * parts_, [&](std::int64_t task, int) {
       const std::int64_t part = task % parts_, begin = task / parts_ * kDirectQueries;
       const std::int64_t end = std::min(begin + kDirectQueries, count);
-      const std::int64_t last = held_.rows() * (part + 1) / parts_;
-      for (std::int64_t first = held_.rows() * part / parts_; first < last; first += step) {
+      const std::int64_t last = first_ + rows_ * (part + 1) / parts_;
+      for (std::int64_t first = first_ + rows_ * part / parts_; first < last; first += step) {
         for (std::int64_t q = begin; q < end; ++q) {
           for (std::int64_t i = first; i < std::min(first + step, last); ++i)
             look_at(q, i, parts_of_[q * parts_ + part]);
@@ -95,9 +98,9 @@ class Within {
     constexpr std::int64_t kBlockBytes = 1 << 20;  // it stays in the second-level cache
     const std::int64_t wanted =
         held_.block_rows > 0 ? held_.block_rows : std::max(kBlockBytes / kernels_.column_bytes(d), 4 * step);
-    const std::int64_t block = std::min(groups_of(wanted, step), groups_of(held_.rows(), step)) * step;
+    const std::int64_t block = std::min(groups_of(wanted, step), groups_of(rows_, step)) * step;
     ScreenColumns base(held_, kernels_, block);
-    for (std::int64_t first = 0; first < held_.rows(); first += block) {
+    for (std::int64_t first = first_; first < held_.rows(); first += block) {
       base.pack(held_, held_.row(first), std::min(block, held_.rows() - first));
       const std::int64_t tiles = groups_of(base.count(), step);
       held_.threads.run(panels * parts_, [&](std::int64_t task, int) {
@@ -147,6 +150,7 @@ class Within {
   RowsWithin& found_;
   typename RowKernels<T>::Distance distance_;
   const ScreenKernels& kernels_;
+  std::int64_t first_, rows_;       // that are wanted: the first one's position, and their number
   std::atomic<std::int64_t> kept_;  // rows found so far
   std::int64_t parts_ = 1;          // of the rows, so that every thread has work
   std::vector<Part> parts_of_;      // [query][part]

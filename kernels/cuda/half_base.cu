@@ -124,6 +124,20 @@ SearchBase<T> search_base(const HeldRows<T>& held, Measure measure) {
 }
 
 template <class T>
+SearchBase<T> from_row(const HeldRows<T>& held, SearchBase<T> base, std::int64_t row) {
+  constexpr std::int64_t kPair = 2 * kPieceRows;  // of tiles
+  static_assert(kPieceRows == kHalfColumns, "a tile is a group of rows");
+  const std::int64_t first = std::max<std::int64_t>(row - base.first_row, 0) / kPair * kPair;
+  const HalfShape shape = held.half.search.pieces.size() > 0 ? HalfShape{} : held.half.shape;
+  base.values += first * base.d;
+  base.rows -= first;
+  base.first_row += first;
+  base.pieces += shape.place(first, 0, 0);
+  base.score_base += first;
+  return base;
+}
+
+template <class T>
 HalfQueries room_for_half_queries(const HeldRows<T>& held, Measure measure, std::int64_t queries) {
   HalfQueries room{.values = Buffer<double>(held.pool(), queries * held.columns()),
                    .halves = room_for_halves(held.pool(), queries, held.half.shape),
@@ -173,6 +187,7 @@ HalfProblem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, c
 #define KITH_INSTANTIATE(T)                                                                                 \
   template bool multiplies_base(const HeldRows<T>&, Measure);                                               \
   template SearchBase<T> search_base(const HeldRows<T>&, Measure);                                          \
+  template SearchBase<T> from_row(const HeldRows<T>&, SearchBase<T>, std::int64_t);                         \
   template HalfQueries room_for_half_queries(const HeldRows<T>&, Measure, std::int64_t);                    \
   template void send_queries(const HeldRows<T>&, const Stream&, const double*, std::int64_t, HalfQueries&); \
   template void round_queries(const HeldRows<T>&, std::int64_t, const HalfQueries&);                        \

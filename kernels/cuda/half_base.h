@@ -35,6 +35,10 @@ bool multiplies_base(const HeldRows<T>& held, Measure measure);
 template <class T>
 SearchBase<T> search_base(const HeldRows<T>& held, Measure measure);
 
+/// The base without rows below number `row`, which is at most that of its last: whole pairs of tiles are left out.
+template <class T>
+SearchBase<T> from_row(const HeldRows<T>& held, SearchBase<T> base, std::int64_t row);
+
 /// A batch of queries on the device.
 struct HalfQueries {
   Buffer<double> values;  // (queries, d)

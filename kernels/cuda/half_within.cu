@@ -131,7 +131,7 @@ class WithinHalves {
       : held_(held),
         queries_(queries),
         found_(found),
-        base_(search_base(held, queries.measure)),
+        base_(from_row(held, search_base(held, queries.measure), found.first_row)),
         sizes_(sizes_of(held, queries.values.rows)),
         taken_(room_for_half_queries(held, queries.measure, sizes_.queries)),
         limit_(held.pool(), sizes_.queries),
@@ -260,7 +260,7 @@ class WithinHalves {
       kept.reserve(kept.size() + static_cast<std::size_t>(room));
       for (std::int64_t i = begin[q]; i < begin[q + 1]; ++i) {
         const std::int64_t at = base_.first_row + found_row_[i];
-        if (at == own || !(found_distance_[i] <= found_.limit)) continue;
+        if (at == own || at < found_.first_row || !(found_distance_[i] <= found_.limit)) continue;
         ++found_.counts[query];
         if (total_++ < found_.room) kept.push_back({found_distance_[i], at});
       }

@@ -10,6 +10,7 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/half_within.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/query_runs.h"
@@ -71,11 +72,15 @@ class Within {
 
   void run() {
     held_.for_blocks([&](const Block<T>& rows) {
+      // Whole tiles of rows that are not wanted are left out, so that the others are where they would be.
+      const std::int64_t skipped = std::max<std::int64_t>(found_.first_row - held_.first_row - rows.first, 0);
+      if (skipped >= rows.rows) return;
+      const std::int64_t first_row = skipped / kTileColumns * kTileColumns;
       const T* values = held_.on_device(rows);
       for (const QueryRun& run : runs_) {
         for (std::int64_t done = 0; done < run.count; done += sizes_.queries) {
           begin(run.first + done, std::min(sizes_.queries, run.count - done));
-          for (std::int64_t piece = 0; piece < rows.rows; piece += sizes_.rows) {
+          for (std::int64_t piece = first_row; piece < rows.rows; piece += sizes_.rows) {
             look_at(values + piece * held_.columns(), rows.first + piece, std::min(sizes_.rows, rows.rows - piece));
           }
         }
@@ -143,9 +148,10 @@ class Within {
     for (std::int64_t i = 0; i < run.count; ++i) {
       const std::int64_t query = first_ + run.first + i;
       for (std::int64_t c = offset[i]; c < offset[i + 1]; ++c) {
-        if (!(distance_[c] <= found_.limit)) continue;
+        const std::int64_t row = held_.first_row + first + row_[c];
+        if (row < found_.first_row || !(distance_[c] <= found_.limit)) continue;
         ++found_.counts[query];
-        if (total_++ < found_.room) found_.rows[query].push_back({distance_[c], held_.first_row + first + row_[c]});
+        if (total_++ < found_.room) found_.rows[query].push_back({distance_[c], row});
       }
     }
   }
@@ -166,7 +172,7 @@ class Within {
 
 template <class T>
 void within(const HeldRows<T>& held, const Queries& queries, RowsWithin& found) {
-  if (queries.values.rows == 0) return;
+  if (queries.values.rows == 0 || found.first_row >= held.first_row + held.rows()) return;
   const RowsWithin before = found;
   std::vector<QueryRun> runs{{0, queries.values.rows}};
   if (finds_within_halves(held, queries.measure)) {
