@@ -52,6 +52,7 @@ class Blocks {
       : search_(search),
         held_(held),
         queries_(queries_of(run, search, held)),
+        radius_(run.options.radius),
         measure_(run.options.metric == "euclidean" ? Measure::squared_euclidean : Measure::inner_product),
         size_(std::clamp<std::int64_t>(kQueryBlockBytes / bytes_per_query(search.neighbors, queries_.columns()), 1,
                                        search.queries)) {}
@@ -61,6 +62,13 @@ class Blocks {
     for (std::int64_t first = 0; first < search_.queries; first += size_) lists_.emplace_back(rows(first), k());
   }
   void find_lists() {
+    if (search_.itself && !radius_) {
+      if (auto joined = held_.points().self_join({.neighbors = k(), .measure = measure_})) {
+        lists_.clear();
+        lists_.push_back(std::move(*joined));
+        return;
+      }
+    }
     std::int64_t first = 0;
     for (NeighborLists& part : lists_) {
       held_.points().search(block(first), part);
@@ -125,6 +133,7 @@ class Blocks {
   const Search& search_;
   BenchPoints& held_;
   Matrix<double> queries_;
+  bool radius_;  // lists are for the limit alone, in blocks
   Measure measure_;
   std::int64_t size_;
   std::vector<NeighborLists> lists_;

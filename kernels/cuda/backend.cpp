@@ -97,6 +97,7 @@ Context::Context(const BackendOptions& options) : device(made_current(options.de
   screen_named = options.screen != "auto";
   left_out = cuda::left_out(options.without);
   small_gaps = options.small_gaps;
+  small_joins = options.small_joins;
 }
 
 std::string missing(const BackendOptions& options) {

@@ -295,13 +295,13 @@ void launch_lists(const Context& context, void (*kernel)(Parameters...), std::in
 
 }  // namespace
 
-bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neighbors) {
+bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neighbors, std::int64_t candidates) {
   // Beyond half of the groups many have more than one of the k nearest.
   if (2 * (neighbors + 1) > rows / kHalfColumns * kQuarters) return false;
   int most = 0;
   check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, context.device));
   constexpr std::int64_t kBesides = 4096;  // of a block's shared memory
-  return candidates_of_list(neighbors) * kCandidateBytes <= most - kBesides;
+  return candidates * kCandidateBytes <= most - kBesides;
 }
 
 std::int64_t candidates_of_list(std::int64_t neighbors) {

@@ -32,8 +32,8 @@ struct FoundLists {
 };
 
 /// Whether minima of `rows` base rows bound lists of `neighbors` well, a row that is left out included, and the device
-/// has the shared memory for them.
-bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neighbors);
+/// has the shared memory for `candidates` of a query.
+bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neighbors, std::int64_t candidates);
 
 /// Room for a query's candidates, a power of two.
 std::int64_t candidates_of_list(std::int64_t neighbors);

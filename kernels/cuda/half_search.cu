@@ -173,7 +173,8 @@ class HalfSearch {
 
 template <class T>
 bool searches_halves(const HeldRows<T>& held, Measure measure, std::int64_t neighbors) {
-  return multiplies_base(held, measure) && can_find_lists(*held.context, held.rows(), neighbors);
+  return multiplies_base(held, measure) &&
+         can_find_lists(*held.context, held.rows(), neighbors, candidates_of_list(neighbors));
 }
 
 template <class T>

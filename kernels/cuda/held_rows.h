@@ -28,6 +28,7 @@ struct Context {
   bool screen_named = false;  // then small problems are screened, too
   LeftOut left_out;           // nothing, but for measuring
   bool small_gaps = false;
+  bool small_joins = false;
   Pool pool;
   Stream stream;
   Stream link{&stream};  // for copies beside the work

@@ -116,6 +116,9 @@ class CudaPoints final : public Points {
   void search(const Queries& queries, NeighborLists& lists) const override {
     with_memory(held_, [&] { cuda::search(held_, queries, lists); });
   }
+  std::optional<NeighborLists> self_join(const SelfJoin& join) const override {
+    return with_memory(held_, [&] { return cuda::self_join(held_, join); });
+  }
   void within(const Queries& queries, RowsWithin& found) const override {
     with_memory(held_, [&] { cuda::within(held_, queries, found); });
   }

@@ -150,6 +150,9 @@ struct RowLists {
   __device__ std::int64_t last(std::int64_t q) const { return begin != nullptr ? begin[q + 1] : (q + 1) * capacity; }
 };
 
+/// The column of a tile that a thread sees as its number `number`.
+__device__ inline int column_of_number(int number) { return number / 2 * 8 + quarter() * 2 + number % 2; }
+
 /// Lists the rows within the limits.
 class ListWithin {
  public:
@@ -203,8 +206,7 @@ class ListWithin {
     if (within == 0) return;
     const std::int64_t last = lists_.last(query);
     for (std::int64_t place = lists_.first(query) + at; within != 0 && place < last; within &= within - 1, ++place) {
-      const int number = __ffs(static_cast<int>(within)) - 1;
-      const int row = number / 2 * 8 + quarter() * 2 + number % 2;
+      const int row = column_of_number(__ffs(static_cast<int>(within)) - 1);
       lists_.row[place] = static_cast<std::int32_t>(tile * kHalfColumns) + row;
     }
   }
