@@ -231,6 +231,11 @@ TEST_CASE("small answers that can be checked by eye") {
   const std::string deviations = done({"info", extreme, "--stats"}).out;
   CHECK(deviations.find("    a       -1e+170  1e+170   0     1e+170\n") != std::string::npos);
   CHECK(deviations.find("    b       -1e-170  1e-170   0     1e-170\n") != std::string::npos);
+  // Sums and differences leave the range of float64, means and deviations do not.
+  write_bytes(extreme, "a,b\n1.75e308,-1.5e308\n1.75e308,1.5e308\n1.25e308,1.5e308\n1.25e308,1.5e308\n");
+  const std::string largest = done({"info", extreme, "--stats"}).out;
+  CHECK(largest.find("    a       1.25e+308  1.75e+308  1.5e+308  2.5e+307\n") != std::string::npos);
+  CHECK(largest.find("    b       -1.5e+308  1.5e+308   7.5e+307  1.29903811e+308\n") != std::string::npos);
 }
 
 TEST_CASE("19, 20, 21, 34: k = n, few distinct rows, all rows equal, tolerance 0") {
