@@ -98,6 +98,7 @@ void warn_of_options(const OptionSet& set, const AssignOptions& options, Invocat
   invocation.warn_without_effect(set, "--seed", "assign draws nothing at random");
   warn_of_distances(set, options.write_obs, invocation);
   warn_of_centroid_distances(set, is_label_output(options.common, options.write_obs), invocation);
+  invocation.warn_of_text_options(set, {options.points});
   invocation.warn_without_effect(set);
 }
 

@@ -278,6 +278,7 @@ int run_evaluate(const Arguments& arguments) {
   }
   std::optional<LabelledPoints> points;
   if (!options.inner.points.empty()) points = open_labelled_points(options.inner, labels, invocation);
+  invocation.warn_of_text_options(set, {options.labels, options.truth, options.inner.points});
   std::optional<Weighting>& weighting = evaluation.weighting;
   weighting = points ? read_weighting(options.common, *points->source)
                      : read_weighting(options.common, std::ssize(labels.codes), labels.name);

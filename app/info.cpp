@@ -196,6 +196,7 @@ int run_info(const Arguments& arguments) {
     }
     if (!common.json) print_out(as_text(files.back(), stats));
   }
+  invocation.warn_of_text_options(set, names);
   invocation.progress.finish();
   if (common.json) print_out(as_json(files));
   return static_cast<int>(code);

@@ -86,6 +86,13 @@ TEST_CASE("a table of text is clustered; labels go to CSV with the names of the 
 
   refuses(5, {"cluster", table, "--columns", "x", "-k", "2", "-o", out}, {"out.csv: exists", "--force"});
   CHECK(files_in(folder) == Words{"a.csv", "a.npy", "out.csv", "r.h5", "t.csv"});
+
+  // HDF5 where the name does not say so.
+  for (const auto& [name, said] : {std::pair{"r", "r, HDF5\n"}, std::pair{"r.bin", "r.bin, HDF5\n"},
+                                   std::pair{"r.hdf5", "r.hdf5\n"}, std::pair{"b.npy", "b.npy\n"}}) {
+    const Outcome run = done({"assign", table, "--columns", "x", "--centroids", result, "-o", folder / name});
+    CHECK(run.says("\nresult     " + (folder / said)));
+  }
 }
 
 TEST_CASE("- is standard input") {

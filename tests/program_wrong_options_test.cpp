@@ -90,8 +90,6 @@ const Wrong kColumns[] = {
     {"31", 2, "cluster p.csv -k 2 --weight-column z", "--weight-column | p.csv | expected columns | 'z' | x, y"},
     {"31", 2, "cluster x.h5:/ok -k 2 --weight-column z",
      "--weight-column z | x.h5:/ok | which alone has such columns | is not text | choose columns with --columns"},
-    {"", 2, "cluster x.h5:/ok -k 2 --delimiter ,",
-     "--delimiter , | x.h5:/ok | which alone has such columns | is not text |"},
     {"99", 2, "cluster p.csv -k 2 --delimiter xx", "--delimiter | | expected auto, comma, tab, | found 'xx' |"},
     {"99", 2, "cluster p.csv -k 2 --header maybe", "--header | | expected auto, yes, no | found 'maybe' | the nearest"},
     {"", 2, "evaluate l.csv --truth holes.csv:species",
