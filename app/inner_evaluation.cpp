@@ -57,7 +57,7 @@ std::vector<std::int64_t> sampled_rows(std::int64_t rows, std::int64_t sample, s
 
 LabelledPoints open_labelled_points(const InnerOptions& options, const data::Labels& labels, Invocation& invocation) {
   // Of a result the points are prepared as they were for it.
-  LabelledPoints points{nullptr, read_preparation(data::parse_location(labels.name).file)};
+  LabelledPoints points{nullptr, read_preparation(labels.name)};
   points.source = open_input(options.points, invocation, points.preparation ? &*points.preparation : nullptr);
   invocation.report.points = describe(*points.source);
   if (points.source->rows() == std::ssize(labels.codes)) return points;

@@ -22,7 +22,7 @@ constexpr std::pair<const char*, Init> kRules[] = {{"k-means++", Init::kmeans_pl
 /// Labels that stand for clusters: -1 is what others call noise, and what rows that were dropped have.
 data::Labels read_start_labels(const std::string& location, const CommonOptions& common) {
   data::Labels labels = data::read_labels(location, read_options(common));
-  const auto none = std::find(labels.values.begin(), labels.values.end(), "-1");
+  const auto none = std::find(labels.values.begin(), labels.values.end(), data::kNoLabel);
   if (none == labels.values.end()) return labels;
   const auto code = static_cast<std::int32_t>(none - labels.values.begin());
   const auto row = std::find(labels.codes.begin(), labels.codes.end(), code) - labels.codes.begin();

@@ -323,13 +323,14 @@ std::unique_ptr<PointSource> open_text(const Location& location, const ReadOptio
   return std::make_unique<TextSource>(std::move(input), std::move(head), options);
 }
 
-TextColumn read_text_column(const Location& location, const ReadOptions& options, const std::string& what) {
+TextColumn read_text_column(const Location& location, const ReadOptions& options, const TextFields& fields) {
+  const std::string& what = fields.what;
   const InputBytes input = open_bytes({location.file, ""});
   const TextHead head = read_head(input, options);
   const std::int64_t column = column_of(what, head, location, input.name());
   TextColumn read{fmt::format("{}:{}", input.name(), option_text(head.names, column)), {}, input.size()};
   for_texts(input, head, index_text(input, head), column, [&](std::string text, std::int64_t line) {
-    if (text.empty()) {
+    if (text.empty() && !fields.may_be_empty) {
       throw Error(ExitCode::data, fmt::format("{}: line {}, {}: expected a {}, found an empty field; fill it in or "
                                               "remove the line",
                                               input.name(), line, show_column(head.names, column), what));
