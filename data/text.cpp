@@ -211,6 +211,10 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
                                     "the column out with {}{}",
                                     leave_out, or_drop()));
   }
+  if (head_.delimiter == ',' && has_decimal_comma(text)) {  // in quotes
+    refuse_value(
+        place, fmt::format("expected a number, found '{}'; write it without commas, and decimal points", shown(text)));
+  }
   if (has_decimal_comma(text)) {
     refuse_value(place, fmt::format("expected a number, found '{}', which has a decimal comma; write decimal points: "
                                     "tr , . < IN > OUT",
