@@ -124,10 +124,18 @@ TEST_CASE("a dropped row has no category in obs, and -1 in an array") {
     done({"cluster", table, "-k", "2", "--init", "first", "--nan", "drop", "-o", folder / other});
     CHECK(scores(folder / other) == expected);
   }
-  // As classes, and as a start, they are still refused.
+  // As a start they will do where the same rows are left out.
+  for (const char* start : {"out.csv", "out.h5", "out.npy"}) {
+    done({"cluster", table, "--nan", "drop", "--init-labels", folder / start, "-f", "-o", folder / "again.npy"});
+    CHECK(stored(folder / "again.npy") == labels);
+    write_bytes(folder / "whole.csv", "0,0\n0,7\n0,1\n9,9\n");
+    refuses(3, {"cluster", folder / "whole.csv", "--init-labels", folder / start},
+            {"row 1 (counted from 0): expected the label of a cluster, found none, or -1"});
+  }
+  write_bytes(folder / "none.csv", "label\n-1\n-1\n-1\n-1\n");
+  refuses(3, {"cluster", table, "--init-labels", folder / "none.csv"}, {"row 0 (counted from 0): expected the label"});
   refuses(3, {"evaluate", folder / "truth.txt", "--truth", folder / "out.csv"},
           {"out.csv: line 3, column 2 ('label'): expected a label, found an empty field"});
-  refuses(3, {"cluster", table, "--nan", "drop", "--init-labels", folder / "out.csv"}, {"found an empty field"});
   refuses(2, {"cluster", table, "-k", "2", "--nan", "maybe"}, {"--nan", "error", "drop"});
 }
 
