@@ -165,6 +165,22 @@ TEST_CASE("labels of a result bring its metric; another one is refused") {
           {"--metric manhattan: expected euclidean or cosine"}, there);
 }
 
+TEST_CASE("labels of a result held against other columns than its own are scored with a warning") {
+  const Scratch folder;
+  write_tables(folder);
+  const Setting there{.folder = folder / ""};
+  const auto warning = [&](const Words& more) {
+    return done(plus({"evaluate", "c.h5", "--points", "p.csv", "-q"}, more), there).err;
+  };
+  done({"cluster", "p.csv", "-k", "3", "-o", "c.h5", "-q"}, there);
+  CHECK(warning({}).empty());
+  CHECK(warning({"--columns", "y"}) ==
+        "kith: warning: --points p.csv: expected 2 columns, found 1; c.h5 was made of other columns, which --columns "
+        "chooses\n");
+  CHECK(warning({"--columns", "y,x"}).find("expected 'x' as column 1 (counted from 1), found 'y'; c.h5") !=
+        std::string::npos);
+}
+
 TEST_CASE("rows that are dropped or have no label are as if they were not there, and are told") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};
