@@ -224,7 +224,7 @@ TEST_CASE("small answers that can be checked by eye") {
         "0\t2\t0\n0\t1\t5\n1\t0\t5\n1\t2\t5\n2\t0\t0\n2\t1\t5\n3\t1\t5\n3\t0\t10\n");
   CHECK(done({"knn", points, "-k", "1", "--include-self", "--squared", "-q"}).out ==
         "0\t0\t0\n1\t1\t0\n2\t0\t0\n3\t3\t0\n");
-  CHECK(done({"info", points, "--stats"}).out.find("    1       0        8        3     3.31662479\n") !=
+  CHECK(done({"info", points, "--stats"}).out.find("    2       0        8        3     3.31662479\n") !=
         std::string::npos);
   const std::string extreme = folder / "extreme.csv";
   write_bytes(extreme, "a,b\n1e170,1e-170\n-1e170,-1e-170\n");
