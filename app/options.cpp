@@ -296,8 +296,11 @@ void OptionSet::State::read_config(const std::string& path) {
       // Before the first section stand options that several commands share; this command need not have them all.
       const std::vector<std::string> known = shared ? common_option_names() : names();
       if (shared && std::find(known.begin(), known.end(), "--" + line.name) != known.end()) continue;
-      refuse(fmt::format("{}: unknown option '{}'{}; the nearest is '{}'", line.where, line.name,
-                         shared ? " before the first [command]" : "", nearest_name("--" + line.name, known).substr(2)));
+      const std::string similar = similar_name("--" + line.name, known);
+      refuse(fmt::format("{}: unknown option '{}'{}; {}", line.where, line.name,
+                         shared ? " before the first [command]" : "",
+                         similar.empty() ? fmt::format("expected a long name, without dashes; {}", hint())
+                                         : fmt::format("the nearest is '{}'", similar.substr(2))));
     }
     if (entry->source == Source::environment || entry->source == Source::command_line) continue;
     entry->set(line.value, fmt::format("{}: {}", line.where, line.name));
