@@ -71,7 +71,8 @@ TEST_CASE("40: the seed is shown; flags outweigh the environment, which outweigh
   refuses_file("backend = \"cpu\n", {"kith.toml:1", "closing quote"});
   refuses_file("seed = 1\nconfig = \"other.toml\"\n", {"kith.toml:2", "'config' cannot be set in a file"});
   refuses_file("[cluster]\nhelp = true\n", {"kith.toml:2", "'help' cannot be set in a file"});
-  refuses_file("[cluster]\nk = 3\n", {"kith.toml:2: unknown option 'k'; expected a long name, without dashes; see kith"});
+  refuses_file("[cluster]\nk = 3\n",
+               {"kith.toml:2: unknown option 'k'; expected a long name, without dashes; see kith"});
   refuses_file("[cluster]\nneighbors = 3\n", {"kith.toml:2", "unknown option 'neighbors'"});
   refuses_file("\xef\xbb\xbf# with a byte order mark\nsede = 1\n", {"kith.toml:2", "'sede'"});
   refuses_file("\xef\xbb\xbfsede = 1\n", {"kith.toml:1: unknown option 'sede'"});
