@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "app/centroid_distances.h"
 #include "app/commands.h"
@@ -34,8 +35,8 @@ void declare(OptionSet& set, AssignOptions& options) {
                  options.points);
   set.text({.names = "--centroids",
             .value = "RESULT",
-            .help = "A result of kith cluster, whose metric and preparation are taken, or FILE:DATASET of any matrix "
-                    "with as many columns as the points."},
+            .help = "A result of kith cluster or sweep, whose metric and preparation are taken, or FILE:DATASET of any "
+                    "matrix with as many columns as the points."},
            options.centroids);
   set.flag({.names = "--save-distances", .help = "Also write every point's distance to its centroid."},
            options.save_distances);
@@ -98,6 +99,7 @@ void warn_of_options(const OptionSet& set, const AssignOptions& options, Invocat
   invocation.warn_without_effect(set, "--seed", "assign draws nothing at random");
   warn_of_distances(set, options.write_obs, invocation);
   warn_of_centroid_distances(set, is_label_output(options.common, options.write_obs), invocation);
+  invocation.warn_of_text_options(set, {options.points});
   invocation.warn_without_effect(set);
 }
 
@@ -126,6 +128,7 @@ void write(const AssignOptions& options, const data::PointSource& points, const 
   file.attribute("empty_clusters", result.empty_clusters);
   write_dropped_rows(file, options.common, *held.values);
   write_weighting(file, weighting);
+  write_preparation(file, held.preparation);
   write_assignment(file, result);
   if (options.save_distances) write_distances(file, result.distances, points.value_class());
   if (!options.save_distances && !options.distances.is_none()) {
@@ -155,7 +158,7 @@ int run_assign(const Arguments& arguments) {
   output.endings = label_endings(options.write_obs);
   if (!target.empty()) data::check_output(target, output);
   take_metric({{"--centroids", options.centroids}}, set, options.common);
-  const std::optional<Preparation> preparation = read_preparation(options.centroids);
+  std::optional<Preparation> preparation = read_preparation(options.centroids);
   const Preparation* given = preparation ? &*preparation : nullptr;
   const auto points = open_input(options.points, invocation, given);
   check_label_output(options.common, options.write_obs, *points);
@@ -174,6 +177,7 @@ int run_assign(const Arguments& arguments) {
   if (metric_of(options.common) == Metric::cosine) unit_centroids(centroids.view(), source->name());
   HeldPoints held = hold_points(
       *points, invocation, [&] { warn_of_options(set, options, invocation); }, weighting, given);
+  if (preparation) held.preparation = std::move(*preparation);
   KMeansResult result = assign_only(*held.points, held.plan, centroids.view(), invocation.progress);
   if (options.save_distances) {
     result.distances.resize(result.labels.size());

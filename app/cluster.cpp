@@ -157,6 +157,7 @@ void warn_of_options(const OptionSet& set, const ClusterOptions& options, const 
   }
   warn_of_distances(set, options.write_obs, invocation);
   warn_of_variant(set, options.variant, is_label_output(options.common, options.write_obs), invocation);
+  invocation.warn_of_text_options(set, {options.points, options.init_labels});
   invocation.warn_without_effect(set);
 }
 

@@ -75,8 +75,11 @@ int run_program(const Arguments& words) {
     throw Error(ExitCode::usage,
                 fmt::format("expected a command before {}: kith COMMAND {} ...; see kith --help", name, name));
   }
-  throw Error(ExitCode::usage, fmt::format("unknown command '{}'; the nearest is '{}'; see kith --help", name,
-                                           nearest_name(name, command_names())));
+  const std::vector<std::string> known = command_names();
+  const std::string similar = similar_name(name, known);
+  throw Error(ExitCode::usage, fmt::format("unknown command '{}'; {}; see kith --help", name,
+                                           similar.empty() ? fmt::format("expected {}", fmt::join(known, ", "))
+                                                           : fmt::format("the nearest is '{}'", similar)));
 }
 
 }  // namespace kith::app

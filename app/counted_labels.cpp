@@ -16,9 +16,11 @@ bool counts(const std::optional<Weighting>& weighting, std::size_t row) {
 }  // namespace
 
 void leave_out_unlabelled(const data::Labels& labels, std::optional<Weighting>& weighting, Progress& progress) {
-  const auto none = std::find(labels.values.begin(), labels.values.end(), "-1");
-  if (none == labels.values.end()) return;
-  if (labels.values.size() == 1) {
+  std::vector<char> is_none;  // one, and another where a category is called so
+  for (const std::string& value : labels.values) is_none.push_back(value == data::kNoLabel ? 1 : 0);
+  const auto none = std::count(is_none.begin(), is_none.end(), 1);
+  if (none == 0) return;
+  if (none == std::ssize(is_none)) {
     throw Error(ExitCode::data, fmt::format("{}: expected labels, found -1 alone, which means none, in {} rows; give "
                                             "the labels of clusters",
                                             labels.name, labels.codes.size()));
@@ -27,10 +29,9 @@ void leave_out_unlabelled(const data::Labels& labels, std::optional<Weighting>& 
     weighting = Weighting{labels.name, std::vector<double>(labels.codes.size(), 1.0),
                           static_cast<double>(labels.codes.size()), 0};
   }
-  const auto code = static_cast<std::int32_t>(none - labels.values.begin());
   std::int64_t rows = 0;
   for (std::size_t i = 0; i < labels.codes.size(); ++i) {
-    if (labels.codes[i] != code) continue;
+    if (is_none[static_cast<std::size_t>(labels.codes[i])] == 0) continue;
     ++rows;
     if (!counts(weighting, i)) continue;
     weighting->total -= weighting->of_rows[i];
@@ -38,8 +39,8 @@ void leave_out_unlabelled(const data::Labels& labels, std::optional<Weighting>& 
     ++weighting->absent;
   }
   progress.warning(
-      fmt::format("{}: {} of {} rows have the label -1, which means none (rows that were dropped, noise of "
-                  "DBSCAN); they are left out",
+      fmt::format("{}: {} of {} rows have no label, or -1, which means none (rows that were dropped, noise "
+                  "of DBSCAN); they are left out",
                   labels.name, rows, labels.codes.size()));
 }
 

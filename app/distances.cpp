@@ -42,6 +42,7 @@ void warn_of_options(const OptionSet& set, const DistancesOptions& options, Invo
   if (options.unit() != Unit::squared && options.unit() != Unit::root) {
     invocation.warn_without_effect(set, "--squared", "only Euclidean distances are roots of something");
   }
+  invocation.warn_of_text_options(set, {options.a, options.b});
   invocation.warn_without_effect(set);
 }
 

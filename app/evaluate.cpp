@@ -9,6 +9,7 @@
 #include "app/dropped_rows.h"
 #include "app/inner_evaluation.h"
 #include "app/invocation.h"
+#include "app/model.h"
 #include "app/results.h"
 #include "app/shell_word.h"
 #include "app/terminal.h"
@@ -30,8 +31,8 @@ struct EvaluateOptions {
 
 void declare(OptionSet& set, EvaluateOptions& options) {
   set.positional({.names = "LABELS",
-                  .help = "A result of kith, FILE:DATASET of whole numbers or texts, or FILE:COLUMN of a text file: a "
-                          "label for each row."},
+                  .help = "A result of kith, whose metric and preparation --points take, FILE:DATASET of whole numbers "
+                          "or texts, or FILE:COLUMN of a text file: a label for each row; empty or -1: none."},
                  options.labels);
   set.text({.names = "--truth", .value = "CLASSES", .help = "The known classes of the same rows, in the same forms."},
            options.truth);
@@ -256,18 +257,21 @@ int run_evaluate(const Arguments& arguments) {
   if (!set.parse(arguments)) return 0;
   if (options.labels.empty()) set.refuse_missing("LABELS, the file with the labels,");
   if (options.truth.empty() && options.inner.points.empty()) set.refuse_missing("--truth or --points");
+  if (!options.inner.points.empty()) refuse_metrics_without_means(options.common);
   Invocation invocation("evaluate", options.common);
   const std::string& target = options.common.output;
   const data::OutputOptions output =
       output_options(options.common, {options.labels, options.truth, options.inner.points});
   if (!target.empty()) data::check_output(target, output);
+  if (!options.inner.points.empty()) take_metric({{"LABELS", options.labels, "labels"}}, set, options.common);
   warn_of_points(set, options.inner, invocation);
   if (options.inner.points.empty() && target.empty()) {
     invocation.warn_without_effect(set, "--force", "there is no --output");
   }
 
   invocation.progress.phase("read", 0);
-  Evaluation evaluation{data::read_labels(options.labels, label_options(options.common)), {}, {}, {}};
+  Evaluation evaluation{
+      data::read_labels(options.labels, label_options(options.common), data::Unlabelled::minus_one), {}, {}, {}};
   data::Labels& labels = evaluation.labels;
   std::int64_t file_bytes = labels.file_bytes;
   std::optional<data::Labels> truth;
@@ -278,6 +282,7 @@ int run_evaluate(const Arguments& arguments) {
   }
   std::optional<LabelledPoints> points;
   if (!options.inner.points.empty()) points = open_labelled_points(options.inner, labels, invocation);
+  invocation.warn_of_text_options(set, {options.labels, options.truth, options.inner.points});
   std::optional<Weighting>& weighting = evaluation.weighting;
   weighting = points ? read_weighting(options.common, *points->source)
                      : read_weighting(options.common, std::ssize(labels.codes), labels.name);

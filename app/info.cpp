@@ -34,6 +34,8 @@ void add_statistics(const std::string& file, Described& dataset, data::ReadOptio
   if (!is_matrix_or_vector(dataset.info)) return;
   try {
     options.vector_as_column = true;
+    const std::string& text = dataset.info.text_columns;  // there are statistics of the others
+    if (!text.empty()) options.drop_columns += (options.drop_columns.empty() ? "" : ",") + text;
     const std::string location = dataset.info.path.empty() ? file : fmt::format("{}:{}", file, dataset.info.path);
     const auto source = data::open_points(location, options);
     dataset.names = source->column_names();
@@ -75,7 +77,7 @@ std::string statistics_table(const Described& dataset) {
   std::vector<std::vector<std::string>> rows{{"  column", "minimum", "maximum", "mean", "deviation"}};
   for (std::size_t j = 0; j < dataset.statistics.size(); ++j) {
     const ColumnStatistics& s = dataset.statistics[j];
-    rows.push_back({fmt::format("  {}", j < dataset.names.size() ? visible(dataset.names[j]) : std::to_string(j)),
+    rows.push_back({fmt::format("  {}", j < dataset.names.size() ? visible(dataset.names[j]) : std::to_string(j + 1)),
                     fmt::format("{}", s.minimum), fmt::format("{}", s.maximum), fmt::format("{:.9g}", s.mean),
                     fmt::format("{:.9g}", s.deviation)});
   }
@@ -145,9 +147,11 @@ nlohmann::ordered_json as_json(const Described& dataset) {
                                 {"stored_bytes", info.stored_bytes},
                                 {"unreadable", info.unreadable}};
   if (!info.columns.empty()) object["columns"] = info.columns;
-  for (const ColumnStatistics& s : dataset.statistics) {
+  for (std::size_t j = 0; j < dataset.statistics.size(); ++j) {
+    const ColumnStatistics& s = dataset.statistics[j];
     object["statistics"].push_back(
         {{"minimum", s.minimum}, {"maximum", s.maximum}, {"mean", s.mean}, {"deviation", s.deviation}});
+    if (j < dataset.names.size()) object["statistics"].back()["column"] = dataset.names[j];
   }
   if (!dataset.without.empty()) object["without_statistics"] = dataset.without;
   return object;
@@ -196,6 +200,7 @@ int run_info(const Arguments& arguments) {
     }
     if (!common.json) print_out(as_text(files.back(), stats));
   }
+  invocation.warn_of_text_options(set, names);
   invocation.progress.finish();
   if (common.json) print_out(as_json(files));
   return static_cast<int>(code);

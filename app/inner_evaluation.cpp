@@ -7,11 +7,13 @@
 #include <limits>
 
 #include "app/memory.h"
+#include "app/model.h"
 #include "app/preparation.h"
 #include "app/results.h"
 #include "app/terminal.h"
 #include "core/seeding.h"
 #include "data/source.h"
+#include "data/stored_result.h"
 
 namespace kith::app {
 namespace {
@@ -23,6 +25,25 @@ std::int64_t score_bytes(std::int64_t rows, std::int64_t clusters, std::int64_t 
   constexpr std::int64_t kPerRow = 64, kPerValue = 40, kBlocks = std::int64_t{1} << 28;
   return checked_product(rows, kPerRow, "rows") + kBlocks +
          checked_product(checked_product(clusters, columns, "centroids"), kPerValue, "centroids");
+}
+
+/// Labels of a result may be held against other columns than they were made of, but hardly on purpose.
+void warn_of_columns(const std::string& labels, const data::PointSource& points, Progress& progress) {
+  if (!names_labels(labels)) return;
+  const data::StoredResult result(data::parse_location(labels).file);
+  const std::vector<std::int64_t> shape = result.wholes("points_shape");
+  const std::vector<std::string> before = result.lines("columns"), now = points.column_names();
+  std::string difference;
+  if (shape.size() == 2 && shape[1] != points.columns()) {
+    difference = fmt::format("expected {} columns, found {}", shape[1], points.columns());
+  } else if (before.size() == now.size() && before != now) {
+    const auto [was, is] = std::mismatch(before.begin(), before.end(), now.begin());
+    difference =
+        fmt::format("expected '{}' as column {} (counted from 1), found '{}'", *was, was - before.begin() + 1, *is);
+  }
+  if (difference.empty()) return;
+  progress.warning(fmt::format("--points {}: {}; {} was made of other columns, which --columns chooses", points.name(),
+                               difference, result.file()));
 }
 
 }  // namespace
@@ -57,9 +78,10 @@ std::vector<std::int64_t> sampled_rows(std::int64_t rows, std::int64_t sample, s
 
 LabelledPoints open_labelled_points(const InnerOptions& options, const data::Labels& labels, Invocation& invocation) {
   // Of a result the points are prepared as they were for it.
-  LabelledPoints points{nullptr, read_preparation(data::parse_location(labels.name).file)};
+  LabelledPoints points{nullptr, read_preparation(labels.name)};
   points.source = open_input(options.points, invocation, points.preparation ? &*points.preparation : nullptr);
   invocation.report.points = describe(*points.source);
+  warn_of_columns(labels.name, *points.source, invocation.progress);
   if (points.source->rows() == std::ssize(labels.codes)) return points;
   throw Error(ExitCode::data,
               fmt::format("--points {}: expected {} rows, one for each label of {}, found {}; give the "

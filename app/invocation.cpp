@@ -13,6 +13,7 @@
 #include "app/summary.h"
 #include "app/terminal.h"
 #include "app/units.h"
+#include "data/text.h"
 #include "kernels/cpu/threads.h"
 
 namespace kith::app {
@@ -118,6 +119,17 @@ void Invocation::warn_without_effect(const OptionSet& set) {
     }
   }
   if (report.backend == "cuda") warn_without_effect(set, "--threads", "the backend is cuda");
+}
+
+void Invocation::warn_of_text_options(const OptionSet& set, std::vector<std::string> inputs) {
+  inputs.push_back(common.weights);
+  const auto is_text = [](const std::string& input) {
+    return !input.empty() && data::is_text_table(data::parse_location(input).file);
+  };
+  if (std::any_of(inputs.begin(), inputs.end(), is_text)) return;
+  for (const char* option : {"--delimiter", "--header"}) {
+    warn_without_effect(set, option, "no input that it describes is text");
+  }
 }
 
 void Invocation::wrote(const std::string& path) {

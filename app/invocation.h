@@ -29,6 +29,9 @@ struct Invocation {
   void warn_without_effect(const OptionSet& set, const std::string& option, const std::string& why);
   /// The same for options that depend on the backend of the report and on whether there is an output file.
   void warn_without_effect(const OptionSet& set);
+  /// The same for --delimiter and --header, where none of the inputs that they describe is text: of `inputs`, which may
+  /// be empty names, and the weights.
+  void warn_of_text_options(const OptionSet& set, std::vector<std::string> inputs);
   /// Notes the finished result file in the report.
   void wrote(const std::string& path);
   /// Ends the run: the report on standard output if --json asked for it, the summary on standard error. `next` is a

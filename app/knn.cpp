@@ -170,6 +170,7 @@ void warn_of_options(const OptionSet& set, const KnnOptions& options, Invocation
     invocation.warn_without_effect(set, "--squared", "the format of the output says what its distances are");
   }
   if (options.common.output.empty()) invocation.warn_without_effect(set, "--format", "there is no --output");
+  invocation.warn_of_text_options(set, {options.base, options.queries});
   invocation.warn_without_effect(set);
 }
 

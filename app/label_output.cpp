@@ -36,7 +36,7 @@ void add_label_option(OptionSet& set, std::string& write_obs) {
 }
 
 std::vector<std::string> label_endings(const std::string& write_obs) {
-  return write_obs.empty() ? std::vector<std::string>{".h5", ".csv", ".npy"} : std::vector<std::string>{".h5"};
+  return write_obs.empty() ? std::vector<std::string>{".h5", ".csv", ".npy"} : std::vector<std::string>{".h5", ".h5ad"};
 }
 
 bool is_label_output(const CommonOptions& common, const std::string& write_obs) {

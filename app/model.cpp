@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/terminal.h"
 #include "core/error.h"
 #include "data/stored_result.h"
@@ -10,9 +12,18 @@
 namespace kith::app {
 namespace {
 
+/// Is it this dataset, at the root or in a group, of a result of one of these formats? Without a dataset that at the
+/// root is meant.
+bool names(const std::string& location, const std::string& dataset, const std::vector<std::string>& formats) {
+  const auto [file, named] = data::parse_location(location);
+  const bool is_named = named.empty() || named == dataset || named.ends_with("/" + dataset);
+  if (!is_named || !data::StoredResult::is_one(file)) return false;
+  return std::find(formats.begin(), formats.end(), data::StoredResult(file).format()) != formats.end();
+}
+
 /// Empty: the location names no result, or one that says nothing of a metric.
-std::string metric_of_model(const std::string& location) {
-  if (location.empty() || !names_model(location)) return "";
+std::string metric_of_result(const std::string& location) {
+  if (location.empty() || !(names_model(location) || names_labels(location))) return "";
   const data::StoredResult result(data::parse_location(location).file);
   const std::string metric = result.text("metric");
   const bool is_known = metric.empty() || metric == name_of(Metric::euclidean) || metric == name_of(Metric::cosine);
@@ -24,16 +35,16 @@ std::string metric_of_model(const std::string& location) {
 
 }  // namespace
 
-bool names_model(const std::string& location) {
-  const auto [file, dataset] = data::parse_location(location);
-  const bool centroids = dataset.empty() || dataset == "/centroids" || dataset == "centroids";
-  return centroids && data::StoredResult::is_one(file) && data::StoredResult(file).format() == "kith-clusters";
+bool names_model(const std::string& location) { return names(location, "centroids", {"kith-clusters", "kith-sweep"}); }
+
+bool names_labels(const std::string& location) {
+  return names(location, "labels", {"kith-clusters", "kith-sweep", "kith-assignment"});
 }
 
-void take_metric(const std::vector<GivenCentroids>& given, const OptionSet& set, CommonOptions& common) {
+void take_metric(const std::vector<Given>& given, const OptionSet& set, CommonOptions& common) {
   std::string fixed_by = set.source("--metric") == Source::none ? "" : "--metric";
-  for (const auto& [option, location] : given) {
-    const std::string metric = metric_of_model(location);
+  for (const auto& [option, location, what] : given) {
+    const std::string metric = metric_of_result(location);
     if (metric.empty()) continue;
     if (fixed_by.empty()) {
       fixed_by = fmt::format("{} {}", option, location);
@@ -42,9 +53,9 @@ void take_metric(const std::vector<GivenCentroids>& given, const OptionSet& set,
     }
     if (metric == common.metric) continue;
     throw Error(ExitCode::usage,
-                fmt::format("{} {}: expected centroids of --metric {}, as {} says, found those of --metric {}; {}",
-                            option, location, common.metric, fixed_by, metric,
-                            fixed_by == "--metric" ? "leave out --metric, or give centroids of that one"
+                fmt::format("{} {}: expected {} of --metric {}, as {} says, found those of --metric {}; {}", option,
+                            location, what, common.metric, fixed_by, metric,
+                            fixed_by == "--metric" ? fmt::format("leave out --metric, or give {} of that one", what)
                                                    : "give results of one metric"));
   }
 }

@@ -1,4 +1,4 @@
-// Results of kith cluster as models of other runs: whether a location names one, and the metric that it fixes.
+// Results as models and labels of other runs: whether a location names one, and the metric that it fixes.
 #pragma once
 
 #include <string>
@@ -8,18 +8,22 @@
 
 namespace kith::app {
 
-/// Does the location name the centroids of a result of kith cluster?
+/// Does the location name the centroids of a result of kith cluster or sweep?
 bool names_model(const std::string& location);
 
-/// Centroids that an option gives; `location` may be empty.
-struct GivenCentroids {
-  const char* option;  // "--centroids"
+/// Does the location name the labels of a result of kith cluster, sweep or assign?
+bool names_labels(const std::string& location);
+
+/// Centroids or labels that an argument gives; `location` may be empty.
+struct Given {
+  const char* option;  // "--centroids", "LABELS"
   std::string location;
+  const char* what = "centroids";
 };
 
 /// Takes the metric of the results among them, and says so where it is not the default. Throws Error(usage) where
 /// --metric was given or one result has another metric than one before, Error(data) for a metric that is not known.
-/// Other matrices have none.
-void take_metric(const std::vector<GivenCentroids>& given, const OptionSet& set, CommonOptions& common);
+/// Other matrices and labels have none.
+void take_metric(const std::vector<Given>& given, const OptionSet& set, CommonOptions& common);
 
 }  // namespace kith::app

@@ -222,7 +222,7 @@ void OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
   }
 }
 
-/// For -K and --k the option of that letter, if there is one.
+/// For -K and --k the option of that letter, if there is one; empty: there is none that is similar.
 std::string OptionSet::State::nearest_option(const std::string& name) const {
   const bool one_dash = name[1] != '-';
   if (one_dash || name.size() == 3) {
@@ -232,7 +232,7 @@ std::string OptionSet::State::nearest_option(const std::string& name) const {
       if (names[0] == '-' && names[1] != '-' && names[1] == letter) return {'-', names[1]};
     }
   }
-  return nearest_name(name, names());
+  return similar_name(name, names());
 }
 
 void OptionSet::State::refuse_rest(const std::vector<std::string>& rest) const {
@@ -240,7 +240,8 @@ void OptionSet::State::refuse_rest(const std::vector<std::string>& rest) const {
   for (auto word = rest.begin(); word != end; ++word) {
     if (word->size() < 2 || word->front() != '-') continue;
     const std::string name = word->substr(0, word->find('='));
-    refuse(fmt::format("unknown option {}; the nearest is {}; {}", name, nearest_option(name), hint()));
+    const std::string nearest = nearest_option(name);
+    refuse(fmt::format("unknown option {}{}; {}", name, nearest.empty() ? "" : "; the nearest is " + nearest, hint()));
   }
   for (auto word = rest.begin(); word != rest.end(); ++word) {
     if (word == end) continue;
@@ -295,8 +296,11 @@ void OptionSet::State::read_config(const std::string& path) {
       // Before the first section stand options that several commands share; this command need not have them all.
       const std::vector<std::string> known = shared ? common_option_names() : names();
       if (shared && std::find(known.begin(), known.end(), "--" + line.name) != known.end()) continue;
-      refuse(fmt::format("{}: unknown option '{}'{}; the nearest is '{}'", line.where, line.name,
-                         shared ? " before the first [command]" : "", nearest_name("--" + line.name, known).substr(2)));
+      const std::string similar = similar_name("--" + line.name, known);
+      refuse(fmt::format("{}: unknown option '{}'{}; {}", line.where, line.name,
+                         shared ? " before the first [command]" : "",
+                         similar.empty() ? fmt::format("expected a long name, without dashes; {}", hint())
+                                         : fmt::format("the nearest is '{}'", similar.substr(2))));
     }
     if (entry->source == Source::environment || entry->source == Source::command_line) continue;
     entry->set(line.value, fmt::format("{}: {}", line.where, line.name));

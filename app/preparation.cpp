@@ -133,7 +133,7 @@ void write_original_centroids(data::ResultFile& file, MatrixView<const double> c
 }
 
 std::optional<Preparation> read_preparation(const std::string& location) {
-  if (!names_model(location)) return std::nullopt;
+  if (!names_model(location) && !names_labels(location)) return std::nullopt;
   const data::StoredResult result(data::parse_location(location).file);
   const std::string scale = result.text("scale");
   const std::int64_t components = result.whole("pca").value_or(0);

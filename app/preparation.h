@@ -38,8 +38,8 @@ void write_preparation(data::ResultFile& file, const Preparation& found);
 void write_original_centroids(data::ResultFile& file, MatrixView<const double> centroids, const Preparation& found,
                               Metric metric);
 
-/// The preparation of the points of a result, nothing where there was none; `location` as of --centroids. Throws
-/// Error(data) when what is stored of it does not fit together.
+/// The preparation of the points of a result, nothing where there was none; `location` names its centroids or labels.
+/// Throws Error(data) when what is stored of it does not fit together.
 std::optional<Preparation> read_preparation(const std::string& location);
 /// Columns that points have before they are prepared; 0: any number.
 std::int64_t columns_before(const Preparation& found);

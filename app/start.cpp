@@ -19,17 +19,27 @@ constexpr std::pair<const char*, Init> kRules[] = {{"k-means++", Init::kmeans_pl
                                                    {"first", Init::first},
                                                    {"farthest", Init::farthest}};
 
-/// Labels that stand for clusters: -1 is what others call noise, and what rows that were dropped have.
+/// Rows without a label must not count.
+[[noreturn]] void refuse_unlabelled(const data::Labels& labels, std::int64_t row) {
+  throw Error(
+      ExitCode::data,
+      fmt::format("{}: row {} (counted from 0): expected the label of a cluster, found none, or -1, which means "
+                  "none; give such rows a label, or the weight 0",
+                  labels.name, row));
+}
+
+/// Labels that stand for clusters, with the code -1 for rows that have none: what others call noise, and rows that were
+/// dropped.
 data::Labels read_start_labels(const std::string& location, const CommonOptions& common) {
-  data::Labels labels = data::read_labels(location, read_options(common));
-  const auto none = std::find(labels.values.begin(), labels.values.end(), "-1");
-  if (none == labels.values.end()) return labels;
-  const auto code = static_cast<std::int32_t>(none - labels.values.begin());
-  const auto row = std::find(labels.codes.begin(), labels.codes.end(), code) - labels.codes.begin();
-  throw Error(ExitCode::data,
-              fmt::format("{}: row {} (counted from 0): expected the label of a cluster, found -1, which means none; "
-                          "leave such rows out of both, or give them labels",
-                          labels.name, row));
+  data::Labels labels = data::read_labels(location, read_options(common), data::Unlabelled::minus_one);
+  for (auto& values = labels.values;;) {
+    const auto none = std::find(values.begin(), values.end(), data::kNoLabel);
+    if (none == values.end()) return labels;
+    const auto code = static_cast<std::int32_t>(none - values.begin());
+    for (std::int32_t& label : labels.codes) label = label == code ? -1 : label - (label > code ? 1 : 0);
+    values.erase(none);
+    if (values.empty()) refuse_unlabelled(labels, 0);
+  }
 }
 
 }  // namespace
@@ -102,6 +112,7 @@ Matrix<double> label_centroids(const Start& start, const HeldPoints& held, Metri
   std::vector<std::int32_t> labels;
   for (const std::int64_t row : held.row_numbers()) {
     labels.push_back(start.labels->codes[static_cast<std::size_t>(row)]);
+    if (labels.back() < 0) refuse_unlabelled(*start.labels, row);
   }
   std::vector<char> counted(start.labels->values.size(), 0);
   for (const std::int32_t label : labels) counted[static_cast<std::size_t>(label)] = 1;

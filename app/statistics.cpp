@@ -14,19 +14,46 @@ namespace {
 
 constexpr std::int64_t kBlockBytes = std::int64_t{64} << 20;
 
+/// A sum of up to 2^63 values, which itself may leave the range of float64: before it can, it is divided by a power of
+/// two, and so are the values after that.
 class Sum {
  public:
   void add(double value) {
+    value *= scale_;
     const double total = sum_ + value;
     lost_ += std::abs(sum_) >= std::abs(value) ? (sum_ - total) + value : (value - total) + sum_;
     sum_ = total;
+    if (std::abs(sum_) > 0x1p959 && scale_ == 1.0) {
+      for (double* part : {&scale_, &sum_, &lost_}) *part *= kSmaller;
+    }
   }
-  double value() const { return sum_ + lost_; }
+  double divided_by(double count) const { return (sum_ + lost_) / count / scale_; }
 
  private:
+  static constexpr double kSmaller = 0x1p-64;
+  double scale_ = 1.0;
   double sum_ = 0.0;
   double lost_ = 0.0;
 };
+
+/// How the differences from the mean are made about 1, so that neither they nor their squares leave the range of
+/// float64: by a power of two, and before that by half where the difference of two values is too large.
+struct Spread {
+  double first = 1.0;
+  int exponent = 0;
+
+  double difference(double value, double mean) const { return scaled_by(value * first - mean * first, -exponent); }
+  double undone(double deviation) const { return scaled_by(deviation, exponent) / first; }
+};
+
+Spread spread_of(const ColumnStatistics& column) {
+  Spread spread;
+  if (!std::isfinite(column.maximum - column.minimum)) spread.first = 0.5;
+  const double above = spread.difference(column.maximum, column.mean);
+  const double below = spread.difference(column.mean, column.minimum);
+  spread.exponent = exponent_above(std::max(above, below));
+  return spread;
+}
 
 /// visit(row) for every row in order, as float64. `passed`: rows that earlier passes have read, for the progress.
 template <class Visit>
@@ -62,21 +89,20 @@ std::vector<ColumnStatistics> column_statistics(data::PointSource& source, Progr
       sums[j].add(value);
     }
   });
-  // Differences are scaled by a power of two to about 1, so that no square leaves the range of float64.
-  std::vector<int> exponents(columns);
+  std::vector<Spread> spreads;
   for (std::size_t j = 0; j < columns; ++j) {
-    result[j].mean = sums[j].value() / rows;
-    exponents[j] = exponent_above(std::max(result[j].maximum - result[j].mean, result[j].mean - result[j].minimum));
+    result[j].mean = sums[j].divided_by(rows);
+    spreads.push_back(spread_of(result[j]));
   }
   std::vector<Sum> squares(columns);
   for_rows(source, progress, source.rows(), [&](auto row) {
     for (std::size_t j = 0; j < columns; ++j) {
-      const double difference = scaled_by(row[j] - result[j].mean, -exponents[j]);
+      const double difference = spreads[j].difference(row[j], result[j].mean);
       squares[j].add(difference * difference);
     }
   });
   for (std::size_t j = 0; j < columns; ++j) {
-    result[j].deviation = scaled_by(std::sqrt(squares[j].value() / rows), exponents[j]);
+    result[j].deviation = spreads[j].undone(std::sqrt(squares[j].divided_by(rows)));
   }
   return result;
 }

@@ -8,6 +8,9 @@
 namespace kith::app {
 namespace {
 
+/// Nobody types a name of this length; the table of costs should not follow whoever pastes one.
+constexpr std::size_t kMostLetters = 64;
+
 std::size_t edits(const std::string& a, const std::string& b) {
   std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) {
@@ -28,8 +31,7 @@ std::size_t edits(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string nearest_name(const std::string& typed, const std::vector<std::string>& known) {
-  // Nobody types a name of this length; the table of costs should not follow whoever pastes one.
-  const std::string start = typed.substr(0, 64);
+  const std::string start = typed.substr(0, kMostLetters);
   std::string nearest;
   std::size_t fewest = 0;
   for (const std::string& name : known) {
@@ -43,6 +45,15 @@ std::string nearest_name(const std::string& typed, const std::vector<std::string
   return nearest;
 }
 
-bool is_misspelt(const std::string& typed, const std::string& known) { return edits(typed.substr(0, 64), known) <= 2; }
+std::string similar_name(const std::string& typed, const std::vector<std::string>& known) {
+  const std::string nearest = nearest_name(typed, known), start = typed.substr(0, kMostLetters);
+  const std::size_t letters = start.size() - std::min(start.find_first_not_of('-'), start.size());
+  const bool begins = nearest.compare(0, start.size(), start) == 0;
+  return begins || 2 * edits(start, nearest) <= letters ? nearest : "";
+}
+
+bool is_misspelt(const std::string& typed, const std::string& known) {
+  return edits(typed.substr(0, kMostLetters), known) <= 2;
+}
 
 }  // namespace kith::app

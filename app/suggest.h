@@ -10,6 +10,9 @@ namespace kith::app {
 /// comes first. Empty when nothing is known.
 std::string nearest_name(const std::string& typed, const std::vector<std::string>& known);
 
+/// The same, if at least half of the typed letters, dashes before them aside, are as in that name; else empty.
+std::string similar_name(const std::string& typed, const std::vector<std::string>& known);
+
 /// Whether at most two letters make the difference.
 bool is_misspelt(const std::string& typed, const std::string& known);
 

@@ -7,6 +7,7 @@
 
 #include "app/terminal.h"
 #include "app/units.h"
+#include "data/file_kind.h"
 
 namespace kith::app {
 namespace {
@@ -53,6 +54,13 @@ std::string points_of(const PointsReport& points) {
                      points.kept_as_bytes ? ", kept as bytes" : "");
 }
 
+/// The file, and that it is HDF5 where its name does not say so.
+std::string result_of(const Report& report) {
+  const auto ends = [&report](const char* ending) { return data::has_ending(report.output, ending); };
+  const bool says_it = ends(".h5") || ends(".hdf5") || ends(".h5ad");
+  return visible(report.output) + (says_it || !data::has_hdf5_signature(report.output) ? "" : ", HDF5");
+}
+
 }  // namespace
 
 std::string summary(const Report& report, const std::string& next) {
@@ -89,7 +97,7 @@ std::string summary(const Report& report, const std::string& next) {
     if (!e.truth.empty()) line("truth", fmt::format("{}, {} classes", visible(e.truth), e.classes));
   }
   line("time", fmt::format("{} ({})", show_seconds(report.seconds()), phases_of(report)));
-  if (!report.output.empty()) line("result", visible(report.output));
+  if (!report.output.empty()) line("result", result_of(report));
   if (!next.empty()) line("next", visible(next));
   return out;
 }

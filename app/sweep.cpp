@@ -113,6 +113,7 @@ void warn_of_options(const OptionSet& set, const SweepOptions& options, Invocati
     if (!draws) invocation.warn_without_effect(set, "--seed", why);
   }
   if (options.silhouette != "exact") invocation.warn_without_effect(set, "--sample", "--silhouette is simplified");
+  invocation.warn_of_text_options(set, {options.points});
   invocation.warn_without_effect(set);
 }
 

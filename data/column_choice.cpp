@@ -194,7 +194,7 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
 std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, const ReadOptions& options) {
   for (const auto& [option, value] :
        {std::pair{"--id-column", &options.id_column}, std::pair{"--label-column", &options.label_column},
-        std::pair{"--weight-column", &options.weight_column}, std::pair{"--delimiter", &options.delimiter}}) {
+        std::pair{"--weight-column", &options.weight_column}}) {
     if (value->empty()) continue;
     throw Error(ExitCode::usage, fmt::format("{} {}: {} is not text, which alone has such columns; choose columns "
                                              "with --columns or --drop-columns",

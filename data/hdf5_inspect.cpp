@@ -49,6 +49,15 @@ std::string float_name(hid_t type) {
   return fmt::format("float of {} bits in {} bytes, {} of them exponent", f.precision, f.size, f.exponent_bits);
 }
 
+/// An enumeration of FALSE, 0, and TRUE, 1, in a byte: what h5py makes of booleans.
+bool is_boolean(hid_t type) {
+  if (H5Tget_class(type) != H5T_ENUM || H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2) return false;
+  std::uint8_t no = 1, yes = 0;
+  H5Tenum_valueof(type, "FALSE", &no);
+  H5Tenum_valueof(type, "TRUE", &yes);
+  return no == 0 && yes == 1;
+}
+
 std::string type_name(hid_t type) {
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
@@ -60,7 +69,7 @@ std::string type_name(hid_t type) {
     case H5T_COMPOUND:
       return "compound";
     case H5T_ENUM:
-      return "enum";
+      return is_boolean(type) ? "bool" : "enum";
     case H5T_REFERENCE:
       return "reference";
     case H5T_OPAQUE:
@@ -86,6 +95,7 @@ std::optional<Number> number_of(hid_t type) {
     if (f == kDouble) return Number::float64;
     return std::nullopt;
   }
+  if (is_boolean(type)) return Number::uint8;
   if (H5Tget_class(type) != H5T_INTEGER) return std::nullopt;
   const std::size_t size = H5Tget_size(type);
   if (H5Tget_precision(type) != 8 * size || H5Tget_offset(type) != 0) return std::nullopt;

@@ -62,7 +62,8 @@ std::string refusal(const Hdf5InputFile& file, const DatasetFacts& facts, const 
   if (!facts.obstacle.empty()) return facts.obstacle;
   if (!facts.element) {
     return fmt::format(
-        "expected numbers (float16, float32, float64, or integers of 8, 16, 32 or 64 bits), found {}{}; name a dataset "
+        "expected numbers (float16, float32, float64, bool, or integers of 8, 16, 32 or 64 bits), found {}{}; name a "
+        "dataset "
         "of numbers",
         facts.info.type, facts.info.byte_order == "other" ? " in an unknown byte order" : "");
   }

@@ -72,7 +72,7 @@ Labels labels_of_texts(const TextColumn& column) {
   Labels labels{column.name, {}, {}, column.file_bytes};
   Coder<std::string> coder;
   labels.codes.reserve(column.texts.size());
-  for (const std::string& text : column.texts) labels.codes.push_back(coder.code(text));
+  for (const std::string& text : column.texts) labels.codes.push_back(coder.code(text.empty() ? kNoLabel : text));
   labels.values = coder.sort(labels.codes, is_before);
   return labels;
 }
@@ -122,7 +122,7 @@ std::vector<std::string> read_categories(const Hdf5InputFile& file, const std::s
 }
 
 /// A column of AnnData's obs: codes that count through its categories, in the order of these.
-Labels labels_of_categories(const Hdf5InputFile& file, const std::string& path) {
+Labels labels_of_categories(const Hdf5InputFile& file, const std::string& path, Unlabelled unlabelled) {
   const std::vector<std::string> categories = read_categories(file, path + "/categories");
   Labels labels = labels_of_numbers({file.name(), path + "/codes"});
   labels.name = fmt::format("{}:{}", file.name(), path);
@@ -133,6 +133,7 @@ Labels labels_of_categories(const Hdf5InputFile& file, const std::string& path) 
       value = categories[static_cast<std::size_t>(code)];
       continue;
     }
+    if (code == -1 && unlabelled == Unlabelled::minus_one) continue;  // which the text of the number is
     const auto first = std::find(labels.codes.begin(), labels.codes.end(), &value - labels.values.data());
     throw Error(
         ExitCode::data,
@@ -143,14 +144,15 @@ Labels labels_of_categories(const Hdf5InputFile& file, const std::string& path) 
   return labels;
 }
 
-Labels labels_of_hdf5(const Location& place) {
+Labels labels_of_hdf5(const Location& place, Unlabelled unlabelled) {
   const Hdf5InputFile file(place.file);
   const std::string path = normal_path(place.dataset.empty() ? "/labels" : place.dataset);
-  if (is_categorical(file, path)) return labels_of_categories(file, path);
+  if (is_categorical(file, path)) return labels_of_categories(file, path, unlabelled);
   auto texts = read_texts(file, path);
   if (!texts) return labels_of_numbers({place.file, path});
   const std::string name = fmt::format("{}:{}", file.name(), path);
-  if (const auto none = std::find(texts->begin(), texts->end(), ""); none != texts->end()) {
+  const auto none = std::find(texts->begin(), texts->end(), "");
+  if (none != texts->end() && unlabelled == Unlabelled::refuse) {
     throw Error(
         ExitCode::data,
         fmt::format("{}: row {} (counted from 0): expected a label, found an empty text; leave such rows out of both",
@@ -161,10 +163,11 @@ Labels labels_of_hdf5(const Location& place) {
 
 }  // namespace
 
-Labels read_labels(const std::string& location, const ReadOptions& options) {
+Labels read_labels(const std::string& location, const ReadOptions& options, Unlabelled unlabelled) {
   const Location place = parse_location(location);
-  if (is_hdf5(place.file)) return labels_of_hdf5(place);
-  return is_text_table(place.file) ? labels_of_texts(read_text_column(place, options)) : labels_of_numbers(place);
+  if (is_hdf5(place.file)) return labels_of_hdf5(place, unlabelled);
+  if (!is_text_table(place.file)) return labels_of_numbers(place);
+  return labels_of_texts(read_text_column(place, options, {.may_be_empty = unlabelled == Unlabelled::minus_one}));
 }
 
 }  // namespace kith::data

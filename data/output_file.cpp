@@ -49,10 +49,10 @@ int claim_slot(const std::string& path) {
 }
 
 /// Endings of names by which programs tell formats of data and pages.
-constexpr const char* kEndings[] = {".h5",   ".csv",   ".tsv",   ".txt",  ".json", ".npy",   ".npz",     ".gz",
-                                    ".bz2",  ".xz",    ".zst",   ".zip",  ".xlsx", ".xls",   ".parquet", ".arrow",
-                                    ".html", ".htm",   ".svg",   ".png",  ".pdf",  ".fvecs", ".ivecs",   ".bvecs",
-                                    ".fbin", ".u8bin", ".i8bin", ".ibin", ".hbin", ".f16bin"};
+constexpr const char* kEndings[] = {".h5",    ".h5ad", ".csv",   ".tsv",   ".txt",  ".json", ".npy",   ".npz",
+                                    ".gz",    ".bz2",  ".xz",    ".zst",   ".zip",  ".xlsx", ".xls",   ".parquet",
+                                    ".arrow", ".html", ".htm",   ".svg",   ".png",  ".pdf",  ".fvecs", ".ivecs",
+                                    ".bvecs", ".fbin", ".u8bin", ".i8bin", ".ibin", ".hbin", ".f16bin"};
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw Error(ExitCode::output, fmt::format("{}: {}", path, why));
@@ -99,11 +99,12 @@ void check_ending(const std::string& path, const OutputOptions& options) {
   if (std::none_of(std::begin(kEndings), std::end(kEndings), ends)) return;
   const std::string& usual = options.endings.front();
   refuse(path, fmt::format("expected the name of {}, which the results of this command are; give a name that ends with "
-                           "{}",
+                           "{}{}",
                            usual == ".h5"     ? "an HDF5 file"
                            : usual == ".html" ? "an HTML page"
                                               : "a " + usual.substr(1) + " file",
-                           fmt::join(options.endings, " or ")));
+                           fmt::join(options.endings, " or "),
+                           has_ending(path, ".h5ad") ? "; cluster and assign make AnnData with --write-obs NAME" : ""));
 }
 
 /// Throws unless `path` can become a result; returns the file that will be replaced or made.

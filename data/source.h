@@ -30,6 +30,7 @@ struct DatasetInfo {
   std::int64_t stored_bytes = 0;
   std::string unreadable;            // why it cannot be read as points, empty if it can
   std::vector<std::string> columns;  // their names, where the file has them
+  std::string text_columns;          // of the chosen ones those that hold text, as --drop-columns names them
 };
 
 enum class Precision { automatic, f32, f64 };

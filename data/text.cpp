@@ -52,10 +52,9 @@ ColumnChoice choose(const TextHead& head, const ReadOptions& options, const std:
 /// What stands in text for a value that is not there: nothing, or R's NA.
 bool is_missing(std::string_view text) { return text.empty() || text == "NA"; }
 
-/// Names all chosen columns that hold text at once: that there are five, nobody wants to learn in five runs.
-void refuse_text_columns(const TextHead& head, const ColumnChoice& choice, Missing missing, const std::string& name) {
-  std::string shown, listed, example;
-  int count = 0;
+/// The chosen columns that hold text in the first rows.
+std::vector<std::int64_t> text_columns(const TextHead& head, const ColumnChoice& choice, Missing missing) {
+  std::vector<std::int64_t> found;
   for (const std::int64_t j : choice.points) {
     const auto column = static_cast<std::size_t>(j);
     const auto is_text = [column, missing](const TextHead::Sample& row) {
@@ -64,17 +63,34 @@ void refuse_text_columns(const TextHead& head, const ColumnChoice& choice, Missi
       const bool is_left_out = missing == Missing::keep ? is_missing(field) : field.empty();
       return !is_left_out && !is_number_text(field) && !has_decimal_comma(field);
     };
-    if (!std::all_of(head.samples.begin(), head.samples.end(), is_text)) continue;
-    const TextHead::Sample& row = head.samples.front();
-    if (count++ == 0) example = fmt::format("'{}' in line {}", row.fields[column], row.line);
-    shown += fmt::format("{}{}", shown.empty() ? "" : ", ", show_column(head.names, j));
+    if (std::all_of(head.samples.begin(), head.samples.end(), is_text)) found.push_back(j);
+  }
+  return found;
+}
+
+/// As --drop-columns takes them.
+std::string list_of(const TextHead& head, const std::vector<std::int64_t>& columns) {
+  std::string listed;
+  for (const std::int64_t j : columns) {
     listed += fmt::format("{}{}", listed.empty() ? "" : ",", option_text(head.names, j));
   }
-  if (count == 0) return;
+  return listed;
+}
+
+/// Names all chosen columns that hold text at once: that there are five, nobody wants to learn in five runs.
+void refuse_text_columns(const TextHead& head, const ColumnChoice& choice, Missing missing, const std::string& name) {
+  const std::vector<std::int64_t> found = text_columns(head, choice, missing);
+  if (found.empty()) return;
+  std::string shown;
+  for (const std::int64_t j : found) shown += (shown.empty() ? "" : ", ") + show_column(head.names, j);
+  const bool several = found.size() > 1;
+  const TextHead::Sample& row = head.samples.front();
   throw Error(ExitCode::data,
-              fmt::format("{}: expected numbers, found text in {} (such as {}); leave {} out with --drop-columns {}{}",
-                          name, shown, example, count > 1 ? "them" : "it", listed,
-                          count > 1 ? "" : ", or keep it beside the points with --label-column or --id-column"));
+              fmt::format("{}: expected numbers, found text in {} (such as '{}' in line {}); leave {} out with "
+                          "--drop-columns {}{}",
+                          name, shown, row.fields[static_cast<std::size_t>(found[0])], row.line,
+                          several ? "them" : "it", list_of(head, found),
+                          several ? "" : ", or keep it beside the points with --label-column or --id-column"));
 }
 
 [[noreturn]] void refuse_length(const InputBytes& input, const TextHead& head, std::string_view record,
@@ -211,6 +227,10 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
                                     "the column out with {}{}",
                                     leave_out, or_drop()));
   }
+  if (head_.delimiter == ',' && has_decimal_comma(text)) {  // in quotes
+    refuse_value(
+        place, fmt::format("expected a number, found '{}'; write it without commas, and decimal points", shown(text)));
+  }
   if (has_decimal_comma(text)) {
     refuse_value(place, fmt::format("expected a number, found '{}', which has a decimal comma; write decimal points: "
                                     "tr , . < IN > OUT",
@@ -323,13 +343,14 @@ std::unique_ptr<PointSource> open_text(const Location& location, const ReadOptio
   return std::make_unique<TextSource>(std::move(input), std::move(head), options);
 }
 
-TextColumn read_text_column(const Location& location, const ReadOptions& options, const std::string& what) {
+TextColumn read_text_column(const Location& location, const ReadOptions& options, const TextFields& fields) {
+  const std::string& what = fields.what;
   const InputBytes input = open_bytes({location.file, ""});
   const TextHead head = read_head(input, options);
   const std::int64_t column = column_of(what, head, location, input.name());
   TextColumn read{fmt::format("{}:{}", input.name(), option_text(head.names, column)), {}, input.size()};
   for_texts(input, head, index_text(input, head), column, [&](std::string text, std::int64_t line) {
-    if (text.empty()) {
+    if (text.empty() && !fields.may_be_empty) {
       throw Error(ExitCode::data, fmt::format("{}: line {}, {}: expected a {}, found an empty field; fill it in or "
                                               "remove the line",
                                               input.name(), line, show_column(head.names, column), what));
@@ -358,7 +379,9 @@ std::vector<DatasetInfo> list_text(const Location& place, const ReadOptions& opt
   info.stored_bytes = input.size();
   info.columns = head.names;
   try {
-    refuse_text_columns(head, choose(head, options, input.name()), options.missing, input.name());
+    const ColumnChoice choice = choose(head, options, input.name());
+    info.text_columns = list_of(head, text_columns(head, choice, options.missing));
+    refuse_text_columns(head, choice, options.missing, input.name());
   } catch (const Error& error) {
     info.unreadable = error.what();
   }

@@ -34,7 +34,7 @@ std::vector<double> numbers_of(const std::vector<std::string>& texts, const std:
 RowNumbers read_weights(const std::string& location, const ReadOptions& options) {
   const Location place = parse_location(location);
   if (is_text_table(place.file)) {
-    const TextColumn column = read_text_column(place, options, "weight");
+    const TextColumn column = read_text_column(place, options, {.what = "weight"});
     return {column.name, numbers_of(column.texts, column.name)};
   }
   const auto source = open_points(location, {.precision = Precision::f64, .vector_as_column = true});

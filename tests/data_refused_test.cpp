@@ -70,10 +70,12 @@ TEST_CASE("types other than plain numbers are refused by name (failure 94)", "[9
   const hid_t variable_text = H5Tcopy(H5T_C_S1);
   H5Tset_size(variable_text, H5T_VARIABLE);
   const hsize_t three = 3;
-  const hid_t boolean = H5Tenum_create(H5T_STD_I8LE);
-  const std::int8_t no = 0, yes = 1;
-  H5Tenum_insert(boolean, "FALSE", &no);
-  H5Tenum_insert(boolean, "TRUE", &yes);
+  const hid_t colours = H5Tenum_create(H5T_STD_I8LE), inverted = H5Tenum_create(H5T_STD_I8LE);
+  const std::int8_t zero = 0, one = 1;
+  H5Tenum_insert(colours, "RED", &zero);
+  H5Tenum_insert(colours, "GREEN", &one);
+  H5Tenum_insert(inverted, "TRUE", &zero);
+  H5Tenum_insert(inverted, "FALSE", &one);
   const hid_t twelve_bits = H5Tcopy(H5T_STD_I16LE);
   H5Tset_precision(twelve_bits, 12);
   const hid_t wide = H5Tcopy(H5T_STD_I64LE);
@@ -87,7 +89,8 @@ TEST_CASE("types other than plain numbers are refused by name (failure 94)", "[9
   const std::pair<hid_t, const char*> types[] = {{compound, "found compound"},
                                                  {text, "found string"},
                                                  {variable_text, "found string"},
-                                                 {boolean, "found enum"},
+                                                 {colours, "found enum"},
+                                                 {inverted, "found enum"},
                                                  {H5Tarray_create2(H5T_IEEE_F32LE, 1, &three), "found array"},
                                                  {H5Tvlen_create(H5T_IEEE_F32LE), "found variable-length"},
                                                  {H5Tcreate(H5T_OPAQUE, 4), "found opaque"},

@@ -105,6 +105,32 @@ TEST_CASE("signed integers keep their sign and their extremes", "[94]") {
   CHECK(same_bits(read_doubles(file), {4294967295.0, 2147483648.0}));
 }
 
+TEST_CASE("booleans of h5py are 0 and 1") {
+  const Scratch scratch;
+  const std::string file = scratch / "bool.h5";
+  const hid_t boolean = H5Tenum_create(H5T_STD_I8LE);
+  const std::int8_t no = 0, yes = 1;
+  H5Tenum_insert(boolean, "FALSE", &no);
+  H5Tenum_insert(boolean, "TRUE", &yes);
+  const std::vector<std::int8_t> values{0, 1, 1, 1, 0, 0};
+  for (const Layout& layout : {Layout{}, Layout{.chunk = {2, 2}, .deflate = 1}, Layout{.compact = true}}) {
+    {
+      FileMaker maker(file);
+      const hid_t creation = creation_of(layout);
+      maker.made("x", boolean, {3, 2}, creation, boolean, values.data());
+      H5Pclose(creation);
+    }
+    CHECK(list_datasets(file).at(0).type == "bool");
+    const auto source = open_points(file + ":x", {.keep_bytes = true});
+    CHECK(source->element_type() == "bool");
+    const auto bytes = std::get<Matrix<std::uint8_t>>(read_all(*source));
+    CHECK(std::vector<std::int8_t>(bytes.data(), bytes.data() + 6) == values);
+    const auto floats = std::get<Matrix<float>>(read_all(*open_points(file + ":x")));
+    CHECK(std::vector<std::int8_t>(floats.data(), floats.data() + 6) == values);
+  }
+  H5Tclose(boolean);
+}
+
 TEST_CASE("all 65536 half-precision patterns are exact, subnormals included (failure 94)", "[94]") {
   const Scratch scratch;
   const std::string file = scratch / "half.h5";

@@ -172,6 +172,8 @@ TEST_CASE("a wrong field is refused with line, column, what was found and what t
   refuses_text(many + "# a comment\n\n\"5\",\"6\n7\"\n1,x\n", {"line 34, column 2 ('b')"});
   refuses_text("1,5;2,5\n3,5;4,5\n",
                {"line 1, column 1: expected a number, found '1,5', which has a decimal comma", "tr , . < IN > OUT"});
+  refuses_text("a,b\n\"1,000\",2\n",
+               {"line 2, column 1 ('a'): expected a number, found '1,000'; write it without commas"});
   refuses_text("a\tb\n1,5\t2\n", {"line 2, column 1 ('a')", "decimal comma"});
   refuses_text("1,2\n\n3\n", {"line 3: expected 2 fields"});
   refuses_text("1,1e39\n",

@@ -126,6 +126,11 @@ TEST_CASE("evaluate: columns of AnnData's obs, categories and texts") {
   refused_column(
       "beyond", {"cells.h5ad:/obs/beyond: row 2 (counted from 0): expected a label, found the code 3 of 3 categories"});
   refused_column("holes", {"cells.h5ad:/obs/holes: row 2 (counted from 0): expected a label, found an empty text"});
+  for (const char* column : {"missing", "holes"}) {
+    const Outcome run = done({"evaluate", cells + ":/obs/" + column, "--truth", cells + ":/obs/kind"});
+    CHECK(run.says("1 of 4 rows have no label"));
+    CHECK(run.out.find("homogeneity                    1\n") != std::string::npos);
+  }
   refused_column("other", {"no such dataset: 'other' is not in /obs", "kind"});
 }
 

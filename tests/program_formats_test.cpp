@@ -86,6 +86,13 @@ TEST_CASE("a table of text is clustered; labels go to CSV with the names of the 
 
   refuses(5, {"cluster", table, "--columns", "x", "-k", "2", "-o", out}, {"out.csv: exists", "--force"});
   CHECK(files_in(folder) == Words{"a.csv", "a.npy", "out.csv", "r.h5", "t.csv"});
+
+  // HDF5 where the name does not say so.
+  for (const auto& [name, said] : {std::pair{"r", "r, HDF5\n"}, std::pair{"r.bin", "r.bin, HDF5\n"},
+                                   std::pair{"r.hdf5", "r.hdf5\n"}, std::pair{"b.npy", "b.npy\n"}}) {
+    const Outcome run = done({"assign", table, "--columns", "x", "--centroids", result, "-o", folder / name});
+    CHECK(run.says("\nresult     " + (folder / said)));
+  }
 }
 
 TEST_CASE("- is standard input") {
@@ -124,6 +131,14 @@ TEST_CASE("info and devices know all formats") {
   const std::string stats = done({"info", folder / "t.csv", "--stats", "--columns", "x,y"}).out;
   CHECK(stats.find("all values finite") != std::string::npos);
   CHECK(stats.find("    y       0        9        4.5") != std::string::npos);
+  // Of columns of words there are none, and the others have theirs all the same.
+  const std::string all = done({"info", folder / "t.csv", "--stats"}).out, values = stats.substr(stats.find("values:"));
+  CHECK(all.find("found text in column 1 ('name'), column 4 ('kind')") != std::string::npos);
+  CHECK(all.substr(all.find("values:")) == values);
+  const auto found = done({"info", folder / "t.csv", "--stats", "--drop-columns", "x", "--json"}).json()["files"][0];
+  REQUIRE(found["datasets"][0]["statistics"].size() == 1);
+  CHECK(found["datasets"][0]["statistics"][0]["column"] == "y");
+  CHECK(found["datasets"][0]["statistics"][0]["mean"] == 4.5);
   const auto report = done({"info", folder / "t.csv", "--json"}).json();
   CHECK(report["files"][0]["datasets"][0]["columns"] == nlohmann::json{"name", "x", "y", "kind"});
   const std::string devices = done({"devices"}).out;

@@ -111,6 +111,31 @@ TEST_CASE("a dropped row has no category in obs, and -1 in an array") {
   done({"cluster", table, "-k", "2", "--init", "first", "--nan", "drop", "-o", out});
   const std::vector<double> labels = stored(out);
   CHECK(labels == std::vector<double>{0, -1, 0, 1});
+  // Every kind of labels that a run writes is read, and says the same.
+  write_bytes(folder / "truth.txt", "kind\na\na\na\nb\n");
+  const auto scores = [&](const std::string& file) {
+    const Outcome run = done({"evaluate", file, "--truth", folder / "truth.txt"});
+    CHECK(run.says("1 of 4 rows have no label, or -1, which means none"));
+    return run.out;
+  };
+  const std::string expected = scores(out);
+  CHECK(expected.find("purity                         1\n") != expected.npos);
+  for (const char* other : {"out.csv", "out.h5"}) {
+    done({"cluster", table, "-k", "2", "--init", "first", "--nan", "drop", "-o", folder / other});
+    CHECK(scores(folder / other) == expected);
+  }
+  // As a start they will do where the same rows are left out.
+  for (const char* start : {"out.csv", "out.h5", "out.npy"}) {
+    done({"cluster", table, "--nan", "drop", "--init-labels", folder / start, "-f", "-o", folder / "again.npy"});
+    CHECK(stored(folder / "again.npy") == labels);
+    write_bytes(folder / "whole.csv", "0,0\n0,7\n0,1\n9,9\n");
+    refuses(3, {"cluster", folder / "whole.csv", "--init-labels", folder / start},
+            {"row 1 (counted from 0): expected the label of a cluster, found none, or -1"});
+  }
+  write_bytes(folder / "none.csv", "label\n-1\n-1\n-1\n-1\n");
+  refuses(3, {"cluster", table, "--init-labels", folder / "none.csv"}, {"row 0 (counted from 0): expected the label"});
+  refuses(3, {"evaluate", folder / "truth.txt", "--truth", folder / "out.csv"},
+          {"out.csv: line 3, column 2 ('label'): expected a label, found an empty field"});
   refuses(2, {"cluster", table, "-k", "2", "--nan", "maybe"}, {"--nan", "error", "drop"});
 }
 

@@ -71,6 +71,8 @@ TEST_CASE("40: the seed is shown; flags outweigh the environment, which outweigh
   refuses_file("backend = \"cpu\n", {"kith.toml:1", "closing quote"});
   refuses_file("seed = 1\nconfig = \"other.toml\"\n", {"kith.toml:2", "'config' cannot be set in a file"});
   refuses_file("[cluster]\nhelp = true\n", {"kith.toml:2", "'help' cannot be set in a file"});
+  refuses_file("[cluster]\nk = 3\n",
+               {"kith.toml:2: unknown option 'k'; expected a long name, without dashes; see kith"});
   refuses_file("[cluster]\nneighbors = 3\n", {"kith.toml:2", "unknown option 'neighbors'"});
   refuses_file("\xef\xbb\xbf# with a byte order mark\nsede = 1\n", {"kith.toml:2", "'sede'"});
   refuses_file("\xef\xbb\xbfsede = 1\n", {"kith.toml:1: unknown option 'sede'"});
@@ -98,7 +100,32 @@ TEST_CASE("options without effect are named") {
   warns({"--force"}, "--force");
   warns({"--device", "1"}, "--device");
   warns({"--screen", "mma"}, "--screen");
+  warns({"--header", "yes"}, "--header");
+  warns({"--delimiter", "comma"}, "--delimiter");
   CHECK(done({"cluster", kDigits, "-k", "3", "-q"}).err.empty());
+  // They describe all text, not the points alone.
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  FileMaker(folder / "p.h5").floats("x", {3, 1}, {1, 2, 9});
+  write_bytes(folder / "w.txt", "3;1\n4;1\n5;1\n");
+  write_bytes(folder / "l.txt", "0;1\n0;2\n1;3\n");
+  const Words how{"--header", "no", "--delimiter", ";", "-q"};
+  const auto silent = [&](Words words) {
+    words.insert(words.end(), how.begin(), how.end());
+    CHECK(done(words, there).err.empty());
+  };
+  silent({"cluster", "p.h5", "-k", "2", "--weights", "w.txt:2"});
+  silent({"evaluate", "l.txt:1", "--points", "p.h5"});
+  silent({"info", "p.h5", "l.txt"});
+  for (const Words& words : {Words{"sweep", "p.h5", "-k", "2"}, Words{"knn", "p.h5", "-k", "1"}, Words{"info", "p.h5"},
+                             Words{"distances", "p.h5"}, Words{"assign", "p.h5", "--centroids", "p.h5"}}) {
+    Words all = words;
+    all.insert(all.end(), how.begin(), how.end());
+    const Outcome run = done(all, there);
+    for (const char* option : {"--header", "--delimiter"}) {
+      CHECK(run.says(std::string(option) + " has no effect: no input that it describes is text"));
+    }
+  }
 }
 
 TEST_CASE("62: memory beyond --memory is refused before reading, naming needed and allowed") {

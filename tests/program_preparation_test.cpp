@@ -188,6 +188,14 @@ TEST_CASE("scores of a result are those of its prepared points") {
   done(writing({"cluster", scaled, "-k", "2"}, folder / "o.h5"));
   const std::vector<double> expected = scores(folder / "o.h5", scaled);
   for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(found[i] - expected[i]) <= 1e-12 * std::abs(expected[i]));
+  // Assignments and sweeps hold the parameters too, for labels and for centroids.
+  done(writing({"assign", table, "--centroids", out}, folder / "a.h5"));
+  CHECK(scores(folder / "a.h5", table) == found);
+  done(writing({"sweep", table, "-k", "2", "--scale", "minmax"}, folder / "s.h5"));
+  CHECK(scores(folder / "s.h5:/k=2/labels", table) == found);
+  done(writing({"assign", table, "--centroids", folder / "s.h5:/k=2/centroids"}, folder / "b.h5"));
+  CHECK(scores(folder / "b.h5", table) == found);
+  refuses(2, {"cluster", table, "--init", folder / "s.h5:/k=2/centroids"}, {"--init", "--scale minmax"});
 }
 
 TEST_CASE("what does not fit a preparation is refused") {

@@ -224,13 +224,18 @@ TEST_CASE("small answers that can be checked by eye") {
         "0\t2\t0\n0\t1\t5\n1\t0\t5\n1\t2\t5\n2\t0\t0\n2\t1\t5\n3\t1\t5\n3\t0\t10\n");
   CHECK(done({"knn", points, "-k", "1", "--include-self", "--squared", "-q"}).out ==
         "0\t0\t0\n1\t1\t0\n2\t0\t0\n3\t3\t0\n");
-  CHECK(done({"info", points, "--stats"}).out.find("    1       0        8        3     3.31662479\n") !=
+  CHECK(done({"info", points, "--stats"}).out.find("    2       0        8        3     3.31662479\n") !=
         std::string::npos);
   const std::string extreme = folder / "extreme.csv";
   write_bytes(extreme, "a,b\n1e170,1e-170\n-1e170,-1e-170\n");
   const std::string deviations = done({"info", extreme, "--stats"}).out;
   CHECK(deviations.find("    a       -1e+170  1e+170   0     1e+170\n") != std::string::npos);
   CHECK(deviations.find("    b       -1e-170  1e-170   0     1e-170\n") != std::string::npos);
+  // Sums and differences leave the range of float64, means and deviations do not.
+  write_bytes(extreme, "a,b\n1.75e308,-1.5e308\n1.75e308,1.5e308\n1.25e308,1.5e308\n1.25e308,1.5e308\n");
+  const std::string largest = done({"info", extreme, "--stats"}).out;
+  CHECK(largest.find("    a       1.25e+308  1.75e+308  1.5e+308  2.5e+307\n") != std::string::npos);
+  CHECK(largest.find("    b       -1.5e+308  1.5e+308   7.5e+307  1.29903811e+308\n") != std::string::npos);
 }
 
 TEST_CASE("19, 20, 21, 34: k = n, few distinct rows, all rows equal, tolerance 0") {

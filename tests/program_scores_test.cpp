@@ -135,6 +135,52 @@ TEST_CASE("fractional weights: scores by the formulas, in plain loops") {
           {.folder = folder / ""});
 }
 
+TEST_CASE("labels of a result bring its metric; another one is refused") {
+  const Scratch folder;
+  std::string table = "x,y\n";  // no zeros, which have no direction
+  for (const Row& row : rows()) table += fmt::format("{},{}\n", row.x + 1, row.y + 1);
+  write_bytes(folder / "p.csv", table);
+  const Setting there{.folder = folder / ""};
+  const Words points{"--points", "p.csv"}, cosine{"--metric", "cosine"};
+  done({"cluster", "p.csv", "-k", "3", "--metric", "cosine", "-o", "c.h5", "-q"}, there);
+  done({"cluster", "p.csv", "-k", "3", "-o", "e.h5", "-q"}, there);
+  done({"assign", "p.csv", "--centroids", "c.h5", "-o", "a.h5", "-q"}, there);
+  done({"assign", "p.csv", "--centroids", "c.h5", "-o", "a.csv", "-q"}, there);
+  done({"sweep", "p.csv", "-k", "3", "--metric", "cosine", "-o", "s.h5", "-q"}, there);
+  // Of other labels nothing is known.
+  const auto expected = scores(plus({"a.csv"}, plus(points, cosine)), there);
+  REQUIRE(expected != scores(plus({"a.csv"}, points), there));
+  for (const char* labels : {"c.h5", "c.h5:/labels", "c.h5:labels", "a.h5", "s.h5:/k=3/labels"}) {
+    CHECK(scores(plus({labels}, points), there) == expected);
+    CHECK(scores(plus({labels}, plus(points, cosine)), there) == expected);
+    refuses(2, plus({"evaluate", labels}, plus(points, {"--metric", "euclidean"})),
+            {std::string("LABELS ") + labels, "expected labels of --metric euclidean, as --metric says",
+             "found those of --metric cosine", "leave out --metric"},
+            there);
+  }
+  CHECK(done({"evaluate", "c.h5", "--points", "p.csv"}, there).says("metric cosine: that of c.h5"));
+  CHECK_FALSE(done({"evaluate", "c.h5", "--truth", "a.csv"}, there).says("metric"));
+  refuses(2, plus({"evaluate", "e.h5"}, plus(points, cosine)), {"found those of --metric euclidean"}, there);
+  refuses(2, plus({"evaluate", "a.csv"}, plus(points, {"--metric", "manhattan"})),
+          {"--metric manhattan: expected euclidean or cosine"}, there);
+}
+
+TEST_CASE("labels of a result held against other columns than its own are scored with a warning") {
+  const Scratch folder;
+  write_tables(folder);
+  const Setting there{.folder = folder / ""};
+  const auto warning = [&](const Words& more) {
+    return done(plus({"evaluate", "c.h5", "--points", "p.csv", "-q"}, more), there).err;
+  };
+  done({"cluster", "p.csv", "-k", "3", "-o", "c.h5", "-q"}, there);
+  CHECK(warning({}).empty());
+  CHECK(warning({"--columns", "y"}) ==
+        "kith: warning: --points p.csv: expected 2 columns, found 1; c.h5 was made of other columns, which --columns "
+        "chooses\n");
+  CHECK(warning({"--columns", "y,x"}).find("expected 'x' as column 1 (counted from 1), found 'y'; c.h5") !=
+        std::string::npos);
+}
+
 TEST_CASE("rows that are dropped or have no label are as if they were not there, and are told") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};
@@ -164,7 +210,7 @@ TEST_CASE("rows that are dropped or have no label are as if they were not there,
   CHECK(scores({"none.csv", "--points", "p.csv", "--nan", "drop"}, there) == expected);
   CHECK(scores({"none.csv", "--truth", "t.csv"}, there) == scores({"kept_l.csv", "--truth", "kept_t.csv"}, there));
   CHECK(done({"evaluate", "none.csv", "--truth", "t.csv", "-q"}, there)
-            .says("warning: none.csv:label: 11 of 120 rows have the label -1, which means none"));
+            .says("warning: none.csv:label: 11 of 120 rows have no label, or -1, which means none"));
   // -1 is a class like any other.
   CHECK(done({"evaluate", "t.csv", "--truth", "none.csv"}, there).out.find("  -1 ") != std::string::npos);
   write_bytes(folder / "all.csv", "label\n-1\n-1\n");

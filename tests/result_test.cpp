@@ -236,10 +236,12 @@ TEST_CASE("a file that is replaced keeps its mode") {
 
 TEST_CASE("names that promise another format than HDF5 are refused, in capitals too") {
   const Scratch scratch;
-  for (const char* name : {"a.CSV", "a.txt", "a.json", "a.csv.gz", "a.Parquet", "a.xlsx", "a.html"}) {
+  for (const char* name : {"a.CSV", "a.txt", "a.json", "a.csv.gz", "a.Parquet", "a.xlsx", "a.html", "a.h5ad"}) {
     refused_output(scratch / name, {}, {name, "expected the name of an HDF5 file", "a name that ends with .h5"});
   }
-  for (const char* name : {"a.h5", "a.h5ad", "a", "a.result"}) check_output(scratch / name, {});
+  refused_output(scratch / "a.h5ad", {}, {"make AnnData with --write-obs NAME"});
+  check_output(scratch / "a.h5ad", {.endings = {".h5", ".h5ad"}});
+  for (const char* name : {"a.h5", "a", "a.result"}) check_output(scratch / name, {});
   check_output(scratch / "a.CSV", {.endings = {".h5", ".csv"}});
   refused_output(scratch / "a.h5", {.endings = {".html"}}, {"expected the name of an HTML page", "ends with .html"});
   CHECK(entries(scratch) == 0);
