@@ -128,7 +128,7 @@ struct SelfJoin {
   bool include_self = false;  // keep each row in its own list
   Measure measure = Measure::squared_euclidean;
   /// Called now and then with the number of rows whose work is done. What it throws ends the search.
-  std::function<void(std::int64_t rows)> progress;
+  std::function<void(std::int64_t rows)> progress = {};
 };
 
 /// Per query every row with D <= limit. Searching another block of rows with the same object adds to it.
