@@ -56,10 +56,9 @@ class Join {
   }
 
  private:
-  using Row = std::int32_t;  // n is below 2^31: the lists would not fit otherwise
+  using Row = std::int32_t;
   using List = Survivors<Row>;
   static constexpr std::int64_t kKeptBytes = sizeof(typename List::Kept);
-  static constexpr std::int64_t kListBytes = std::int64_t{1} << 30;   // all lists
   static constexpr std::int64_t kPanelBytes = std::int64_t{1} << 28;  // panels that are kept at a time
   static constexpr std::int64_t kBlockBytes = std::int64_t{1} << 20;  // columns, which stay in the second-level cache
   static constexpr std::int64_t kLookedTiles = 32;                    // for first limits, or as many as these need
@@ -71,7 +70,7 @@ class Join {
     constexpr std::int64_t kTaken = 16384;  // what taking rows for a place of a list costs, in multiply-adds
     if (join_.measure != Measure::squared_euclidean && join_.measure != Measure::inner_product) return false;
     const std::int64_t bytes = List::first_room(k_) * kKeptBytes + static_cast<std::int64_t>(sizeof(List));
-    if (held_.rows() > kListBytes / bytes) return false;
+    if (held_.rows() > std::min<std::int64_t>(join_.bytes / 2 / bytes, std::numeric_limits<Row>::max())) return false;
     return held_.small_joins || held_.columns() > kernels_.second_look + kTaken * k_ / held_.rows();
   }
 
@@ -85,7 +84,8 @@ class Join {
     const std::int64_t wanted = std::max(std::min(kBlockBytes / kernels_.column_bytes(d), n / kFewestBlocks),
                                          std::min(columns_to_bound(), n / kFewestForLimits));
     block_ = std::max<std::int64_t>((held_.block_rows > 0 ? held_.block_rows : wanted) / unit, 1) * unit;
-    const std::int64_t fitting = held_.block_rows > 0 ? 2 * block_ : kPanelBytes / kernels_.panel_bytes(d) * lanes_;
+    const std::int64_t panels = std::min(kPanelBytes, join_.bytes / 4) / kernels_.panel_bytes(d);
+    const std::int64_t fitting = held_.block_rows > 0 ? 2 * block_ : panels * lanes_;
     const std::int64_t rows = std::clamp<std::int64_t>(fitting, 1, n);
     group_ = groups_of(rows, block_) * block_;
     panels_ = Matrix<std::byte>(group_ / lanes_, kernels_.panel_bytes(d));
@@ -97,7 +97,7 @@ class Join {
     survivors_.resize(static_cast<std::size_t>(n));
     const std::int64_t room = List::first_room(k_);
     rooms_.resize(static_cast<std::size_t>(n * room));
-    const std::int64_t most = std::min(List::most_room(k_), kListBytes / kKeptBytes / n);
+    const std::int64_t most = std::min(List::most_room(k_), join_.bytes / 4 / kKeptBytes / n);
     for (std::int64_t r = 0; r < n; ++r) {
       survivors_[r].reset(k_, rooms_.data() + r * room, most);
       limit_[r] = survivors_[r].limit();
