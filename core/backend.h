@@ -127,6 +127,7 @@ struct SelfJoin {
   std::int64_t neighbors = 0;
   bool include_self = false;  // keep each row in its own list
   Measure measure = Measure::squared_euclidean;
+  std::int64_t bytes = std::int64_t{1} << 30;  // of the host's memory that may be taken beside the lists
   /// Called now and then with the number of rows whose work is done. What it throws ends the search.
   std::function<void(std::int64_t rows)> progress = nullptr;
 };

@@ -40,9 +40,11 @@ void check(const Points& base, const PointsView& queries, const NeighborOptions&
 bool join_itself(const Points& base, const NeighborOptions& options, const NeighborSink& sink, Observer& observer) {
   constexpr std::int64_t kPlaceBytes = 16;
   if (options.block_queries > 0 || options.join_bytes / kPlaceBytes / options.neighbors < base.rows()) return false;
+  const std::int64_t list_bytes = kPlaceBytes * options.neighbors * base.rows();
   const auto lists = base.self_join({.neighbors = options.neighbors,
                                      .include_self = options.include_self,
                                      .measure = options.measure,
+                                     .bytes = options.join_bytes - list_bytes,
                                      .progress = [&](std::int64_t rows) { observer.progress(rows); }});
   if (!lists) return false;
   sink(0, *lists);

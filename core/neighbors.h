@@ -16,7 +16,7 @@ struct NeighborOptions {
   std::int64_t block_queries =
       0;  // queries per block; 0: chosen so that lists stay small. Answers do not depend on it.
   Measure measure = Measure::squared_euclidean;
-  std::int64_t join_bytes = std::int64_t{1} << 30;  // that lists of all rows may take, for looking at each pair once
+  std::int64_t join_bytes = std::int64_t{1} << 30;  // of host memory, for looking at each pair once
 };
 
 /// What a block of queries takes while it is searched: its lists, its values, and candidates of twice their number.

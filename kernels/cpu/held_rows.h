@@ -80,6 +80,7 @@ struct HeldRows {
   Threads& threads;
   std::int64_t block_rows = 0;  // forced rows per task, 0: chosen
   bool small_gaps = false;      // BackendOptions::small_gaps
+  bool small_joins = false;     // BackendOptions::small_joins
   RowWeights weights{};         // whole ones until the plan says otherwise
   DataPlan plan;
 

@@ -99,6 +99,7 @@ struct ScreenKernels {
   int padding;       // packed rows have a multiple of so many values
   int value_bytes;   // of a packed value
   double smallest;   // what one operation may lose when numbers vanish
+  int second_look;   // columns of the points whose products take as long as a second look at a product (self_join.cpp)
   /// A(d) of core/screen.h.
   double (*accumulation)(std::int64_t d);
 

@@ -43,4 +43,13 @@ class NearestList {
   std::vector<Neighbor> kept_;
 };
 
+/// The list of query q, from its first place on.
+inline void store(NearestList& nearest, std::int64_t q, NeighborLists& lists) {
+  std::int64_t place = 0;
+  for (const Neighbor& neighbor : nearest.sorted()) {
+    lists.distance(q, place) = neighbor.distance;
+    lists.index(q, place++) = neighbor.row;
+  }
+}
+
 }  // namespace kith::cpu

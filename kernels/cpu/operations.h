@@ -56,6 +56,10 @@ std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count);
 template <class T>
 void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists);
 
+// self_join.cpp
+template <class T>
+std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join);
+
 // within.cpp
 template <class T>
 void within(const HeldRows<T>& held, const Queries& queries, RowsWithin& found);

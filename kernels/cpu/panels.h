@@ -28,8 +28,36 @@ inline double least_half_norm(float norm, std::int64_t d) {
 /// How the scores of a screen are compared: as they are, or as Leaders are, with their column in the lowest four bits
 /// (twice: once more when the error of the tile was added) and each tile with an error of its own.
 /// product: without half norms, so that scores rank like negated inner products. The rows x of the panels are then not
-/// centred: x.c differs from x.c' by the same for all columns.
-enum class Scores { plain, marked, product };
+/// centred: x.c differs from x.c' by the same for all columns. centred_product: of centred rows, with -center.c' in
+/// place of half norms, since x.c = x'.c' + center.c' and the same for all columns.
+enum class Scores { plain, marked, product, centred_product };
+
+/// What the score of a row is less its product. centred (d): x~, whose norms these are.
+inline float half_norm_of(Scores scores, const CentredNorms& norms, const float* centred,
+                          const std::vector<float>& center) {
+  if (scores == Scores::product) return 0.0F;
+  if (scores != Scores::centred_product) return static_cast<float>(norms.squared_norm / 2);
+  double product = 0.0;
+  for (std::size_t j = 0; j < center.size(); ++j) product += static_cast<double>(center[j]) * centred[j];
+  return static_cast<float>(-product);
+}
+
+/// Raises the largest norms to those of another row.
+inline void raise(LargestNorms& largest, const CentredNorms& norms) {
+  largest.norm = std::max(largest.norm, std::sqrt(norms.squared_norm));
+  largest.residual = std::max(largest.residual, std::sqrt(norms.squared_residual));
+  // max() passes over a NaN, which a row beyond float32 leaves behind.
+  if (!(norms.squared_residual <= norms.squared_norm)) largest.norm = std::numeric_limits<double>::infinity();
+}
+inline void raise(LargestNorms& largest, const LargestNorms& other) {
+  largest.norm = std::max(largest.norm, other.norm);
+  largest.residual = std::max(largest.residual, other.residual);
+}
+
+/// At least the residual that was summed in float32.
+inline double summed_residual(double residual, std::int64_t d) {
+  return residual * (1 + (static_cast<double>(d) + 16) * 0x1p-23);
+}
 
 /// Rows to multiply by (centroids, seeding candidates, a block of the base of a search): packed, with the margin of
 /// their certificate. Packing others replaces them; the margin holds for all that were ever packed.
@@ -59,10 +87,7 @@ class ScreenColumns {
       const std::int64_t first = tile * step;
       pack_tile(held, rows, std::min(step, count - first), tile, centred_[thread]);
     });
-    for (std::int64_t tile = 0; tile < groups_of(count, step); ++tile) {
-      largest_.norm = std::max(largest_.norm, tiles_[tile].largest.norm);
-      largest_.residual = std::max(largest_.residual, tiles_[tile].largest.residual);
-    }
+    for (std::int64_t tile = 0; tile < groups_of(count, step); ++tile) raise(largest_, tiles_[tile].largest);
     margin_ = margin_of(held, largest_);
     if (scores_ != Scores::marked) return;
     for (std::int64_t tile = 0; tile < groups_of(count, step); ++tile) {
@@ -72,6 +97,10 @@ class ScreenColumns {
     }
   }
 
+  /// Panels of these norms are columns to the rows that are packed here: margins hold for both, from the next pack()
+  /// on.
+  void widen(const LargestNorms& panels) { raise(largest_, panels); }
+
   std::int64_t count() const { return count_; }
   double largest_norm() const { return largest_.norm; }  // max |c'|
   /// Its number among the rows that were packed.
@@ -80,6 +109,14 @@ class ScreenColumns {
   float margin(float norm, float residual) const {
     const float margin = margin_.at(norm, residual);
     return norm < kLongest && margin < kInfinity ? margin : kInfinity;  // a NaN is neither
+  }
+  /// Whether margins are finite of all rows that are no longer than the columns.
+  bool is_usable() const {
+    return margin(static_cast<float>(largest_.norm), static_cast<float>(largest_.residual)) < kInfinity;
+  }
+  /// At least what packing took from a column.
+  float residual(std::int64_t column) const {
+    return static_cast<float>(tiles_[column / tile_columns(screen_)].largest.residual);
   }
   /// error (lanes) = E of the rows of a panel for the tile that begins with this column. Marked columns alone; of no
   /// use where margin() is infinite.
@@ -115,7 +152,9 @@ class ScreenColumns {
 
   template <class T>
   Margin margin_of(const HeldRows<T>& held, LargestNorms largest) const {
-    if (scores_ == Scores::product) {  // the definition rounds |x| |c|, and c is as long as c' and the center together
+    // The definition of products rounds |x| |c|, and c is as long as c' and the center together. So are half norms less
+    // than half of the square of that: twice |center| |c'|.
+    if (scores_ == Scores::product || scores_ == Scores::centred_product) {
       const std::vector<float>& center = held.plan.screen.center;
       largest.norm += std::sqrt(squared_length(center.data(), std::ssize(center))) * (1 + 0x1p-20);
     }
@@ -152,19 +191,15 @@ class ScreenColumns {
     for (std::int64_t c = 0; c < count; ++c) {
       const CentredNorms norms = held.set.template rows<X>().centre(
           rows + row_of(first + c) * d_, d_, held.scale(), held.plan.screen.center.data(), centred.row(c).data());
-      half_norm_[first + c] = scores_ == Scores::product ? 0.0F : static_cast<float>(norms.squared_norm / 2);
-      tile.largest.norm = std::max(tile.largest.norm, std::sqrt(norms.squared_norm));
-      tile.largest.residual = std::max(tile.largest.residual, std::sqrt(norms.squared_residual));
-      // max() passes over a NaN, which a row beyond float32 leaves behind.
-      if (!(norms.squared_residual <= norms.squared_norm)) tile.largest.norm = kInfinity;
+      half_norm_[first + c] = half_norm_of(scores_, norms, centred.row(c).data(), held.plan.screen.center);
+      raise(tile.largest, norms);
     }
     const PackedColumns packed =
         screen_.pack_columns(centred.data(), count, d_, static_cast<float>(tile.largest.norm * (1 + 0x1p-20)),
                              columns_.data() + first * columns_.columns());
     tile.unit = packed.unit;
     if (!(packed.squared_residual < kInfinity)) tile.largest.norm = kInfinity;
-    const double summed = 1 + (static_cast<double>(d_) + 16) * 0x1p-23;
-    tile.largest.residual += std::sqrt(static_cast<double>(packed.squared_residual)) * summed;
+    tile.largest.residual += summed_residual(std::sqrt(static_cast<double>(packed.squared_residual)), d_);
   }
 
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();

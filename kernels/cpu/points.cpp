@@ -17,14 +17,16 @@ class CpuPoints final : public Points {
               .threads = threads,
               .block_rows = options.block_rows,
               .small_gaps = options.small_gaps,
+              .small_joins = options.small_joins,
               .weights = {block.weights.data()},
               .plan = {}} {}
 
   std::int64_t rows() const override { return held_.rows(); }
   std::int64_t columns() const override { return held_.columns(); }
   std::unique_ptr<Points> hold(const PointBlock& block) const override {
-    return hold_points(block, held_.set, held_.threads,
-                       {.block_rows = held_.block_rows, .small_gaps = held_.small_gaps});
+    return hold_points(
+        block, held_.set, held_.threads,
+        {.block_rows = held_.block_rows, .small_gaps = held_.small_gaps, .small_joins = held_.small_joins});
   }
   void add_range(ColumnRange& range) const override { cpu::add_range(held_, range); }
   void add_magnitudes(const ColumnScales& scales, ColumnMagnitudes& magnitudes) const override {
@@ -80,6 +82,7 @@ class CpuPoints final : public Points {
   double keep_candidate(std::int64_t chosen) override { return cpu::keep_candidate(remember(), chosen); }
 
   void search(const Queries& queries, NeighborLists& lists) const override { cpu::search(held_, queries, lists); }
+  std::optional<NeighborLists> self_join(const SelfJoin& join) const override { return cpu::self_join(held_, join); }
   void within(const Queries& queries, RowsWithin& found) const override { cpu::within(held_, queries, found); }
   void all_distances(const Queries& queries, MatrixView<double> out) const override {
     cpu::all_distances(held_, queries, out);

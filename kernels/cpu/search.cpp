@@ -12,87 +12,10 @@
 #include "kernels/cpu/nearest_list.h"
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/panels.h"
+#include "kernels/cpu/survivors.h"
 
 namespace kith::cpu {
 namespace {
-
-struct Survivor {
-  float score;
-  std::int64_t row;
-};
-
-/// Rows that may be among the k nearest of one query. Where more are kept than there is room for at first, they move
-/// to memory of their own.
-class Survivors {
- public:
-  /// Little beside k: the sooner the limit falls, the fewer rows come.
-  static std::int64_t first_room(std::int64_t k) { return 2 * k + 64; }
-
-  /// room: for first_room(k) rows.
-  void reset(std::int64_t k, Survivor* room) {
-    k_ = k;
-    room_ = first_room(k);
-    kept_ = room;
-  }
-  /// 2 E of all rows that were added and of those that come next; it may grow.
-  void set_margin(float margin) { margin_ = margin; }
-  /// No row at all once there were too many of nearly equal score.
-  float limit() const { return given_up_ ? -kInfinity : worst_ + margin_; }
-  bool given_up() const { return given_up_; }
-  void add(Survivor survivor) {
-    if (given_up_ || survivor.score > limit()) return;  // the limit may have fallen since the row was found
-    kept_[count_++] = survivor;
-    if (count_ == room_) make_room();
-  }
-  void add(const Survivors& other) {
-    if (count_ + other.count_ > room_) grow(count_ + other.count_);
-    std::copy_n(other.kept_, other.count_, kept_ + count_);
-    count_ += other.count_;
-    set_bound(other.worst_);
-  }
-  /// k rows, which need not be added here, have scores that are not above this.
-  void set_bound(float bound) { worst_ = std::min(worst_, bound); }
-  /// Drops what the k-th best score excludes.
-  void drop_excluded() {
-    if (count_ <= k_) return;
-    const auto lower = [](const Survivor& a, const Survivor& b) { return a.score < b.score; };
-    std::nth_element(kept_, kept_ + (k_ - 1), kept_ + count_, lower);
-    worst_ = std::min(worst_, kept_[k_ - 1].score);
-    count_ =
-        std::remove_if(kept_, kept_ + count_, [limit = limit()](const Survivor& s) { return s.score > limit; }) - kept_;
-  }
-  std::span<const Survivor> kept() const { return {kept_, static_cast<std::size_t>(count_)}; }
-  void clear() {
-    count_ = room_ = 0;
-    std::vector<Survivor>().swap(own_);
-  }
-
- private:
-  /// More room where dropping gains little, up to a point: many equal scores would otherwise fill the memory.
-  void make_room() {
-    drop_excluded();
-    if (count_ <= room_ / 4 * 3) return;
-    given_up_ = 2 * room_ > kMostGrowth * first_room(k_);
-    given_up_ ? clear() : grow(2 * room_);
-  }
-  void grow(std::int64_t room) {
-    std::vector<Survivor> more(static_cast<std::size_t>(room));
-    std::copy_n(kept_, count_, more.begin());
-    own_.swap(more);
-    kept_ = own_.data();
-    room_ = room;
-  }
-
-  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  static constexpr std::int64_t kMostGrowth = 8;
-  std::int64_t k_ = 0;
-  float margin_ = 0.0F;
-  float worst_ = kInfinity;  // the k-th best score
-  bool given_up_ = false;
-  std::int64_t count_ = 0, room_ = 0;
-  Survivor* kept_ = nullptr;  // (room)
-  std::vector<Survivor> own_;
-};
 
 template <class T>
 class Search {
@@ -124,6 +47,8 @@ class Search {
   }
 
  private:
+  using Listed = Survivors<std::int64_t>;
+
   std::int64_t excluded(std::int64_t q) const { return queries_.excluded_row < 0 ? -1 : queries_.excluded_row + q; }
   double distance(std::int64_t q, std::int64_t i) const {
     return distance_(held_.row(i), queries_.values.row(q).data(), held_.columns());
@@ -142,7 +67,7 @@ class Search {
                        const std::lock_guard lock(merging);
                        nearest.add(part);
                      });
-    store(q, nearest);
+    store(nearest, q, lists_);
   }
 
   /// The definition for every query and row: a thread takes some queries, and ranges of rows that stay in the cache.
@@ -167,7 +92,7 @@ class Search {
           }
         }
       }
-      for (std::int64_t q = begin; q < end; ++q) store(q, nearest[q - begin]);
+      for (std::int64_t q = begin; q < end; ++q) store(nearest[q - begin], q, lists_);
     });
   }
 
@@ -178,20 +103,12 @@ class Search {
     return list;
   }
 
-  void store(std::int64_t q, NearestList& list) {
-    const std::vector<Neighbor>& sorted = list.sorted();
-    for (std::size_t i = 0; i < sorted.size(); ++i) {
-      lists_.distance(q, static_cast<std::int64_t>(i)) = sorted[i].distance;
-      lists_.index(q, static_cast<std::int64_t>(i)) = sorted[i].row;
-    }
-  }
-
   std::int64_t panels() const { return groups_of(queries_.values.rows, kernels_.lanes); }
   bool usable(std::int64_t q) const { return std::isfinite(margin_of_[q]); }
   /// Whether the screen has left a list that holds the neighbours.
   bool screened(std::int64_t q) const {
     const auto parts = std::span(survivors_).subspan(q * parts_, parts_);
-    return usable(q) && std::none_of(parts.begin(), parts.end(), [](const Survivors& part) { return part.given_up(); });
+    return usable(q) && std::none_of(parts.begin(), parts.end(), [](const Listed& part) { return part.given_up(); });
   }
 
   void pack_queries(const std::vector<float>& center) {
@@ -209,9 +126,10 @@ class Search {
     // Enough parts of the base that every thread has work; each has its own survivors.
     parts_ = std::clamp<std::int64_t>(4 * held_.threads.count() / panels(), 1, 64);
     survivors_.resize(panels() * lanes * parts_);
-    const std::int64_t room = Survivors::first_room(k_);
+    const std::int64_t room = Listed::first_room(k_);
     rooms_.resize(survivors_.size() * room);
-    for (std::size_t s = 0; s < survivors_.size(); ++s) survivors_[s].reset(k_, rooms_.data() + s * room);
+    for (std::size_t s = 0; s < survivors_.size(); ++s)
+      survivors_[s].reset(k_, rooms_.data() + s * room, Listed::most_room(k_));
   }
 
   /// Margins for all rows that were packed so far: they grow with the longest of them.
@@ -219,7 +137,7 @@ class Search {
     for (std::int64_t q = 0; q < panels() * kernels_.lanes; ++q) {
       const PanelNorms& norms = norms_[q / kernels_.lanes];
       margin_of_[q] = base.margin(norms.norm[q % kernels_.lanes], norms.residual[q % kernels_.lanes]);
-      for (std::int64_t part = 0; part < parts_; ++part) survivors_[q * parts_ + part].set_margin(margin_of_[q]);
+      for (std::int64_t part = 0; part < parts_; ++part) survivors_[q * parts_ + part].raise_margin(margin_of_[q]);
     }
   }
 
@@ -309,12 +227,12 @@ class Search {
 
   /// Orders the survivors of one query by the definition.
   void decide(std::int64_t q) {
-    Survivors& all = survivors_[q * parts_];
+    Listed& all = survivors_[q * parts_];
     for (std::int64_t part = 1; part < parts_; ++part) all.add(survivors_[q * parts_ + part]);
     all.drop_excluded();
     NearestList nearest = list_of(q);
-    for (const Survivor& s : all.kept()) nearest.add({distance(q, s.row - held_.first_row), s.row});
-    store(q, nearest);
+    for (const auto& s : all.kept()) nearest.add({distance(q, s.row - held_.first_row), s.row});
+    store(nearest, q, lists_);
     all.clear();
   }
 
@@ -328,8 +246,8 @@ class Search {
   std::vector<PanelNorms> norms_;  // of the panels
   std::vector<float> margin_of_;   // (queries, padded)
   std::int64_t parts_ = 1;
-  std::vector<Survivors> survivors_;  // [query][part]
-  Untouched<Survivor> rooms_;         // [query][part][first room]
+  std::vector<Listed> survivors_;  // [query][part]
+  Untouched<Listed::Kept> rooms_;  // [query][part][first room]
 };
 
 }  // namespace

@@ -115,6 +115,7 @@ constexpr ScreenKernels screen() {
           .padding = Tile::kPadding,
           .value_bytes = sizeof(std::uint16_t),
           .smallest = 0x1p-110,
+          .second_look = 128,
           .accumulation = accumulation,
           .pack_rows = {Pairs<Tile>::pack<float>, Pairs<Tile>::pack<double>, Pairs<Tile>::pack<std::uint8_t>,
                         Pairs<Tile>::pack<std::int8_t>},

@@ -170,6 +170,7 @@ struct Avx2Pairs {
             .padding = 2,
             .value_bytes = sizeof(std::int16_t),
             .smallest = 0x1p-110,
+            .second_look = 32,
             .accumulation = int16_accumulation,
             .pack_rows = {pack<float>, pack<double>, pack<std::uint8_t>, pack<std::int8_t>},
             .pack_columns = pack_columns,

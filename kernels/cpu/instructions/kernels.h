@@ -269,6 +269,7 @@ constexpr ScreenKernels float_screen() {
           .padding = 1,
           .value_bytes = sizeof(float),
           .smallest = 0x1p-140,
+          .second_look = 32,
           .accumulation = K::accumulation,
           .pack_rows = {K::template pack<float>, K::template pack<double>, K::template pack<std::uint8_t>,
                         K::template pack<std::int8_t>},

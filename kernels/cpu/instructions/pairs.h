@@ -204,6 +204,7 @@ constexpr ScreenKernels pair_screen(const char* unit, double (*accumulation)(std
           .padding = Number::kPadding,
           .value_bytes = sizeof(std::int16_t),
           .smallest = 0x1p-110,
+          .second_look = 32,
           .accumulation = accumulation,
           .pack_rows = {P::template pack<float>, P::template pack<double>, P::template pack<std::uint8_t>,
                         P::template pack<std::int8_t>},
