@@ -90,6 +90,10 @@ class Blocks {
     }
   }
 
+  /// Queries of the first lists.
+  Queries first_queries() const {
+    return {queries_.view().middle(0, lists_.front().index.rows()), search_.itself ? 0 : -1, measure_};
+  }
   Queries block(std::int64_t first) const {
     return {queries_.view().middle(first, rows(first)), search_.itself ? first : -1, measure_};
   }
@@ -157,7 +161,7 @@ std::vector<BenchRow> bench_knn(BenchRun& run) {
                                             : "queries",
                  .shape = show_shape(shape),
                  .unit = WorkUnit::rows};
-    row.wrong = check_neighbors(held.values(), blocks.block(0), blocks.lists().front(), run.threads);
+    row.wrong = check_neighbors(held.values(), blocks.first_queries(), blocks.lists().front(), run.threads);
     if (row.wrong.empty() && run.options.radius) {
       const double limit = blocks.median_limit();
       row.timing = timing_of(time_repeats(

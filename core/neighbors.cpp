@@ -1,4 +1,5 @@
-// Blocks of queries against all held points, each block's lists handed on when complete.
+// Blocks of queries against all held points, each block's lists handed on when complete; a set in itself at once where
+// the backend can.
 #include "core/neighbors.h"
 
 #include <fmt/format.h>
@@ -47,8 +48,14 @@ bool join_itself(const Points& base, const NeighborOptions& options, const Neigh
                                      .bytes = options.join_bytes - list_bytes,
                                      .progress = [&](std::int64_t rows) { observer.progress(rows); }});
   if (!lists) return false;
-  sink(0, *lists);
-  observer.progress(base.rows());
+  const std::int64_t k = options.neighbors, block = block_size(options, base.rows(), base.columns());
+  for (std::int64_t first = 0; first < base.rows(); first += block) {
+    NeighborLists part(std::min(block, base.rows() - first), k);
+    std::copy_n(lists->distance.row(first).data(), part.distance.size(), part.distance.data());
+    std::copy_n(lists->index.row(first).data(), part.index.size(), part.index.data());
+    sink(first, part);
+    observer.progress(first + part.index.rows());
+  }
   return true;
 }
 

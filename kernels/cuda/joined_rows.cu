@@ -70,6 +70,7 @@ CopiedRows copy_rows(const HeldRows<T>& held, const SearchBase<T>& base, const R
   choose_kernel<<<held.context->grid(copied.pieces.size(), kBlock), kBlock, 0, held.stream()>>>(
       base.pieces, base.score_base, shape, rows, padded, copied.pieces.data(), copied.score_base.data());
   check(cudaGetLastError());
+  held.stream().fill(copied.score_base.data() + padded, 0, kHalfColumns);
   return copied;
 }
 
@@ -103,7 +104,6 @@ OrderedRows order_by_reach(const HeldRows<T>& held, const SearchBase<T>& base, c
       limit, ordered_reach.data(), ordered.row.data(), n, groups, ordered.limit.data(), ordered.column_limit.data(),
       ordered.group_reach.data());
   check(cudaGetLastError());
-  context.stream.wait();  // what was only needed here goes back
   return ordered;
 }
 

@@ -46,7 +46,7 @@ struct OrderedRows {
   Buffer<float> group_reach;   // (tiles, kQuarters) the largest reach of a group, rounded up
 };
 
-/// limit: (n) of the scores that a row wants; negative: none. Waits.
+/// limit: (n) of the scores that a row wants; negative: none. Queues only.
 template <class T>
 OrderedRows order_by_reach(const HeldRows<T>& held, const SearchBase<T>& base, const float* limit);
 

@@ -28,6 +28,8 @@ constexpr std::int64_t kRun = 32;             // tiles of columns that all rows 
 constexpr std::int64_t kSlabs = 32;           // of rows: one after the other has its pairs with the rows from it on
 constexpr std::int64_t kLeastSlab = 2048;     // rows that keep the device busy
 constexpr std::int64_t kRoomForExpected = 3;  // times as many as a list is expected to get
+constexpr std::int64_t kFew = 16;             // a share of the rows whose lists may stay unfilled
+static_assert(kLeastSlab % kQueryTile == 0, "slabs are whole tiles of rows");
 
 /// Adds each row of a noted pair that the other one wants to the other one's list, and empties the log. row: of the
 /// places that pairs name.
@@ -46,6 +48,13 @@ __global__ void lists_kernel(const PairLog log, const std::int32_t* row, const R
     const bool itself = ((pair.first ^ pair.second) & ~NotedPair::kWants) == 0;
     if ((pair.second & NotedPair::kWants) != 0 && !itself) add(pair.second, pair.first);
   }
+}
+
+/// Counts lists that are longer than their room.
+__global__ void overfull_kernel(const RowLists lists, std::int64_t rows, Word* overfull) {
+  Word mine = 0;
+  for (std::int64_t i = thread_index(); i < rows; i += thread_count()) mine += lists.count[i] > lists.capacity ? 1 : 0;
+  if (mine > 0) atomicAdd(overfull, mine);
 }
 
 template <class T>
@@ -76,15 +85,19 @@ std::optional<JoinSizes> join_sizes(const HeldRows<T>& held, const SelfJoin& joi
   sizes.stride = std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(n) / least));
   const std::int64_t sample = (n + sizes.stride - 1) / sizes.stride;
   const auto expected = static_cast<std::uint64_t>(kRoomForExpected * (k + 1) * sizes.stride);
-  sizes.capacity = std::max<std::int64_t>(256, static_cast<std::int64_t>(std::bit_ceil(expected)));
+  sizes.capacity = std::max(candidates_of_list(k), static_cast<std::int64_t>(std::bit_ceil(expected)));
   // One slab may have most of the pairs: that of rows near all others. Every warp leaves a chunk unfinished.
   constexpr std::int64_t kWarps = kHalfThreads / kWarp, kMostPairs = (std::int64_t{1} << 32) - 2 * PairLog::kChunk;
   sizes.log = 3 * n * (k + 1) * sizes.stride / 2 + held.context->multiprocessors * kWarps * PairLog::kChunk;
-  if (sizes.log >= kMostPairs || !can_find_lists(*held.context, sample, k + 1, sizes.capacity)) return std::nullopt;
+  if (sizes.log >= kMostPairs || !can_find_lists(*held.context, sample, k, sizes.capacity)) return std::nullopt;
+  const std::int64_t copy =
+      row_groups_of(n) * kHalfColumns * (column_shape(held.columns()).pieces * kRowUnits * 16 + 48);
+  const std::int64_t left = held.pool().available() - n * (sizes.capacity * 4 + 16) - sizes.log * 8 - copy;
   const std::int64_t each = row_groups_of(sample) * kQuarters * 5 + held.columns() * 8 + k * 16;
-  const std::int64_t fitting = held.pool().available() / 4 / each / kQueryTile * kQueryTile;
   constexpr std::int64_t kMostBatch = 1 << 17;
-  sizes.batch = std::clamp<std::int64_t>(fitting, kQueryTile, kMostBatch);
+  static_assert(kMostBatch % kQueryTile == 0, "batches are whole tiles of rows");
+  sizes.batch = std::min(left / 2 / each / kQueryTile * kQueryTile, kMostBatch);
+  if (sizes.batch <= 0) return std::nullopt;
   return sizes;
 }
 
@@ -100,7 +113,7 @@ class Join {
         count_(held.pool(), n()),
         row_(held.pool(), n() * sizes.capacity),
         log_(held.pool(), sizes.log),
-        used_(held.pool(), 1),
+        used_(held.pool(), 2),
         candidates_(held.pool(), 1) {}
 
   /// Nothing where pairs were more than expected.
@@ -158,7 +171,6 @@ class Join {
       launch_product<KeepMinima>(context(), search_problem(held_, sample, queries.pieces, count), minima);
       find_limits(context(), sample, queries, limit_.data() + first);
     });
-    held_.stream().wait();  // the sample's memory goes back
   }
 
   RowLists lists() const { return {limit_.data(), row_.data(), count_.data(), static_cast<unsigned>(sizes_.capacity)}; }
@@ -177,7 +189,7 @@ class Join {
       HalfProblem problem = search_problem(held_, behind, behind.pieces, count);
       problem.shape = column_shape(base_.d);
       problem.run = kRun * kHalfColumns;
-      stream.fill(used_.data(), 0, 1);
+      stream.fill(used_.data(), 0, 2);
       launch_wgmma<NotePairs>(context(), problem,
                               {.log = log,
                                .limit = ordered.limit.data(),
@@ -190,9 +202,11 @@ class Join {
                                .with_itself = join_.include_self});
       lists_kernel<<<context().grid(n(), kBlock), kBlock, 0, stream>>>(log, ordered.row.data(), lists());
       check(cudaGetLastError());
-      Word used = 0;
-      stream.download(&used, used_.data(), 1);
-      if (used > log.capacity) return false;
+      overfull_kernel<<<context().grid(n(), kBlock), kBlock, 0, stream>>>(lists(), n(), used_.data() + 1);
+      check(cudaGetLastError());
+      Word used[2] = {};
+      stream.download(used, used_.data(), 2);
+      if (used[0] > log.capacity || static_cast<std::int64_t>(used[1]) * kFew > n()) return false;
       // Pairs with the rows before are done.
       if (join_.progress) join_.progress(rows_done(first + count));
     }
@@ -239,7 +253,7 @@ class Join {
   Buffer<unsigned> count_;
   Buffer<std::int32_t> row_;  // (n, capacity)
   Buffer<NotedPair> log_;
-  Buffer<Word> used_;  // (1) of the log
+  Buffer<Word> used_;  // (2) of the log, and lists that are longer than their room
   Buffer<Word> candidates_;
 };
 
@@ -247,32 +261,35 @@ class Join {
 /// False, with nothing done, where they are many.
 template <class T>
 bool search_left(const HeldRows<T>& held, const SelfJoin& join, NeighborLists& lists) {
-  constexpr std::int64_t kFew = 16;  // a share of the rows
   std::vector<std::int64_t> left;
   for (std::int64_t i = 0; i < lists.index.rows(); ++i) {
     if (lists.index(i, 0) < 0) left.push_back(i);
   }
-  const std::int64_t count = std::ssize(left), k = join.neighbors, asked = join.include_self ? k : k + 1;
-  if (count * kFew > held.rows()) return false;
-  if (count == 0) return true;
-  Matrix<double> values(count, held.columns());
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto row = held.values.row(left[i]);
-    std::copy(row.begin(), row.end(), values.row(i).begin());
-  }
-  NeighborLists found(count, asked);
-  search(held, {values.view(), -1, join.measure}, found);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t own = join.include_self ? -1 : held.first_row + left[i];
-    std::int64_t place = 0;
-    for (std::int64_t j = 0; j < asked && place < k; ++j) {
-      if (found.index(i, j) == own) continue;
-      lists.distance(left[i], place) = found.distance(i, j);
-      lists.index(left[i], place++) = found.index(i, j);
+  const std::int64_t k = join.neighbors, asked = join.include_self ? k : k + 1, d = held.columns();
+  if (std::ssize(left) * kFew > held.rows()) return false;
+  constexpr std::int64_t kTogetherBytes = std::int64_t{1} << 27;
+  const std::int64_t together = std::max<std::int64_t>(kTogetherBytes / (d * 8 + asked * 16), 1);
+  for (std::int64_t first = 0; first < std::ssize(left); first += together) {
+    const auto rows = std::span(left).subspan(first, std::min(together, std::ssize(left) - first));
+    Matrix<double> values(std::ssize(rows), d);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto row = held.values.row(rows[i]);
+      std::copy(row.begin(), row.end(), values.row(static_cast<std::int64_t>(i)).begin());
     }
+    NeighborLists found(std::ssize(rows), asked);
+    search(held, {values.view(), -1, join.measure}, found);
+    for (std::int64_t i = 0; i < std::ssize(rows); ++i) {
+      const std::int64_t own = join.include_self ? -1 : held.first_row + rows[i];
+      std::int64_t place = 0;
+      for (std::int64_t j = 0; j < asked && place < k; ++j) {
+        if (found.index(i, j) == own) continue;
+        lists.distance(rows[i], place) = found.distance(i, j);
+        lists.index(rows[i], place++) = found.index(i, j);
+      }
+    }
+    lists.candidates += found.candidates;
   }
-  lists.widened += count;
-  lists.candidates += found.candidates;
+  lists.widened += std::ssize(left);
   return true;
 }
 

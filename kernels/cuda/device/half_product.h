@@ -139,6 +139,7 @@ template <int kSteps, class Epilogue>
 __device__ void consume_narrow(const HalfArguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
                                const Work& work, const Layout& layout, const ConsumerPlace& place) {
   constexpr int kPieces = (kSteps + kPieceSteps - 1) / kPieceSteps;
+  static_assert(2 * kPieces + 1 <= kMostStages, "who passes over two tiles stays within a round of the ring");
   RingPlace ring, set;
   float upper_product[64] = {}, lower_product[64] = {};
   unsigned rows[2][kSteps][4];

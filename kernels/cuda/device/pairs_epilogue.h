@@ -19,7 +19,8 @@ struct NotedPair {
 
 /// What the warps of a product note: each takes a chunk of the log for itself, and another one when that is full.
 struct PairLog {
-  static constexpr unsigned kChunk = 2048;  // at least what a warp writes at a time: 32 pairs of a lane
+  static constexpr unsigned kChunk = 2048;
+  static_assert(kChunk >= kWarp * kGroupColumns, "a warp has room for what it writes at a time");
 
   NotedPair* pairs = nullptr;  // (capacity) zero where nothing is noted
   Word* used = nullptr;        // (1) also what there was no room for
