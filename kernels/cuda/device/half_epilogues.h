@@ -106,6 +106,16 @@ __device__ inline int smallest_of(int smallest, const float4& base, const float 
   return __vimin3_s32(smallest, positive_score(base.z, product_of<2>(product, i, r)),
                       positive_score(base.w, product_of<3>(product, i, r)));
 }
+/// The smallest scores of both rows of a half among a thread's 32 columns, as positive_score.
+__device__ inline void smallest_scores(const float (&product)[64], const float* score_base, int (&smallest)[2]) {
+  smallest[0] = smallest[1] = INT_MAX;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const float4 base = base_of(score_base, i);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) smallest[r] = smallest_of(smallest[r], base, product, i, r);
+  }
+}
 /// Sets the bits of those of these columns whose score is within the limit. Written so that a NaN is: of a score, where
 /// a half overflowed, or of the limit.
 __device__ inline void add_within(unsigned& within, float limit, const float4& base, const float (&product)[64], int i,
@@ -256,13 +266,8 @@ class KeepGroups {
 
   template <int kHalf>
   __device__ void take(const float (&product)[64], const float* score_base, unsigned tile) {
-    int smallest[2] = {INT_MAX, INT_MAX};
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const float4 base = base_of(score_base, i);
-#pragma unroll
-      for (int r = 0; r < 2; ++r) smallest[r] = smallest_of(smallest[r], base, product, i, r);
-    }
+    int smallest[2];
+    smallest_scores(product, score_base, smallest);
 #pragma unroll
     for (int r = 0; r < 2; ++r) kept_[2 * kHalf + r].take(smallest[r], static_cast<std::int32_t>(tile));
   }

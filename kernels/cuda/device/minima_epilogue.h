@@ -76,13 +76,8 @@ class MinimaKeeper {
   template <int kHalf>
   __device__ void take(const float (&product)[64], const float* score_base, unsigned tile) {
     if (kHalf == 0) next_.fetch(score_base);
-    int smallest[2] = {INT_MAX, INT_MAX};
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const float4 base = base_of(score_base, i);
-#pragma unroll
-      for (int r = 0; r < 2; ++r) smallest[r] = smallest_of(smallest[r], base, product, i, r);
-    }
+    int smallest[2];
+    smallest_scores(product, score_base, smallest);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int at = 2 * kHalf + r;
