@@ -47,7 +47,10 @@ bool join_itself(const Points& base, const NeighborOptions& options, const Neigh
                                      .measure = options.measure,
                                      .bytes = options.join_bytes - list_bytes,
                                      .progress = [&](std::int64_t rows) { observer.progress(rows); }});
-  if (!lists) return false;
+  if (!lists) {
+    observer.progress(0);  // what was told of it counts no more
+    return false;
+  }
   const std::int64_t k = options.neighbors, block = block_size(options, base.rows(), base.columns());
   for (std::int64_t first = 0; first < base.rows(); first += block) {
     NeighborLists part(std::min(block, base.rows() - first), k);
