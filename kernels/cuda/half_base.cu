@@ -58,10 +58,6 @@ __global__ void widen_kernel(const uint4* from, HalfShape narrow, std::int64_t r
   }
 }
 
-__global__ void doubles_kernel(const float* from, std::int64_t count, double* to) {
-  for (std::int64_t i = thread_index(); i < count; i += thread_count()) to[i] = static_cast<double>(from[i]);
-}
-
 /// Columns of a block, so that the last round of blocks is nearly full and blocks are not so short that beginning one
 /// shows.
 std::int64_t columns_of_block(const Context& context, std::int64_t queries, std::int64_t tiles) {

@@ -39,6 +39,12 @@ SearchBase<T> search_base(const HeldRows<T>& held, Measure measure);
 template <class T>
 SearchBase<T> from_row(const HeldRows<T>& held, SearchBase<T> base, std::int64_t row);
 
+/// to[i] = from[i], for `count` numbers.
+template <class T>
+__global__ void doubles_kernel(const T* from, std::int64_t count, double* to) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) to[i] = static_cast<double>(from[i]);
+}
+
 /// A batch of queries on the device.
 struct HalfQueries {
   Buffer<double> values;  // (queries, d)

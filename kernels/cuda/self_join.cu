@@ -57,11 +57,6 @@ __global__ void overfull_kernel(const RowLists lists, std::int64_t rows, Word* o
   if (mine > 0) atomicAdd(overfull, mine);
 }
 
-template <class T>
-__global__ void values_kernel(const T* from, std::int64_t count, double* to) {
-  for (std::int64_t i = thread_index(); i < count; i += thread_count()) to[i] = static_cast<double>(from[i]);
-}
-
 /// What a join of some size takes.
 struct JoinSizes {
   std::int64_t stride = 1;    // of the sample
@@ -227,8 +222,8 @@ class Join {
     const Stream& stream = held_.stream();
     stream.fill(candidates_.data(), 0, 1);
     for_batches([&](std::int64_t first, std::int64_t count) {
-      values_kernel<<<context().grid(count * d, kBlock), kBlock, 0, stream>>>(base_.values + first * d, count * d,
-                                                                              values.data());
+      doubles_kernel<<<context().grid(count * d, kBlock), kBlock, 0, stream>>>(base_.values + first * d, count * d,
+                                                                               values.data());
       check(cudaGetLastError());
       SearchQueries queries = queries_of(first, count);
       queries.values = values.data();
