@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "app/suggest.h"
-#include "app/terminal.h"
+#include "app/cli/suggest.h"
+#include "app/cli/terminal.h"
 #include "core/error.h"
 
 namespace kith::app {

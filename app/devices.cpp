@@ -3,13 +3,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/cli/common_options.h"
+#include "app/cli/terminal.h"
 #include "app/commands.h"
-#include "app/common_options.h"
-#include "app/terminal.h"
 #include "core/backend.h"
 #include "core/error.h"
-#include "kernels/cpu/instructions.h"
-#include "kernels/cpu/threads.h"
+#include "kernels/cpu/instructions/instructions.h"
+#include "kernels/cpu/runtime/threads.h"
 
 namespace kith::app {
 namespace {

@@ -6,13 +6,13 @@
 #include <limits>
 #include <vector>
 
+#include "app/cli/shell_word.h"
+#include "app/cli/terminal.h"
 #include "app/commands.h"
-#include "app/invocation.h"
-#include "app/results.h"
-#include "app/shell_word.h"
+#include "app/run/job.h"
+#include "app/run/results.h"
 #include "app/synthetic.h"
-#include "app/terminal.h"
-#include "kernels/cpu/threads.h"
+#include "kernels/cpu/runtime/threads.h"
 
 namespace kith::app {
 namespace {

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "app/cli/terminal.h"
 #include "app/commands.h"
-#include "app/invocation.h"
+#include "app/run/job.h"
 #include "app/statistics.h"
-#include "app/terminal.h"
 #include "core/error.h"
 
 namespace kith::app {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/selftest.h"
+#include "app/cli/signals.h"
+#include "app/cli/terminal.h"
 #include "app/commands.h"
-#include "app/selftest.h"
-#include "app/signals.h"
-#include "app/terminal.h"
 #include "core/error.h"
 
 namespace {

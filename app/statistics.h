@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "app/progress.h"
+#include "app/run/progress.h"
 #include "data/source.h"
 
 namespace kith::app {

@@ -30,7 +30,7 @@ struct Assignment {
   std::vector<std::int64_t> counts;  // (k) rows per cluster
   std::int64_t changed = 0;          // rows whose label is not the one in the sums (all rows the first time)
   std::int64_t screened = 0;         // rows that went through the screen
-  std::int64_t rechecked = 0;        // rows that the screen could not decide
+  std::int64_t ambiguous = 0;        // rows that the screen could not decide
   std::int64_t candidates = 0;       // distances computed by the definition for them
 };
 
@@ -54,21 +54,21 @@ struct ClusterSums {
 /// What one step of Lloyd's iteration leaves for the next.
 struct LloydState {
   Matrix<double> centroids;          // (k, d)
-  ClusterSums sums;                  // of the labels that the last add_moves() or steps() found
+  ClusterSums sums;                  // of the labels that the last update_sums() or iterate() found
   std::vector<std::int64_t> counts;  // (k) rows per cluster of the last assignment
 };
 
 /// A request for whole iterations.
-struct StepsRequest {
+struct IterateRequest {
   StopRule stop;
   std::int64_t iterations = 0;  // of the run so far
   double spread = 0.0;          // inertia of all rows around DataPlan::mean
 };
 
 /// Iterations that a backend has done by itself.
-struct Steps {
+struct IterateResult {
   std::vector<IterationRecord> records;  // one per whole iteration
-  bool settled = false;                  // the last of them changed no bit of the centroids
+  bool converged = false;                // the last of them changed no bit of the centroids
   /// The assignment that began another iteration but left clusters empty: its rows are in the sums already, the
   /// centroids are still those that it was made to.
   std::optional<Assignment> unfinished;
@@ -111,15 +111,15 @@ struct ClusterDistancesRequest {
   FixedScale scale;                  // grid of the distances
 };
 
-/// Per query the k nearest rows found so far, ordered by (D, index); unfilled places hold (+inf, -1). Searching another
-/// block of rows with the same lists merges in place.
+/// Per query the k nearest rows found so far, ordered by (D, index); unfilled capacity hold (+inf, -1). Searching
+/// another block of rows with the same lists merges in place.
 struct NeighborLists {
   NeighborLists(std::int64_t queries, std::int64_t neighbors);
   Matrix<double> distance;     // (q, k) D
   Matrix<std::int64_t> index;  // (q, k)
   // How they were found. Backends ADD what they count.
-  std::int64_t candidates = 0;  // distances computed by the definition
-  std::int64_t widened = 0;     // queries that the first screen could not complete
+  std::int64_t candidates = 0;        // distances computed by the definition
+  std::int64_t fallback_queries = 0;  // queries that the first screen could not complete
 };
 
 /// A request for the nearest rows of every held row.
@@ -133,19 +133,19 @@ struct SelfJoin {
 };
 
 /// Per query every row with D <= limit. Searching another block of rows with the same object adds to it.
-struct RowsWithin {
-  RowsWithin(std::int64_t queries, double most, std::int64_t places)
-      : limit(most), room(places), counts(static_cast<std::size_t>(queries), 0), rows(counts.size()) {}
+struct RadiusLists {
+  RadiusLists(std::int64_t queries, double most, std::int64_t capacity)
+      : limit(most), capacity(capacity), counts(static_cast<std::size_t>(queries), 0), rows(counts.size()) {}
 
   double limit;
-  std::int64_t room;                        // rows that may be kept, of all queries together
+  std::int64_t capacity;                    // rows that may be kept, of all queries together
   std::int64_t first_row = 0;               // rows with lower numbers are not wanted
   std::vector<std::int64_t> counts;         // (q) all of them, also when they are not kept
-  std::vector<std::vector<Neighbor>> rows;  // (q) in no order; may hold less when there were more than room
+  std::vector<std::vector<Neighbor>> rows;  // (q) in no order; may hold less when there were more than capacity
 
   std::int64_t total() const { return std::accumulate(counts.begin(), counts.end(), std::int64_t{0}); }
   /// Do `rows` hold all that were counted?
-  bool is_complete() const { return total() <= room; }
+  bool is_complete() const { return total() <= capacity; }
 };
 
 /// Rows that arrive in their memory, from the first on, while a backend takes them.
@@ -185,19 +185,19 @@ class Points {
 
   // k-means.
   /// Back to the state after prepare(): labels -1, nothing in the sums, distances +inf.
-  virtual void forget() = 0;
+  virtual void reset() = 0;
   /// Label of every row = argmin of D over the centroids (ties: lowest index); results are ADDED.
   virtual void assign(const AssignRequest&, Assignment&) = 0;
   /// Kept distance of every row = D to the centroid of its label. inertia: (k) their sums per cluster in two limbs,
   /// weighted, ADDED.
   virtual void measure(const MeasureRequest&, std::span<Limbs> inertia) = 0;
   /// ADDS to the sums what changed in the labels since the last call: rows that left are subtracted, rows that came are
-  /// added. After forget() every labelled row comes.
-  virtual void add_moves(ClusterSums&) = 0;
-  /// Whole iterations (assign, add_moves, new centroids, stop tests) as far as the backend can do them in about half a
-  /// second, with the same bits as one by one. Ends when a rule fires or a cluster is empty; no records and no
+  /// added. After reset() every labelled row comes.
+  virtual void update_sums(ClusterSums&) = 0;
+  /// Whole iterations (assign, update_sums, new centroids, stop tests) as far as the backend can do them in about half
+  /// a second, with the same bits as one by one. Ends when a rule fires or a cluster is empty; no records and no
   /// unfinished assignment: do the next one by hand. All rows of the data set must be held here.
-  virtual Steps steps(const StepsRequest&, LloydState&) { return {}; }
+  virtual IterateResult iterate(const IterateRequest&, LloydState&) { return {}; }
   /// Gives one row another label (relocation).
   virtual void relabel(std::int64_t row, std::int32_t label) = 0;
   /// Gives every row a label. labels: (n)
@@ -209,19 +209,19 @@ class Points {
   /// Values of some rows as float64. out: (rows.size(), d)
   virtual void copy_rows(std::span<const std::int64_t> rows, MatrixView<double> out) const = 0;
 
-  // Seeding: the kept distance is the smallest D to any seed so far. Called after forget().
+  // Seeding: the kept distance is the smallest D to any seed so far. Called after reset().
   /// Kept distance = min(kept distance, D(x, seed)); returns the largest kept distance afterwards. seed: (d)
-  virtual double lower(std::span<const double> seed) = 0;
+  virtual double update_min_distance(std::span<const double> seed) = 0;
   /// Sum over rows of to_fixed(kept distance), here and below weighted_fixed() where rows have weights.
-  virtual std::int64_t total(FixedScale) const = 0;
+  virtual std::int64_t total_min_distance(FixedScale) const = 0;
   /// rows[t] = the first row whose inclusive prefix of to_fixed(kept distance) exceeds targets[t] (0 <= target <
   /// total).
-  virtual void draw(FixedScale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) const = 0;
+  virtual void draw_rows(FixedScale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) const = 0;
   /// totals[t] = sum over rows of to_fixed(min(kept distance, D(x, candidate t))), ADDED. candidates: (t, d), at most
-  /// kMostCandidates; the points remember them for keep_candidate().
+  /// kMostCandidates; the points remember them for commit_candidate().
   virtual void try_candidates(MatrixView<const double> candidates, FixedScale, std::span<std::int64_t> totals) = 0;
-  /// lower() to one of the candidates tried last, once per trial.
-  virtual double keep_candidate(std::int64_t chosen) = 0;
+  /// update_min_distance() to one of the candidates tried last, once per trial.
+  virtual double commit_candidate(std::int64_t chosen) = 0;
 
   // Neighbours.
   /// Merges the k nearest of these rows into the lists.
@@ -231,7 +231,7 @@ class Points {
   /// here.
   virtual std::optional<NeighborLists> self_join(const SelfJoin&) const { return std::nullopt; }
   /// Adds the rows that lie within a distance.
-  virtual void within(const Queries&, RowsWithin&) const = 0;
+  virtual void search_radius(const Queries&, RadiusLists&) const = 0;
   /// D of every query and every row, none left out. out: (q, n)
   virtual void all_distances(const Queries&, MatrixView<double> out) const = 0;
   /// sums(i, c) = sum over the rows of label c of to_fixed(square root of D(query i, row)), ADDED. sums: (q, k); rows

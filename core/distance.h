@@ -3,7 +3,7 @@
 //
 // Thirty-two accumulators, lane l taking columns l, l+32, l+64, ...; then a tree of additions. Zero columns appended
 // change nothing, and thirty-two lanes fit a GPU warp and four 512-bit registers. The vector twins in kernels/ do the
-// same operations in the same order; tests/reference.cpp states it once more in plain loops.
+// same operations in the same order; tests/support/reference.cpp states it once more in plain loops.
 #pragma once
 
 #include <cmath>

@@ -43,7 +43,7 @@ std::int64_t drop_empty_clusters(Points& points, LloydState& state, std::int64_t
   labels.resize(points.rows());
   points.labels(labels);
   for (std::int32_t& label : labels) label = number[label];
-  points.forget();
+  points.reset();
   points.set_labels(labels);
   state.centroids = std::move(centroids);
   state.counts = std::move(counts);

@@ -21,7 +21,7 @@ inline const char* name_of(EmptyRule rule) {
 std::int64_t count_empty(const std::vector<std::int64_t>& counts, std::int64_t first);
 
 /// Takes these out of centroids and counts. The others move up, and the labels that `points` hold become their new
-/// numbers; the sums are those of no row, so that add_moves() brings all. Returns how many there were.
+/// numbers; the sums are those of no row, so that update_sums() brings all. Returns how many there were.
 std::int64_t drop_empty_clusters(Points& points, LloydState& state, std::int64_t first);
 
 /// What a run says of them. iteration: from 1; 0: the last assignment.

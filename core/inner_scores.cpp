@@ -70,10 +70,10 @@ LabelledClusters labelled_clusters(Points& points, const DataPlan& plan, std::sp
   found.counts.resize(clusters);
   for (const std::int32_t label : labels) ++found.counts[label];
 
-  points.forget();
+  points.reset();
   points.set_labels(labels);
   ClusterSums sums = empty_sums(plan, clusters);
-  points.add_moves(sums);
+  points.update_sums(sums);
   found.weights = cluster_weights(sums, found.counts, plan.weights);
   found.means = centroids_of(sums, found.weights, plan.scales, repeated(plan.mean, clusters).view());
 

@@ -32,7 +32,7 @@ IterationRecord record_of(const Assignment& assignment) {
   IterationRecord record;
   record.changed = assignment.changed;
   record.screened = assignment.screened;
-  record.rechecked = assignment.rechecked;
+  record.ambiguous = assignment.ambiguous;
   record.candidates = assignment.candidates;
   return record;
 }
@@ -115,19 +115,19 @@ class Run {
                      std::vector<std::int64_t>(options_.clusters, 0)};
     inertia_scale(plan_, state.centroids.view());  // refuses a start out of the range of float64
     if (options_.batch.rows > 0 && !options_.stopped) run_batches(state, result);
-    points_.forget();
+    points_.reset();
     observer_.phase("iterate", options_.max_iterations);
     while (result.stopped_by.empty()) {
       const auto begin = Clock::now();
       // A backend's steps compare labels with those before, of which only a stopped run knows the difference.
-      Steps steps;
+      IterateResult steps;
       const bool is_first = options_.stopped && result.history.empty();
       if (is_first) {
         steps.unfinished = first_after(*options_.stopped, state, result);
       } else if (ends_in_means()) {
-        steps = points_.steps({stop_, result.iterations, spread_}, state);
+        steps = points_.iterate({stop_, result.iterations, spread_}, state);
       }
-      settled_ = steps.settled;
+      converged_ = steps.converged;
       for (const IterationRecord& record : steps.records) note(record, result);
       if (!steps.unfinished && !steps.records.empty()) continue;
       IterationRecord record = step(state, std::move(steps.unfinished), result.iterations + 1);
@@ -137,7 +137,7 @@ class Run {
       note(record, result);
     }
     observer_.phase("assign", 1);
-    if (!settled_) {
+    if (!converged_) {
       Assignment last = assign(points_, plan_, state.centroids.view());
       state.counts = std::move(last.counts);
       result.changed = last.changed;
@@ -154,7 +154,7 @@ class Run {
     result.inertia = measured.inertia;
     result.inertia_per_cluster = std::move(measured.per_cluster);
     if (plan_.weights.given()) {
-      points_.add_moves(state.sums);
+      points_.update_sums(state.sums);
       result.weights = cluster_weights(state.sums, state.counts, plan_.weights);
     }
     result.counts = std::move(state.counts);
@@ -201,13 +201,13 @@ class Run {
     record.assign_seconds = begun ? 0.0 : seconds_since(begin);
     state.counts = std::move(assignment.counts);
     if (count_empty(state.counts, frozen()) > 0) record.relocated = treat_empty_clusters(state, iteration);
-    points_.add_moves(state.sums);
+    points_.update_sums(state.sums);
     const std::vector<double> weights = cluster_weights(state.sums, state.counts, plan_.weights);
     Matrix<double> moved = centroids_of(state.sums, weights, plan_.scales, state.centroids.view());
     record.inertia = objective_of(moved.view(), weights, plan_, spread_);
     if (!ends_in_means()) record.inertia += place_centroids(moved, weights, state.centroids.view());
     record.shift = squared_shift(moved.view(), state.centroids.view());
-    settled_ = same_bits(moved, state.centroids) && record.relocated == 0;
+    converged_ = same_bits(moved, state.centroids) && record.relocated == 0;
     state.centroids = std::move(moved);
     return record;
   }
@@ -284,7 +284,8 @@ class Run {
   double spread_;    // inertia of all rows around their mean
   double rounding_;  // of the objective
   StopRule stop_;
-  bool settled_ = false;  // the labels are those of the centroids: the last update changed no bit, and no row was moved
+  bool converged_ =
+      false;  // the labels are those of the centroids: the last update changed no bit, and no row was moved
   Observer& observer_;
 };
 
@@ -322,7 +323,7 @@ KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const 
                                              centroids.columns, plan.columns));
   }
   observer.phase("assign", 1);
-  points.forget();
+  points.reset();
   const auto begin = Clock::now();
   Assignment assignment = assign(points, plan, centroids);
   Measured measured = measure(points, plan, centroids);
@@ -337,7 +338,7 @@ KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const 
   result.inertia_per_cluster = std::move(measured.per_cluster);
   if (plan.weights.given()) {
     ClusterSums sums = empty_sums(plan, centroids.rows);
-    points.add_moves(sums);
+    points.update_sums(sums);
     result.weights = cluster_weights(sums, assignment.counts, plan.weights);
   }
   result.counts = std::move(assignment.counts);

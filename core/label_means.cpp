@@ -19,10 +19,10 @@ Matrix<double> means_of_labels(Points& points, const DataPlan& plan, std::span<c
     throw Error(ExitCode::data,
                 fmt::format("label {} (counted from 0): expected at least one row, found none", none - counts.begin()));
   }
-  points.forget();
+  points.reset();
   points.set_labels(labels);
   ClusterSums sums = empty_sums(plan, clusters);
-  points.add_moves(sums);
+  points.update_sums(sums);
   const Matrix<double> unused(clusters, plan.columns);  // centroids of clusters without rows
   return centroids_of(sums, cluster_weights(sums, counts, plan.weights), plan.scales, unused.view());
 }

@@ -14,10 +14,10 @@ KMeansResult labelled_rows(Points& points, const DataPlan& plan, std::span<const
   KMeansResult result;
   result.counts.assign(static_cast<std::size_t>(k), 0);
   for (const std::int32_t label : labels) ++result.counts[static_cast<std::size_t>(label)];
-  points.forget();
+  points.reset();
   points.set_labels(labels);
   ClusterSums sums = empty_sums(plan, k);
-  points.add_moves(sums);
+  points.update_sums(sums);
   result.centroids = centroids_of(sums, cluster_weights(sums, result.counts, plan.weights), plan.scales, before);
   if (options.metric == Metric::cosine) unit_means(result.centroids.view(), before);
   std::copy_n(before.data, options.frozen.rows * plan.columns, result.centroids.data());

@@ -17,7 +17,7 @@ namespace kith {
 
 /// At least `bytes` of memory, 64-byte aligned, for std::free. Large arrays ask for large pages: first touches and
 /// walks through them then cost less. On several memory nodes each has an equal part of a large array: of rows, those
-/// that the threads near it look at first (kernels/cpu/threads.h). Throws std::bad_alloc.
+/// that the threads near it look at first (kernels/cpu/runtime/threads.h). Throws std::bad_alloc.
 inline void* allocate_pages(std::size_t bytes) {
   constexpr std::size_t kLine = 64, kPage = std::size_t{1} << 21;
   const std::size_t unit = bytes < 2 * kPage ? kLine : kPage;

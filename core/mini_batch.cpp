@@ -33,7 +33,7 @@ BatchSums sums_of(std::span<const std::int64_t> rows, MatrixView<const double> c
                                                 counted, rows.size()));
   }
   BatchSums found{empty_sums(plan, centroids.rows), std::move(assignment.counts)};
-  batch.points->add_moves(found.sums);
+  batch.points->update_sums(found.sums);
   return found;
 }
 

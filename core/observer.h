@@ -14,7 +14,7 @@ struct IterationRecord {
   double seconds = 0.0;
   double assign_seconds = 0.0;  // of them, for labels; 0 where these are found and summed in one go
   std::int64_t screened = 0;
-  std::int64_t rechecked = 0;
+  std::int64_t ambiguous = 0;
   std::int64_t candidates = 0;
   std::int64_t relocated = 0;  // empty clusters that were given a row
 };

@@ -40,13 +40,13 @@ double weigh_candidates(Points& points, const DataPlan& plan, MatrixView<const d
   Matrix<double> values(count, plan.columns);
   std::copy_n(given.data, given.size(), values.data());
   points.copy_rows(candidates.rows, values.view().middle(given.rows, count - given.rows));
-  points.forget();
+  points.reset();
   Assignment assignment(count);
   points.assign({values.view()}, assignment);
   std::vector<Limbs> ignored(static_cast<std::size_t>(count));
   points.measure({values.view(), inertia_scale(plan, values.view()), term_bits(plan.weights.terms)}, ignored);
   ClusterSums sums = empty_sums(plan, plan.weights.given() ? count : 0);
-  if (plan.weights.given()) points.add_moves(sums);
+  if (plan.weights.given()) points.update_sums(sums);
   const std::vector<double> weights = cluster_weights(sums, assignment.counts, plan.weights);
   candidates.weights.assign(weights.begin() + given.rows, weights.end());
   candidates.leave_out_repeated();
@@ -85,12 +85,12 @@ std::vector<std::int64_t> kmeans_parallel(Points& points, const DataPlan& plan, 
     const bool enough = std::ssize(candidates.rows) >= clusters;
     if (!(largest > 0.0) || (round >= kRounds && enough)) break;
     const FixedScale scale = fixed_scale(plan.weights.value_bits() - exponent_above(largest));
-    const std::int64_t total = points.total(scale);
+    const std::int64_t total = points.total_min_distance(scale);
     const std::uint64_t first_draw = 1 + static_cast<std::uint64_t>(round) * static_cast<std::uint64_t>(draws);
     for (std::size_t t = 0; t < targets.size(); ++t) {
       targets[t] = random_below(random.seed, random.stream, first_draw + t, total);
     }
-    points.draw(scale, targets, rows);
+    points.draw_rows(scale, targets, rows);
     for (const std::int64_t row : rows) {
       if (drawn.insert(row).second) candidates.rows.push_back(row);
     }

@@ -1,4 +1,5 @@
-// A block of queries is searched with limited room; where it finds more, its counts say in which parts to ask again.
+// A block of queries is searched with limited capacity; where it finds more, its counts say in which parts to ask
+// again.
 //
 // A set in itself: D(x, y) and D(y, x) have the same bits, so that a block looks at the rows from its first on, and
 // what it finds behind its last row is kept for the blocks to come: half the products and a block's more.
@@ -105,27 +106,27 @@ class RadiusSearch {
   }
 
   /// Rows from `lowest` on for queries first .. first + count - 1.
-  RowsWithin ask(std::int64_t first, std::int64_t count, std::int64_t lowest, std::int64_t room) const {
+  RadiusLists ask(std::int64_t first, std::int64_t count, std::int64_t lowest, std::int64_t capacity) const {
     Matrix<double> values(count, base_.columns());
     copy_queries(queries_, first, values.view());
     const bool leaves_out = options_.base_is_queries && !options_.include_self;
-    RowsWithin found(count, options_.limit, room);
+    RadiusLists found(count, options_.limit, capacity);
     found.first_row = lowest;
-    base_.within({values.view(), leaves_out ? first : -1, options_.measure}, found);
+    base_.search_radius({values.view(), leaves_out ? first : -1, options_.measure}, found);
     return found;
   }
 
-  /// What ask() finds goes to take(first, lists), in parts where it is more than there is room for, until that returns
-  /// false; then that is the answer.
+  /// What ask() finds goes to take(first, lists), in parts where it is more than there is capacity for, until that
+  /// returns false; then that is the answer.
   template <class Take>
   bool find(std::int64_t first, std::int64_t count, std::int64_t lowest, const Take& take) const {
-    RowsWithin found = ask(first, count, lowest, options_.room);
+    RadiusLists found = ask(first, count, lowest, options_.capacity);
     if (found.is_complete()) return take(first, found.rows);
     for (std::int64_t begin = 0; begin < count;) {
       std::int64_t end = begin + 1, total = found.counts[begin];
-      while (end < count && total + found.counts[end] <= options_.room) total += found.counts[end++];
+      while (end < count && total + found.counts[end] <= options_.capacity) total += found.counts[end++];
       found.rows.clear();
-      RowsWithin part = ask(first + begin, end - begin, lowest, total);
+      RadiusLists part = ask(first + begin, end - begin, lowest, total);
       if (!take(first + begin, part.rows)) return false;
       begin = end;
     }
@@ -180,8 +181,8 @@ bool rows_within_set(const RadiusSearch& search, std::int64_t rows, std::int64_t
 
 }  // namespace
 
-bool rows_within(const Points& base, PointsView queries, const RadiusOptions& options, const RadiusSink& sink,
-                 Observer& observer) {
+bool radius_neighbors(const Points& base, PointsView queries, const RadiusOptions& options, const RadiusSink& sink,
+                      Observer& observer) {
   const RadiusSearch search(base, queries, options);
   if (options.base_is_queries && options.pairs_once) return pairs_within(search, sink, observer);
   if (options.base_is_queries) return rows_within_set(search, base.rows(), options.most_kept, sink, observer);
@@ -190,12 +191,12 @@ bool rows_within(const Points& base, PointsView queries, const RadiusOptions& op
   });
 }
 
-std::vector<std::int64_t> count_within(const Points& base, PointsView queries, const RadiusOptions& options,
-                                       Observer& observer) {
+std::vector<std::int64_t> count_radius_neighbors(const Points& base, PointsView queries, const RadiusOptions& options,
+                                                 Observer& observer) {
   const RadiusSearch search(base, queries, options);
   std::vector<std::int64_t> counts;
   search.for_blocks(search.block(), observer, [&](std::int64_t first, std::int64_t count) {
-    const RowsWithin found = search.ask(first, count, 0, 0);
+    const RadiusLists found = search.ask(first, count, 0, 0);
     counts.insert(counts.end(), found.counts.begin(), found.counts.end());
     return true;
   });

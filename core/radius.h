@@ -24,7 +24,7 @@ struct RadiusOptions {
   std::int64_t block_queries = 0;  // queries per block; 0: chosen. Answers do not depend on it.
   /// Rows of all lists of a block together. A block that finds more is searched again in parts; one query may always
   /// find all rows.
-  std::int64_t room = std::int64_t{1} << 22;
+  std::int64_t capacity = std::int64_t{1} << 22;
   /// With base_is_queries: of two rows the lower one alone has the other in its list, so that each pair is told once.
   bool pairs_once = false;
   /// With base_is_queries, unless pairs_once: rows of a block look only at rows from their block on, and pairs with
@@ -41,11 +41,11 @@ using RadiusSink = std::function<bool(std::int64_t first_query, std::span<const 
 
 /// Searches `base` for every row of `queries` (n_q, d). False when the sink did not want them all. Throws what
 /// check_queries throws.
-bool rows_within(const Points& base, PointsView queries, const RadiusOptions& options, const RadiusSink& sink,
-                 Observer& observer);
+bool radius_neighbors(const Points& base, PointsView queries, const RadiusOptions& options, const RadiusSink& sink,
+                      Observer& observer);
 
 /// How many rows lie within the limit of each query. The same search; no list is made.
-std::vector<std::int64_t> count_within(const Points& base, PointsView queries, const RadiusOptions& options,
-                                       Observer& observer);
+std::vector<std::int64_t> count_radius_neighbors(const Points& base, PointsView queries, const RadiusOptions& options,
+                                                 Observer& observer);
 
 }  // namespace kith

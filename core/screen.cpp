@@ -10,12 +10,12 @@ namespace kith {
 ScreenedRows screen_rows(MatrixView<const double> rows, const Screen& screen) {
   ScreenedRows screened;
   screened.values = Matrix<float>(rows.rows, rows.columns);
-  screened.half_norm.resize(rows.rows);
+  screened.half_sq_norm.resize(rows.rows);
   const double scale = power_of_two(-screen.exponent);
   for (std::int64_t c = 0; c < rows.rows; ++c) {
     const ScreenedNorms norms =
         screen_row(rows.row(c).data(), rows.columns, scale, screen.center.data(), screened.values.row(c).data());
-    screened.half_norm[c] = static_cast<float>(norms.squared_norm / 2);
+    screened.half_sq_norm[c] = static_cast<float>(norms.squared_norm / 2);
     screened.largest_norm = std::max(screened.largest_norm, std::sqrt(norms.squared_norm));
     screened.largest_residual = std::max(screened.largest_residual, std::sqrt(norms.squared_residual));
     // max() passes over a NaN, which a centroid beyond float32 leaves behind.

@@ -40,10 +40,10 @@ inline ScreenedNorms screen_row(const T* row, std::int64_t d, double scale, cons
 
 /// Rows as the screen multiplies them, and what was lost on the way.
 struct ScreenedRows {
-  Matrix<float> values;           // (k, d) c^ = float(c 2^-exponent - center)
-  std::vector<float> half_norm;   // (k) float(|c'|^2 / 2)
-  double largest_norm = 0.0;      // max |c'|
-  double largest_residual = 0.0;  // max |c' - c^|
+  Matrix<float> values;             // (k, d) c^ = float(c 2^-exponent - center)
+  std::vector<float> half_sq_norm;  // (k) float(|c'|^2 / 2)
+  double largest_norm = 0.0;        // max |c'|
+  double largest_residual = 0.0;    // max |c' - c^|
 };
 
 ScreenedRows screen_rows(MatrixView<const double> rows, const Screen& screen);
@@ -59,10 +59,10 @@ struct ScreenMargin {
 };
 
 /// A screened score above this proves D(x, c) >= kept: D = 4^exponent (|x'|^2 + 2 score), and the screened score is
-/// within margin / 2 of the true one. half_norm: a lower bound of |x'|^2 / 2; scale: 2^-exponent. What is infinite
+/// within margin / 2 of the true one. half_sq_norm: a lower bound of |x'|^2 / 2; scale: 2^-exponent. What is infinite
 /// makes a NaN or an infinity here, above which no score is.
-KITH_BOTH static inline float score_limit(double kept, double scale, double half_norm, float margin) {
-  const double limit = kept * scale * scale / 2 - half_norm + static_cast<double>(margin) / 2;
+KITH_BOTH static inline float score_limit(double kept, double scale, double half_sq_norm, float margin) {
+  const double limit = kept * scale * scale / 2 - half_sq_norm + static_cast<double>(margin) / 2;
   return static_cast<float>(limit + fabs(limit) * 0x1p-20);
 }
 
@@ -70,7 +70,7 @@ KITH_BOTH static inline float score_limit(double kept, double scale, double half
 struct ScreenArithmetic {
   double rounding = 0x1p-24;   // unit roundoff of the screened operands of the rows x
   double accumulation = 0.0;   // A(d): error of x^.c^ relative to |x^||c^|
-  double half_norm = 0.0;      // what a sum that begins with the half-norm may lose of it
+  double half_sq_norm = 0.0;   // what a sum that begins with the half-norm may lose of it
   double marking = 0.0;        // what marking a score with its column changes, relative to the score
   double smallest = 0x1p-140;  // what one operation may lose when numbers vanish
 };
@@ -97,7 +97,7 @@ KITH_BOTH inline ScreenMargin screen_margin(LargestNorms largest, std::int64_t c
   const double d = static_cast<double>(columns);
   const double norm = largest.norm * (1 + 0x1p-20);
   const double residual = largest.residual * (1 + 0x1p-20);
-  const double half_norm = norm * norm / 2;
+  const double half_sq_norm = norm * norm / 2;
   const double definition = definition_rounding(columns);  // of D <= 2 |x'|^2 + 2 |c'|^2, per unit of score
   const double vanished = (d + 2) * arithmetic.smallest;   // underflow, far below anything that matters
 
@@ -105,14 +105,14 @@ KITH_BOTH inline ScreenMargin screen_margin(LargestNorms largest, std::int64_t c
   const double linear =
       arithmetic.rounding * (1 + 0x1p-10) * norm + residual +
       (arithmetic.accumulation + (3 * kUnit + arithmetic.marking) * (1 + arithmetic.accumulation)) * (norm + residual);
-  const double constant = (4 * kUnit + arithmetic.half_norm + arithmetic.marking * (1 + kUnit)) * half_norm +
+  const double constant = (4 * kUnit + arithmetic.half_sq_norm + arithmetic.marking * (1 + kUnit)) * half_sq_norm +
                           definition * norm * norm + vanished * (1 + norm);
   // The norm that at() is given was itself summed in float32.
   const double summed = 1 + (d + 8) * kUnit * 1.01;
 
   // Written so that a NaN is not usable.
   const bool usable = 2 * kOutward * constant < kLargestFloat &&
-                      2 * kOutward * (linear + vanished) * summed < kLargestFloat && half_norm < 0x1p120 &&
+                      2 * kOutward * (linear + vanished) * summed < kLargestFloat && half_sq_norm < 0x1p120 &&
                       exponent >= -126;
   ScreenMargin margin;
   margin.constant = usable ? static_cast<float>(2 * kOutward * constant) : std::numeric_limits<float>::infinity();

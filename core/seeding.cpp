@@ -53,12 +53,12 @@ namespace {
 /// weight and becomes the first of the seeds.
 double begin_seeds(Points& points, const Weights& weights, RandomStream random, MatrixView<const double> given,
                    std::vector<std::int64_t>& seeds) {
-  points.forget();
+  points.reset();
   double largest = 0.0;
-  for (std::int64_t c = 0; c < given.rows; ++c) largest = points.lower(given.row(c));
+  for (std::int64_t c = 0; c < given.rows; ++c) largest = points.update_min_distance(given.row(c));
   if (given.rows > 0) return largest;
   seeds.push_back(draw_by_weight(weights, random));
-  return points.lower(rows_of_points(points, seeds).row(0));
+  return points.update_min_distance(rows_of_points(points, seeds).row(0));
 }
 
 }  // namespace
@@ -79,17 +79,17 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights&
       break;
     }
     const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(largest));
-    const std::int64_t total = points.total(scale);
+    const std::int64_t total = points.total_min_distance(scale);
     const auto first_draw = static_cast<std::uint64_t>(1 + (std::ssize(seeds) - even) * trials);
     for (std::int64_t t = 0; t < trials; ++t) {
       targets[t] = random_below(random.seed, random.stream, first_draw + t, total);
     }
-    points.draw(scale, targets, candidates);
+    points.draw_rows(scale, targets, candidates);
     std::fill(totals.begin(), totals.end(), 0);
     points.try_candidates(rows_of_points(points, candidates).view(), scale, totals);
     const auto winner = std::min_element(totals.begin(), totals.end()) - totals.begin();  // the first of equals
     seeds.push_back(candidates[winner]);
-    largest = points.keep_candidate(winner);
+    largest = points.commit_candidate(winner);
   }
   return seeds;
 }
@@ -105,7 +105,7 @@ std::vector<std::int64_t> farthest_first(Points& points, const Weights& weights,
       break;
     }
     seeds.push_back(points.farthest(1).front().row);
-    largest = points.lower(rows_of_points(points, {seeds.back()}).row(0));
+    largest = points.update_min_distance(rows_of_points(points, {seeds.back()}).row(0));
   }
   return seeds;
 }

@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "data/hdf5_path.h"
-#include "data/hdf5_source.h"
-#include "data/hdf5_texts.h"
-#include "data/text.h"
+#include "data/hdf5/hdf5_path.h"
+#include "data/hdf5/hdf5_source.h"
+#include "data/hdf5/hdf5_texts.h"
+#include "data/text/text.h"
 
 namespace kith::data {
 namespace {

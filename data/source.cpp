@@ -8,13 +8,13 @@
 #include <string_view>
 #include <utility>
 
+#include "data/arrays/numpy.h"
+#include "data/arrays/vectors.h"
 #include "data/column_choice.h"
-#include "data/file_kind.h"
-#include "data/hdf5_source.h"
-#include "data/numpy.h"
-#include "data/text.h"
+#include "data/hdf5/hdf5_source.h"
+#include "data/io/file_kind.h"
+#include "data/text/text.h"
 #include "data/transposed.h"
-#include "data/vectors.h"
 
 namespace kith::data {
 namespace {

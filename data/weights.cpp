@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "data/text.h"
-#include "data/text_number.h"
+#include "data/text/text.h"
+#include "data/text/text_number.h"
 
 namespace kith::data {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "core/matrix.h"
 #include "kernels/bench.h"
-#include "kernels/cpu/instructions.h"
-#include "kernels/cpu/threads.h"
+#include "kernels/cpu/instructions/instructions.h"
+#include "kernels/cpu/runtime/threads.h"
 
 namespace kith::cpu {
 namespace {

@@ -36,10 +36,10 @@ class CpuPoints final : public Points {
     held_.plan = plan;
     held_.weights.whole = plan.scales.whole_weights;
     held_.forgotten = false;
-    held_.forget();
+    held_.reset();
   }
 
-  void forget() override { held_.forget(); }
+  void reset() override { held_.reset(); }
   void assign(const AssignRequest& request, Assignment& assignment) override {
     remember().unsummed = true;
     cpu::assign(held_, request, assignment);
@@ -47,19 +47,19 @@ class CpuPoints final : public Points {
   void measure(const MeasureRequest& request, std::span<Limbs> inertia) override {
     cpu::measure(remember(), request, inertia);
   }
-  void add_moves(ClusterSums& sums) override { cpu::add_moves(remember(), sums); }
+  void update_sums(ClusterSums& sums) override { cpu::update_sums(remember(), sums); }
   void relabel(std::int64_t row, std::int32_t label) override {
     remember().unsummed = true;
     held_.label[row - held_.first_row] = label;
-    if (held_.gaps.clusters > 0) held_.gaps.gap[row - held_.first_row] = 0.0F;
+    if (held_.bounds.clusters > 0) held_.bounds.bound[row - held_.first_row] = 0.0F;
   }
   void set_labels(std::span<const std::int32_t> labels) override {
     remember().unsummed = true;
     copy(labels.data(), held_.label.data());
-    held_.gaps.forget();
+    held_.bounds.reset();
   }
-  Steps steps(const StepsRequest& request, LloydState& state) override {
-    return cpu::steps(remember(), request, state);
+  IterateResult iterate(const IterateRequest& request, LloydState& state) override {
+    return cpu::iterate(remember(), request, state);
   }
   std::vector<FarRow> farthest(std::int64_t count) const override { return cpu::farthest(held_, count); }
   void labels(std::span<std::int32_t> out) const override { copy(held_.label.data(), out.data()); }
@@ -71,19 +71,23 @@ class CpuPoints final : public Points {
     }
   }
 
-  double lower(std::span<const double> seed) override { return cpu::lower(remember(), seed); }
-  std::int64_t total(FixedScale scale) const override { return cpu::total(held_, scale); }
-  void draw(FixedScale scale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) const override {
-    cpu::draw(held_, scale, targets, rows);
+  double update_min_distance(std::span<const double> seed) override {
+    return cpu::update_min_distance(remember(), seed);
+  }
+  std::int64_t total_min_distance(FixedScale scale) const override { return cpu::total_min_distance(held_, scale); }
+  void draw_rows(FixedScale scale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) const override {
+    cpu::draw_rows(held_, scale, targets, rows);
   }
   void try_candidates(MatrixView<const double> candidates, FixedScale scale, std::span<std::int64_t> totals) override {
     cpu::try_candidates(remember(), candidates, scale, totals);
   }
-  double keep_candidate(std::int64_t chosen) override { return cpu::keep_candidate(remember(), chosen); }
+  double commit_candidate(std::int64_t chosen) override { return cpu::commit_candidate(remember(), chosen); }
 
   void search(const Queries& queries, NeighborLists& lists) const override { cpu::search(held_, queries, lists); }
   std::optional<NeighborLists> self_join(const SelfJoin& join) const override { return cpu::self_join(held_, join); }
-  void within(const Queries& queries, RowsWithin& found) const override { cpu::within(held_, queries, found); }
+  void search_radius(const Queries& queries, RadiusLists& found) const override {
+    cpu::search_radius(held_, queries, found);
+  }
   void all_distances(const Queries& queries, MatrixView<double> out) const override {
     cpu::all_distances(held_, queries, out);
   }

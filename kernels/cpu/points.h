@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "core/backend.h"
-#include "kernels/cpu/instructions.h"
-#include "kernels/cpu/threads.h"
+#include "kernels/cpu/instructions/instructions.h"
+#include "kernels/cpu/runtime/threads.h"
 
 namespace kith::cpu {
 

@@ -4,8 +4,8 @@
 #include <exception>
 
 #include "kernels/backends.h"
-#include "kernels/cuda/device/probe.h"
 #include "kernels/cuda/points.h"
+#include "kernels/cuda/runtime/probe.h"
 
 namespace kith::cuda {
 namespace {

@@ -2,7 +2,7 @@
 // what each one computes. T: one of KITH_FOR_POINT_TYPES.
 #pragma once
 
-#include "kernels/cuda/held_rows.h"
+#include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {
 
@@ -30,31 +30,31 @@ void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> 
 
 // update.cu
 template <class T>
-void add_moves(HeldRows<T>& held, ClusterSums& sums);
+void update_sums(HeldRows<T>& held, ClusterSums& sums);
 
-// weighted_sums.cu, which add_magnitudes() and add_moves() hand weighted rows to
+// weighted_sums.cu, which add_magnitudes() and update_sums() hand weighted rows to
 template <class T>
 void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes);
 template <class T>
-void add_weighted_moves(HeldRows<T>& held, ClusterSums& sums);
+void update_weighted_sums(HeldRows<T>& held, ClusterSums& sums);
 
 // steps.cu
 template <class T>
-Steps steps(HeldRows<T>& held, const StepsRequest& request, LloydState& state);
+IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydState& state);
 
 // seeding.cu
 template <class T>
-double lower(HeldRows<T>& held, std::span<const double> seed);
+double update_min_distance(HeldRows<T>& held, std::span<const double> seed);
 template <class T>
-std::int64_t total(const HeldRows<T>& held, FixedScale scale);
+std::int64_t total_min_distance(const HeldRows<T>& held, FixedScale scale);
 template <class T>
-void draw(const HeldRows<T>& held, FixedScale scale, std::span<const std::int64_t> targets,
-          std::span<std::int64_t> rows);
+void draw_rows(const HeldRows<T>& held, FixedScale scale, std::span<const std::int64_t> targets,
+               std::span<std::int64_t> rows);
 template <class T>
 void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, FixedScale scale,
                     std::span<std::int64_t> totals);
 template <class T>
-double keep_candidate(HeldRows<T>& held, std::int64_t chosen);
+double commit_candidate(HeldRows<T>& held, std::int64_t chosen);
 
 // farthest.cu
 template <class T>
@@ -70,7 +70,7 @@ std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& 
 
 // within.cu
 template <class T>
-void within(const HeldRows<T>& held, const Queries& queries, RowsWithin& found);
+void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& found);
 
 // distances.cu
 template <class T>

@@ -21,7 +21,7 @@ class CudaPoints final : public Points {
   CudaPoints(std::shared_ptr<Context> context, MatrixView<const T> values, const PointBlock& block,
              std::int64_t block_rows)
       : held_(std::move(context), values, block, block_rows) {
-    forget();
+    reset();
   }
 
   std::int64_t rows() const override { return held_.rows(); }
@@ -40,7 +40,7 @@ class CudaPoints final : public Points {
     with_memory(held_, [&] { cuda::prepare(held_, plan); });
   }
 
-  void forget() override {
+  void reset() override {
     check(cudaSetDevice(held_.context->device));
     const Stream& stream = held_.stream();
     stream.fill(held_.label.data(), 0xFF, rows());
@@ -48,8 +48,8 @@ class CudaPoints final : public Points {
     fill_kernel<<<held_.context->grid(rows(), kBlock), kBlock, 0, stream>>>(
         held_.distance.data(), std::numeric_limits<double>::infinity(), rows());
     check(cudaGetLastError());
-    held_.gaps.forget();
-    held_.half.crowded = false;
+    held_.bounds.reset();
+    held_.fp16.crowded = false;
     held_.totals.current = false;
     held_.trial = {};
     stream.wait();  // whoever times what follows does not time this
@@ -60,23 +60,23 @@ class CudaPoints final : public Points {
   void measure(const MeasureRequest& request, std::span<Limbs> inertia) override {
     with_memory(held_, [&] { cuda::measure(held_, request, inertia); });
   }
-  void add_moves(ClusterSums& sums) override {
-    with_memory(held_, [&] { cuda::add_moves(held_, sums); });
+  void update_sums(ClusterSums& sums) override {
+    with_memory(held_, [&] { cuda::update_sums(held_, sums); });
   }
-  Steps steps(const StepsRequest& request, LloydState& state) override {
-    return with_memory(held_, [&] { return cuda::steps(held_, request, state); });
+  IterateResult iterate(const IterateRequest& request, LloydState& state) override {
+    return with_memory(held_, [&] { return cuda::iterate(held_, request, state); });
   }
   void relabel(std::int64_t row, std::int32_t label) override {
     check(cudaSetDevice(held_.context->device));
     const std::int64_t position = row - held_.first_row;
     held_.stream().upload(held_.label.data() + position, &label, 1);
-    if (held_.gaps.clusters > 0) held_.stream().fill(held_.gaps.gap.data() + position, 0, 1);
+    if (held_.bounds.clusters > 0) held_.stream().fill(held_.bounds.bound.data() + position, 0, 1);
     held_.stream().wait();
   }
   void set_labels(std::span<const std::int32_t> labels) override {
     check(cudaSetDevice(held_.context->device));
     held_.stream().upload(held_.label.data(), labels.data(), rows());
-    held_.gaps.forget();
+    held_.bounds.reset();
   }
   std::vector<FarRow> farthest(std::int64_t count) const override {
     return with_memory(held_, [&] { return cuda::farthest(held_, count); });
@@ -97,20 +97,20 @@ class CudaPoints final : public Points {
     }
   }
 
-  double lower(std::span<const double> seed) override {
-    return with_memory(held_, [&] { return cuda::lower(held_, seed); });
+  double update_min_distance(std::span<const double> seed) override {
+    return with_memory(held_, [&] { return cuda::update_min_distance(held_, seed); });
   }
-  std::int64_t total(FixedScale scale) const override {
-    return with_memory(held_, [&] { return cuda::total(held_, scale); });
+  std::int64_t total_min_distance(FixedScale scale) const override {
+    return with_memory(held_, [&] { return cuda::total_min_distance(held_, scale); });
   }
-  void draw(FixedScale scale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) const override {
-    with_memory(held_, [&] { cuda::draw(held_, scale, targets, rows); });
+  void draw_rows(FixedScale scale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) const override {
+    with_memory(held_, [&] { cuda::draw_rows(held_, scale, targets, rows); });
   }
   void try_candidates(MatrixView<const double> candidates, FixedScale scale, std::span<std::int64_t> totals) override {
     with_memory(held_, [&] { cuda::try_candidates(held_, candidates, scale, totals); });
   }
-  double keep_candidate(std::int64_t chosen) override {
-    return with_memory(held_, [&] { return cuda::keep_candidate(held_, chosen); });
+  double commit_candidate(std::int64_t chosen) override {
+    return with_memory(held_, [&] { return cuda::commit_candidate(held_, chosen); });
   }
 
   void search(const Queries& queries, NeighborLists& lists) const override {
@@ -119,8 +119,8 @@ class CudaPoints final : public Points {
   std::optional<NeighborLists> self_join(const SelfJoin& join) const override {
     return with_memory(held_, [&] { return cuda::self_join(held_, join); });
   }
-  void within(const Queries& queries, RowsWithin& found) const override {
-    with_memory(held_, [&] { cuda::within(held_, queries, found); });
+  void search_radius(const Queries& queries, RadiusLists& found) const override {
+    with_memory(held_, [&] { cuda::search_radius(held_, queries, found); });
   }
   void all_distances(const Queries& queries, MatrixView<double> out) const override {
     with_memory(held_, [&] { cuda::all_distances(held_, queries, out); });

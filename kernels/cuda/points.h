@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "kernels/cuda/held_rows.h"
+#include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {
 

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/instructions.h"
+#include "kernels/cpu/instructions/instructions.h"
 #include "kernels/cpu/instructions/measures.h"
 #include "kernels/cpu/instructions/narrow.h"
 #include "kernels/cpu/instructions/root_sums.h"

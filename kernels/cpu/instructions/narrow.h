@@ -1,4 +1,4 @@
-// Rows of few columns, and rows that move: the loops of kernels/cpu/narrow_kernels.h over a vector type V.
+// Rows of few columns, and rows that move: the loops of kernels/cpu/instructions/narrow_kernels.h over a vector type V.
 //
 // Per row and centroid: d multiply-adds and four operations for the best two of all scores. The number of a centroid
 // replaces the last bits of its score, so that a minimum carries it along; the margin knows of it. V is the one of
@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/narrow_kernels.h"
+#include "kernels/cpu/instructions/narrow_kernels.h"
 
 namespace kith::cpu {
 
@@ -46,13 +46,13 @@ struct Narrow {
   }
 
   static std::int64_t look(const float* panels, std::int64_t count, const NarrowColumns& columns, std::int32_t* label,
-                           NarrowUndecided* undecided) {
+                           NarrowAmbiguousRows* ambiguous) {
     return with_columns(columns.d, [&]<int kColumns>(ColumnCount<kColumns>) {
-      return look_at<kColumns>(panels, count, columns, label, undecided);
+      return look_at<kColumns>(panels, count, columns, label, ambiguous);
     });
   }
 
-  static std::int64_t candidates(const float* panels, const NarrowColumns& columns, NarrowUndecided row,
+  static std::int64_t candidates(const float* panels, const NarrowColumns& columns, NarrowAmbiguousRows row,
                                  std::int32_t* found) {
     const float* x = panels + row.position / kLanes * kLanes * columns.d + row.position % kLanes;
     const F limit = V::broadcast(&row.limit);
@@ -92,7 +92,7 @@ struct Narrow {
 
   template <class T>
   static std::int64_t move(const T* rows, std::int64_t count, std::int64_t d, const std::int32_t* now, KeptLabels kept,
-                           const MoveTable& table) {
+                           const ReassignmentTable& table) {
     std::int64_t moved = 0, i = 0;
     const auto move_one = [&](std::int64_t row) {
       ++moved;
@@ -175,11 +175,11 @@ struct Narrow {
   /// Columns: how many there are if they are to be kept in registers, else 0.
   template <int Columns>
   static std::int64_t look_at(const float* panels, std::int64_t count, const NarrowColumns& columns,
-                              std::int32_t* label, NarrowUndecided* undecided) {
+                              std::int32_t* label, NarrowAmbiguousRows* ambiguous) {
     constexpr float kNever = 3e38F;
     const std::int64_t d = Columns > 0 ? Columns : columns.d;
     const std::int64_t groups = (columns.count + kGroup - 1) / kGroup;
-    NarrowUndecided* out = undecided;
+    NarrowAmbiguousRows* out = ambiguous;
     for (std::int64_t first = 0; first < count; first += kLanes) {
       const float* panel = panels + first * d;
       F x[Columns > 0 ? Columns : 1][kPanel];
@@ -231,7 +231,7 @@ struct Narrow {
         }
       }
     }
-    return out - undecided;
+    return out - ambiguous;
   }
 
   /// ScreenMargin::at of the rows of one vector.
@@ -273,7 +273,7 @@ struct Narrow {
   }
 
   template <class T>
-  static void move_row(const T* x, std::int64_t d, std::int32_t from, std::int32_t to, const MoveTable& table) {
+  static void move_row(const T* x, std::int64_t d, std::int32_t from, std::int32_t to, const ReassignmentTable& table) {
     const std::int64_t stride = table.limbs * table.pitch;
     std::int64_t* const come = table.sums + to * stride;
     std::int64_t* const gone = from >= 0 ? table.sums + from * stride : nullptr;

@@ -1,5 +1,5 @@
-// Sums of distances (not squared) by the definition, as integers: the loop of kernels/cpu/cluster_distances.cpp over a
-// vector type V.
+// Sums of distances (not squared) by the definition, as integers: the loop of
+// kernels/cpu/statistics/cluster_distances.cpp over a vector type V.
 //
 // A vector lane is a query; a row is broadcast to all of them. The definition's tree is walked depth first
 // (core/tree_order.h), which keeps a few partial sums of each query in registers. A distance takes d subtractions, d
@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/instructions.h"
+#include "kernels/cpu/instructions/instructions.h"
 
 namespace kith::cpu {
 

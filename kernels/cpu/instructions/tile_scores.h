@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/instructions.h"
+#include "kernels/cpu/instructions/instructions.h"
 
 namespace kith::cpu {
 
@@ -24,9 +24,9 @@ struct TileScores {
 
   /// One run of columns; kAll: kWinnerColumns of them, so that the marks are constants.
   template <bool kAll>
-  static F run_winner(const float* tile, const float* half_norm, int count, F& runner_up) {
+  static F run_winner(const float* tile, const float* half_sq_norm, int count, F& runner_up) {
     const auto score = [&](int c) {
-      return V::marked(V::subtract(V::load(tile + c * kLanes), V::broadcast(half_norm + c)), V::mark(c));
+      return V::marked(V::subtract(V::load(tile + c * kLanes), V::broadcast(half_sq_norm + c)), V::mark(c));
     };
     const int columns = kAll ? kWinnerColumns : count;
     F winner = score(0);
@@ -44,7 +44,8 @@ struct TileScores {
     return winner;
   }
 
-  static void lead(const float* tile, const float* half_norm, std::int64_t count, const float* error, Leaders leaders) {
+  static void lead(const float* tile, const float* half_sq_norm, std::int64_t count, const float* error,
+                   Leaders leaders) {
     const float lowest = -__builtin_inff();
     for (int p = 0; p < V::panel; ++p) {
       const int at = p * V::floats;
@@ -54,8 +55,8 @@ struct TileScores {
       for (std::int64_t c = 0; c < count; c += kWinnerColumns) {
         const float* run = tile + c * kLanes + at;
         const F winner = count - c >= kWinnerColumns
-                             ? run_winner<true>(run, half_norm + c, kWinnerColumns, runner_up)
-                             : run_winner<false>(run, half_norm + c, static_cast<int>(count - c), runner_up);
+                             ? run_winner<true>(run, half_sq_norm + c, kWinnerColumns, runner_up)
+                             : run_winner<false>(run, half_sq_norm + c, static_cast<int>(count - c), runner_up);
         best = V::maximum(best, winner);
         const F at_most = V::marked_as(V::add(winner, e), winner);
         V::store(leaders.winners + c / kWinnerColumns * kLanes + at, at_most);
@@ -69,14 +70,14 @@ struct TileScores {
     }
   }
 
-  static std::int64_t within(const float* tile, const float* half_norm, std::int64_t count, const float* limit,
+  static std::int64_t within(const float* tile, const float* half_sq_norm, std::int64_t count, const float* limit,
                              Hit* hits) {
     F highest[V::panel];
 #pragma GCC unroll 8
     for (int p = 0; p < V::panel; ++p) highest[p] = V::load(limit + p * V::floats);
     Hit* out = hits;
     for (std::int64_t c = 0; c < count; ++c) {
-      const F h = V::broadcast(half_norm + c);
+      const F h = V::broadcast(half_sq_norm + c);
       std::uint64_t lanes = 0;  // one test for all of them: hits are rare
 #pragma GCC unroll 8
       for (int p = 0; p < V::panel; ++p) {
@@ -85,20 +86,20 @@ struct TileScores {
       }
       for (; lanes != 0; lanes &= lanes - 1) {
         const int lane = __builtin_ctzll(lanes);
-        *out++ = {half_norm[c] - tile[c * kLanes + lane], static_cast<std::int32_t>(c), lane};
+        *out++ = {half_sq_norm[c] - tile[c * kLanes + lane], static_cast<std::int32_t>(c), lane};
       }
     }
     return out - hits;
   }
 
-  static void minima(const float* tile, const float* half_norm, std::int64_t count, float* smallest) {
+  static void minima(const float* tile, const float* half_sq_norm, std::int64_t count, float* smallest) {
     for (std::int64_t first = 0; first < count; first += kWinnerColumns, smallest += kLanes) {
       const std::int64_t last = first + kWinnerColumns < count ? first + kWinnerColumns : count;
       for (int p = 0; p < V::panel; ++p) {
         const float* at = tile + p * V::floats;
-        F least = V::subtract(V::broadcast(half_norm + first), V::load(at + first * kLanes));
+        F least = V::subtract(V::broadcast(half_sq_norm + first), V::load(at + first * kLanes));
         for (std::int64_t c = first + 1; c < last; ++c)
-          least = V::minimum(least, V::subtract(V::broadcast(half_norm + c), V::load(at + c * kLanes)));
+          least = V::minimum(least, V::subtract(V::broadcast(half_sq_norm + c), V::load(at + c * kLanes)));
         V::store(smallest + p * V::floats, least);
       }
     }

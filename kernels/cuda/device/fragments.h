@@ -9,8 +9,8 @@
 
 namespace kith::cuda {
 
-/// 16 rows x 16 halves from shared memory: lane l gives the address of 8 halves of row l % 16, columns 8 (l / 16) on.
-/// Gets the halves of rows i, i + 8 of columns 2 q on, then those of columns 2 q + 8 on: one a, or two b.
+/// 16 rows x 16 fp16 from shared memory: lane l gives the address of 8 fp16 of row l % 16, columns 8 (l / 16) on.
+/// Gets the fp16 of rows i, i + 8 of columns 2 q on, then those of columns 2 q + 8 on: one a, or two b.
 __device__ inline void load_rows_16x16(unsigned (&a)[4], std::uint32_t address) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -20,7 +20,7 @@ __device__ inline void load_rows_16x16(unsigned (&a)[4], std::uint32_t address) 
 #endif
 }
 
-/// product (4 elements) += 16 halves of two rows (a) times those of one (b), 8 bytes each: which columns they are does
+/// product (4 elements) += 16 fp16 of two rows (a) times those of one (b), 8 bytes each: which columns they are does
 /// not matter as long as a and b hold the same.
 __device__ inline void multiply_16x8x16(float* product, uint2 upper_row, uint2 lower_row, uint2 b) {
 #if __CUDA_ARCH__ >= 800

@@ -70,7 +70,7 @@ __device__ inline void products_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-/// An operand of rows of 64 halves (128 bytes) in the 128-byte swizzle, eight rows per kilobyte.
+/// An operand of rows of 64 fp16 (128 bytes) in the 128-byte swizzle, eight rows per kilobyte.
 __device__ inline std::uint64_t operand_descriptor(std::uint32_t address) {
   constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;
   constexpr std::uint64_t kEightRows = std::uint64_t{1024 >> 4} << 32;

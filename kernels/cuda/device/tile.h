@@ -1,5 +1,5 @@
-// The screening product: scores half_norm[c] - x^.c^ of rows against columns (centroids, or points of a search), tile
-// by tile in registers. What becomes of the scores is the epilogue's business; they are never all in memory by
+// The screening product: scores half_sq_norm[c] - x^.c^ of rows against columns (centroids, or points of a search),
+// tile by tile in registers. What becomes of the scores is the epilogue's business; they are never all in memory by
 // themselves.
 //
 // A block of 256 threads multiplies 128 rows by 128 columns, 8 of the d dimensions at a time, each thread 8 x 8 scores.
@@ -9,7 +9,7 @@
 // Per step a block reads 8 KiB for 2^17 multiply-adds, mostly from the second-level cache: 1.9 TB/s at that rate.
 //
 // The shape is that of CUTLASS's SIMT kernels and of S. Gray's maxas SGEMM (2014), whose assignment of lanes to scores
-// lets the halves of a warp share their 16-byte shared loads.
+// lets the fp16 of a warp share their 16-byte shared loads.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 #include "core/screen.h"
 #include "kernels/cuda/device/reduce.h"
-#include "kernels/cuda/device/screened.h"
+#include "kernels/cuda/device/screened_value.h"
 
 namespace kith::cuda {
 

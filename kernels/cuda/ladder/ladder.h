@@ -9,7 +9,7 @@
 
 #include "core/philox.h"
 #include "kernels/bench.h"
-#include "kernels/cuda/held_rows.h"
+#include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {
 

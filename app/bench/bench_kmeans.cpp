@@ -1,0 +1,227 @@
+// Suites `assign` and `iteration`: one assignment of all rows, and whole iterations of a run, on generated points or
+// those of a file.
+//
+// Points are held once, as in a run; small ones stay in the caches of the device, as in a run. Labels are checked by
+// the definition on a sample of rows before anything is timed; means on some clusters.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/bench/bench.h"
+#include "core/kmeans.h"
+#include "data/source.h"
+
+namespace kith::app {
+namespace {
+
+constexpr std::array kCpuShapes{"1797x64,10",     "10000x64,10",    "200000x128,1024",
+                                "50000x784,256",  "100000x64,4096", "100000x512,1024",
+                                "1000000x16,100", "2000000x2,16",   "273280x3,64"};
+constexpr std::array kGpuShapes{"1000000x128,1024", "1000000x128,4096", "1000000x128,65536", "1000000x256,4096",
+                                "1000000x64,1024",  "2500000x512,4096", "1000000x784,256",   "8000000x32,1024",
+                                "10000000x16,100",  "10000000x2,16",    "10000x64,10"};
+constexpr std::size_t kEarly = 10;     // iterations, after which a run is said to converge
+constexpr int kMostIterations = 1000;  // of a run to its end
+
+double flops_of(const BenchShape& shape) {
+  return 2.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns) *
+         static_cast<double>(shape.counts[0]);
+}
+
+void note_screen(BenchRow& row, std::int64_t screened, std::int64_t ambiguous, std::int64_t candidates) {
+  if (screened == 0) return;
+  row.certified = 1.0 - static_cast<double>(ambiguous) / static_cast<double>(screened);
+  if (ambiguous > 0) row.candidates = static_cast<double>(candidates) / static_cast<double>(ambiguous);
+}
+
+Assignment assign_once(Points& points, MatrixView<const double> centroids) {
+  AssignRequest request;
+  request.centroids = centroids;
+  Assignment assignment(centroids.rows);
+  points.assign(request, assignment);
+  return assignment;
+}
+
+void refuse_too_many(const BenchShape& shape) {
+  if (shape.counts[0] <= shape.rows) return;
+  throw Error(ExitCode::usage, fmt::format("--shape {}: expected at most {} centroids, as there are rows, found {}",
+                                           show_shape(shape), shape.rows, shape.counts[0]));
+}
+
+std::int64_t clusters_of(const BenchRun& run, const BenchShape& shape) {
+  return run.options.data == "clusters" ? shape.counts[0] : 0;
+}
+
+/// Collects what the iterations of each run take.
+class Recorder final : public Observer {
+ public:
+  void phase(const std::string& name, std::int64_t) override {
+    if (name == "iterate") runs.emplace_back();
+  }
+  void iteration(const IterationRecord& record) override {
+    runs.back().push_back(record.seconds);
+    if (runs.back().size() > 1) later_assigning.push_back(record.assign_seconds);
+    last = record;
+    if (runs.back().size() > kEarly) late_screened += record.screened;
+  }
+  std::vector<std::vector<double>> runs;
+  std::vector<double> later_assigning;  // of the iterations after the first
+  std::int64_t late_screened = 0;       // after the first kEarly iterations of a run
+  IterationRecord last;
+};
+
+/// The centroids after one iteration from `start`, beside the means of the rows that `labels` give to a few clusters.
+std::string check_means(MatrixView<const float> points, std::span<const std::int32_t> labels,
+                        MatrixView<const double> found) {
+  const std::int64_t some = std::min<std::int64_t>(found.rows, 8), d = found.columns;
+  std::vector<double> sum(static_cast<std::size_t>(some * d)), largest(sum.size());
+  std::vector<double> count(static_cast<std::size_t>(some));
+  for (std::int64_t i = 0; i < points.rows; ++i) {
+    if (labels[i] >= some) continue;
+    count[labels[i]] += 1.0;
+    for (std::int64_t j = 0; j < d; ++j) {
+      sum[labels[i] * d + j] += points(i, j);
+      largest[labels[i] * d + j] = std::max(largest[labels[i] * d + j], std::abs(static_cast<double>(points(i, j))));
+    }
+  }
+  for (std::int64_t c = 0; c < some; ++c) {
+    for (std::int64_t j = 0; j < d; ++j) {
+      const double mean = sum[c * d + j] / count[c];
+      if (std::abs(found(c, j) - mean) <= 1e-9 * largest[c * d + j]) continue;
+      return fmt::format("centroid {}, column {}: expected {}, found {}", c, j, mean, found(c, j));
+    }
+  }
+  return "";
+}
+
+std::string check_iteration(BenchPoints& held, const BenchShape& shape, cpu::Threads& threads) {
+  Observer silent;
+  const Matrix<double> start = held.first_rows(shape.counts[0]);
+  held.points().reset();
+  assign_once(held.points(), start.view());
+  const std::vector<std::int32_t> labels = labels_of(held.points());
+  const KMeansResult one =
+      kmeans(held.points(), held.plan(),
+             {.clusters = shape.counts[0], .init = Init::first, .max_iterations = 1, .tolerance = 0}, silent);
+  const std::string means = check_means(held.values(), labels, one.centroids.view());
+  return means.empty() ? check_labels(held.values(), one.centroids.view(), one.labels, threads) : means;
+}
+
+/// The first iteration's update, and the iterations of a run after the tenth, which are held against it. first: what
+/// whole first iterations take.
+void add_converging(BenchRun& run, const BenchShape& shape, BenchPoints& held, const Timing& first,
+                    std::vector<BenchRow>& rows) {
+  const Matrix<double> start = held.first_rows(shape.counts[0]);
+  const Timing assigning = timing_of(time_repeats(
+      run.options.repeat, [&] { held.points().reset(); }, [&] { assign_once(held.points(), start.view()); }));
+  const double update = std::max(first.median - assigning.median, 0.0);
+  rows.push_back({.name = "first, update",
+                  .shape = show_shape(shape),
+                  .timing = Timing{update, update, update, first.count},
+                  .note = "the first iteration less an assignment"});
+  Recorder whole;
+  kmeans(held.points(), held.plan(),
+         {.clusters = shape.counts[0], .init = Init::random, .max_iterations = kMostIterations, .tolerance = 0}, whole);
+  const std::vector<double>& seconds = whole.runs[0];
+  if (seconds.size() <= kEarly) return;
+  const std::vector<double> late(seconds.begin() + kEarly, seconds.end());
+  rows.push_back(timed_row(run, "converging", shape, late));
+  const double all = static_cast<double>(late.size()) * static_cast<double>(shape.rows);
+  rows.back().note = fmt::format("iterations {} to {}, {:.1f} % of the rows screened", kEarly + 1, seconds.size(),
+                                 100.0 * static_cast<double>(whole.late_screened) / all);
+}
+
+}  // namespace
+
+std::vector<BenchShape> iteration_shapes(const BenchRun& run) {
+  if (run.options.points.empty()) return shapes_of(run, kCpuShapes, kGpuShapes);
+  const auto source = data::open_points(run.options.points, {.precision = data::Precision::f32});
+  return {{source->rows(), source->columns(), {run.options.clusters}}};
+}
+
+BenchRow timed_row(const BenchRun& run, const std::string& name, const BenchShape& shape,
+                   const std::vector<double>& seconds) {
+  BenchRow row{.name = name, .shape = show_shape(shape), .timing = timing_of(seconds), .unit = WorkUnit::flops};
+  row.rate = flops_of(shape) / row.timing->median;
+  run.limits.hold(row, flops_of(shape),
+                  run.value_bytes() * static_cast<double>(shape.rows) * static_cast<double>(shape.columns),
+                  run.product);
+  return row;
+}
+
+std::vector<std::int32_t> labels_of(const Points& points) {
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(points.rows()));
+  points.labels(labels);
+  return labels;
+}
+
+void make_points(BenchRun& run, const BenchShape& shape, BenchPoints& held) {
+  refuse_too_many(shape);
+  run.tell(show_shape(shape));
+  held.make(shape, clusters_of(run, shape));
+}
+
+BenchRow assigned_row(const BenchRun& run, const BenchShape& shape, BenchPoints& held) {
+  const Matrix<double> centroids = held.first_rows(shape.counts[0]);
+  held.points().reset();
+  const Assignment found = assign_once(held.points(), centroids.view());
+  const std::string wrong = check_labels(held.values(), centroids.view(), labels_of(held.points()), run.threads);
+  if (!wrong.empty()) return {.name = run.options.data, .shape = show_shape(shape), .wrong = wrong};
+  const auto seconds = time_repeats(
+      run.options.repeat, [&] { held.points().reset(); }, [&] { assign_once(held.points(), centroids.view()); });
+  BenchRow row = timed_row(run, run.options.data, shape, seconds);
+  note_screen(row, found.screened, found.ambiguous, found.candidates);
+  return row;
+}
+
+std::vector<BenchRow> bench_assign(BenchRun& run) {
+  std::vector<BenchRow> rows;
+  BenchPoints held(run);
+  for (const BenchShape& shape : shapes_of(run, kCpuShapes, kGpuShapes)) {
+    make_points(run, shape, held);
+    rows.push_back(assigned_row(run, shape, held));
+  }
+  return rows;
+}
+
+std::vector<BenchRow> bench_iteration(BenchRun& run) {
+  if (!run.options.common.without.empty()) return bench_unproven(run);
+  std::vector<BenchRow> rows;
+  BenchPoints held(run);
+  for (const BenchShape& shape : iteration_shapes(run)) {
+    make_points(run, shape, held);
+    if (const std::string wrong = check_iteration(held, shape, run.threads); !wrong.empty()) {
+      rows.push_back({.name = "first", .shape = show_shape(shape), .wrong = wrong});
+      continue;
+    }
+    KMeansOptions options{.clusters = shape.counts[0], .init = Init::random, .tolerance = 0};
+    // A backend that does several iterations at once says what they took on average: the first is measured alone.
+    options.runs = kFirstRuns;
+    options.max_iterations = 1;
+    Recorder alone;
+    kmeans(held.points(), held.plan(), options, alone);
+    std::vector<double> first;
+    for (std::size_t run_number = 1; run_number < alone.runs.size(); ++run_number) {
+      first.push_back(alone.runs[run_number].front());
+    }
+    rows.push_back(timed_row(run, "first", shape, first));
+
+    options.runs = 1;
+    options.max_iterations = static_cast<int>(later_iterations(run)) + 1;
+    Recorder whole;
+    kmeans(held.points(), held.plan(), options, whole);
+    const std::vector<double> later(whole.runs[0].begin() + 1, whole.runs[0].end());
+    if (later.empty()) continue;  // it converged at once
+    rows.push_back(timed_row(run, "later", shape, later));
+    note_screen(rows.back(), whole.last.screened, whole.last.ambiguous, whole.last.candidates);
+    if (whole.later_assigning.front() > 0.0) {
+      rows.push_back(timed_row(run, "later, assignment", shape, whole.later_assigning));
+    }
+    if (!run.options.points.empty()) add_converging(run, shape, held, timing_of(first), rows);
+  }
+  return rows;
+}
+
+}  // namespace kith::app

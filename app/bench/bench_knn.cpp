@@ -1,0 +1,190 @@
+// Suite `knn`: exact nearest neighbours of queries among generated points, in blocks as `kith knn` searches them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "app/bench/bench.h"
+#include "core/neighbors.h"
+
+namespace kith::app {
+namespace {
+
+constexpr std::array kCpuShapes{"100000x128,2000,10", "100000x128,2000,100", "50000x768,1000,10",
+                                "1000000x16,1000,10", "20000x64,10",         "100000x128,1,10"};
+constexpr std::array kGpuShapes{"1000000x128,10000,10",  "1000000x128,10000,100", "1000000x768,1000,10",
+                                "10000000x128,1,10",     "10000000x128,128,10",   "1000000x64,100000,10",
+                                "1000000x768,10000,10",  "100000x128,16384,4",    "100000x128,16384,32",
+                                "1000000x128,10000,5000"};
+constexpr std::uint64_t kQuerySet = 1;  // apart from the points
+
+/// A problem as its shape says it.
+struct Search {
+  explicit Search(const BenchShape& shape)
+      : itself(shape.counts.size() == 1),
+        queries(itself ? shape.rows : shape.counts[0]),
+        neighbors(shape.counts.back()) {
+    const std::int64_t most = shape.rows - (itself ? 1 : 0);
+    if (neighbors > most) {
+      throw Error(ExitCode::usage, fmt::format("--shape {}: expected at most {} neighbours, found {}",
+                                               show_shape(shape), most, neighbors));
+    }
+  }
+  bool itself;  // the set is searched for its own rows, each left out of its own list
+  std::int64_t queries;
+  std::int64_t neighbors;
+};
+
+Matrix<double> queries_of(const BenchRun& run, const Search& search, const BenchPoints& held) {
+  if (search.itself) return held.first_rows(search.queries);
+  Matrix<float> drawn = normal_points(search.queries, held.values().columns, 0, kQuerySet, run.threads);
+  if (run.bytes()) round_to_bytes(drawn.view(), 0);
+  Matrix<double> queries(drawn.rows(), drawn.columns());
+  std::copy_n(drawn.data(), drawn.size(), queries.data());
+  return queries;
+}
+
+/// A problem in the blocks in which `kith knn` searches it.
+class Blocks {
+ public:
+  Blocks(const BenchRun& run, const Search& search, BenchPoints& held)
+      : search_(search),
+        held_(held),
+        queries_(queries_of(run, search, held)),
+        radius_(run.options.radius),
+        measure_(run.options.metric == "euclidean" ? Measure::squared_euclidean : Measure::inner_product),
+        size_(std::clamp<std::int64_t>(kQueryBlockBytes / bytes_per_query(search.neighbors, queries_.columns()), 1,
+                                       search.queries)) {}
+
+  void empty_lists() {
+    lists_.clear();
+    for (std::int64_t first = 0; first < search_.queries; first += size_) lists_.emplace_back(rows(first), k());
+  }
+  void find_lists() {
+    if (search_.itself && !radius_) {
+      if (auto joined = held_.points().self_join({.neighbors = k(), .measure = measure_})) {
+        lists_.clear();
+        lists_.push_back(std::move(*joined));
+        return;
+      }
+    }
+    std::int64_t first = 0;
+    for (NeighborLists& part : lists_) {
+      held_.points().search(block(first), part);
+      first += part.index.rows();
+    }
+  }
+  /// Rows up to `limit`.
+  void empty_rows(double limit) {
+    within_.clear();
+    for (std::int64_t first = 0; first < search_.queries; first += size_) {
+      within_.emplace_back(rows(first), limit, std::numeric_limits<std::int64_t>::max());
+    }
+  }
+  void find_rows() {
+    std::int64_t first = 0;
+    for (RadiusLists& part : within_) {
+      held_.points().search_radius(block(first), part);
+      first += std::ssize(part.counts);
+    }
+  }
+
+  /// Queries of the first lists.
+  Queries first_queries() const {
+    return {queries_.view().middle(0, lists_.front().index.rows()), search_.itself ? 0 : -1, measure_};
+  }
+  Queries block(std::int64_t first) const {
+    return {queries_.view().middle(first, rows(first)), search_.itself ? first : -1, measure_};
+  }
+  const std::vector<NeighborLists>& lists() const { return lists_; }
+  double per_query(std::int64_t NeighborLists::*counted) const {
+    std::int64_t total = 0;
+    for (const NeighborLists& part : lists_) total += part.*counted;
+    return static_cast<double>(total) / static_cast<double>(search_.queries);
+  }
+
+  /// The median of the queries' D to their k-th neighbours.
+  double median_limit() const {
+    std::vector<double> last;
+    for (const NeighborLists& part : lists_) {
+      for (std::int64_t q = 0; q < part.index.rows(); ++q) last.push_back(part.distance(q, k() - 1));
+    }
+    std::nth_element(last.begin(), last.begin() + std::ssize(last) / 2, last.end());
+    return last[last.size() / 2];
+  }
+  /// What of the rows up to a limit differs from the lists, which are right, or nothing.
+  std::string compare_rows() const {
+    for (std::size_t b = 0; b < within_.size(); ++b) {
+      for (std::size_t q = 0; q < within_[b].counts.size(); ++q) {
+        std::vector<Neighbor> found = within_[b].rows[q];
+        std::sort(found.begin(), found.end());
+        const auto row = static_cast<std::int64_t>(q);
+        for (std::int64_t i = 0; i < k(); ++i) {
+          const bool is_within = lists_[b].distance(row, i) <= within_[b].limit, is_found = i < std::ssize(found);
+          if (is_within == is_found && (!is_found || found[i].row == lists_[b].index(row, i))) continue;
+          return fmt::format("query {}: rows within the limit differ from place {} on", b * size_ + row, i);
+        }
+      }
+    }
+    return {};
+  }
+
+ private:
+  std::int64_t rows(std::int64_t first) const { return std::min(size_, search_.queries - first); }
+  std::int64_t k() const { return search_.neighbors; }
+
+  const Search& search_;
+  BenchPoints& held_;
+  Matrix<double> queries_;
+  bool radius_;  // lists are for the limit alone, in blocks
+  Measure measure_;
+  std::int64_t size_;
+  std::vector<NeighborLists> lists_;
+  std::vector<RadiusLists> within_;
+};
+
+}  // namespace
+
+std::vector<BenchRow> bench_knn(BenchRun& run) {
+  std::vector<BenchRow> rows;
+  BenchPoints held(run);
+  for (const BenchShape& shape : shapes_of(run, kCpuShapes, kGpuShapes)) {
+    const Search search(shape);
+    run.tell(show_shape(shape));
+    held.make(shape, 0);
+    Blocks blocks(run, search, held);
+    blocks.empty_lists();
+    blocks.find_lists();
+    BenchRow row{.name = run.options.radius ? "radius"
+                         : search.itself    ? "in itself"
+                                            : "queries",
+                 .shape = show_shape(shape),
+                 .unit = WorkUnit::rows};
+    row.wrong = check_neighbors(held.values(), blocks.first_queries(), blocks.lists().front(), run.threads);
+    if (row.wrong.empty() && run.options.radius) {
+      const double limit = blocks.median_limit();
+      row.timing = timing_of(time_repeats(
+          run.options.repeat, [&] { blocks.empty_rows(limit); }, [&] { blocks.find_rows(); }));
+      row.wrong = blocks.compare_rows();
+    } else if (row.wrong.empty()) {
+      // Of the search that was checked.
+      if (const double measured = blocks.per_query(&NeighborLists::candidates); measured > 0) {
+        row.certified = 1.0 - blocks.per_query(&NeighborLists::fallback_queries);
+        row.candidates = measured;
+      }
+      row.timing = timing_of(time_repeats(
+          run.options.repeat, [&] { blocks.empty_lists(); }, [&] { blocks.find_lists(); }));
+    }
+    if (row.timing) {
+      row.rate = static_cast<double>(search.queries) / row.timing->median;
+      const double cells = static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
+      const double value_bytes = run.on_gpu() ? 2.0 : run.value_bytes();  // a card reads half-precision copies
+      run.limits.hold(row, 2.0 * cells * static_cast<double>(search.queries), value_bytes * cells, run.product);
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace kith::app

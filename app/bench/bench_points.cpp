@@ -1,0 +1,292 @@
+// Shapes and generated points of `kith bench`, the limits they are held against, and checks by the definition.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <utility>
+
+#include "app/bench/bench.h"
+#include "app/cli/units.h"
+#include "core/distance.h"
+#include "core/philox.h"
+#include "data/source.h"
+
+namespace kith::app {
+namespace {
+
+constexpr std::uint64_t kSeed = 20;
+constexpr std::uint64_t kCenters = std::uint64_t{1} << 40;  // streams of centers, apart from those of rows
+constexpr double kMostCells = 0x1p40;
+constexpr double kCached = 0x1p26;      // bytes
+constexpr std::int64_t kSample = 1024;  // rows that are checked
+
+/// Four standard normal numbers, by G. E. P. Box and M. E. Muller (1958).
+std::array<float, 4> four_normals(std::uint64_t set, std::uint64_t stream, std::uint64_t draw) {
+  const auto words = philox(kSeed + set, stream, draw);
+  std::array<float, 4> out;
+  for (int pair = 0; pair < 2; ++pair) {
+    const float first = (static_cast<float>(words[2 * pair]) + 0.5F) * 0x1p-32F;
+    const float angle = static_cast<float>(words[2 * pair + 1]) * 0x1p-32F * 2.0F * std::numbers::pi_v<float>;
+    const float radius = std::sqrt(-2.0F * std::log(std::min(first, 1.0F)));
+    out[2 * pair] = radius * std::cos(angle);
+    out[2 * pair + 1] = radius * std::sin(angle);
+  }
+  return out;
+}
+
+/// The sum of term(0) to term(d - 1) in plain float64, in eight sums that the compiler may keep in vectors.
+template <class Term>
+double rough_sum(std::int64_t d, const Term& term) {
+  double sums[8] = {};
+  std::int64_t j = 0;
+  for (; j + 8 <= d; j += 8) {
+    for (int l = 0; l < 8; ++l) sums[l] += term(j + l);
+  }
+  for (; j < d; ++j) sums[0] += term(j);
+  return sums[0] + sums[1] + sums[2] + sums[3] + sums[4] + sums[5] + sums[6] + sums[7];
+}
+
+/// Near the definition, and much faster.
+double rough_distance(const float* x, const double* c, std::int64_t d) {
+  return rough_sum(d, [&](std::int64_t j) {
+    const double t = static_cast<double>(x[j]) - c[j];
+    return t * t;
+  });
+}
+double rough_product(const float* x, const double* c, std::int64_t d) {
+  return -rough_sum(d, [&](std::int64_t j) { return static_cast<double>(x[j]) * c[j]; });
+}
+
+/// The first message that any task found.
+class FirstFault {
+ public:
+  void note(const std::string& text) {
+    if (!found_.exchange(true)) text_ = text;
+  }
+  std::string text() const { return text_; }
+
+ private:
+  std::atomic<bool> found_{false};
+  std::string text_;
+};
+
+}  // namespace
+
+BenchShape parse_shape(const std::string& text, std::size_t counts, const std::string& form) {
+  const auto refuse = [&] {
+    throw Error(ExitCode::usage, fmt::format("--shape: expected {}, found '{}'", form, text));
+  };
+  const Range range{1, std::int64_t{1} << 40};
+  BenchShape shape;
+  const std::size_t times = text.find('x');
+  if (times == std::string::npos) refuse();
+  std::size_t comma = std::min(text.find(',', times), text.size());
+  shape.rows = parse_integer(text.substr(0, times), "--shape " + text, range);
+  shape.columns = parse_integer(text.substr(times + 1, comma - times - 1), "--shape " + text, range);
+  while (comma < text.size()) {
+    const std::size_t next = std::min(text.find(',', comma + 1), text.size());
+    shape.counts.push_back(parse_integer(text.substr(comma + 1, next - comma - 1), "--shape " + text, range));
+    comma = next;
+  }
+  if (shape.counts.size() != counts) refuse();
+  if (static_cast<double>(shape.rows) * static_cast<double>(shape.columns) > kMostCells) {
+    throw Error(ExitCode::usage, fmt::format("--shape: expected at most 2^40 values, found '{}'", text));
+  }
+  return shape;
+}
+
+std::string show_shape(const BenchShape& shape) {
+  std::string out = show_shape(shape.rows, shape.columns);
+  for (const std::int64_t count : shape.counts) out += fmt::format(", {}", count);
+  return out;
+}
+
+Limits::Limits(const std::vector<Measurement>& lines) {
+  for (const Measurement& line : lines) {
+    if (!line.seconds.empty()) rates_.emplace_back(line.name, line.work / timing_of(line.seconds).median);
+  }
+}
+
+std::optional<double> Limits::rate(const std::string& name) const {
+  for (const auto& [known, rate] : rates_) {
+    if (known == name) return rate;
+  }
+  return {};
+}
+
+void Limits::hold(BenchRow& row, double flops, double bytes, const std::string& product) const {
+  const std::optional<double> products = rate(product), reading = rate(kReadLimit);
+  if (!products || !reading || !row.timing) return;
+  // Points that stay in the caches from one repetition to the next are not read from memory.
+  const double computing = flops / *products, moving = bytes > kCached ? bytes / *reading : 0.0;
+  row.share = std::max(computing, moving) / row.timing->median;
+  row.limit = computing > moving ? product : kReadLimit;
+}
+
+std::vector<BenchShape> shapes_of(const BenchRun& run, std::span<const char* const> on_cpu,
+                                  std::span<const char* const> on_gpu) {
+  const bool knn = run.options.suite == "knn";
+  std::vector<std::string> texts = run.options.shapes;
+  const auto own = run.on_gpu() ? on_gpu : on_cpu;
+  if (texts.empty()) texts.assign(own.begin(), own.end());
+  std::vector<BenchShape> shapes;
+  for (const std::string& text : texts) {
+    const std::size_t counts = knn && std::count(text.begin(), text.end(), ',') == 2 ? 2 : 1;
+    shapes.push_back(parse_shape(text, counts, knn ? "NxD,Q,K or NxD,K" : "NxD,K"));
+  }
+  return shapes;
+}
+
+Matrix<float> normal_points(std::int64_t rows, std::int64_t columns, std::int64_t clusters, std::uint64_t set,
+                            cpu::Threads& threads) {
+  Matrix<float> values(rows, columns);
+  constexpr std::int64_t kTaskValues = 1 << 16;
+  const std::int64_t task_rows = std::max<std::int64_t>(kTaskValues / columns, 1);
+  threads.run((rows + task_rows - 1) / task_rows, [&](std::int64_t task, int) {
+    for (std::int64_t i = task * task_rows; i < std::min((task + 1) * task_rows, rows); ++i) {
+      for (std::int64_t j = 0; j < columns; j += 4) {
+        auto four = four_normals(set, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j / 4));
+        if (clusters > 0) {
+          const auto center =
+              four_normals(set, kCenters + static_cast<std::uint64_t>(i % clusters), static_cast<std::uint64_t>(j / 4));
+          for (int l = 0; l < 4; ++l) four[l] += 10.0F * center[l];
+        }
+        std::copy_n(four.data(), std::min<std::int64_t>(4, columns - j), values.data() + i * columns + j);
+      }
+    }
+  });
+  return values;
+}
+
+void round_to_bytes(MatrixView<float> values, std::int64_t clusters) {
+  const float unit = clusters > 0 ? 4.0F : 32.0F;
+  for (std::int64_t i = 0; i < values.size(); ++i) {
+    values.data[i] = std::clamp(std::nearbyint(128.0F + unit * values.data[i]), 0.0F, 255.0F);
+  }
+}
+
+void BenchPoints::make(const BenchShape& shape, std::int64_t clusters) {
+  if (points_ && values_.rows() == shape.rows && values_.columns() == shape.columns && clusters_ == clusters) return;
+  points_.reset();
+  values_ = Matrix<float>();
+  bytes_ = Matrix<std::uint8_t>();
+  if (run_.options.points.empty()) {
+    values_ = normal_points(shape.rows, shape.columns, clusters, 0, run_.threads);
+  } else {
+    const auto source = data::open_points(run_.options.points, {.precision = data::Precision::f32});
+    values_ = std::move(std::get<Matrix<float>>(data::read_all(*source)));
+  }
+  clusters_ = clusters;
+  PointsView held = std::as_const(values_).view();
+  if (run_.bytes()) {
+    round_to_bytes(values_.view(), clusters);
+    bytes_ = Matrix<std::uint8_t>(shape.rows, shape.columns);
+    std::transform(values_.data(), values_.data() + values_.size(), bytes_.data(),
+                   [](float v) { return static_cast<std::uint8_t>(v); });
+    held = std::as_const(bytes_).view();
+  }
+  points_ = run_.backend->hold({held, 0});
+  plan_ = make_plan(*points_);
+  points_->prepare(plan_);
+}
+
+Matrix<double> BenchPoints::first_rows(std::int64_t count) const {
+  Matrix<double> rows(count, values_.columns());
+  std::copy_n(values_.data(), rows.size(), rows.data());
+  return rows;
+}
+
+std::vector<double> time_repeats(std::int64_t repeat, const std::function<void()>& before,
+                                 const std::function<void()>& work) {
+  constexpr int kWarmUp = 2;
+  std::vector<double> seconds;
+  for (std::int64_t i = -kWarmUp; i < repeat; ++i) {
+    before();
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    if (i >= 0) seconds.push_back(taken.count());
+  }
+  return seconds;
+}
+
+LabelCheck compare_labels(MatrixView<const float> points, MatrixView<const double> centroids,
+                          std::span<const std::int32_t> labels, cpu::Threads& threads) {
+  const std::int64_t count = std::min(points.rows, kSample), d = points.columns;
+  FirstFault fault;
+  std::atomic<std::int64_t> wrong{0};
+  threads.run(count, [&](std::int64_t task, int) {
+    const std::int64_t i = static_cast<std::int64_t>(static_cast<double>(task) / static_cast<double>(count) *
+                                                     static_cast<double>(points.rows));
+    const float* x = points.row(i).data();
+    std::vector<double> rough(static_cast<std::size_t>(centroids.rows));
+    for (std::int64_t c = 0; c < centroids.rows; ++c) rough[c] = rough_distance(x, centroids.row(c).data(), d);
+    const double limit = *std::min_element(rough.begin(), rough.end()) * (1 + 1e-6);
+    double nearest = std::numeric_limits<double>::infinity();
+    std::int64_t label = -1;
+    for (std::int64_t c = 0; c < centroids.rows; ++c) {
+      if (rough[c] > limit) continue;
+      const double distance = squared_distance(x, centroids.row(c).data(), d);
+      if (distance < nearest) {
+        nearest = distance;
+        label = c;
+      }
+    }
+    if (labels[i] == label) return;
+    ++wrong;
+    fault.note(fmt::format("row {}: expected label {}, found {}", i, label, labels[i]));
+  });
+  return {count, wrong, fault.text()};
+}
+
+std::string check_labels(MatrixView<const float> points, MatrixView<const double> centroids,
+                         std::span<const std::int32_t> labels, cpu::Threads& threads) {
+  return compare_labels(points, centroids, labels, threads).first_wrong;
+}
+
+std::string check_neighbors(MatrixView<const float> base, const Queries& queries, const NeighborLists& lists,
+                            cpu::Threads& threads) {
+  constexpr double kWork = 4e9;  // multiply-adds
+  const double each = static_cast<double>(base.rows) * static_cast<double>(base.columns);
+  const std::int64_t in_lists = lists.index.rows(), k = lists.index.columns();
+  const std::int64_t count =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(kWork / each), 1, std::min(in_lists, kSample));
+  FirstFault fault;
+  threads.run(count, [&](std::int64_t task, int) {
+    const std::int64_t q = task * (in_lists / count);
+    const double* query = queries.values.row(q).data();
+    const bool is_product = queries.measure == Measure::inner_product;
+    std::vector<double> rough(static_cast<std::size_t>(base.rows));
+    double largest = 0.0;
+    for (std::int64_t i = 0; i < base.rows; ++i) {
+      const float* x = base.row(i).data();
+      rough[i] = is_product ? rough_product(x, query, base.columns) : rough_distance(x, query, base.columns);
+      largest = std::max(largest, std::abs(rough[i]));
+    }
+    if (queries.excluded_row >= 0) rough[queries.excluded_row + q] = std::numeric_limits<double>::infinity();
+    std::vector<double> sorted = rough;
+    std::nth_element(sorted.begin(), sorted.begin() + (k - 1), sorted.end());
+    const double limit = sorted[k - 1] + largest * 1e-6;
+    std::vector<std::pair<double, std::int64_t>> found;
+    for (std::int64_t i = 0; i < base.rows; ++i) {
+      if (rough[i] > limit) continue;
+      found.emplace_back(distance_by(queries.measure, base.row(i).data(), query, base.columns), i);
+    }
+    std::sort(found.begin(), found.end());
+    for (std::int64_t place_in_list = 0; place_in_list < k; ++place_in_list) {
+      const auto [distance, row] = found[place_in_list];
+      if (lists.index(q, place_in_list) == row && lists.distance(q, place_in_list) == distance) continue;
+      fault.note(fmt::format("query {}, neighbour {}: expected row {}, found {}", q, place_in_list, row,
+                             lists.index(q, place_in_list)));
+      return;
+    }
+  });
+  return fault.text();
+}
+
+}  // namespace kith::app

@@ -1,0 +1,44 @@
+// Suite `sweep`: assignments over a grid of columns and centroids. What a row costs for each of its k d multiply-adds
+// is the same all over the grid where cost grows linearly in both.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/bench/bench.h"
+
+namespace kith::app {
+namespace {
+
+/// Rows that fill caches and keep all threads busy, and are enough for the most centroids of the grid.
+std::int64_t rows_for(std::int64_t columns) {
+  constexpr std::int64_t kValues = std::int64_t{1} << 23, kFewest = 4096, kMost = std::int64_t{1} << 20;
+  return std::clamp(kValues / columns, kFewest, kMost);
+}
+
+std::vector<BenchShape> own_shapes() {
+  std::vector<BenchShape> shapes;
+  for (std::int64_t columns = 2; columns <= 2048; columns *= 4) {
+    for (const std::int64_t clusters : {2, 8, 32, 128, 512, 1024, 4096}) {
+      shapes.push_back({rows_for(columns), columns, {clusters}});
+    }
+  }
+  return shapes;
+}
+
+}  // namespace
+
+std::vector<BenchRow> bench_sweep(BenchRun& run) {
+  std::vector<BenchRow> rows;
+  BenchPoints held(run);
+  for (const BenchShape& shape : run.options.shapes.empty() ? own_shapes() : shapes_of(run, {}, {})) {
+    make_points(run, shape, held);
+    rows.push_back(assigned_row(run, shape, held));
+    if (!rows.back().timing) continue;
+    const double each = rows.back().timing->median / static_cast<double>(shape.rows);
+    const auto products = static_cast<double>(shape.counts[0]) * static_cast<double>(shape.columns);
+    rows.back().note = fmt::format("{:.3g} ns a row, {:.3g} ps for each of k d", each * 1e9, each * 1e12 / products);
+  }
+  return rows;
+}
+
+}  // namespace kith::app

@@ -1,0 +1,145 @@
+// Tables of `kith bench`: statistics of repetitions, cells, and their three forms.
+#include "app/bench/bench_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace kith::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Cells = std::vector<std::vector<std::string>>;
+
+/// "549 TFLOP/s", "4.63 TB/s", "1.2 M rows/s": three digits and the prefix that leaves the fewest before the point.
+std::string show_rate(double rate, WorkUnit unit) {
+  if (unit == WorkUnit::none || !(rate > 0.0)) return "";
+  constexpr std::array<const char*, 5> prefixes{"", "k", "M", "G", "T"};
+  std::size_t prefix = 0;
+  for (; rate >= 999.5 && prefix + 1 < prefixes.size(); ++prefix) rate /= 1000.0;
+  const char* name = unit == WorkUnit::bytes ? "B/s" : unit == WorkUnit::flops ? "FLOP/s" : "rows/s";
+  const int decimals = rate < 9.995 ? 2 : rate < 99.95 ? 1 : 0;
+  return fmt::format("{:.{}f} {}{}", rate, decimals, prefixes[prefix], name);
+}
+
+/// Milliseconds with four digits.
+std::string show_milliseconds(double seconds) {
+  const double value = seconds * 1e3;
+  const int decimals = value < 1.0 ? 4 : value < 10.0 ? 3 : value < 100.0 ? 2 : value < 1000.0 ? 1 : 0;
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string show_share(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f} %", 100.0 * *share) : "";
+}
+
+struct Column {
+  const char* head;
+  std::string (*cell)(const BenchRow&);
+};
+
+constexpr std::array<Column, 10> kColumns{{
+    {"what", [](const BenchRow& row) { return row.name; }},
+    {"shape", [](const BenchRow& row) { return row.shape; }},
+    {"ms", [](const BenchRow& row) { return row.timing ? show_milliseconds(row.timing->median) : ""; }},
+    {"spread",
+     [](const BenchRow& row) {
+       if (!row.timing) return std::string();
+       return fmt::format("{:.0f} %", 100.0 * (row.timing->highest - row.timing->lowest) / row.timing->median);
+     }},
+    {"rate", [](const BenchRow& row) { return show_rate(row.rate, row.unit); }},
+    {"of the limit",
+     [](const BenchRow& row) { return row.share ? show_share(row.share) + " of " + row.limit : std::string(); }},
+    {"certified", [](const BenchRow& row) { return show_share(row.certified); }},
+    {"candidates",
+     [](const BenchRow& row) { return row.candidates ? fmt::format("{:.2f}", *row.candidates) : std::string(); }},
+    {"published", [](const BenchRow& row) { return row.published; }},
+    {"note", [](const BenchRow& row) { return row.wrong.empty() ? row.note : "WRONG: " + row.wrong; }},
+}};
+
+}  // namespace
+
+Timing timing_of(std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  const std::size_t middle = seconds.size() / 2;
+  const double median = seconds.size() % 2 == 1 ? seconds[middle] : (seconds[middle - 1] + seconds[middle]) / 2.0;
+  return {median, seconds.front(), seconds.back(), static_cast<std::int64_t>(seconds.size())};
+}
+
+bool BenchReport::wrong() const {
+  return std::any_of(rows.begin(), rows.end(), [](const BenchRow& row) { return !row.wrong.empty(); });
+}
+
+Cells cells_of(const BenchReport& report) {
+  Cells cells(report.rows.size() + 1);
+  for (const Column& column : kColumns) {
+    const auto is_empty = [&](const BenchRow& row) { return column.cell(row).empty(); };
+    if (std::all_of(report.rows.begin(), report.rows.end(), is_empty)) continue;
+    cells[0].emplace_back(column.head);
+    for (std::size_t i = 0; i < report.rows.size(); ++i) cells[i + 1].push_back(column.cell(report.rows[i]));
+  }
+  return cells;
+}
+
+std::string aligned_table(const Cells& cells) {
+  std::string out;
+  for (const auto& row : cells) {
+    std::string line;
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      std::size_t width = 0;
+      for (const auto& other : cells) width = std::max(width, other[j].size());
+      line += fmt::format("{:<{}}  ", row[j], width);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string markdown_table(const Cells& cells) {
+  std::string out;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    out += fmt::format("| {} |\n", fmt::join(cells[i], " | "));
+    if (i > 0) continue;
+    for (std::size_t j = 0; j < cells[0].size(); ++j) out += "|---";
+    out += "|\n";
+  }
+  return out;
+}
+
+std::string to_json(const BenchReport& report) {
+  Json object{{"command", "bench"},        {"version", KITH_VERSION}, {"suite", report.suite},
+              {"backend", report.backend}, {"device", report.device}, {"threads", report.threads}};
+  object["rows"] = Json::array();
+  constexpr std::array<const char*, 4> units{"", "B/s", "FLOP/s", "rows/s"};
+  for (const BenchRow& row : report.rows) {
+    Json line{{"name", row.name}};
+    if (!row.shape.empty()) line["shape"] = row.shape;
+    if (row.timing) {
+      line["seconds"] = {{"median", row.timing->median},
+                         {"lowest", row.timing->lowest},
+                         {"highest", row.timing->highest},
+                         {"count", row.timing->count}};
+    }
+    if (row.unit != WorkUnit::none) {
+      line["rate"] = row.rate;
+      line["unit"] = units[static_cast<std::size_t>(row.unit)];
+    }
+    if (row.share) {
+      line["share"] = *row.share;
+      line["limit"] = row.limit;
+    }
+    if (row.certified) line["certified"] = *row.certified;
+    if (row.candidates) line["candidates"] = *row.candidates;
+    if (!row.published.empty()) line["published"] = row.published;
+    if (!row.note.empty()) line["note"] = row.note;
+    if (!row.exact) line["exact"] = false;
+    if (!row.wrong.empty()) line["wrong"] = row.wrong;
+    object["rows"].push_back(std::move(line));
+  }
+  return object.dump(2) + "\n";
+}
+
+}  // namespace kith::app

@@ -1,0 +1,77 @@
+// The options that commands share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/cli/options.h"
+#include "core/metric.h"
+#include "data/results/result.h"
+#include "data/source.h"
+
+namespace kith::app {
+
+struct CommonOptions {
+  std::string backend = "auto";
+  std::int64_t device = 0;
+  std::string screen = "auto";
+  std::string without;             // a part of the contract; only `bench` declares it
+  std::int64_t threads = 0;        // 0: those this process may use
+  std::int64_t memory = 0;         // bytes, 0: what is free
+  std::int64_t device_memory = 0;  // bytes, 0: as `memory`
+  std::int64_t block_rows = 0;     // 0: chosen from sizes
+  std::int64_t seed = 0;
+  std::string precision = "auto";
+  std::string metric = "euclidean";
+  std::string columns, drop_columns, id_column, label_column;  // empty: none named
+  std::string weights, weight_column;                          // empty: every row weighs 1
+  std::string delimiter = "auto";
+  std::string header = "auto";
+  bool transpose = false;
+  std::string scale = "none";
+  std::int64_t pca = 0;  // principal components to keep; 0: none are made
+  std::string nan;       // of commands that have --nan: error or drop
+  std::string output;    // empty: none
+  bool force = false;
+  bool quiet = false;
+  bool verbose = false;
+  bool json = false;
+  std::string progress = "auto";
+  std::string config;
+};
+
+/// Groups of common options; a command takes those that it has a use for, after OptionSet::begin_common().
+inline constexpr const char* kOutputHelp = "Write the result to this HDF5 file; it appears only when it is complete.";
+void add_output_options(OptionSet& set, CommonOptions& common, const char* help = kOutputHelp);
+void add_precision_option(OptionSet& set, CommonOptions& common);
+/// --columns, --drop-columns, --id-column, --label-column, --delimiter, --header, --transpose
+void add_input_options(OptionSet& set, CommonOptions& common);
+void add_text_options(OptionSet& set, CommonOptions& common);  // of these --delimiter and --header
+void add_metric_option(OptionSet& set, CommonOptions& common);
+void add_seed_option(OptionSet& set, CommonOptions& common);
+void add_thread_option(OptionSet& set, CommonOptions& common);
+void add_memory_option(OptionSet& set, CommonOptions& common);
+/// --backend, --device, --device-memory, --screen, --block-rows
+void add_backend_options(OptionSet& set, CommonOptions& common);
+void add_talk_options(OptionSet& set, CommonOptions& common);  // --quiet, --verbose, --json, --progress, --config
+/// All of the above, as every command that computes has them.
+void add_common_options(OptionSet& set, CommonOptions& common, const char* output_help = kOutputHelp);
+
+/// "--backend" and so on, for names that stand before the first section of a configuration file.
+std::vector<std::string> common_option_names();
+
+Metric metric_of(const CommonOptions& common);
+/// Throws Error(usage) for a metric that k-means cannot have.
+void refuse_metrics_without_means(const CommonOptions& common);
+/// What the stored command says of it: nothing of the default.
+std::string stored_metric(const CommonOptions& common);
+std::string stored_input(const CommonOptions& common);  // the same of the options of add_input_options()
+/// The same for a command line that is shown.
+std::string shown_input(const CommonOptions& common);
+data::ReadOptions read_options(const CommonOptions& common);
+/// `inputs`: locations as given, of what is read besides the weights and the configuration; their files are never
+/// overwritten. Empty texts are skipped.
+data::OutputOptions output_options(const CommonOptions& common, const std::vector<std::string>& inputs);
+
+}  // namespace kith::app

@@ -1,0 +1,110 @@
+// The two streams of the program: data on standard output, checked; talk on standard error, with one animated line.
+#include "app/cli/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace kith::app {
+namespace {
+
+[[noreturn]] void refuse_output() {
+  const int reason = errno;
+  throw Error(ExitCode::output, fmt::format("standard output: cannot write: {}", std::strerror(reason)));
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return 80;
+  return size.ws_col;
+}
+
+/// All of `text` in one go, so that lines of several threads do not mix; what cannot be written is nobody's to hear.
+void write_error(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace
+
+std::string visible(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : '\0');
+    if (byte == '\n') {
+      out += "\\n";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F in UTF-8
+      out += fmt::format("\\x{:02x}", next);
+      ++i;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+void print_out(std::string_view text) {
+  static const bool shown_here = isatty(STDOUT_FILENO) == 1;
+  if (shown_here) Terminal::instance().status("");  // data does not begin behind it
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) refuse_output();
+}
+
+void finish_out() {
+  if (std::fflush(stdout) != 0) refuse_output();
+}
+
+Terminal& Terminal::instance() {
+  static Terminal terminal;
+  return terminal;
+}
+
+Terminal::Terminal() {
+  const char* kind = std::getenv("TERM");
+  const char* no_color = std::getenv("NO_COLOR");
+  const bool dumb = kind == nullptr || std::strcmp(kind, "dumb") == 0;
+  terminal_ = isatty(STDERR_FILENO) == 1 && !dumb;
+  colors_ = terminal_ && (no_color == nullptr || *no_color == '\0');
+}
+
+void Terminal::talk(Talk level) { talk_ = level; }
+
+void Terminal::line(const std::string& prefix, const char* color, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  std::string out = status_shown_ ? "\r\033[K" : "";
+  status_shown_ = false;
+  out += colors_ && *color != '\0' ? fmt::format("\033[{}m{}\033[0m", color, prefix) : prefix;
+  write_error(out + text + "\n");
+}
+
+void Terminal::say(const std::string& text) {
+  if (talk_ != Talk::quiet) line("", "", text);
+}
+
+void Terminal::note(const std::string& text) { line("", "", text); }
+
+void Terminal::detail(const std::string& text) {
+  if (talk_ == Talk::verbose) line("", "", text);
+}
+
+void Terminal::warn(const std::string& text) { line("kith: warning: ", "33", visible(text)); }
+
+void Terminal::error(const std::string& text) { line("kith: ", "31", visible(text)); }
+
+void Terminal::status(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (text.empty() && !status_shown_) return;
+  status_shown_ = !text.empty();
+  write_error("\r\033[K" + text.substr(0, terminal_width() - 1));
+}
+
+}  // namespace kith::app

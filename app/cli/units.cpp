@@ -1,0 +1,109 @@
+// Numbers as people write and read them: strict parsing with the place in every error, and short forms for output.
+#include "app/cli/units.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace kith::app {
+namespace {
+
+[[noreturn]] void refuse(const std::string& where, const std::string& expected, const std::string& found) {
+  throw Error(ExitCode::usage, fmt::format("{}: expected {}, found '{}'", where, expected, found));
+}
+
+template <class T>
+bool read_whole(const std::string& text, T& value) {
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  return failure == std::errc() && stop == end;
+}
+
+struct Unit {
+  const char* name;  // lower case
+  double bytes;
+};
+
+constexpr std::array<Unit, 14> kUnits{{{"", 1.0},
+                                       {"b", 1.0},
+                                       {"k", 1e3},
+                                       {"kb", 1e3},
+                                       {"m", 1e6},
+                                       {"mb", 1e6},
+                                       {"g", 1e9},
+                                       {"gb", 1e9},
+                                       {"t", 1e12},
+                                       {"tb", 1e12},
+                                       {"kib", 0x1p10},
+                                       {"mib", 0x1p20},
+                                       {"gib", 0x1p30},
+                                       {"tib", 0x1p40}}};
+
+}  // namespace
+
+std::int64_t parse_integer(const std::string& text, const std::string& where, Range range) {
+  std::int64_t value = 0;
+  if (!read_whole(text, value) || value < range.lowest || value > range.highest) {
+    refuse(where, fmt::format("a whole number from {} to {}", range.lowest, range.highest), text);
+  }
+  return value;
+}
+
+double parse_number(const std::string& text, const std::string& where) {
+  double value = 0.0;
+  if (!read_whole(text, value) || !std::isfinite(value)) refuse(where, "a number such as 0.5 or 1e-4", text);
+  return value;
+}
+
+std::int64_t parse_size(const std::string& text, const std::string& where) {
+  const std::string expected = "a size such as 4GB, 512MiB or 1000000 (bytes)";
+  std::size_t digits = text.find_first_not_of("0123456789.");
+  if (digits == std::string::npos) digits = text.size();
+  double value = 0.0;
+  if (!read_whole(text.substr(0, digits), value)) refuse(where, expected, text);
+  std::string name = text.substr(digits);
+  name.erase(0, name.find_first_not_of(' '));
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto unit = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) { return name == u.name; });
+  if (unit == kUnits.end()) refuse(where, expected, text);
+  const double bytes = std::floor(value * unit->bytes);
+  if (bytes < 1.0 || bytes >= 0x1p62) refuse(where, expected + " between 1 byte and 4 EiB", text);
+  return static_cast<std::int64_t>(bytes);
+}
+
+bool parse_switch(const std::string& text, const std::string& where) {
+  for (const char* yes : {"1", "true", "yes", "on"}) {
+    if (text == yes) return true;
+  }
+  for (const char* no : {"0", "false", "no", "off"}) {
+    if (text == no) return false;
+  }
+  refuse(where, "true or false", text);
+}
+
+std::string show_bytes(std::int64_t bytes) {
+  constexpr std::array<const char*, 5> names{"KiB", "MiB", "GiB", "TiB", "PiB"};
+  if (bytes < 1024) return fmt::format("{} bytes", bytes);
+  double value = static_cast<double>(bytes) / 1024.0;
+  std::size_t unit = 0;
+  for (; value >= 1024.0 && unit + 1 < names.size(); ++unit) value /= 1024.0;
+  return fmt::format("{:.{}f} {}", value, value < 100.0 ? 1 : 0, names[unit]);
+}
+
+std::string show_seconds(double seconds) {
+  if (seconds < 0.9995) return fmt::format("{:.{}f} ms", seconds * 1e3, seconds < 0.01 ? 1 : 0);
+  if (seconds < 100.0) return fmt::format("{:.{}f} s", seconds, seconds < 10.0 ? 2 : 1);
+  const auto whole = static_cast<std::int64_t>(std::min(seconds, 1e12));
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string show_shape(std::int64_t rows, std::int64_t columns) { return fmt::format("{} x {}", rows, columns); }
+
+}  // namespace kith::app

@@ -1,0 +1,54 @@
+// Explanations from centroids, means and deviations.
+#include "app/cluster/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/cli/terminal.h"
+#include "core/column_deviation.h"
+
+namespace kith::app {
+
+std::vector<Explanation> explain(const KMeansResult& result, const HeldPoints& held,
+                                 const std::vector<std::string>& names, std::size_t most) {
+  const DataPlan& plan = held.plan;
+  const std::vector<double> deviations = column_deviations(held.rows(), plan);
+  const bool has_names = std::ssize(names) == plan.columns;
+  std::vector<Explanation> all;
+  for (std::int64_t c = 0; c < result.centroids.rows(); ++c) {
+    if (result.counts[c] == 0) continue;
+    std::vector<Explanation> columns;
+    for (std::int64_t j = 0; j < plan.columns; ++j) {
+      const double centroid = result.centroids(c, j), difference = (centroid - plan.mean[j]) / deviations[j];
+      if (!(deviations[j] > 0.0) || difference == 0.0) continue;
+      columns.push_back({c, has_names ? names[j] : std::to_string(j + 1), centroid, plan.mean[j], difference});
+    }
+    std::stable_sort(columns.begin(), columns.end(), [](const Explanation& a, const Explanation& b) {
+      return std::abs(a.difference) > std::abs(b.difference);
+    });
+    columns.resize(std::min(columns.size(), most));
+    all.insert(all.end(), columns.begin(), columns.end());
+  }
+  return all;
+}
+
+std::string explanation_table(const std::vector<Explanation>& explanations, const std::vector<std::int64_t>& counts) {
+  constexpr std::size_t kWidest = 40;  // bytes of a name
+  std::size_t width = std::string("column").size();
+  for (const Explanation& e : explanations) width = std::max(width, std::min(visible(e.column).size(), kWidest));
+  std::string out = fmt::format("{:>8} {:>12}  {:<{}} {:>14} {:>14} {:>12}\n", "cluster", "points", "column", width,
+                                "centroid", "all points", "deviations");
+  std::int64_t last = -1;
+  for (const Explanation& e : explanations) {
+    const bool is_new = e.cluster != last;
+    last = e.cluster;
+    out += fmt::format("{:>8} {:>12}  {:<{}} {:>14.6g} {:>14.6g} {:>+12.2f}\n", is_new ? std::to_string(e.cluster) : "",
+                       is_new ? std::to_string(counts[e.cluster]) : "", visible(e.column), width, e.centroid, e.mean,
+                       e.difference);
+  }
+  return out;
+}
+
+}  // namespace kith::app

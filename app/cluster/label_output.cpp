@@ -1,0 +1,85 @@
+// Results that are labels alone: what may be asked for, and how they are put together.
+#include "app/cluster/label_output.h"
+
+#include <fmt/format.h>
+
+#include "app/run/results.h"
+#include "core/error.h"
+#include "data/results/label_file.h"
+
+namespace kith::app {
+namespace {
+
+std::vector<std::string> distance_texts(const KMeansResult& result, ValueClass value_class) {
+  std::vector<std::string> texts;
+  const auto convert = [&](auto zero) {
+    using T = decltype(zero);
+    const auto rows = static_cast<std::int64_t>(result.distances.size());
+    const Matrix<T> roots = convert_distances<T>({result.distances.data(), rows, 1}, Unit::root, 0);
+    for (std::int64_t i = 0; i < rows; ++i) texts.push_back(fmt::format("{}", roots(i, 0)));
+  };
+  value_class == ValueClass::f32 ? convert(0.0F) : convert(0.0);
+  return texts;
+}
+
+/// The file of the points, whatever part of it they are.
+std::string file_of(const data::PointSource& points) { return data::parse_location(points.name()).file; }
+
+}  // namespace
+
+void add_label_option(OptionSet& set, std::string& write_obs) {
+  set.text(
+      {.names = "--write-obs",
+       .value = "NAME",
+       .help = "Make --output a copy of the AnnData file of the points, with the labels in this new column of obs."},
+      write_obs);
+}
+
+std::vector<std::string> label_endings(const std::string& write_obs) {
+  return write_obs.empty() ? std::vector<std::string>{".h5", ".csv", ".npy"} : std::vector<std::string>{".h5", ".h5ad"};
+}
+
+bool is_label_output(const CommonOptions& common, const std::string& write_obs) {
+  if (common.output.empty()) return false;
+  return !write_obs.empty() || data::label_format(common.output) != data::LabelFormat::none;
+}
+
+void warn_of_distances(const OptionSet& set, const std::string& write_obs, Invocation& invocation) {
+  const CommonOptions& common = invocation.common;
+  const bool csv = write_obs.empty() && data::label_format(common.output) == data::LabelFormat::csv;
+  if (common.output.empty()) {
+    invocation.warn_without_effect(set, "--save-distances", "there is no --output");
+  } else if (is_label_output(common, write_obs) && !csv) {
+    invocation.warn_without_effect(set, "--save-distances", "the output holds labels alone");
+  }
+}
+
+void check_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points) {
+  if (write_obs.empty()) return;
+  if (common.output.empty()) {
+    throw Error(ExitCode::usage, "--write-obs: expected the name of the copy, found no --output; give -o COPY.h5ad");
+  }
+  if (common.transpose) {
+    throw Error(ExitCode::usage, "--write-obs: with --transpose the points are not the rows of obs; leave one out");
+  }
+  data::check_obs(file_of(points), write_obs, points.rows());
+}
+
+void write_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points,
+                        const KMeansResult& result, const data::OutputOptions& output) {
+  if (!write_obs.empty()) {
+    data::write_obs(common.output, output,
+                    {file_of(points), write_obs, result.labels, static_cast<std::int64_t>(result.counts.size())});
+    return;
+  }
+  data::LabelTable table;
+  table.labels = result.labels;
+  if (data::label_format(common.output) == data::LabelFormat::csv) {
+    table.ids = points.kept(data::Kept::id);
+    table.known = points.kept(data::Kept::label);
+    table.distances = distance_texts(result, points.value_class());
+  }
+  data::write_labels(common.output, output, table);
+}
+
+}  // namespace kith::app

@@ -1,0 +1,131 @@
+// Starts by name, from centroids and from labels.
+#include "app/cluster/start.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "app/cli/suggest.h"
+#include "core/label_means.h"
+
+namespace kith::app {
+namespace {
+
+constexpr std::pair<const char*, Init> kRules[] = {{"k-means++", Init::kmeans_plus_plus},
+                                                   {"k-means||", Init::kmeans_parallel},
+                                                   {"random", Init::random},
+                                                   {"first", Init::first},
+                                                   {"farthest", Init::farthest}};
+
+/// Rows without a label must not count.
+[[noreturn]] void refuse_unlabelled(const data::Labels& labels, std::int64_t row) {
+  throw Error(
+      ExitCode::data,
+      fmt::format("{}: row {} (counted from 0): expected the label of a cluster, found none, or -1, which means "
+                  "none; give such rows a label, or the weight 0",
+                  labels.name, row));
+}
+
+/// Labels that stand for clusters, with the code -1 for rows that have none: what others call noise, and rows that were
+/// dropped.
+data::Labels read_start_labels(const std::string& location, const CommonOptions& common) {
+  data::Labels labels = data::read_labels(location, read_options(common), data::Unlabelled::minus_one);
+  for (auto& values = labels.values;;) {
+    const auto none = std::find(values.begin(), values.end(), data::kNoLabel);
+    if (none == values.end()) return labels;
+    const auto code = static_cast<std::int32_t>(none - values.begin());
+    for (std::int32_t& label : labels.codes) label = label == code ? -1 : label - (label > code ? 1 : 0);
+    values.erase(none);
+    if (values.empty()) refuse_unlabelled(labels, 0);
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string>& start_rules() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const auto& [name, init] : kRules) all.emplace_back(name);
+    return all;
+  }();
+  return names;
+}
+
+bool is_start_rule(const std::string& init) {
+  return std::find(start_rules().begin(), start_rules().end(), init) != start_rules().end();
+}
+
+std::int64_t Start::clusters() const {
+  if (labels) return std::ssize(labels->values);
+  return given ? given->rows() : 0;
+}
+
+Start open_start(const std::string& init, const std::string& init_labels, const CommonOptions& common) {
+  Start start;
+  if (!init_labels.empty()) {
+    start.labels = read_start_labels(init_labels, common);
+    start.stored = stored_name(init_labels);
+    return start;
+  }
+  for (const auto& [name, rule] : kRules) {
+    if (init != name) continue;
+    start.init = rule;
+    start.stored = name;
+    return start;
+  }
+  const std::string file = data::parse_location(init).file;
+  if (!std::filesystem::exists(file)) {
+    throw Error(ExitCode::usage,
+                fmt::format("--init: expected {} or an existing FILE[:DATASET], found '{}'; there is no "
+                            "file {}, and the nearest rule is {}",
+                            fmt::join(start_rules(), ", "), init, file, nearest_name(init, start_rules())));
+  }
+  start.stored = stored_name(init);
+  start.given = data::open_centroids(init);
+  return start;
+}
+
+void check_labels(const Start& start, std::int64_t clusters, const data::PointSource& points) {
+  if (std::ssize(start.labels->codes) != points.rows()) {
+    throw Error(
+        ExitCode::usage,
+        fmt::format("--init-labels {}: expected {} labels, one for each row of {}, found {}; give every row a label",
+                    start.labels->name, points.rows(), points.name(), start.labels->codes.size()));
+  }
+  if (start.clusters() != clusters) {
+    throw Error(ExitCode::usage, fmt::format("--init-labels {}: expected {} different labels, as -k says, found {}; "
+                                             "leave out -k",
+                                             start.labels->name, clusters, start.clusters()));
+  }
+}
+
+Matrix<double> given_centroids(const Start& start, Metric metric) {
+  if (!start.given) return {};
+  auto centroids = std::get<Matrix<double>>(data::read_all(*start.given));
+  if (metric == Metric::cosine) unit_centroids(centroids.view(), start.given->name());
+  return centroids;
+}
+
+Matrix<double> label_centroids(const Start& start, const HeldPoints& held, Metric metric) {
+  std::vector<std::int32_t> labels;
+  for (const std::int64_t row : held.row_numbers()) {
+    labels.push_back(start.labels->codes[static_cast<std::size_t>(row)]);
+    if (labels.back() < 0) refuse_unlabelled(*start.labels, row);
+  }
+  std::vector<char> counted(start.labels->values.size(), 0);
+  for (const std::int32_t label : labels) counted[static_cast<std::size_t>(label)] = 1;
+  if (const auto none = std::find(counted.begin(), counted.end(), 0); none != counted.end()) {
+    throw Error(
+        ExitCode::data,
+        fmt::format("--init-labels {}: expected a row of every label that counts, found all rows of the label "
+                    "{} left out (by --nan drop, or of weight 0); give its rows other labels",
+                    start.labels->name, start.labels->values[static_cast<std::size_t>(none - counted.begin())]));
+  }
+  Matrix<double> centroids = means_of_labels(*held.points, held.plan, labels, start.clusters());
+  if (metric == Metric::cosine) unit_centroids(centroids.view(), start.labels->name);
+  return centroids;
+}
+
+}  // namespace kith::app

@@ -1,0 +1,132 @@
+// Mini-batches, bisecting and balanced sizes on held points, and their part of the result.
+#include "app/cluster/variant_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/run/results.h"
+#include "core/labelled_rows.h"
+
+namespace kith::app {
+namespace {
+
+/// Labels within the limits instead of those of the nearest centroids, and what belongs to them.
+void balance_sizes(HeldPoints& held, const KMeansOptions& options, const SizeLimits& sizes, VariantRun& run,
+                   Observer& observer) {
+  observer.phase("balance", 0);
+  KMeansResult& result = run.result;
+  check_limits(sizes, held.plan.rows, result.centroids.rows());
+  std::vector<std::int32_t> labels(result.labels.begin(), result.labels.end());
+  run.moved = balance(*held.points, result.centroids.view(), sizes, labels);
+  run.nearest_inertia = result.inertia;
+  KMeansResult balanced = labelled_rows(*held.points, held.plan, labels, result.centroids.view(), options);
+  result.centroids = std::move(balanced.centroids);
+  result.labels = std::move(balanced.labels);
+  result.distances = std::move(balanced.distances);
+  result.counts = std::move(balanced.counts);
+  result.inertia_per_cluster = std::move(balanced.inertia_per_cluster);
+  result.nearest_row = std::move(balanced.nearest_row);
+  result.medoids = std::move(balanced.medoids);
+  result.inertia = balanced.inertia;
+  result.empty_clusters = balanced.empty_clusters;
+}
+
+/// Clusters for which `is_beyond(count)`.
+template <class Beyond>
+void warn_of_sizes(const KMeansResult& result, const std::string& limit, const Beyond& is_beyond,
+                   Invocation& invocation) {
+  constexpr std::size_t kMostNamed = 10;
+  std::vector<std::string> found;
+  for (std::size_t c = 0; c < result.counts.size(); ++c) {
+    if (is_beyond(result.counts[c])) found.push_back(fmt::format("{} ({})", c, result.counts[c]));
+  }
+  if (found.empty()) return;
+  const std::size_t named = std::min(found.size(), kMostNamed);
+  invocation.progress.warning(
+      fmt::format("{}: {} of {} clusters do not keep it: {}{}; --balance moves points until they "
+                  "do",
+                  limit, found.size(), result.counts.size(),
+                  fmt::join(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(named), ", "),
+                  named < found.size() ? ", ..." : ""));
+}
+
+}  // namespace
+
+VariantRun run_variant(HeldPoints& held, const KMeansOptions& kmeans_options, const VariantOptions& options,
+                       Invocation& invocation) {
+  const RowStore store(held.rows(), *held.backend);
+  VariantRun run;
+  KMeansOptions plain = kmeans_options;
+  if (options.batch > 0) {
+    plain.batch = {.rows = options.batch, .epochs = options.epochs, .finish = !options.no_finish, .store = &store};
+  }
+  if (options.is_bisecting()) {
+    const SplitBy by = options.bisect == "size" ? SplitBy::size : SplitBy::inertia;
+    BisectingResult split = bisecting_kmeans(*held.points, store, held.plan, plain, by, invocation.progress);
+    run.result = std::move(split.result);
+    run.tree = std::move(split.tree);
+  } else {
+    run.result = kmeans(*held.points, held.plan, plain, invocation.progress);
+  }
+  if (!options.sizes.given()) return run;
+  if (options.balance) {
+    balance_sizes(held, plain, options.sizes, run, invocation.progress);
+    return run;
+  }
+  const auto [smallest, largest] = options.sizes;
+  warn_of_sizes(
+      run.result, fmt::format("--min-size {}", smallest), [&](std::int64_t count) { return count < smallest; },
+      invocation);
+  warn_of_sizes(
+      run.result, fmt::format("--max-size {}", largest),
+      [&](std::int64_t count) { return largest > 0 && count > largest; }, invocation);
+  return run;
+}
+
+std::string method_of(const VariantRun& run, const VariantOptions& options, std::int64_t rows) {
+  std::vector<std::string> parts;
+  if (options.batch > 0) {
+    const std::int64_t batches = (rows + options.batch - 1) / options.batch * options.epochs;
+    parts.push_back(fmt::format("{} batches of {} rows, {} epochs, {}", batches, options.batch, options.epochs,
+                                options.no_finish ? "and no whole iterations" : "then whole iterations of all rows"));
+  }
+  if (options.is_bisecting()) {
+    parts.push_back(fmt::format("bisecting by {}, {:g} splits; rows stay in the half that they fell to", options.bisect,
+                                run.result.stopped_value));
+  }
+  if (options.balance && options.sizes.given()) {
+    parts.push_back(
+        fmt::format("{} rows moved to balance sizes; the inertia was {} before", run.moved, run.nearest_inertia));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+void write_variant(data::ResultFile& file, const VariantOptions& options, const VariantRun& run,
+                   std::int64_t clusters) {
+  const KMeansResult& result = run.result;
+  if (empty_rule(options) == EmptyRule::drop) file.attribute("dropped_clusters", clusters - result.centroids.rows());
+  if (!options.freeze.empty()) {
+    file.attribute("freeze", stored_name(options.freeze));
+    file.attribute("frozen", result.frozen);
+  }
+  if (options.medoids) file.dataset("medoids", result.medoids.view());
+  if (options.batch > 0) {
+    file.attribute("batch", options.batch);
+    file.attribute("epochs", options.epochs);
+  }
+  if (options.is_bisecting()) {
+    file.attribute("algorithm", options.algorithm);
+    file.dataset("tree_parent", std::span<const std::int64_t>(run.tree.parent));
+    file.dataset("tree_first_child", std::span<const std::int64_t>(run.tree.first_child));
+    file.dataset("tree_cluster", std::span<const std::int64_t>(run.tree.cluster));
+    file.dataset("tree_count", std::span<const std::int64_t>(run.tree.count));
+    file.dataset("tree_inertia", std::span<const double>(run.tree.inertia));
+  }
+  if (options.balance && options.sizes.given()) {
+    file.attribute("balanced_rows", run.moved);
+    file.attribute("nearest_inertia", run.nearest_inertia);
+  }
+}
+
+}  // namespace kith::app

@@ -1,0 +1,87 @@
+// Which labelled rows count in an evaluation: those that have a label and weigh something.
+#include "app/evaluate/counted_labels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace kith::app {
+namespace {
+
+bool counts(const std::optional<Weighting>& weighting, std::size_t row) {
+  return !weighting || weighting->of_rows[row] > 0.0;
+}
+
+}  // namespace
+
+void leave_out_unlabelled(const data::Labels& labels, std::optional<Weighting>& weighting, Progress& progress) {
+  std::vector<char> is_none;  // one, and another where a category is called so
+  for (const std::string& value : labels.values) is_none.push_back(value == data::kNoLabel ? 1 : 0);
+  const auto none = std::count(is_none.begin(), is_none.end(), 1);
+  if (none == 0) return;
+  if (none == std::ssize(is_none)) {
+    throw Error(ExitCode::data, fmt::format("{}: expected labels, found -1 alone, which means none, in {} rows; give "
+                                            "the labels of clusters",
+                                            labels.name, labels.codes.size()));
+  }
+  if (!weighting) {
+    weighting = Weighting{labels.name, std::vector<double>(labels.codes.size(), 1.0),
+                          static_cast<double>(labels.codes.size()), 0};
+  }
+  std::int64_t rows = 0;
+  for (std::size_t i = 0; i < labels.codes.size(); ++i) {
+    if (is_none[static_cast<std::size_t>(labels.codes[i])] == 0) continue;
+    ++rows;
+    if (!counts(weighting, i)) continue;
+    weighting->total -= weighting->of_rows[i];
+    weighting->of_rows[i] = 0.0;
+    ++weighting->absent;
+  }
+  progress.warning(
+      fmt::format("{}: {} of {} rows have no label, or -1, which means none (rows that were dropped, noise "
+                  "of DBSCAN); they are left out",
+                  labels.name, rows, labels.codes.size()));
+}
+
+void keep_counted(data::Labels& labels, const std::optional<Weighting>& weighting) {
+  std::vector<std::int32_t> code(labels.values.size(), -1);
+  for (std::size_t i = 0; i < labels.codes.size(); ++i) {
+    if (counts(weighting, i)) code[static_cast<std::size_t>(labels.codes[i])] = 0;
+  }
+  std::vector<std::string> values;
+  for (std::size_t c = 0; c < code.size(); ++c) {
+    if (code[c] < 0) continue;
+    code[c] = static_cast<std::int32_t>(values.size());
+    values.push_back(labels.values[c]);
+  }
+  for (std::size_t i = 0; i < labels.codes.size(); ++i) {
+    labels.codes[i] = counts(weighting, i) ? code[static_cast<std::size_t>(labels.codes[i])] : -1;
+  }
+  labels.values = std::move(values);
+}
+
+Contingency contingency_of(const data::Labels& labels, const data::Labels& truth,
+                           const std::optional<Weighting>& weighting) {
+  if (!weighting) return contingency(labels.codes, truth.codes);
+  std::vector<std::int32_t> clusters, classes;
+  std::vector<std::int64_t> copies;
+  double total = 0.0;
+  for (std::size_t i = 0; i < labels.codes.size(); ++i) {
+    const double weight = weighting->of_rows[i];
+    if (weight == 0.0) continue;
+    total += weight;
+    if (weight != std::rint(weight) || total > static_cast<double>(kMostPairedRows)) {
+      throw Error(ExitCode::usage,
+                  fmt::format("--truth: expected whole weights of at most {} in all, which count rows as copies, found "
+                              "{} in row {} (counted from 0) of {}; leave out the weights, or --truth",
+                              kMostPairedRows, weight, i, weighting->name));
+    }
+    clusters.push_back(labels.codes[i]);
+    classes.push_back(truth.codes[i]);
+    copies.push_back(static_cast<std::int64_t>(weight));
+  }
+  return contingency(clusters, classes, copies);
+}
+
+}  // namespace kith::app

@@ -1,0 +1,188 @@
+// One class for each kind of output; distances are converted to its unit on the way.
+#include "app/knn/neighbor_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "app/cli/terminal.h"
+#include "core/error.h"
+#include "data/io/file_kind.h"
+#include "data/results/neighbor_file.h"
+
+namespace kith::app {
+namespace {
+
+/// kith-neighbors, with distances of type T.
+template <class T>
+class ResultLists final : public NeighborOutput {
+ public:
+  explicit ResultLists(const NeighborOutputRequest& request)
+      : unit_(request.unit), file_(request.path, request.options) {
+    write_head(file_, request.head, *request.base);
+    if (request.queries != nullptr) file_.attribute("queries", stored_name(request.queries->name()));
+    file_.attribute("distances", std::string(name_of(unit_)));
+    const std::int64_t lists = (request.queries != nullptr ? request.queries : request.base)->rows();
+    file_.create_matrix<std::int64_t>("neighbors", lists, request.neighbors);
+    file_.create_matrix<T>("distances", lists, request.neighbors);
+  }
+  void take(std::int64_t first, const NeighborLists& lists) override {
+    file_.write_rows<std::int64_t>("neighbors", first, lists.index.view());
+    const Matrix<T> distances = convert_distances<T>(lists.distance.view(), unit_, first);
+    file_.write_rows<T>("distances", first, distances.view());
+  }
+  void finish() override { file_.finish(); }
+
+ private:
+  Unit unit_;
+  data::ResultFile file_;
+};
+
+/// An HDF5 file as ann-benchmarks makes them (write_output of its ann_benchmarks/datasets.py): both sets of points, the
+/// neighbours as int32, distances as float32, roots or 1 - cos, and attributes that say what they are.
+class AnnBenchmarks final : public NeighborOutput {
+ public:
+  explicit AnnBenchmarks(const NeighborOutputRequest& request)
+      : unit_(request.head.metric == Metric::cosine ? Unit::cosine_distance : Unit::root),
+        file_(request.path, request.options) {
+    const std::int64_t lists = rows_of(request.query_values);
+    file_.attribute("distance", data::Text{request.head.metric == Metric::cosine ? "angular" : "euclidean"});
+    file_.attribute("type", data::Text{"dense"});
+    file_.attribute("point_type", data::Text{"float"});
+    file_.attribute("dimension", columns_of(request.base_values));
+    write_points("train", request.base_values);
+    write_points("test", request.query_values);
+    file_.create_matrix<std::int32_t>("neighbors", lists, request.neighbors);
+    file_.create_matrix<float>("distances", lists, request.neighbors);
+  }
+  void take(std::int64_t first, const NeighborLists& lists) override {
+    Matrix<std::int32_t> neighbors(lists.index.rows(), lists.index.columns());
+    std::transform(lists.index.data(), lists.index.data() + lists.index.size(), neighbors.data(),
+                   [](std::int64_t row) { return static_cast<std::int32_t>(row); });
+    file_.write_rows<std::int32_t>("neighbors", first, std::as_const(neighbors).view());
+    const Matrix<float> distances = convert_distances<float>(lists.distance.view(), unit_, first);
+    file_.write_rows<float>("distances", first, distances.view());
+  }
+  void finish() override { file_.finish(); }
+
+ private:
+  /// As float32, or as float64 where the values need it.
+  void write_points(const std::string& name, const PointsView& values) {
+    class_of(values) == ValueClass::f32 ? write_as<float>(name, values) : write_as<double>(name, values);
+  }
+  template <class T>
+  void write_as(const std::string& name, const PointsView& values) {
+    const std::int64_t rows = rows_of(values), columns = columns_of(values);
+    const std::int64_t step = std::max<std::int64_t>((std::int64_t{1} << 20) / columns, 1);
+    file_.create_matrix<T>(name, rows, columns);
+    Matrix<T> block(std::min(step, rows), columns);
+    for (std::int64_t first = 0; first < rows; first += step) {
+      const std::int64_t here = std::min(step, rows - first);
+      std::visit(
+          [&](const auto& view) {
+            const auto part = view.middle(first, here);
+            std::copy(part.data, part.data + part.size(), block.data());
+          },
+          values);
+      file_.write_rows<T>(name, first, std::as_const(block).view().middle(0, here));
+    }
+  }
+
+  Unit unit_;
+  data::ResultFile file_;
+};
+
+/// BIGANN's answers have squared distances, or products, of directions too, as FAISS gives them
+/// (dataset_preparation/make_groundtruth.py of big-ann-benchmarks).
+class BenchmarkLists final : public NeighborOutput {
+ public:
+  BenchmarkLists(data::NeighborFormat format, const NeighborOutputRequest& request)
+      : unit_(request.head.metric == Metric::cosine ? Unit::cosine : unit_of(request.head.metric, true)),
+        has_distances_(format == data::NeighborFormat::bigann),
+        file_(request.path, request.options, format, {rows_of(request.query_values), request.neighbors}) {}
+  void take(std::int64_t first, const NeighborLists& lists) override {
+    if (!has_distances_) return file_.write(first, lists.index.view(), {});
+    const Matrix<float> distances = convert_distances<float>(lists.distance.view(), unit_, first);
+    file_.write(first, lists.index.view(), distances.view());
+  }
+  void finish() override { file_.finish(); }
+
+ private:
+  Unit unit_;
+  bool has_distances_;
+  data::NeighborFile file_;
+};
+
+template <class T>
+class PrintedLists final : public NeighborOutput {
+ public:
+  explicit PrintedLists(Unit unit) : unit_(unit) {}
+  void take(std::int64_t first, const NeighborLists& lists) override {
+    const Matrix<T> distances = convert_distances<T>(lists.distance.view(), unit_, first);
+    std::string text;
+    for (std::int64_t i = 0; i < distances.rows(); ++i) {
+      for (std::int64_t j = 0; j < distances.columns(); ++j) {
+        text += fmt::format("{}\t{}\t{}\n", first + i, lists.index(i, j), distances(i, j));
+      }
+      print_out(text);
+      text.clear();
+    }
+  }
+
+ private:
+  Unit unit_;
+};
+
+}  // namespace
+
+ListFormat list_format(const std::string& chosen, const std::string& path) {
+  if (chosen == "ann-benchmarks") return ListFormat::ann_benchmarks;
+  if (chosen == "bigann" || (chosen == "auto" && data::has_ending(path, ".ibin"))) return ListFormat::bigann;
+  if (chosen == "ivecs" || (chosen == "auto" && data::has_ending(path, ".ivecs"))) return ListFormat::ivecs;
+  return ListFormat::kith;
+}
+
+void check_list_format(ListFormat format, Metric metric, const data::PointSource& base,
+                       const data::PointSource* queries) {
+  if (format == ListFormat::kith) return;
+  if (format == ListFormat::ann_benchmarks && metric != Metric::euclidean && metric != Metric::cosine) {
+    throw Error(ExitCode::usage,
+                fmt::format("--format ann-benchmarks: expected --metric euclidean or cosine, which that "
+                            "project has a name for, found {}",
+                            name_of(metric)));
+  }
+  if (format == ListFormat::ann_benchmarks && queries == nullptr) {
+    throw Error(ExitCode::usage,
+                "--format ann-benchmarks: expected --queries, which become its dataset test; a set that "
+                "is searched for its own rows has none");
+  }
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  const std::int64_t rows = std::max(base.rows(), queries != nullptr ? queries->rows() : 0);
+  if (rows <= kMost) return;
+  throw Error(ExitCode::usage,
+              fmt::format("--format: expected at most {} rows, which are numbered in 32 bits, found {}; "
+                          "write a result of kith (-o FILE.h5)",
+                          kMost, rows));
+}
+
+std::unique_ptr<NeighborOutput> open_neighbor_output(ListFormat format, const NeighborOutputRequest& request) {
+  switch (format) {
+    case ListFormat::ann_benchmarks:
+      return std::make_unique<AnnBenchmarks>(request);
+    case ListFormat::bigann:
+      return std::make_unique<BenchmarkLists>(data::NeighborFormat::bigann, request);
+    case ListFormat::ivecs:
+      return std::make_unique<BenchmarkLists>(data::NeighborFormat::ivecs, request);
+    default:
+      if (request.head.value_class == ValueClass::f32) return std::make_unique<ResultLists<float>>(request);
+      return std::make_unique<ResultLists<double>>(request);
+  }
+}
+
+std::unique_ptr<NeighborOutput> printed_neighbors(Unit unit, ValueClass value_class) {
+  if (value_class == ValueClass::f32) return std::make_unique<PrintedLists<float>>(unit);
+  return std::make_unique<PrintedLists<double>>(unit);
+}
+
+}  // namespace kith::app

@@ -1,0 +1,208 @@
+// Points read as their clustering read them, projected and measured against its centroids.
+#include "app/report/clustered_points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+#include "app/run/memory.h"
+#include "core/column_deviation.h"
+#include "core/principal_plane.h"
+#include "core/silhouette.h"
+
+namespace kith::app {
+namespace {
+
+/// The value of an option in a stored command, empty where it is not there. The next option ends it.
+std::string stored_option(const std::string& command, const std::string& option) {
+  const std::string begin = fmt::format(" {} ", option);
+  const std::size_t found = command.find(begin);
+  if (found == command.npos) return "";
+  const std::size_t first = found + begin.size();
+  return command.substr(first, std::min(command.find(" --", first), command.size()) - first);
+}
+
+/// Some rows as float64, evenly spaced: all, or as many as make four million values, at least a thousand.
+Matrix<double> sample_of(const PointsView& values) {
+  constexpr std::int64_t kValues = 4'000'000, kLeast = 1000;
+  const std::int64_t rows = rows_of(values), columns = columns_of(values);
+  const std::int64_t taken = std::min(rows, std::max(kLeast, kValues / columns));
+  Matrix<double> sample(taken, columns);
+  std::visit(
+      [&](const auto& view) {
+        for (std::int64_t i = 0; i < taken; ++i) {
+          const auto row = view.row(i * rows / taken);
+          std::copy(row.begin(), row.end(), sample.row(i).begin());
+        }
+      },
+      values);
+  return sample;
+}
+
+/// place(row) of every row, as float64 (d).
+template <class Place>
+void for_each_row(const PointsView& values, const Place& place) {
+  std::visit(
+      [&](const auto& view) {
+        std::vector<double> row(static_cast<std::size_t>(view.columns));
+        for (std::int64_t i = 0; i < view.rows; ++i) {
+          std::copy(view.row(i).begin(), view.row(i).end(), row.begin());
+          place(row.data());
+        }
+      },
+      values);
+}
+
+void add_places(pictures::Plane& plane, const PointsView& values, const Clustering& clustering,
+                const PrincipalPlane& axes) {
+  for_each_row(values, [&](const double* row) {
+    const auto [x, y] = project(axes, row);
+    plane.x.push_back(static_cast<float>(x));
+    plane.y.push_back(static_cast<float>(y));
+  });
+  for (std::int64_t c = 0; c < clustering.centroids.rows(); ++c) {
+    const auto [x, y] = project(axes, clustering.centroids.row(c).data());
+    plane.centre_x.push_back(x);
+    plane.centre_y.push_back(y);
+  }
+}
+
+/// The columns themselves, where there are one or two; else the first two principal components.
+pictures::Plane plane_of(const PointsView& values, const Clustering& clustering) {
+  const std::int64_t columns = columns_of(values);
+  pictures::Plane plane;
+  if (columns == 1) {
+    plane.across = clustering.names[0];
+    plane.up = "row";
+    plane.note = "Across the only column, upwards the number of the row.";
+    for_each_row(values, [&](const double* row) {
+      plane.y.push_back(static_cast<float>(plane.x.size()));
+      plane.x.push_back(static_cast<float>(row[0]));
+    });
+    for (std::int64_t c = 0; c < clustering.centroids.rows(); ++c) {
+      plane.centre_x.push_back(clustering.centroids(c, 0));
+      plane.centre_y.push_back(static_cast<double>(plane.x.size()) / 2);
+    }
+    return plane;
+  }
+  if (columns == 2) {
+    plane.across = clustering.names[0];
+    plane.up = clustering.names[1];
+    plane.note = "The two columns of the points.";
+    PrincipalPlane same{{0.0, 0.0}, Matrix<double>(2, 2), {}};
+    same.axes(0, 0) = same.axes(1, 1) = 1.0;
+    same.axes(0, 1) = same.axes(1, 0) = 0.0;
+    add_places(plane, values, clustering, same);
+    return plane;
+  }
+  const Matrix<double> sample = sample_of(values);
+  const PrincipalPlane axes = principal_plane(sample.view());
+  plane.across = fmt::format("principal component 1 ({:.1f} %)", 100.0 * axes.share[0]);
+  plane.up = fmt::format("principal component 2 ({:.1f} %)", 100.0 * axes.share[1]);
+  plane.note =
+      fmt::format("The plane in which {} spread most; it holds {:.1f} % of their variance.",
+                  sample.rows() == rows_of(values) ? "the points"
+                                                   : fmt::format("{} evenly spaced ones of the points", sample.rows()),
+                  100.0 * (axes.share[0] + axes.share[1]));
+  add_places(plane, values, clustering, axes);
+  return plane;
+}
+
+/// Distances to the own centroid and simplified silhouettes.
+void measure(const HeldPoints& held, const Clustering& clustering, ClusteredPoints& points) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(clustering.centroids.rows()));
+  for (const std::int32_t label : points.labels) ++counts[static_cast<std::size_t>(label)];
+  const SilhouetteRequest request{points.labels, counts};
+  const CentroidDistances distances = centroid_distances(*held.points, clustering.centroids.view(), request);
+  for (const double own : distances.own) points.distances.push_back(static_cast<float>(std::sqrt(own)));
+  if (std::ssize(counts) - std::count(counts.begin(), counts.end(), 0) < 2) return;
+  const Silhouette found = simplified_silhouette(distances, request);
+  points.silhouettes.assign(found.rows.begin(), found.rows.end());
+}
+
+}  // namespace
+
+Clustering::Clustering(const data::StoredResult& result) : centroids(result.matrix("centroids")) {
+  for (const double count : result.vector("counts")) counts.push_back(static_cast<std::int64_t>(count));
+  for (const double label : result.vector("labels")) labels.push_back(static_cast<std::int32_t>(label));
+  const auto clusters = static_cast<std::int32_t>(centroids.rows());
+  const bool fits =
+      std::ssize(counts) == clusters &&
+      std::all_of(labels.begin(), labels.end(), [&](std::int32_t label) { return label >= -1 && label < clusters; });
+  if (!fits) {
+    throw Error(ExitCode::data,
+                fmt::format("{}: expected a size for each of {} centroids, and labels below that, found "
+                            "other ones; the file has been changed, cluster again",
+                            result.file(), clusters));
+  }
+  names = result.lines("columns");
+  if (std::ssize(names) == centroids.columns()) return;
+  names.clear();
+  for (std::int64_t j = 0; j < centroids.columns(); ++j) names.push_back(std::to_string(j + 1));
+}
+
+std::optional<std::string> find_points(const data::StoredResult& result, const std::string& given) {
+  if (!given.empty()) return given;
+  const std::string stored = result.text("points");
+  const std::string beside = (std::filesystem::path(result.file()).parent_path() / stored).string();
+  for (const std::string& location : {stored, beside}) {
+    if (!stored.empty() && std::filesystem::is_regular_file(data::parse_location(location).file)) return location;
+  }
+  return std::nullopt;
+}
+
+void take_input_options(const data::StoredResult& result, CommonOptions& common) {
+  const std::string command = result.text("command");
+  const auto take = [&command](const char* option, std::string& target) {
+    if (const std::string value = stored_option(command, option); !value.empty()) target = value;
+  };
+  take("--columns", common.columns);
+  take("--drop-columns", common.drop_columns);
+  take("--id-column", common.id_column);
+  take("--label-column", common.label_column);
+  take("--weight-column", common.weight_column);
+  take("--delimiter", common.delimiter);
+  take("--header", common.header);
+  take("--precision", common.precision);
+  take("--metric", common.metric);
+  take("--nan", common.nan);
+  common.transpose = fmt::format("{} ", command).find(" --transpose ") != command.npos;
+}
+
+ClusteredPoints read_clustered_points(const std::string& location, const data::StoredResult& result,
+                                      const Clustering& clustering, Invocation& invocation) {
+  const std::optional<Preparation> preparation = read_preparation(result.file());
+  const Preparation* given = preparation ? &*preparation : nullptr;
+  const auto source = open_input(location, invocation, given);
+  const std::int64_t before = preparation ? columns_before(*preparation) : 0;
+  const std::int64_t rows = std::ssize(clustering.labels),
+                     columns = before > 0 ? before : clustering.centroids.columns();
+  if (source->rows() != rows || source->columns() != columns) {
+    throw Error(ExitCode::data,
+                fmt::format("{}: expected {} x {} points, as {} was made of, found {} x {}; give them with --points, "
+                            "with the options about columns that they were clustered with",
+                            source->name(), rows, columns, result.file(), source->rows(), source->columns()));
+  }
+  invocation.report.points = describe(*source);
+  constexpr std::int64_t kPerRow = 64;  // places, distances, and what pictures sort
+  require_memory(points_bytes(*source) + checked_product(rows, kPerRow, "rows"), source->name(),
+                 invocation.common.memory);
+  const HeldPoints held = hold_points(
+      *source, invocation, [] {}, std::nullopt, given);
+  ClusteredPoints points;
+  for (const std::int64_t row : held.row_numbers()) {
+    points.labels.push_back(clustering.labels[static_cast<std::size_t>(row)]);
+  }
+  points.mean = held.plan.mean;
+  points.deviation = column_deviations(held.rows(), held.plan);
+  invocation.progress.phase("search", 0);
+  measure(held, clustering, points);
+  invocation.progress.phase("project", 0);
+  points.plane = plane_of(held.rows(), clustering);
+  return points;
+}
+
+}  // namespace kith::app

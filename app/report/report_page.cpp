@@ -1,0 +1,316 @@
+// kith report: a page with pictures of a result.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+#include "app/cli/terminal.h"
+#include "app/cli/units.h"
+#include "app/commands.h"
+#include "app/report/clustered_points.h"
+#include "app/report/sweep_page.h"
+#include "app/run/job.h"
+#include "data/results/stored_result.h"
+#include "data/results/text_file.h"
+#include "pictures/page.h"
+#include "pictures/pictures.h"
+
+namespace kith::app {
+namespace {
+
+struct ReportOptions {
+  std::string result;
+  std::string points;
+  std::string tile;
+  std::string silhouettes;
+  std::string svg;
+  CommonOptions common;
+};
+
+void declare(OptionSet& set, ReportOptions& options) {
+  set.positional({.names = "RESULT", .help = "A result of kith cluster or kith sweep."}, options.result);
+  set.text({.names = "--points",
+            .value = "POINTS",
+            .help = "The points that were clustered, FILE:DATASET; they are read as they were then.",
+            .shown_default = "the file that RESULT names, here or beside it"},
+           options.points);
+  set.text({.names = "--tile",
+            .value = "RxC",
+            .help = "Points are pictures of R rows and C columns: show the centroids so, as in --tile 8x8."},
+           options.tile);
+  set.text({.names = "--silhouettes",
+            .value = "SCORES",
+            .help = "A result of kith evaluate --save-silhouette of the same labels: show these silhouettes.",
+            .shown_default = "simplified ones, from the points"},
+           options.silhouettes);
+  set.text(
+      {.names = "--svg", .value = "FOLDER", .help = "Also write each picture as a file of its own into this folder."},
+      options.svg);
+  set.begin_common();
+  set.text({.names = "-o,--output",
+            .value = "FILE",
+            .help = "Write the page to this file, as in -o page.html; it appears only when it is complete.",
+            .shown_default = "standard output"},
+           options.common.output);
+  set.flag({.names = "-f,--force", .help = "Replace existing output files. Inputs are never replaced."},
+           options.common.force);
+  add_thread_option(set, options.common);
+  add_memory_option(set, options.common);
+  add_talk_options(set, options.common);
+}
+
+/// "8x8", with as many values as there are columns.
+pictures::TileShape tile_of(const std::string& text, std::int64_t columns) {
+  constexpr Range kSides{1, std::int64_t{1} << 20};
+  const std::size_t cross = text.find('x');
+  if (cross != text.npos) {
+    const pictures::TileShape shape{parse_integer(text.substr(0, cross), "--tile", kSides),
+                                    parse_integer(text.substr(cross + 1), "--tile", kSides)};
+    if (shape.rows * shape.columns == columns) return shape;
+  }
+  throw Error(ExitCode::usage, fmt::format("--tile: expected rows x columns of pictures with {} values in all, one for "
+                                           "each column of the points, as in --tile 8x8, found '{}'",
+                                           columns, text));
+}
+
+std::string stop_of(const data::StoredResult& result) {
+  const std::string rule = result.text("stopped_by");
+  const double value = result.number("stopped_value").value_or(0.0);
+  if (rule == "labels") return "no label changed";
+  if (rule == "tolerance") return fmt::format("the centroids moved by {:.4g} squared, within the tolerance", value);
+  return "the limit of iterations was reached before convergence";
+}
+
+std::vector<std::pair<std::string, std::string>> facts_of(const data::StoredResult& result) {
+  std::vector<std::pair<std::string, std::string>> facts;
+  facts.emplace_back("Command", fmt::format("kith {}", result.text("command")));
+  const std::vector<std::int64_t> shape = result.wholes("points_shape");
+  if (shape.size() == 2) {
+    facts.emplace_back("Points",
+                       fmt::format("{}, {} x {} (rows x columns)", result.text("points"), shape[0], shape[1]));
+  }
+  if (result.has("counts")) facts.emplace_back("Clusters", fmt::format("{}", result.vector("counts").size()));
+  const auto inertia = result.number("inertia"), total = result.number("totss");
+  if (inertia && total && *total > 0.0) {
+    facts.emplace_back("Inertia", fmt::format("{}; the clusters explain {:.1f} % of the variance", *inertia,
+                                              100.0 * (*total - *inertia) / *total));
+  } else if (inertia) {
+    facts.emplace_back("Inertia", fmt::format("{}", *inertia));
+  }
+  if (const auto iterations = result.whole("iterations")) {
+    facts.emplace_back("Iterations", fmt::format("{}, then {}", *iterations, stop_of(result)));
+  }
+  if (const auto runs = result.whole("n_init"); runs && *runs > 1) {
+    facts.emplace_back("Runs", fmt::format("{}, of which run {} is kept", *runs, result.whole("run").value_or(0) + 1));
+  }
+  facts.emplace_back("Made by", fmt::format("kith {}", result.text("kith_version")));
+  return facts;
+}
+
+double rows_in(const std::vector<std::int64_t>& counts) {
+  return static_cast<double>(std::max<std::int64_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), 1));
+}
+
+/// A line for each cluster, or for the largest of many.
+pictures::Table table_of(const data::StoredResult& result, const Clustering& clustering) {
+  constexpr std::size_t kMostLines = 500;
+  pictures::Table table{"Clusters", {"cluster", "rows", "percent", "inertia", "inertia a row", "nearest row"}, {}, ""};
+  const std::vector<double> inertia = result.vector("inertia_per_cluster"), nearest = result.vector("nearest_row");
+  const double rows = rows_in(clustering.counts);
+  std::vector<std::int64_t> shown(clustering.counts.size());
+  for (std::size_t c = 0; c < shown.size(); ++c) shown[c] = static_cast<std::int64_t>(c);
+  if (shown.size() > kMostLines) {
+    shown = pictures::largest_clusters(clustering.counts, kMostLines);
+    table.note = fmt::format("The {} largest of {} clusters.", shown.size(), clustering.counts.size());
+  }
+  for (const std::int64_t c : shown) {
+    const double count = static_cast<double>(clustering.counts[c]);
+    table.rows.push_back({std::to_string(c), std::to_string(clustering.counts[c]),
+                          fmt::format("{:.2f}", 100.0 * count / rows), fmt::format("{}", inertia[c]),
+                          count > 0.0 ? fmt::format("{:.6g}", inertia[c] / count) : "",
+                          fmt::format("{:.0f}", nearest[c])});
+  }
+  return table;
+}
+
+/// Centroids less the mean of all points in standard deviations of these; without the points in those of the centroids.
+pictures::CentroidMap map_of(const Clustering& clustering, const ClusteredPoints* points) {
+  const std::int64_t clusters = clustering.centroids.rows(), columns = clustering.centroids.columns();
+  pictures::CentroidMap map{Matrix<double>(clusters, columns), clustering.names,
+                            points != nullptr ? "standard deviations of the points"
+                                              : "standard deviations of the centroids, as often as they have rows, "
+                                                "since the points are not here"};
+  const double rows = rows_in(clustering.counts);
+  for (std::int64_t j = 0; j < columns; ++j) {
+    double mean = 0.0, squares = 0.0;
+    for (std::int64_t c = 0; c < clusters; ++c) {
+      mean += static_cast<double>(clustering.counts[c]) * clustering.centroids(c, j) / rows;
+    }
+    for (std::int64_t c = 0; c < clusters; ++c) {
+      const double difference = clustering.centroids(c, j) - mean;
+      squares += static_cast<double>(clustering.counts[c]) * difference * difference / rows;
+    }
+    if (points != nullptr) mean = points->mean[j];
+    const double unit = points != nullptr ? points->deviation[j] : std::sqrt(squares);
+    for (std::int64_t c = 0; c < clusters; ++c) {
+      map.differences(c, j) = unit > 0.0 ? (clustering.centroids(c, j) - mean) / unit : 0.0;
+    }
+  }
+  return map;
+}
+
+/// columns: of the points as they were clustered
+pictures::Course course_of(const data::StoredResult& result, std::int64_t columns) {
+  pictures::Course course{result.vector("iteration_inertia"), result.vector("iteration_shift"),
+                          result.text("stopped_by"), 0.0};
+  const auto total = result.number("totss"), tolerance = result.number("tolerance");
+  const std::vector<std::int64_t> shape = result.wholes("points_shape");
+  if (total && tolerance && shape.size() == 2) {
+    const std::int64_t rows = shape[0] - result.whole("dropped_rows").value_or(0);
+    const double weight = result.number("total_weight").value_or(static_cast<double>(rows));
+    // n rows of length 1 with a mean of length m: 2 n (1 - m) around its direction, n (1 - m^2) around itself.
+    const bool is_cosine = result.text("metric") == name_of(Metric::cosine);
+    const double spread = is_cosine ? *total - *total * *total / (4.0 * weight) : *total;
+    course.threshold = *tolerance * (spread / weight / static_cast<double>(columns));
+  }
+  return course;
+}
+
+/// The silhouettes that kith evaluate has found, of all rows or of a sample.
+pictures::Picture stored_silhouettes(const std::string& file, const Clustering& clustering) {
+  const data::StoredResult scores(file);
+  const std::vector<double> stored = scores.vector("silhouette");
+  std::vector<std::size_t> rows(clustering.labels.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  if (scores.has("silhouette_rows")) {
+    rows.clear();
+    for (const double row : scores.vector("silhouette_rows")) {
+      if (row < static_cast<double>(clustering.labels.size())) rows.push_back(static_cast<std::size_t>(row));
+    }
+  }
+  if (stored.size() != rows.size()) {
+    throw Error(ExitCode::data, fmt::format("--silhouettes {}: expected {} silhouettes, as there are labels, found {}; "
+                                            "evaluate these clusters again with --save-silhouette",
+                                            file, rows.size(), stored.size()));
+  }
+  std::vector<std::int32_t> labels;
+  std::vector<float> values;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (std::isnan(stored[i])) continue;  // a row that was left out
+    labels.push_back(clustering.labels[rows[i]]);
+    values.push_back(static_cast<float>(stored[i]));
+  }
+  const bool simplified = scores.text("command").find(" --silhouette simplified") != std::string::npos;
+  return pictures::silhouettes(values, labels, clustering.counts, simplified ? "simplified silhouette" : "silhouette");
+}
+
+pictures::Page page_of(const data::StoredResult& result, const ReportOptions& options, Invocation& invocation) {
+  const Clustering clustering(result);
+  const std::string file = std::filesystem::path(result.file()).filename().string();
+  pictures::Page page{fmt::format("{}: {} clusters", file, clustering.counts.size()), facts_of(result), {}, {}, {}};
+  std::optional<pictures::TileShape> tile;
+  if (!options.tile.empty()) tile = tile_of(options.tile, clustering.centroids.columns());
+  std::optional<ClusteredPoints> points;
+  if (const auto location = find_points(result, options.points)) {
+    points = read_clustered_points(*location, result, clustering, invocation);
+  } else {
+    page.notes.push_back(
+        fmt::format("The points, {}, are not here, so the pictures of them are left out: --points FILE "
+                    "says where they are.",
+                    result.text("points")));
+    invocation.progress.warning(page.notes.back());
+  }
+  if (result.number("total_weight")) {
+    page.notes.emplace_back("Rows have weights: inertia and centroids heed them, the pictures count rows.");
+  }
+  const ClusteredPoints* read = points ? &*points : nullptr;
+  invocation.progress.phase("draw", 0);
+  page.pictures.push_back(pictures::sizes(clustering.counts));
+  if (read != nullptr) page.pictures.push_back(pictures::scatter(read->plane, read->labels, clustering.counts));
+  if (tile) page.pictures.push_back(pictures::tiles(clustering.centroids.view(), *tile, clustering.counts));
+  page.pictures.push_back(pictures::centroid_map(map_of(clustering, read), clustering.counts));
+  if (result.has("iteration_inertia"))
+    page.pictures.push_back(pictures::iterations(course_of(result, clustering.centroids.columns())));
+  if (read != nullptr) {
+    page.pictures.push_back(pictures::distances(read->distances, read->labels, clustering.counts));
+    if (!read->silhouettes.empty() && options.silhouettes.empty()) {
+      page.pictures.push_back(
+          pictures::silhouettes(read->silhouettes, read->labels, clustering.counts, "simplified silhouette"));
+    }
+  }
+  if (!options.silhouettes.empty()) page.pictures.push_back(stored_silhouettes(options.silhouettes, clustering));
+  page.tables.push_back(table_of(result, clustering));
+  return page;
+}
+
+void write_pictures(const pictures::Page& page, const std::string& folder, data::OutputOptions output) {
+  output.endings = {".svg"};
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure) throw Error(ExitCode::output, fmt::format("--svg {}: {}", folder, failure.message()));
+  for (const pictures::Picture& picture : page.pictures) {
+    data::write_text_file(fmt::format("{}/{}.svg", folder, picture.name), output, pictures::svg_file(picture));
+  }
+}
+
+}  // namespace
+
+int run_report(const Arguments& arguments) {
+  ReportOptions options;
+  OptionSet set(
+      {.command = "report",
+       .summary = "a page with pictures of a result.",
+       .usage = "RESULT [-o PAGE.html] [options]",
+       .examples = {"kith report clusters.h5 -o page.html",
+                    "kith report clusters.h5 --points ../points.h5:/train --tile 8x8 -o page.html",
+                    "kith report clusters.h5 --svg pictures -o page.html", "kith report sweep.h5 -o sweep.html"}});
+  declare(set, options);
+  if (!set.parse(arguments)) return 0;
+  if (options.result.empty()) set.refuse_missing("RESULT, the file with the result,");
+  std::string& target = options.common.output;
+  if (target == "-") target.clear();
+  const bool is_shown = target.empty() && options.svg.empty() && !options.common.json;
+  if (is_shown && isatty(STDOUT_FILENO) != 0) set.refuse_missing("-o, the page, since standard output is a terminal,");
+  const data::StoredResult result(options.result);
+  const bool is_sweep = result.format() == "kith-sweep";
+  if (result.format() != "kith-clusters" && !is_sweep) {
+    throw Error(ExitCode::data, fmt::format("{}: expected a result of kith cluster or kith sweep, found one of format "
+                                            "{}",
+                                            options.result, result.format()));
+  }
+  take_input_options(result, options.common);
+  Invocation invocation("report", options.common);
+  data::OutputOptions output = output_options(options.common, {options.result, options.silhouettes});
+  if (const auto points = find_points(result, options.points)) {
+    output.inputs.push_back(data::parse_location(*points).file);
+  }
+  output.endings = {".html", ".htm"};
+  if (!target.empty()) data::check_output(target, output);
+  if (target.empty() && options.svg.empty()) {
+    invocation.warn_without_effect(set, "--force", "there is no --output and no --svg");
+  }
+  if (is_sweep) {
+    for (const char* option : {"--points", "--tile", "--silhouettes"}) {
+      invocation.warn_without_effect(set, option, "the page of a sweep shows scores alone");
+    }
+  }
+  const pictures::Page page = is_sweep ? sweep_page(result) : page_of(result, options, invocation);
+  invocation.progress.phase("write", 0);
+  if (!options.svg.empty()) {
+    write_pictures(page, options.svg, output);
+    invocation.report.output = options.svg;
+  }
+  if (!target.empty()) {
+    data::write_text_file(target, output, pictures::html(page));
+    invocation.wrote(target);
+  } else if (is_shown) {
+    print_out(pictures::html(page));
+  }
+  invocation.close("");
+  return 0;
+}
+
+}  // namespace kith::app

@@ -1,0 +1,77 @@
+// --nan drop: rows that were left out of the points have a place in the results.
+#include "app/run/dropped_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace kith::app {
+namespace {
+
+/// One entry for each row of the file from one for each row that was kept.
+template <class T>
+void spread(Untouched<T>& values, std::span<const std::int64_t> kept, std::int64_t rows, T elsewhere) {
+  Untouched<T> all(static_cast<std::size_t>(rows), elsewhere);
+  for (std::size_t i = 0; i < kept.size(); ++i) all[static_cast<std::size_t>(kept[i])] = values[i];
+  values = std::move(all);
+}
+
+}  // namespace
+
+void add_missing_option(OptionSet& set, CommonOptions& common, const char* help) {
+  common.nan = "error";
+  set.choice({.names = "--nan", .value = "HOW", .help = help}, {"error", "drop"}, common.nan);
+}
+
+void tell_of_dropped_rows(const data::Reading& reading, Progress& progress) {
+  if (reading.dropped_rows() == 0) return;
+  progress.warning(fmt::format(
+      "{}: {} of {} rows dropped for NaN, infinity or empty fields; the first is row {} "
+      "(counted from 0)",
+      reading.source().name(), reading.dropped_rows(), reading.source().rows(), reading.first_dropped_row()));
+}
+
+void restore_rows(KMeansResult& result, const data::Reading& reading) {
+  const std::span<const std::int64_t> kept = reading.kept_rows();
+  if (kept.empty()) return;
+  const std::int64_t rows = reading.source().rows();
+  spread(result.labels, kept, rows, std::int32_t{-1});
+  if (!result.distances.empty()) spread(result.distances, kept, rows, std::numeric_limits<double>::quiet_NaN());
+  for (std::int64_t& row : result.nearest_row) {
+    if (row >= 0) row = kept[static_cast<std::size_t>(row)];
+  }
+}
+
+std::int64_t first_file_row(std::int64_t first, const data::Reading& reading) {
+  const std::span<const std::int64_t> kept = reading.kept_rows();
+  if (kept.empty() || first == 0) return first;
+  return first < std::ssize(kept) ? kept[static_cast<std::size_t>(first) - 1] + 1 : reading.source().rows();
+}
+
+template <class T>
+Matrix<T> in_file_rows(MatrixView<const T> values, std::int64_t first, T elsewhere, const data::Reading& reading) {
+  const std::span<const std::int64_t> kept = reading.kept_rows();
+  const std::int64_t begin = first_file_row(first, reading), end = first_file_row(first + values.rows, reading);
+  Matrix<T> all(end - begin, values.columns);
+  std::fill_n(all.data(), all.size(), elsewhere);
+  for (std::int64_t i = 0; i < values.rows; ++i) {
+    const std::int64_t row = kept.empty() ? first + i : kept[static_cast<std::size_t>(first + i)];
+    std::copy(values.row(i).begin(), values.row(i).end(), all.row(row - begin).begin());
+  }
+  return all;
+}
+
+template Matrix<float> in_file_rows(MatrixView<const float>, std::int64_t, float, const data::Reading&);
+template Matrix<double> in_file_rows(MatrixView<const double>, std::int64_t, double, const data::Reading&);
+template Matrix<std::int32_t> in_file_rows(MatrixView<const std::int32_t>, std::int64_t, std::int32_t,
+                                           const data::Reading&);
+template Matrix<std::int64_t> in_file_rows(MatrixView<const std::int64_t>, std::int64_t, std::int64_t,
+                                           const data::Reading&);
+
+void write_dropped_rows(data::ResultFile& file, const CommonOptions& common, const data::Reading& reading) {
+  if (common.nan == "drop") file.attribute("dropped_rows", reading.dropped_rows());
+}
+
+}  // namespace kith::app

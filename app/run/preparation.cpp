@@ -1,0 +1,175 @@
+// --scale and --pca: options, threads for the work, and what result files hold of it.
+#include "app/run/preparation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "app/run/model.h"
+#include "core/error.h"
+#include "core/metric.h"
+#include "data/results/stored_result.h"
+#include "kernels/cpu/runtime/threads.h"
+
+namespace kith::app {
+namespace {
+
+constexpr std::array kScalings{Scaling::none, Scaling::zscore, Scaling::minmax, Scaling::unit};
+
+std::optional<Scaling> scaling_of(const std::string& name) {
+  const auto found = std::find_if(kScalings.begin(), kScalings.end(), [&](Scaling s) { return name == name_of(s); });
+  return found == kScalings.end() ? std::nullopt : std::optional(*found);
+}
+
+void write_vector(data::ResultFile& file, const char* name, const std::vector<double>& values) {
+  file.dataset(name, std::span<const double>(values));
+}
+
+bool scales_columns(const Preparation& found) { return !found.columns.center.empty(); }
+
+/// Everything that the result says of it; not yet checked.
+Preparation stored_parameters(const data::StoredResult& result, const std::string& scale, std::int64_t components) {
+  Preparation found;
+  const auto scaling = scaling_of(scale.empty() ? "none" : scale);
+  if (!scaling) {
+    throw Error(ExitCode::data, fmt::format("{}: its points were prepared with --scale {}, which this version of kith "
+                                            "does not know; use the version that wrote it, {}",
+                                            result.file(), scale, result.text("kith_version")));
+  }
+  found.scaling = *scaling;
+  if (found.scaling == Scaling::zscore || found.scaling == Scaling::minmax) {
+    found.columns = {result.vector("preparation/center"), result.vector("preparation/scale")};
+  }
+  if (components > 0) {
+    found.pca = {result.vector("preparation/mean"), result.matrix("preparation/components"),
+                 result.vector("preparation/explained_variance"),
+                 result.vector("preparation/explained_variance_ratio")};
+  }
+  return found;
+}
+
+void check(const Preparation& found, std::int64_t components, const std::string& file) {
+  const auto& [center, scale] = found.columns;
+  const PrincipalComponents& pca = found.pca;
+  const bool fits = center.size() == scale.size() && std::find(scale.begin(), scale.end(), 0.0) == scale.end() &&
+                    pca.size() == components && std::ssize(pca.mean) == pca.components.columns() &&
+                    (center.empty() || pca.mean.empty() || center.size() == pca.mean.size());
+  if (fits) return;
+  throw Error(ExitCode::data, fmt::format("{}: damaged: the datasets in /preparation do not fit together; make the "
+                                          "result again",
+                                          file));
+}
+
+}  // namespace
+
+void add_preparation_options(OptionSet& set, CommonOptions& common) {
+  set.choice({.names = "--scale",
+              .value = "HOW",
+              .help = "Prepare the points: zscore (columns of mean 0 and deviation 1), minmax (columns from 0 to 1), "
+                      "unit (rows of length 1) or none; zscore and minmax not with weights."},
+             {"none", "zscore", "minmax", "unit"}, common.scale);
+  set.integer({.names = "--pca",
+               .value = "D",
+               .help = "After --scale, keep D principal components instead of the columns; not with weights.",
+               .shown_default = "none"},
+              {1, std::numeric_limits<std::int32_t>::max()}, common.pca);
+}
+
+PreparationRequest preparation_request(const CommonOptions& common) {
+  return {scaling_of(common.scale).value_or(Scaling::none), common.pca};
+}
+
+Preparation prepare(data::Reading& reading, const PreparationStep& step, const CommonOptions& common) {
+  cpu::Threads threads(static_cast<int>(common.threads));
+  const Workers workers{threads.count(),
+                        [&threads](std::int64_t tasks, const auto& work) { threads.run(tasks, work); }};
+  const PreparedRows rows{reading.matrix(), reading.source().name(), reading.kept_rows()};
+  Preparation found;
+  if (step.given == nullptr) {
+    found = kith::prepare(rows, step.request, workers);
+  } else {
+    prepare_with(rows, *step.given, workers);
+  }
+  if (metric_of(common) == Metric::cosine) prepare_directions(rows, "--metric cosine");
+  return found;
+}
+
+std::int64_t preparation_bytes(const data::PointSource& points, const CommonOptions& common) {
+  return common.pca == 0 ? 0 : principal_components_bytes(points.rows(), points.columns());
+}
+
+std::string describe(const Preparation& found) {
+  std::string text;
+  if (found.scaling == Scaling::unit) text = "rows scaled to length 1";
+  if (scales_columns(found)) text = fmt::format("columns scaled by {}", name_of(found.scaling));
+  if (found.pca.size() == 0) return text;
+  const double share = std::accumulate(found.pca.variance_ratio.begin(), found.pca.variance_ratio.end(), 0.0);
+  return text + fmt::format("{}{} principal components with {:.4g} % of the variance", text.empty() ? "" : ", ",
+                            found.pca.size(), 100.0 * share);
+}
+
+void write_preparation(data::ResultFile& file, const Preparation& found) {
+  if (found.scaling != Scaling::none) file.attribute("scale", std::string(name_of(found.scaling)));
+  if (found.pca.size() > 0) file.attribute("pca", found.pca.size());
+  if (scales_columns(found)) {
+    write_vector(file, "preparation/center", found.columns.center);
+    write_vector(file, "preparation/scale", found.columns.scale);
+  }
+  if (found.pca.size() == 0) return;
+  write_vector(file, "preparation/mean", found.pca.mean);
+  file.dataset("preparation/components", found.pca.components.view());
+  write_vector(file, "preparation/explained_variance", found.pca.variance);
+  write_vector(file, "preparation/explained_variance_ratio", found.pca.variance_ratio);
+}
+
+void write_original_centroids(data::ResultFile& file, MatrixView<const double> centroids, const Preparation& found,
+                              Metric metric) {
+  if (found.is_none() || metric != Metric::euclidean) return;
+  if (const auto original = original_units(centroids, found)) file.dataset("centroids_original", original->view());
+}
+
+std::optional<Preparation> read_preparation(const std::string& location) {
+  if (!names_model(location) && !names_labels(location)) return std::nullopt;
+  const data::StoredResult result(data::parse_location(location).file);
+  const std::string scale = result.text("scale");
+  const std::int64_t components = result.whole("pca").value_or(0);
+  if (scale.empty() && components == 0) return std::nullopt;
+  Preparation found = stored_parameters(result, scale, components);
+  check(found, components, result.file());
+  return found;
+}
+
+std::int64_t columns_before(const Preparation& found) {
+  return static_cast<std::int64_t>(std::max(found.columns.center.size(), found.pca.mean.size()));
+}
+
+void check_weighted_preparation(const CommonOptions& common) {
+  const PreparationRequest request = preparation_request(common);
+  const bool by_rows = request.scaling == Scaling::none || request.scaling == Scaling::unit;
+  if (by_rows && request.components == 0) return;
+  throw Error(ExitCode::usage, fmt::format("{}: its parameters do not heed weights; expected --scale unit or none with "
+                                           "weighted rows; prepare the points beforehand",
+                                           by_rows ? "--pca" : "--scale " + common.scale));
+}
+
+void check_same_preparation(const std::string& init, const CommonOptions& common) {
+  if (!names_model(init)) return;
+  const PreparationRequest request = preparation_request(common);
+  const auto before = read_preparation(init);
+  const Scaling scaling = before ? before->scaling : Scaling::none;
+  const std::int64_t components = before ? before->pca.size() : 0;
+  if (scaling == request.scaling && components == request.components) return;
+  const auto show = [](Scaling s, std::int64_t c) {
+    return fmt::format("--scale {}{}", name_of(s), c == 0 ? " without --pca" : fmt::format(" --pca {}", c));
+  };
+  throw Error(ExitCode::usage,
+              fmt::format("--init {}: expected centroids of points prepared with {}, as here, found {}; "
+                          "give the options of that run",
+                          init, show(request.scaling, request.components), show(scaling, components)));
+}
+
+}  // namespace kith::app

@@ -1,0 +1,204 @@
+// What the result files have in common: root attributes, distances in the unit and precision of the run.
+#include "app/run/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace kith::app {
+namespace {
+
+double in_unit(double found, Unit unit) {
+  switch (unit) {
+    case Unit::root:
+      return std::sqrt(found);
+    case Unit::cosine_distance:
+      return found / 2;
+    case Unit::cosine:
+      return 1 - found / 2;
+    case Unit::inner_product:
+      return 0.0 - found;  // no -0
+    default:
+      return found;
+  }
+}
+
+}  // namespace
+
+const char* name_of(Unit unit) {
+  switch (unit) {
+    case Unit::root:
+      return "euclidean";
+    case Unit::squared:
+      return "squared-euclidean";
+    case Unit::cosine_distance:
+      return "cosine-distance";
+    case Unit::cosine:
+      return "cosine";
+    case Unit::inner_product:
+      return name_of(Metric::inner_product);
+    case Unit::manhattan:
+      return name_of(Metric::manhattan);
+    default:
+      return name_of(Metric::chebyshev);
+  }
+}
+
+Unit unit_of(Metric metric, bool squared) {
+  switch (metric) {
+    case Metric::inner_product:
+      return Unit::inner_product;
+    case Metric::manhattan:
+      return Unit::manhattan;
+    case Metric::chebyshev:
+      return Unit::chebyshev;
+    default:
+      return squared ? Unit::squared : Unit::root;
+  }
+}
+
+std::string stored_name(const std::string& location) {
+  const data::Location parts = data::parse_location(location);
+  const std::string file = parts.file.substr(parts.file.rfind('/') + 1);
+  return parts.dataset.empty() ? file : fmt::format("{}:{}", file, parts.dataset);
+}
+
+void write_origin(data::ResultFile& file, const std::string& format, const std::string& command) {
+  file.attribute("format", format);
+  file.attribute("format_version", std::int64_t{1});
+  file.attribute("kith_version", std::string(KITH_VERSION));
+  file.attribute("command", command);
+}
+
+void write_names(data::ResultFile& file, const std::string& attribute, const std::vector<std::string>& names) {
+  constexpr std::size_t kMostBytes = 60'000;  // HDF5 1.8 has 64 KiB for an attribute
+  const std::string text = fmt::format("{}", fmt::join(names, "\n"));
+  const bool one_a_line = std::count(text.begin(), text.end(), '\n') + 1 == std::ssize(names);
+  if (!text.empty() && one_a_line && text.size() < kMostBytes) file.attribute(attribute, text);
+}
+
+void write_head(data::ResultFile& file, const ResultHead& head, const data::PointSource& points) {
+  write_origin(file, head.format, head.command);
+  file.attribute("points", stored_name(points.name()));
+  file.attribute("points_shape", std::vector<std::int64_t>{points.rows(), points.columns()});
+  // The type that the values are computed as: float16, float32 and uint8 files of equal values give equal results.
+  file.attribute("points_type", std::string(points.value_class() == ValueClass::f32 ? "float32" : "float64"));
+  write_names(file, "columns", points.column_names());
+  file.attribute("metric", std::string(name_of(head.metric)));
+  file.attribute("class", std::string(name_of(head.value_class)));
+}
+
+template <class T>
+Matrix<T> convert_distances(MatrixView<const double> found, Unit unit, std::int64_t first) {
+  constexpr bool is_narrow = sizeof(T) == sizeof(float);
+  Matrix<T> out(found.rows, found.columns);
+  for (std::int64_t i = 0; i < found.rows; ++i) {
+    for (std::int64_t j = 0; j < found.columns; ++j) {
+      const double distance = in_unit(found(i, j), unit);
+      out(i, j) = static_cast<T>(distance);
+      if (std::isfinite(out(i, j)) || std::isnan(found(i, j))) continue;
+      const bool helps = is_narrow && std::isfinite(distance);
+      throw Error(ExitCode::data,
+                  fmt::format("row {}: the {} distance{} leaves the range of {}; {}", first + i, name_of(unit),
+                              helps ? fmt::format(" of {:g}", distance) : "", helps ? "float32" : "float64",
+                              helps ? "give --precision f64" : "divide the values by a power of two"));
+    }
+  }
+  return out;
+}
+
+template Matrix<float> convert_distances(MatrixView<const double>, Unit, std::int64_t);
+template Matrix<double> convert_distances(MatrixView<const double>, Unit, std::int64_t);
+
+void write_distances(data::ResultFile& file, std::span<const double> squared, ValueClass value_class) {
+  const auto write = [&](auto zero) {
+    using T = decltype(zero);
+    const auto rows = static_cast<std::int64_t>(squared.size());
+    const Matrix<T> roots = convert_distances<T>({squared.data(), rows, 1}, Unit::root, 0);
+    file.dataset("distances", std::span<const T>(roots.data(), squared.size()));
+  };
+  value_class == ValueClass::f32 ? write(0.0F) : write(0.0);
+  file.attribute("distances", std::string(name_of(Unit::root)));
+}
+
+void write_assignment(data::ResultFile& file, const KMeansResult& result) {
+  file.dataset("labels", std::span<const std::int32_t>(result.labels));
+  file.dataset("counts", std::span<const std::int64_t>(result.counts));
+  if (!result.weights.empty()) file.dataset("weights", std::span<const double>(result.weights));
+  file.dataset("inertia_per_cluster", std::span<const double>(result.inertia_per_cluster));
+}
+
+void write_iterations(data::ResultFile& file, const Iterations& before, const KMeansResult& result) {
+  Iterations all = before;
+  for (const IterationRecord& record : result.history) {
+    all.inertia.push_back(record.inertia);
+    all.shift.push_back(record.shift);
+    all.changed.push_back(record.changed);
+  }
+  file.dataset("iteration_inertia", std::span<const double>(all.inertia));
+  file.dataset("iteration_shift", std::span<const double>(all.shift));
+  file.dataset("iteration_changed", std::span<const std::int64_t>(all.changed));
+}
+
+namespace {
+
+/// k sum n_c^2 / n^2: 1 where all clusters have as many rows, k where one has them all. As in FAISS.
+double imbalance_of(const std::vector<std::int64_t>& counts) {
+  double rows = 0.0, squares = 0.0;
+  for (const std::int64_t count : counts) {
+    rows += static_cast<double>(count);
+    squares += static_cast<double>(count) * static_cast<double>(count);
+  }
+  return static_cast<double>(counts.size()) * squares / (rows * rows);
+}
+
+}  // namespace
+
+ClusterReport cluster_report(const KMeansResult& result) {
+  const auto [smallest, largest] = std::minmax_element(result.counts.begin(), result.counts.end());
+  return {static_cast<std::int64_t>(result.counts.size()), *smallest, *largest, result.empty_clusters,
+          imbalance_of(result.counts)};
+}
+
+double assignment_flops(const PointsView& points, std::int64_t clusters) {
+  return 2.0 * static_cast<double>(rows_of(points)) * static_cast<double>(clusters) *
+         static_cast<double>(columns_of(points));
+}
+
+std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clusters) {
+  constexpr std::int64_t kPerRow = 40;    // labels, distances and their copies in the result
+  constexpr std::int64_t kPerValue = 64;  // centroids before and after, screened, two limbs of sums
+  const std::int64_t centroids = checked_product(clusters, points.columns(), "centroids");
+  return checked_product(points.rows(), kPerRow, "rows") + checked_product(centroids, kPerValue, "centroids");
+}
+
+std::int64_t block_bytes(const BlockMemory& block) {
+  const std::int64_t chosen = block.block_rows > 0 ? block.block_rows : block.usual_rows;
+  return checked_product(std::clamp<std::int64_t>(chosen, 1, block.rows), block.row_bytes, "rows of one block");
+}
+
+std::string cluster_table(const KMeansResult& result) {
+  const std::int64_t rows = std::accumulate(result.counts.begin(), result.counts.end(), std::int64_t{0});
+  const bool nearest = !result.nearest_row.empty(), weighted = !result.weights.empty();
+  std::string out = fmt::format("{:>8} {:>12} {:>8}{} {:>24}{}\n", "cluster", "points", "percent",
+                                weighted ? fmt::format(" {:>14}", "weight") : "", "inertia",
+                                nearest ? fmt::format(" {:>12}", "nearest row") : "");
+  const auto line = [&](const std::string& name, std::int64_t points, double weight, double inertia,
+                        const std::string& last) {
+    const double percent = 100.0 * static_cast<double>(points) / static_cast<double>(rows);
+    out += fmt::format("{:>8} {:>12} {:>8.2f}{} {:>24}{}\n", name, points, percent,
+                       weighted ? fmt::format(" {:>14.8g}", weight) : "", inertia, last);
+  };
+  for (std::size_t c = 0; c < result.counts.size(); ++c) {
+    line(std::to_string(c), result.counts[c], weighted ? result.weights[c] : 0.0, result.inertia_per_cluster[c],
+         nearest ? fmt::format(" {:>12}", result.nearest_row[c]) : "");
+  }
+  line("all", rows, std::accumulate(result.weights.begin(), result.weights.end(), 0.0), result.inertia, "");
+  return out;
+}
+
+}  // namespace kith::app

@@ -1,0 +1,83 @@
+// What the result files have in common: root attributes, distances in the unit and precision of the run.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/run/report.h"
+#include "core/kmeans.h"
+#include "core/matrix.h"
+#include "data/results/result.h"
+#include "data/source.h"
+
+namespace kith::app {
+
+/// "points.h5:/train" without folders: equal input under equal names gives equal result files, wherever it lies.
+std::string stored_name(const std::string& location);
+
+/// The root attributes that all files have: format, format_version, kith_version, command.
+void write_origin(data::ResultFile& file, const std::string& format, const std::string& command);
+/// One name a line as an attribute, if they are not too many for one, and none has a line of its own.
+void write_names(data::ResultFile& file, const std::string& attribute, const std::vector<std::string>& names);
+
+/// Root attributes of every result of points: format, format_version, kith_version, command, points (name, shape,
+/// type), metric, class. `command` holds only what determines the answer.
+struct ResultHead {
+  std::string format;  // "kith-clusters"
+  std::string command;
+  ValueClass value_class = ValueClass::f32;
+  Metric metric = Metric::euclidean;
+};
+void write_head(data::ResultFile& file, const ResultHead& head, const data::PointSource& points);
+
+/// The unit of distances in a result. Of D, the square of a distance: root, squared, and of directions cosine_distance
+/// (D / 2) and cosine (1 - D / 2). Of a negated product: inner_product, as it is. D itself: manhattan, chebyshev.
+enum class Unit { root, squared, cosine_distance, cosine, inner_product, manhattan, chebyshev };
+const char* name_of(Unit unit);
+/// The unit of a metric; `squared` instead of the root where D is a square.
+Unit unit_of(Metric metric, bool squared);
+
+/// Distances in a unit, as float or double, from D; out has its shape. What is made of D is made in float64 and
+/// rounded once; NaN, that of a row that was left out, stays. Throws Error(data) when a distance leaves the range of T,
+/// with its row: `first` is that of the first one here.
+template <class T>
+Matrix<T> convert_distances(MatrixView<const double> found, Unit unit, std::int64_t first);
+
+/// Dataset `distances` (n) and the attribute that names its unit.
+void write_distances(data::ResultFile& file, std::span<const double> squared, ValueClass value_class);
+
+/// /labels, /counts, /inertia_per_cluster.
+void write_assignment(data::ResultFile& file, const KMeansResult& result);
+
+/// What each iteration did, of a run and of those that it goes on from: /iteration_inertia, /iteration_shift,
+/// /iteration_changed, all (iterations).
+struct Iterations {
+  std::vector<double> inertia, shift;
+  std::vector<std::int64_t> changed;
+};
+void write_iterations(data::ResultFile& file, const Iterations& before, const KMeansResult& result);
+
+/// What the report says of the clusters.
+ClusterReport cluster_report(const KMeansResult& result);
+/// 2 n k d, the multiplications and additions of one assignment by the plain product, of points as they are computed
+/// with.
+double assignment_flops(const PointsView& points, std::int64_t clusters);
+/// Host bytes that an assignment needs besides the points: state per row, centroids as given, and their sums.
+std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clusters);
+
+/// Host bytes of the blocks in which `rows` rows of answers are made: as many rows as `block_rows`, or, when that is 0,
+/// `usual_rows`, at least one.
+struct BlockMemory {
+  std::int64_t rows = 0;
+  std::int64_t row_bytes = 0;
+  std::int64_t block_rows = 0;
+  std::int64_t usual_rows = 0;
+};
+std::int64_t block_bytes(const BlockMemory& block);
+
+/// One line per cluster: points, share, inertia, nearest row where known; then a line for all.
+std::string cluster_table(const KMeansResult& result);
+
+}  // namespace kith::app

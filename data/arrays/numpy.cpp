@@ -1,0 +1,194 @@
+// Points from NumPy arrays, in files of their own or as members of an archive.
+#include "data/arrays/numpy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "data/arrays/numpy_header.h"
+#include "data/arrays/raw_rows.h"
+#include "data/io/file_kind.h"
+#include "data/io/zip.h"
+#include "data/shape.h"
+
+namespace kith::data {
+namespace {
+
+[[noreturn]] void fail(const std::string& name, const std::string& what) {
+  throw Error(ExitCode::data, fmt::format("{}: {}", name, what));
+}
+
+DatasetInfo info_of(const NumpyHeader& header, std::int64_t stored) {
+  DatasetInfo info;
+  info.shape = header.shape;
+  info.type = header.type;
+  info.layout = header.fortran_order ? "columns together" : "contiguous";
+  info.stored_bytes = stored;
+  if (header.element && size_of(header.element->number) > 1)
+    info.byte_order = header.element->swapped ? "big" : "little";
+  info.unreadable = refusal(header, stored, false);
+  return info;
+}
+
+RawTable table_of(const NumpyHeader& header, const std::string& name, std::int64_t at) {
+  RawTable table;
+  table.name = name;
+  table.element = *header.element;
+  table.rows = header.shape[0];
+  table.columns = header.shape.size() == 1 ? 1 : header.shape[1];
+  table.at = at + header.bytes;
+  if (header.fortran_order && table.columns > 1) table.order = RawTable::columns_together;
+  return table;
+}
+
+NumpyHeader header_of(const InputBytes& input) {
+  std::string begin(static_cast<std::size_t>(std::min(input.size(), kLongestNumpyHeader)), '\0');
+  input.read(0, static_cast<std::int64_t>(begin.size()), reinterpret_cast<std::byte*>(begin.data()));
+  return read_numpy_header(begin, input.name());
+}
+
+void require_whole(const Location& place) {
+  if (place.dataset.empty()) return;
+  fail(place.file, fmt::format("holds one array and no '{}'; leave out ':{}'", place.dataset, place.dataset));
+}
+
+/// An array of an archive. Its header is read, its values are not.
+struct Member {
+  ZipMember file;
+  std::string path;  // "/x" for x.npy
+  NumpyHeader header;
+  std::string unreadable;  // why it is no array, or none that can be read
+};
+
+std::vector<Member> arrays_of(const InputBytes& input) {
+  std::vector<Member> arrays;
+  for (const ZipMember& file : zip_members(input)) {
+    Member member;
+    member.file = file;
+    member.path =
+        fmt::format("/{}", file.name.ends_with(".npy") ? file.name.substr(0, file.name.size() - 4) : file.name);
+    member.unreadable = file.obstacle;
+    try {
+      if (member.unreadable.empty()) {
+        const std::vector<std::byte> begin = extract_begin(input, file, std::int64_t{4} << 10);
+        const auto text = [](const std::vector<std::byte>& bytes) {
+          return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        };
+        // Only the headers of structured arrays are longer.
+        const bool longer = text(begin).find('}') == std::string_view::npos;
+        const std::vector<std::byte> more =
+            longer ? extract_begin(input, file, kLongestNumpyHeader) : std::vector<std::byte>();
+        member.header = read_numpy_header(text(longer ? more : begin), fmt::format("{}:{}", input.name(), member.path));
+      }
+    } catch (const Error& error) {
+      member.unreadable = error.what();
+    }
+    arrays.push_back(std::move(member));
+  }
+  return arrays;
+}
+
+std::string refusal_of(const Member& member, bool vector_as_column) {
+  if (!member.unreadable.empty()) return member.unreadable;
+  return refusal(member.header, member.file.size - member.header.bytes, vector_as_column);
+}
+
+[[noreturn]] void fail_member(const std::string& name, const std::string& why) {
+  const bool complete = why.starts_with(name.substr(0, name.rfind(':')));  // the message has its place already
+  if (complete) throw Error(ExitCode::data, why);
+  fail(name, why);
+}
+
+std::string show(const std::vector<Member>& arrays) {
+  constexpr std::size_t shown = 20;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(arrays.size(), shown); ++i) {
+    const Member& member = arrays[i];
+    text += fmt::format("{}{} ({}, {})", i > 0 ? ", " : "", member.path, show_shape(member.header.shape),
+                        member.header.type.empty() ? "no array" : member.header.type);
+  }
+  if (arrays.size() > shown) text += fmt::format(" and {} more", arrays.size() - shown);
+  return text.empty() ? "nothing" : text;
+}
+
+const Member& chosen(const std::vector<Member>& arrays, const Location& place, const ReadOptions& options) {
+  if (!place.dataset.empty()) {
+    const std::string bare = place.dataset.substr(place.dataset.starts_with('/') ? 1 : 0);
+    for (const Member& member : arrays) {
+      if (member.path.substr(1) == bare || member.file.name == bare) return member;
+    }
+    fail(place.file, fmt::format("no such array: '{}'; the archive holds {}", place.dataset, show(arrays)));
+  }
+  for (const std::size_t rank : {2, 1}) {
+    if (rank == 1 && !options.vector_as_column) break;
+    std::vector<const Member*> fitting;
+    for (const Member& member : arrays) {
+      if (member.header.element && member.header.shape.size() == rank) fitting.push_back(&member);
+    }
+    if (fitting.size() == 1) return *fitting[0];
+    if (fitting.size() > 1) {
+      fail(place.file, fmt::format("expected one {}-dimensional array of numbers, found {}: {}; name one, as in {}:{}",
+                                   rank, fitting.size(), show(arrays), place.file, fitting[0]->path));
+    }
+  }
+  for (const Member& member : arrays) {
+    if (!member.unreadable.empty()) fail_member(fmt::format("{}:{}", place.file, member.path), member.unreadable);
+  }
+  fail(place.file, fmt::format("expected a 2-dimensional array of numbers, found {}", show(arrays)));
+}
+
+}  // namespace
+
+bool is_npy(const std::string& file) { return first_bytes(file, 6) == "\x93NUMPY"; }
+
+std::unique_ptr<PointSource> open_npy(const Location& location, const ReadOptions& options) {
+  require_whole(location);
+  InputBytes input = InputBytes::open(location.file, "a NumPy array");
+  const NumpyHeader header = header_of(input);
+  const std::string wrong = refusal(header, input.size() - header.bytes, options.vector_as_column);
+  if (!wrong.empty()) fail(location.file, wrong);
+  return open_raw(std::move(input), table_of(header, location.file, 0), options);
+}
+
+std::vector<DatasetInfo> list_npy(const Location& place, const ReadOptions&) {
+  require_whole(place);
+  const InputBytes input = InputBytes::open(place.file, "a NumPy array");
+  const NumpyHeader header = header_of(input);
+  return {info_of(header, input.size() - header.bytes)};
+}
+
+bool is_npz(const std::string& file) { return has_ending(file, ".npz") && first_bytes(file, 4) == "PK\x03\x04"; }
+
+std::unique_ptr<PointSource> open_npz(const Location& location, const ReadOptions& options) {
+  InputBytes input = InputBytes::open(location.file, "an archive of NumPy arrays");
+  const std::vector<Member> arrays = arrays_of(input);
+  const Member& member = chosen(arrays, location, options);
+  const std::string name = fmt::format("{}:{}", location.file, member.path);
+  if (const std::string wrong = refusal_of(member, options.vector_as_column); !wrong.empty()) {
+    fail_member(name, wrong);
+  }
+  if (!member.file.deflated) return open_raw(std::move(input), table_of(member.header, name, member.file.at), options);
+  InputBytes inflated = InputBytes::held(name, extract(input, member.file));
+  input.check_unchanged();
+  return open_raw(std::move(inflated), table_of(member.header, name, 0), options);
+}
+
+std::vector<DatasetInfo> list_npz(const Location& place, const ReadOptions&) {
+  const InputBytes input = InputBytes::open(place.file, "an archive of NumPy arrays");
+  std::vector<DatasetInfo> list;
+  std::vector<Member> arrays = arrays_of(input);
+  if (!place.dataset.empty()) arrays = {chosen(arrays, place, {})};
+  for (const Member& member : arrays) {
+    DatasetInfo info = info_of(member.header, member.file.size - member.header.bytes);
+    info.path = member.path;
+    info.unreadable = refusal_of(member, false);
+    info.stored_bytes = member.file.stored;
+    if (member.file.deflated) info.filters.push_back("deflate");
+    list.push_back(info);
+  }
+  return list;
+}
+
+}  // namespace kith::data

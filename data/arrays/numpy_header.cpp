@@ -1,0 +1,200 @@
+// Reads the header of a NumPy array, a Python dictionary of three known keys, as numpy.lib.format describes it. Nothing
+// is evaluated, and pickles are never read.
+#include "data/arrays/numpy_header.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cctype>
+#include <charconv>
+#include <utility>
+
+#include "core/error.h"
+#include "data/shape.h"
+
+namespace kith::data {
+namespace {
+
+/// Takes the dictionary apart.
+class Parser {
+ public:
+  Parser(std::string_view text, const std::string& name) : text_(text), name_(name) {}
+
+  void parse(NumpyHeader& header, std::string& descr) {
+    bool has_descr = false, has_order = false, has_shape = false;
+    expect('{');
+    while (!take('}')) {
+      const std::string key = quoted();
+      expect(':');
+      if (key == "descr") {
+        descr = peek() == '\'' || peek() == '"' ? quoted() : bracketed();
+        has_descr = true;
+      } else if (key == "fortran_order") {
+        header.fortran_order = boolean();
+        has_order = true;
+      } else if (key == "shape") {
+        header.shape = tuple();
+        has_shape = true;
+      } else {
+        fail(fmt::format("an unknown key '{}'", key));
+      }
+      if (!take(',') && peek() != '}') fail("no comma between its entries");
+    }
+    if (!has_descr || !has_order || !has_shape) fail("descr, fortran_order and shape are not all there");
+  }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(ExitCode::data,
+                fmt::format("{}: damaged NumPy header: {}; save the array again with numpy.save", name_, what));
+  }
+
+ private:
+  char peek() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool take(char c) {
+    if (peek() != c) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!take(c)) fail(fmt::format("expected {} at its byte {}", c, at_));
+  }
+  std::string quoted() {
+    const char quote = peek();
+    const auto end = quote == '\'' || quote == '"' ? text_.find(quote, at_ + 1) : text_.npos;
+    if (end == text_.npos) fail(fmt::format("expected a quoted word at its byte {}", at_));
+    const std::size_t begin = at_ + 1;
+    at_ = end + 1;
+    return std::string(text_.substr(begin, end - begin));
+  }
+  /// A list in square brackets, whatever is in it.
+  std::string bracketed() {
+    const auto begin = at_;
+    int depth = 0;
+    do {
+      const char c = at_ < text_.size() ? text_[at_] : '\0';
+      if (c == '\0') fail("a bracket is never closed");
+      depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+      ++at_;
+    } while (depth > 0);
+    return std::string(text_.substr(begin, at_ - begin));
+  }
+  bool boolean() {
+    for (const auto& [word, value] : {std::pair{"True", true}, std::pair{"False", false}}) {
+      peek();
+      if (!text_.substr(at_).starts_with(word)) continue;
+      at_ += std::string_view(word).size();
+      return value;
+    }
+    fail("fortran_order is neither True nor False");
+  }
+  std::vector<std::int64_t> tuple() {
+    std::vector<std::int64_t> sizes;
+    expect('(');
+    while (!take(')')) {
+      peek();
+      std::int64_t size = 0;
+      const char* begin = text_.data() + at_;
+      const auto [stop, problem] = std::from_chars(begin, text_.data() + text_.size(), size);
+      if (problem != std::errc() || size < 0) fail("its shape is no list of sizes");
+      at_ += static_cast<std::size_t>(stop - begin);
+      take('L');  // Python 2
+      sizes.push_back(size);
+      if (!take(',') && peek() != ')') fail("its shape is no list of sizes");
+    }
+    return sizes;
+  }
+
+  std::string_view text_;
+  const std::string& name_;
+  std::size_t at_ = 0;
+};
+
+struct Known {
+  const char* code;
+  Number number;
+};
+constexpr Known kKnown[] = {{"f2", Number::float16}, {"f4", Number::float32}, {"f8", Number::float64},
+                            {"i1", Number::int8},    {"u1", Number::uint8},   {"b1", Number::uint8},
+                            {"i2", Number::int16},   {"u2", Number::uint16},  {"i4", Number::int32},
+                            {"u4", Number::uint32},  {"i8", Number::int64},   {"u8", Number::uint64}};
+
+/// What the type is, from "<f4" and the like.
+void set_type(NumpyHeader& header, const std::string& descr) {
+  const auto cannot = [&header](const std::string& type, const std::string& obstacle) {
+    header.type = type;
+    header.obstacle = obstacle;
+  };
+  if (descr.starts_with('[')) {
+    return cannot("structured",
+                  "expected numbers, found a structured array; save its fields as columns: "
+                  "numpy.lib.recfunctions.structured_to_unstructured(x)");
+  }
+  const bool has_order = !descr.empty() && std::string_view("<>=|").find(descr[0]) != std::string_view::npos;
+  const std::string code = descr.substr(has_order ? 1 : 0);
+  for (const Known& known : kKnown) {
+    if (code != known.code) continue;
+    const bool big = std::endian::native == std::endian::big;
+    const bool swapped = size_of(known.number) > 1 && has_order && (descr[0] == '<' ? big : descr[0] == '>' && !big);
+    header.element = ElementType{known.number, swapped};
+    header.type = name_of(known.number);
+    return;
+  }
+  switch (code.empty() ? '\0' : code[0]) {
+    case 'O':
+      return cannot("objects",
+                    "expected numbers, found Python objects, a pickle, which is never loaded; save numbers: "
+                    "numpy.save(FILE, x.astype(numpy.float32))");
+    case 'c':
+      return cannot("complex", "expected numbers, found complex ones; save real and imaginary parts as columns");
+    case 'U':
+    case 'S':
+    case 'a':
+      return cannot("text", "expected numbers, found text; save numbers: x.astype(numpy.float64)");
+    default:
+      return cannot(descr, fmt::format("expected numbers (float16, float32, float64, bool, or integers of 8, 16, 32 or "
+                                       "64 bits), found the type '{}'; save x.astype(numpy.float64)",
+                                       descr));
+  }
+}
+
+}  // namespace
+
+NumpyHeader read_numpy_header(std::string_view begin, const std::string& name) {
+  constexpr std::string_view magic("\x93NUMPY");
+  const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(begin[i])); };
+  NumpyHeader header;
+  if (!begin.starts_with(magic) || begin.size() < 12) Parser(begin, name).fail("its first bytes are not those of one");
+  const std::size_t version = byte(6);
+  if (version < 1 || version > 3) {
+    Parser(begin, name).fail(fmt::format("expected version 1, 2 or 3, found {}.{}", version, byte(7)));
+  }
+  const std::size_t at = version == 1 ? 10 : 12;
+  std::size_t length = byte(8) | byte(9) << 8;
+  if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
+  if (length > begin.size() - at) {
+    Parser(begin, name).fail(fmt::format("expected {} bytes of it, found {}", length, begin.size() - at));
+  }
+  std::string descr;
+  Parser(begin.substr(at, length), name).parse(header, descr);
+  header.bytes = static_cast<std::int64_t>(at + length);
+  set_type(header, descr);
+  return header;
+}
+
+std::string refusal(const NumpyHeader& header, std::int64_t stored, bool vector_as_column) {
+  if (!header.element) return header.obstacle;
+  if (std::string wrong = refusal_of_size(header.shape); !wrong.empty()) return wrong;
+  std::int64_t bytes = size_of(header.element->number);
+  for (const std::int64_t size : header.shape) bytes *= size;
+  if (bytes != stored) {
+    return fmt::format(
+        "declared as {} {} ({} bytes), but {} bytes are stored; {}", show_shape(header.shape), header.type, bytes,
+        stored, bytes > stored ? "it is cut off: copy or save it again" : "save each array in a file of its own");
+  }
+  return refusal_of_shape(header.shape, vector_as_column);
+}
+
+}  // namespace kith::data

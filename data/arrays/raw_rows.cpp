@@ -1,0 +1,147 @@
+// Reads plain numbers in blocks, by several threads, and converts each block while it is in the cache.
+#include "data/arrays/raw_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "core/error.h"
+#include "data/io/block_readers.h"
+
+namespace kith::data {
+namespace {
+
+constexpr std::int64_t kLengthBytes = 4;                           // of rows_with_length
+constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;      // still in the second-level cache when converted
+constexpr std::int64_t kColumnBlockBytes = std::int64_t{8} << 20;  // of columns: long enough pieces of each
+
+/// Rows from pieces of columns: element (i, j) of `rows` x `columns` is at j * rows + i of `in`.
+template <class Word>
+void join_columns(const std::byte* in, std::int64_t rows, std::int64_t columns, std::byte* out) {
+  constexpr std::int64_t kRows = 16;  // that are written to at a time
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(Word));
+  for (std::int64_t begin = 0; begin < rows; begin += kRows) {
+    const std::int64_t end = std::min(begin + kRows, rows);
+    for (std::int64_t j = 0; j < columns; ++j) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        std::memcpy(out + (i * columns + j) * kSize, in + (j * rows + i) * kSize, sizeof(Word));
+      }
+    }
+  }
+}
+
+class RawSource final : public PointSource {
+ public:
+  RawSource(InputBytes input, RawTable table, const ReadOptions& options)
+      : input_(std::move(input)),
+        table_(std::move(table)),
+        class_(class_for(natural_class_of(table_.element.number), options.precision)),
+        element_bytes_(size_of(table_.element.number)),
+        threads_(options.threads),
+        missing_(options.missing) {}
+
+  std::string name() const override { return table_.name; }
+  std::string element_type() const override { return name_of(table_.element.number); }
+  std::int64_t rows() const override { return table_.rows; }
+  std::int64_t columns() const override { return table_.columns; }
+  ValueClass value_class() const override { return class_; }
+  std::int64_t file_bytes() const override { return table_.bytes(); }
+  std::int64_t held_bytes() const override { return input_.held_bytes(); }
+  std::int64_t changed_values() const override { return changed_; }
+  void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
+
+ private:
+  template <class T>
+  void read_as(std::int64_t first, MatrixView<T> out) {
+    check_request(*this, first, out);
+    const std::int64_t most = table_.order == RawTable::columns_together ? kColumnBlockBytes : kBlockBytes;
+    const std::int64_t block_rows = std::max<std::int64_t>(1, most / table_.row_bytes());
+    try {
+      read_in_blocks((out.rows + block_rows - 1) / block_rows, threads_,
+                     [&](std::int64_t block, Matrix<std::byte>& buffer) {
+                       const std::int64_t begin = block * block_rows;
+                       read_block(first + begin, out.middle(begin, std::min(block_rows, out.rows - begin)), buffer);
+                     });
+    } catch (const Error&) {
+      input_.check_unchanged();  // a better explanation of whatever was found
+      throw;
+    }
+    input_.check_unchanged();
+  }
+
+  template <class T>
+  void read_block(std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer) {
+    const bool plain = table_.order == RawTable::rows_together;
+    const bool in_place = plain && element_bytes_ == sizeof(T);
+    const std::int64_t needed = in_place ? 0 : (plain ? 1 : 2) * out.rows * table_.row_bytes();
+    if (buffer.columns() < needed) buffer = Matrix<std::byte>(1, needed);
+    std::byte* raw = in_place ? reinterpret_cast<std::byte*>(out.data) : buffer.data();
+    if (plain) {
+      input_.read(table_.at + first * table_.row_bytes(), out.rows * table_.row_bytes(), raw);
+    } else if (table_.order == RawTable::columns_together) {
+      read_columns(first, out.rows, raw + out.rows * table_.row_bytes(), raw);
+    } else {
+      read_with_length(first, out.rows, raw);
+    }
+    changed_ +=
+        require_converted(convert(table_.element, raw, out.size(), out.data, missing_), name(), first, columns());
+  }
+
+  void read_columns(std::int64_t first, std::int64_t rows, std::byte* pieces, std::byte* out) const {
+    const std::int64_t piece = rows * element_bytes_;
+    for (std::int64_t j = 0; j < columns(); ++j) {
+      input_.read(table_.at + (j * table_.rows + first) * element_bytes_, piece, pieces + j * piece);
+    }
+    if (element_bytes_ == 1) join_columns<std::uint8_t>(pieces, rows, columns(), out);
+    if (element_bytes_ == 2) join_columns<std::uint16_t>(pieces, rows, columns(), out);
+    if (element_bytes_ == 4) join_columns<std::uint32_t>(pieces, rows, columns(), out);
+    if (element_bytes_ == 8) join_columns<std::uint64_t>(pieces, rows, columns(), out);
+  }
+
+  void read_with_length(std::int64_t first, std::int64_t rows, std::byte* out) const {
+    const std::int64_t row_bytes = table_.row_bytes();
+    input_.read(table_.at + first * row_bytes, rows * row_bytes, out);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const std::byte* record = out + i * row_bytes;
+      std::uint32_t length = 0;
+      for (int b = 0; b < kLengthBytes; ++b) length |= std::to_integer<std::uint32_t>(record[b]) << (8 * b);
+      if (length != static_cast<std::uint64_t>(columns())) {
+        throw Error(ExitCode::data, fmt::format("{}: record {} (counted from 0): expected {} values, as in record 0, "
+                                                "found a length of {}; all rows must be equally long",
+                                                name(), first + i, columns(), static_cast<std::int32_t>(length)));
+      }
+      std::memmove(out + i * (row_bytes - kLengthBytes), record + kLengthBytes,
+                   static_cast<std::size_t>(row_bytes - kLengthBytes));
+    }
+  }
+
+  InputBytes input_;
+  RawTable table_;
+  ValueClass class_;
+  std::int64_t element_bytes_;
+  int threads_;
+  Missing missing_;
+  std::atomic<std::int64_t> changed_ = 0;
+};
+
+}  // namespace
+
+std::int64_t RawTable::row_bytes() const {
+  return columns * size_of(element.number) + (order == rows_with_length ? kLengthBytes : 0);
+}
+
+std::int64_t RawTable::bytes() const {
+  const std::int64_t values = checked_product(columns, size_of(element.number), name.c_str());
+  const std::int64_t lengths = order == rows_with_length ? checked_product(rows, kLengthBytes, name.c_str()) : 0;
+  return checked_product(rows, values, name.c_str()) + lengths;
+}
+
+std::unique_ptr<PointSource> open_raw(InputBytes input, const RawTable& table, const ReadOptions& options) {
+  return std::make_unique<RawSource>(std::move(input), table, options);
+}
+
+}  // namespace kith::data

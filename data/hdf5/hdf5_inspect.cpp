@@ -1,0 +1,266 @@
+// Datatype, shape, layout and filters of an HDF5 dataset.
+#include "data/hdf5/hdf5_inspect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace kith::data {
+namespace {
+
+std::string integer_name(hid_t type) {
+  const std::size_t size = H5Tget_size(type);
+  const std::size_t precision = H5Tget_precision(type);
+  const char* sign = H5Tget_sign(type) == H5T_SGN_NONE ? "u" : "";
+  if (precision == 8 * size) return fmt::format("{}int{}", sign, precision);
+  return fmt::format("{}int of {} bits in {} bytes", sign, precision, size);
+}
+
+/// The fields of a float type, from the lowest bit up.
+struct FloatLayout {
+  std::size_t size = 0, precision = 0, sign = 0, exponent_at = 0, exponent_bits = 0, mantissa_at = 0, mantissa_bits = 0;
+  std::size_t bias = 0;
+  int offset = 0;
+  bool implied_one = false;
+  bool operator==(const FloatLayout&) const = default;
+};
+
+constexpr FloatLayout kHalf{2, 16, 15, 10, 5, 0, 10, 15, 0, true};
+constexpr FloatLayout kSingle{4, 32, 31, 23, 8, 0, 23, 127, 0, true};
+constexpr FloatLayout kDouble{8, 64, 63, 52, 11, 0, 52, 1023, 0, true};
+
+FloatLayout float_layout(hid_t type) {
+  FloatLayout f;
+  f.size = H5Tget_size(type);
+  f.precision = H5Tget_precision(type);
+  f.offset = H5Tget_offset(type);
+  H5Tget_fields(type, &f.sign, &f.exponent_at, &f.exponent_bits, &f.mantissa_at, &f.mantissa_bits);
+  f.bias = H5Tget_ebias(type);
+  f.implied_one = H5Tget_norm(type) == H5T_NORM_IMPLIED;
+  return f;
+}
+
+std::string float_name(hid_t type) {
+  const FloatLayout f = float_layout(type);
+  if (f == kHalf) return "float16";
+  if (f == kSingle) return "float32";
+  if (f == kDouble) return "float64";
+  return fmt::format("float of {} bits in {} bytes, {} of them exponent", f.precision, f.size, f.exponent_bits);
+}
+
+/// An enumeration of FALSE, 0, and TRUE, 1, in a byte: what h5py makes of booleans.
+bool is_boolean(hid_t type) {
+  if (H5Tget_class(type) != H5T_ENUM || H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2) return false;
+  std::uint8_t no = 1, yes = 0;
+  H5Tenum_valueof(type, "FALSE", &no);
+  H5Tenum_valueof(type, "TRUE", &yes);
+  return no == 0 && yes == 1;
+}
+
+std::string type_name(hid_t type) {
+  switch (H5Tget_class(type)) {
+    case H5T_INTEGER:
+      return integer_name(type);
+    case H5T_FLOAT:
+      return float_name(type);
+    case H5T_STRING:
+      return "string";
+    case H5T_COMPOUND:
+      return "compound";
+    case H5T_ENUM:
+      return is_boolean(type) ? "bool" : "enum";
+    case H5T_REFERENCE:
+      return "reference";
+    case H5T_OPAQUE:
+      return "opaque";
+    case H5T_VLEN:
+      return "variable-length";
+    case H5T_ARRAY:
+      return "array";
+    case H5T_BITFIELD:
+      return "bitfield";
+    case H5T_TIME:
+      return "time";
+    default:
+      return "unknown type";
+  }
+}
+
+std::optional<Number> number_of(hid_t type) {
+  if (H5Tget_class(type) == H5T_FLOAT) {
+    const FloatLayout f = float_layout(type);
+    if (f == kHalf) return Number::float16;
+    if (f == kSingle) return Number::float32;
+    if (f == kDouble) return Number::float64;
+    return std::nullopt;
+  }
+  if (is_boolean(type)) return Number::uint8;
+  if (H5Tget_class(type) != H5T_INTEGER) return std::nullopt;
+  const std::size_t size = H5Tget_size(type);
+  if (H5Tget_precision(type) != 8 * size || H5Tget_offset(type) != 0) return std::nullopt;
+  const bool is_signed = H5Tget_sign(type) == H5T_SGN_2;
+  switch (size) {
+    case 1:
+      return is_signed ? Number::int8 : Number::uint8;
+    case 2:
+      return is_signed ? Number::int16 : Number::uint16;
+    case 4:
+      return is_signed ? Number::int32 : Number::uint32;
+    case 8:
+      return is_signed ? Number::int64 : Number::uint64;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<ElementType> element_of(hid_t type) {
+  const auto number = number_of(type);
+  if (!number) return std::nullopt;
+  const H5T_order_t order = H5Tget_order(type);
+  if (order != H5T_ORDER_LE && order != H5T_ORDER_BE) return std::nullopt;
+  return ElementType{*number, size_of(*number) > 1 && order != H5Tget_order(H5T_NATIVE_INT)};
+}
+
+std::string byte_order_of(hid_t type) {
+  const auto kind = H5Tget_class(type);
+  if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || H5Tget_size(type) == 1) return "";
+  switch (H5Tget_order(type)) {
+    case H5T_ORDER_LE:
+      return "little";
+    case H5T_ORDER_BE:
+      return "big";
+    default:
+      return "other";
+  }
+}
+
+std::vector<std::int64_t> to_sizes(const std::vector<hsize_t>& dims) {
+  constexpr hsize_t largest = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> sizes;
+  sizes.reserve(dims.size());
+  for (const hsize_t d : dims) sizes.push_back(static_cast<std::int64_t>(std::min(d, largest)));
+  return sizes;
+}
+
+std::vector<std::int64_t> shape_of(hid_t dataset) {
+  const Handle space(H5Dget_space(dataset));
+  const int rank = H5Sget_simple_extent_ndims(space.get());
+  std::vector<hsize_t> dims(static_cast<std::size_t>(std::max(rank, 0)));
+  if (!dims.empty()) H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr);
+  return to_sizes(dims);
+}
+
+std::string filter_name(H5Z_filter_t id, const char* name, const std::vector<unsigned>& values) {
+  switch (id) {
+    case H5Z_FILTER_DEFLATE:
+      return values.empty() ? "deflate" : fmt::format("deflate {}", values[0]);
+    case H5Z_FILTER_SHUFFLE:
+      return "shuffle";
+    case H5Z_FILTER_FLETCHER32:
+      return "fletcher32";
+    case H5Z_FILTER_SZIP:
+      return "szip";
+    case H5Z_FILTER_NBIT:
+      return "nbit";
+    case H5Z_FILTER_SCALEOFFSET:
+      return "scaleoffset";
+    default:
+      return *name != '\0' ? fmt::format("{} (filter {})", name, id) : fmt::format("filter {}", id);
+  }
+}
+
+/// Only what is built into the library; asking it about any other filter would look for a plugin.
+bool can_decode(H5Z_filter_t id) {
+  return id >= H5Z_FILTER_DEFLATE && id <= H5Z_FILTER_SCALEOFFSET && H5Zfilter_avail(id) > 0;
+}
+
+/// Names of all filters; `unknown` gets that of the first one that cannot be undone here.
+std::vector<std::string> filters_of(hid_t creation, std::string& unknown) {
+  std::vector<std::string> names;
+  const int count = H5Pget_nfilters(creation);
+  for (int i = 0; i < count; ++i) {
+    unsigned flags = 0;
+    unsigned config = 0;
+    std::vector<unsigned> values(32);
+    std::size_t value_count = values.size();
+    char name[64] = "";
+    const H5Z_filter_t id = H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &value_count, values.data(),
+                                           sizeof name - 1, name, &config);
+    values.resize(std::min(value_count, values.size()));
+    names.push_back(id < 0 ? "damaged filter" : filter_name(id, name, values));
+    if (unknown.empty() && !can_decode(id)) unknown = names.back();
+  }
+  return names;
+}
+
+std::string external_file_of(hid_t creation) {
+  char name[256] = "";
+  H5Pget_external(creation, 0, sizeof name - 1, name, nullptr, nullptr);
+  return name;
+}
+
+/// Layout, chunk, filters, stored bytes; and the obstacle, if one of them is.
+void inspect_storage(hid_t dataset, DatasetFacts& facts) {
+  const Handle creation(H5Dget_create_plist(dataset));
+  DatasetInfo& info = facts.info;
+  std::string unknown_filter;
+  info.filters = filters_of(creation.get(), unknown_filter);
+  if (!unknown_filter.empty()) {
+    facts.obstacle = fmt::format(
+        "compressed with {}, which this program does not have (plugins are never loaded); "
+        "rewrite it with `h5repack -f GZIP=4` where the filter is installed",
+        unknown_filter);
+  }
+  switch (H5Pget_layout(creation.get())) {
+    case H5D_COMPACT:
+      info.layout = "compact";
+      break;
+    case H5D_CONTIGUOUS:
+      info.layout = "contiguous";
+      break;
+    case H5D_CHUNKED: {
+      std::vector<hsize_t> dims(H5S_MAX_RANK);
+      const int rank = H5Pget_chunk(creation.get(), H5S_MAX_RANK, dims.data());
+      dims.resize(static_cast<std::size_t>(std::max(rank, 0)));
+      facts.chunked = true;
+      facts.chunk = to_sizes(dims);
+      info.layout = "chunked " + show_shape(facts.chunk);
+      break;
+    }
+    case H5D_VIRTUAL:
+      info.layout = "virtual";
+      facts.obstacle = "a virtual dataset, whose values are in other files; copy it into one file first";
+      return;
+    default:
+      info.layout = "unknown";
+      facts.obstacle = "a layout that this program does not know";
+      return;
+  }
+  if (H5Pget_external_count(creation.get()) > 0) {
+    info.layout = "external";
+    facts.obstacle =
+        fmt::format("its values are in another file ({}); copy it into one file first, for example with `h5repack`",
+                    external_file_of(creation.get()));
+    return;
+  }
+  info.stored_bytes = static_cast<std::int64_t>(H5Dget_storage_size(dataset));
+}
+
+}  // namespace
+
+DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string& path) {
+  DatasetFacts facts;
+  facts.info.path = path;
+  const Handle type(H5Dget_type(dataset));
+  facts.info.type = type_name(type.get());
+  facts.info.byte_order = byte_order_of(type.get());
+  facts.element = element_of(type.get());
+  inspect_storage(dataset, facts);
+  // Asking a virtual dataset for its shape would open the files that it is made of.
+  if (facts.info.layout != "virtual" && facts.info.layout != "unknown") facts.info.shape = shape_of(dataset);
+  facts.info.unreadable = refusal(file, facts, {});
+  return facts;
+}
+
+}  // namespace kith::data

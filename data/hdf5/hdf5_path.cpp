@@ -1,0 +1,166 @@
+// The walk along the links of an HDF5 file. HDF5's own path look-up would open other files on the way.
+#include "data/hdf5/hdf5_path.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+
+namespace kith::data {
+namespace {
+
+constexpr int kMaximumSoftLinks = 40;  // in one path; more is a cycle
+constexpr std::size_t kNamesShown = 20;
+constexpr std::size_t kMaximumDepth = 256;  // of groups that a listing looks into
+
+std::vector<std::string> split(const std::string& path) {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string name = path.substr(begin, end - begin);
+    if (!name.empty() && name != ".") names.push_back(name);
+    begin = end + 1;
+  }
+  return names;
+}
+
+std::string join(const std::vector<std::string>& names) { return fmt::format("/{}", fmt::join(names, "/")); }
+
+herr_t collect_name(hid_t, const char* name, const H5L_info_t*, void* names) {
+  static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+  return 0;
+}
+
+std::vector<std::string> names_in(hid_t group) {
+  std::vector<std::string> names;
+  H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_name, &names);
+  return names;
+}
+
+std::string show_names(std::vector<std::string> names) {
+  if (names.empty()) return "nothing";
+  const std::size_t more = names.size() - std::min(names.size(), kNamesShown);
+  names.resize(names.size() - more);
+  return fmt::format("{}", fmt::join(names, ", ")) + (more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+/// The target of a soft link, or "file:/path" of an external one, or empty.
+std::string target_of(hid_t group, const std::string& name, const H5L_info_t& link) {
+  std::string value(link.u.val_size, '\0');
+  if (H5Lget_val(group, name.c_str(), value.data(), value.size(), H5P_DEFAULT) < 0) return "";
+  if (link.type == H5L_TYPE_SOFT) return value.c_str();
+  const char* file = nullptr;
+  const char* path = nullptr;
+  unsigned flags = 0;
+  if (link.type != H5L_TYPE_EXTERNAL || H5Lunpack_elink_val(value.data(), value.size(), &flags, &file, &path) < 0)
+    return "";
+  return fmt::format("{}:{}", file, path);
+}
+
+std::string refusal_of_link(hid_t group, const std::string& name, const H5L_info_t& link) {
+  if (link.type == H5L_TYPE_EXTERNAL) {
+    return fmt::format("is an external link to {}, which is not followed; name that file itself",
+                       target_of(group, name, link));
+  }
+  return fmt::format("is a user-defined link (class {}), which is not followed", static_cast<int>(link.type));
+}
+
+}  // namespace
+
+std::string normal_path(const std::string& path) { return join(split(path)); }
+
+Handle open_object(const Hdf5InputFile& file, const std::string& path) {
+  const auto fail = [&](const std::string& what) {
+    throw Error(ExitCode::data, fmt::format("{}:{}: {}", file.name(), normal_path(path), what));
+  };
+  const auto open = [&](hid_t from, const std::string& name, const std::string& shown) {
+    Handle object(H5Oopen(from, name.c_str(), H5P_DEFAULT));
+    if (!object) fail(fmt::format("{} cannot be opened: {}", shown, damage(hdf5_reason())));
+    return object;
+  };
+  const auto names = split(path);
+  std::deque<std::string> rest(names.begin(), names.end());
+  std::vector<std::string> done;
+  Handle object = open(file.id(), "/", "/");
+  for (int soft_links = 0; !rest.empty();) {
+    const std::string name = rest.front();
+    rest.pop_front();
+    if (H5Iget_type(object.get()) != H5I_GROUP)
+      fail(fmt::format("{} is not a group and holds no '{}'", join(done), name));
+    H5L_info_t link{};
+    if (H5Lexists(object.get(), name.c_str(), H5P_DEFAULT) <= 0 ||
+        H5Lget_info(object.get(), name.c_str(), &link, H5P_DEFAULT) < 0) {
+      fail(fmt::format("no such dataset: '{}' is not in {}, which holds {}", name, join(done),
+                       show_names(names_in(object.get()))));
+    }
+    auto here = done;
+    here.push_back(name);
+    if (link.type == H5L_TYPE_HARD) {
+      object = open(object.get(), name, join(here));
+      done = std::move(here);
+    } else if (link.type == H5L_TYPE_SOFT) {
+      if (++soft_links > kMaximumSoftLinks) fail("the soft links of this path lead in a circle");
+      const std::string target = target_of(object.get(), name, link);
+      const auto target_names = split(target);
+      rest.insert(rest.begin(), target_names.begin(), target_names.end());
+      if (!target.starts_with('/')) continue;
+      object = open(file.id(), "/", "/");
+      done.clear();
+    } else {
+      fail(fmt::format("{} {}", join(here), refusal_of_link(object.get(), name, link)));
+    }
+  }
+  return object;
+}
+
+void for_each_dataset(const Hdf5InputFile& file, const std::function<void(FoundObject)>& visit) {
+  std::set<std::pair<unsigned long, haddr_t>> seen;  // objects, by their place in the file
+  const auto is_new = [&seen](hid_t object) {
+    H5O_info_t info{};
+    return H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0 || seen.insert({info.fileno, info.addr}).second;
+  };
+  std::vector<std::vector<std::string>> groups{{}};  // paths of hard links still to be looked into
+  while (!groups.empty()) {
+    const auto names = std::move(groups.back());
+    groups.pop_back();
+    Handle group;
+    try {
+      group = open_object(file, join(names));
+    } catch (const Error& error) {
+      visit({join(names), Handle(), error.what()});
+      continue;
+    }
+    if (names.empty()) is_new(group.get());
+    for (const auto& name : names_in(group.get())) {
+      auto path = names;
+      path.push_back(name);
+      H5L_info_t link{};
+      if (name.find('/') != name.npos || H5Lget_info(group.get(), name.c_str(), &link, H5P_DEFAULT) < 0) {
+        visit({join(path), Handle(), "damaged link"});
+        continue;
+      }
+      if (link.type == H5L_TYPE_SOFT) continue;  // another name of something that is listed anyway
+      if (link.type != H5L_TYPE_HARD) {
+        visit({join(path), Handle(), refusal_of_link(group.get(), name, link)});
+        continue;
+      }
+      Handle object(H5Oopen(group.get(), name.c_str(), H5P_DEFAULT));
+      if (!object) {
+        visit({join(path), Handle(), damage(hdf5_reason())});
+        continue;
+      }
+      if (!is_new(object.get())) continue;
+      const auto kind = H5Iget_type(object.get());
+      if (kind == H5I_GROUP && path.size() < kMaximumDepth) groups.push_back(path);
+      if (kind == H5I_GROUP && path.size() >= kMaximumDepth) visit({join(path), Handle(), "nested too deeply"});
+      if (kind == H5I_DATASET) visit({join(path), std::move(object), ""});
+    }
+  }
+}
+
+}  // namespace kith::data

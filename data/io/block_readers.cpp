@@ -1,0 +1,49 @@
+// Blocks are claimed from a shared counter; the failure of the lowest one is kept.
+#include "data/io/block_readers.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace kith::data {
+namespace {
+
+constexpr std::int64_t kBlocksEach = 8;  // fewer do not pay for a thread
+
+}  // namespace
+
+void read_in_blocks(std::int64_t blocks, int threads,
+                    const std::function<void(std::int64_t, Matrix<std::byte>&)>& read) {
+  std::atomic<std::int64_t> next{0};
+  std::atomic<std::int64_t> failed{blocks};  // the lowest block that did
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto take_blocks = [&] {
+    Matrix<std::byte> buffer;
+    for (std::int64_t block = next++; block < failed; block = next++) {
+      try {
+        read(block, buffer);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (block >= failed) continue;
+        failed = block;
+        failure = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  const std::int64_t wanted = std::min<std::int64_t>(threads, blocks / kBlocksEach);
+  try {
+    for (std::int64_t thread = 1; thread < wanted; ++thread) others.emplace_back(take_blocks);
+  } catch (const std::system_error&) {
+  }
+  take_blocks();
+  for (std::thread& other : others) other.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace kith::data

@@ -1,0 +1,119 @@
+// Signatures of the kinds of files that people pass by mistake.
+#include "data/io/file_kind.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+
+namespace kith::data {
+namespace {
+
+using namespace std::string_view_literals;
+
+struct Signature {
+  std::string_view bytes;  // at the start of the file
+  const char* kind;
+};
+
+constexpr Signature kSignatures[] = {
+    {"\x93NUMPY"sv, "a NumPy array (.npy)"},
+    {"PK\x03\x04"sv, "a zip archive (perhaps .npz or .xlsx)"},
+    {"\xff\xfe"sv, "UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"},
+    {"\xfe\xff"sv, "UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"},
+    {"\x89PNG"sv, "a PNG picture"},
+    {"\xff\xd8\xff"sv, "a JPEG picture"},
+    {"\x1f\x8b"sv, "gzip-compressed data"},
+    {"\xfd"
+     "7zXZ"sv,
+     "xz-compressed data"},
+    {"\x28\xb5\x2f\xfd"sv, "zstd-compressed data"},
+    {"BZh"sv, "bzip2-compressed data"},
+    {"CDF\x01"sv, "a classic netCDF file"},
+    {"CDF\x02"sv, "a classic netCDF file"},
+    {"CDF\x05"sv, "a classic netCDF file"},
+    {"PAR1"sv, "a Parquet file"},
+    {"ARROW1"sv, "an Arrow file"},
+    {"MATLAB 5.0"sv, "a MATLAB 5 file"},
+    {"\x0e\x03\x13\x01"sv, "an HDF4 file"},
+    {"SQLite format 3"sv, "an SQLite database"},
+    {"\x80\x04\x95"sv, "a Python pickle"},
+    {"%PDF"sv, "a PDF document"},
+    {"\x7f"
+     "ELF"sv,
+     "a program"},
+};
+
+std::string describe_text(std::string_view bytes) {
+  const auto line = bytes.substr(0, bytes.find('\n'));
+  if (line.find(',') != line.npos || line.find(';') != line.npos) return "text, perhaps comma-separated values (.csv)";
+  if (line.find('\t') != line.npos) return "text, perhaps tab-separated values (.tsv)";
+  return "text";
+}
+
+}  // namespace
+
+bool is_text(std::string_view bytes) {
+  const bool known = std::any_of(std::begin(kSignatures), std::end(kSignatures),
+                                 [bytes](const auto& signature) { return bytes.starts_with(signature.bytes); });
+  return !known && std::none_of(bytes.begin(), bytes.end(), [](unsigned char c) {
+    return (c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f') || c == 0x7f;
+  });
+}
+
+std::string kind_of(std::string_view bytes) {
+  if (bytes.empty()) return "an empty file";
+  for (const auto& signature : kSignatures) {
+    if (bytes.starts_with(signature.bytes)) return signature.kind;
+  }
+  if (is_text(bytes)) return describe_text(bytes);
+  if (std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == '\0'; })) return "nothing but zero bytes";
+  return "unknown binary data";
+}
+
+std::string first_bytes(const std::string& file, std::size_t count) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return "";  // a pipe would be waited for
+  std::ifstream stream(file, std::ios::binary);
+  std::string bytes(count, '\0');
+  stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(stream.gcount()));
+  return bytes;
+}
+
+std::string looks_like(const std::string& file) {
+  if (!std::ifstream(file, std::ios::binary)) return "a file that cannot be read";
+  return kind_of(first_bytes(file, 4096));
+}
+
+const char* special_kind(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+bool has_ending(std::string_view name, std::string_view ending) {
+  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  return name.size() >= ending.size() && std::equal(ending.rbegin(), ending.rend(), name.rbegin(), same);
+}
+
+bool has_hdf5_signature(const std::string& file) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return false;  // a pipe would be waited for
+  std::ifstream stream(file, std::ios::binary);
+  constexpr auto signature = "\x89HDF\r\n\x1a\n"sv;
+  std::string bytes(signature.size(), '\0');
+  for (std::streamoff offset = 0; stream; offset = offset == 0 ? 512 : 2 * offset) {
+    stream.seekg(offset);
+    if (stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size())) && bytes == signature) return true;
+  }
+  return false;
+}
+
+}  // namespace kith::data

@@ -1,0 +1,198 @@
+// Reads zip archives by their central directory (PKWARE, APPNOTE.TXT), zip64 included.
+#include "data/io/zip.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include "core/error.h"
+
+namespace kith::data {
+namespace {
+
+constexpr std::int64_t kEndBytes = 22;
+constexpr std::int64_t kLocatorBytes = 20;
+constexpr std::int64_t kEntryBytes = 46;
+constexpr std::int64_t kLocalBytes = 30;
+constexpr std::int64_t kLongestComment = 65535;
+constexpr std::int64_t kLargestExpansion = 1032;  // of deflate
+
+[[noreturn]] void fail(const std::string& name, const std::string& what) {
+  throw Error(ExitCode::data,
+              fmt::format("{}: damaged zip archive: {}; copy or save it again, `unzip -t` tells more", name, what));
+}
+
+/// Bytes of the archive with little-endian numbers in them.
+class Bytes {
+ public:
+  Bytes(const InputBytes& input, std::int64_t at, std::int64_t count) : name_(input.name()) {
+    if (at < 0 || count < 0 || count > input.size() || at > input.size() - count) {
+      fail(name_, "a part of it lies behind its end");
+    }
+    bytes_.resize(static_cast<std::size_t>(count));
+    input.read(at, count, bytes_.data());
+  }
+  std::int64_t size() const { return static_cast<std::int64_t>(bytes_.size()); }
+  std::int64_t number(std::int64_t at, int bytes) const {
+    if (at < 0 || at > size() - bytes) fail(name_, "a record is cut off");
+    std::uint64_t value = 0;
+    for (int b = 0; b < bytes; ++b) {
+      value |= std::to_integer<std::uint64_t>(bytes_[static_cast<std::size_t>(at + b)]) << (8 * b);
+    }
+    if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+      fail(name_, "a size is too large");
+    return static_cast<std::int64_t>(value);
+  }
+  std::string text(std::int64_t at, std::int64_t count) const {
+    if (at < 0 || count > size() - at) fail(name_, "a name is cut off");
+    return {reinterpret_cast<const char*>(bytes_.data()) + at, static_cast<std::size_t>(count)};
+  }
+
+ private:
+  const std::string& name_;
+  std::vector<std::byte> bytes_;
+};
+
+struct Directory {
+  std::int64_t at = 0, bytes = 0;
+};
+
+Directory find_directory(const InputBytes& input) {
+  const std::int64_t look = std::min(input.size(), kEndBytes + kLongestComment);
+  const Bytes tail(input, input.size() - look, look);
+  for (std::int64_t at = look - kEndBytes; at >= 0; --at) {
+    if (tail.number(at, 4) != 0x06054b50) continue;
+    const std::int64_t locator_at = input.size() - look + at - kLocatorBytes;
+    if (locator_at >= 0) {
+      const Bytes locator(input, locator_at, kLocatorBytes);
+      if (locator.number(0, 4) == 0x07064b50) {  // zip64: the numbers are in a record of their own
+        const Bytes end(input, locator.number(8, 8), 56);
+        if (end.number(0, 4) != 0x06064b50) fail(input.name(), "its zip64 end record is missing");
+        return {end.number(48, 8), end.number(40, 8)};
+      }
+    }
+    return {tail.number(at + 16, 4), tail.number(at + 12, 4)};
+  }
+  fail(input.name(), "its directory, at the end, is missing: it is cut off");
+}
+
+/// Sizes and place that did not fit into 32 bits.
+void read_zip64(const Bytes& directory, std::int64_t at, std::int64_t end, ZipMember& member) {
+  constexpr std::int64_t elsewhere = 0xffffffff;
+  while (at + 4 <= end) {
+    const std::int64_t id = directory.number(at, 2), bytes = directory.number(at + 2, 2);
+    at += 4;
+    if (id == 1) {
+      for (std::int64_t* value : {&member.size, &member.stored, &member.at}) {
+        if (*value != elsewhere) continue;
+        *value = directory.number(at, 8);
+        at += 8;
+      }
+      return;
+    }
+    at += bytes;
+  }
+}
+
+std::vector<std::byte> inflate_member(const InputBytes& input, const ZipMember& member, std::int64_t most) {
+  constexpr std::int64_t kStep = std::int64_t{1} << 20;
+  z_stream stream{};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) fail(input.name(), "zlib cannot start");
+  const std::unique_ptr<z_stream, decltype(&inflateEnd)> end(&stream, &inflateEnd);
+  std::vector<std::byte> in(static_cast<std::size_t>(std::min(kStep, member.stored)));
+  std::vector<std::byte> out(static_cast<std::size_t>(most));
+  std::int64_t taken = 0, made = 0;
+  int status = Z_OK;
+  while (status == Z_OK && made < most) {
+    if (stream.avail_in == 0) {
+      const std::int64_t count = std::min(kStep, member.stored - taken);
+      if (count == 0) break;
+      input.read(member.at + taken, count, in.data());
+      taken += count;
+      stream.next_in = reinterpret_cast<Bytef*>(in.data());
+      stream.avail_in = static_cast<uInt>(count);
+    }
+    const std::int64_t room = std::min<std::int64_t>(most - made, std::numeric_limits<uInt>::max());
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + made);
+    stream.avail_out = static_cast<uInt>(room);
+    status = inflate(&stream, Z_NO_FLUSH);
+    made += room - stream.avail_out;
+  }
+  if (made < most) {
+    fail(input.name(), fmt::format("{} inflates to {} bytes, expected {}", member.name, made, most));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<ZipMember> zip_members(const InputBytes& input) {
+  const Directory place = find_directory(input);
+  const Bytes directory(input, place.at, place.bytes);
+  std::vector<ZipMember> members;
+  for (std::int64_t at = 0; at + kEntryBytes <= directory.size();) {
+    if (directory.number(at, 4) != 0x02014b50) fail(input.name(), "its directory is spoilt");
+    const std::int64_t flags = directory.number(at + 8, 2), method = directory.number(at + 10, 2);
+    const std::int64_t name_bytes = directory.number(at + 28, 2), extra = directory.number(at + 30, 2);
+    ZipMember member;
+    member.checksum = static_cast<std::uint32_t>(directory.number(at + 16, 4));
+    member.stored = directory.number(at + 20, 4);
+    member.size = directory.number(at + 24, 4);
+    member.at = directory.number(at + 42, 4);
+    member.name = directory.text(at + kEntryBytes, name_bytes);
+    member.deflated = method == 8;
+    read_zip64(directory, at + kEntryBytes + name_bytes, at + kEntryBytes + name_bytes + extra, member);
+    if ((flags & 1) != 0) member.obstacle = "it is encrypted; save it without a password";
+    if (method != 0 && method != 8) {
+      member.obstacle = fmt::format(
+          "it is compressed by method {}, which this program does not have; save it with "
+          "numpy.savez or numpy.savez_compressed",
+          method);
+    }
+    const Bytes local(input, member.at, kLocalBytes);
+    if (local.number(0, 4) != 0x04034b50) fail(input.name(), fmt::format("{} is not where it should be", member.name));
+    member.at += kLocalBytes + local.number(26, 2) + local.number(28, 2);
+    if (member.stored > input.size() || member.at > input.size() - member.stored ||
+        (!member.deflated && member.obstacle.empty() && member.stored != member.size) ||
+        member.size / kLargestExpansion > member.stored) {
+      fail(input.name(), fmt::format("{} claims {} bytes, of which {} are stored, in a file of {}", member.name,
+                                     member.size, member.stored, input.size()));
+    }
+    members.push_back(member);
+    at += kEntryBytes + name_bytes + extra + directory.number(at + 32, 2);
+  }
+  return members;
+}
+
+std::vector<std::byte> extract_begin(const InputBytes& input, const ZipMember& member, std::int64_t most) {
+  const std::int64_t count = std::min(most, member.size);
+  if (member.deflated) return inflate_member(input, member, count);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(count));
+  input.read(member.at, count, bytes.data());
+  return bytes;
+}
+
+std::vector<std::byte> extract(const InputBytes& input, const ZipMember& member) {
+  const std::int64_t most = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
+  if (member.size > most) {
+    throw Error(ExitCode::data,
+                fmt::format("{}:{}: inflates to {} bytes, more than half of the memory of this machine; "
+                            "save it uncompressed, with numpy.savez or numpy.save",
+                            input.name(), member.name, member.size));
+  }
+  std::vector<std::byte> bytes = extract_begin(input, member, member.size);
+  uLong sum = crc32(0, nullptr, 0);
+  constexpr std::size_t kPiece = std::size_t{1} << 30;  // zlib counts in 32 bits
+  for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
+    sum = crc32(sum, reinterpret_cast<const Bytef*>(bytes.data() + at),
+                static_cast<uInt>(std::min(kPiece, bytes.size() - at)));
+  }
+  if (sum != member.checksum) fail(input.name(), fmt::format("the checksum of {} is wrong", member.name));
+  return bytes;
+}
+
+}  // namespace kith::data

@@ -1,0 +1,32 @@
+// The members of a zip archive, stored or deflated, as numpy.savez writes them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/io/input_bytes.h"
+
+namespace kith::data {
+
+struct ZipMember {
+  std::string name;
+  std::int64_t at = 0;      // of its bytes in the file
+  std::int64_t stored = 0;  // bytes in the file
+  std::int64_t size = 0;    // bytes of the member itself
+  std::uint32_t checksum = 0;
+  bool deflated = false;
+  std::string obstacle;  // why it cannot be read: encrypted, another compression
+};
+
+/// In the order of the archive. Throws Error(data) when it is damaged.
+std::vector<ZipMember> zip_members(const InputBytes& input);
+
+/// The first bytes of a member, at most `most`.
+std::vector<std::byte> extract_begin(const InputBytes& input, const ZipMember& member, std::int64_t most);
+
+/// All of a member. Throws Error(data) when its size or checksum is not what the archive says.
+std::vector<std::byte> extract(const InputBytes& input, const ZipMember& member);
+
+}  // namespace kith::data

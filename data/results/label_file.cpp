@@ -1,0 +1,63 @@
+// Labels as CSV and as a NumPy array.
+#include "data/results/label_file.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "data/io/file_kind.h"
+#include "data/io/output_bytes.h"
+#include "data/io/output_file.h"
+
+namespace kith::data {
+namespace {
+
+/// Between quotes where the text would otherwise be taken apart.
+std::string quoted(const std::string& text) {
+  if (text.find_first_of("\",\r\n#") == text.npos && text.find_first_of(" \t") != 0) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+void write_csv(OutputBytes& writer, const LabelTable& table) {
+  writer.write(fmt::format("{},label{}{}\n", table.ids.empty() ? "row" : "id", table.known.empty() ? "" : ",known",
+                           table.distances.empty() ? "" : ",distance"));
+  for (std::size_t i = 0; i < table.labels.size(); ++i) {
+    std::string line = table.ids.empty() ? std::to_string(i) : quoted(table.ids[i]);
+    const bool dropped = table.labels[i] < 0;
+    line += dropped ? "," : fmt::format(",{}", table.labels[i]);
+    if (!table.known.empty()) line += fmt::format(",{}", quoted(table.known[i]));
+    if (!table.distances.empty()) line += dropped ? "," : fmt::format(",{}", table.distances[i]);
+    writer.write(line + "\n");
+  }
+}
+
+void write_npy(OutputBytes& writer, const LabelTable& table) {
+  constexpr std::size_t kBefore = 10, kAlignment = 64;
+  static_assert(std::endian::native == std::endian::little, "the array is written as it is in memory");
+  std::string header = fmt::format("{{'descr': '<i4', 'fortran_order': False, 'shape': ({},), }}", table.labels.size());
+  header.resize((kBefore + header.size() + kAlignment) / kAlignment * kAlignment - kBefore, ' ');
+  header.back() = '\n';
+  const std::string length{static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+  writer.write(std::string("\x93NUMPY\x01\0", 8) + length + header);
+  writer.write(table.labels.data(), table.labels.size_bytes());
+}
+
+}  // namespace
+
+LabelFormat label_format(const std::string& path) {
+  if (has_ending(path, ".csv")) return LabelFormat::csv;
+  return has_ending(path, ".npy") ? LabelFormat::numpy : LabelFormat::none;
+}
+
+void write_labels(const std::string& path, const OutputOptions& options, const LabelTable& table) {
+  OutputFile output(path, options);
+  OutputBytes writer(output);
+  label_format(path) == LabelFormat::numpy ? write_npy(writer, table) : write_csv(writer, table);
+  writer.close();
+  output.sync();
+  output.publish();
+}
+
+}  // namespace kith::data

@@ -1,0 +1,92 @@
+// Result files of kith, read again: attributes from the root, datasets as every input is read.
+#include "data/results/stored_result.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "data/hdf5/hdf5_handle.h"
+#include "data/hdf5/hdf5_path.h"
+#include "data/hdf5/hdf5_source.h"
+#include "data/source.h"
+
+namespace kith::data {
+namespace {
+
+std::string format_of(const std::string& file) { return is_hdf5(file) ? root_text(file, "format") : ""; }
+
+std::string existing(const std::string& file) {
+  if (std::filesystem::exists(file)) return file;
+  throw Error(ExitCode::data, fmt::format("{}: no such file; check the name and the directory", file));
+}
+
+/// The numbers of a root attribute, none when there is no such attribute.
+template <class T>
+std::vector<T> read_numbers(const std::string& file, const std::string& name, hid_t type) {
+  const Hdf5InputFile input(file);
+  const Handle root = open_object(input, "/");
+  if (H5Aexists(root.get(), name.c_str()) <= 0) return {};
+  const Handle attribute(H5Aopen(root.get(), name.c_str(), H5P_DEFAULT));
+  const Handle space(H5Aget_space(attribute.get()));
+  std::vector<T> values(static_cast<std::size_t>(std::max<hssize_t>(H5Sget_simple_extent_npoints(space.get()), 0)));
+  if (!values.empty() && H5Aread(attribute.get(), type, values.data()) < 0) return {};
+  return values;
+}
+
+}  // namespace
+
+StoredResult::StoredResult(const std::string& file) : file_(existing(file)), format_(format_of(file)) {
+  if (format_.starts_with("kith-")) return;
+  throw Error(ExitCode::data, fmt::format("{}: expected a result of kith, an HDF5 file with the attribute `format`, "
+                                          "found {}; `kith cluster ... -o RESULT.h5` writes one",
+                                          file, format_.empty() ? "none" : format_));
+}
+
+bool StoredResult::is_one(const std::string& file) { return format_of(file).starts_with("kith-"); }
+
+std::string StoredResult::text(const std::string& attribute) const { return root_text(file_, attribute); }
+
+std::vector<std::string> StoredResult::lines(const std::string& attribute) const {
+  std::vector<std::string> lines;
+  const std::string all = text(attribute);
+  for (std::size_t begin = 0; begin < all.size();) {
+    const std::size_t end = std::min(all.find('\n', begin), all.size());
+    lines.push_back(all.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+std::optional<double> StoredResult::number(const std::string& attribute) const {
+  const auto values = read_numbers<double>(file_, attribute, H5T_NATIVE_DOUBLE);
+  return values.size() == 1 ? std::optional(values.front()) : std::nullopt;
+}
+
+std::optional<std::int64_t> StoredResult::whole(const std::string& attribute) const {
+  const auto values = wholes(attribute);
+  return values.size() == 1 ? std::optional(values.front()) : std::nullopt;
+}
+
+std::vector<std::int64_t> StoredResult::wholes(const std::string& attribute) const {
+  return read_numbers<std::int64_t>(file_, attribute, H5T_NATIVE_INT64);
+}
+
+bool StoredResult::has(const std::string& dataset) const {
+  const Hdf5InputFile input(file_);
+  const Handle root = open_object(input, "/");
+  return H5Lexists(root.get(), dataset.c_str(), H5P_DEFAULT) > 0;
+}
+
+Matrix<double> StoredResult::matrix(const std::string& dataset) const {
+  const auto source = open_points(fmt::format("{}:/{}", file_, dataset),
+                                  {.precision = Precision::f64, .vector_as_column = true, .missing = Missing::keep});
+  return std::get<Matrix<double>>(read_all(*source));
+}
+
+std::vector<double> StoredResult::vector(const std::string& dataset) const {
+  const Matrix<double> values = matrix(dataset);
+  return {values.data(), values.data() + values.size()};
+}
+
+}  // namespace kith::data

@@ -1,0 +1,391 @@
+// Points from delimited text: blocks of lines are read and parsed by several threads, each value to where it belongs.
+#include "data/text/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "data/column_choice.h"
+#include "data/io/block_readers.h"
+#include "data/io/file_kind.h"
+#include "data/io/stream_bytes.h"
+#include "data/text/text_head.h"
+#include "data/text/text_index.h"
+#include "data/text/text_number.h"
+#include "data/text/text_record.h"
+
+namespace kith::data {
+namespace {
+
+bool is_stream(const std::string& file) { return file == "-"; }
+
+InputBytes open_bytes(const Location& place) {
+  if (!place.dataset.empty()) {
+    throw Error(ExitCode::data,
+                fmt::format("{0}: expected a text file without a dataset, since it holds one table, found "
+                            "':{1}'; leave it out, or choose columns with --columns {1}",
+                            place.file, place.dataset));
+  }
+  if (is_stream(place.file)) return read_standard_input();
+  InputBytes input = InputBytes::open(place.file, "a text file");
+  if (is_gzip(input)) input = inflate_gzip(input);
+  std::string begin(static_cast<std::size_t>(std::min<std::int64_t>(input.size(), 2)), '\0');
+  input.read(0, std::ssize(begin), reinterpret_cast<std::byte*>(begin.data()));
+  if (begin == "\xff\xfe" || begin == "\xfe\xff") {
+    throw Error(ExitCode::data, fmt::format("{}: expected text in UTF-8, found {}", place.file, kind_of(begin)));
+  }
+  return input;
+}
+
+/// The columns that are points. Row names, which pandas and R write without a name, are no numbers to compute with,
+/// even where they are numbers.
+ColumnChoice choose(const TextHead& head, const ReadOptions& options, const std::string& name) {
+  ReadOptions own = options;
+  if (head.row_names && options.columns.empty() && options.id_column.empty()) own.id_column = std::string("1");
+  return choose_columns(own, head.names, head.columns, name);
+}
+
+/// What stands in text for a value that is not there: nothing, or R's NA.
+bool is_missing(std::string_view text) { return text.empty() || text == "NA"; }
+
+/// The chosen columns that hold text in the first rows.
+std::vector<std::int64_t> text_columns(const TextHead& head, const ColumnChoice& choice, Missing missing) {
+  std::vector<std::int64_t> found;
+  for (const std::int64_t j : choice.points) {
+    const auto column = static_cast<std::size_t>(j);
+    const auto is_text = [column, missing](const TextHead::Sample& row) {
+      if (column >= row.fields.size()) return false;
+      const std::string& field = row.fields[column];
+      const bool is_left_out = missing == Missing::keep ? is_missing(field) : field.empty();
+      return !is_left_out && !is_number_text(field) && !has_decimal_comma(field);
+    };
+    if (std::all_of(head.samples.begin(), head.samples.end(), is_text)) found.push_back(j);
+  }
+  return found;
+}
+
+/// As --drop-columns takes them.
+std::string list_of(const TextHead& head, const std::vector<std::int64_t>& columns) {
+  std::string listed;
+  for (const std::int64_t j : columns) {
+    listed += fmt::format("{}{}", listed.empty() ? "" : ",", option_text(head.names, j));
+  }
+  return listed;
+}
+
+/// Names all chosen columns that hold text at once: that there are five, nobody wants to learn in five runs.
+void refuse_text_columns(const TextHead& head, const ColumnChoice& choice, Missing missing, const std::string& name) {
+  const std::vector<std::int64_t> found = text_columns(head, choice, missing);
+  if (found.empty()) return;
+  std::string shown;
+  for (const std::int64_t j : found) shown += (shown.empty() ? "" : ", ") + show_column(head.names, j);
+  const bool several = found.size() > 1;
+  const TextHead::Sample& row = head.samples.front();
+  throw Error(ExitCode::data,
+              fmt::format("{}: expected numbers, found text in {} (such as '{}' in line {}); leave {} out with "
+                          "--drop-columns {}{}",
+                          name, shown, row.fields[static_cast<std::size_t>(found[0])], row.line,
+                          several ? "them" : "it", list_of(head, found),
+                          several ? "" : ", or keep it beside the points with --label-column or --id-column"));
+}
+
+[[noreturn]] void refuse_length(const InputBytes& input, const TextHead& head, std::string_view record,
+                                std::int64_t line) {
+  throw Error(ExitCode::data,
+              fmt::format("{}: line {}: expected {} fields ({}), as in line {}, found {}; mend the line, or name the "
+                          "delimiter with --delimiter",
+                          input.name(), line, head.columns, name_of_delimiter(head.delimiter), head.first_line,
+                          fields_of(record, head.delimiter).size()));
+}
+
+/// Calls visit(record, row, line) for every record of a block; the bytes last as long as `buffer`.
+template <class Visit>
+void for_records(const InputBytes& input, char delimiter, const TextBlock& block, Matrix<std::byte>& buffer,
+                 const Visit& visit) {
+  if (buffer.columns() < block.bytes) buffer = Matrix<std::byte>(1, block.bytes);
+  input.read(block.at, block.bytes, buffer.data());
+  RecordCursor cursor({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(block.bytes)}, delimiter,
+                      true);
+  std::int64_t row = block.row;
+  for (std::string_view record; cursor.next(record); ++row) visit(record, row, block.lines + cursor.line() + 1);
+}
+
+/// Calls visit(text, line) for the field of every row in a column.
+template <class Visit>
+void for_texts(const InputBytes& input, const TextHead& head, const TextIndex& index, std::int64_t column,
+               const Visit& visit) {
+  Matrix<std::byte> buffer;
+  for (const TextBlock& block : index.blocks) {
+    for_records(input, head.delimiter, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
+      FieldCursor cursor(record, head.delimiter);
+      for (std::int64_t j = 0; j < column && cursor.more(); ++j) cursor.take();
+      if (!cursor.more()) refuse_length(input, head, record, line);
+      visit(text_of(cursor.take()), line);
+    });
+  }
+}
+
+class TextSource final : public PointSource {
+ public:
+  TextSource(InputBytes input, TextHead head, const ReadOptions& options)
+      : input_(std::move(input)),
+        head_(std::move(head)),
+        choice_(choose(head_, options, input_.name())),
+        target_(static_cast<std::size_t>(head_.columns), -1),
+        class_(class_for(ValueClass::f64, options.precision)),
+        header_unsure_(options.header == Header::automatic),
+        missing_(options.missing),
+        threads_(options.threads) {
+    refuse_text_columns(head_, choice_, missing_, input_.name());
+    for (std::size_t j = 0; j < choice_.points.size(); ++j) {
+      target_[static_cast<std::size_t>(choice_.points[j])] = static_cast<std::int64_t>(j);
+    }
+    index_ = index_text(input_, head_);
+  }
+
+  std::string name() const override { return input_.name(); }
+  std::string element_type() const override { return "text"; }
+  std::int64_t rows() const override { return index_.rows; }
+  std::int64_t columns() const override { return static_cast<std::int64_t>(choice_.points.size()); }
+  ValueClass value_class() const override { return class_; }
+  std::int64_t file_bytes() const override { return input_.size(); }
+  std::int64_t held_bytes() const override { return input_.held_bytes(); }
+  std::int64_t changed_values() const override { return changed_; }
+  std::vector<std::string> column_names() const override {
+    std::vector<std::string> names;
+    if (head_.names.empty()) return names;
+    for (const std::int64_t j : choice_.points) names.push_back(head_.names[static_cast<std::size_t>(j)]);
+    return names;
+  }
+  std::vector<std::string> kept(Kept which) const override;
+  void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
+
+ private:
+  /// Where a field stands, for messages.
+  struct Place {
+    std::int64_t line = 0;  // counted from 1
+    std::int64_t column = 0;
+  };
+
+  template <class T>
+  void read_as(std::int64_t first, MatrixView<T> out);
+  template <class T>
+  void parse_block(const TextBlock& block, std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer);
+  template <class T>
+  std::int64_t parse_record(std::string_view record, std::int64_t line, T* row) const;
+  /// The number of a field that is not plainly one: quoted, or none at all.
+  double take_number(FieldCursor& cursor, const Place& place) const;
+  std::string or_drop() const {
+    return missing_ == Missing::offer ? ", or leave out all such rows with --nan drop" : "";
+  }
+  [[noreturn]] void refuse_value(const Place& place, const std::string& what) const;
+
+  InputBytes input_;
+  TextHead head_;
+  ColumnChoice choice_;
+  std::vector<std::int64_t> target_;  // of each column of the file: its column in the points, or -1
+  ValueClass class_;
+  bool header_unsure_;
+  Missing missing_;
+  int threads_;
+  TextIndex index_;
+  std::atomic<std::int64_t> changed_ = 0;
+};
+
+void TextSource::refuse_value(const Place& place, const std::string& what) const {
+  throw Error(ExitCode::data, fmt::format("{}: line {}, {}: {}", input_.name(), place.line,
+                                          show_column(head_.names, place.column), what));
+}
+
+/// Its beginning, as a message can hold it: a NUL would end that.
+std::string shown(const std::string& text) {
+  constexpr std::size_t kLongest = 40;
+  std::string out;
+  for (const char c : text.substr(0, kLongest)) out += c == '\0' ? std::string("\\x00") : std::string(1, c);
+  return out;
+}
+
+double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
+  const Field field = cursor.take();
+  const std::string text = text_of(field);
+  const std::string leave_out = fmt::format("--drop-columns {}", option_text(head_.names, place.column));
+  if (field.wrong != nullptr) {
+    refuse_value(place, fmt::format("expected a number, found '{}': {}", shown(text), field.wrong));
+  }
+  double value = 0.0;
+  if (!text.empty() && parse_number(text.data(), text.data() + text.size(), value) == text.data() + text.size()) {
+    return value;
+  }
+  if (missing_ == Missing::keep && is_missing(text)) return std::numeric_limits<double>::quiet_NaN();
+  if (text.empty()) {
+    refuse_value(place, fmt::format("expected a number, found an empty field; fill it in, remove the line, or leave "
+                                    "the column out with {}{}",
+                                    leave_out, or_drop()));
+  }
+  if (head_.delimiter == ',' && has_decimal_comma(text)) {  // in quotes
+    refuse_value(
+        place, fmt::format("expected a number, found '{}'; write it without commas, and decimal points", shown(text)));
+  }
+  if (has_decimal_comma(text)) {
+    refuse_value(place, fmt::format("expected a number, found '{}', which has a decimal comma; write decimal points: "
+                                    "tr , . < IN > OUT",
+                                    shown(text)));
+  }
+  const bool may_be_header = header_unsure_ && head_.names.empty() && place.line == head_.first_line;
+  refuse_value(place, fmt::format("expected a number, found '{}'; mend it, or leave the column out with {}{}{}",
+                                  shown(text), leave_out, is_missing(text) ? or_drop() : "",
+                                  may_be_header ? "; if the line names the columns, say --header yes" : ""));
+}
+
+template <class T>
+std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line, T* row) const {
+  std::int64_t changed = 0;
+  FieldCursor cursor(record, head_.delimiter);
+  for (std::int64_t j = 0; j < head_.columns; ++j) {
+    if (!cursor.more()) refuse_length(input_, head_, record, line);
+    const std::int64_t target = target_[static_cast<std::size_t>(j)];
+    if (target < 0) {
+      cursor.take();
+      continue;
+    }
+    cursor.skip_blanks();
+    double value = 0.0;
+    const char* stop = parse_number(cursor.at(), cursor.end(), value);
+    if (stop == cursor.at() || !cursor.finish(stop)) value = take_number(cursor, {line, j});
+    row[target] = static_cast<T>(value);
+    if (!std::isfinite(row[target])) {
+      if (missing_ == Missing::keep && !std::isfinite(value)) continue;
+      refuse_value(
+          {line, j},
+          std::isnan(value) ? "expected a finite number, found NaN; replace the value or remove the line" + or_drop()
+          : !std::isfinite(value)
+              ? "expected a finite number, found infinity, or a number beyond the largest float64; replace the value "
+                "or "
+                "remove the line" +
+                    or_drop()
+              : fmt::format("expected a number up to the largest float32, found {}; leave out --precision f32", value));
+    }
+    if (static_cast<double>(row[target]) != value) ++changed;
+  }
+  if (cursor.more()) refuse_length(input_, head_, record, line);
+  return changed;
+}
+
+template <class T>
+void TextSource::parse_block(const TextBlock& block, std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer) {
+  std::int64_t changed = 0;
+  for_records(input_, head_.delimiter, block, buffer,
+              [&](std::string_view record, std::int64_t row, std::int64_t line) {
+                if (row < first || row >= first + out.rows) return;
+                changed += parse_record(record, line, out.row(row - first).data());
+              });
+  changed_ += changed;
+}
+
+template <class T>
+void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
+  check_request(*this, first, out);
+  if (out.rows == 0) return;
+  const auto before = [](std::int64_t row, const TextBlock& block) { return row < block.row; };
+  const auto& blocks = index_.blocks;
+  const auto begin = std::upper_bound(blocks.begin(), blocks.end(), first, before) - 1;
+  const auto end = std::upper_bound(blocks.begin(), blocks.end(), first + out.rows - 1, before);
+  try {
+    read_in_blocks(end - begin, threads_, [&](std::int64_t block, Matrix<std::byte>& buffer) {
+      parse_block(begin[block], first, out, buffer);
+    });
+  } catch (const Error&) {
+    input_.check_unchanged();  // a better explanation of whatever was found
+    throw;
+  }
+  input_.check_unchanged();
+}
+
+std::vector<std::string> TextSource::kept(Kept which) const {
+  const std::int64_t column = which == Kept::id ? choice_.id : which == Kept::label ? choice_.label : choice_.weight;
+  std::vector<std::string> texts;
+  if (column < 0) return texts;
+  texts.reserve(static_cast<std::size_t>(rows()));
+  for_texts(input_, head_, index_, column,
+            [&texts](std::string text, std::int64_t) { texts.push_back(std::move(text)); });
+  return texts;
+}
+
+/// The column of labels, or of another `what`: the one that is named, the only one, or the one that has this name, as
+/// in results of labels alone.
+std::int64_t column_of(const std::string& what, const TextHead& head, const Location& place, const std::string& name) {
+  if (!place.dataset.empty()) {
+    return choose_column((what + "s").c_str(), place.dataset, head.names, head.columns, name);
+  }
+  if (head.columns == 1) return 0;
+  const auto& names = head.names;
+  if (std::count(names.begin(), names.end(), what) == 1) {
+    return std::find(names.begin(), names.end(), what) - names.begin();
+  }
+  throw Error(ExitCode::usage, fmt::format("{}: expected the name of the column that holds the {}s, {}:COLUMN, found "
+                                           "{} columns{}",
+                                           name, what, place.file, head.columns,
+                                           names.empty() ? "" : fmt::format(": {}", fmt::join(names, ", "))));
+}
+
+}  // namespace
+
+bool is_text_table(const std::string& file) { return is_stream(file) || holds_text(file); }
+
+std::unique_ptr<PointSource> open_text(const Location& location, const ReadOptions& options) {
+  InputBytes input = open_bytes(location);
+  TextHead head = read_head(input, options);
+  return std::make_unique<TextSource>(std::move(input), std::move(head), options);
+}
+
+TextColumn read_text_column(const Location& location, const ReadOptions& options, const TextFields& fields) {
+  const std::string& what = fields.what;
+  const InputBytes input = open_bytes({location.file, ""});
+  const TextHead head = read_head(input, options);
+  const std::int64_t column = column_of(what, head, location, input.name());
+  TextColumn read{fmt::format("{}:{}", input.name(), option_text(head.names, column)), {}, input.size()};
+  for_texts(input, head, index_text(input, head), column, [&](std::string text, std::int64_t line) {
+    if (text.empty() && !fields.may_be_empty) {
+      throw Error(ExitCode::data, fmt::format("{}: line {}, {}: expected a {}, found an empty field; fill it in or "
+                                              "remove the line",
+                                              input.name(), line, show_column(head.names, column), what));
+    }
+    read.texts.push_back(std::move(text));
+  });
+  input.check_unchanged();
+  const std::string header = head.names.empty() ? "" : head.names[static_cast<std::size_t>(column)];
+  const bool in_doubt = options.header == Header::automatic && !header.empty();
+  if (in_doubt && std::find(read.texts.begin(), read.texts.end(), header) != read.texts.end()) {
+    throw Error(ExitCode::data, fmt::format("{}: line {}: is '{}' the name of the column or a {}, as it is further "
+                                            "down? say --header yes or --header no",
+                                            input.name(), head.first_line, header, what));
+  }
+  return read;
+}
+
+std::vector<DatasetInfo> list_text(const Location& place, const ReadOptions& options) {
+  const InputBytes input = open_bytes(place);
+  const TextHead head = read_head(input, options);
+  DatasetInfo info;
+  info.shape = {index_text(input, head).rows, head.columns};
+  info.type = "text";
+  info.layout = name_of_delimiter(head.delimiter);
+  if (input.held_bytes() > 0 && !is_stream(place.file)) info.filters.push_back("gzip");
+  info.stored_bytes = input.size();
+  info.columns = head.names;
+  try {
+    const ColumnChoice choice = choose(head, options, input.name());
+    info.text_columns = list_of(head, text_columns(head, choice, options.missing));
+    refuse_text_columns(head, choice, options.missing, input.name());
+  } catch (const Error& error) {
+    info.unreadable = error.what();
+  }
+  return {info};
+}
+
+}  // namespace kith::data

@@ -1,0 +1,52 @@
+// Counts the records of a text file window by window; what a window's end cuts off begins the next one.
+#include "data/text/text_index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/matrix.h"
+#include "data/text/text_record.h"
+
+namespace kith::data {
+namespace {
+
+constexpr std::int64_t kWindow = std::int64_t{256} << 10;  // what was read is still in the second-level cache
+constexpr std::int64_t kLongestRecord = std::int64_t{256} << 20;
+
+}  // namespace
+
+TextIndex index_text(const InputBytes& input, const TextHead& head) {
+  TextIndex index;
+  std::int64_t at = head.rows_at, lines = head.lines_before, window = kWindow;
+  Matrix<std::byte> buffer(1, window);
+  while (at < input.size()) {
+    const std::int64_t count = std::min(window, input.size() - at);
+    if (buffer.columns() < count) buffer = Matrix<std::byte>(1, count);
+    input.read(at, count, buffer.data());
+    const bool last = at + count == input.size();
+    RecordCursor cursor({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(count)}, head.delimiter,
+                        last);
+    std::int64_t rows = 0;
+    for (std::string_view record; cursor.next(record);) ++rows;
+    if (cursor.passed() == 0) {
+      if (window >= kLongestRecord) {
+        throw Error(ExitCode::data,
+                    fmt::format("{}: line {} goes on for more than {} bytes; is it a table, and is every quote closed?",
+                                input.name(), lines + 1, kLongestRecord));
+      }
+      window *= 2;
+      continue;
+    }
+    if (rows > 0) index.blocks.push_back({at, cursor.passed(), index.rows, lines});
+    at += cursor.passed();
+    lines += cursor.lines_passed();
+    index.rows += rows;
+    window = kWindow;
+  }
+  return index;
+}
+
+}  // namespace kith::data

@@ -1,0 +1,27 @@
+// Where the rows of a text file are: blocks of whole records, found in one pass.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/io/input_bytes.h"
+#include "data/text/text_head.h"
+
+namespace kith::data {
+
+struct TextBlock {
+  std::int64_t at = 0;  // of its bytes in the file
+  std::int64_t bytes = 0;
+  std::int64_t row = 0;    // number of its first row
+  std::int64_t lines = 0;  // lines of the file before it
+};
+
+struct TextIndex {
+  std::vector<TextBlock> blocks;
+  std::int64_t rows = 0;
+};
+
+/// Reads all bytes behind the head. Throws Error(data) when a record is too long to be one.
+TextIndex index_text(const InputBytes& input, const TextHead& head);
+
+}  // namespace kith::data

@@ -1,0 +1,95 @@
+// Records and fields of delimited text, as RFC 4180 has them and as programs write them.
+#include "data/text/text_record.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace kith::data {
+namespace {
+
+const char* find(const char* begin, const char* end, char c) {
+  const auto* found = begin < end ? std::memchr(begin, c, static_cast<std::size_t>(end - begin)) : nullptr;
+  return found != nullptr ? static_cast<const char*>(found) : end;
+}
+
+}  // namespace
+
+RecordCursor::RecordCursor(std::string_view bytes, char delimiter, bool whole)
+    : begin_(bytes.data()),
+      at_(bytes.data()),
+      end_(bytes.data() + bytes.size()),
+      delimiter_(delimiter),
+      whole_(whole),
+      quotes_(bytes.find('"') != bytes.npos) {}
+
+bool RecordCursor::next(std::string_view& record) {
+  while (at_ < end_) {
+    const char* stop = find(at_, end_, '\n');
+    if (stop == end_ && !whole_) return false;
+    std::int64_t lines = 1;
+    const bool comment = *at_ == '#';
+    if (quotes_ && !comment) {
+      for (auto open = std::count(at_, stop, '"') % 2; open != 0;) {
+        if (stop == end_) break;  // never closed, as the fields will tell
+        const char* next = find(stop + 1, end_, '\n');
+        if (next == end_ && !whole_) return false;
+        open = (open + std::count(stop, next, '"')) % 2;
+        stop = next;
+        ++lines;
+      }
+    }
+    const char* last = stop > at_ && stop[-1] == '\r' ? stop - 1 : stop;
+    const std::string_view found(at_, static_cast<std::size_t>(last - at_));
+    at_ = stop < end_ ? stop + 1 : end_;
+    line_ = next_line_;
+    next_line_ += lines;
+    const auto is_space = [this](char c) { return c == ' ' || (c == '\t' && delimiter_ != '\t'); };
+    if (comment || std::all_of(found.begin(), found.end(), is_space)) continue;
+    record = found;
+    return true;
+  }
+  return false;
+}
+
+Field FieldCursor::take() {
+  skip_blanks();
+  if (at_ < end_ && *at_ == '"') return take_quoted();
+  const char* stop = delimiter_ == kBlanks ? std::find_if(at_, end_, [this](char c) { return is_blank(c); })
+                                           : find(at_, end_, delimiter_);
+  const char* last = stop;
+  while (last > at_ && is_blank(last[-1])) --last;
+  Field field{{at_, static_cast<std::size_t>(last - at_)}};
+  finish(stop);
+  return field;
+}
+
+Field FieldCursor::take_quoted() {
+  const char* first = at_ + 1;
+  const char* close = find(first, end_, '"');
+  while (close + 1 < end_ && close[1] == '"') close = find(close + 2, end_, '"');
+  Field field{{first, static_cast<std::size_t>(close - first)}, true};
+  if (close == end_) {
+    field.wrong = "its quote is never closed; close it";
+    finish(end_);
+  } else if (!finish(close + 1)) {
+    field.wrong = "something follows its closing quote";
+    finish(delimiter_ == kBlanks ? std::find_if(close, end_, [this](char c) { return is_blank(c); })
+                                 : find(close, end_, delimiter_));
+  }
+  return field;
+}
+
+std::string text_of(const Field& field) {
+  std::string text(field.text);
+  if (!field.quoted) return text;
+  for (auto at = text.find("\"\""); at != text.npos; at = text.find("\"\"", at + 1)) text.erase(at, 1);
+  return text;
+}
+
+std::vector<std::string> fields_of(std::string_view record, char delimiter) {
+  std::vector<std::string> fields;
+  for (FieldCursor cursor(record, delimiter); cursor.more();) fields.push_back(text_of(cursor.take()));
+  return fields;
+}
+
+}  // namespace kith::data

@@ -1,0 +1,81 @@
+// What the centroids moved since the bounds of rows were kept: k distances.
+#include "kernels/cpu/assign/bounds.h"
+
+#include <cmath>
+#include <utility>
+
+namespace kith::cpu {
+namespace {
+
+/// An upper bound of |x'| of every row, from the box that holds them.
+double largest_norm(const DataPlan& plan) {
+  const double scale = power_of_two(-plan.screen.exponent);
+  double squares = 0.0;
+  for (std::size_t j = 0; j < plan.screen.center.size(); ++j) {
+    const double center = plan.screen.center[j];
+    const double farthest =
+        std::max(std::abs(plan.range.minimum[j] * scale - center), std::abs(plan.range.maximum[j] * scale - center));
+    squares += farthest * farthest;
+  }
+  return std::sqrt(squares) * (1 + 0x1p-20);
+}
+
+}  // namespace
+
+template <class T>
+BoundWorkspace::BoundWorkspace(HeldRows<T>& held, MatrixView<const double> centroids, double largest_centroid) {
+  LabelBounds& bounds = held.bounds;
+  const std::int64_t k = centroids.rows, d = centroids.columns;
+  if (k == 1 || !bounds.due()) {
+    bounds.skip();
+    return;
+  }
+  known_ = std::exchange(bounds.clusters, 0) == k;
+  bounds.bound.resize(static_cast<std::size_t>(held.rows()));
+  moved_.resize(static_cast<std::size_t>(k));
+  if (bounds.centroids.size() != k * d) bounds.centroids = Matrix<double>(k, d);
+  constexpr std::int64_t kAtOnce = 256;  // centroids of a task
+  held.threads.run((k + kAtOnce - 1) / kAtOnce, [&](std::int64_t task, int) {
+    for (std::int64_t c = task * kAtOnce; c < std::min((task + 1) * kAtOnce, k); ++c) {
+      const double* now = centroids.row(c).data();
+      double* before = bounds.centroids.row(c).data();
+      if (known_) {
+        const double squared_move = held.set.template rows<double>().distance(now, before, d);
+        moved_[static_cast<std::size_t>(c)] = shift_bound(squared_move, d, held.scale());
+      }
+      std::copy_n(now, d, before);
+    }
+  });
+  for (std::int64_t c = 0; c < k; ++c) {
+    const float move = moved_[static_cast<std::size_t>(c)];
+    if (move > first_) {
+      second_ = first_;
+      first_ = move;
+      farthest_ = static_cast<std::int32_t>(c);
+    } else {
+      second_ = std::max(second_, move);
+    }
+  }
+  guard_ = bound_guard(largest_norm(held.plan) + largest_centroid, d);
+}
+
+template <class T>
+void BoundWorkspace::finish(HeldRows<T>& held, std::int64_t screened) const {
+  const auto k = static_cast<std::int64_t>(moved_.size());
+  held.bounds.clusters = k;
+  if (!known_) return;
+  const bool is_narrow = narrow_is_best(held, k);  // then a faster screen rests
+  const std::int64_t worthwhile = is_narrow ? held.rows() / 2 : held.rows() / 16;
+  const int longest_rest = is_narrow ? 32 : 8;
+  const bool paid = held.rows() - screened >= worthwhile;
+  held.bounds.rest = paid ? 0 : held.bounds.next_rest;
+  held.bounds.next_rest = paid ? 1 : std::min(2 * held.bounds.next_rest, longest_rest);
+}
+
+#define KITH_INSTANTIATE(T)                                                                \
+  template BoundWorkspace::BoundWorkspace(HeldRows<T>&, MatrixView<const double>, double); \
+  template void BoundWorkspace::finish(HeldRows<T>&, std::int64_t) const;
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cpu

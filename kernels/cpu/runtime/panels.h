@@ -1,0 +1,254 @@
+// Operands of a screen: columns packed in tiles, and a thread's panel of rows with its tile of products.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "core/screen.h"
+#include "kernels/cpu/runtime/held_rows.h"
+
+namespace kith::cpu {
+
+/// Columns of a tile: whole groups.
+inline std::int64_t tile_columns(const ScreenKernels& screen) { return kTileColumns / screen.group * screen.group; }
+
+inline std::int64_t groups_of(std::int64_t columns, std::int64_t group) { return (columns + group - 1) / group; }
+
+/// A lower bound of |x'|^2 / 2 from the norm that a panel has, which was summed in float32.
+inline double least_half_sq_norm(float norm, std::int64_t d) {
+  const double least =
+      std::max(0.0, static_cast<double>(norm) * (1 - (static_cast<double>(d) + 10) * 0x1p-24) - 0x1p-140);
+  return least * least / 2;
+}
+
+/// How the scores of a screen are compared: as they are, or as Leaders are, with their column in the lowest four bits
+/// (twice: once more when the error of the tile was added) and each tile with an error of its own.
+/// product: without half norms, so that scores rank like negated inner products. The rows x of the panels are then not
+/// centred: x.c differs from x.c' by the same for all columns. centred_product: of centred rows, with -center.c' in
+/// place of half norms, since x.c = x'.c' + center.c' and the same for all columns.
+enum class Scores { plain, marked, product, centred_product };
+
+/// What the score of a row is less its product. centred (d): x~, whose norms these are.
+inline float half_sq_norm_of(Scores scores, const CentredNorms& norms, const float* centred,
+                             const std::vector<float>& center) {
+  if (scores == Scores::product) return 0.0F;
+  if (scores != Scores::centred_product) return static_cast<float>(norms.squared_norm / 2);
+  double product = 0.0;
+  for (std::size_t j = 0; j < center.size(); ++j) product += static_cast<double>(center[j]) * centred[j];
+  return static_cast<float>(-product);
+}
+
+/// Raises the largest norms to those of another row.
+inline void raise(LargestNorms& largest, const CentredNorms& norms) {
+  largest.norm = std::max(largest.norm, std::sqrt(norms.squared_norm));
+  largest.residual = std::max(largest.residual, std::sqrt(norms.squared_residual));
+  // max() passes over a NaN, which a row beyond float32 leaves behind.
+  if (!(norms.squared_residual <= norms.squared_norm)) largest.norm = std::numeric_limits<double>::infinity();
+}
+inline void raise(LargestNorms& largest, const LargestNorms& other) {
+  largest.norm = std::max(largest.norm, other.norm);
+  largest.residual = std::max(largest.residual, other.residual);
+}
+
+/// At least the residual that was summed in float32.
+inline double summed_residual(double residual, std::int64_t d) {
+  return residual * (1 + (static_cast<double>(d) + 16) * 0x1p-23);
+}
+
+/// Rows to multiply by (centroids, seeding candidates, a block of the base of a search): packed, with the margin of
+/// their certificate. Packing others replaces them; the margin holds for all that were ever packed.
+///
+/// Marked columns are sorted by their length: a few long ones, as clusters of few rows have, then have a margin of
+/// their own, and that of the others is small.
+class ScreenColumns {
+ public:
+  template <class T>
+  ScreenColumns(const HeldRows<T>& held, const ScreenKernels& screen, std::int64_t capacity,
+                Scores scores = Scores::plain)
+      : screen_(screen),
+        d_(held.columns()),
+        scores_(scores),
+        columns_(groups_of(capacity, screen.group) * screen.group, screen.column_bytes(d_)),
+        half_sq_norm_(capacity),
+        tiles_(groups_of(capacity, tile_columns(screen))),
+        centred_(held.threads.count()) {}
+
+  /// All threads pack rows (count, d), count <= capacity.
+  template <class T, class X>
+  void pack(const HeldRows<T>& held, const X* rows, std::int64_t count) {
+    const std::int64_t step = tile_columns(screen_);
+    count_ = count;
+    if (scores_ == Scores::marked) sort(held, rows);
+    held.threads.run(groups_of(count, step), [&](std::int64_t tile, int thread) {
+      const std::int64_t first = tile * step;
+      pack_tile(held, rows, std::min(step, count - first), tile, centred_[thread]);
+    });
+    for (std::int64_t tile = 0; tile < groups_of(count, step); ++tile) raise(largest_, tiles_[tile].largest);
+    margin_ = margin_of(held, largest_);
+    if (scores_ != Scores::marked) return;
+    for (std::int64_t tile = 0; tile < groups_of(count, step); ++tile) {
+      const Margin margin = margin_of(held, tiles_[tile].largest);  // 2 E
+      tiles_[tile].error = {margin.of_length.constant / 2, margin.of_length.linear / 2, margin.of_length.quadratic / 2,
+                            margin.per_residual / 2};
+    }
+  }
+
+  /// Panels of these norms are columns to the rows that are packed here: margins hold for both, from the next pack()
+  /// on.
+  void widen(const LargestNorms& panels) { raise(largest_, panels); }
+
+  std::int64_t count() const { return count_; }
+  double largest_norm() const { return largest_.norm; }  // max |c'|
+  /// Its number among the rows that were packed.
+  std::int64_t row_of(std::int64_t column) const { return order_.empty() ? column : order_[column]; }
+  /// 2 E of a row. Infinite where nothing can be certified, products that leave the range of float32 included.
+  float margin(float norm, float residual) const {
+    const float margin = margin_.at(norm, residual);
+    return norm < kLongest && margin < kInfinity ? margin : kInfinity;  // a NaN is neither
+  }
+  /// Whether margins are finite of all rows that are no longer than the columns.
+  bool is_usable() const {
+    return margin(static_cast<float>(largest_.norm), static_cast<float>(largest_.residual)) < kInfinity;
+  }
+  /// At least what packing took from a column.
+  float residual(std::int64_t column) const {
+    return static_cast<float>(tiles_[column / tile_columns(screen_)].largest.residual);
+  }
+  /// error (lanes) = E of the rows of a panel for the tile that begins with this column. Marked columns alone; of no
+  /// use where margin() is infinite.
+  void errors(std::int64_t first_column, const PanelNorms& norms, float* error) const {
+    screen_.scores.errors(norms, tiles_[first_column / tile_columns(screen_)].error, error);
+  }
+
+  /// For every tile of columns: products of the panel, then see(first column, columns, half norms).
+  template <class See>
+  void multiply(const void* panel, float* tile, const See& see) const {
+    for (std::int64_t t = 0; t < groups_of(count_, tile_columns(screen_)); ++t) multiply_tile(t, panel, tile, see);
+  }
+  template <class See>
+  void multiply_tile(std::int64_t number, const void* panel, float* tile, const See& see) const {
+    const std::int64_t first = number * tile_columns(screen_);
+    const std::int64_t columns = std::min(tile_columns(screen_), count_ - first);
+    screen_.products(panel, columns_.data() + first * columns_.columns(), tiles_[number].unit, d_,
+                     groups_of(columns, screen_.group), tile);
+    see(first, columns, half_sq_norm_.data() + first);
+  }
+
+ private:
+  struct Margin {
+    float at(float norm, float residual) const { return of_length.at(norm + residual) + per_residual * residual; }
+    ScreenMargin of_length;
+    float per_residual = 0.0F;
+  };
+  struct Tile {
+    float unit = 1.0F;
+    LargestNorms largest;
+    TileError error;
+  };
+
+  template <class T>
+  Margin margin_of(const HeldRows<T>& held, LargestNorms largest) const {
+    // The definition of products rounds |x| |c|, and c is as long as c' and the center together. So are half norms less
+    // than half of the square of that: twice |center| |c'|.
+    if (scores_ == Scores::product || scores_ == Scores::centred_product) {
+      const std::vector<float>& center = held.plan.screen.center;
+      largest.norm += std::sqrt(squared_length(center.data(), std::ssize(center))) * (1 + 0x1p-20);
+    }
+    const double marking = scores_ == Scores::marked ? 2 * kMarking : 0.0;
+    const double summed = 1 + (static_cast<double>(d_) + 16) * 0x1p-23;  // residuals were summed in float32
+    return {screen_margin(largest, d_, held.plan.screen.exponent,
+                          {.accumulation = screen_.accumulation(d_), .marking = marking, .smallest = screen_.smallest}),
+            static_cast<float>(2 * 1.002 * summed * largest.norm)};
+  }
+
+  /// By distance to the mean: roughly by length, which is enough.
+  template <class T, class X>
+  void sort(const HeldRows<T>& held, const X* rows) {
+    std::vector<std::pair<double, std::int32_t>> lengths(count_);
+    constexpr std::int64_t kAtOnce = 256;  // rows of a task
+    held.threads.run(groups_of(count_, kAtOnce), [&](std::int64_t task, int) {
+      for (std::int64_t c = task * kAtOnce; c < std::min((task + 1) * kAtOnce, count_); ++c) {
+        const double length = held.set.template rows<X>().distance(rows + c * d_, held.plan.mean.data(), d_);
+        lengths[c] = {length < kInfinity ? length : kInfinity, static_cast<std::int32_t>(c)};
+      }
+    });
+    std::sort(lengths.begin(), lengths.end());
+    order_.resize(count_);
+    for (std::int64_t c = 0; c < count_; ++c) order_[c] = lengths[c].second;
+  }
+
+  template <class T, class X>
+  void pack_tile(const HeldRows<T>& held, const X* rows, std::int64_t count, std::int64_t number,
+                 Matrix<float>& centred) {
+    if (centred.size() == 0) centred = Matrix<float>(tile_columns(screen_), d_);
+    const std::int64_t first = number * tile_columns(screen_);
+    Tile& tile = tiles_[number];
+    tile.largest = {};
+    for (std::int64_t c = 0; c < count; ++c) {
+      const CentredNorms norms = held.set.template rows<X>().centre(
+          rows + row_of(first + c) * d_, d_, held.scale(), held.plan.screen.center.data(), centred.row(c).data());
+      half_sq_norm_[first + c] = half_sq_norm_of(scores_, norms, centred.row(c).data(), held.plan.screen.center);
+      raise(tile.largest, norms);
+    }
+    const PackedColumns packed =
+        screen_.pack_columns(centred.data(), count, d_, static_cast<float>(tile.largest.norm * (1 + 0x1p-20)),
+                             columns_.data() + first * columns_.columns());
+    tile.unit = packed.unit;
+    if (!(packed.squared_residual < kInfinity)) tile.largest.norm = kInfinity;
+    tile.largest.residual += summed_residual(std::sqrt(static_cast<double>(packed.squared_residual)), d_);
+  }
+
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  static constexpr float kLongest = 0x1p60F;  // columns are not longer either where the margin is finite
+
+  const ScreenKernels& screen_;
+  std::int64_t d_;
+  Scores scores_;
+  std::int64_t count_ = 0;
+  Matrix<std::byte> columns_;  // (capacity, bytes of a column)
+  std::vector<float> half_sq_norm_;
+  std::vector<Tile> tiles_;
+  std::vector<Matrix<float>> centred_;  // one for each thread
+  LargestNorms largest_;
+  Margin margin_;
+  std::vector<std::int32_t> order_;  // of marked columns: the numbers of their rows
+};
+
+/// One thread's panel of rows, packed for a screen, with room for a tile of products.
+template <class T>
+class RowPanel {
+ public:
+  RowPanel(const HeldRows<T>& held, const ScreenKernels& screen)
+      : held_(held),
+        screen_(screen),
+        panel_(1, screen.panel_bytes(held.columns())),
+        tile_(kTileColumns, screen.lanes) {}
+
+  /// Packs rows row_of(0), row_of(1), ... row_of(count - 1), count <= lanes; further lanes repeat the last.
+  template <class RowOf>
+  void pack(int count, const RowOf& row_of) {
+    const T* rows[kMaxLanes];
+    for (int lane = 0; lane < screen_.lanes; ++lane) rows[lane] = held_.row(row_of(std::min(lane, count - 1)));
+    screen_.pack_rows.of<T>()(rows, held_.columns(), held_.scale(), held_.plan.screen.center.data(), panel_.data(),
+                              &norms_);
+  }
+
+  const void* panel() const { return panel_.data(); }
+  const PanelNorms& norms() const { return norms_; }
+  float* tile() { return tile_.data(); }
+  float norm(int lane) const { return norms_.norm[lane]; }
+  float residual(int lane) const { return norms_.residual[lane]; }
+
+ private:
+  const HeldRows<T>& held_;
+  const ScreenKernels& screen_;
+  Matrix<std::byte> panel_;
+  Matrix<float> tile_;
+  PanelNorms norms_;
+};
+
+}  // namespace kith::cpu

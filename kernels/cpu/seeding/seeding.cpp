@@ -1,0 +1,294 @@
+// Seeding: the smallest distance to any seed so far, its integer totals and draws, and what candidates would change.
+//
+// A candidate changes few rows' minimum. Rows much nearer to a seed than all candidates are to that seed are not even
+// read; the float32 screen proves for most others that their minimum cannot fall; the rest get the float64 distance.
+// One pass over the points per seed, n t d multiply-adds for its t candidates, remembers for each row which of them
+// lower it; the chosen one then touches only its rows. The triangle inequality is used as in E. Raff: Exact
+// acceleration of k-means++ and k-means|| (2021).
+#include <mutex>
+
+#include "kernels/cpu/operations.h"
+#include "kernels/cpu/runtime/panels.h"
+
+namespace kith::cpu {
+namespace {
+
+std::int64_t fixed(double distance, FixedScale scale, RowWeight weight) {
+  return weighted_fixed(distance, scale.first, scale.second, weight);
+}
+
+/// reach[s]: rows whose nearest seed is s and whose kept distance is at most this are nearer to that seed than to every
+/// candidate: by the triangle inequality |x - c| >= |s - c| - |x - s| >= |x - s| where D(s, c) >= 4 D(x, s). Below 0
+/// where nothing is known: in the range of subnormal numbers, and where seeds are too many to be worth it.
+template <class T>
+std::vector<double> reaches(const HeldRows<T>& held, MatrixView<const double> candidates) {
+  constexpr std::int64_t kWorthwhile = 16;  // rows for each seed
+  constexpr double kRounding = 1 - 0x1p-20, kSubnormal = 0x1p-900;
+  const std::int64_t d = held.columns(), seeds = std::ssize(held.seeding.seeds) / d;
+  const auto distance = held.set.template rows<double>().distance;
+  std::vector<double> reach(seeds, -1.0);
+  if (seeds * kWorthwhile > held.rows()) return reach;
+  for (std::int64_t s = 0; s < seeds; ++s) {
+    double nearest = std::numeric_limits<double>::infinity();
+    for (std::int64_t t = 0; t < candidates.rows; ++t) {
+      nearest = std::min(nearest, distance(held.seeding.seeds.data() + s * d, candidates.row(t).data(), d));
+    }
+    if (nearest >= kSubnormal) reach[s] = nearest / 4 * kRounding;
+  }
+  return reach;
+}
+
+/// Tries candidates on one range of rows.
+template <class T>
+class Trial {
+ public:
+  Trial(HeldRows<T>& held, const ScreenColumns& columns, const std::vector<double>& reach)
+      : held_(held),
+        columns_(columns),
+        reach_(reach),
+        panel_(held, held.set.fine),
+        hits_(static_cast<std::size_t>(kTileColumns) * held.set.fine.lanes),
+        gain(columns.count(), 0) {}
+
+  void run(std::int64_t first, std::int64_t last) {
+    std::fill(held_.seeding.near.begin() + first, held_.seeding.near.begin() + last, 0U);
+    next_ = first;
+    last_ = last;
+    for (Rows rows = rows_in_reach(); rows.count > 0;) {
+      panel_.pack(rows.count, [&](int lane) { return rows.row[lane]; });
+      const Rows after = rows_in_reach();  // on their way while these are multiplied
+      screen(rows);
+      rows = after;
+    }
+  }
+
+ private:
+  struct Rows {
+    int count = 0;
+    std::int64_t row[kMaxLanes];
+  };
+
+  /// The next rows that a candidate may lower. Which ones these are is not foreseen by the processor: no branch asks.
+  /// They are asked for already: a panel takes them in strips, which is not foreseen either.
+  Rows rows_in_reach() {
+    constexpr std::int64_t kLine = 64, kMost = 4096;  // bytes of a row: the second-level cache holds a panel
+    const std::int64_t bytes = std::min(held_.columns() * static_cast<std::int64_t>(sizeof(T)), kMost);
+    const double* distance = held_.distance.data();
+    const std::int32_t* nearest = held_.seeding.nearest.data();
+    Rows rows;
+    for (; next_ < last_ && rows.count < held_.set.fine.lanes; ++next_) {
+      rows.row[rows.count] = next_;
+      rows.count += !(distance[next_] <= reach_[nearest[next_]]);
+    }
+    for (int lane = 0; lane < rows.count; ++lane) {
+      const auto* row = reinterpret_cast<const char*>(held_.row(rows.row[lane]));
+      for (std::int64_t at = 0; at < bytes; at += kLine) __builtin_prefetch(row + at, 0, 2);
+    }
+    return rows;
+  }
+
+  void screen(const Rows& rows) {
+    float limit[kMaxLanes];
+    std::fill_n(limit, kMaxLanes, -std::numeric_limits<float>::infinity());
+    for (int lane = 0; lane < rows.count; ++lane) {
+      const float norm = panel_.norm(lane);
+      limit[lane] = score_limit(held_.distance[rows.row[lane]], scale_, least_half_sq_norm(norm, held_.columns()),
+                                columns_.margin(norm, panel_.residual(lane)));
+    }
+    columns_.multiply(panel_.panel(), panel_.tile(),
+                      [&](std::int64_t from, std::int64_t width, const float* half_sq_norm) {
+                        const std::int64_t found =
+                            held_.set.fine.scores.within(panel_.tile(), half_sq_norm, width, limit, hits_.data());
+                        for (std::int64_t h = 0; h < found; ++h) {
+                          if (hits_[h].lane < rows.count) see(rows.row[hits_[h].lane], from + hits_[h].column);
+                        }
+                      });
+  }
+
+  void see(std::int64_t row, std::int64_t t) {
+    const Seeding& seeding = held_.seeding;
+    const double kept = held_.distance[row];
+    const double distance =
+        held_.set.template rows<T>().distance(held_.row(row), seeding.candidates.row(t).data(), held_.columns());
+    if (!(distance < kept)) return;
+    const RowWeight weight = held_.weights.of(row);
+    gain[t] += fixed(distance, seeding.scale, weight) - fixed(kept, seeding.scale, weight);
+    held_.seeding.near[row] |= 1U << t;
+  }
+
+  HeldRows<T>& held_;
+  const ScreenColumns& columns_;
+  const std::vector<double>& reach_;
+  const double scale_ = held_.scale();
+  RowPanel<T> panel_;
+  std::vector<Hit> hits_;
+  std::int64_t next_ = 0, last_ = 0;  // rows that are still to come
+
+ public:
+  std::vector<std::int64_t> gain;  // (t) by how much a candidate changes the total
+};
+
+template <class T>
+std::int64_t total_of_range(const HeldRows<T>& held, FixedScale scale, std::int64_t first, std::int64_t last) {
+  std::int64_t sum = 0, terms[kMaxLanes];
+  if (held.weights.weight != nullptr) {
+    for (std::int64_t i = first; i < last; ++i) sum += fixed(held.distance[i], scale, held.weights.of(i));
+    return sum;
+  }
+  for (std::int64_t i = first; i < last; i += kMaxLanes) {
+    const std::int64_t count = std::min<std::int64_t>(kMaxLanes, last - i);
+    held.set.to_grid(held.distance.data() + i, count, scale, 1.0, terms, nullptr);
+    for (std::int64_t t = 0; t < count; ++t) sum += terms[t];
+  }
+  return sum;
+}
+
+/// Four at a time: a maximum waits for the one before.
+double largest_of(const double* distance, std::int64_t count) {
+  constexpr int kWays = 4;
+  double largest[kWays] = {};
+  std::int64_t i = 0;
+  for (; i + kWays <= count; i += kWays) {
+    for (int way = 0; way < kWays; ++way) largest[way] = std::max(largest[way], distance[i + way]);
+  }
+  for (; i < count; ++i) largest[0] = std::max(largest[0], distance[i]);
+  return std::max(std::max(largest[0], largest[1]), std::max(largest[2], largest[3]));
+}
+
+/// change(first, last) for every group of rows; then the group's total and largest kept distance are taken.
+template <class T, class Change>
+void renew_totals(const HeldRows<T>& held, FixedScale scale, const Change& change) {
+  constexpr std::int64_t kWorkOfOneRow = 16;
+  DistanceTotals& totals = held.totals;
+  const std::int64_t groups = groups_of(held.rows(), DistanceTotals::kGroup);
+  const std::int64_t groups_per_task = groups_of(held.rows_per_task(kWorkOfOneRow), DistanceTotals::kGroup);
+  totals.inclusive.resize(groups);
+  totals.largest = 0.0;
+  std::mutex merging;
+  held.for_ranges(groups_per_task * DistanceTotals::kGroup, [&](std::int64_t from, std::int64_t to, std::int64_t, int) {
+    double largest = 0.0;
+    for (std::int64_t first = from; first < to; first += DistanceTotals::kGroup) {
+      const std::int64_t last = std::min(first + DistanceTotals::kGroup, to);
+      change(first, last);
+      totals.inclusive[first / DistanceTotals::kGroup] = total_of_range(held, scale, first, last);
+      largest = std::max(largest, largest_of(held.distance.data() + first, last - first));
+    }
+    const std::lock_guard lock(merging);
+    totals.largest = std::max(totals.largest, largest);
+  });
+  std::int64_t running = 0;
+  for (std::int64_t& total : totals.inclusive) total = running += total;
+  totals.shift = scale.shift;
+  totals.current = true;
+}
+
+template <class T>
+const std::vector<std::int64_t>& inclusive_totals(const HeldRows<T>& held, FixedScale scale) {
+  if (!held.totals.current || held.totals.shift != scale.shift) renew_totals(held, scale, [](auto, auto) {});
+  return held.totals.inclusive;
+}
+
+/// Its number.
+template <class T>
+std::int32_t add_seed(HeldRows<T>& held, std::span<const double> seed) {
+  Seeding& seeding = held.seeding;
+  const auto number = static_cast<std::int32_t>(std::ssize(seeding.seeds) / held.columns());
+  seeding.seeds.insert(seeding.seeds.end(), seed.begin(), seed.end());
+  seeding.nearest.resize(held.rows(), 0);
+  return number;
+}
+
+}  // namespace
+
+template <class T>
+double update_min_distance(HeldRows<T>& held, std::span<const double> seed) {
+  const std::int32_t number = add_seed(held, seed);
+  held.totals.current = false;
+  std::mutex merging;
+  double largest = 0.0;
+  held.for_ranges(
+      held.rows_per_task(8 * held.columns()), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
+        double part = 0.0;
+        for (std::int64_t i = first; i < last; ++i) {
+          const double distance = held.set.template rows<T>().distance(held.row(i), seed.data(), held.columns());
+          if (distance < held.distance[i]) {
+            held.distance[i] = distance;
+            held.seeding.nearest[i] = number;
+          }
+          part = std::max(part, held.distance[i]);
+        }
+        const std::lock_guard lock(merging);
+        largest = std::max(largest, part);
+      });
+  return largest;
+}
+
+template <class T>
+std::int64_t total_min_distance(const HeldRows<T>& held, FixedScale scale) {
+  return inclusive_totals(held, scale).back();
+}
+
+template <class T>
+void draw_rows(const HeldRows<T>& held, FixedScale scale, std::span<const std::int64_t> targets,
+               std::span<std::int64_t> rows) {
+  const std::vector<std::int64_t>& inclusive = inclusive_totals(held, scale);
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    const auto group = std::upper_bound(inclusive.begin(), inclusive.end(), targets[t]) - inclusive.begin();
+    if (group == std::ssize(inclusive)) {
+      throw Error(ExitCode::internal,
+                  "a row was drawn beyond the total of the distances; expected 0 <= target < total");
+    }
+    std::int64_t row = group * DistanceTotals::kGroup;
+    std::int64_t prefix = group > 0 ? inclusive[group - 1] : 0;
+    while ((prefix += fixed(held.distance[row], scale, held.weights.of(row))) <= targets[t]) ++row;
+    rows[t] = held.first_row + row;
+  }
+}
+
+template <class T>
+void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, FixedScale scale,
+                    std::span<std::int64_t> totals) {
+  const std::int64_t before = total_min_distance(held, scale);
+  for (std::int64_t& sum : totals) sum += before;
+  Seeding& seeding = held.seeding;
+  seeding.scale = scale;
+  seeding.candidates = Matrix<double>(candidates.rows, candidates.columns);
+  std::copy(candidates.data, candidates.data + candidates.size(), seeding.candidates.data());
+  seeding.near.resize(held.rows());
+  ScreenColumns columns(held, held.set.fine, candidates.rows);
+  columns.pack(held, candidates.data, candidates.rows);
+  const std::vector<double> reach = reaches(held, candidates);
+  std::mutex merging;
+  held.for_ranges(held.rows_per_task((candidates.rows + 8) * held.columns(), held.set.fine.lanes),
+                  [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
+                    Trial<T> trial(held, columns, reach);
+                    trial.run(first, last);
+                    const std::lock_guard lock(merging);
+                    for (std::size_t t = 0; t < totals.size(); ++t) totals[t] += trial.gain[t];
+                  });
+}
+
+template <class T>
+double commit_candidate(HeldRows<T>& held, std::int64_t chosen) {
+  const double* seed = held.seeding.candidates.row(chosen).data();
+  const std::int32_t number = add_seed(held, {seed, static_cast<std::size_t>(held.columns())});
+  renew_totals(held, held.seeding.scale, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      if ((held.seeding.near[i] >> chosen & 1U) == 0) continue;
+      held.distance[i] = held.set.template rows<T>().distance(held.row(i), seed, held.columns());
+      held.seeding.nearest[i] = number;
+    }
+  });
+  return held.totals.largest;
+}
+
+#define KITH_INSTANTIATE(T)                                                                                        \
+  template double update_min_distance(HeldRows<T>&, std::span<const double>);                                      \
+  template std::int64_t total_min_distance(const HeldRows<T>&, FixedScale);                                        \
+  template void draw_rows(const HeldRows<T>&, FixedScale, std::span<const std::int64_t>, std::span<std::int64_t>); \
+  template void try_candidates(HeldRows<T>&, MatrixView<const double>, FixedScale, std::span<std::int64_t>);       \
+  template double commit_candidate(HeldRows<T>&, std::int64_t);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cpu

@@ -1,0 +1,281 @@
+// Small problems: every distance by the definition, without a screen. Iterations in one kernel that stays on the
+// device, with sums and centroids in between and the stop tests, two waits of the whole grid per iteration and none of
+// the host; and one assignment with its counts, in one kernel too.
+//
+// 10^4 x 64 points and 10 centroids are 6.4 million pairs of columns, 1 us of an H200's float64
+// units. Every block keeps all centroids, and what its own rows change in the sums, in shared memory. Few columns: a
+// thread has a row in registers, and reads n d values and 4 bytes of label per row and iteration. More: a warp has 4
+// rows against 4 centroids, its lanes being the definition's accumulators.
+#include <cooperative_groups.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "kernels/cuda/assign/small_rows.h"
+#include "kernels/cuda/operations.h"
+
+namespace kith::cuda {
+namespace {
+
+constexpr std::int64_t kMostClusters = 1024;  // whose shifts one thread adds up in order
+constexpr std::int64_t kMostCells = 8192;     // clusters x columns in shared memory
+constexpr double kSmallWork = 2e8;            // n k d below which the definition costs less than a screen
+constexpr std::int64_t kScreenedCells = 64;   // k d from which on a screen costs less than the definition
+constexpr double kLaunchWork = 1e10;          // n k d of a launch: some ten milliseconds at the most
+constexpr std::int64_t kMostIterations = 64;  // of a launch
+
+/// Centroids into shared memory, and no changes yet.
+template <class T>
+__device__ void begin_iteration(const SmallTask<T>& task, const SmallShared& shared, int limbs) {
+  load_centroids(task, task.centroids, shared.pitch, shared.centroids);
+  for (int i = threadIdx.x; i < limbs * shared.cells; i += kBlock) shared.low[i] = shared.high[i] = 0;
+  for (int c = threadIdx.x; c < task.clusters; c += kBlock) shared.counts[c] = 0;
+  __syncthreads();
+}
+
+/// Adds the block's changes to the totals of all.
+template <class T>
+__device__ void flush(const SmallTask<T>& task, const SmallShared& shared, Word moved, int iteration) {
+  const ClusterTotals& totals = task.source.totals;
+  moved = block_sum(moved);  // after it all rows of the block have been moved
+  if (moved == 0) return;
+  if (threadIdx.x == 0) atomicAdd(&totals.changed[iteration], moved);
+  for (int i = threadIdx.x; i < shared.cells; i += kBlock) {
+    if (const Word high = shared.sum(i); high != 0) atomicAdd(&totals.high[i], high);
+    if (totals.low == nullptr) continue;
+    if (const Word low = shared.sum(shared.cells + i); low != 0) atomicAdd(&totals.low[i], low);
+  }
+  for (int c = threadIdx.x; c < task.clusters; c += kBlock) {
+    if (shared.counts[c] != 0) atomicAdd(&totals.counts[c], static_cast<Word>(std::int64_t{shared.counts[c]}));
+  }
+}
+
+/// The record of an iteration and whether to stop, in every thread of every block alike.
+template <class T>
+__device__ Stop finish_iteration(const SmallTask<T>& task, const SmallShared& shared, int iteration) {
+  __shared__ Stop stop;
+  for (int c = threadIdx.x; c < task.clusters; c += kBlock) {
+    shared.shift[c] = task.shift[c];
+    shared.between[c] = task.between[c];
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    double shift = 0.0, between = 0.0;
+    for (int c = 0; c < task.clusters; ++c) {
+      shift = __dadd_rn(shift, shared.shift[c]);
+      between = __dadd_rn(between, shared.between[c]);
+    }
+    IterationRecord record;
+    record.changed = static_cast<std::int64_t>(task.source.totals.changed[iteration]);
+    record.shift = shift;
+    record.inertia = remaining_objective(task.spread, between);
+    stop = task.stop.test(task.iterations + iteration + 1, record);
+    if (blockIdx.x == 0) task.records[iteration] = record;
+  }
+  __syncthreads();
+  return stop;
+}
+
+template <class T, class Form>
+__global__ void __launch_bounds__(kBlock) small_kernel(SmallTask<T> task) {
+  extern __shared__ double memory[];
+  const auto grid = cooperative_groups::this_grid();
+  const int limbs = task.source.low_bits != 0 ? 2 : 1, d = static_cast<int>(task.d);
+  const SmallShared shared(memory, task.clusters, d, Form::kPitch != 0 ? Form::kPitch : d, limbs);
+  Outcome outcome{0, false, false};
+  Stop stop = Stop::none;
+  for (int i = 0; i < task.most && stop == Stop::none; ++i) {
+    begin_iteration(task, shared, limbs);
+    flush(task, shared, Form::assign(task, shared), i);
+    grid.sync();
+    bool empty = false;
+    for (int c = threadIdx.x; c < task.clusters; c += kBlock) empty = empty || task.source.totals.counts[c] == 0;
+    outcome.unfinished = __syncthreads_or(empty ? 1 : 0) != 0;
+    if (outcome.unfinished) break;  // all blocks see the same counts
+    for (std::int64_t c = warp_index(); c < task.clusters; c += warp_count()) {
+      double* centroid = task.centroids + c * task.d;
+      const CentroidChange change = move_centroid(task.source, c, task.d, centroid, centroid);
+      if (lane_index() != 0) continue;
+      task.shift[c] = change.shift;
+      task.between[c] = change.between;
+      if (change.altered) atomicAdd(&task.altered[i], Word{1});
+    }
+    grid.sync();
+    stop = finish_iteration(task, shared, i);
+    outcome.iterations = i + 1;
+    outcome.converged = task.altered[i] == 0;
+  }
+  if (thread_index() == 0) *task.outcome = outcome;
+}
+
+/// Labels all rows, and ADDS rows per label and rows whose label is not the one in the sums.
+template <class T, class Form>
+__global__ void __launch_bounds__(kBlock)
+    label_kernel(SmallRows<T> task, const double* centroids, Word* counts, Word* changed) {
+  extern __shared__ double memory[];  // (k, pitch) centroids, (k) counts
+  const int pitch = Form::kPitch != 0 ? Form::kPitch : static_cast<int>(task.d);
+  auto* block_counts = reinterpret_cast<std::uint32_t*>(memory + task.clusters * pitch);
+  load_centroids(task, centroids, pitch, memory);
+  for (int c = static_cast<int>(threadIdx.x); c < task.clusters; c += kBlock) block_counts[c] = 0;
+  __syncthreads();
+  Word moved = 0;
+  Form::label(task, memory, pitch, [&](std::int64_t row, int nearest) {
+    moved += nearest != task.summed[row] ? 1 : 0;
+    task.label[row] = nearest;
+    atomicAdd(&block_counts[nearest], 1U);
+  });
+  moved = block_sum(moved);  // all rows of the block have been counted as well
+  if (threadIdx.x == 0 && moved != 0) atomicAdd(changed, moved);
+  for (int c = static_cast<int>(threadIdx.x); c < task.clusters; c += kBlock) {
+    if (block_counts[c] != 0) atomicAdd(&counts[c], Word{block_counts[c]});
+  }
+}
+
+/// The kernels for a problem, and how they are launched.
+template <class T>
+struct SmallLaunch {
+  void (*kernel)(SmallTask<T>) = nullptr;
+  void (*label)(SmallRows<T>, const double*, Word*, Word*) = nullptr;
+  std::int64_t rows = 1;  // that a block takes at a time
+  std::int64_t pitch = 0;
+};
+
+template <class T, class Form>
+SmallLaunch<T> launch_of(std::int64_t d) {
+  return {small_kernel<T, Form>, label_kernel<T, Form>, Form::kRows, Form::kPitch != 0 ? Form::kPitch : d};
+}
+
+template <class T>
+SmallLaunch<T> small_launch(std::int64_t d) {
+  if (d <= 1) return launch_of<T, RowPerThread<T, 1>>(d);
+  if (d <= 2) return launch_of<T, RowPerThread<T, 2>>(d);
+  if (d <= 4) return launch_of<T, RowPerThread<T, 4>>(d);
+  if (d <= 8) return launch_of<T, RowPerThread<T, 8>>(d);
+  if (d <= kMostThreadColumns) return launch_of<T, RowPerThread<T, 16>>(d);
+  return launch_of<T, RowsPerWarp<T>>(d);
+}
+
+int attribute(const Context& context, cudaDeviceAttr which) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, which, context.device));
+  return value;
+}
+
+double work_of(std::int64_t rows, std::int64_t clusters, std::int64_t d) {
+  return static_cast<double>(rows) * static_cast<double>(clusters) * static_cast<double>(d);
+}
+
+/// Whether the definition costs less than a screen; nothing is said of shared memory.
+template <class T>
+bool takes_no_screen(const HeldRows<T>& held, std::int64_t clusters) {
+  const std::int64_t d = held.columns();
+  if (held.resident.size() == 0 || clusters > kMostClusters || d > kMostCells) return false;
+  const std::int64_t pitch = small_launch<T>(d).pitch;
+  return clusters * pitch <= kMostCells && (work_of(held.rows(), clusters, d) <= kSmallWork ||
+                                            (d <= kMostThreadColumns && clusters * pitch <= kScreenedCells));
+}
+
+std::int64_t label_bytes(std::int64_t clusters, std::int64_t pitch) { return clusters * (pitch * 8 + 4); }
+
+std::int64_t most_shared(const Context& context) {
+  return attribute(context, cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;
+}
+
+}  // namespace
+
+template <class T>
+bool is_small(const HeldRows<T>& held, std::int64_t clusters, int limbs) {
+  const std::int64_t d = held.columns();
+  return takes_no_screen(held, clusters) &&
+         SmallShared::bytes(clusters, d, small_launch<T>(d).pitch, limbs) <= most_shared(*held.context) &&
+         attribute(*held.context, cudaDevAttrCooperativeLaunch) != 0;
+}
+
+template <class T>
+bool is_small_assignment(const HeldRows<T>& held, std::int64_t clusters) {
+  return !held.context->screen_named && takes_no_screen(held, clusters) &&
+         label_bytes(clusters, small_launch<T>(held.columns()).pitch) <= most_shared(*held.context);
+}
+
+template <class T>
+void assign_small(HeldRows<T>& held, const double* centroids, std::int64_t k, Word* counts, Word* changed) {
+  const SmallLaunch<T> launch = small_launch<T>(held.columns());
+  const SmallRows<T> rows{held.resident.data(), held.rows(),       held.columns(),
+                          static_cast<int>(k),  held.label.data(), held.summed.data()};
+  const auto shared = static_cast<int>(label_bytes(k, launch.pitch));
+  check(cudaFuncSetAttribute(launch.label, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+  launch.label<<<held.context->grid(held.rows(), launch.rows), kBlock, shared, held.stream()>>>(rows, centroids, counts,
+                                                                                                changed);
+  check(cudaGetLastError());
+  held.bounds.clusters = 0;
+}
+
+template <class T>
+IterateResult small_steps(HeldRows<T>& held, const IterateRequest& request, const DeviceLloyd<T>& lloyd,
+                          LloydState& state) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::int64_t k = lloyd.clusters(), d = held.columns();
+  const Stream& stream = held.stream();
+  const SmallLaunch<T> launch = small_launch<T>(d);
+  const auto affordable = static_cast<std::int64_t>(kLaunchWork / work_of(held.rows(), k, d));
+  const std::int64_t most = std::clamp<std::int64_t>(affordable, 1, kMostIterations);
+  Buffer<Word> counters(held.pool(), 2 * most);  // rows changed and clusters altered per iteration
+  Buffer<double> parts(held.pool(), 2 * k);
+  Buffer<IterationRecord> records(held.pool(), most);
+  Buffer<Outcome> outcome(held.pool(), 1);
+  stream.fill(counters.data(), 0, 2 * most);
+
+  SmallTask<T> task{{held.resident.data(), held.rows(), d, static_cast<int>(k), held.label.data(), held.summed.data()},
+                    lloyd.centroids(),
+                    lloyd.grid(held),
+                    lloyd.source(counters.data()),
+                    counters.data() + most,
+                    parts.data(),
+                    parts.data() + k,
+                    records.data(),
+                    outcome.data(),
+                    request.stop,
+                    request.iterations,
+                    static_cast<int>(most),
+                    request.spread};
+  const auto shared = static_cast<int>(SmallShared::bytes(k, d, launch.pitch, lloyd.limbs()));
+  check(cudaFuncSetAttribute(launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+  int resident = 0;  // blocks per multiprocessor; a grid that waits for itself must be there as a whole
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, launch.kernel, kBlock, shared));
+  const std::int64_t wanted = (held.rows() + launch.rows - 1) / launch.rows;
+  const std::int64_t blocks =
+      std::clamp<std::int64_t>(wanted, 1, std::int64_t{resident} * held.context->multiprocessors);
+  void* arguments[] = {&task};
+  check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(launch.kernel), dim3(static_cast<unsigned>(blocks)),
+                                    dim3(kBlock), arguments, shared, stream));
+
+  Outcome done;
+  stream.download(&done, outcome.data(), 1);
+  IterateResult result;
+  result.records.resize(done.iterations);
+  result.converged = done.converged;
+  if (done.iterations > 0) stream.download(result.records.data(), records.data(), done.iterations);
+  lloyd.store(held, state);
+  if (done.unfinished) {
+    Word changed = 0;
+    stream.download(&changed, counters.data() + done.iterations, 1);
+    result.unfinished.emplace(k);
+    result.unfinished->counts = state.counts;
+    result.unfinished->changed = static_cast<std::int64_t>(changed);
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const double share = seconds.count() / static_cast<double>(done.iterations + (done.unfinished ? 1 : 0));
+  for (IterationRecord& record : result.records) record.seconds = share;
+  return result;
+}
+
+#define KITH_INSTANTIATE(T)                                                            \
+  template bool is_small(const HeldRows<T>&, std::int64_t, int);                       \
+  template bool is_small_assignment(const HeldRows<T>&, std::int64_t);                 \
+  template void assign_small(HeldRows<T>&, const double*, std::int64_t, Word*, Word*); \
+  template IterateResult small_steps(HeldRows<T>&, const IterateRequest&, const DeviceLloyd<T>&, LloydState&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda

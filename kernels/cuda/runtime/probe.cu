@@ -1,0 +1,16 @@
+// A kernel that is only asked for its attributes: they exist where the program holds code for the device.
+#include "kernels/cuda/runtime/probe.h"
+
+namespace kith::cuda {
+namespace {
+
+__global__ void probe_kernel() {}
+
+}  // namespace
+
+cudaError_t probe_device() {
+  cudaFuncAttributes attributes;
+  return cudaFuncGetAttributes(&attributes, probe_kernel);
+}
+
+}  // namespace kith::cuda

@@ -1,0 +1,46 @@
+// Column magnitudes on the device, of rows that weigh alike (statistics.cu) and of others (weighted_sums.cu).
+#pragma once
+
+#include <vector>
+
+#include "core/data_plan.h"
+#include "kernels/cuda/runtime/held_rows.h"
+
+namespace kith::cuda {
+
+/// What a kernel adds to, and what decides which values are small.
+struct MagnitudeSums {
+  Word* sum;           // (d)
+  Word* absolute_sum;  // (d)
+  Word* off_grid;      // (d) not 0: some row is not on the grid
+  Word* small;         // (d)
+  Word* lost;          // (d)
+  double small_limit, lost_limit;
+};
+
+/// launch(factors, sums) adds the rows. factors: (2, d) of the grid, on the device. The sums are ADDED to magnitudes.
+template <class T, class Launch>
+void sum_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes,
+                    const Launch& launch) {
+  const std::int64_t d = held.columns();
+  const Stream& stream = held.stream();
+  Buffer<double> factors(held.pool(), 2 * d);
+  Buffer<Word> sums(held.pool(), 5 * d);
+  stream.upload(factors.data(), scales.first.data(), d);
+  stream.upload(factors.data() + d, scales.second.data(), d);
+  stream.fill(sums.data(), 0, 5 * d);
+  launch(static_cast<const double*>(factors.data()),
+         MagnitudeSums{sums.data(), sums.data() + d, sums.data() + 2 * d, sums.data() + 3 * d, sums.data() + 4 * d,
+                       scales.small_limit(), scales.lost_limit()});
+  std::vector<Word> found(5 * d);
+  stream.download(found.data(), sums.data(), 5 * d);
+  for (std::int64_t j = 0; j < d; ++j) {
+    magnitudes.sum[j] += static_cast<std::int64_t>(found[j]);
+    magnitudes.absolute_sum[j] += static_cast<std::int64_t>(found[d + j]);
+    magnitudes.on_grid[j] &= static_cast<std::uint8_t>(found[2 * d + j] == 0);
+    magnitudes.small[j] += static_cast<std::int64_t>(found[3 * d + j]);
+    magnitudes.lost[j] += static_cast<std::int64_t>(found[4 * d + j]);
+  }
+}
+
+}  // namespace kith::cuda

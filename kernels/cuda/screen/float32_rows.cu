@@ -1,0 +1,178 @@
+// Screens rows: values, norms, half norms and the largest of them. The device's twin of core's screen_rows.
+//
+// A warp takes eight rows. Moves the rows in once and, for copies, float32 values out; for 10^6 x 128 float32 points on
+// an H200 (4.8 TB/s) the floor is 0.11 ms, once per data set.
+#include "kernels/cuda/screen/float32_rows.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/cuda/assign/fp16_screen.h"
+#include "kernels/cuda/assign/narrow_screen.h"
+#include "kernels/cuda/device/definition.h"
+#include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/device/screened_value.h"
+#include "kernels/cuda/device/tile.h"
+#include "kernels/cuda/operations.h"
+
+namespace kith::cuda {
+namespace {
+
+/// Beyond this norm products of rows could overflow float32: such a row certifies nothing, its norm counts as infinite.
+constexpr float kLargestNorm = 0x1p60F;
+
+struct ScreenOutput {
+  float* values = nullptr;  // (rows, pitch), null: not wanted
+  std::int64_t pitch = 0;
+  float* norm = nullptr;          // (rows)
+  float* half_sq_norm = nullptr;  // (rows)
+  Word* largest = nullptr;        // (2) bits of the largest |x'|^2 and |x' - x^|^2, null: not wanted
+};
+
+constexpr int kTogether = 8;  // rows of a warp at a time: their sums over the lanes are shared
+
+template <class T>
+__global__ void __launch_bounds__(kBlock, 2) screen_kernel(const T* rows, std::int64_t count, std::int64_t d,
+                                                           Arithmetic<T> scale, const float* center, ScreenOutput out) {
+  constexpr int kLanesEach = kWarp / kTogether;
+  double largest_norm = 0.0, largest_residual = 0.0;
+  for (std::int64_t base = warp_index() * kTogether; base < count; base += warp_count() * kTogether) {
+    const T* x[kTogether];
+#pragma unroll
+    for (int r = 0; r < kTogether; ++r) x[r] = rows + min(base + r, count - 1) * d;
+    double exact[kTogether] = {}, rounded[kTogether] = {}, lost[kTogether] = {};  // squares of x', x^ and x' - x^
+    for (std::int64_t j = lane_index(); j < d; j += kWarp) {
+      const float at = center[j];
+      T loaded[kTogether];
+#pragma unroll
+      for (int r = 0; r < kTogether; ++r) loaded[r] = x[r][j];
+#pragma unroll
+      for (int r = 0; r < kTogether; ++r) {
+        const float value = screened(loaded[r], scale, at);
+        const double wide = static_cast<double>(value);
+        const double centred =
+            __fma_rn(static_cast<double>(loaded[r]), static_cast<double>(scale), -static_cast<double>(at));
+        const double residual = centred - wide;
+        exact[r] = __fma_rn(centred, centred, exact[r]);
+        rounded[r] = __fma_rn(wide, wide, rounded[r]);
+        lost[r] = __fma_rn(residual, residual, lost[r]);
+        if (out.values != nullptr && base + r < count) out.values[(base + r) * out.pitch + j] = value;
+      }
+    }
+    // From here on a lane has one row.
+    double norm_squared = add_lanes<kTogether>(exact), lost_squared = add_lanes<kTogether>(lost);
+    const double rounded_squared = add_lanes<kTogether>(rounded);
+    const std::int64_t row = base + lane_index() / kLanesEach;
+    // A value beyond float32 leaves an infinity or a NaN behind; a maximum would pass over the NaN.
+    if (!(lost_squared <= norm_squared)) norm_squared = lost_squared = std::numeric_limits<double>::infinity();
+    largest_norm = norm_squared > largest_norm ? norm_squared : largest_norm;
+    largest_residual = lost_squared > largest_residual ? lost_squared : largest_residual;
+    if (lane_index() % kLanesEach == 0 && row < count) {
+      const float norm = __double2float_ru(__dsqrt_ru(rounded_squared));
+      out.norm[row] = norm < kLargestNorm ? norm : std::numeric_limits<float>::infinity();
+      out.half_sq_norm[row] = static_cast<float>(norm_squared / 2);
+    }
+  }
+  if (out.largest == nullptr) return;
+  const Word norm_bits = warp_max(bits_of(largest_norm)), residual_bits = warp_max(bits_of(largest_residual));
+  if (lane_index() != 0) return;
+  atomicMax(&out.largest[0], norm_bits);
+  atomicMax(&out.largest[1], residual_bits);
+}
+
+template <class T, class X>
+void launch(const HeldRows<T>& held, const X* rows, std::int64_t count, const ScreenOutput& out) {
+  const auto scale = static_cast<Arithmetic<X>>(power_of_two(-held.plan.screen.exponent));
+  screen_kernel<<<held.context->grid(count, kBlockWarps * kTogether), kBlock, 0, held.stream()>>>(
+      rows, count, held.columns(), scale, held.center.data(), out);
+  check(cudaGetLastError());
+}
+
+}  // namespace
+
+LargestNorms download_largest(const Stream& stream, const Word* largest) {
+  Word bits[2];
+  stream.download(bits, largest, 2);
+  return {std::sqrt(std::bit_cast<double>(bits[0])), std::sqrt(std::bit_cast<double>(bits[1]))};
+}
+
+template <class T>
+ScreenedCopies allocate_screened(const HeldRows<T>& held, std::int64_t rows) {
+  const std::int64_t pitch = padded_depth(held.columns());
+  return {Buffer<float>(held.pool(), checked_product(rows, pitch, "screened rows")), Buffer<float>(held.pool(), rows),
+          Buffer<float>(held.pool(), rows), static_cast<int>(pitch)};
+}
+
+template <class T>
+void screen_copies(const HeldRows<T>& held, const double* rows, std::int64_t count, ScreenedCopies& out) {
+  held.stream().fill(out.values.data(), 0, count * out.pitch);
+  launch(held, rows, count, {out.values.data(), out.pitch, out.norm.data(), out.half_sq_norm.data(), nullptr});
+}
+
+template <class T>
+void screen_and_measure(const HeldRows<T>& held, const double* rows, std::int64_t count, ScreenedCopies& out,
+                        Word* largest) {
+  held.stream().fill(largest, 0, 2);
+  held.stream().fill(out.values.data(), 0, count * out.pitch);
+  launch(held, rows, count, {out.values.data(), out.pitch, out.norm.data(), out.half_sq_norm.data(), largest});
+}
+
+namespace {
+
+/// Room for all half rows; empty where the device has no use for them, or where they would leave the operations too
+/// little memory. Blocks that are sent have to begin where a pair of groups of half rows does.
+template <class T>
+Fp16Rows allocate_all_fp16(const HeldRows<T>& held) {
+  const std::int64_t n = held.rows(), d = held.columns();
+  const bool whole_groups = held.block_rows >= n || held.block_rows % (2 * kPieceRows) == 0;
+  if (!whole_groups || d <= kNarrowColumns || held.context->screen == ScreenPath::float32) return {};
+  const Fp16Layout shape = point_shape(d, held.context->screen);
+  const std::int64_t bytes =
+      row_groups_of(n) * shape.pieces * shape.piece_bytes() + n * 2 * std::int64_t{sizeof(float)};
+  if (held.pool().available() - bytes < held.working_bytes / 2) return {};
+  try {
+    return allocate_fp16(held.pool(), n, shape);
+  } catch (const OutOfMemory&) {
+    return {};  // float32 alone will do
+  }
+}
+
+}  // namespace
+
+template <class T>
+void prepare(HeldRows<T>& held, const DataPlan& plan) {
+  const std::int64_t d = held.columns();
+  Buffer<Word> largest(held.pool(), 2);
+  Buffer<float> center(held.pool(), padded_depth(d));
+  held.stream().fill(center.data(), 0, padded_depth(d));
+  held.stream().upload(center.data(), plan.screen.center.data(), d);
+  held.stream().fill(largest.data(), 0, 2);
+  held.plan = plan;
+  held.center = std::move(center);
+  held.fp16 = {};
+  held.bounds = {};
+  Fp16Rows fp16 = allocate_all_fp16(held);
+  held.for_blocks([&](const Block<T>& block) {
+    const T* values = held.on_device(block);
+    launch(held, values, block.rows,
+           {nullptr, 0, held.norm.data() + block.first, held.half_sq_norm.data() + block.first, largest.data()});
+    if (fp16.values.size() > 0) make_fp16_rows(held, values, block.rows, fp16, block.first);
+  });
+  held.largest = download_largest(held.stream(), largest.data());
+  held.fp16 = std::move(fp16);
+}
+
+ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponent) {
+  return screen_margin(largest, columns, exponent, {0x1p-24, tile_accumulation(columns)});
+}
+
+#define KITH_INSTANTIATE(T)                                                                                  \
+  template ScreenedCopies allocate_screened(const HeldRows<T>&, std::int64_t);                               \
+  template void screen_copies(const HeldRows<T>&, const double*, std::int64_t, ScreenedCopies&);             \
+  template void screen_and_measure(const HeldRows<T>&, const double*, std::int64_t, ScreenedCopies&, Word*); \
+  template void prepare(HeldRows<T>&, const DataPlan&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda

@@ -1,0 +1,156 @@
+// The first look of the float32 screen: the best two scores of each row, kept beside the tiled product.
+//
+// Cost: 2 n k d float32 operations; device/tile.h states the floor.
+#include "kernels/cuda/screen/float32_screen.h"
+
+#include <limits>
+
+namespace kith::cuda {
+namespace {
+
+/// The smallest score of a row, the second smallest, and whose the smallest is.
+struct BestTwo {
+  float best, second;
+  std::int32_t column;
+
+  __device__ static BestTwo none() {
+    return {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity(), 0};
+  }
+  /// A NaN becomes a second best that equals the best: nothing is certified.
+  __device__ void take(float score, std::int32_t at) {
+    second = fminf(second, fmaxf(score, best));
+    column = score < best ? at : column;
+    best = fminf(best, score);
+  }
+  __device__ void merge(const BestTwo& other) {
+    second = fminf(fminf(second, other.second), fmaxf(best, other.best));
+    column = other.best < best ? other.column : column;
+    best = fminf(best, other.best);
+  }
+  __device__ BestTwo across(int w) const {
+    BestTwo other;
+    other.best = __shfl_xor_sync(kAllLanes, best, w);
+    other.second = __shfl_xor_sync(kAllLanes, second, w);
+    other.column = __shfl_xor_sync(kAllLanes, column, w);
+    return other;
+  }
+};
+
+/// Epilogue of the first pass: decides rows, and lists those that it cannot decide with the limit of their candidates.
+/// Between tiles the best two of each row and thread wait in shared memory: with the products in 64 registers there is
+/// no room for them.
+class Nearest {
+ public:
+  struct Arguments {
+    const float* half_sq_norm;  // (k)
+    std::int64_t clusters;
+    std::int64_t rows;
+    const std::int32_t* chosen;  // positions of the rows in the block, null: all
+    const float* norm;           // (rows of the block) |x^|
+    ScreenMargin margin;
+    std::int32_t* nearest;    // (rows of the block) out
+    AmbiguousRows ambiguous;  // out
+  };
+  struct Shared {
+    float best[8][kTileThreads];
+    float second[8][kTileThreads];
+    std::int32_t column[8][kTileThreads];
+    BestTwo other_half[kTileRows];  // from the warp that has the other columns of the same rows
+  };
+
+  __device__ Nearest(const Arguments& arguments, Shared& shared, const TilePlace& place, std::int64_t first_row)
+      : arguments_(arguments), shared_(shared), place_(place), first_row_(first_row) {
+    for (int i = 0; i < 8; ++i) keep(i, BestTwo::none());
+  }
+
+  __device__ void take(const float (&product)[8][8], std::int64_t first_column) {
+    float half_sq_norm[8];
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      const std::int64_t column = first_column + place_.column(j);
+      half_sq_norm[j] = column < arguments_.clusters ? __ldg(&arguments_.half_sq_norm[column])
+                                                     : std::numeric_limits<float>::infinity();
+    }
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      BestTwo row = kept(i);
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+        row.take(__fsub_rn(half_sq_norm[j], product[i][j]), static_cast<std::int32_t>(first_column) + place_.column(j));
+      }
+      keep(i, row);
+    }
+  }
+
+  __device__ void finish() {
+    const bool has_second_half = place_.column0 >= kWarpColumns;
+    for (int i = 0; i < 8; ++i) {
+      BestTwo row = kept(i);
+#pragma unroll
+      for (int w = 2; w <= 8; w *= 2) row.merge(row.across(w));
+      keep(i, row);
+      if (has_second_half && place_.first_of_row()) shared_.other_half[place_.row(i)] = row;
+    }
+    __syncthreads();
+    if (has_second_half || !place_.first_of_row()) return;
+    for (int i = 0; i < 8; ++i) {
+      BestTwo found = kept(i);
+      found.merge(shared_.other_half[place_.row(i)]);
+      const std::int64_t row = first_row_ + place_.row(i);
+      if (row < arguments_.rows) decide(arguments_.chosen != nullptr ? arguments_.chosen[row] : row, found);
+    }
+  }
+
+ private:
+  __device__ BestTwo kept(int i) const {
+    return {shared_.best[i][threadIdx.x], shared_.second[i][threadIdx.x], shared_.column[i][threadIdx.x]};
+  }
+  __device__ void keep(int i, const BestTwo& row) {
+    shared_.best[i][threadIdx.x] = row.best;
+    shared_.second[i][threadIdx.x] = row.second;
+    shared_.column[i][threadIdx.x] = row.column;
+  }
+  __device__ void decide(std::int64_t row, const BestTwo& found) const {
+    arguments_.nearest[row] = found.column;
+    const float margin = arguments_.margin.at(arguments_.norm[row]);
+    if (__fsub_rd(found.second, found.best) > margin) return;
+    const Word place = atomicAdd(arguments_.ambiguous.count, Word{1});
+    arguments_.ambiguous.row[place] = static_cast<std::int32_t>(row);
+    arguments_.ambiguous.limit[place] = __fadd_ru(found.best, margin);
+  }
+
+  const Arguments& arguments_;
+  Shared& shared_;
+  const TilePlace& place_;
+  std::int64_t first_row_;
+};
+
+}  // namespace
+
+template <class T>
+std::int64_t screen_floats(const HeldRows<T>& held, const FloatScreen& screen, PointOperand<T> rows,
+                           const RowChoice& which, const float* norm, std::int32_t* nearest,
+                           const AmbiguousRows& ambiguous) {
+  rows.chosen = which.chosen;
+  rows.rows = which.count;
+  const ScreenMargin margin =
+      tile_margin(download_largest(held.stream(), screen.largest()), held.columns(), held.plan.screen.exponent);
+  held.stream().fill(ambiguous.count, 0, 1);
+  const ScreenedOperand columns = screen.columns();
+  const TileGrid tiles = tile_grid(which.count, columns.rows, 1);
+  tile_kernel<PointOperand<T>, ScreenedOperand, Nearest><<<tiles.blocks(), kTileThreads, 0, held.stream()>>>(
+      rows, columns, rows.d, tiles,
+      {screen.half_sq_norm(), columns.rows, which.count, which.chosen, norm, margin, nearest, ambiguous});
+  check(cudaGetLastError());
+  Word left = 0;
+  held.stream().download(&left, ambiguous.count, 1);
+  return static_cast<std::int64_t>(left);
+}
+
+#define KITH_INSTANTIATE(T)                                                                                      \
+  template std::int64_t screen_floats(const HeldRows<T>&, const FloatScreen&, PointOperand<T>, const RowChoice&, \
+                                      const float*, std::int32_t*, const AmbiguousRows&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda

@@ -1,0 +1,79 @@
+// Rows in half precision, laid out as the tensor cores read them, with what rounding took
+// from each row.
+//
+// 128 rows by 64 columns are one piece of 16 KiB: a row is 128 bytes, and the 16-byte unit u of row r stands at place
+// u ^ (r % 8) (the 128-byte swizzle), so that a piece is one contiguous bulk copy. Points of up to 48 columns that are
+// only ever loaded into registers have a single piece of as many columns as they need, in 16s, without a swizzle. Rows
+// and columns beyond the data are zero.
+#pragma once
+
+#include <cstdint>
+
+#include "core/screen.h"
+#include "kernels/cuda/device/fp16_layout.h"
+#include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/runtime/held_rows.h"
+
+namespace kith::cuda {
+
+/// Halves hold x' 2^8, |x'| < 1 in every column: far from their limit of 65504, and small columns above their
+/// subnormals.
+inline constexpr int kFp16Shift = 8;
+/// Products and norms are in units of 4^-kFp16Shift of the screen's.
+inline int fp16_exponent(const Screen& screen) { return screen.exponent - kFp16Shift; }
+
+inline std::int64_t pieces_of(std::int64_t columns) { return (columns + kPieceColumns - 1) / kPieceColumns; }
+/// Groups of 128 rows, an even number: two consumers take them in pairs.
+inline std::int64_t row_groups_of(std::int64_t rows) { return (rows + 2 * kPieceRows - 1) / (2 * kPieceRows) * 2; }
+
+/// Of centroids: whole pieces.
+inline Fp16Layout column_shape(std::int64_t columns) { return {static_cast<int>(pieces_of(columns)), kRowUnits}; }
+/// Of points on a path of the screen: the products of warpgroups take few columns into registers, the others want whole
+/// pieces.
+inline Fp16Layout point_shape(std::int64_t columns, ScreenPath path) {
+  if (columns > kPieceColumns || path != ScreenPath::wgmma) return column_shape(columns);
+  return {1, static_cast<int>((columns + kStepColumns - 1) / kStepColumns) * kStepUnits};
+}
+
+/// Centroids change places among the 128 of a tile: a thread of a product sees columns 2 q and 2 q + 1 of every eight
+/// (q = its number modulo 4), and these are 32 consecutive centroids, a group.
+inline constexpr int kGroupColumns = 32;
+__host__ __device__ inline std::int64_t slot_of_column(std::int64_t c) {
+  const unsigned in_tile = static_cast<unsigned>(c) % kPieceRows, q = in_tile / kGroupColumns,
+                 i = in_tile % kGroupColumns;
+  return c - in_tile + (i / 2 * 8 + q * 2 + i % 2);
+}
+
+/// Room for the fp16 of points, and their norms, on the device. [group of 128 rows][piece].
+Fp16Rows allocate_fp16(Pool& pool, std::int64_t rows, Fp16Layout shape);
+
+/// Fills rows first .. first + count - 1 of `out` from rows (count, d) on the device, measures them with those before,
+/// and waits. `first` is a multiple of 2 * kPieceRows, and so is `count` but for the last rows.
+template <class T, class X>
+void make_fp16_rows(const HeldRows<T>& held, const X* rows, std::int64_t count, Fp16Rows& out, std::int64_t first);
+
+/// Fills rows 0 .. count - 1 of `out` from rows (count, d) on the device, and the bits of their largest |x'|^2 and |x'
+/// - x^|^2. largest: (2). Queues only.
+template <class T>
+void queue_fp16(const HeldRows<T>& held, const double* rows, std::int64_t count, const Fp16Rows& out, Word* largest);
+
+/// The same of rows that are not centred, each multiplied by a power of two that brings its largest value to [1/2, 1),
+/// which goes to factor (rows): fp16 hold x factor 2^kFp16Shift. Those of rows beyond 2^500, or all below 2^-500, are
+/// not numbers, nor are their norms.
+template <class T>
+void queue_factored_fp16(const HeldRows<T>& held, const double* rows, std::int64_t count, const Fp16Rows& out,
+                         Word* largest, double* factor);
+
+/// Centroids as the second operand: rows in the order of slot_of_column, measured together.
+struct Fp16Centroids {
+  Buffer<uint4> values;
+  Buffer<float> half_sq_norm;  // (k) |c'|^2 / 2
+  Buffer<Word> largest;        // (2) bits of the largest |c'|^2 and |c' - c^|^2
+};
+Fp16Centroids allocate_fp16_centroids(Pool& pool, std::int64_t count, std::int64_t columns);
+
+/// Fills `out` from centroids (count, d) on the device.
+template <class T>
+void make_fp16_centroids(const HeldRows<T>& held, const double* centroids, std::int64_t count, Fp16Centroids& out);
+
+}  // namespace kith::cuda

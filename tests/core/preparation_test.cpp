@@ -1,0 +1,296 @@
+// Scaling and principal components: parameters against plain loops, the same bits for any workers and order of rows.
+#include "core/preparation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "tests/support/cases.h"
+#include "tests/support/hdf5_files.h"
+
+using namespace kith;
+using namespace kith::testing;
+
+namespace {
+
+/// Tasks in an order of their own, shared out among workers that never meet.
+Workers shuffled(int count) {
+  return {count, [count](std::int64_t tasks, const std::function<void(std::int64_t, int)>& work) {
+            std::vector<std::int64_t> order(static_cast<std::size_t>(tasks));
+            std::iota(order.begin(), order.end(), 0);
+            std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(count)));
+            for (std::size_t i = 0; i < order.size(); ++i) work(order[i], static_cast<int>(i) % count);
+          }};
+}
+
+/// Columns of very different place and width, the last one constant.
+template <class T>
+Matrix<T> table(std::int64_t n, std::int64_t d) {
+  Matrix<T> values(n, d);
+  std::mt19937 random(7);
+  std::normal_distribution<double> normal;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double common = normal(random);
+    for (std::int64_t j = 0; j < d; ++j) {
+      const double width = std::pow(10.0, static_cast<double>(j % 7) - 3);
+      values(i, j) = static_cast<T>(width * (normal(random) + static_cast<double>(j % 3) * common) + 100.0);
+    }
+    if (d > 1) values(i, d - 1) = T{3};
+  }
+  return values;
+}
+
+template <class T>
+Matrix<T> copy_of(const Matrix<T>& values) {
+  Matrix<T> copy(values.rows(), values.columns());
+  std::copy(values.data(), values.data() + values.size(), copy.data());
+  return copy;
+}
+
+template <class T>
+bool same_bits(const T* a, const T* b, std::int64_t count) {
+  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(T)) == 0;
+}
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && same_bits(a.data(), b.data(), std::ssize(a));
+}
+
+/// The values of column j as long double.
+template <class T>
+std::vector<long double> column(const Matrix<T>& values, std::int64_t j) {
+  std::vector<long double> out;
+  for (std::int64_t i = 0; i < values.rows(); ++i) out.push_back(values(i, j));
+  return out;
+}
+
+/// Prepares a copy, and returns it with its parameters.
+template <class T>
+std::pair<Preparation, Matrix<T>> prepared(const Matrix<T>& values, const PreparationRequest& request,
+                                           const Workers& workers = {}) {
+  PointsMatrix rows = copy_of(values);
+  Preparation found = prepare({rows, "x"}, request, workers);
+  return {std::move(found), std::move(std::get<Matrix<T>>(rows))};
+}
+
+template <class T>
+void check_zscore() {
+  for (const auto& [n, d] : {std::pair<std::int64_t, std::int64_t>{1, 3}, {2, 1}, {997, 9}, {20011, 3}}) {
+    const Matrix<T> values = table<T>(n, d);
+    const auto [found, out] = prepared(values, {.scaling = Scaling::zscore});
+    for (std::int64_t j = 0; j < d; ++j) {
+      const std::vector<long double> all = column(values, j);
+      const long double mean = std::accumulate(all.begin(), all.end(), 0.0L) / n;
+      long double squares = 0;
+      for (const long double x : all) squares += (x - mean) * (x - mean);
+      const bool constant = std::all_of(all.begin(), all.end(), [&](long double x) { return x == all[0]; });
+      const double deviation = constant ? 1.0 : static_cast<double>(std::sqrt(squares / n));
+      CHECK(std::abs(found.columns.center[j] - static_cast<double>(mean)) <= 1e-15 * std::abs(mean));
+      CHECK(std::abs(found.columns.scale[j] - deviation) <= 1e-12 * deviation);
+      for (std::int64_t i = 0; i < n; ++i) {
+        const double expected = (static_cast<double>(values(i, j)) - found.columns.center[j]) / found.columns.scale[j];
+        if (out(i, j) != static_cast<T>(expected)) FAIL("row " << i << ", column " << j);
+      }
+      if (constant) CHECK(out(n - 1, j) == T{0});
+    }
+  }
+}
+
+template <class T>
+void check_minmax() {
+  const Matrix<T> values = table<T>(500, 8);
+  const auto [found, out] = prepared(values, {.scaling = Scaling::minmax});
+  for (std::int64_t j = 0; j < 8; ++j) {
+    const auto all = column(values, j);
+    const auto [least, most] = std::minmax_element(all.begin(), all.end());
+    CHECK(found.columns.center[j] == static_cast<double>(*least));
+    CHECK(found.columns.scale[j] == (j == 7 ? 1.0 : static_cast<double>(*most) - static_cast<double>(*least)));
+    const auto scaled = column(out, j);
+    CHECK(*std::min_element(scaled.begin(), scaled.end()) == 0);
+    CHECK(*std::max_element(scaled.begin(), scaled.end()) == (j == 7 ? 0 : 1));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("zscore: mean 0 and deviation 1 of the population; constant columns become 0") {
+  check_zscore<float>();
+  check_zscore<double>();
+}
+
+TEST_CASE("deviations whose squares leave the range of float64 are found, and are no constant columns") {
+  for (const double scale : {0x1p-1060, 0x1p-570, 0x1p+0, 0x1p+520, 0x1p+1020}) {
+    Matrix<double> values(4, 1);
+    for (std::int64_t i = 0; i < 4; ++i) values(i, 0) = scale * (i < 2 ? 1.0 : -1.0);
+    const auto [found, out] = prepared(values, {.scaling = Scaling::zscore});
+    CHECK(found.columns.scale[0] == scale);
+    CHECK(out(0, 0) == 1.0);
+    CHECK(out(3, 0) == -1.0);
+  }
+}
+
+TEST_CASE("minmax: exactly 0 to 1; constant columns become 0") {
+  check_minmax<float>();
+  check_minmax<double>();
+}
+
+TEST_CASE("parameters of columns do not depend on the order of the rows, on workers, or on tasks") {
+  const Matrix<double> values = table<double>(5003, 31);
+  Matrix<double> backwards(values.rows(), values.columns());
+  for (std::int64_t i = 0; i < values.rows(); ++i) {
+    const auto row = values.row(values.rows() - 1 - i);
+    std::copy(row.begin(), row.end(), backwards.row(i).begin());
+  }
+  for (const Scaling scaling : {Scaling::zscore, Scaling::minmax}) {
+    const auto [one, out] = prepared(values, {.scaling = scaling});
+    for (const int count : {2, 5}) {
+      const auto [several, again] = prepared(values, {.scaling = scaling}, shuffled(count));
+      CHECK(same_bits(one.columns.center, several.columns.center));
+      CHECK(same_bits(one.columns.scale, several.columns.scale));
+      CHECK(same_bits(out.data(), again.data(), out.size()));
+    }
+    const auto [other, turned] = prepared(backwards, {.scaling = scaling}, shuffled(3));
+    CHECK(same_bits(one.columns.center, other.columns.center));
+    CHECK(same_bits(one.columns.scale, other.columns.scale));
+  }
+}
+
+TEST_CASE("unit: rows of length 1, one after another; a row of zeros is refused by its own number") {
+  Matrix<float> values(3, 2);
+  std::copy_n(std::vector<float>{3, 4, 0, 5, -8, 6}.begin(), 6, values.data());
+  const auto [found, out] = prepared(values, {.scaling = Scaling::unit});
+  CHECK(std::vector<float>(out.data(), out.data() + 6) == std::vector<float>{0.6F, 0.8F, 0, 1, -0.8F, 0.6F});
+  CHECK(!original_units(Matrix<double>(1, 2).view(), found));
+  values(1, 1) = 0;
+  PointsMatrix rows = copy_of(values);
+  const std::vector<std::int64_t> numbers{2, 17, 40};
+  refused(ExitCode::data,
+          [&] {
+            prepare({rows, "x", numbers}, {.scaling = Scaling::unit}, {});
+          },
+          {"x: row 17 (counted from 0) is zero", "--scale unit"});
+}
+
+TEST_CASE("principal components are the eigenvectors of the covariance, largest first, largest value positive") {
+  for (const auto& [n, d] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {5, 9}, {300, 2}, {2000, 9}, {700, 130}}) {
+    const Matrix<double> values = table<double>(n, d);
+    const std::int64_t count = std::min(n, d);
+    const auto [found, out] = prepared(values, {.components = count});
+    const PrincipalComponents& pca = found.pca;
+    REQUIRE(pca.size() == count);
+    REQUIRE(out.columns() == count);
+    std::vector<long double> covariance(static_cast<std::size_t>(d * d), 0);
+    long double total = 0;
+    for (std::int64_t j = 0; j < d; ++j) {
+      for (std::int64_t l = 0; l <= j; ++l) {
+        long double sum = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+          sum += (values(i, j) - static_cast<long double>(pca.mean[j])) *
+                 (values(i, l) - static_cast<long double>(pca.mean[l]));
+        }
+        covariance[j * d + l] = covariance[l * d + j] = n > 1 ? sum / (n - 1) : 0.0L;
+      }
+      total += covariance[j * d + j];
+    }
+    const double accuracy = 1e-13 * static_cast<double>(d) * static_cast<double>(total) + 1e-300;
+    double explained = 0;
+    for (std::int64_t c = 0; c < count; ++c) {
+      const auto w = pca.components.row(c);
+      for (std::int64_t j = 0; j < d; ++j) {
+        long double product = 0;
+        for (std::int64_t l = 0; l < d; ++l) product += covariance[j * d + l] * w[l];
+        if (!(std::abs(static_cast<double>(product) - pca.variance[c] * w[j]) <= accuracy))
+          FAIL(n << " x " << d << ", component " << c);
+      }
+      for (std::int64_t b = 0; b <= c; ++b) {
+        const double product = std::inner_product(w.begin(), w.end(), pca.components.row(b).begin(), 0.0);
+        CHECK(std::abs(product - (b == c ? 1.0 : 0.0)) <= 1e-12);
+      }
+      const auto largest =
+          std::max_element(w.begin(), w.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
+      CHECK(*largest > 0);
+      if (c > 0) CHECK(pca.variance[c] <= pca.variance[c - 1]);
+      explained += pca.variance_ratio[c];
+    }
+    CHECK(std::abs(explained - (n > 1 ? 1.0 : 0.0)) <= 1e-12);
+    // Places along the components, by plain loops, to the bit.
+    for (std::int64_t i = 0; i < n; ++i) {
+      for (std::int64_t c = 0; c < count; ++c) {
+        double place = 0;
+        for (std::int64_t j = 0; j < d; ++j) place += (values(i, j) - pca.mean[j]) * pca.components(c, j);
+        if (out(i, c) != place) FAIL("row " << i << ", component " << c);
+      }
+    }
+  }
+}
+
+TEST_CASE("principal components are the same bits for any workers") {
+  const Matrix<float> values = table<float>(9000, 70);
+  const auto [one, out] = prepared(values, {.scaling = Scaling::zscore, .components = 5});
+  for (const int count : {2, 3}) {
+    const auto [several, again] = prepared(values, {.scaling = Scaling::zscore, .components = 5}, shuffled(count));
+    CHECK(same_bits(one.pca.mean, several.pca.mean));
+    CHECK(same_bits(one.pca.components.data(), several.pca.components.data(), one.pca.components.size()));
+    CHECK(same_bits(one.pca.variance, several.pca.variance));
+    CHECK(same_bits(out.data(), again.data(), out.size()));
+  }
+}
+
+TEST_CASE("new rows are prepared with the parameters that were found, and taken back to their units") {
+  const Matrix<double> values = table<double>(400, 9), other = table<double>(50, 9);
+  for (const PreparationRequest& request : {PreparationRequest{.scaling = Scaling::zscore},
+                                            {.scaling = Scaling::minmax},
+                                            {.components = 9},
+                                            {.scaling = Scaling::minmax, .components = 9}}) {
+    const auto [found, out] = prepared(values, request);
+    PointsMatrix same = copy_of(values), rows = copy_of(other);
+    prepare_with({same, "x"}, found, {});
+    CHECK(same_bits(std::get<Matrix<double>>(same).data(), out.data(), out.size()));
+    prepare_with({rows, "y"}, found, {});
+    const auto back = original_units(std::get<Matrix<double>>(rows).view(), found);
+    REQUIRE(back);
+    for (std::int64_t i = 0; i < other.size(); ++i) {
+      CHECK(std::abs(back->data()[i] - other.data()[i]) <= 1e-11 * std::abs(other.data()[i]) + 1e-9);
+    }
+  }
+}
+
+TEST_CASE("what cannot be prepared is refused") {
+  const auto refuse = [](Matrix<double> values, const PreparationRequest& request, ExitCode code,
+                         std::initializer_list<const char*> words) {
+    PointsMatrix rows = std::move(values);
+    refused(
+        code,
+        [&] {
+          prepare({rows, "x"}, request, {});
+        },
+        words);
+  };
+  refuse(table<double>(5, 3), {.components = 4}, ExitCode::usage, {"--pca 4", "5 rows of 3 columns", "at most 3"});
+  refuse(table<double>(2, 3), {.components = 3}, ExitCode::usage, {"at most 2"});
+  for (const Scaling scaling : {Scaling::zscore, Scaling::minmax}) {
+    Matrix<double> values = table<double>(2, 2);
+    values(0, 0) = -1.5e308;
+    values(1, 0) = 1.5e308;
+    refuse(std::move(values), {.scaling = scaling}, ExitCode::data, {"x: column 0", "1.5e+308", "float64"});
+  }
+  Matrix<double> wide = table<double>(2, 2);
+  wide(0, 0) = 1e200;
+  refuse(std::move(wide), {.components = 1}, ExitCode::data, {"--pca", "--scale"});
+  // Found in narrow columns, used for wide ones.
+  Matrix<float> narrow(2, 1), far(2, 1);
+  narrow(0, 0) = 0;
+  narrow(1, 0) = 1e-30F;
+  far(0, 0) = 0;
+  far(1, 0) = 1e30F;
+  const auto [found, out] = prepared(narrow, {.scaling = Scaling::minmax});
+  PointsMatrix rows = std::move(far);
+  refused(ExitCode::data,
+          [&, &found = found] {
+            prepare_with({rows, "y"}, found, {});
+          },
+          {"y: row 1", "--precision f64"});
+}

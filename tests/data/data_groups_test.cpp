@@ -1,0 +1,198 @@
+// Points from groups of HDF5 files: sparse matrices of AnnData, 10x Genomics and MATLAB, and MATLAB's reversed ones.
+#include <algorithm>
+#include <cmath>
+
+#include "data/source.h"
+#include "tests/support/hdf5_files.h"
+
+using namespace kith;
+using namespace kith::data;
+using namespace kith::testing;
+
+namespace {
+
+// 3 x 4:  0 1 0 2 / 0 0 0 0 / 3 0 4 5
+const std::vector<double> kDense{0, 1, 0, 2, 0, 0, 0, 0, 3, 0, 4, 5};
+const std::vector<float> kByRows{1, 2, 3, 4, 5}, kByColumns{3, 1, 4, 2, 5};
+
+struct Parts {
+  std::vector<float> values;
+  std::vector<std::int32_t> indices, starts;
+};
+const Parts kRows{kByRows, {1, 3, 0, 2, 3}, {0, 2, 2, 5}};
+const Parts kColumns{kByColumns, {2, 0, 2, 0, 2}, {0, 1, 2, 3, 5}};
+
+void write_text(hid_t object, const char* name, const char* text, bool variable) {
+  const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+  H5Tset_size(type, variable ? H5T_VARIABLE : std::string(text).size());
+  const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+  REQUIRE(H5Awrite(attribute, type, variable ? static_cast<const void*>(&text) : text) >= 0);
+  H5Aclose(attribute);
+  H5Sclose(space);
+  H5Tclose(type);
+}
+
+void write_sizes(hid_t object, const char* name, const std::vector<std::int64_t>& sizes) {
+  const hsize_t count = sizes.size();
+  const hid_t space = H5Screate_simple(1, &count, nullptr);
+  const hid_t attribute = H5Acreate2(object, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+  REQUIRE(H5Awrite(attribute, H5T_NATIVE_INT64, sizes.data()) >= 0);
+  H5Aclose(attribute);
+  H5Sclose(space);
+}
+
+void write_parts(FileMaker& maker, const std::string& group, const Parts& parts, const char* indices = "indices",
+                 const char* starts = "indptr") {
+  maker.group(group);
+  maker.floats(group + "/data", {parts.values.size()}, parts.values);
+  maker.dataset(group + "/" + indices, H5T_STD_I32LE, {parts.indices.size()}, H5T_NATIVE_INT32, parts.indices.data());
+  maker.dataset(group + "/" + starts, H5T_STD_I32LE, {parts.starts.size()}, H5T_NATIVE_INT32, parts.starts.data());
+}
+
+/// As AnnData writes it.
+void write_sparse(FileMaker& maker, const std::string& group, const Parts& parts, const char* encoding,
+                  const std::vector<std::int64_t>& shape) {
+  write_parts(maker, group, parts);
+  const hid_t id = H5Gopen2(maker.id(), group.c_str(), H5P_DEFAULT);
+  write_text(id, "encoding-type", encoding, true);
+  write_sizes(id, "shape", shape);
+  H5Gclose(id);
+}
+
+std::vector<double> read_values(const std::string& location, const ReadOptions& options = {}) {
+  ReadOptions wide = options;
+  wide.precision = Precision::f64;
+  const auto values = std::get<Matrix<double>>(read_all(*open_points(location, wide)));
+  return {values.data(), values.data() + values.size()};
+}
+
+}  // namespace
+
+TEST_CASE("AnnData's sparse matrices are read densely, by rows and by columns, whole and in parts") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5ad";
+  {
+    FileMaker maker(file);
+    write_sparse(maker, "X", kRows, "csr_matrix", {3, 4});
+  }
+  CHECK(read_values(file) == kDense);  // the only matrix: its name may be left out
+  {
+    FileMaker maker(file);
+    write_sparse(maker, "X", kRows, "csr_matrix", {3, 4});
+    maker.group("layers");
+    write_sparse(maker, "layers/c", kColumns, "csc_matrix", {3, 4});
+    maker.group("obs");
+    const hid_t obs = H5Gopen2(maker.id(), "obs", H5P_DEFAULT);
+    write_text(obs, "encoding-type", "dataframe", false);
+    H5Gclose(obs);
+  }
+  for (const char* name : {":X", ":/X/", ":layers/c"}) CHECK(read_values(file + name) == kDense);
+  CHECK(open_points(file + ":X")->value_class() == ValueClass::f32);
+  const auto source = open_points(file + ":X");
+  Matrix<float> rows(2, 4);
+  source->read(1, rows.view());
+  CHECK(std::equal(rows.data(), rows.data() + 8, kDense.begin() + 4));
+  CHECK(read_values(file + ":X", {.transpose = true}) == std::vector<double>{0, 0, 3, 1, 0, 0, 0, 0, 4, 2, 0, 5});
+  CHECK(read_values(file + ":X", {.columns = "4,2"}) == std::vector<double>{2, 1, 0, 0, 5, 0});
+  const auto list = list_datasets(file);
+  CHECK(std::any_of(list.begin(), list.end(), [](const auto& info) {
+    return info.path == "/X" && info.type == "sparse" && info.shape == std::vector<std::int64_t>{3, 4};
+  }));
+  refused(ExitCode::data, [&] { open_points(file); },
+          {"expected one 2-dimensional dataset of numbers, found 2", "/X (3 x 4, sparse)"});
+  refused(ExitCode::data, [&] { open_points(file + ":obs"); },
+          {"expected a dataset, found a group (dataframe)", "/X (3 x 4"});
+}
+
+TEST_CASE("what is wrong in a sparse matrix is found by row and column, whichever way it is compressed") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5ad";
+  Parts parts = kColumns;
+  parts.values[2] = -INFINITY;
+  {
+    FileMaker maker(file);
+    write_sparse(maker, "X", parts, "csc_matrix", {3, 4});
+  }
+  refused(ExitCode::data, [&] { read_values(file + ":X"); },
+          {":/X: row 2, column 2 (counted from 0)", "found -infinity"});
+  CHECK(read_values(file + ":X", {.missing = Missing::keep})[10] == -INFINITY);
+}
+
+TEST_CASE("a sparse matrix without values is one of zeros") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5ad";
+  {
+    FileMaker maker(file);
+    write_sparse(maker, "X", {{}, {}, {0, 0, 0, 0}}, "csr_matrix", {3, 4});
+  }
+  CHECK(read_values(file + ":X") == std::vector<double>(12, 0.0));
+  CHECK(open_points(file + ":X")->value_class() == ValueClass::f32);
+}
+
+TEST_CASE("10x Genomics has cells as columns, which are the rows here") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5";
+  {
+    FileMaker maker(file);
+    write_parts(maker, "matrix", kRows);
+    const std::int32_t shape[2] = {4, 3};  // features x cells
+    maker.dataset("matrix/shape", H5T_STD_I32LE, {2}, H5T_NATIVE_INT32, shape);
+  }
+  CHECK(read_values(file) == kDense);
+}
+
+TEST_CASE("MATLAB's matrices have their own rows as rows") {
+  const Scratch folder;
+  const std::string file = folder / "x.mat";
+  {
+    FileMaker maker(file);
+    maker.floats("A", {3, 2}, {1, 2, 3, 4, 5, 6});  // 2 x 3 for MATLAB
+    maker.floats("text", {1, 3}, {1, 2, 3});
+    for (const auto& [name, kind] : {std::pair{"A", "single"}, std::pair{"text", "char"}}) {
+      const hid_t dataset = H5Dopen2(maker.id(), name, H5P_DEFAULT);
+      write_text(dataset, "MATLAB_class", kind, false);
+      H5Dclose(dataset);
+    }
+    write_parts(maker, "S", kColumns, "ir", "jc");
+    const hid_t group = H5Gopen2(maker.id(), "S", H5P_DEFAULT);
+    write_sizes(group, "MATLAB_sparse", {3});
+    H5Gclose(group);
+  }
+  CHECK(read_values(file + ":A") == std::vector<double>{1, 3, 5, 2, 4, 6});
+  CHECK(read_values(file + ":A", {.transpose = true}) == std::vector<double>{1, 2, 3, 4, 5, 6});
+  CHECK(read_values(file + ":S") == kDense);
+  refused(ExitCode::data, [&] { open_points(file + ":text"); }, {"x.mat:/text: expected numbers, found MATLAB text"});
+  CHECK(list_datasets(file).at(0).shape == std::vector<std::int64_t>{2, 3});
+}
+
+TEST_CASE("damaged sparse matrices are refused (failures 91, 100)", "[91][100]") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5ad";
+  const auto refuses_parts = [&](const Parts& parts, const std::vector<std::int64_t>& shape,
+                                 std::initializer_list<const char*> words) {
+    {
+      FileMaker maker(file);
+      write_sparse(maker, "X", parts, "csr_matrix", shape);
+    }
+    refused(
+        ExitCode::data, [&] { read_all(*open_points(file + ":X")); }, words);
+  };
+  const auto changed = [](auto change) {
+    Parts parts = kRows;
+    change(parts);
+    return parts;
+  };
+  refuses_parts(kRows, {4, 4}, {"x.h5ad:/X: damaged: expected 5 ascending starts from 0 in /X/indptr, found 4"});
+  refuses_parts(changed([](Parts& p) { p.starts = {0, 3, 2, 5}; }), {3, 4}, {"that do not ascend"});
+  refuses_parts(changed([](Parts& p) { p.starts[0] = 1; }), {3, 4}, {"starts from 0"});
+  refuses_parts(changed([](Parts& p) { p.starts[2] = -1; }), {3, 4}, {"whole numbers from 0, found -1 at 2"});
+  refuses_parts(changed([](Parts& p) { p.starts[3] = 9; }), {3, 4}, {"expected 9 values and indices, found 5 and 5"});
+  refuses_parts(changed([](Parts& p) { p.indices[1] = 4; }), {3, 4}, {"expected a column from 0 to 3, found 4"});
+  refuses_parts(changed([](Parts& p) { p.indices[0] = -1; }), {3, 4}, {"found -1 for value 0"});
+  refuses_parts(changed([](Parts& p) { p.values[4] = NAN; }), {3, 4},
+                {":/X: row 2, column 3 (counted from 0)", "found NaN"});
+  refuses_parts(kRows, {3, std::int64_t{1} << 60}, {"more values than can be counted"});
+  refuses_parts(kRows, {3, std::int64_t{1} << 50}, {"as a dense one takes", "reduce it first", "--columns"});
+  refuses_parts(kRows, {3, 0}, {"expected at least 1 column"});
+  refuses_parts(kRows, {3}, {"a sparse matrix without a shape"});
+}

@@ -1,0 +1,182 @@
+// Neighbour searches so large that a card's half-precision screen takes part, on every backend against the definition.
+#include <algorithm>
+#include <cstring>
+
+#include "core/data_plan.h"
+#include "tests/support/cases.h"
+#include "tests/support/catch.h"
+#include "tests/support/reference.h"
+
+using namespace kith;
+using namespace kith::test;
+
+namespace {
+
+/// A base, as the definition holds it and as backends do.
+struct Base {
+  Matrix<double> values;
+  PointsMatrix stored;
+  std::unique_ptr<Points> expected;
+  DataPlan plan;
+  std::vector<std::pair<std::string, std::unique_ptr<Points>>> actual;  // of backends that outlive them
+
+  Base(Matrix<double> made, ValueClass c, const std::vector<Tested>& backends)
+      : Base(std::move(made), c == ValueClass::f32 ? Stored::float32 : Stored::float64, backends) {}
+  Base(Matrix<double> made, Stored as, const std::vector<Tested>& backends)
+      : values(std::move(made)),
+        stored(stored_as(values.view(), as)),
+        expected(reference_points(values.view())),
+        plan(make_plan(*expected)) {
+    expected->prepare(plan);
+    for (const Tested& tested : backends) {
+      actual.emplace_back(tested.name, tested.backend->hold({view_of(stored), 0}));
+      actual.back().second->prepare(plan);
+    }
+  }
+
+  MatrixView<const double> rows(std::int64_t first, std::int64_t count) const {
+    return values.view().middle(first, count);
+  }
+
+  /// The k nearest of the queries, twice: the second search finds what the first has prepared.
+  void check(const Queries& queries, std::int64_t k) const {
+    NeighborLists wanted(queries.values.rows, k);
+    expected->search(queries, wanted);
+    for (const auto& [name, points] : actual) {
+      for (int turn = 0; turn < 2; ++turn) {
+        INFO(name << ", " << queries.values.rows << " queries, k " << k << ", turn " << turn);
+        NeighborLists found(queries.values.rows, k);
+        points->search(queries, found);
+        const std::int64_t size = wanted.index.size();
+        const auto wrong = std::mismatch(wanted.index.data(), wanted.index.data() + size, found.index.data());
+        INFO("first wrong neighbour at place " << wrong.first - wanted.index.data());
+        CHECK((wrong.first == wanted.index.data() + size));
+        CHECK(std::memcmp(wanted.distance.data(), found.distance.data(), size * sizeof(double)) == 0);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+// Whole tiles of rows and more, narrow and wide, one group for each neighbour and many.
+TEST_CASE("neighbours among thousands of rows equal the definition", "[search]") {
+  const std::vector<Tested> backends = every_backend();
+  for (const Kind& kind : kinds()) {
+    for (const ValueClass c : {ValueClass::f32, ValueClass::f64}) {
+      if (c == ValueClass::f32 && !kind.exact_in_float32) continue;
+      for (const Shape s :
+           {Shape{2600, 5, 10}, Shape{2611, 33, 20}, Shape{2049, 64, 30}, Shape{2600, 129, 1}, Shape{1021, 321, 10}}) {
+        INFO(kind.name << ", " << name_of(c) << ", n " << s.n << ", d " << s.d);
+        const Base base(kind.make(s.n, s.d, 11), c, backends);
+        for (const std::int64_t count : {1, 20}) {
+          const Matrix<double> queries = centroids_near(base.values.view(), count);
+          base.check({queries.view(), -1}, s.k);
+        }
+        base.check({base.rows(s.n - 10, 10), s.n - 10}, s.k);
+        // On a card two groups of warps share these, and rows too wide for registers.
+        if (s.d > 300) base.check({base.rows(0, 70), 0}, s.k);
+      }
+    }
+  }
+}
+
+TEST_CASE("neighbours by inner product among thousands of rows equal the definition", "[search]") {
+  const std::vector<Tested> backends = every_backend();
+  for (const Kind& kind : kinds()) {
+    const Stored stored = storages(kind).back();
+    for (const Shape s : {Shape{2611, 33, 20}, Shape{1021, 130, 3}}) {
+      INFO(kind.name << ", " << name_of(stored) << ", n " << s.n << ", d " << s.d);
+      const Base base(kind.make(s.n, s.d, 11), stored, backends);
+      const Matrix<double> queries = centroids_near(base.values.view(), 16);
+      base.check({queries.view(), -1, Measure::inner_product}, s.k);
+      base.check({base.rows(s.n - 3, 3), s.n - 3, Measure::inner_product}, s.k);
+    }
+  }
+}
+
+// A query's length does not matter to what is near it, but to what a screen can tell: none, beside that of others, or
+// so little that products vanish.
+TEST_CASE("short, long and empty queries by inner product", "[search]") {
+  const std::vector<Tested> backends = every_backend();
+  const Base base(kinds()[1].make(2600, 24, 3), Stored::float64, backends);
+  Matrix<double> queries = kinds()[1].make(60, 24, 4);
+  const double lengths[] = {1.0, 1e-8, 1e8, 0.0, 1e-160, 1e-300, 1e-310, 1e150};
+  for (std::int64_t q = 0; q < 60; ++q) {
+    for (double& v : queries.row(q)) v *= lengths[q % std::size(lengths)];
+  }
+  base.check({std::as_const(queries).view(), -1, Measure::inner_product}, 10);
+}
+
+TEST_CASE("neighbours among tens of thousands of rows equal the definition", "[search]") {
+  const std::vector<Tested> backends = every_backend();
+  for (const Shape s : {Shape{40000, 12, 10}, Shape{40011, 12, 100}, Shape{70001, 6, 1025}, Shape{9000, 200, 60}}) {
+    for (const int kind : {0, 2, 5, 10}) {
+      INFO(kinds()[kind].name << ", n " << s.n << ", d " << s.d);
+      const Base base(kinds()[kind].make(s.n, s.d, 11), ValueClass::f32, backends);
+      const Matrix<double> queries = centroids_near(base.values.view(), 36);  // which share tiles on a card
+      base.check({queries.view(), -1}, s.k);
+    }
+  }
+}
+
+TEST_CASE("k of 1 to 8192 and to the number of rows", "[search]") {
+  const std::vector<Tested> backends = every_backend();
+  const Base base(kinds()[1].make(140'000, 6, 3), ValueClass::f32, backends);
+  const Matrix<double> queries = centroids_near(base.values.view(), 3);
+  for (const std::int64_t k : {1, 10, 100, 1025, 2049, 139'999, 140'000}) base.check({queries.view(), -1}, k);
+}
+
+// Failures 1, 27: some queries are far outside the base, or beyond what halves hold.
+TEST_CASE("far queries beside near ones", "[search]") {
+  const std::vector<Tested> backends = every_backend();
+  const Base base(kinds()[0].make(2600, 17, 3), ValueClass::f32, backends);
+  for (const double far : {1e2, 1e4, 1e15, 1e30, 1e100}) {
+    INFO("at " << far);
+    Matrix<double> queries = centroids_near(base.values.view(), 60);
+    for (std::int64_t q = 0; q < 60; q += 7) {
+      for (double& v : queries.row(q)) v += far;
+    }
+    base.check({std::as_const(queries).view(), -1}, 10);
+  }
+}
+
+// Every row forty times: more rows equally near than a list holds, or than there is room for candidates.
+TEST_CASE("lists that end among many equal rows", "[search]") {
+  Matrix<double> values = kinds()[1].make(12'000, 20, 3);
+  for (const std::int64_t different : {300, 3}) {
+    for (std::int64_t i = different; i < values.rows(); ++i) {
+      std::copy(values.row(i % different).begin(), values.row(i % different).end(), values.row(i).begin());
+    }
+    Matrix<double> copy(values.rows(), values.columns());
+    std::copy_n(values.data(), values.size(), copy.data());
+    const std::vector<Tested> backends = every_backend();
+    const Base base(std::move(copy), ValueClass::f32, backends);
+    for (const std::int64_t k : {10, 100}) base.check({base.rows(500, 20), 500}, k);
+  }
+}
+
+// Failures 59, 60: no room for half rows, or for their minima; for a part of the points only.
+TEST_CASE("little device memory does not change lists", "[search]") {
+  BackendOptions options;
+  for (const std::int64_t bytes : {3 << 20, 6 << 20, 9 << 20, 12 << 20, 20 << 20}) {
+    options.device_memory = bytes;
+    const std::vector<Tested> backends = tested_backends(options);
+    const Base base(kinds()[0].make(9000, 128, 11), ValueClass::f32, backends);  // 4.6 MB as float32
+    const Matrix<double> queries = centroids_near(base.values.view(), 100);
+    base.check({queries.view(), -1}, 20);
+  }
+}
+
+TEST_CASE("lists of spread rows are complete at once on every path", "[search]") {
+  const std::vector<Tested> backends = every_backend();
+  const Base base(kinds()[1].make(20011, 40, 19), ValueClass::f32, backends);
+  const Matrix<double> queries = kinds()[1].make(300, 40, 20);
+  for (const auto& [name, points] : base.actual) {
+    INFO(name);
+    NeighborLists found(queries.rows(), 10);
+    points->search({queries.view()}, found);
+    CHECK(found.fallback_queries == 0);
+    CHECK(found.candidates <= 20 * queries.rows());
+  }
+}

@@ -1,0 +1,209 @@
+// Neighbours of a set in itself where each pair is looked at once, on every backend: the lists of the definition.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+#include "core/neighbors.h"
+#include "tests/support/points_everywhere.h"
+
+using namespace kith;
+using namespace kith::test;
+
+namespace {
+
+const BackendOptions kSmallJoins{.small_joins = true};
+/// Blocks as small as they can be, and few of them at a time, for two threads.
+const BackendOptions kSmallBlocks{.threads = 2, .block_rows = 1, .small_joins = true};
+
+/// All rows in the order of every row's list, by the definition. Lists are the first of them.
+struct Order {
+  Order(const Bench& bench, Measure by) : measure(by), lists(bench.values.rows(), bench.values.rows()) {
+    bench.expected->search({bench.values.view(), -1, measure}, lists);
+  }
+  Measure measure;
+  NeighborLists lists;
+};
+
+NeighborLists first_of(const Order& order, const SelfJoin& join) {
+  const std::int64_t n = order.lists.index.rows();
+  NeighborLists wanted(n, join.neighbors);
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t from = 0, to = 0; to < join.neighbors; ++from) {
+      if (order.lists.index(i, from) == i && !join.include_self) continue;
+      wanted.index(i, to) = order.lists.index(i, from);
+      wanted.distance(i, to++) = order.lists.distance(i, from);
+    }
+  }
+  return wanted;
+}
+
+void check_same(const NeighborLists& wanted, const NeighborLists& found) {
+  const std::int64_t size = wanted.index.size();
+  REQUIRE(found.index.size() == size);
+  const auto wrong = std::mismatch(wanted.index.data(), wanted.index.data() + size, found.index.data());
+  INFO("first wrong neighbour at place " << wrong.first - wanted.index.data());
+  CHECK((wrong.first == wanted.index.data() + size));
+  CHECK(std::memcmp(wanted.distance.data(), found.distance.data(), size * sizeof(double)) == 0);
+}
+
+/// k, and whether each row is in its own list.
+struct Wanted {
+  std::int64_t neighbors;
+  bool include_self;
+};
+
+void check(const Bench& bench, const Order& order, Wanted wanted) {
+  // Values that are too small for a screen, or too near to each other for inner products, are left to search().
+  const Screen& screen = bench.plan.screen;
+  const bool is_far =
+      order.measure == Measure::inner_product &&
+      std::any_of(screen.center.begin(), screen.center.end(), [](float v) { return std::abs(v) > 1e6F; });
+  const SelfJoin join{.neighbors = wanted.neighbors, .include_self = wanted.include_self, .measure = order.measure};
+  const NeighborLists lists = first_of(order, join);
+  INFO("k " << join.neighbors << (join.include_self ? ", each row in its own list" : ""));
+  for (const Actual& actual : bench.actual) {
+    INFO(actual.name);
+    const auto found = actual.points->self_join(join);
+    if (actual.name.rfind("cpu", 0) == 0 && screen.exponent >= -126 && !is_far) REQUIRE(found.has_value());
+    if (found) check_same(lists, *found);
+  }
+}
+
+void check_everything(Shape shape, const std::vector<Wanted>& all, const BackendOptions& options) {
+  const std::vector<Tested> backends = every_screen(shape.d, shape.n, options);
+  for (const Kind& kind : kinds()) {
+    std::vector<Stored> stored = storages(kind);
+    if (shape.n > 100) stored.erase(stored.begin(), stored.end() - 1);  // takes long
+    for (const Stored as : stored) {
+      for (const Measure measure : {Measure::squared_euclidean, Measure::inner_product}) {
+        INFO(kind.name << ", " << name_of(as) << ", n " << shape.n << ", d " << shape.d
+                       << (measure == Measure::inner_product ? ", inner product" : ""));
+        const Bench bench(kind, as, shape, backends);
+        const Order order(bench, measure);
+        for (const Wanted& wanted : all) check(bench, order, wanted);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("lists of a few rows in themselves equal the definition", "[self_join]") {
+  check_everything({1, 1, 0}, {{1, true}}, kSmallJoins);
+  check_everything({2, 3, 0}, {{1, false}, {2, true}}, kSmallJoins);
+  check_everything({65, 33, 0}, {{1, true}, {10, false}, {64, false}, {65, true}}, kSmallJoins);
+}
+
+TEST_CASE("lists of some blocks of rows in themselves equal the definition", "[self_join]") {
+  check_everything({421, 65, 0}, {{10, false}}, kSmallBlocks);
+}
+
+// As many groups of rows as a card wants, for one limit each.
+TEST_CASE("lists of some hundred rows in themselves equal the definition", "[self_join]") {
+  check_everything({700, 5, 0}, {{1, false}, {2, true}}, kSmallJoins);
+  check_everything({515, 260, 0}, {{3, false}}, kSmallJoins);
+}
+
+TEST_CASE("a sample of the rows bounds the lists of all", "[self_join]") {
+  const std::vector<Tested> backends = every_backend(kSmallJoins);
+  const Bench bench(kinds()[0], Stored::float32, {6000, 40, 0}, backends);
+  NeighborLists wanted(6000, 2);
+  bench.expected->search({bench.values.view(), 0}, wanted);
+  for (const Actual& actual : bench.actual) {
+    INFO(actual.name);
+    const auto found = actual.points->self_join({.neighbors = 2});
+    if (actual.name == "cuda wgmma") REQUIRE(found.has_value());
+    if (found) check_same(wanted, *found);
+  }
+}
+
+TEST_CASE("rows that are nearly all equal are left to the definition", "[self_join]") {
+  const std::vector<Tested> backends = every_backend(kSmallJoins);
+  for (const int kind : {3, 4}) {
+    const Bench bench(kinds()[kind], Stored::float32, {1021, 12, 0}, backends);
+    const Order order(bench, Measure::squared_euclidean);
+    check(bench, order, {1, false});
+    check(bench, order, {10, false});
+  }
+}
+
+TEST_CASE("lists of thousands of wide rows in themselves equal those of a search", "[self_join]") {
+  const std::vector<Tested> backends = every_backend(kSmallJoins);
+  for (const int kind : {0, 5}) {
+    const Bench bench(kinds()[kind], Stored::float32, {2000, 400, 0}, backends);
+    for (const std::int64_t k : {10, 200}) {
+      INFO(kinds()[kind].name << ", k " << k);
+      NeighborLists wanted(2000, k);
+      bench.actual.back().points->search({bench.values.view(), 0}, wanted);
+      for (const Actual& actual : bench.actual) {
+        INFO(actual.name);
+        const auto found = actual.points->self_join({.neighbors = k});
+        if (actual.name == "cuda wgmma" && kind == 0 && k == 10) REQUIRE(found.has_value());
+        if (found) check_same(wanted, *found);
+      }
+    }
+  }
+}
+
+TEST_CASE("rows with more equal ones than a list has room for are searched, unless they are most", "[self_join]") {
+  constexpr std::int64_t kRows = 18'000, kEqual = 1100;
+  const std::vector<Tested> backends = tested_backends(kSmallJoins);
+  for (const bool all : {false, true}) {
+    Matrix<double> values = kinds()[0].make(kRows, 5, 3);
+    for (std::int64_t i = 1; i < (all ? kRows : kEqual); ++i) {
+      std::copy_n(values.row(0).data(), 5, values.row(all ? i : i * 16).data());
+    }
+    const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
+    const DataPlan plan = make_plan(*reference_points(values.view()));
+    for (const Tested& tested : backends) {
+      if (all && tested.name == "cpu") continue;  // which would search every row by itself
+      INFO(tested.name << (all ? ", all rows are equal" : ""));
+      const auto points = tested.backend->hold({view_of(stored), 0});
+      points->prepare(plan);
+      const auto found = points->self_join({.neighbors = 2});
+      if (all) CHECK(!found);
+      if (!found) continue;
+      NeighborLists wanted(kRows, 2);
+      points->search({values.view(), 0}, wanted);
+      check_same(wanted, *found);
+    }
+  }
+}
+
+TEST_CASE("no lists where memory does not suffice", "[self_join]") {
+  const std::vector<Tested> backends = tested_backends(kSmallJoins);
+  const Bench bench(kinds()[0], Stored::float32, {300, 20, 0}, backends);
+  for (const Actual& actual : bench.actual) {
+    if (actual.name == "cpu") CHECK(!actual.points->self_join({.neighbors = 3, .bytes = 20'000}));
+  }
+}
+
+TEST_CASE("measures that no screen knows are not joined", "[self_join]") {
+  const std::vector<Tested> backends = every_backend(kSmallJoins);
+  const Bench bench(kinds()[0], Stored::float32, {300, 20, 0}, backends);
+  bench.on_each([](Points& points) {
+    CHECK(!points.self_join({.neighbors = 3, .measure = Measure::manhattan}));
+    CHECK(!points.self_join({.neighbors = 3, .measure = Measure::chebyshev}));
+  });
+}
+
+TEST_CASE("rows of a join are told as they are done, and what is thrown then ends it", "[self_join]") {
+  std::vector<Tested> backends = every_backend(kSmallBlocks);
+  for (Tested& tested : tested_backends(kSmallJoins)) backends.push_back(std::move(tested));
+  const Bench bench(kinds()[1], Stored::float32, {1021, 40, 0}, backends);
+  const Order order(bench, Measure::squared_euclidean);
+  bench.on_each([&](Points& points) {
+    std::vector<std::int64_t> told;
+    SelfJoin join{.neighbors = 5, .progress = [&](std::int64_t rows) { told.push_back(rows); }};
+    const auto found = points.self_join(join);
+    if (!found) return;
+    CHECK(std::is_sorted(told.begin(), told.end()));
+    REQUIRE(!told.empty());
+    CHECK(told.back() <= 1021);
+    join.progress = [](std::int64_t) { throw std::runtime_error("enough"); };
+    CHECK_THROWS_WITH(points.self_join(join), "enough");
+    join.progress = nullptr;
+    check_same(first_of(order, join), *points.self_join(join));
+  });
+}

@@ -1,0 +1,234 @@
+// kith bench: suites through the program on every backend, ladders where there is a card, and the checks that tell a
+// wrong answer.
+#include <algorithm>
+#include <tuple>
+
+#include "app/bench/bench.h"
+#include "core/distance.h"
+#include "tests/support/program.h"
+
+using namespace kith::testing;
+using kith::MatrixView;
+
+namespace {
+
+nlohmann::json bench(Words words) {
+  words.insert(words.begin(), "bench");
+  for (const char* word : {"--json", "--quiet", "--repeat", "3"}) words.emplace_back(word);
+  return done(words).json();
+}
+
+/// What every line that was measured has.
+void check_timed(const nlohmann::json& row) {
+  INFO(row.dump());
+  CHECK(!row.contains("wrong"));
+  const auto& seconds = row["seconds"];
+  CHECK(seconds["lowest"].get<double>() > 0.0);
+  CHECK(seconds["lowest"].get<double>() <= seconds["median"].get<double>());
+  CHECK(seconds["median"].get<double>() <= seconds["highest"].get<double>());
+  CHECK(seconds["count"].get<int>() >= 3);
+}
+
+bool has_backend(const std::string& name) {
+  const Words usable = usable_backends();
+  return std::find(usable.begin(), usable.end(), name) != usable.end();
+}
+
+}  // namespace
+
+TEST_CASE("bench alone lists its suites; what it cannot take is refused") {
+  const Outcome list = done({"bench"});
+  for (const char* suite : {"limits", "assign", "sweep", "iteration", "knn", "distances", "plane", "reduce", "sort"}) {
+    CHECK(list.out.find(std::string("\n  ") + suite + " ") != std::string::npos);
+  }
+  refuses(2, {"bench", "asign"}, {"unknown suite 'asign'", "'assign'"});
+  refuses(2, {"bench", "plane", "--backend", "cpu"}, {"graphics cards"});
+  refuses(2, {"bench", "assign", "--shape", "10x3"}, {"--shape", "NxD,K", "10x3"});
+  refuses(2, {"bench", "assign", "--shape", "10x3,4,5"}, {"NxD,K"});
+  refuses(2, {"bench", "assign", "--shape", "10,3"}, {"NxD,K"});
+  refuses(2, {"bench", "assign", "--shape", "10x3,11"}, {"at most 10"});
+  refuses(2, {"bench", "knn", "--shape", "10x3,10"}, {"at most 9"});
+  refuses(2, {"bench", "assign", "--repeat", "0"}, {"--repeat"});
+  refuses(2, {"bench", "assign", "--points", "a.h5"}, {"--points", "iteration"});
+  refuses(2, {"bench", "iteration", "--points", "a.h5", "--shape", "10x3,2"}, {"--points and --shape"});
+  refuses(2, {"bench", "assign", "--without", "recheck"}, {"--without", "iteration"});
+  refuses(2, {"bench", "iteration", "--without", "proofs"}, {"--without", "certificate"});
+  refuses(2, {"bench", "iteration", "--without", "recheck", "--backend", "cpu"}, {"--without", "cuda"});
+  for (const char* command : {"cluster", "assign", "knn"}) refuses(2, {command, "--without", "recheck"}, {"--without"});
+  if (!has_backend("cuda")) refuses(4, {"bench", "sort"}, {"cuda"});
+}
+
+TEST_CASE("bench limits measures memory and every instruction set") {
+  const nlohmann::json report = bench({"limits", "--backend", "cpu"});
+  CHECK(report["suite"] == "limits");
+  CHECK(report["backend"] == "cpu");
+  Words names;
+  for (const auto& row : report["rows"]) {
+    check_timed(row);
+    CHECK(row["rate"].get<double>() > 0.0);
+    names.push_back(row["name"]);
+  }
+  for (const std::string& name :
+       {std::string("read"), std::string("write"), std::string("copy"), kith::cpu::product_limit()}) {
+    INFO(name);
+    CHECK(std::count(names.begin(), names.end(), name) == 1);
+  }
+}
+
+TEST_CASE("bench assign, iteration and knn on every backend") {
+  for (const std::string& backend : usable_backends()) {
+    INFO(backend);
+    for (const char* data : {"normal", "clusters"}) {
+      const auto rows = bench(
+          {"assign", "--backend", backend, "--data", data, "--shape", "3000x33,17", "--shape", "500x2,500"})["rows"];
+      REQUIRE(rows.size() == 2);
+      for (const auto& row : rows) {
+        check_timed(row);
+        if (backend == "cuda") continue;  // which screens no problems as small
+        CHECK(row["certified"].get<double>() >= 0.0);
+        CHECK(row["certified"].get<double>() <= 1.0);
+      }
+      CHECK(rows[0]["shape"] == "3000 x 33, 17");
+    }
+    const auto grid = bench({"sweep", "--backend", backend, "--shape", "3000x2,8", "--shape", "3000x40,8"})["rows"];
+    REQUIRE(grid.size() == 2);
+    for (const auto& row : grid) {
+      check_timed(row);
+      const double each = row["seconds"]["median"].get<double>() / 3000 * 1e9;
+      CHECK(std::stod(row["note"].get<std::string>()) == Approx(each).epsilon(0.01));
+    }
+    for (const char* type : {"float32", "uint8"}) {
+      const auto rows = bench({"iteration", "--backend", backend, "--type", type, "--shape", "3000x16,20"})["rows"];
+      REQUIRE(rows.size() >= 2);
+      CHECK(rows[0]["name"] == "first");
+      CHECK(rows[1]["name"] == "later");
+      // A card does the iterations of a problem as small in one go.
+      CHECK(rows.size() == (backend == "cuda" ? 2 : 3));
+      if (rows.size() == 3) CHECK(rows[2]["name"] == "later, assignment");
+      for (const auto& row : rows) check_timed(row);
+
+      const auto searches = bench(
+          {"knn", "--backend", backend, "--type", type, "--shape", "3000x16,200,7", "--shape", "400x5,3"})["rows"];
+      REQUIRE(searches.size() == 2);
+      CHECK(searches[1]["name"] == "in itself");
+      for (const auto& row : searches) check_timed(row);
+    }
+    const auto within = bench({"knn", "--backend", backend, "--metric", "inner-product", "--radius", "--shape",
+                               "900x40,30,10", "--shape", "300x5,3"})["rows"];
+    REQUIRE(within.size() == 2);
+    CHECK(within[0]["name"] == "radius");
+    for (const auto& row : within) check_timed(row);
+  }
+}
+
+TEST_CASE("bench iteration on the rows of a file goes to the end of a run") {
+  for (const std::string& backend : usable_backends()) {
+    INFO(backend);
+    const auto rows = bench({"iteration", "--backend", backend, "--points", KITH_SOURCE_DIR "/samples/digits.h5:/train",
+                             "-k", "12"})["rows"];
+    Words names;
+    for (const auto& row : rows) {
+      CHECK(row["shape"] == "1797 x 64, 12");
+      CHECK(!row.contains("wrong"));
+      names.push_back(row["name"]);
+    }
+    // Not of problems as small on cards.
+    names.erase(std::remove(names.begin(), names.end(), "later, assignment"), names.end());
+    REQUIRE(names == Words{"first", "later", "first, update", "converging"});
+    CHECK(rows.back()["note"].get<std::string>().find("iterations 11 to ") == 0);
+  }
+}
+
+TEST_CASE("bench says that what leaves out a part of the contract is not exact") {
+  CHECK(done({"bench", "--help"}).out.find("--without") == std::string::npos);
+  if (!has_backend("cuda")) return;
+  for (const char* part : {"certificate", "recheck", "integer-sums", "all"}) {
+    INFO(part);
+    const auto rows = bench({"iteration", "--backend", "cuda", "--without", part, "--shape", "20000x64,200", "--shape",
+                             "20000x64,600", "--shape", "20000x5,300"})["rows"];
+    REQUIRE(rows.size() == 6);
+    for (const auto& row : rows) {
+      check_timed(row);
+      CHECK(row["exact"] == false);
+      CHECK(row["note"].get<std::string>().find("not exact: without") == 0);
+    }
+  }
+}
+
+TEST_CASE("bench prints tables, aligned and as Markdown, and nothing else on standard output") {
+  const Words words{"bench", "assign", "--backend", "cpu", "--shape", "300x4,5", "--repeat", "1"};
+  Words markdown = words;
+  markdown.emplace_back("--markdown");
+  const std::string aligned = done(words).out, table = done(markdown).out;
+  CHECK(aligned.find("what") == 0);
+  CHECK(std::count(aligned.begin(), aligned.end(), '\n') == 2);
+  CHECK(table.rfind("| what | shape | ms |", 0) == 0);
+  CHECK(table.find("\n|---|---|---|") != std::string::npos);
+  CHECK(table.find("\n| normal | 300 x 4, 5 |") != std::string::npos);
+  CHECK(std::count(table.begin(), table.end(), '\n') == 3);
+}
+
+TEST_CASE("every rung of every ladder is right on a small problem") {
+  if (!has_backend("cuda")) return;
+  const std::vector<std::pair<Words, std::size_t>> ladders{{{"plane", "--shape", "640x2", "--shape", "128x2"}, 14},
+                                                           {{"reduce", "--shape", "524288x1"}, 11},
+                                                           {{"sort", "--shape", "12288x1", "--shape", "65536x1"}, 10},
+                                                           {{"distances", "--shape", "128x256,384"}, 7}};
+  for (const auto& [words, count] : ladders) {
+    const auto rows = bench(words)["rows"];
+    CHECK(rows.size() == count);
+    for (const auto& row : rows) {
+      const bool left_out = !row.contains("seconds") && row.contains("note");  // no cuBLAS, an old card
+      if (!left_out) check_timed(row);
+    }
+  }
+  refuses(2, {"bench", "plane", "--shape", "100x2"}, {"multiple of 128"});
+  refuses(2, {"bench", "distances", "--shape", "128x100,128"}, {"multiple of 128"});
+}
+
+TEST_CASE("the checks of bench tell a wrong label, a wrong neighbour and a wrong order") {
+  kith::cpu::Threads threads(1);
+  const std::int64_t n = 300, d = 5, k = 6;
+  const kith::Matrix<float> points = kith::app::normal_points(n, d, 0, 0, threads);
+  kith::Matrix<double> centroids(k, d);
+  std::copy_n(points.data(), centroids.size(), centroids.data());
+  const MatrixView<const float> view = points.view();
+
+  std::vector<std::int32_t> labels(n);
+  kith::NeighborLists lists(k, 2);
+  const auto distance = [&](std::int64_t i, std::int64_t c) {
+    return kith::squared_distance(view.row(i).data(), centroids.view().row(c).data(), d);
+  };
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int32_t c = 1; c < k; ++c) {
+      if (distance(i, c) < distance(i, labels[i])) labels[i] = c;
+    }
+  }
+  for (std::int64_t c = 0; c < k; ++c) {
+    std::vector<std::pair<double, std::int64_t>> all;
+    for (std::int64_t i = 0; i < n; ++i) all.emplace_back(distance(i, c), i);
+    std::sort(all.begin(), all.end());
+    for (int place = 0; place < 2; ++place) std::tie(lists.distance(c, place), lists.index(c, place)) = all[place];
+  }
+  const auto neighbors = [&] { return kith::app::check_neighbors(view, {centroids.view()}, lists, threads); };
+  CHECK(kith::app::check_labels(view, centroids.view(), labels, threads).empty());
+  CHECK(neighbors().empty());
+
+  labels[17] = (labels[17] + 1) % k;
+  CHECK(kith::app::check_labels(view, centroids.view(), labels, threads).find("row 17") == 0);
+  std::swap(lists.index(3, 0), lists.index(3, 1));
+  CHECK(neighbors().find("query 3") == 0);
+}
+
+TEST_CASE("a wrong line says WRONG in the table and makes the report wrong") {
+  kith::app::BenchReport report{.suite = "assign", .backend = "cpu", .device = "", .rows = {}};
+  report.rows.push_back({.name = "normal", .timing = kith::app::timing_of({3.0, 1.0, 2.0})});
+  CHECK(!report.wrong());
+  CHECK(report.rows[0].timing->median == 2.0);
+  CHECK(kith::app::timing_of({4.0, 1.0, 2.0, 3.0}).median == 2.5);
+  report.rows.push_back({.name = "normal", .wrong = "row 1: expected label 2, found 3"});
+  CHECK(report.wrong());
+  const std::string table = kith::app::aligned_table(kith::app::cells_of(report));
+  CHECK(table.find("WRONG: row 1") != std::string::npos);
+  CHECK(nlohmann::json::parse(kith::app::to_json(report))["rows"][1]["wrong"] == "row 1: expected label 2, found 3");
+}

@@ -1,0 +1,200 @@
+// Pictures: well-formed whatever they are made of, of bounded size, and saying the numbers that they were given.
+#include <algorithm>
+#include <cmath>
+
+#include "core/principal_plane.h"
+#include "pictures/axes.h"
+#include "pictures/page.h"
+#include "pictures/pictures.h"
+#include "pictures/png.h"
+#include "tests/support/catch.h"
+#include "tests/support/xml.h"
+
+using namespace kith;
+using namespace kith::pictures;
+using kith::testing::occurrences;
+using kith::testing::xml_problem;
+
+namespace {
+
+const std::string kHostile = "</text><script>alert(\"1\")</script>&amp;'\x01\x7f\xff\xed\xa0\x80 \xc3\xa9]]>";
+
+/// Rows of k clusters in a plane, as many in each, the last `empty` ones without any.
+struct Case {
+  Plane plane;
+  std::vector<std::int32_t> labels;
+  std::vector<std::int64_t> counts;
+  std::vector<float> distances, silhouettes;
+  CentroidMap map;
+};
+
+Case case_of(std::size_t rows, std::int32_t clusters, std::int64_t columns, std::int32_t empty = 0) {
+  Case c;
+  c.plane.across = c.plane.up = c.plane.note = kHostile;
+  c.counts.assign(clusters, 0);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const auto label = static_cast<std::int32_t>(i % (clusters - empty));
+    c.plane.x.push_back(static_cast<float>(std::sin(static_cast<double>(i)) + 3 * label));
+    c.plane.y.push_back(static_cast<float>(std::cos(1.7 * static_cast<double>(i))));
+    c.labels.push_back(label);
+    ++c.counts[label];
+    c.distances.push_back(std::abs(c.plane.y.back()));
+    c.silhouettes.push_back(c.plane.y.back());
+  }
+  c.map = {Matrix<double>(clusters, columns), {}, "standard deviations"};
+  for (std::int64_t j = 0; j < columns; ++j) c.map.names.push_back(kHostile + std::to_string(j));
+  for (std::int32_t k = 0; k < clusters; ++k) {
+    c.plane.centre_x.push_back(3.0 * k);
+    c.plane.centre_y.push_back(0.0);
+    for (std::int64_t j = 0; j < columns; ++j) c.map.differences(k, j) = k == 0 ? 0.0 : 5.0 * std::sin(k + 7.0 * j);
+  }
+  return c;
+}
+
+std::vector<Picture> pictures_of(const Case& c) {
+  std::vector<Picture> all{sizes(c.counts), scatter(c.plane, c.labels, c.counts), centroid_map(c.map, c.counts),
+                           distances(c.distances, c.labels, c.counts),
+                           silhouettes(c.silhouettes, c.labels, c.counts, "silhouette")};
+  all.push_back(tiles(c.map.differences.view(), {1, c.map.differences.columns()}, c.counts));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("texts cannot become markup, and what XML does not know is replaced") {
+  CHECK(escaped("a<b>&\"'\xc3\xa9") == "a&lt;b&gt;&amp;&quot;&#39;\xc3\xa9");
+  const std::string bad = "\xef\xbf\xbd";
+  CHECK(escaped(std::string("\x01\x7f\0x", 4)) == bad + bad + bad + "x");
+  CHECK(escaped("\xff\xc3") == bad + bad);                   // no first byte, and a letter that is cut
+  CHECK(escaped("\xed\xa0\x80") == bad + bad + bad);         // a surrogate
+  CHECK(escaped("\xef\xbf\xbf").find('\xbf') != 0);          // no character
+  CHECK(escaped("\xc0\xaf") == bad + bad);                   // longer than it need be
+  CHECK(escaped("\xf0\x9f\x99\x82") == "\xf0\x9f\x99\x82");  // four bytes
+  CHECK(shortened("\xc3\xa9t\xc3\xa9", 3) == "\xc3\xa9t\xc3\xa9");
+  CHECK(shortened("\xc3\xa9t\xc3\xa9s", 3) == "\xc3\xa9t\xe2\x80\xa6");
+}
+
+TEST_CASE("the check of well-formedness finds what it is for") {
+  CHECK(xml_problem("<a b=\"1\"><c/>x &lt; y</a>\n").empty());
+  for (const char* wrong : {"", "<a>", "<a></b>", "<a/><b/>", "<a>&x;</a>", "<a b=1/>", "<a b=\"<\"/>", "<a>\x01</a>",
+                            "<a><b></a></b>", "x<a/>"}) {
+    INFO(wrong);
+    CHECK_FALSE(xml_problem(wrong).empty());
+  }
+}
+
+TEST_CASE("every picture is well-formed and has words, for one cluster, one column, empty clusters, many of all") {
+  struct Shape {
+    std::size_t rows;
+    std::int32_t clusters;
+    std::int64_t columns;
+    std::int32_t empty;
+  };
+  for (const Shape& shape : std::vector<Shape>{
+           {1, 1, 1, 0}, {50, 1, 3, 0}, {60, 5, 1, 2}, {900, 45, 300, 0}, {4000, 9, 2, 1}, {5000, 700, 2, 0}}) {
+    const Case c = case_of(shape.rows, shape.clusters, shape.columns, shape.empty);
+    for (const Picture& picture : pictures_of(c)) {
+      const std::string drawn = inline_svg(picture), file = svg_file(picture);
+      INFO(picture.name << " of " << c.labels.size() << " rows in " << c.counts.size() << " clusters");
+      CHECK(xml_problem(drawn).empty());
+      CHECK(xml_problem(file).empty());
+      CHECK(drawn.find("<title id=\"" + picture.name + "-title\">") != std::string::npos);
+      CHECK(drawn.find("<desc id=\"" + picture.name + "-text\">") != std::string::npos);
+      CHECK(drawn.find("role=\"img\" aria-labelledby=\"") != std::string::npos);
+      CHECK(drawn.find("<script") == std::string::npos);
+      CHECK(picture.canvas.shapes().find("nan") == std::string::npos);
+      CHECK(picture.canvas.shapes().find("inf") == std::string::npos);
+      CHECK(picture.caption.size() > 40);
+      CHECK(file.find("prefers-color-scheme:dark") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("pictures say the numbers they were given") {
+  const Case c = case_of(600, 6, 2, 1);
+  const Picture bars = sizes({10, 0, 30});
+  CHECK(bars.caption ==
+        "40 rows in 3 clusters. The largest is cluster 2 with 30 rows, the smallest cluster 1 with 0; "
+        "1 is empty.");
+  CHECK(bars.canvas.shapes().find(">30 (75.0 %)</text>") != std::string::npos);
+  CHECK(bars.canvas.shapes().find(">0 (0.0 %)</text>") != std::string::npos);
+  CHECK(occurrences(scatter(c.plane, c.labels, c.counts).canvas.shapes(), "h0") == 600);  // a mark for each row
+  const Picture run = iterations({{9.0, 4.5, 4.25}, {2.0, 0.5, 0.0}, "labels", 0.0});
+  CHECK(run.caption ==
+        "In 3 iterations the inertia went from 9 to 4.25, and the sum of squared shifts of the centroids "
+        "from 2 to 0; then no label changed.");
+  CHECK(occurrences(run.canvas.shapes(), "h0") == 5);  // no power shows 0
+  const std::vector<float> values{0.5F, -0.25F, 0.75F, 1.0F};
+  const std::vector<std::int32_t> labels{0, 0, 1, -1};
+  const Picture blades = silhouettes(values, labels, {2, 1}, "silhouette");
+  CHECK(blades.caption.find("The mean silhouette of all rows is 0.3333 (dashed); 1 of 3 rows are below 0") == 0);
+  CHECK(blades.caption.find("Cluster 1 is set apart best, with a mean of 0.750, cluster 0 least, with 0.125.") !=
+        std::string::npos);
+  const Picture far = distances(std::vector<float>{1.0F, 2.0F, 9.0F}, std::vector<std::int32_t>{0, 0, 1}, {2, 1});
+  CHECK(far.caption.find("the largest is 9. The rows of cluster 0 lie nearest to their centroid, with a median of 1, "
+                         "those of cluster 1 farthest, with 9.") != std::string::npos);
+  const Picture curves = sweep({2, 3, 4}, {{"inertia", {9, 5, 4}}, {"silhouette", {0.25, 0.5, NAN}}}, 3.0);
+  CHECK(xml_problem(inline_svg(curves)).empty());
+  CHECK(
+      curves.caption ==
+      "inertia is 9 at k = 2, 4 at k = 4, largest at k = 2 and smallest at k = 4; silhouette is 0.25 at k = 2, 0.5 at "
+      "k = 3, largest at k = 3 and smallest at k = 2. Dashed: the suggestion, k = 3.");
+}
+
+TEST_CASE("a hundred thousand points take no more than a page of cells") {
+  const Case c = case_of(100'000, 12, 20);
+  std::size_t bytes = 0;
+  for (const Picture& picture : pictures_of(c)) bytes += inline_svg(picture).size();
+  CHECK(bytes < 400'000);
+  CHECK(scatter(c.plane, c.labels, c.counts).caption.find("All 100000 rows are counted in cells") != std::string::npos);
+}
+
+TEST_CASE("ticks are round and inside") {
+  CHECK(ticks({0.0, 10.0, 0, 1}, 5) == std::vector<double>{0, 2, 4, 6, 8, 10});
+  CHECK(ticks({-0.3, 0.3, 0, 1}, 3).size() == 3);
+  CHECK(ticks({0.5, 2000.0, 0, 1, Spacing::powers}, 6) == std::vector<double>{1, 10, 100, 1000});
+  for (const double size : {1e-300, 1e-9, 3.0, 7e12, 1e300}) {
+    const Scale scale = scale_over({size, 2 * size}, 0, 100);
+    for (const double value : ticks(scale, 5)) CHECK((scale.low <= value && value <= scale.high));
+    CHECK(ticks(scale, 5).size() >= 2);
+  }
+  const Scale flat = scale_over({5.0, 5.0}, 0, 100);
+  CHECK(flat.low < 5.0);
+  CHECK(flat.high > 5.0);
+}
+
+TEST_CASE("grey pictures: the bytes of the format") {
+  Matrix<std::uint8_t> values(2, 3);
+  for (int i = 0; i < 6; ++i) values.data()[i] = static_cast<std::uint8_t>(40 * i);
+  const std::string png = grey_png(values.view());
+  CHECK(png.substr(0, 8) == "\x89PNG\r\n\x1a\n");
+  CHECK(png.substr(16, 10) == std::string("\0\0\0\x03\0\0\0\x02\x08\0", 10));  // columns, rows, 8 bits, grey
+  // Each row after its filter, in one stored block of 8 bytes.
+  CHECK(png.find(std::string("\x01\x08\0\xf7\xff\0\0\x28\x50\0\x78\xa0\xc8", 13)) != std::string::npos);
+  CHECK(png.substr(png.size() - 8) == "IEND\xae\x42\x60\x82");  // with the check that is known
+  CHECK(data_address("Man") == "data:image/png;base64,TWFu");
+  CHECK(data_address("Ma") == "data:image/png;base64,TWE=");
+  CHECK(data_address("M") == "data:image/png;base64,TQ==");
+}
+
+TEST_CASE("the principal plane of rows whose axes are known") {
+  // Spreads of 2 x 9 along (0.6, 0.8, 0), 2 x 4 along (0.8, -0.6, 0) and 2 x 1 along the third axis, around (1, 2, 3).
+  const double axes[3][3] = {{0.6, 0.8, 0.0}, {0.8, -0.6, 0.0}, {0.0, 0.0, 1.0}}, lengths[3] = {3.0, 2.0, 1.0};
+  Matrix<double> rows(6, 3);
+  for (int i = 0; i < 6; ++i) {
+    for (int j = 0; j < 3; ++j) rows(i, j) = j + 1 + (i % 2 == 0 ? 1 : -1) * lengths[i / 2] * axes[i / 2][j];
+  }
+  const PrincipalPlane plane = principal_plane(rows.view());
+  for (int a = 0; a < 2; ++a) {
+    for (int j = 0; j < 3; ++j) CHECK(std::abs(plane.axes(a, j) - axes[a][j]) < 1e-12);
+  }
+  CHECK(std::abs(plane.share[0] - 18.0 / 28.0) < 1e-12);
+  CHECK(std::abs(plane.share[1] - 8.0 / 28.0) < 1e-12);
+  const auto [x, y] = project(plane, rows.row(2).data());
+  CHECK(std::abs(x) < 1e-12);
+  CHECK(std::abs(y - 2.0) < 1e-12);
+  // One row, or equal ones, have no axis.
+  const PrincipalPlane none = principal_plane(rows.view().middle(0, 1));
+  CHECK(none.share[0] == 0.0);
+  CHECK(project(none, rows.row(0).data())[0] == 0.0);
+}

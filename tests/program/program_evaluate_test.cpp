@@ -1,0 +1,173 @@
+// The program compares labels: kith evaluate with labels of all kinds, and the runs of kith cluster --n-init.
+#include <cmath>
+
+#include "tests/support/program.h"
+
+using namespace kith::testing;
+
+namespace {
+
+/// A root attribute that is a number.
+double number(const std::string& file, const char* name) {
+  const hid_t id = H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  const hid_t attribute = H5Aopen(id, name, H5P_DEFAULT);
+  double value = std::nan("");
+  REQUIRE(H5Aread(attribute, H5T_NATIVE_DOUBLE, &value) >= 0);
+  H5Aclose(attribute);
+  H5Fclose(id);
+  return value;
+}
+
+/// Six rows: clusters 10 and 9, classes b, a and c; with the row numbers as another column.
+const std::string kTable = "id,found,kind\n0,10,b\n1,10,b\n2,10,a\n3,9,a\n4,9,a\n5,9,c\n";
+
+}  // namespace
+
+TEST_CASE("evaluate: scores and table, as text, as a report and in a file") {
+  const Scratch folder;
+  const std::string table = folder / "t.csv", result = folder / "scores.h5";
+  write_bytes(table, kTable);
+  const Outcome shown = done({"evaluate", table + ":found", "--truth", table + ":kind"});
+  CHECK(shown.out.find("adjusted Rand index            0.11764705882352941\n") == 0);
+  CHECK(shown.out.ends_with("\ncluster  a  b  c\n      9  2  0  1\n     10  1  2  0\n"));
+  CHECK(shown.says(table + ":found, 6 rows in 2 clusters"));
+  CHECK(shown.says(table + ":kind, 3 classes"));
+
+  const Words words{"evaluate", table + ":2", "--truth", table + ":3", "-o", result, "--json", "-q"};
+  const nlohmann::json report = done(words).json()["evaluation"];
+  // scikit-learn 1.9.1
+  CHECK(std::abs(report["adjusted_rand_index"].get<double>() - 0.11764705882352941) < 1e-12);
+  CHECK(std::abs(report["adjusted_mutual_information"].get<double>() - 0.18282381727924235) < 1e-12);
+  CHECK(report["rows"] == 6);
+  CHECK(report["clusters"] == 2);
+  CHECK(report["classes"] == 3);
+  CHECK(report["contingency"] == nlohmann::json({{2, 0, 1}, {1, 2, 0}}));
+  for (const char* score : {"adjusted_rand_index", "adjusted_mutual_information", "normalized_mutual_information",
+                            "homogeneity", "completeness", "v_measure", "fowlkes_mallows", "purity"}) {
+    CHECK(number(result, score) == report[score].get<double>());
+  }
+  CHECK(number(result, "rows") == 6);
+  CHECK(bytes_of(result).find("a\nb\nc") != std::string::npos);
+  CHECK(bytes_of(result).find("9\n10") != std::string::npos);
+  CHECK(bytes_of(result).find("evaluate t.csv:found --truth t.csv:kind") != std::string::npos);
+  CHECK(done({"info", result}).out.find("/contingency  2 x 3  int64") != std::string::npos);
+
+  refuses(5, words, {"scores.h5: exists", "--force"});
+  refuses(5, {"evaluate", table + ":2", "--truth", table + ":3", "-f", "-o", table}, {"t.csv"});
+  refuses(5, {"evaluate", table + ":2", "--truth", table + ":3", "-o", folder / "s.csv"}, {"s.csv"});
+  CHECK(bytes_of(table) == kTable);
+}
+
+TEST_CASE("evaluate: labels come from results, datasets, arrays and columns, and are the same") {
+  const Scratch folder;
+  const std::string result = folder / "c.h5", text = folder / "c.csv", array = folder / "c.npy";
+  for (const std::string& file : {result, text, array}) done({"cluster", kDigits, "-k", "10", "-q", "-o", file});
+  done({"assign", kDigits, "--centroids", result, "-q", "-o", folder / "a.h5"});
+  const std::string expected = done({"evaluate", result, "--truth", kDigits}).out;
+  CHECK(expected.find("\npurity                         0.") != std::string::npos);
+  for (const std::string& labels : {result + ":/labels", folder / "a.h5", text, text + ":label", text + ":2", array}) {
+    CHECK(done({"evaluate", labels, "--truth", kDigits + ":/labels"}).out == expected);
+  }
+  CHECK(done({"evaluate", text, "--truth", result}).out.find("adjusted Rand index            1\n") == 0);
+
+  // One column needs no name; texts are labels as well as numbers are.
+  write_bytes(folder / "one.tsv", "kind\nx\ny\n\"x\"\n");
+  write_bytes(folder / "two.txt", "-1\n7\n-1\n");
+  CHECK(done({"evaluate", folder / "one.tsv", "--truth", folder / "two.txt"})
+            .out.ends_with("cluster  -1   7\n      x   2   0\n      y   0   1\n"));
+  write_bytes(folder / "three.csv", "a;b\n1;x\n2;y\n1;x\n");
+  CHECK(done({"evaluate", folder / "three.csv:b", "--truth", folder / "two.txt", "--delimiter", "semicolon"})
+            .out.find("purity                         1\n") != std::string::npos);
+  // Words without a header: the first one is not lost silently.
+  write_bytes(folder / "words.txt", "x\ny\nx\n");
+  CHECK(done({"evaluate", folder / "words.txt", "--truth", folder / "words.txt", "--header", "no"})
+            .says("words.txt:1, 3 rows in 2 clusters"));
+  // A table that is too wide for a terminal is named instead.
+  CHECK(done({"evaluate", result, "--truth", kDigits + ":/labels"}).out.find("-o FILE") == std::string::npos);
+  done({"generate", folder / "many.h5", "-n", "200", "-k", "50", "-q"});
+  const std::string many = folder / "many.h5";
+  CHECK(done({"evaluate", many, "--truth", many}).out.ends_with("classes: -o FILE writes it\n"));
+}
+
+TEST_CASE("evaluate: columns of AnnData's obs, categories and texts") {
+  const Scratch folder;
+  const std::string cells = folder / "cells.h5ad";
+  {
+    FileMaker maker(cells);
+    const hid_t fixed = H5Tcopy(H5T_C_S1), variable = H5Tcopy(H5T_C_S1);
+    H5Tset_size(fixed, 3);
+    H5Tset_size(variable, H5T_VARIABLE);
+    maker.group("obs");
+    maker.dataset("obs/fixed", fixed, {4}, fixed, "ab\0abcab\0b\0\0");
+    const std::vector<const char*> texts{"y", "x", "y", "z"}, holes{"y", "x", "", "z"}, names{"late", "early", "never"};
+    maker.dataset("obs/variable", variable, {4}, variable, texts.data());
+    maker.dataset("obs/holes", variable, {4}, variable, holes.data());
+    const std::vector<std::int8_t> codes{1, 0, 1, 0}, missing{1, 0, -1, 0}, beyond{1, 0, 3, 0};
+    for (const auto& [group, values] :
+         {std::pair{"obs/kind", &codes}, std::pair{"obs/missing", &missing}, std::pair{"obs/beyond", &beyond}}) {
+      maker.group(group);
+      maker.dataset(std::string(group) + "/codes", H5T_STD_I8LE, {4}, H5T_NATIVE_INT8, values->data());
+      maker.dataset(std::string(group) + "/categories", variable, {3}, variable, names.data());
+    }
+    H5Tclose(fixed);
+    H5Tclose(variable);
+  }
+  CHECK(done({"evaluate", cells + ":/obs/variable", "--truth", cells + ":/obs/kind"})
+            .out.ends_with(
+                "cluster   late  early\n      x      1      0\n      y      0      2\n      z      1      0\n"));
+  CHECK(done({"evaluate", cells + ":obs/kind", "--truth", cells + ":obs/fixed"})
+            .out.ends_with("cluster   ab  abc    b\n   late    0    1    1\n  early    2    0    0\n"));
+  const auto refused_column = [&](const char* column, const Words& said) {
+    refuses(3, {"evaluate", cells + ":/obs/kind", "--truth", cells + ":/obs/" + column}, said);
+  };
+  refused_column(
+      "missing",
+      {"cells.h5ad:/obs/missing: row 2 (counted from 0): expected a label, found none; leave such rows out"});
+  refused_column(
+      "beyond", {"cells.h5ad:/obs/beyond: row 2 (counted from 0): expected a label, found the code 3 of 3 categories"});
+  refused_column("holes", {"cells.h5ad:/obs/holes: row 2 (counted from 0): expected a label, found an empty text"});
+  for (const char* column : {"missing", "holes"}) {
+    const Outcome run = done({"evaluate", cells + ":/obs/" + column, "--truth", cells + ":/obs/kind"});
+    CHECK(run.says("1 of 4 rows have no label"));
+    CHECK(run.out.find("homogeneity                    1\n") != std::string::npos);
+  }
+  refused_column("other", {"no such dataset: 'other' is not in /obs", "kind"});
+}
+
+TEST_CASE("evaluate: results without labels are refused") {
+  const Scratch folder;
+  done({"knn", kDigits, "-k", "1", "-q", "-o", folder / "n.h5"});
+  refuses(3, {"evaluate", kDigits, "--truth", folder / "n.h5"}, {"n.h5:/labels: no such dataset", "neighbors"});
+  refuses(3, {"evaluate", kDigits, "--truth", folder / "n.h5:/distances"},
+          {"n.h5:/distances: row 0 (counted from 0): expected a whole number as label, found"});
+}
+
+TEST_CASE("--n-init: every run is in the report, the best is in the file") {
+  const Scratch folder;
+  const std::string result = folder / "c.h5";
+  const Words words{"cluster", kDigits, "-k", "10", "--n-init", "5", "-f", "-o", result, "--json"};
+  const nlohmann::json report = done(words).json();
+  REQUIRE(report["runs"].size() == 5);
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < 5; ++i) {
+    if (report["runs"][i]["inertia"] < report["runs"][best]["inertia"]) best = i;
+  }
+  REQUIRE(best > 0);  // else the next lines say nothing
+  CHECK(report["run"] == best);
+  CHECK(report["inertia"] == report["runs"][best]["inertia"]);
+  CHECK(report["iterations"].size() == report["runs"][best]["iterations"].get<std::size_t>());
+  CHECK(report["stopped_by"] == report["runs"][best]["stopped_by"]);
+  CHECK(number(result, "n_init") == 5);
+  CHECK(number(result, "run") == static_cast<double>(best));
+  CHECK(number(result, "inertia") == report["inertia"].get<double>());
+
+  const Outcome told = done({"cluster", kDigits, "-k", "10", "--n-init", "5", "-v"});
+  CHECK(told.says("run 1 of 5: inertia"));
+  CHECK(told.says("run 5 of 5: inertia"));
+  CHECK(told.says("5, of which run " + std::to_string(best + 1) + " is kept"));
+
+  // A start that draws nothing has one run, whatever was asked for.
+  done({"cluster", kDigits, "-k", "10", "--init", "first", "--n-init", "5", "-f", "-o", result});
+  CHECK(number(result, "n_init") == 1);
+  CHECK(number(result, "run") == 0);
+}

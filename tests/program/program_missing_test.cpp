@@ -1,0 +1,163 @@
+// kith --nan drop: rows with values that are no numbers are left out, told, and have their place in the results.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "data/source.h"
+#include "tests/support/program.h"
+#include "tests/support/result_values.h"
+
+using namespace kith;
+using namespace kith::testing;
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// Without the entries of these rows, each of `columns` values.
+std::vector<double> without(std::vector<double> all, const std::vector<std::size_t>& rows, std::size_t columns) {
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(*row * columns);
+    all.erase(begin, begin + static_cast<std::ptrdiff_t>(columns));
+  }
+  return all;
+}
+
+void make(const std::string& file, const std::vector<double>& all, std::size_t columns) {
+  FileMaker(file).dataset("x", H5T_IEEE_F64LE, {all.size() / columns, columns}, H5T_NATIVE_DOUBLE, all.data());
+}
+
+}  // namespace
+
+TEST_CASE("rows with NaN or infinity are left out: the answer is that of the others, in the rows of the file") {
+  const Scratch folder;
+  constexpr std::size_t kRows = 400, kColumns = 5;
+  std::vector<double> all(kRows * kColumns);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<double>((i * 7919 + i / 5 * 104729) % 1009) / 16;
+  const std::vector<std::size_t> dropped{0, 3, 4, 77, 398, 399};
+  const std::vector<double> bad{kNaN, std::numeric_limits<double>::infinity(), -kNaN};
+  for (std::size_t i = 0; i < dropped.size(); ++i) all[dropped[i] * kColumns + i % kColumns] = bad[i % bad.size()];
+  const std::string file = folder / "all.h5", other = folder / "rest.h5";
+  make(file, all, kColumns);
+  make(other, without(all, dropped, kColumns), kColumns);
+  const std::string out = folder / "a.h5", expected = folder / "b.h5", assigned = folder / "c.h5";
+  for (const std::string& backend : usable_backends()) {
+    for (const Words& more :
+         {Words{}, Words{"--precision", "f32", "--metric", "cosine"}, Words{"--block-rows", "64"}}) {
+      INFO(backend);
+      const auto with = [&](Words words, const Words& further) {
+        words.insert(words.end(), {"--backend", backend, "--save-distances", "-f"});
+        for (const Words& rest : {further, more}) words.insert(words.end(), rest.begin(), rest.end());
+        return words;
+      };
+      const Outcome run = done(with({"cluster", file, "-k", "7"}, {"--nan", "drop", "-o", out}));
+      CHECK(run.says("all.h5:/x: 6 of 400 rows dropped for NaN, infinity or empty fields; the first is row 0"));
+      done(with({"cluster", other, "-k", "7"}, {"-o", expected}));
+      for (const char* dataset : {"centroids", "counts", "inertia_per_cluster"}) {
+        CHECK(stored(out + ":/" + dataset) == stored(expected + ":/" + dataset));
+      }
+      const std::vector<double> labels = stored(out + ":/labels"), distances = stored(out + ":/distances");
+      REQUIRE(labels.size() == kRows);
+      REQUIRE(distances.size() == kRows);
+      for (const std::size_t row : dropped) {
+        CHECK(labels[row] == -1);
+        CHECK(std::isnan(distances[row]));
+      }
+      CHECK(without(labels, dropped, 1) == stored(expected + ":/labels"));
+      CHECK(without(distances, dropped, 1) == stored(expected + ":/distances"));
+      std::vector<double> numbers(kRows);
+      for (std::size_t i = 0; i < kRows; ++i) numbers[i] = static_cast<double>(i);
+      numbers = without(numbers, dropped, 1);
+      const std::vector<double> nearest = stored(out + ":/nearest_row"), rest = stored(expected + ":/nearest_row");
+      for (std::size_t c = 0; c < rest.size(); ++c) CHECK(nearest[c] == numbers[static_cast<std::size_t>(rest[c])]);
+      done(with({"assign", file, "--centroids", out}, {"--nan", "drop", "-o", assigned}));
+      CHECK(stored(assigned + ":/labels") == labels);
+    }
+  }
+  const std::string head = bytes_of(out);
+  CHECK(head.find("dropped_rows") != head.npos);
+  CHECK(head.find("--nan drop") != head.npos);
+  refuses(3, {"cluster", file, "-k", "2"},
+          {"all.h5:/x: row 0, column 0 (counted from 0): expected a finite number, found NaN", "--nan drop"});
+  refuses(3, {"cluster", file, "-k", "2", "--nan", "error"}, {"found NaN"});
+  refuses(2, {"cluster", file, "-k", "395", "--nan", "drop"}, {"395", "394"});
+}
+
+TEST_CASE("empty fields, NA, nan and inf of text are missing values with --nan drop") {
+  const Scratch folder;
+  const std::string table = folder / "t.csv", out = folder / "out.csv";
+  write_bytes(table, "id,x,y\na,0,0\nb,,1\nc,0,1\nd,NA,8\ne,9,9\nf,9,nan\ng,\"\",inf\nh,9,8\n");
+  const Words start{"cluster", table, "--init", "first", "-k", "2", "--id-column", "id", "-f", "-o", out};
+  const auto with = [&](const Words& more) {
+    Words words = start;
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const Outcome run = done(with({"--nan", "drop", "--save-distances", "--json"}));
+  CHECK(bytes_of(out) == "id,label,distance\na,0,0.5\nb,,\nc,0,0.5\nd,,\ne,1,0.5\nf,,\ng,,\nh,1,0.5\n");
+  CHECK(run.json()["warnings"][0].get<std::string>().find("4 of 8 rows dropped") != std::string::npos);
+  refuses(3, with({}), {"line 3, column 2 ('x'): expected a number, found an empty field", "--nan drop"});
+  // What is no number is not missing either.
+  write_bytes(table, "id,x,y\na,0,0\nb,,1\nc,0,none\n");
+  refuses(3, with({"--nan", "drop"}), {"line 4, column 3 ('y'): expected a number, found 'none'"});
+  write_bytes(table, "id,x,y\na,0,NA\nb,1,NA\nc,NA,NA\n");
+  refuses(3, with({"--nan", "drop"}), {"all 3 rows were dropped", "column 2 ('y') lacks 3", "--drop-columns"});
+}
+
+TEST_CASE("a dropped row has no category in obs, and -1 in an array") {
+  const Scratch folder;
+  const std::string table = folder / "t.csv", out = folder / "out.npy";
+  write_bytes(table, "0,0\n0,\n0,1\n9,9\n");
+  done({"cluster", table, "-k", "2", "--init", "first", "--nan", "drop", "-o", out});
+  const std::vector<double> labels = stored(out);
+  CHECK(labels == std::vector<double>{0, -1, 0, 1});
+  // Every kind of labels that a run writes is read, and says the same.
+  write_bytes(folder / "truth.txt", "kind\na\na\na\nb\n");
+  const auto scores = [&](const std::string& file) {
+    const Outcome run = done({"evaluate", file, "--truth", folder / "truth.txt"});
+    CHECK(run.says("1 of 4 rows have no label, or -1, which means none"));
+    return run.out;
+  };
+  const std::string expected = scores(out);
+  CHECK(expected.find("purity                         1\n") != expected.npos);
+  for (const char* other : {"out.csv", "out.h5"}) {
+    done({"cluster", table, "-k", "2", "--init", "first", "--nan", "drop", "-o", folder / other});
+    CHECK(scores(folder / other) == expected);
+  }
+  // As a start they will do where the same rows are left out.
+  for (const char* start : {"out.csv", "out.h5", "out.npy"}) {
+    done({"cluster", table, "--nan", "drop", "--init-labels", folder / start, "-f", "-o", folder / "again.npy"});
+    CHECK(stored(folder / "again.npy") == labels);
+    write_bytes(folder / "whole.csv", "0,0\n0,7\n0,1\n9,9\n");
+    refuses(3, {"cluster", folder / "whole.csv", "--init-labels", folder / start},
+            {"row 1 (counted from 0): expected the label of a cluster, found none, or -1"});
+  }
+  write_bytes(folder / "none.csv", "label\n-1\n-1\n-1\n-1\n");
+  refuses(3, {"cluster", table, "--init-labels", folder / "none.csv"}, {"row 0 (counted from 0): expected the label"});
+  refuses(3, {"evaluate", folder / "truth.txt", "--truth", folder / "out.csv"},
+          {"out.csv: line 3, column 2 ('label'): expected a label, found an empty field"});
+  refuses(2, {"cluster", table, "-k", "2", "--nan", "maybe"}, {"--nan", "error", "drop"});
+}
+
+TEST_CASE("neighbours: dropped rows are nobody's, and have none") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "base.csv", "x,y\nNA,0\n0,0\n0,1\n,\n5,5\n5,7\nnan,1\n");
+  write_bytes(folder / "kept.csv", "x,y\n0,0\n0,1\n5,5\n5,7\n");
+  write_bytes(folder / "q.csv", "x,y\n0,3\n,2\n5,6\n");
+  CHECK(done({"knn", "base.csv", "-k", "1", "--nan", "drop", "-q"}, there).out ==
+        "0\t-1\tnan\n1\t2\t1\n2\t1\t1\n3\t-1\tnan\n4\t5\t2\n5\t4\t2\n6\t-1\tnan\n");
+  for (const std::string& backend : usable_backends()) {
+    for (const char* rows : {"1", "2", "0"}) {
+      const Words common{"-k", "2", "--nan", "drop", "--backend", backend, "--block-rows", rows, "-q", "-f", "-o"};
+      Words words{"knn", "base.csv", "--queries", "q.csv"};
+      words.insert(words.end(), common.begin(), common.end());
+      words.emplace_back("n.h5");
+      CHECK(done(words, there).says("base.csv: 3 of 7 rows dropped"));
+      CHECK(stored(folder / "n.h5:/neighbors") == std::vector<double>{2, 1, -1, -1, 4, 5});
+    }
+  }
+  refuses(2, {"knn", "base.csv", "-k", "4", "--nan", "drop"}, {"-k 4: base.csv has 3 rows to find"}, there);
+  refuses(2, {"knn", "base.csv", "--radius", "1", "--nan", "drop"},
+          {"--nan drop: expected lists of -k", "found a graph", "leave such rows out of the file"}, there);
+}

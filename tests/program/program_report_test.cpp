@@ -1,0 +1,205 @@
+// kith report: pages and pictures of results, as the program writes them.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/distance.h"
+#include "data/results/result.h"
+#include "data/results/stored_result.h"
+#include "data/source.h"
+#include "tests/support/program.h"
+#include "tests/support/xml.h"
+
+using namespace kith::testing;
+using kith::data::StoredResult;
+
+namespace {
+
+/// The page of a result, checked to be whole.
+std::string page_of(const Words& words, const Setting& setting = {}) {
+  Words all{"report"};
+  all.insert(all.end(), words.begin(), words.end());
+  const std::string page = done(all, setting).out;
+  INFO(page.substr(0, 2000));
+  CHECK(xml_problem(page).empty());
+  CHECK(page.rfind("<!DOCTYPE html>\n", 0) == 0);
+  CHECK(page.find("<script") == std::string::npos);
+  // No address but the names of namespaces.
+  CHECK(occurrences(page, "http") == occurrences(page, "xmlns=\"http://www.w3.org/"));
+  return page;
+}
+
+bool has(const std::string& page, const std::string& text) { return page.find(text) != std::string::npos; }
+
+const std::vector<const char*> kOfPoints{"scatter", "distances", "silhouettes"};
+
+}  // namespace
+
+TEST_CASE("report: the page says what the result holds, twice the same") {
+  const Scratch folder;
+  const std::string result = folder / "c.h5", page_file = folder / "page.html";
+  done({"cluster", kDigits, "-k", "10", "-q", "-o", result});
+  const std::string page = page_of({result, "--points", kDigits, "--tile", "8x8"});
+  const StoredResult stored(result);
+  CHECK(has(page, fmt::format("<dd>{}; the clusters explain", stored.number("inertia").value_or(0.0))));
+  CHECK(has(page, "<dd>kith " + stored.text("command") + "</dd>"));
+  const std::vector<double> counts = stored.vector("counts"), inertia = stored.vector("inertia_per_cluster");
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    const std::string start = fmt::format("<tr><td>{}</td><td>{:.0f}</td>", c, counts[c]);
+    CHECK(has(page, start));
+    CHECK(has(page, fmt::format("<td>{}</td>", inertia[c])));
+    CHECK(has(page, fmt::format(">{:.0f} ({:.1f} %)</text>", counts[c], 100.0 * counts[c] / 1797)));
+  }
+  CHECK(occurrences(page, "<figure>") == 7);
+  CHECK(occurrences(page, "data:image/png;base64,") == 10);
+  CHECK(page_of({result, "--points", kDigits, "--tile", "8x8", "--threads", "1"}) == page);
+  done({"report", result, "--points", kDigits, "--tile", "8x8", "-o", page_file});
+  CHECK(bytes_of(page_file) == page);
+
+  // Silhouettes by the definition.
+  const auto points = std::get<kith::Matrix<double>>(
+      kith::data::read_all(*kith::data::open_points(kDigits, {.precision = kith::data::Precision::f64})));
+  const auto centroids = stored.matrix("centroids");
+  double sum = 0.0;
+  for (std::int64_t i = 0; i < points.rows(); ++i) {
+    std::vector<double> all;
+    for (int c = 0; c < 10; ++c) {
+      all.push_back(std::sqrt(kith::squared_distance(points.row(i).data(), centroids.row(c).data(), 64)));
+    }
+    std::sort(all.begin(), all.end());
+    sum += static_cast<float>((all[1] - all[0]) / all[1]);
+  }
+  CHECK(has(page, fmt::format("The mean simplified silhouette of all rows is {:.4f} (dashed)", sum / 1797)));
+}
+
+TEST_CASE("report: points that are here, beside the result, elsewhere, or nowhere") {
+  const Scratch folder;
+  std::filesystem::create_directory(folder / "results");
+  std::filesystem::copy(kDigits, folder / "results/x.h5");
+  const std::string result = folder / "results/c.h5";
+  done({"cluster", folder / "results/x.h5:/train", "-k", "4", "-q", "-o", result});
+  const std::string page = page_of({result});  // beside
+  for (const char* name : kOfPoints) CHECK(has(page, std::string("id=\"") + name + "-title\""));
+  std::filesystem::rename(folder / "results/x.h5", folder / "x.h5");
+  CHECK(page_of({result}, {.folder = folder.path()}) == page);
+  CHECK(page_of({result, "--points", folder / "x.h5:/train"}) == page);
+
+  const Outcome without = done({"report", result});
+  CHECK(without.says("warning: The points, x.h5:/train, are not here"));
+  CHECK(has(without.out, "--points FILE says where they are"));
+  for (const char* name : kOfPoints) CHECK_FALSE(has(without.out, std::string("id=\"") + name + "-title\""));
+  CHECK(xml_problem(without.out).empty());
+}
+
+TEST_CASE("report: names that look like markup, one cluster, one column, empty clusters, directions") {
+  const Scratch folder;
+  const std::string table = folder / "t.csv", result = folder / "c.h5";
+  write_bytes(table, "\"</desc><script>\",b&c,kind\n1,2,x\n2,1,x\n9,8,y\n8,9,y\n");
+  const auto cluster = [&](Words words) {
+    words.insert(words.begin(), "cluster");
+    words.insert(words.end(), {"-q", "-f", "-o", result});
+    done(words);
+  };
+  cluster({table, "-k", "2", "--label-column", "kind"});
+  const std::string page = page_of({result});
+  CHECK(has(page, "&lt;/desc&gt;&lt;script&gt;"));
+  CHECK(has(page, "b&amp;c"));
+  cluster({table, "-k", "1", "--columns", "2"});
+  CHECK_FALSE(has(page_of({result}), "silhouettes-title"));
+  write_bytes(folder / "few.csv", "a,b,c\n1,1,1\n1,1,1\n2,2,3\n1,1,1\n2,2,3\n");
+  cluster({folder / "few.csv", "-k", "4", "--init", "first"});
+  CHECK(StoredResult(result).whole("empty_clusters").value_or(0) > 0);
+  CHECK(has(page_of({result}), "are empty."));
+  // A row that was left out has no place in the pictures, a weight no share in them.
+  write_bytes(folder / "holes.csv", "a,b,w\n1,1,1\n,1,2\n2,2,1\n9,9,3\n8,9,0\n");
+  cluster({folder / "holes.csv", "-k", "2", "--nan", "drop", "--weight-column", "w"});
+  const std::string holes = page_of({result});
+  CHECK(has(holes, "All 4 rows are drawn"));
+  CHECK(has(holes, "Rows have weights"));
+  // Points that were scaled are scaled again: their distances are those of the clustering.
+  cluster({kDigits, "-k", "5", "--scale", "minmax", "--save-distances"});
+  const std::vector<double> distances = StoredResult(result).vector("distances");
+  const double farthest = *std::max_element(distances.begin(), distances.end());
+  CHECK(has(page_of({result, "--points", kDigits}), fmt::format("the largest is {:.4g}.", farthest)));
+  cluster({kDigits, "-k", "5", "--metric", "cosine"});
+  CHECK(has(page_of({result, "--points", kDigits}), "All 1797 rows are drawn"));
+}
+
+TEST_CASE("report: silhouettes that were evaluated, of all rows and of a sample") {
+  const Scratch folder;
+  const std::string result = folder / "c.h5", scores = folder / "s.h5";
+  done({"cluster", kDigits, "-k", "10", "-q", "-o", result});
+  // As kith evaluate --save-silhouette writes them, of how many rows, and of which where not of all.
+  const auto write_scores = [&](std::size_t rows, bool sampled) {
+    std::vector<double> values(rows);
+    std::vector<std::int64_t> numbers(rows);
+    for (std::size_t i = 0; i < rows; ++i) {
+      values[i] = i % 4 == 0 ? -0.5 : 0.25;
+      numbers[i] = static_cast<std::int64_t>(3 * i);
+    }
+    kith::data::ResultFile file(scores, {.force = true});
+    file.attribute("format", std::string("kith-evaluation"));
+    file.dataset("silhouette", std::span<const double>(values));
+    if (sampled) file.dataset("silhouette_rows", std::span<const std::int64_t>(numbers));
+    file.finish();
+  };
+  write_scores(400, true);
+  const std::string page = page_of({result, "--silhouettes", scores});
+  CHECK(has(page, "The mean silhouette of all rows is 0.0625 (dashed); 100 of 400 rows are below 0"));
+  write_scores(1797, false);
+  CHECK(has(page_of({result, "--points", kDigits, "--silhouettes", scores}), "; 450 of 1797 rows are below 0"));
+  write_scores(1796, false);
+  refuses(3, {"report", result, "--silhouettes", scores}, {"s.h5: expected 1797 silhouettes", "found 1796"});
+  refuses(3, {"report", result, "--silhouettes", result}, {"c.h5:/silhouette: no such dataset"});
+}
+
+TEST_CASE("report: the scores of a sweep") {
+  const Scratch folder;
+  const std::string sweep = folder / "s.h5";
+  const std::vector<std::int64_t> k{1, 2, 5};
+  const std::vector<double> inertia{90.5, 40.25, 8.125}, silhouette{std::nan(""), 0.5, 0.75}, shorter{1.0, 2.0};
+  const auto write_sweep = [&](const std::vector<double>& bic) {
+    kith::data::ResultFile file(sweep, {.force = true});
+    file.attribute("format", std::string("kith-sweep"));
+    file.attribute("command", std::string("sweep x.h5:/x --clusters 1,2,5 --silhouette simplified"));
+    file.attribute("suggested", std::int64_t{5});
+    file.attribute("reason", std::string("the best <silhouette>"));
+    file.dataset("k", std::span<const std::int64_t>(k));
+    file.dataset("inertia", std::span<const double>(inertia));
+    file.dataset("silhouette", std::span<const double>(silhouette));
+    file.dataset("bic", std::span<const double>(bic));
+    file.finish();
+  };
+  write_sweep(inertia);
+  const std::string page = page_of({sweep});
+  CHECK(has(page, "<tr><td>1</td><td>90.5</td><td></td><td>90.5</td></tr>"));
+  CHECK(has(page, "<tr><td>5</td><td>8.125</td><td>0.75</td><td>8.125</td></tr>"));
+  CHECK(has(page, "<dd>k = 5: the best &lt;silhouette&gt;</dd>"));
+  CHECK(has(page, "simplified silhouette is 0.5 at k = 2, 0.75 at k = 5"));
+  CHECK(has(page, "Dashed: the suggestion, k = 5."));
+  CHECK(done({"report", sweep, "--tile", "8x8"}).says("--tile has no effect"));
+  write_sweep(shorter);
+  refuses(3, {"report", sweep}, {"s.h5:/bic: expected 3 values", "found 2", "sweep again"});
+}
+
+TEST_CASE("report: pictures as files, and what is refused") {
+  const Scratch folder;
+  const std::string result = folder / "c.h5", pictures = folder / "a/b";
+  done({"cluster", kDigits, "-k", "3", "-q", "-o", result});
+  CHECK(done({"report", result, "--points", kDigits, "--svg", pictures, "-q"}).out.empty());
+  for (const char* name : {"sizes", "scatter", "centroids", "iterations", "distances", "silhouettes"}) {
+    const std::string picture = bytes_of(fmt::format("{}/{}.svg", pictures, name));
+    INFO(name);
+    CHECK(xml_problem(picture).empty());
+    CHECK(picture.rfind("<svg xmlns=\"http://www.w3.org/2000/svg\"", 0) == 0);
+  }
+  refuses(5, {"report", result, "--points", kDigits, "--svg", pictures}, {"sizes.svg: exists", "--force"});
+  done({"report", result, "--points", kDigits, "--svg", pictures, "--force", "-q"});
+  refuses(5, {"report", result, "--points", kDigits, "-f", "-o", result}, {"c.h5: is the input"});
+  refuses(2, {"report", result, "--points", kDigits, "--tile", "8x9"}, {"--tile: expected", "64 values", "'8x9'"});
+  refuses(2, {"report", result, "--points", kDigits, "--tile", "64"}, {"--tile 8x8"});
+  done({"knn", kDigits, "-k", "1", "-q", "-o", folder / "n.h5"});
+  refuses(3, {"report", folder / "n.h5"}, {"n.h5: expected a result of kith cluster or kith sweep", "kith-neighbors"});
+  done({"generate", folder / "x.h5", "-n", "10", "-d", "64", "-q"});
+  refuses(3, {"report", result, "--points", folder / "x.h5:/points"}, {"expected 1797 x 64 points", "found 10 x 64"});
+}

@@ -1,0 +1,257 @@
+// The program as a user meets it: commands, messages, exit codes, streams, signals.
+#include "tests/support/program.h"
+
+#include <cfenv>
+#include <cstdlib>
+
+#include "app/cli/selftest.h"
+
+#if defined(__SSE2__)
+#include <pmmintrin.h>
+#endif
+
+using namespace kith::testing;
+
+TEST_CASE("kith alone prints a short help, --version the version") {
+  const Outcome bare = run_kith({});
+  CHECK(bare.code == 0);
+  CHECK(bare.err.empty());
+  for (const char* command : {"cluster", "assign", "knn", "distances", "info", "devices", "generate", "bench"}) {
+    CHECK(bare.out.find(std::string("\n  ") + command + " ") != std::string::npos);
+  }
+  CHECK(run_kith({"--help"}).out == bare.out);
+  CHECK(done({"--version"}).out.rfind("kith ", 0) == 0);
+}
+
+TEST_CASE("the help of a command opens with examples and shows defaults") {
+  for (const char* command : {"cluster", "assign", "knn", "distances", "info", "devices", "generate", "bench"}) {
+    const Outcome help = done({command, "--help"});
+    CHECK(help.err.empty());
+    CHECK(help.out.find("Examples:\n  kith " + std::string(command)) < help.out.find("Usage:"));
+    CHECK(done({"help", command}).out == help.out);
+  }
+  const std::string cluster = done({"cluster", "-h"}).out;
+  for (const char* text : {"[300]", "[0.0001]", "[k-means++]", "[auto]"})
+    CHECK(cluster.find(text) != std::string::npos);
+}
+
+TEST_CASE("41: a bad value far behind is refused while a backend takes the rows before it") {
+  const Scratch folder;
+  write_bytes(folder / "text.h5", "a,b\n1,x\n");
+  refuses(3, {"cluster", folder / "text.h5", "-k", "1"}, {"text.h5", "found text in column 2 ('b')"});
+
+  // In the middle of a long reading, beside which a backend is opened and takes the rows before.
+  std::vector<float> values(400'000 * 17, 1.0F);
+  values[390'000 * 17 + 5] = NAN;
+  FileMaker(folder / "late.h5").floats("x", {400'000, 17}, values);
+  for (const std::string& backend : usable_backends()) {
+    refuses(3, {"cluster", folder / "late.h5", "-k", "2", "-o", folder / "out.h5", "--backend", backend},
+            {"late.h5:/x: row 390000, column 5", "found NaN"});
+  }
+  refuses(4, {"cluster", folder / "late.h5", "-k", "2", "--backend", "cuda", "--device", "1023"}, {"--backend cuda: "});
+  CHECK(files_in(folder) == Words{"late.h5", "text.h5"});
+}
+
+TEST_CASE("info walks paths as the other commands do, and goes on after a bad file") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5";
+  {
+    FileMaker maker(file);
+    maker.group("group");
+    maker.group("empty");
+    maker.floats("points", {2, 2}, {1, 2, 3, 4});
+    maker.floats("group/inner", {1, 3}, {1, 2, 3});
+    H5Lcreate_soft("/group/inner", maker.id(), "soft", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/group", maker.id(), "soft_group", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_external("other.h5", "/x", maker.id(), "outside", H5P_DEFAULT, H5P_DEFAULT);
+  }
+  const auto shows = [&](const std::string& path, const std::string& dataset) {
+    const std::string out = done({"info", file + ":" + path}).out;
+    INFO(path << "\n" << out);
+    CHECK(out.find("\n  " + dataset + " ") != std::string::npos);
+    CHECK(out.find("/points") == (dataset == "/points" ? out.find(dataset) : std::string::npos));
+  };
+  for (const char* path : {"/points", "points", "points/", "//points"}) shows(path, "/points");
+  for (const char* path : {"group", "/group/", "soft_group", "group/inner"}) shows(path, "/group/inner");
+  shows("soft", "/soft");
+  refuses(3, {"info", file + ":nothing"}, {"'nothing' is not in /, which holds", "points"});
+  refuses(3, {"info", file + ":empty"}, {"no dataset is in it; the file holds /group/inner"});
+  CHECK(done({"info", file}).out.find("  /outside: is an external link to other.h5:/x") != std::string::npos);
+
+  const Outcome several = run_kith({"info", folder / "none.h5", file, file + ":nothing", kDigits});
+  CHECK(several.code == 3);
+  CHECK(several.says("none.h5: no such file"));
+  CHECK(several.says("'nothing' is not in"));
+  CHECK(several.out.find("/group/inner") < several.out.find("/train"));
+  const Outcome json = run_kith({"info", folder / "none.h5", kDigits, "--json"});
+  CHECK(json.code == 3);
+  CHECK(json.json()["files"].size() == 1);
+}
+
+TEST_CASE("control characters in names are shown, not sent to the terminal") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5";
+  FileMaker(file).floats("a\x1b[31m\nb\xc2\x9b", {2, 2}, {1, 2, NAN, 4});
+  const Outcome table = done({"info", file, "--stats"});
+  CHECK(table.out.find("/a\\x1b[31m\\nb\\x9b") != std::string::npos);
+  CHECK(table.out.find('\x1b') == std::string::npos);
+  refuses(3, {"cluster", file, "-k", "2"}, {"x.h5:/a\\x1b[31m\\nb\\x9b: row 1"});
+}
+
+TEST_CASE("79, 80, 81: outputs that may not be written are refused before the work") {
+  const Scratch folder;
+  const std::string out = folder / "out.h5";
+  const auto run = [&](const std::string& target, Words more = {}) {
+    more.insert(more.begin(), {"cluster", kDigits, "-k", "3", "-q", "-o", target});
+    return more;
+  };
+  done(run(out));
+  const std::string before = bytes_of(out);
+  refuses(5, run(out), {out, "--force"});
+  CHECK(bytes_of(out) == before);
+  done(run(out, {"--force", "--seed", "0"}));
+  CHECK(bytes_of(out) == before);
+
+  const std::string copy = folder / "copy.h5";
+  std::filesystem::copy_file(kDigits, copy);
+  refuses(5, {"cluster", copy, "-k", "3", "-o", copy, "--force"}, {copy, "input"});
+  std::filesystem::create_hard_link(copy, folder / "link.h5");
+  refuses(5, {"cluster", copy, "-k", "3", "-o", folder / "link.h5", "--force"}, {"input"});
+  CHECK(bytes_of(copy) == bytes_of(kDigits));
+
+  std::filesystem::create_directory(folder / "locked");
+  std::filesystem::permissions(folder / "locked", std::filesystem::perms::owner_read);
+  if (geteuid() != 0) refuses(5, run(folder / "locked/out.h5"), {"locked"});
+  CHECK(files_in(folder) == Words{"copy.h5", "link.h5", "locked", "out.h5"});
+}
+
+TEST_CASE("generate: float64 holds what float32 cannot") {
+  const Scratch folder;
+  done({"generate", folder / "x.h5", "-n", "10", "--offset", "1e39", "--type", "float64", "-q"});
+  CHECK(files_in(folder) == Words{"x.h5"});
+}
+
+TEST_CASE("data goes to standard output, talk to standard error") {
+  const Scratch folder;
+  const Outcome table = done({"cluster", kDigits, "-k", "10"});
+  CHECK(table.out.find("cluster") < table.out.find("inertia"));
+  for (const char* text : {"backend ", "clusters ", "inertia ", "iterations ", "seed "}) CHECK(table.says(text));
+  const Outcome quiet = done({"cluster", kDigits, "-k", "10", "--quiet"});
+  CHECK(quiet.err.empty());
+  CHECK(quiet.out == table.out);
+  const Outcome written = done({"cluster", kDigits, "-k", "10", "-o", folder / "c.h5"});
+  CHECK(written.out.empty());
+  CHECK(written.says("kith assign NEW.h5 --centroids " + (folder / "c.h5")));
+  CHECK(written.err.find('\033') == std::string::npos);
+}
+
+TEST_CASE("--json prints the report and nothing else") {
+  const Scratch folder;
+  const std::string out = folder / "c.h5";
+  const auto report = done({"cluster", kDigits + ":/train", "-k", "10", "--max-iterations", "7", "--tolerance", "0",
+                            "-o", out, "--backend", "cpu", "--json", "--force", "--quiet", "--threads", "2"})
+                          .json();
+  CHECK(report["command"] == "cluster");
+  CHECK(report["backend"] == "cpu");
+  CHECK(report["threads"] == 2);
+  CHECK(report["points"]["rows"] == 1797);
+  CHECK(report["points"]["columns"] == 64);
+  CHECK(report["points"]["type"] == "uint8");
+  CHECK(report["points"]["kept_as_bytes"] == true);
+  CHECK(report["iterations"].size() == 7);
+  CHECK(report["iterations"][0]["changed"] == 1797);
+  CHECK(report["stopped_by"] == "max-iterations");
+  CHECK(report["output"] == out);
+  CHECK(report["warnings"].size() == 1);
+  CHECK(report["memory"]["host"] > 1000000);
+  CHECK(report["memory"]["device"] == 0);
+  std::vector<std::string> phases;
+  for (const auto& phase : report["phases"]) {
+    phases.push_back(phase["name"]);
+    CHECK(phase["seconds"] >= 0.0);
+  }
+  CHECK(phases == Words{"open", "read", "prepare", "seed", "iterate", "assign", "write"});
+}
+
+TEST_CASE("63: a named backend never falls back, auto says what it passed over") {
+  const Words usable = usable_backends();
+  if (std::find(usable.begin(), usable.end(), "cuda") == usable.end()) {
+    refuses(4, {"cluster", kDigits, "-k", "3", "--backend", "cuda"}, {"--backend cuda: "});
+    CHECK(done({"cluster", kDigits, "-k", "3"}).says("cuda passed over: "));
+  } else {
+    refuses(4, {"cluster", kDigits, "-k", "3", "--backend", "cuda", "--device", "1023"}, {"--backend cuda: ", "1023"});
+  }
+}
+
+TEST_CASE("73: Ctrl-C leaves nothing behind and ends with 128 + the signal's number") {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGABRT}) {
+    const Scratch folder;
+    done({"generate", folder / "x.h5", "-n", "60000", "-d", "32", "-q"});
+    Running run({"knn", folder / "x.h5", "-k", "50", "-o", folder / "out.h5", "--backend", "cpu", "--threads", "1"});
+    CHECK(eventually([&] { return files_in(folder).size() == 2; }));
+    kill(run.process(), number);
+    const Outcome outcome = run.wait();
+    CHECK(outcome.code == 128 + number);
+    CHECK(outcome.says("stopped by a signal; no output was written"));
+    CHECK(files_in(folder) == Words{"x.h5"});
+  }
+}
+
+TEST_CASE("a limit on file sizes is an error of writing that leaves nothing behind") {
+  const Scratch folder;
+  const Words run{"generate", folder / "x.h5", "-n", "60000", "-d", "32", "-q"};
+  const Outcome outcome = run_kith(run, {.file_bytes = 100000});
+  CHECK(outcome.code == 5);
+  CHECK(outcome.says("File too large"));
+  CHECK(files_in(folder).empty());
+}
+
+TEST_CASE("78: a full disk or closed pipe behind standard output does not go unnoticed") {
+  const Words run{"cluster", kDigits, "-k", "10", "-q"};
+  const Outcome full = run_kith(run, {.standard_output = "/dev/full"});
+  CHECK(full.code == 5);
+  CHECK(full.says("standard output: cannot write: No space left on device"));
+  CHECK(run_kith({"--help"}, {.standard_output = "/dev/full"}).code == 5);
+  const Outcome closed = run_kith(run, {.closed_output = true});
+  CHECK(closed.code == 5);
+  CHECK(closed.says("standard output: cannot write"));
+  const Outcome broken = run_kith({"knn", kDigits, "-k", "50", "-q"}, {.broken_pipe = true});
+  CHECK(broken.code == 128 + SIGPIPE);
+  CHECK(broken.err.empty());
+}
+
+TEST_CASE("progress is shown when asked for, and never when not") {
+  const Words run{"cluster", kDigits, "-k", "10"};
+  const auto with = [&](const std::string& when) {
+    Words words{"knn", kDigits, "-k", "1", "--json", "--progress", when};
+    return done(words).err;
+  };
+  const Scratch folder;
+  done({"generate", folder / "x.h5", "-n", "3000", "-d", "8", "-q"});
+  const Words slow{"knn", folder / "x.h5", "-k", "5", "--json", "--backend", "cpu", "--block-rows", "100"};
+  Words always = slow, never = slow;
+  always.insert(always.end(), {"--progress", "always"});
+  never.insert(never.end(), {"--progress", "never"});
+  CHECK(done(always).says("search, "));
+  CHECK_FALSE(done(always).says(" 0 of "));
+  CHECK_FALSE(done(never).says("search, "));
+  CHECK_FALSE(with("never").empty());  // the summary is talk, not progress
+}
+
+TEST_CASE("103: arithmetic that is not IEEE 754 is noticed") {
+  CHECK(kith::app::arithmetic_defect().empty());
+  REQUIRE(std::fesetround(FE_UPWARD) == 0);
+  const std::string upward = kith::app::arithmetic_defect();
+  std::fesetround(FE_TONEAREST);
+  CHECK(upward.find("rounded") != std::string::npos);
+#if defined(__SSE2__)
+  _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);
+  const std::string flushed = kith::app::arithmetic_defect();
+  _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_OFF);
+  CHECK(flushed.find("subnormal") != std::string::npos);
+  _MM_SET_DENORMALS_ZERO_MODE(_MM_DENORMALS_ZERO_ON);
+  const std::string ignored = kith::app::arithmetic_defect();
+  _MM_SET_DENORMALS_ZERO_MODE(_MM_DENORMALS_ZERO_OFF);
+  CHECK(ignored.find("subnormal") != std::string::npos);
+#endif
+}

@@ -1,0 +1,90 @@
+// Every command line of docs/tour.md, run as it is written, must say what the page says.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include "tests/support/program.h"
+
+using namespace kith::testing;
+
+namespace {
+
+struct Step {
+  std::string command;  // "kith cluster ..."
+  Words said;           // lines of the page below it
+};
+
+/// Of code blocks, which are indented: a line that begins with a dollar sign is a command.
+std::vector<Step> steps_of(const std::string& page) {
+  const std::string indent = "    ", prompt = indent + "$ ";
+  std::vector<Step> steps;
+  bool in_block = false;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(prompt)) {
+      steps.push_back({line.substr(prompt.size()), {}});
+      in_block = true;
+    } else if (in_block && (line.empty() || line.starts_with(indent))) {
+      steps.back().said.push_back(line.empty() ? "" : line.substr(indent.size()));
+    } else {
+      in_block = false;
+    }
+  }
+  for (Step& step : steps) {
+    while (!step.said.empty() && step.said.back().empty()) step.said.pop_back();
+  }
+  return steps;
+}
+
+/// Lines that are not the same on every machine.
+bool depends_on_machine(const std::string& line) { return line.starts_with("backend ") || line.starts_with("time "); }
+
+Words lines_of(const std::string& text) {
+  Words lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (!depends_on_machine(line)) lines.push_back(line);
+  }
+  return lines;
+}
+
+/// What a terminal shows of both streams, each in its own order.
+void check_said(const Words& said, const Words& out, const Words& err) {
+  std::size_t from_out = 0, from_err = 0;
+  for (const std::string& line : said) {
+    if (depends_on_machine(line)) continue;
+    INFO("on the page: " << line);
+    if (from_out < out.size() && out[from_out] == line) {
+      ++from_out;
+    } else {
+      REQUIRE(from_err < err.size());
+      CHECK(err[from_err++] == line);
+    }
+  }
+  CHECK(from_out == out.size());
+  CHECK(from_err == err.size());
+}
+
+}  // namespace
+
+TEST_CASE("the tour: each command line does what the page says") {
+  const Scratch folder;
+  const std::string root = KITH_SOURCE_DIR;
+  std::filesystem::copy(root + "/samples", folder / "samples");
+  const std::vector<Step> steps = steps_of(bytes_of(root + "/docs/tour.md"));
+  Words commands;
+  const std::string programs = std::filesystem::path(KITH_BINARY).parent_path().string();
+  for (const Step& step : steps) {
+    const std::string line = fmt::format("cd '{}' && PATH='{}':\"$PATH\" KITH_PROGRESS=never {} > '{}' 2> '{}'",
+                                         folder / "", programs, step.command, folder / "out", folder / "err");
+    const int code = std::system(line.c_str());
+    INFO(step.command << "\n" << bytes_of(folder / "err"));
+    REQUIRE(code == 0);
+    check_said(step.said, lines_of(bytes_of(folder / "out")), lines_of(bytes_of(folder / "err")));
+    commands.push_back(step.command.substr(0, step.command.find(' ', 5)));
+  }
+  for (const char* name : {"cluster", "sweep", "evaluate", "assign", "report"}) {
+    CHECK(std::count(commands.begin(), commands.end(), fmt::format("kith {}", name)) >= 4);
+  }
+}

@@ -1,0 +1,232 @@
+// Wrong options of every command, run as a user runs them: what is said of each, with which exit code, and nothing
+// left.
+#include "tests/support/wrong_inputs.h"
+#include "tests/support/wrong_runs.h"
+
+using namespace kith::testing;
+
+namespace {
+
+const Wrong kNames[] = {
+    {"", 2, "clutser p.csv -k 2", "unknown command 'clutser' | | 'cluster' | | see kith --help"},
+    {"", 2, "--quiet cluster p.csv -k 2", "before --quiet | | expected a command | | kith COMMAND --quiet"},
+    {"", 2, "cluster -k 2", "POINTS | | the file to cluster | is missing | for example: kith cluster"},
+    {"", 2, "cluster p.csv", "-k | | the number of clusters | is missing | for example: kith cluster"},
+    {"", 2, "cluster p.csv -k", "--clusters | | expected one value | found the option -o | see kith cluster --help"},
+    {"", 2, "cluster p.csv -k --seed 3", "--clusters | | expected one value | found the option --seed | see kith"},
+    {"", 2, "cluster p.csv other.csv -k 2", "unexpected argument | 'other.csv' | usage: kith cluster POINTS | |"},
+    {"", 2, "cluster p.csv -k 2 --max-iteratoins 3",
+     "--max-iteratoins | | nearest is --max-iterations | unknown | see"},
+    {"", 2, "knn p.csv -K 3", "unknown option -K | | the nearest is -k | | see kith knn --help"},
+    {"", 2, "info p.csv --tsats", "--tsats | | the nearest is --stats | unknown option | see kith info --help"},
+    {"", 2, "devices --threads 3", "--threads | | unknown option --threads; see kith devices --help | | "},
+    {"", 2, "predict p.csv", "unknown command 'predict' | | expected cluster, | | see kith --help"},
+    {"", 2, "cluster p.csv --random-state 3", "--random-state | | unknown option --random-state; see kith | | "},
+    {"", 2, "cluster p.csv --n_clusters 3", "--n_clusters | | the nearest is --clusters | unknown option |"},
+    {"", 2, "info", "FILE | | for example: kith info points.h5 | is missing |"},
+    {"", 2, "distances -q", "A, the file with the points | | for example: kith distances | is missing |"},
+    {"", 2, "evaluate --truth l.csv", "LABELS | | the file with the labels | is missing | for example: kith evaluate"},
+    {"", 2, "evaluate l.csv", "--truth or --points | | for example: kith evaluate | is missing |"},
+    {"", 2, "report -q", "RESULT | | the file with the result | is missing | for example: kith report"},
+    {"", 2, "generate", "OUT | | the file to write | is missing | for example: kith generate"},
+    {"", 2, "assign p.csv", "--centroids | | for example: kith assign | is missing |"},
+    {"", 2, "sweep p.csv", "-k | | the numbers of clusters | is missing | for example: kith sweep"},
+    {"", 2, "knn p.csv", "-k | | the number of neighbours, or --radius | is missing | for example: kith knn"},
+    {"", 2, "bench asign", "suite 'asign' | | the nearest is 'assign' | unknown | kith bench lists them"},
+};
+
+const Wrong kValues[] = {
+    {"18", 2, "cluster p.csv -k 7", "-k 7 | p.csv | expected at most 6 clusters | has only 6 rows |"},
+    {"", 2, "cluster p.csv -k 2.5", "--clusters | | expected a whole number from 1 to 2147483647 | found '2.5' |"},
+    {"", 2, "cluster p.csv -k 2 --tolerance -1", "--tolerance | | expected 0 or more | found -1 |"},
+    {"", 2, "cluster p.csv -k 2 --tolerance nan", "--tolerance | | expected a number such as 0.5 | found 'nan' |"},
+    {"", 2, "cluster p.csv -k 2 --init randm",
+     "--init | no file randm | expected k-means++ | 'randm' | rule is random"},
+    {"", 2, "cluster p.csv -k 2 --empty remove",
+     "--empty | | expected relocate, keep, drop, error | 'remove' | nearest"},
+    {"", 2, "cluster p.csv -k 2 --batch 7", "--batch 7 | | expected at most 6, the number of points | |"},
+    {"", 2, "cluster p.csv -k 2 --scale robust",
+     "--scale | | expected none, zscore, minmax, unit | 'robust' | nearest"},
+    {"", 2, "cluster p.csv -k 2 --pca 3", "--pca 3 | p.csv | expected at most 2 components | 6 rows of 2 columns |"},
+    {"41", 2, "cluster p.csv -k 2 --nan maybe", "--nan | | expected error, drop | found 'maybe' | the nearest is"},
+    {"", 2, "cluster p.csv -k 2 --metric manhattan",
+     "--metric manhattan | | expected euclidean or cosine for clusters | centroids are means | are for kith knn"},
+    {"", 2, "knn p.csv -k 2 --metric hamming", "--metric | | expected euclidean, cosine, | found 'hamming' | nearest"},
+    {"63", 2, "cluster p.csv -k 2 --backend cdua", "--backend | | expected auto, cpu, cuda | 'cdua' | nearest is cuda"},
+    {"", 2, "cluster p.csv -k 2 --screen fast", "--screen | | expected auto, wgmma, mma, float32 | 'fast' | nearest"},
+    {"", 2, "cluster p.csv -k 2 --threads -2", "--threads | | expected a whole number from 0 to 4096 | found '-2' |"},
+    {"62", 2, "cluster p.csv -k 2 --memory 4XB", "--memory | | expected a size such as 4GB | found '4XB' |"},
+    {"62", 2, "cluster p.csv -k 2 --memory 100",
+     "--memory | p.csv | needs about | 100 bytes is allowed | give a larger --memory, or fewer rows"},
+    {"", 2, "cluster p.csv -k 2 --precision f16",
+     "--precision | | expected auto, f32, f64 | 'f16' | the nearest is f32"},
+    {"", 2, "KITH_CLUSTERS=many cluster p.csv", "KITH_CLUSTERS | | expected a whole number from 1 | found 'many' |"},
+    {"", 2, "sweep p.csv -k 2,5-2", "-k | | expected numbers of clusters as in 2-10, 2,4,8 | found '5-2' |"},
+    {"18", 2, "sweep p.csv -k 2-7", "-k 2-7 | p.csv | expected at most 6 clusters | has only 6 rows |"},
+    {"", 2, "sweep p.csv -k 2-4 --init p.csv", "--init | | expected k-means++, | found 'p.csv' | the nearest is"},
+    {"", 2, "sweep p.csv -k 2-4 --gap 0", "--gap | | expected a whole number from 1 to 10000 | found '0' |"},
+    {"", 2, "assign p.csv --centroids p.csv --top 7", "--top 7 | p.csv | expected at most 6 | has 6 centroids |"},
+    {"56", 2, "knn p.csv -k 6", "-k 6 | p.csv | expected at most 5 neighbours | has 5 rows to find | --include-self"},
+    {"56", 2, "knn p.csv -k 7 --include-self", "-k 7 | p.csv | expected at most 6 neighbours | has 6 rows to find |"},
+    {"", 2, "knn p.csv --radius -1", "--radius -1 | | expected a finite number, 0 or above | | unit of the distances"},
+    {"", 2, "evaluate l.csv --points p.csv --sample 0", "--sample | | expected a whole number from 1 | found '0' |"},
+    {"", 2, "generate y.h5 -n 10 -k 11", "--clusters | | expected at most 10, the number of points | found 11 |"},
+    {"", 2, "generate y.h5 -n 0", "--rows | | expected a whole number from 1 | found '0' |"},
+    {"", 2, "generate y.h5 --kind cubes", "--kind | | expected blobs, uniform, shells | found 'cubes' | the nearest"},
+    {"", 2, "generate y.h5 --duplicates 1", "--duplicates | | expected a share from 0 to below 1 | found 1 |"},
+    {"", 2, "generate y.h5 --offset 1e39", "--offset | | expected a number from | found 1e+39 | give --type float64"},
+    {"", 2, "generate y.h5 --type uint8 --offset 3", "--offset | | expected a whole number from 0 to 0 | found 3 |"},
+    {"", 2, "generate y.h5:/labels",
+     "y.h5:/labels | | expected a dataset of the file's root other | | such as /points"},
+    {"", 2, "bench assign --shape 10x3", "--shape | | expected NxD,K | found '10x3' |"},
+};
+
+const Wrong kColumns[] = {
+    {"", 2, "cluster p.csv -k 2 --columns z",
+     "--columns | p.csv | expected columns of p.csv | 'z' is neither a column's name nor a number | 1 to 2: x, y"},
+    {"", 2, "cluster p.csv -k 2 --columns 3", "--columns | p.csv | expected columns | '3' is not there | 1 to 2: x, y"},
+    {"", 2, "cluster p.csv -k 2 --columns x,x", "--columns | column 1 | expected columns | 'x,x' names | 1 to 2: x, y"},
+    {"", 2, "cluster p.csv -k 2 --columns 2-1", "--columns | p.csv | expected | '2-1' goes backwards | 1 to 2: x, y"},
+    {"", 2, "cluster p.csv -k 2 --drop-columns x,y",
+     "--drop-columns | p.csv | expected at least one | leave no column of 2 | leave out fewer"},
+    {"", 2, "cluster p.csv -k 2 --id-column z", "--id-column | p.csv | expected columns of p.csv | 'z' | x, y"},
+    {"31", 2, "cluster p.csv -k 2 --weight-column z", "--weight-column | p.csv | expected columns | 'z' | x, y"},
+    {"31", 2, "cluster x.h5:/ok -k 2 --weight-column z",
+     "--weight-column z | x.h5:/ok | which alone has such columns | is not text | choose columns with --columns"},
+    {"99", 2, "cluster p.csv -k 2 --delimiter xx", "--delimiter | | expected auto, comma, tab, | found 'xx' |"},
+    {"99", 2, "cluster p.csv -k 2 --header maybe", "--header | | expected auto, yes, no | found 'maybe' | the nearest"},
+    {"", 2, "evaluate l.csv --truth holes.csv:species",
+     "labels | holes.csv | expected columns of holes.csv | 'species' is neither a column's name nor | 1 to 2: id, "
+     "kind"},
+};
+
+const Wrong kTogether[] = {
+    {"", 2, "cluster p.csv --init first --init-labels l.csv",
+     "--init and --init-labels | | expected one of them | found both | leave one out"},
+    {"", 2, "cluster p.csv -k 3 --init-labels l.csv",
+     "--init-labels l.csv:label | | expected 3 different labels, as -k says | found 2 | leave out -k"},
+    {"29", 2, "cluster p.csv -k 1 --freeze p.csv", "-k 1 | --freeze p.csv | expected at least that many | has 6 |"},
+    {"", 2, "cluster p.csv -k 6 --algorithm bisecting --freeze p.csv",
+     "--freeze | | --algorithm bisecting moves all centroids | | leave one of them out"},
+    {"", 2, "cluster p.csv -k 6 --algorithm bisecting --init p.csv",
+     "--init | | --algorithm bisecting begins with one cluster | | leave one of them out"},
+    {"", 2, "cluster p.csv -k 2 --algorithm bisecting --batch 3",
+     "--batch | | --algorithm bisecting splits all rows at once | | leave one of them out"},
+    {"", 2, "cluster p.csv -k 2 --balance --min-size 4",
+     "--min-size 4 | | expected at most 3 | 6 rows in 2 clusters |"},
+    {"", 2, "cluster p.csv -k 2 --balance --max-size 2",
+     "--max-size 2 | | expected at least 3 | 6 rows in 2 clusters |"},
+    {"", 2, "cluster p.csv -k 2 --balance --min-size 3 --max-size 2",
+     "--min-size 3 | | expected at most --max-size, 2 | |"},
+    {"31", 2, "cluster p.csv -k 2 --weights w5.csv --weight-column y",
+     "--weights and --weight-column | | expected one of them | found both | leave one out"},
+    {"31", 2, "cluster q.csv -k 2 --weight-column z --batch 2",
+     "--batch | | expected rows without weights | found weights | leave one of them out"},
+    {"31", 2, "cluster q.csv -k 2 --weight-column z --scale zscore",
+     "--scale zscore | | expected --scale unit or none | do not heed weights | prepare the points beforehand"},
+    {"31", 2, "cluster q.csv -k 2 --weight-column z --pca 1",
+     "--pca | | expected --scale unit or none | weights | prepare"},
+    {"", 2, "cluster p.csv -k 4 --pca 1 --freeze q.csv",
+     "--freeze q.csv | | expected centroids of 1 columns, as p.csv has behind --pca | found 3 x 3 |"},
+    {"", 2, "knn p.csv -k 1 --radius 1", "-k and --radius | | expected one of them | found both | leave one out"},
+    {"", 2, "knn p.csv -k 1 --symmetric --mutual",
+     "--symmetric and --mutual | | expected one | found both | leave one"},
+    {"", 2, "knn p.csv --radius 1 --mutual",
+     "--mutual | | expected the lists of -k | found --radius | leave the option out"},
+    {"", 2, "knn p.csv -k 1 --graph --queries p.csv",
+     "--graph | | expected a set in itself | found --queries | leave them"},
+    {"", 2, "knn p.csv -k 1 --components", "--components | | expected --radius R or --graph | |"},
+    {"", 2, "knn p.csv --radius 1 --components --queries p.csv",
+     "--components | | expected a set in itself | found --queries | leave them out"},
+    {"", 2, "knn p.csv --radius 1 --truth p.csv",
+     "--truth | | expected lists of -k | found a graph | leave --truth out"},
+    {"", 2, "knn p.csv --radius 1 --format ivecs", "--format | | expected kith for a graph | found ivecs |"},
+    {"", 2, "knn p.csv --radius 1 -o y.ivecs", "--format | | a name of the output that ends with .csv | y.ivecs |"},
+    {"", 2, "knn p.csv -k 1 --format ann-benchmarks", "--format ann-benchmarks | | expected --queries | |"},
+    {"", 2, "knn p.csv -k 1 --queries p.csv --metric manhattan --format ann-benchmarks",
+     "--format ann-benchmarks | | expected --metric euclidean or cosine | found manhattan |"},
+    {"", 2, "bench assign --shape 10x3,11", "--shape | 10 x 3, 11 | expected at most 10 centroids | found 11 |"},
+};
+
+const Wrong kFiles[] = {
+    {"", 2, "cluster p.csv -k 2 --config none.toml",
+     "none.toml | | expected a file that can be read | No such file | give its name to --config"},
+    {"", 2, "cluster p.csv -k 2 --config kith.toml",
+     "kith.toml | :3 | the nearest is 'seed' | unknown option 'sede' |"},
+    {"", 2, "cluster p.csv --config many.toml", "many.toml | :2: clusters | expected a whole number | found 'many' |"},
+    {"79", 5, "cluster p.csv -k 2 -o p.csv -f",
+     "p.csv | | never overwritten | is the input p.csv | choose another name"},
+    {"79", 5, "cluster p.csv -k 2 -o x.h5", "x.h5 | | use -f/--force to replace it | exists | or choose another name"},
+    {"79", 5, "cluster p.csv -k 2 -o folder",
+     "folder | | expected a new or regular file | a directory | give a file name"},
+    {"79", 5, "cluster p.csv -k 2 -o folder/",
+     "folder/ | | expected a file name | a directory name | name a file in it"},
+    {"80", 5, "cluster p.csv -k 2 -o /dev/null -f",
+     "/dev/null | | expected a new or regular file | a device | give a file"},
+    {"80", 5, "knn p.csv -k 2 -o -", "- | | expected a file name | found standard output | give a file name"},
+    {"81", 5, "cluster p.csv -k 2 -o no/such/out.h5",
+     "no/such/out.h5 | | the directory no/such | does not exist | make it with `mkdir -p no/such`"},
+    {"", 5, "knn p.csv -k 2 -o y.csv",
+     "y.csv | | expected the name of an HDF5 file | y.csv | a name that ends with .h5"},
+    {"", 5, "knn p.csv --radius 1 --components -o y.csv",
+     "y.csv | | expected the name of an HDF5 file | y.csv | a name that ends with .h5"},
+    {"", 5, "sweep p.csv -k 2-3 -o y.npy", "y.npy | | expected the name of an HDF5 file | y.npy | ends with .h5"},
+    {"", 5, "generate y.csv", "y.csv | | expected the name of an HDF5 file | y.csv | a name that ends with .h5"},
+    {"79", 5, "cluster p.csv -k 2 --config good.toml -o good.toml -f",
+     "good.toml | | never overwritten | is the input good.toml | choose another name"},
+    {"", 5, "cluster p.csv -k 2 -o y.XLSX",
+     "y.XLSX | | expected the name of an HDF5 file | y.XLSX | .h5 or .csv or .npy"},
+    {"", 5, "cluster p.csv -k 2 --write-obs km -o y.csv",
+     "y.csv | | expected the name of an HDF5 file | y.csv | ends with .h5"},
+    {"31", 5, "cluster p.csv -k 2 --weights l5.csv -o l5.csv -f",
+     "l5.csv | | never overwritten | is the input l5.csv | choose another name"},
+    {"76", 5, "generate y.h5 --kind uniform -n 1099511627776 -d 4000",
+     "y.h5 | | needs 17592186044.4 MB of disk | are free in | free some or choose another place"},
+};
+
+}  // namespace
+
+TEST_CASE("wrong options are refused: option, expected, found, remedy, and nothing is written") {
+  const Scratch folder;
+  make_wrong_inputs(folder);
+  write_bytes(folder / "kith.toml", "threads = 1\n\nsede = 2\n");
+  write_bytes(folder / "good.toml", "seed = 1\n");
+  write_bytes(folder / "many.toml", "[cluster]\nclusters = many\n");
+  SECTION("names") { refuse_all(folder, kNames); }
+  SECTION("values") { refuse_all(folder, kValues); }
+  SECTION("columns") { refuse_all(folder, kColumns); }
+  SECTION("options that do not go together") { refuse_all(folder, kTogether); }
+  SECTION("configurations and outputs") { refuse_all(folder, kFiles); }
+}
+
+TEST_CASE("rows that were left out are named where too few are left, and labels that they had") {
+  const Scratch folder;
+  write_bytes(folder / "p.csv", "x,y\n1,2\n3,\n5,6\n");
+  write_bytes(folder / "l.csv", "label\na\nb\na\n");
+  const Setting here{.folder = folder.path()};
+  const Words left_out{"p.csv has 3 rows, of which 1 are left out (by --nan drop", "expected at most 2 clusters"};
+  refuses(2, {"cluster", "p.csv", "-k", "3", "--nan", "drop"}, left_out, here);
+  refuses(2, {"sweep", "p.csv", "-k", "3", "--nan", "drop"}, left_out, here);
+  refuses(3, {"cluster", "p.csv", "--init-labels", "l.csv", "--nan", "drop"},
+          {"--init-labels l.csv:label", "found all rows of the label b left out", "give its rows other labels"}, here);
+}
+
+TEST_CASE("a page is written neither over its points nor under a name of data") {
+  const Scratch folder;
+  write_bytes(folder / "p.html", "x,y\n1,2\n3,4\n5,6\n");
+  const Setting here{.folder = folder.path()};
+  const Outcome stopped = done({"cluster", "p.html", "-k", "2", "--max-iterations", "1", "-o", "r s.h5"}, here);
+  CHECK(stopped.says("go on with --init 'r s.h5'"));
+  refuses(5, {"report", "r s.h5", "-o", "p.html", "-f"}, {"p.html: is the input", "never overwritten"}, here);
+  refuses(5, {"report", "r s.h5", "-o", "p.csv"}, {"p.csv: expected the name of an HTML page", ".html"}, here);
+  CHECK(files_in(folder) == Words{"p.html", "r s.h5"});
+}
+
+TEST_CASE("the help of --output names what the command can write") {
+  for (const char* command : {"knn", "sweep", "distances", "evaluate"}) {
+    CHECK(done({command, "--help"}).out.find("labels alone") == std::string::npos);
+  }
+  for (const char* command : {"cluster", "assign"}) {
+    CHECK(done({command, "--help"}).out.find("labels alone to .csv or .npy") != std::string::npos);
+  }
+}

@@ -1,0 +1,51 @@
+// The same points held by the reference and by every backend, for tests that compare their verbs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/data_plan.h"
+#include "tests/support/cases.h"
+#include "tests/support/catch.h"
+#include "tests/support/reference.h"
+
+namespace kith::test {
+
+/// One backend's points under test.
+struct Actual {
+  std::string name;
+  std::unique_ptr<Points> points;
+};
+
+/// The reference and every backend, holding the same values and made ready.
+struct Bench {
+  Matrix<double> values;
+  PointsMatrix stored;
+  std::unique_ptr<Points> expected;
+  std::vector<Actual> actual;
+  DataPlan plan;
+
+  Bench(const Kind& kind, Stored as, Shape shape, const std::vector<Tested>& backends)
+      : values(kind.make(shape.n, shape.d, 11)),
+        stored(stored_as(values.view(), as)),
+        expected(reference_points(values.view())),
+        plan(make_plan(*expected)) {
+    expected->prepare(plan);
+    for (const Tested& tested : backends) {
+      actual.push_back({tested.name, tested.backend->hold({view_of(stored), 0})});
+      actual.back().points->prepare(plan);
+    }
+  }
+
+  /// check(points) for every backend, which messages then name.
+  template <class Check>
+  void on_each(const Check& check) const {
+    for (const Actual& one : actual) {
+      INFO(one.name);
+      check(*one.points);
+    }
+  }
+};
+
+}  // namespace kith::test

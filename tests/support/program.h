@@ -1,0 +1,155 @@
+// Runs the kith program as a user does: with arguments, an environment, redirected streams, signals.
+#pragma once
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/catch.h"
+#include "tests/support/hdf5_files.h"
+
+namespace kith::testing {
+
+/// The 1797 digits: uint8, 64 columns.
+inline const std::string kDigits = std::string(KITH_SOURCE_DIR) + "/samples/digits.h5";
+
+using Words = std::vector<std::string>;
+
+struct Outcome {
+  int code = -1;  // exit code, or 128 + the signal that ended it
+  std::string out;
+  std::string err;
+
+  nlohmann::json json() const { return nlohmann::json::parse(out); }
+  bool says(const std::string& text) const { return err.find(text) != std::string::npos; }
+};
+
+/// What differs from a plain run.
+struct Setting {
+  Words environment{};                // "KITH_SEED=3"
+  std::string standard_output{};      // a file to open for it; empty: caught
+  bool closed_output = false;         // no standard output at all
+  bool broken_pipe = false;           // a pipe that nobody reads
+  std::string folder{};               // to run in
+  rlim_t file_bytes = RLIM_INFINITY;  // that a file may have
+  std::string standard_input{};       // a file to open for it; empty: that of the tests
+};
+
+/// A started program. wait() must be called once.
+class Running {
+ public:
+  explicit Running(const Words& words, const Setting& setting = {}) {
+    process_ = fork();
+    REQUIRE(process_ >= 0);
+    if (process_ == 0) become(words, setting);
+  }
+  pid_t process() const { return process_; }
+
+  Outcome wait() {
+    int status = 0;
+    REQUIRE(waitpid(process_, &status, 0) == process_);
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return {code, bytes_of(folder_ / "out"), bytes_of(folder_ / "err")};
+  }
+
+ private:
+  [[noreturn]] void become(const Words& words, const Setting& setting) {
+    const auto redirect = [](const std::string& file, int stream) {
+      const int opened = open(file.c_str(), O_WRONLY | O_CREAT, 0600);
+      if (opened < 0 || dup2(opened, stream) < 0) _exit(126);
+    };
+    redirect(folder_ / "err", STDERR_FILENO);
+    redirect(setting.standard_output.empty() ? folder_ / "out" : setting.standard_output, STDOUT_FILENO);
+    if (!setting.standard_input.empty()) {
+      const int opened = open(setting.standard_input.c_str(), O_RDONLY);
+      if (opened < 0 || dup2(opened, STDIN_FILENO) < 0) _exit(126);
+    }
+    if (setting.closed_output) close(STDOUT_FILENO);
+    int ends[2];
+    if (setting.broken_pipe && (pipe(ends) != 0 || dup2(ends[1], STDOUT_FILENO) < 0 || close(ends[0]) != 0)) _exit(126);
+    const rlimit size{setting.file_bytes, setting.file_bytes};
+    if (setting.file_bytes != RLIM_INFINITY && setrlimit(RLIMIT_FSIZE, &size) != 0) _exit(126);
+    const rlimit no_core{0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    if (!setting.folder.empty() && chdir(setting.folder.c_str()) != 0) _exit(126);
+    signal(SIGPIPE, SIG_DFL);
+    for (const std::string& variable : setting.environment) putenv(const_cast<char*>(variable.c_str()));
+    std::vector<char*> arguments{const_cast<char*>("kith")};
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    execv(KITH_BINARY, arguments.data());
+    _exit(127);
+  }
+
+  Scratch folder_;
+  pid_t process_ = -1;
+};
+
+inline Outcome run_kith(const Words& words, const Setting& setting = {}) { return Running(words, setting).wait(); }
+
+/// A run that must end well.
+inline Outcome done(const Words& words, const Setting& setting = {}) {
+  Outcome outcome = run_kith(words, setting);
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  return outcome;
+}
+
+/// A run that must end with this code, saying all of these things on standard error and nothing on standard output.
+inline void refuses(int code, const Words& words, const Words& said, const Setting& setting = {}) {
+  const Outcome outcome = run_kith(words, setting);
+  INFO("kith " << nlohmann::json(words).dump() << "\n" << outcome.err);
+  CHECK(outcome.code == code);
+  CHECK(outcome.out.empty());
+  for (const std::string& text : said) {
+    INFO("expected: " << text);
+    CHECK(outcome.says(text));
+  }
+}
+
+/// Names of the files in a folder, hidden ones too.
+inline std::vector<std::string> files_in(const Scratch& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Waits up to half a minute for something to become true.
+inline bool eventually(const std::function<bool()>& condition) {
+  for (int tries = 0; tries < 3000; ++tries) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+/// Backends that `kith devices` calls usable. KITH_REQUIRE=cuda makes a missing one a failure.
+inline Words usable_backends() {
+  Words names;
+  const nlohmann::json report = done({"devices", "--json"}).json();
+  for (const auto& backend : report["backends"]) {
+    const std::string name = backend["name"];
+    if (backend["usable"] && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  REQUIRE(std::find(names.begin(), names.end(), "cpu") != names.end());
+  const char* required = std::getenv("KITH_REQUIRE");
+  if (required != nullptr && std::string(required).find("cuda") != std::string::npos) {
+    REQUIRE(std::find(names.begin(), names.end(), "cuda") != names.end());
+  }
+  return names;
+}
+
+}  // namespace kith::testing
