@@ -160,7 +160,7 @@ class ReferencePoints final : public Points {
       }
     }
   }
-  double commit_candidate(std::int64_t chosen) override { return lower(candidates_[chosen]); }
+  double commit_candidate(std::int64_t chosen) override { return update_min_distance(candidates_[chosen]); }
   std::int64_t total_min_distance(FixedScale scale) const override {
     std::int64_t sum = 0;
     for (std::int64_t i = 0; i < rows(); ++i) sum += fixed(i, distance_[i], scale);
