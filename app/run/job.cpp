@@ -208,7 +208,7 @@ std::unique_ptr<Backend> choose_backend(Invocation& invocation) {
       passed_over += fmt::format("; {} passed over: {}", entry.name, reason.substr(0, reason.find(';')));
       continue;
     }
-    std::unique_ptr<Backend> backend = entry.open(options);
+    std::unique_ptr<Backend> backend = entry.open(options, {});
     invocation.report.backend = entry.name;
     invocation.report.device = describe(backend->device());
     invocation.report.threads = threads_used(entry.name, invocation.common);
