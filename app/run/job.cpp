@@ -29,7 +29,6 @@ BackendOptions backend_options(const CommonOptions& common) {
   options.threads = static_cast<int>(common.threads);
   options.device = static_cast<int>(common.device);
   options.screen = common.screen;
-  options.without = common.without;
   options.block_rows = common.block_rows;
   options.device_memory = common.device_memory > 0 ? common.device_memory : common.memory;
   return options;
