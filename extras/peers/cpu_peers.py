@@ -19,14 +19,13 @@ runs in a process of its own, since the OpenMP runtimes disturb each other. The 
 compared with float64 for some rows; the table says which share is wrong.
 """
 import argparse
-import multiprocessing
 import os
 import statistics
 import tempfile
 import warnings
 
-from measuring import (CPU_CLUSTERINGS, CPU_SEARCHES, Table, iteration_ms, kith_report, median_ms, name_of, normal,
-                       parse_shape, wrong_labels, wrong_lists)
+from measuring import (CPU_CLUSTERINGS, CPU_SEARCHES, Table, in_own_process, iteration_ms, kith_report, median_ms,
+                       name_of, normal, parse_shape, wrong_labels, wrong_lists)
 
 
 class ScikitLearn:
@@ -145,7 +144,6 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     options = parser.parse_args()
     peers = [name for name in options.peers.split(",") if name]
-    processes = multiprocessing.get_context("spawn")
     table = Table(["kith", *peers])
     for job in options.jobs.split(","):
         shapes = options.shape or (CPU_SEARCHES if job == "knn" else CPU_CLUSTERINGS).split()
@@ -156,8 +154,7 @@ def main():
             if options.kith:
                 found["kith"] = measure_kith(options.kith, job, shape, options.repeat)
             for name in peers:
-                with processes.Pool(1) as pool:
-                    measured = pool.apply(measure_peer, (name, job, shape, options.repeat))
+                measured = in_own_process(measure_peer, name, job, shape, options.repeat)
                 if measured:
                     found[name] = measured
             table.row(name_of(job, shape), found)

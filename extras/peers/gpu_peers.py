@@ -24,12 +24,12 @@ float64 of the float32 data for some rows, and the table says which share is wro
 results travel between host and device within the time, and it checks its own answers.
 """
 import argparse
-import multiprocessing
 import statistics
 import sys
 import time
 
-from measuring import GPU_CLUSTERINGS, GPU_SEARCHES, Table, iteration_ms, kith_report, name_of, parse_shape
+from measuring import (GPU_CLUSTERINGS, GPU_SEARCHES, Table, in_own_process, iteration_ms, kith_report, name_of,
+                       parse_shape)
 
 
 class Torch:
@@ -180,8 +180,8 @@ def wrong_share(torch, base, queries, ids, sample):
 
 def measure_peer(name, job, shape, repeat):
     """(ms, share of wrong answers); None where the peer does not do this job; a text where it cannot run."""
-    import torch
     try:
+        import torch
         peer = PEERS[name]()
         if not hasattr(peer, {"assign": "assign", "iteration": "fit", "knn": "search"}[job]):
             return None
@@ -223,7 +223,6 @@ def main():
     parser.add_argument("--repeat", type=int, default=10)
     options = parser.parse_args()
     peers = [name for name in options.peers.split(",") if name]
-    processes = multiprocessing.get_context("spawn")
     start, table = time.time(), Table(["kith", *peers])
     for job in options.jobs.split(","):
         shapes = options.shape or (GPU_SEARCHES if job == "knn" else GPU_CLUSTERINGS).split()
@@ -234,8 +233,7 @@ def main():
             if options.kith:
                 found["kith"] = measure_kith(options.kith, job, shape, options.repeat)
             for name in peers:
-                with processes.Pool(1) as pool:
-                    measured = pool.apply(measure_peer, (name, job, shape, options.repeat))
+                measured = in_own_process(measure_peer, name, job, shape, options.repeat)
                 if isinstance(measured, str):
                     print(measured, file=sys.stderr)
                 elif measured:

@@ -2,9 +2,12 @@
 
 Not a program. It needs numpy, and no other package.
 """
+import concurrent.futures
 import json
+import multiprocessing
 import statistics
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -72,6 +75,17 @@ def wrong_lists(base, queries, ids, sample=100):
         distance = ((base - query) ** 2).sum(1)
         wrong += not np.array_equal(np.argsort(distance, kind="stable")[:len(found)], found)
     return wrong / min(len(queries), sample)
+
+
+def in_own_process(function, *arguments):
+    """What function(*arguments) returns in a new process, or None, with a message, where that process dies."""
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(max_workers=1, mp_context=context) as pool:
+        try:
+            return pool.submit(function, *arguments).result()
+        except concurrent.futures.process.BrokenProcessPool:
+            print(f"{arguments[0]}: its process died", file=sys.stderr)
+            return None
 
 
 def kith_report(program, *arguments):

@@ -18,7 +18,6 @@ screens prove little. In brackets stands kith's time over its time for the first
 the sets, for `kith bench iteration --points` and for a profiler.
 """
 import argparse
-import multiprocessing
 import os
 import statistics
 import tempfile
@@ -27,7 +26,7 @@ import warnings
 import numpy as np
 
 from cpu_peers import PEERS
-from measuring import Table, iteration_ms, kith_report, median_ms
+from measuring import Table, in_own_process, iteration_ms, kith_report, median_ms
 
 
 class Kinds:
@@ -141,7 +140,6 @@ def main():
     parser.add_argument("--keep", metavar="FOLDER", help="write the sets into this folder")
     options = parser.parse_args()
     peers = [name for name in options.peers.split(",") if name]
-    processes = multiprocessing.get_context("spawn")
     table, first = Table(["kith", *peers]), None
     with tempfile.TemporaryDirectory() as folder:
         files = {name: f"{folder}/{name}.npy" for name in ("points", "centroids", "queries")}
@@ -157,8 +155,7 @@ def main():
                 np.save(f"{options.keep}/{kind}.npy", points)
             measured = {"kith": measure_kith(options, files, f"{folder}/out.h5")}
             for name in peers:
-                with processes.Pool(1) as pool:
-                    measured[name] = pool.apply(measure_peer, (name, files, options.repeat))
+                measured[name] = in_own_process(measure_peer, name, files, options.repeat) or {}
             first = first or measured["kith"]
             for job in JOBS:
                 ratio = measured["kith"][job] / first[job]
