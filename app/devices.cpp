@@ -30,7 +30,7 @@ Found look_at(const BackendEntry& entry, int number) {
   Found found{entry.name, entry.summary, number, "", entry.missing(options)};
   if (!found.missing.empty()) return found;
   try {
-    const Device device = entry.open(options)->device();
+    const Device device = entry.open(options, {})->device();
     found.device = fmt::format("{}, {}", device.name, device.description);
     found.screens = device.screens;
   } catch (const Error& error) {  // a card that is there but cannot be used belongs in the list

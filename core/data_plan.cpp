@@ -121,9 +121,9 @@ Screen screen_constants(const DataPlan& plan, bool whole) {
 
 }  // namespace
 
-DataPlan make_plan(const Points& points) { return make_plan(points, equal_weights(points.rows())); }
+DataPlan make_plan(const PointSet& points) { return make_plan(points, equal_weights(points.rows())); }
 
-DataPlan make_plan(const Points& points, const Weights& weights) {
+DataPlan make_plan(const PointSet& points, const Weights& weights) {
   DataPlan plan;
   plan.weights = weights;
   plan.rows = points.rows();

@@ -12,7 +12,7 @@
 
 namespace kith {
 
-class Points;
+class PointSet;
 
 /// Smallest and largest value of each column. Starts empty (+inf, -inf); blocks are merged in place.
 struct ColumnRange {
@@ -63,8 +63,8 @@ struct DataPlan {
 
 /// Two passes over the points. weights: those that the points hold. Throws Error(data) when squared distances, or their
 /// weighted sum, would leave the range of float64.
-DataPlan make_plan(const Points& points, const Weights& weights);
-DataPlan make_plan(const Points& points);  // of rows that are not weighted
+DataPlan make_plan(const PointSet& points, const Weights& weights);
+DataPlan make_plan(const PointSet& points);  // of rows that are not weighted
 
 /// The scale of inertia sums of rows whose labels are the nearest of centroids (k, d): of the box of the points, or of
 /// the least distance that no point of it exceeds to one of them. A centroid far from all points coarsens nothing.

@@ -25,7 +25,7 @@ std::int64_t block_size(const NeighborOptions& options, std::int64_t queries, st
   return std::clamp<std::int64_t>(chosen, 1, queries);
 }
 
-void check(const Points& base, const PointsView& queries, const NeighborOptions& options) {
+void check(const PointNeighbors& base, const PointsView& queries, const NeighborOptions& options) {
   check_queries(base, queries, options.measure);
   const bool leaves_out = options.base_is_queries && !options.include_self;
   const std::int64_t available = base.rows() - (leaves_out ? 1 : 0);
@@ -38,7 +38,8 @@ void check(const Points& base, const PointsView& queries, const NeighborOptions&
 }
 
 /// Lists of the whole set in itself, by a search that looks at each pair once. False where there is none.
-bool join_itself(const Points& base, const NeighborOptions& options, const NeighborSink& sink, Observer& observer) {
+bool join_itself(const PointNeighbors& base, const NeighborOptions& options, const NeighborSink& sink,
+                 Observer& observer) {
   constexpr std::int64_t kPlaceBytes = 16;
   if (options.block_queries > 0 || options.join_bytes / kPlaceBytes / options.neighbors < base.rows()) return false;
   const std::int64_t list_bytes = kPlaceBytes * options.neighbors * base.rows();
@@ -86,7 +87,7 @@ void copy_queries(const PointsView& queries, std::int64_t first, MatrixView<doub
       queries);
 }
 
-void check_queries(const Points& base, const PointsView& queries, Measure measure) {
+void check_queries(const PointNeighbors& base, const PointsView& queries, Measure measure) {
   if (columns_of(queries) != base.columns()) {
     throw Error(ExitCode::data, fmt::format("queries have {} columns, the base has {}; expected the same number",
                                             columns_of(queries), base.columns()));
@@ -105,8 +106,8 @@ void check_queries(const Points& base, const PointsView& queries, Measure measur
                                           bound));
 }
 
-void nearest_neighbors(const Points& base, PointsView queries, const NeighborOptions& options, const NeighborSink& sink,
-                       Observer& observer) {
+void nearest_neighbors(const PointNeighbors& base, PointsView queries, const NeighborOptions& options,
+                       const NeighborSink& sink, Observer& observer) {
   check(base, queries, options);
   const std::int64_t count = rows_of(queries), columns = base.columns();
   const std::int64_t block = block_size(options, count, columns);

@@ -33,11 +33,11 @@ void copy_queries(const PointsView& queries, std::int64_t first, MatrixView<doub
 
 /// Throws Error(data) unless the queries are as wide as the base, and, by inner product, unless no product can leave
 /// the range of float64.
-void check_queries(const Points& base, const PointsView& queries, Measure measure);
+void check_queries(const PointNeighbors& base, const PointsView& queries, Measure measure);
 
 /// Searches `base` for every row of `queries` (n_q, d). Throws Error(usage) when k exceeds the rows that can be found,
 /// and what check_queries throws.
-void nearest_neighbors(const Points& base, PointsView queries, const NeighborOptions& options, const NeighborSink& sink,
-                       Observer& observer);
+void nearest_neighbors(const PointNeighbors& base, PointsView queries, const NeighborOptions& options,
+                       const NeighborSink& sink, Observer& observer);
 
 }  // namespace kith

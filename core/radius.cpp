@@ -74,7 +74,7 @@ class KeptPairs {
 /// Blocks of queries against the base.
 class RadiusSearch {
  public:
-  RadiusSearch(const Points& base, const PointsView& queries, const RadiusOptions& options)
+  RadiusSearch(const PointNeighbors& base, const PointsView& queries, const RadiusOptions& options)
       : base_(base), queries_(queries), options_(options) {
     check_queries(base, queries, options.measure);
   }
@@ -134,7 +134,7 @@ class RadiusSearch {
   }
 
  private:
-  const Points& base_;
+  const PointNeighbors& base_;
   const PointsView& queries_;
   const RadiusOptions& options_;
 };
@@ -181,8 +181,8 @@ bool rows_within_set(const RadiusSearch& search, std::int64_t rows, std::int64_t
 
 }  // namespace
 
-bool radius_neighbors(const Points& base, PointsView queries, const RadiusOptions& options, const RadiusSink& sink,
-                      Observer& observer) {
+bool radius_neighbors(const PointNeighbors& base, PointsView queries, const RadiusOptions& options,
+                      const RadiusSink& sink, Observer& observer) {
   const RadiusSearch search(base, queries, options);
   if (options.base_is_queries && options.pairs_once) return pairs_within(search, sink, observer);
   if (options.base_is_queries) return rows_within_set(search, base.rows(), options.most_kept, sink, observer);
@@ -191,8 +191,8 @@ bool radius_neighbors(const Points& base, PointsView queries, const RadiusOption
   });
 }
 
-std::vector<std::int64_t> count_radius_neighbors(const Points& base, PointsView queries, const RadiusOptions& options,
-                                                 Observer& observer) {
+std::vector<std::int64_t> count_radius_neighbors(const PointNeighbors& base, PointsView queries,
+                                                 const RadiusOptions& options, Observer& observer) {
   const RadiusSearch search(base, queries, options);
   std::vector<std::int64_t> counts;
   search.for_blocks(search.block(), observer, [&](std::int64_t first, std::int64_t count) {

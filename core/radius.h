@@ -41,11 +41,11 @@ using RadiusSink = std::function<bool(std::int64_t first_query, std::span<const 
 
 /// Searches `base` for every row of `queries` (n_q, d). False when the sink did not want them all. Throws what
 /// check_queries throws.
-bool radius_neighbors(const Points& base, PointsView queries, const RadiusOptions& options, const RadiusSink& sink,
-                      Observer& observer);
+bool radius_neighbors(const PointNeighbors& base, PointsView queries, const RadiusOptions& options,
+                      const RadiusSink& sink, Observer& observer);
 
 /// How many rows lie within the limit of each query. The same search; no list is made.
-std::vector<std::int64_t> count_radius_neighbors(const Points& base, PointsView queries, const RadiusOptions& options,
-                                                 Observer& observer);
+std::vector<std::int64_t> count_radius_neighbors(const PointNeighbors& base, PointsView queries,
+                                                 const RadiusOptions& options, Observer& observer);
 
 }  // namespace kith

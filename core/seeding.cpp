@@ -13,7 +13,7 @@
 
 namespace kith {
 
-Matrix<double> rows_of_points(const Points& points, const std::vector<std::int64_t>& rows) {
+Matrix<double> rows_of_points(const PointSet& points, const std::vector<std::int64_t>& rows) {
   Matrix<double> values(static_cast<std::int64_t>(rows.size()), points.columns());
   points.copy_rows(rows, values.view());
   return values;
@@ -51,7 +51,7 @@ namespace {
 
 /// The largest distance that points keep to the given centroids, or, where there are none, to a row that is drawn by
 /// weight and becomes the first of the seeds.
-double begin_seeds(Points& points, const Weights& weights, RandomStream random, MatrixView<const double> given,
+double begin_seeds(PointSeeding& points, const Weights& weights, RandomStream random, MatrixView<const double> given,
                    std::vector<std::int64_t>& seeds) {
   points.reset();
   double largest = 0.0;
@@ -63,7 +63,7 @@ double begin_seeds(Points& points, const Weights& weights, RandomStream random, 
 
 }  // namespace
 
-std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights& weights, std::int64_t clusters,
+std::vector<std::int64_t> greedy_kmeans_plus_plus(PointSeeding& points, const Weights& weights, std::int64_t clusters,
                                                   RandomStream random, Observer& observer,
                                                   MatrixView<const double> given) {
   const auto trials = static_cast<std::int64_t>(2 + std::floor(std::log(static_cast<double>(given.rows + clusters))));
@@ -94,7 +94,7 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights&
   return seeds;
 }
 
-std::vector<std::int64_t> farthest_first(Points& points, const Weights& weights, std::int64_t clusters,
+std::vector<std::int64_t> farthest_first(PointSeeding& points, const Weights& weights, std::int64_t clusters,
                                          RandomStream random, Observer& observer, MatrixView<const double> given) {
   std::vector<std::int64_t> seeds;
   double largest = begin_seeds(points, weights, random, given, seeds);

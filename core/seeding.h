@@ -33,14 +33,14 @@ struct RandomStream {
 /// in low precision for most rows. weights: those that the points hold. When fewer than k rows are distinct, the
 /// remaining centroids are the lowest rows not yet chosen, with a warning. `given` (g, d): centroids that are there
 /// already, beside which the k are drawn.
-std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights& weights, std::int64_t clusters,
+std::vector<std::int64_t> greedy_kmeans_plus_plus(PointSeeding& points, const Weights& weights, std::int64_t clusters,
                                                   RandomStream random, Observer& observer,
                                                   MatrixView<const double> given = {});
 
 /// Row numbers of k starting centroids: the first drawn by weight, every further one the row with the largest distance
 /// to its nearest one, ties to the lowest row. Costs n d in float64 per centroid. Where rows run out, and beside given
 /// centroids, as above.
-std::vector<std::int64_t> farthest_first(Points& points, const Weights& weights, std::int64_t clusters,
+std::vector<std::int64_t> farthest_first(PointSeeding& points, const Weights& weights, std::int64_t clusters,
                                          RandomStream random, Observer& observer, MatrixView<const double> given = {});
 
 /// k different row numbers of n in random order (a sparse Fisher-Yates shuffle).
@@ -53,7 +53,7 @@ std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t clusters, 
 std::int64_t draw_by_weight(const Weights& weights, RandomStream random);
 
 /// Values (r, d) of some rows.
-Matrix<double> rows_of_points(const Points& points, const std::vector<std::int64_t>& rows);
+Matrix<double> rows_of_points(const PointSet& points, const std::vector<std::int64_t>& rows);
 
 /// Every row coincides with a seed, or with a centroid that is given: any choice is as good, so the lowest rows not yet
 /// chosen, with a warning.

@@ -5,10 +5,10 @@
 
 namespace kith::cpu {
 std::string missing(const BackendOptions& options);
-std::unique_ptr<Backend> open(const BackendOptions& options);
+std::unique_ptr<Backend> open(const BackendOptions& options, const ForcedPaths& forced);
 }  // namespace kith::cpu
 
 namespace kith::cuda {
 std::string missing(const BackendOptions& options);
-std::unique_ptr<Backend> open(const BackendOptions& options);
+std::unique_ptr<Backend> open(const BackendOptions& options, const ForcedPaths& forced);
 }  // namespace kith::cuda

@@ -29,7 +29,6 @@ BackendOptions backend_options(const CommonOptions& common) {
   options.threads = static_cast<int>(common.threads);
   options.device = static_cast<int>(common.device);
   options.screen = common.screen;
-  options.without = common.without;
   options.block_rows = common.block_rows;
   options.device_memory = common.device_memory > 0 ? common.device_memory : common.memory;
   return options;
@@ -208,7 +207,7 @@ std::unique_ptr<Backend> choose_backend(Invocation& invocation) {
       passed_over += fmt::format("; {} passed over: {}", entry.name, reason.substr(0, reason.find(';')));
       continue;
     }
-    std::unique_ptr<Backend> backend = entry.open(options);
+    std::unique_ptr<Backend> backend = entry.open(options, {});
     invocation.report.backend = entry.name;
     invocation.report.device = describe(backend->device());
     invocation.report.threads = threads_used(entry.name, invocation.common);

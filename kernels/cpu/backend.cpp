@@ -22,28 +22,33 @@ std::string processor_name() {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(const BackendOptions& options)
-      : set_(instructions()), threads_(options.threads), options_(options) {}
+  CpuBackend(const BackendOptions& options, const ForcedPaths& forced)
+      : set_(instructions()), threads_(options.threads), options_(options), forced_(forced) {}
 
   Device device() const override {
-    return {processor_name(),
-            fmt::format("{}, {} thread{}", set_.summary, threads_.count(), threads_.count() == 1 ? "" : "s")};
+    return {
+        .name = processor_name(),
+        .description = fmt::format("{}, {} thread{}", set_.summary, threads_.count(), threads_.count() == 1 ? "" : "s"),
+        .uses_threads = true};
   }
   std::unique_ptr<Points> hold(const PointBlock& block) override {
     if (block.arrival != nullptr) block.arrival->wait_for(rows_of(block.values));
-    return hold_points(block, set_, threads_, options_);
+    return hold_points(block, set_, threads_, options_, forced_);
   }
 
  private:
   const Instructions& set_;
   Threads threads_;
   BackendOptions options_;
+  ForcedPaths forced_;
 };
 
 }  // namespace
 
 std::string missing(const BackendOptions&) { return ""; }
 
-std::unique_ptr<Backend> open(const BackendOptions& options) { return std::make_unique<CpuBackend>(options); }
+std::unique_ptr<Backend> open(const BackendOptions& options, const ForcedPaths& forced) {
+  return std::make_unique<CpuBackend>(options, forced);
+}
 
 }  // namespace kith::cpu

@@ -10,23 +10,20 @@ template <class T>
 class CpuPoints final : public Points {
  public:
   CpuPoints(MatrixView<const T> values, const PointBlock& block, const Instructions& set, Threads& threads,
-            const BackendOptions& options)
+            const BackendOptions& options, const ForcedPaths& forced)
       : held_{.values = values,
               .first_row = block.first_row,
               .set = set,
               .threads = threads,
               .block_rows = options.block_rows,
-              .small_gaps = options.small_gaps,
-              .small_joins = options.small_joins,
+              .forced = forced,
               .weights = {block.weights.data()},
               .plan = {}} {}
 
   std::int64_t rows() const override { return held_.rows(); }
   std::int64_t columns() const override { return held_.columns(); }
   std::unique_ptr<Points> hold(const PointBlock& block) const override {
-    return hold_points(
-        block, held_.set, held_.threads,
-        {.block_rows = held_.block_rows, .small_gaps = held_.small_gaps, .small_joins = held_.small_joins});
+    return hold_points(block, held_.set, held_.threads, {.block_rows = held_.block_rows}, held_.forced);
   }
   void add_range(ColumnRange& range) const override { cpu::add_range(held_, range); }
   void add_magnitudes(const ColumnScales& scales, ColumnMagnitudes& magnitudes) const override {
@@ -114,10 +111,10 @@ class CpuPoints final : public Points {
 }  // namespace
 
 std::unique_ptr<Points> hold_points(const PointBlock& block, const Instructions& set, Threads& threads,
-                                    const BackendOptions& options) {
+                                    const BackendOptions& options, const ForcedPaths& forced) {
   return std::visit(
       [&]<class T>(MatrixView<const T> values) -> std::unique_ptr<Points> {
-        return std::make_unique<CpuPoints<T>>(values, block, set, threads, options);
+        return std::make_unique<CpuPoints<T>>(values, block, set, threads, options, forced);
       },
       block.values);
 }

@@ -11,6 +11,6 @@ namespace kith::cpu {
 
 /// Points in the memory of the block. `set` and `threads` must outlive them.
 std::unique_ptr<Points> hold_points(const PointBlock& block, const Instructions& set, Threads& threads,
-                                    const BackendOptions& options);
+                                    const BackendOptions& options, const ForcedPaths& forced);
 
 }  // namespace kith::cpu

@@ -8,7 +8,7 @@ std::string missing(const BackendOptions&) {
   return "this kith was built without CUDA; rebuild where nvcc is installed (./dev build)";
 }
 
-std::unique_ptr<Backend> open(const BackendOptions& options) {
+std::unique_ptr<Backend> open(const BackendOptions& options, const ForcedPaths&) {
   throw Error(ExitCode::device, "cuda: " + missing(options));
 }
 

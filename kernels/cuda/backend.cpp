@@ -63,17 +63,18 @@ std::string reason_against(int device) {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const BackendOptions& options)
-      : context_(std::make_shared<Context>(options)), block_rows_(options.block_rows) {}
+  CudaBackend(const BackendOptions& options, const ForcedPaths& forced)
+      : context_(std::make_shared<Context>(options, forced)), block_rows_(options.block_rows) {}
 
   Device device() const override {
     cudaDeviceProp properties;
     check(cudaGetDeviceProperties(&properties, context_->device));
-    return {
-        properties.name,
-        fmt::format("{} multiprocessors, {}, {} screen", properties.multiProcessorCount,
-                    readable_bytes(static_cast<std::int64_t>(properties.totalGlobalMem)), name_of(context_->screen)),
-        screen_paths(context_->device)};
+    return {.name = properties.name,
+            .description = fmt::format("{} multiprocessors, {}, {} screen", properties.multiProcessorCount,
+                                       readable_bytes(static_cast<std::int64_t>(properties.totalGlobalMem)),
+                                       name_of(context_->screen)),
+            .screens = screen_paths(context_->device),
+            .has_own_memory = true};
   }
   std::unique_ptr<Points> hold(const PointBlock& block) override { return hold_points(context_, block, block_rows_); }
   std::int64_t device_bytes() const override { return context_->pool.peak(); }
@@ -91,13 +92,11 @@ int made_current(int device) {
 
 }  // namespace
 
-Context::Context(const BackendOptions& options) : device(made_current(options.device)), pool(options.device_memory) {
+Context::Context(const BackendOptions& options, const ForcedPaths& paths)
+    : device(made_current(options.device)), forced(paths), pool(options.device_memory) {
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   screen = choose_screen_path(options.screen, device);
   screen_named = options.screen != "auto";
-  left_out = cuda::left_out(options.without);
-  small_gaps = options.small_gaps;
-  small_joins = options.small_joins;
 }
 
 std::string missing(const BackendOptions& options) {
@@ -110,10 +109,10 @@ std::string missing(const BackendOptions& options) {
   }
 }
 
-std::unique_ptr<Backend> open(const BackendOptions& options) {
+std::unique_ptr<Backend> open(const BackendOptions& options, const ForcedPaths& forced) {
   const std::string reason = missing(options);
   if (!reason.empty()) throw Error(ExitCode::device, "cuda: " + reason);
-  return std::make_unique<CudaBackend>(options);
+  return std::make_unique<CudaBackend>(options, forced);
 }
 
 }  // namespace kith::cuda

@@ -222,10 +222,10 @@ void check_in_a_row(const Kind& kind, Shape shape, const std::vector<Tested>& ba
 
 }  // namespace
 
-const BackendOptions kSmallBounds{.small_gaps = true};
+constexpr ForcedPaths kForceBounds{.bounds = true};
 
 TEST_CASE("assignments in a row find the labels of the definition", "[bounds][kernels]") {
-  const std::vector<Tested> backends = every_backend(kSmallBounds);
+  const std::vector<Tested> backends = every_backend({}, kForceBounds);
   for (const Kind& kind : kinds()) {
     for (const Shape shape : {Shape{700, 20, 7}, Shape{400, 65, 130}, Shape{300, 17, 520}, Shape{500, 3, 40}}) {
       check_in_a_row(kind, shape, backends);
@@ -235,10 +235,10 @@ TEST_CASE("assignments in a row find the labels of the definition", "[bounds][ke
 
 // Failure 47: whatever the block, and where rows are sent while their half-precision copies stay on the device.
 TEST_CASE("assignments in a row do not depend on blocks", "[bounds][kernels]") {
-  BackendOptions options = kSmallBounds;
+  BackendOptions options;
   for (const std::int64_t block : {100, 256, 512}) {
     options.block_rows = block;
-    const std::vector<Tested> backends = every_backend(options);
+    const std::vector<Tested> backends = every_backend(options, kForceBounds);
     for (const Shape shape : {Shape{900, 64, 33}, Shape{900, 33, 520}}) {
       INFO("blocks of " << block);
       check_in_a_row(kinds()[0], shape, backends);
@@ -247,7 +247,7 @@ TEST_CASE("assignments in a row do not depend on blocks", "[bounds][kernels]") {
 }
 
 TEST_CASE("processors, and cards that screen halves, leave alone rows of centroids that stay", "[bounds][kernels]") {
-  const std::vector<Tested> backends = every_backend(kSmallBounds);
+  const std::vector<Tested> backends = every_backend({}, kForceBounds);
   for (const Shape shape : {Shape{2000, 64, 40}, Shape{2000, 64, 520}, Shape{2000, 5, 40}}) {
     const Matrix<double> values = kinds()[0].make(shape.n, shape.d, 6);
     const PointsMatrix stored = as_class(values.view(), ValueClass::f32);

@@ -53,7 +53,7 @@ TEST_CASE("iterations that a backend does by itself equal those done verb by ver
   for (Tested& tested : tested_backends({.threads = 3, .block_rows = 100})) {
     backends.push_back({tested.name + " in small pieces", std::move(tested.backend)});
   }
-  for (Tested& tested : tested_backends({.small_gaps = true})) {
+  for (Tested& tested : tested_backends({}, {.bounds = true})) {
     backends.push_back({tested.name + " with gaps", std::move(tested.backend)});
   }
   for (const Case& c : cases) {

@@ -336,11 +336,11 @@ TEST_CASE("the screen that is asked for is the one that is used; others are refu
     BackendOptions options;
     for (const std::string& screen : screens) {
       options.screen = screen;
-      CHECK(entry->open(options)->device().description.find(screen + " screen") != std::string::npos);
+      CHECK(entry->open(options, {})->device().description.find(screen + " screen") != std::string::npos);
     }
     options.screen = "abacus";
     try {
-      entry->open(options);
+      entry->open(options, {});
       FAIL("opened");
     } catch (const Error& error) {
       CHECK(error.code() == ExitCode::usage);

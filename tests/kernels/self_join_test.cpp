@@ -12,9 +12,9 @@ using namespace kith::test;
 
 namespace {
 
-const BackendOptions kSmallJoins{.small_joins = true};
+constexpr ForcedPaths kForceJoin{.self_join = true};
 /// Blocks as small as they can be, and few of them at a time, for two threads.
-const BackendOptions kSmallBlocks{.threads = 2, .block_rows = 1, .small_joins = true};
+const BackendOptions kSmallBlocks{.threads = 2, .block_rows = 1};
 
 /// All rows in the order of every row's list, by the definition. Lists are the first of them.
 struct Order {
@@ -71,7 +71,7 @@ void check(const Bench& bench, const Order& order, Wanted wanted) {
 }
 
 void check_everything(Shape shape, const std::vector<Wanted>& all, const BackendOptions& options) {
-  const std::vector<Tested> backends = every_screen(shape.d, shape.n, options);
+  const std::vector<Tested> backends = every_screen(shape.d, shape.n, options, kForceJoin);
   for (const Kind& kind : kinds()) {
     std::vector<Stored> stored = storages(kind);
     if (shape.n > 100) stored.erase(stored.begin(), stored.end() - 1);  // takes long
@@ -90,9 +90,9 @@ void check_everything(Shape shape, const std::vector<Wanted>& all, const Backend
 }  // namespace
 
 TEST_CASE("lists of a few rows in themselves equal the definition", "[self_join]") {
-  check_everything({1, 1, 0}, {{1, true}}, kSmallJoins);
-  check_everything({2, 3, 0}, {{1, false}, {2, true}}, kSmallJoins);
-  check_everything({65, 33, 0}, {{1, true}, {10, false}, {64, false}, {65, true}}, kSmallJoins);
+  check_everything({1, 1, 0}, {{1, true}}, {});
+  check_everything({2, 3, 0}, {{1, false}, {2, true}}, {});
+  check_everything({65, 33, 0}, {{1, true}, {10, false}, {64, false}, {65, true}}, {});
 }
 
 TEST_CASE("lists of some blocks of rows in themselves equal the definition", "[self_join]") {
@@ -101,12 +101,12 @@ TEST_CASE("lists of some blocks of rows in themselves equal the definition", "[s
 
 // As many groups of rows as a card wants, for one limit each.
 TEST_CASE("lists of some hundred rows in themselves equal the definition", "[self_join]") {
-  check_everything({700, 5, 0}, {{1, false}, {2, true}}, kSmallJoins);
-  check_everything({515, 260, 0}, {{3, false}}, kSmallJoins);
+  check_everything({700, 5, 0}, {{1, false}, {2, true}}, {});
+  check_everything({515, 260, 0}, {{3, false}}, {});
 }
 
 TEST_CASE("a sample of the rows bounds the lists of all", "[self_join]") {
-  const std::vector<Tested> backends = every_backend(kSmallJoins);
+  const std::vector<Tested> backends = every_backend({}, kForceJoin);
   const Bench bench(kinds()[0], Stored::float32, {6000, 40, 0}, backends);
   NeighborLists wanted(6000, 2);
   bench.expected->search({bench.values.view(), 0}, wanted);
@@ -119,7 +119,7 @@ TEST_CASE("a sample of the rows bounds the lists of all", "[self_join]") {
 }
 
 TEST_CASE("rows that are nearly all equal are left to the definition", "[self_join]") {
-  const std::vector<Tested> backends = every_backend(kSmallJoins);
+  const std::vector<Tested> backends = every_backend({}, kForceJoin);
   for (const int kind : {3, 4}) {
     const Bench bench(kinds()[kind], Stored::float32, {1021, 12, 0}, backends);
     const Order order(bench, Measure::squared_euclidean);
@@ -129,7 +129,7 @@ TEST_CASE("rows that are nearly all equal are left to the definition", "[self_jo
 }
 
 TEST_CASE("lists of thousands of wide rows in themselves equal those of a search", "[self_join]") {
-  const std::vector<Tested> backends = every_backend(kSmallJoins);
+  const std::vector<Tested> backends = every_backend({}, kForceJoin);
   for (const int kind : {0, 5}) {
     const Bench bench(kinds()[kind], Stored::float32, {2000, 400, 0}, backends);
     for (const std::int64_t k : {10, 200}) {
@@ -148,7 +148,7 @@ TEST_CASE("lists of thousands of wide rows in themselves equal those of a search
 
 TEST_CASE("rows with more equal ones than a list has room for are searched, unless they are most", "[self_join]") {
   constexpr std::int64_t kRows = 18'000, kEqual = 1100;
-  const std::vector<Tested> backends = tested_backends(kSmallJoins);
+  const std::vector<Tested> backends = tested_backends({}, kForceJoin);
   for (const bool all : {false, true}) {
     Matrix<double> values = kinds()[0].make(kRows, 5, 3);
     for (std::int64_t i = 1; i < (all ? kRows : kEqual); ++i) {
@@ -172,7 +172,7 @@ TEST_CASE("rows with more equal ones than a list has room for are searched, unle
 }
 
 TEST_CASE("no lists where memory does not suffice", "[self_join]") {
-  const std::vector<Tested> backends = tested_backends(kSmallJoins);
+  const std::vector<Tested> backends = tested_backends({}, kForceJoin);
   const Bench bench(kinds()[0], Stored::float32, {300, 20, 0}, backends);
   for (const Actual& actual : bench.actual) {
     if (actual.name == "cpu") CHECK(!actual.points->self_join({.neighbors = 3, .bytes = 20'000}));
@@ -180,7 +180,7 @@ TEST_CASE("no lists where memory does not suffice", "[self_join]") {
 }
 
 TEST_CASE("measures that no screen knows are not joined", "[self_join]") {
-  const std::vector<Tested> backends = every_backend(kSmallJoins);
+  const std::vector<Tested> backends = every_backend({}, kForceJoin);
   const Bench bench(kinds()[0], Stored::float32, {300, 20, 0}, backends);
   bench.on_each([](Points& points) {
     CHECK(!points.self_join({.neighbors = 3, .measure = Measure::manhattan}));
@@ -189,8 +189,8 @@ TEST_CASE("measures that no screen knows are not joined", "[self_join]") {
 }
 
 TEST_CASE("rows of a join are told as they are done, and what is thrown then ends it", "[self_join]") {
-  std::vector<Tested> backends = every_backend(kSmallBlocks);
-  for (Tested& tested : tested_backends(kSmallJoins)) backends.push_back(std::move(tested));
+  std::vector<Tested> backends = every_backend(kSmallBlocks, kForceJoin);
+  for (Tested& tested : tested_backends({}, kForceJoin)) backends.push_back(std::move(tested));
   const Bench bench(kinds()[1], Stored::float32, {1021, 40, 0}, backends);
   const Order order(bench, Measure::squared_euclidean);
   bench.on_each([&](Points& points) {

@@ -207,13 +207,13 @@ PointsMatrix stored_as(MatrixView<const double> values, Stored stored) {
   return exactly<std::uint8_t>(values);
 }
 
-std::vector<Tested> tested_backends(const BackendOptions& options) {
+std::vector<Tested> tested_backends(const BackendOptions& options, const ForcedPaths& forced) {
   const char* required = std::getenv("KITH_REQUIRE");
   std::vector<Tested> opened;
   for (const BackendEntry& entry : backends()) {
     const std::string reason = entry.missing(options);
     if (reason.empty()) {
-      opened.push_back({entry.name, entry.open(options)});
+      opened.push_back({entry.name, entry.open(options, forced)});
     } else if (required != nullptr && std::string(required).find(entry.name) != std::string::npos) {
       throw std::runtime_error("KITH_REQUIRE names " + std::string(entry.name) + ", but: " + reason);
     } else {
@@ -224,20 +224,22 @@ std::vector<Tested> tested_backends(const BackendOptions& options) {
   return opened;
 }
 
-std::vector<Tested> every_backend(const BackendOptions& options) {
-  return every_screen(std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::max(), options);
+std::vector<Tested> every_backend(const BackendOptions& options, const ForcedPaths& forced) {
+  return every_screen(std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::max(), options,
+                      forced);
 }
 
-std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const BackendOptions& options) {
+std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const BackendOptions& options,
+                                 const ForcedPaths& forced) {
   std::vector<Tested> opened;
-  for (Tested& tested : tested_backends(options)) {
+  for (Tested& tested : tested_backends(options, forced)) {
     if (tested.name == "cpu") continue;
     std::vector<std::string> screens = tested.backend->device().screens;
     screens.emplace_back("auto");  // which screens no small problems
     for (const std::string& screen : screens) {
-      BackendOptions forced = options;
-      forced.screen = screen;
-      for (Tested& again : tested_backends(forced)) {
+      BackendOptions chosen = options;
+      chosen.screen = screen;
+      for (Tested& again : tested_backends(chosen, forced)) {
         if (again.name == tested.name) opened.push_back({again.name + " " + screen, std::move(again.backend)});
       }
     }
@@ -247,7 +249,7 @@ std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const Back
     if (!set->supported()) continue;
     if (!widths.insert(set->fine.lanes).second && &set->screen_for(d, others) == &set->fine) continue;
     setenv("KITH_CPU", set->name, 1);
-    for (Tested& tested : tested_backends(options)) {
+    for (Tested& tested : tested_backends(options, forced)) {
       if (tested.name == "cpu") opened.push_back({"cpu " + std::string(set->name), std::move(tested.backend)});
     }
     unsetenv("KITH_CPU");

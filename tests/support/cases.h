@@ -47,15 +47,16 @@ struct Tested {
 
 /// Every backend of the table that this machine can open with these options. KITH_REQUIRE=cuda (or a comma-separated
 /// list) makes a missing one a failure; otherwise a missing one is told on stderr once.
-std::vector<Tested> tested_backends(const BackendOptions& options = {});
+std::vector<Tested> tested_backends(const BackendOptions& options = {}, const ForcedPaths& forced = {});
 
 /// The same, with the CPU backend once for each instruction set that this processor has, and a card's once for each of
 /// the screens that it has and once with none named.
-std::vector<Tested> every_backend(const BackendOptions& options = {});
+std::vector<Tested> every_backend(const BackendOptions& options = {}, const ForcedPaths& forced = {});
 
 /// The same for rows of d columns that are multiplied by `others` rows: of the instruction sets that differ in their
 /// coarse screens alone the best one where these are not used.
-std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const BackendOptions& options = {});
+std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const BackendOptions& options = {},
+                                 const ForcedPaths& forced = {});
 
 /// A folder of the shared test data, empty (with a message) where it is absent.
 std::string shared_data();

@@ -26,7 +26,7 @@ template <class T>
 bool bounds_pay(const HeldRows<T>& held, std::int64_t clusters) {
   constexpr std::int64_t kWorthwhile = 1024;  // multiply-adds of a row
   if (clusters == 1 || !held.bounds.due()) return false;
-  return held.small_gaps || (clusters * held.columns() >= kWorthwhile && !is_small(held, clusters));
+  return held.forced.bounds || (clusters * held.columns() >= kWorthwhile && !is_small(held, clusters));
 }
 
 /// The bounds of rows in one assignment, which may keep none.

@@ -79,9 +79,8 @@ struct HeldRows {
   const Instructions& set;
   Threads& threads;
   std::int64_t block_rows = 0;  // forced rows per task, 0: chosen
-  bool small_gaps = false;      // BackendOptions::small_gaps
-  bool small_joins = false;     // BackendOptions::small_joins
-  RowWeights weights{};         // whole ones until the plan says otherwise
+  ForcedPaths forced;
+  RowWeights weights{};  // whole ones until the plan says otherwise
   DataPlan plan;
 
   Untouched<std::int32_t> label{};   // (n) -1 before the first assignment

@@ -71,7 +71,7 @@ class Join {
     if (join_.measure != Measure::squared_euclidean && join_.measure != Measure::inner_product) return false;
     const std::int64_t bytes = List::first_room(k_) * kKeptBytes + static_cast<std::int64_t>(sizeof(List));
     if (held_.rows() > std::min<std::int64_t>(join_.bytes / 2 / bytes, std::numeric_limits<Row>::max())) return false;
-    return held_.small_joins || held_.columns() > kernels_.second_look + kTaken * k_ / held_.rows();
+    return held_.forced.self_join || held_.columns() > kernels_.second_look + kTaken * k_ / held_.rows();
   }
 
   /// Columns of which runs give a first limit.

@@ -137,7 +137,7 @@ BoundWorkspace::BoundWorkspace(HeldRows<T>& held, std::int64_t clusters) {
   // H200.
   constexpr double kWorthwhile = 0x1p38;
   const double products = static_cast<double>(held.rows()) * static_cast<double>(clusters * held.columns());
-  if (!held.context->small_gaps && products < kWorthwhile) return;
+  if (!held.context->forced.bounds && products < kWorthwhile) return;
   if (!bounds.wanted || bounds.rest-- > 0) return;
   bounds.rest = 0;
   Pool& pool = held.pool();

@@ -20,15 +20,14 @@ namespace kith::cuda {
 
 /// One device as every operation needs it.
 struct Context {
-  explicit Context(const BackendOptions& options);
+  Context(const BackendOptions& options, const ForcedPaths& paths);
 
   int device = 0;
   int multiprocessors = 1;
   ScreenPath screen = ScreenPath::float32;
   bool screen_named = false;  // then small problems are screened, too
-  LeftOut left_out;           // nothing, but for measuring
-  bool small_gaps = false;
-  bool small_joins = false;
+  LeftOut left_out = {};      // nothing, but for measuring
+  ForcedPaths forced;
   Pool pool;
   Stream stream;
   Stream link{&stream};  // for copies beside the work

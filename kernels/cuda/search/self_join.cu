@@ -73,7 +73,7 @@ std::optional<JoinSizes> join_sizes(const HeldRows<T>& held, const SelfJoin& joi
   const double wanted = 20 * std::sqrt(static_cast<double>(k) * static_cast<double>(n));
   const bool pays = held.columns() >= kLeastColumns && n * held.columns() >= kLeastValues &&
                     wanted <= static_cast<double>(n) * kMostOfRows;
-  if (!pays && !held.context->small_joins) return std::nullopt;
+  if (!pays && !held.context->forced.self_join) return std::nullopt;
   // Twice as many groups as bound a list well.
   const double least = std::max(wanted, static_cast<double>(4 * (k + 2) * kGroupColumns));
   JoinSizes sizes;
@@ -177,7 +177,7 @@ class Join {
     stream.fill(log_.data(), 0, log_.size());
     stream.fill(count_.data(), 0, n());
     const std::int64_t part = (n() / kSlabs + kQueryTile - 1) / kQueryTile * kQueryTile;
-    const std::int64_t slab = context().small_joins ? kQueryTile : std::max(part, kLeastSlab);
+    const std::int64_t slab = context().forced.self_join ? kQueryTile : std::max(part, kLeastSlab);
     for (std::int64_t first = 0; first < n(); first += slab) {
       const std::int64_t count = std::min(slab, n() - first);
       const SearchBase<T> behind = ordered.rows.as_base(base_, first);
