@@ -1,4 +1,4 @@
-// Rows with a value that is no number are left out of a matrix as its rows arrive.
+// Drops rows with NaN or infinity, and counts the missing values of each column for the error message.
 #include "data/missing_rows.h"
 
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/column_choice.h"
+#include "data/format/column_choice.h"
 
 namespace kith::data {
 
@@ -15,14 +15,15 @@ MissingRows::MissingRows(const PointSource& source)
 
 template <class T>
 bool MissingRows::keep(MatrixView<T> values, std::int64_t row) {
-  const auto here = values.row(row);
+  const auto current = values.row(row);
   const auto is_missing = [](T v) { return !std::isfinite(static_cast<double>(v)); };
-  if (std::any_of(here.begin(), here.end(), is_missing)) {
-    for (std::size_t j = 0; j < here.size(); ++j) missing_[j] += is_missing(here[j]) ? 1 : 0;
+  if (std::any_of(current.begin(), current.end(), is_missing)) {
+    for (std::size_t j = 0; j < current.size(); ++j) missing_[j] += is_missing(current[j]) ? 1 : 0;
     if (dropped_++ == 0) first_ = row;
     return false;
   }
-  if (dropped_ > 0) std::copy(here.begin(), here.end(), values.row(static_cast<std::int64_t>(kept_.size())).begin());
+  if (dropped_ > 0)
+    std::copy(current.begin(), current.end(), values.row(static_cast<std::int64_t>(kept_.size())).begin());
   kept_.push_back(row);
   return true;
 }
@@ -37,7 +38,7 @@ void MissingRows::check() const {
   throw Error(
       ExitCode::data,
       fmt::format("{}: all {} rows were dropped for NaN or infinity; expected at least one without; {} lacks {} "
-                  "values: leave columns that lack many out with --drop-columns",
+                  "values: drop columns that lack many with --drop-columns",
                   source_.name(), source_.rows(), show_column(source_.column_names(), emptiest - missing_.begin()),
                   *emptiest));
 }

@@ -1,10 +1,10 @@
-// Rows with a value that is no number are left out of a matrix as its rows arrive.
+// Drops rows with NaN or infinity from a matrix while its rows are read.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "data/source.h"
+#include "data/format/point_source.h"
 
 namespace kith::data {
 
@@ -12,14 +12,14 @@ class MissingRows {
  public:
   explicit MissingRows(const PointSource& source);
 
-  /// Row `row` of the source has arrived in its place, row `row` of `values` (n, d); rows come in order. Moves it
-  /// behind the rows that were kept so far. Returns false when it holds NaN or infinity and is left out.
+  /// Call for each row in order, after row `row` of the source was read into row `row` of `values` (n, d). Moves the
+  /// row to the end of the kept rows; returns false, and drops it, if it holds NaN or infinity.
   template <class T>
   bool keep(MatrixView<T> values, std::int64_t row);
-  /// Throws Error(data) when no row was kept, naming the emptiest column.
+  /// Throws Error(data) if no row was kept, with the column that has the most missing values.
   void check() const;
 
-  /// Numbers of the rows that were kept, ascending.
+  /// Numbers of the kept rows in the source, ascending.
   const std::vector<std::int64_t>& kept() const { return kept_; }
   std::int64_t dropped() const { return dropped_; }
   std::int64_t first_dropped() const { return first_; }  // -1: none
@@ -29,7 +29,7 @@ class MissingRows {
   std::vector<std::int64_t> kept_;
   std::int64_t dropped_ = 0;
   std::int64_t first_ = -1;
-  std::vector<std::int64_t> missing_;  // (d) values of each column
+  std::vector<std::int64_t> missing_;  // (d) missing values in each column
 };
 
 }  // namespace kith::data

@@ -1,4 +1,4 @@
-// Reads a dataset part by part on a thread, and wakes who waits for the rows.
+// Reads a dataset block by block on a thread, and wakes the threads that wait for the rows.
 #include "data/reading.h"
 
 #include <algorithm>
@@ -9,28 +9,28 @@
 namespace kith::data {
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{128} << 20;  // of a part
-constexpr std::int64_t kLeastBytes = std::int64_t{8} << 20;
-constexpr std::int64_t kParts = 16;  // at least, of what is large: so much of it can wait for the first part
+constexpr std::int64_t kMaxBlockBytes = std::int64_t{128} << 20;
+constexpr std::int64_t kMinBlockBytes = std::int64_t{8} << 20;
+constexpr std::int64_t kMinBlocks = 16;  // of a large dataset, so that work can start after 1/16 of it
 
-/// Bytes have no room for them: a source of which directions are wanted is opened without ReadOptions::keep_bytes.
+/// Scales rows to length 1. Bytes cannot hold such rows, so the source must be opened without ReadOptions::keep_bytes.
 template <class T>
-void make_directions(MatrixView<T> rows, const RowPlace& place) {
+void normalize_rows(MatrixView<T> rows, const RowPlace& place) {
   if constexpr (std::is_floating_point_v<T>) {
     unit_rows(rows, place);
   } else {
-    throw Error(ExitCode::internal, place.name + ": rows of length 1 asked of values that are held as bytes");
+    throw Error(ExitCode::internal, place.name + ": cannot scale rows that are held as bytes to length 1");
   }
 }
 
 }  // namespace
 
 Reading::Reading(PointSource& source, const ReadingOptions& options)
-    : source_(source), metric_(options.metric), values_(room_for(source)) {
+    : source_(source), metric_(options.metric), values_(allocate_points(source)) {
   if (options.drop_missing) missing_.emplace(source);
   try {
     reader_ = std::thread([this] { read_all(); });
-  } catch (const std::system_error&) {  // no thread to be had: then before anything else
+  } catch (const std::system_error&) {  // the system provides no thread: read everything now
     read_all();
   }
 }
@@ -38,19 +38,19 @@ Reading::Reading(PointSource& source, const ReadingOptions& options)
 Reading::~Reading() {
   {
     const std::lock_guard lock(mutex_);
-    unwanted_ = true;
+    stopped_ = true;
   }
   if (reader_.joinable()) reader_.join();
 }
 
 std::int64_t Reading::wait_for(std::int64_t rows) {
   std::unique_lock lock(mutex_);
-  arrived_.wait(lock, [&] { return there_ >= rows || failure_; });
-  if (there_ < rows) std::rethrow_exception(failure_);
-  const std::int64_t there = there_;
+  arrived_.wait(lock, [&] { return arrived_rows_ >= rows || failure_; });
+  if (arrived_rows_ < rows) std::rethrow_exception(failure_);
+  const std::int64_t arrived = arrived_rows_;
   lock.unlock();
-  if (there == source_.rows() && reader_.joinable()) reader_.join();  // HDF5 is free again
-  return there;
+  if (arrived == source_.rows() && reader_.joinable()) reader_.join();  // other threads may use HDF5 again
+  return arrived;
 }
 
 void Reading::read_all() {
@@ -59,11 +59,12 @@ void Reading::read_all() {
     std::visit(
         [this]<class T>(Matrix<T>& values) {
           const std::int64_t row_bytes = values.columns() * static_cast<std::int64_t>(sizeof(T));
-          const std::int64_t part_bytes = std::clamp(row_bytes * values.rows() / kParts, kLeastBytes, kMostBytes);
-          const std::int64_t part = std::max<std::int64_t>(part_bytes / row_bytes, 1);
+          const std::int64_t block_bytes =
+              std::clamp(row_bytes * values.rows() / kMinBlocks, kMinBlockBytes, kMaxBlockBytes);
+          const std::int64_t block_rows = std::max<std::int64_t>(block_bytes / row_bytes, 1);
           const std::int64_t all = values.rows();
           for (std::int64_t first = 0; first < all;) {
-            const std::int64_t rows = std::min(part, all - first);
+            const std::int64_t rows = std::min(block_rows, all - first);
             source_.read(first, values.view().middle(first, rows));
             prepare(values, first, rows);
             if (missing_ && first + rows == all) {
@@ -84,15 +85,15 @@ void Reading::read_all() {
 
 template <class T>
 void Reading::prepare(Matrix<T>& values, std::int64_t first, std::int64_t rows) {
-  const bool directions = metric_ == Metric::cosine;
+  const bool normalize = metric_ == Metric::cosine;
   RowPlace place{source_.name(), first};
   if (!missing_) {
-    if (directions) make_directions(values.view().middle(first, rows), place);
+    if (normalize) normalize_rows(values.view().middle(first, rows), place);
     return;
   }
   for (; place.first_row < first + rows; ++place.first_row) {
-    if (!missing_->keep(values.view(), place.first_row) || !directions) continue;
-    make_directions(values.view().middle(std::ssize(missing_->kept()) - 1, 1), place);
+    if (!missing_->keep(values.view(), place.first_row) || !normalize) continue;
+    normalize_rows(values.view().middle(std::ssize(missing_->kept()) - 1, 1), place);
   }
 }
 
@@ -102,14 +103,14 @@ std::span<const std::int64_t> Reading::kept_rows() const {
 }
 
 bool Reading::announce(std::int64_t rows) {
-  bool wanted = true;
+  bool stopped = false;
   {
     const std::lock_guard lock(mutex_);
-    there_ = rows;
-    wanted = !unwanted_;
+    arrived_rows_ = rows;
+    stopped = stopped_;
   }
   arrived_.notify_all();
-  return wanted;
+  return !stopped;
 }
 
 }  // namespace kith::data

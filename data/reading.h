@@ -1,4 +1,4 @@
-// A dataset that is read while others work with the rows that are there.
+// Reads a dataset on a background thread while other threads use the rows that have arrived.
 #pragma once
 
 #include <condition_variable>
@@ -16,42 +16,42 @@
 namespace kith::data {
 
 struct ReadingOptions {
-  Metric metric = Metric::euclidean;  // cosine: rows are scaled to length 1 as they come
-  bool drop_missing = false;          // leave out rows with NaN or infinity; the source keeps these (Missing::keep)
+  Metric metric = Metric::euclidean;  // cosine: rows are scaled to length 1 as they are read
+  bool drop_missing = false;          // drop rows with NaN or infinity; needs a source with Missing::keep
 };
 
-/// Reads all rows of a source, in order, on a thread of its own. Nothing else may use the source, or HDF5, until all
-/// rows are there or the object is gone: that library is not made for several threads.
+/// Reads all rows of a source, in order, on its own thread. Until all rows have arrived or the object is destroyed,
+/// nothing else may use the source or HDF5, which is not thread-safe.
 class Reading final : public Arrival {
  public:
-  /// Takes the memory for all values and begins. Throws std::bad_alloc.
+  /// Allocates the memory for all values and starts reading. Throws std::bad_alloc.
   explicit Reading(PointSource& source, const ReadingOptions& options = {});
-  /// Ends a reading that nobody waits for any more.
+  /// Stops after the block that is being read.
   ~Reading() override;
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
-  /// As Arrival says; what ended the reading is what PointSource::read or unit_rows() throws, or that no
-  /// row is left. Each part is some 100 MB. Counts rows of the source, also those that are left out.
+  /// As in Arrival; rethrows what PointSource::read() or unit_rows() threw, or that every row was dropped. Rows arrive
+  /// in blocks of about 100 MB. Counts rows of the source, including dropped ones.
   std::int64_t wait_for(std::int64_t rows) override;
-  /// (n, d), of which rows that were waited for may be read. With drop_missing all must have been: the rows that are
-  /// left.
+  /// (n, d). Only rows returned by wait_for() may be read; with drop_missing, only after waiting for all rows, and then
+  /// n counts the kept rows.
   PointsView values() const { return view_of(values_); }
-  /// With drop_missing the numbers that the rows of values() have in the source, empty when none was left out.
+  /// The numbers of the rows of values() in the source if rows were dropped, else empty.
   std::span<const std::int64_t> kept_rows() const;
   std::int64_t dropped_rows() const { return missing_ ? missing_->dropped() : 0; }
   std::int64_t first_dropped_row() const { return missing_ ? missing_->first_dropped() : -1; }
-  /// All values, to be changed in place by who has waited for all rows. The shape may change, too.
+  /// All values, for changes in place after waiting for all rows. The shape may change, too.
   PointsMatrix& matrix() { return values_; }
   PointSource& source() const { return source_; }
-  /// How long the reading took, once all rows are there.
+  /// Duration of the reading; valid once all rows have arrived.
   double seconds() const { return seconds_; }
 
  private:
   void read_all();
   template <class T>
   void prepare(Matrix<T>& values, std::int64_t first, std::int64_t rows);
-  /// False when nobody wants the rest.
+  /// Publishes the number of rows that have arrived. Returns false if the reading is to stop.
   bool announce(std::int64_t rows);
 
   PointSource& source_;
@@ -60,8 +60,8 @@ class Reading final : public Arrival {
   PointsMatrix values_;
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::int64_t there_ = 0;
-  bool unwanted_ = false;
+  std::int64_t arrived_rows_ = 0;
+  bool stopped_ = false;
   std::exception_ptr failure_;
   double seconds_ = 0.0;
   std::thread reader_;

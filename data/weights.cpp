@@ -1,17 +1,19 @@
-// Weights of rows from vectors of numbers and from columns of text.
+// Reads the weights of rows from vectors of numbers and from columns of text.
 #include "data/weights.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
+#include "data/io/input_error.h"
+#include "data/source.h"
 #include "data/text/text.h"
 #include "data/text/text_number.h"
 
 namespace kith::data {
 namespace {
 
-/// Throws unless all texts are numbers; NaN and infinity are.
+/// Throws unless all texts are numbers, which NaN and infinity are.
 std::vector<double> numbers_of(const std::vector<std::string>& texts, const std::string& name) {
   std::vector<double> numbers;
   numbers.reserve(texts.size());
@@ -19,10 +21,9 @@ std::vector<double> numbers_of(const std::vector<std::string>& texts, const std:
     double value = 0.0;
     const char* end = text.data() + text.size();
     if (text.empty() || parse_number(text.data(), end, value) != end) {
-      throw Error(ExitCode::data,
-                  fmt::format("{}: row {} (counted from 0): expected a number as weight, found {}; give rows that are "
-                              "not to count the weight 0",
-                              name, numbers.size(), text.empty() ? "an empty field" : fmt::format("'{}'", text)));
+      refuse_input(fmt::format("{}: row {} (counted from 0)", name, numbers.size()),
+                   fmt::format("expected a number as weight, found {}; give rows that should not count the weight 0",
+                               text.empty() ? "an empty field" : fmt::format("'{}'", text)));
     }
     numbers.push_back(value);
   }
@@ -31,18 +32,18 @@ std::vector<double> numbers_of(const std::vector<std::string>& texts, const std:
 
 }  // namespace
 
-RowNumbers read_weights(const std::string& location, const ReadOptions& options) {
-  const Location place = parse_location(location);
-  if (is_text_table(place.file)) {
-    const TextColumn column = read_text_column(place, options, {.what = "weight"});
+RowNumbers read_weights(const std::string& name, const ReadOptions& options) {
+  const Location location = parse_location(name);
+  if (is_text_table(location.file)) {
+    const TextColumn column = read_text_column(location, options, {.what = "weight"});
     return {column.name, numbers_of(column.texts, column.name)};
   }
-  const auto source = open_points(location, {.precision = Precision::f64, .vector_as_column = true});
+  const auto source = open_points(name, {.precision = Precision::f64, .vector_as_column = true});
   if (source->columns() != 1) {
-    throw Error(ExitCode::data,
-                fmt::format("{}: expected weights, one number for each row, found {} x {}; name a vector "
-                            "of the file",
-                            source->name(), source->rows(), source->columns()));
+    refuse_input(source->name(),
+                 fmt::format("expected weights, one number for each row, found {} x {}; name a vector of "
+                             "the file",
+                             source->rows(), source->columns()));
   }
   const auto values = std::get<Matrix<double>>(read_all(*source));
   return {source->name(), std::vector<double>(values.data(), values.data() + values.size())};

@@ -1,4 +1,4 @@
-// Reading weights: one number for each row, from a dataset or a column of a text file.
+// Reads weights, one number per row, from a dataset or a column of a text file.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ struct RowNumbers {
   std::vector<double> values;  // (n)
 };
 
-/// `location` is FILE:DATASET of a vector of any numeric type, or of a matrix with one column; FILE:COLUMN of a text
-/// file, where COLUMN may be left out if there is one column, or one that is named weight. Throws Error(data) for what
-/// is no number, Error(usage) where the column is in doubt.
-RowNumbers read_weights(const std::string& location, const ReadOptions& options);
+/// `name` is FILE:DATASET of a vector of any numeric type or of a matrix with one column; or FILE:COLUMN of a text
+/// file, where COLUMN is optional if there is one column or one named weight. Throws Error(data) for a text that is not
+/// a number, Error(usage) if the column is ambiguous.
+RowNumbers read_weights(const std::string& name, const ReadOptions& options);
 
-/// The same from the texts of a column that the points of a text file do not take (ReadOptions::weight_column).
+/// Weights from ReadOptions::weight_column of the points; `column` is its name as shown.
 RowNumbers weights_of(const PointSource& points, const std::string& column);
 
 }  // namespace kith::data

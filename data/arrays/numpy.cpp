@@ -1,24 +1,20 @@
-// Points from NumPy arrays, in files of their own or as members of an archive.
+// Points from NumPy arrays, in separate files or as members of an archive.
 #include "data/arrays/numpy.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "data/arrays/numpy_header.h"
 #include "data/arrays/raw_rows.h"
+#include "data/format/shape.h"
 #include "data/io/file_kind.h"
+#include "data/io/input_error.h"
 #include "data/io/zip.h"
-#include "data/shape.h"
 
 namespace kith::data {
 namespace {
-
-[[noreturn]] void fail(const std::string& name, const std::string& what) {
-  throw Error(ExitCode::data, fmt::format("{}: {}", name, what));
-}
 
 DatasetInfo info_of(const NumpyHeader& header, std::int64_t stored) {
   DatasetInfo info;
@@ -44,22 +40,22 @@ RawTable table_of(const NumpyHeader& header, const std::string& name, std::int64
 }
 
 NumpyHeader header_of(const InputBytes& input) {
-  std::string begin(static_cast<std::size_t>(std::min(input.size(), kLongestNumpyHeader)), '\0');
-  input.read(0, static_cast<std::int64_t>(begin.size()), reinterpret_cast<std::byte*>(begin.data()));
-  return read_numpy_header(begin, input.name());
+  return read_numpy_header(input.begin(kMaxNumpyHeaderBytes), input.name());
 }
 
-void require_whole(const Location& place) {
-  if (place.dataset.empty()) return;
-  fail(place.file, fmt::format("holds one array and no '{}'; leave out ':{}'", place.dataset, place.dataset));
+void require_no_dataset(const Location& location) {
+  if (location.dataset.empty()) return;
+  refuse_input(location.file,
+               fmt::format("expected the file only, since it holds one array, found ':{0}'; leave out ':{0}'",
+                           location.dataset));
 }
 
-/// An array of an archive. Its header is read, its values are not.
+/// An array of an archive: its header, without its values.
 struct Member {
   ZipMember file;
   std::string path;  // "/x" for x.npy
   NumpyHeader header;
-  std::string unreadable;  // why it is no array, or none that can be read
+  std::string unreadable;  // why it is not an array or cannot be read, else empty
 };
 
 std::vector<Member> arrays_of(const InputBytes& input) {
@@ -76,10 +72,10 @@ std::vector<Member> arrays_of(const InputBytes& input) {
         const auto text = [](const std::vector<std::byte>& bytes) {
           return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
         };
-        // Only the headers of structured arrays are longer.
+        // Only structured arrays have longer headers.
         const bool longer = text(begin).find('}') == std::string_view::npos;
         const std::vector<std::byte> more =
-            longer ? extract_begin(input, file, kLongestNumpyHeader) : std::vector<std::byte>();
+            longer ? extract_begin(input, file, kMaxNumpyHeaderBytes) : std::vector<std::byte>();
         member.header = read_numpy_header(text(longer ? more : begin), fmt::format("{}:{}", input.name(), member.path));
       }
     } catch (const Error& error) {
@@ -95,48 +91,52 @@ std::string refusal_of(const Member& member, bool vector_as_column) {
   return refusal(member.header, member.file.size - member.header.bytes, vector_as_column);
 }
 
-[[noreturn]] void fail_member(const std::string& name, const std::string& why) {
-  const bool complete = why.starts_with(name.substr(0, name.rfind(':')));  // the message has its place already
-  if (complete) throw Error(ExitCode::data, why);
-  fail(name, why);
+[[noreturn]] void refuse_member(const std::string& name, const std::string& problem) {
+  const bool complete = problem.starts_with(name.substr(0, name.rfind(':')));  // the message begins with the name
+  if (complete) throw Error(ExitCode::data, problem);
+  refuse_input(name, problem);
 }
 
 std::string show(const std::vector<Member>& arrays) {
-  constexpr std::size_t shown = 20;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(arrays.size(), shown); ++i) {
-    const Member& member = arrays[i];
-    text += fmt::format("{}{} ({}, {})", i > 0 ? ", " : "", member.path, show_shape(member.header.shape),
-                        member.header.type.empty() ? "no array" : member.header.type);
+  std::vector<std::string> items;
+  for (const Member& member : arrays) {
+    items.push_back(fmt::format("{} ({}, {})", member.path, show_shape(member.header.shape),
+                                member.header.type.empty() ? "no array" : member.header.type));
   }
-  if (arrays.size() > shown) text += fmt::format(" and {} more", arrays.size() - shown);
-  return text.empty() ? "nothing" : text;
+  return show_list(items);
 }
 
-const Member& chosen(const std::vector<Member>& arrays, const Location& place, const ReadOptions& options) {
-  if (!place.dataset.empty()) {
-    const std::string bare = place.dataset.substr(place.dataset.starts_with('/') ? 1 : 0);
+/// The array that the location names, else the only matrix, else the only vector if it may be a column.
+const Member& choose(const std::vector<Member>& arrays, const Location& location, const ReadOptions& options) {
+  if (!location.dataset.empty()) {
+    const std::string bare = location.dataset.substr(location.dataset.starts_with('/') ? 1 : 0);
     for (const Member& member : arrays) {
       if (member.path.substr(1) == bare || member.file.name == bare) return member;
     }
-    fail(place.file, fmt::format("no such array: '{}'; the archive holds {}", place.dataset, show(arrays)));
+    refuse_input(location.file,
+                 fmt::format("no such array: '{}'; the archive holds {}", location.dataset, show(arrays)));
   }
   for (const std::size_t rank : {2, 1}) {
     if (rank == 1 && !options.vector_as_column) break;
-    std::vector<const Member*> fitting;
+    std::vector<const Member*> candidates;
     for (const Member& member : arrays) {
-      if (member.header.element && member.header.shape.size() == rank) fitting.push_back(&member);
+      if (member.header.element && member.header.shape.size() == rank) candidates.push_back(&member);
     }
-    if (fitting.size() == 1) return *fitting[0];
-    if (fitting.size() > 1) {
-      fail(place.file, fmt::format("expected one {}-dimensional array of numbers, found {}: {}; name one, as in {}:{}",
-                                   rank, fitting.size(), show(arrays), place.file, fitting[0]->path));
+    if (candidates.size() == 1) return *candidates[0];
+    if (candidates.size() > 1) {
+      refuse_input(location.file,
+                   fmt::format("expected one {}-dimensional array of numbers, found {}: {}; name one, as in {}:{}",
+                               rank, candidates.size(), show(arrays), location.file, candidates[0]->path));
     }
   }
   for (const Member& member : arrays) {
-    if (!member.unreadable.empty()) fail_member(fmt::format("{}:{}", place.file, member.path), member.unreadable);
+    if (!member.unreadable.empty()) {
+      refuse_member(fmt::format("{}:{}", location.file, member.path), member.unreadable);
+    }
   }
-  fail(place.file, fmt::format("expected a 2-dimensional array of numbers, found {}", show(arrays)));
+  refuse_input(
+      location.file,
+      fmt::format("expected a 2-dimensional array of numbers, found {}; give an archive with one", show(arrays)));
 }
 
 }  // namespace
@@ -144,17 +144,17 @@ const Member& chosen(const std::vector<Member>& arrays, const Location& place, c
 bool is_npy(const std::string& file) { return first_bytes(file, 6) == "\x93NUMPY"; }
 
 std::unique_ptr<PointSource> open_npy(const Location& location, const ReadOptions& options) {
-  require_whole(location);
+  require_no_dataset(location);
   InputBytes input = InputBytes::open(location.file, "a NumPy array");
   const NumpyHeader header = header_of(input);
-  const std::string wrong = refusal(header, input.size() - header.bytes, options.vector_as_column);
-  if (!wrong.empty()) fail(location.file, wrong);
+  const std::string problem = refusal(header, input.size() - header.bytes, options.vector_as_column);
+  if (!problem.empty()) refuse_input(location.file, problem);
   return open_raw(std::move(input), table_of(header, location.file, 0), options);
 }
 
-std::vector<DatasetInfo> list_npy(const Location& place, const ReadOptions&) {
-  require_whole(place);
-  const InputBytes input = InputBytes::open(place.file, "a NumPy array");
+std::vector<DatasetInfo> list_npy(const Location& location, const ReadOptions&) {
+  require_no_dataset(location);
+  const InputBytes input = InputBytes::open(location.file, "a NumPy array");
   const NumpyHeader header = header_of(input);
   return {info_of(header, input.size() - header.bytes)};
 }
@@ -164,10 +164,10 @@ bool is_npz(const std::string& file) { return has_ending(file, ".npz") && first_
 std::unique_ptr<PointSource> open_npz(const Location& location, const ReadOptions& options) {
   InputBytes input = InputBytes::open(location.file, "an archive of NumPy arrays");
   const std::vector<Member> arrays = arrays_of(input);
-  const Member& member = chosen(arrays, location, options);
+  const Member& member = choose(arrays, location, options);
   const std::string name = fmt::format("{}:{}", location.file, member.path);
-  if (const std::string wrong = refusal_of(member, options.vector_as_column); !wrong.empty()) {
-    fail_member(name, wrong);
+  if (const std::string problem = refusal_of(member, options.vector_as_column); !problem.empty()) {
+    refuse_member(name, problem);
   }
   if (!member.file.deflated) return open_raw(std::move(input), table_of(member.header, name, member.file.at), options);
   InputBytes inflated = InputBytes::held(name, extract(input, member.file));
@@ -175,11 +175,11 @@ std::unique_ptr<PointSource> open_npz(const Location& location, const ReadOption
   return open_raw(std::move(inflated), table_of(member.header, name, 0), options);
 }
 
-std::vector<DatasetInfo> list_npz(const Location& place, const ReadOptions&) {
-  const InputBytes input = InputBytes::open(place.file, "an archive of NumPy arrays");
+std::vector<DatasetInfo> list_npz(const Location& location, const ReadOptions&) {
+  const InputBytes input = InputBytes::open(location.file, "an archive of NumPy arrays");
   std::vector<DatasetInfo> list;
   std::vector<Member> arrays = arrays_of(input);
-  if (!place.dataset.empty()) arrays = {chosen(arrays, place, {})};
+  if (!location.dataset.empty()) arrays = {choose(arrays, location, {})};
   for (const Member& member : arrays) {
     DatasetInfo info = info_of(member.header, member.file.size - member.header.bytes);
     info.path = member.path;

@@ -1,5 +1,5 @@
-// Reads the header of a NumPy array, a Python dictionary of three known keys, as numpy.lib.format describes it. Nothing
-// is evaluated, and pickles are never read.
+// Parses the header of a NumPy array, a Python dictionary with three known keys (numpy.lib.format). Evaluates no Python
+// code, and never reads pickles.
 #include "data/arrays/numpy_header.h"
 
 #include <fmt/format.h>
@@ -9,13 +9,13 @@
 #include <charconv>
 #include <utility>
 
-#include "core/error.h"
-#include "data/shape.h"
+#include "data/format/shape.h"
+#include "data/io/input_error.h"
 
 namespace kith::data {
 namespace {
 
-/// Takes the dictionary apart.
+/// Parses the dictionary.
 class Parser {
  public:
   Parser(std::string_view text, const std::string& name) : text_(text), name_(name) {}
@@ -36,16 +36,15 @@ class Parser {
         header.shape = tuple();
         has_shape = true;
       } else {
-        fail(fmt::format("an unknown key '{}'", key));
+        fail(fmt::format("found an unknown key '{}'", key));
       }
-      if (!take(',') && peek() != '}') fail("no comma between its entries");
+      if (!take(',') && peek() != '}') fail("expected a comma between its entries");
     }
-    if (!has_descr || !has_order || !has_shape) fail("descr, fortran_order and shape are not all there");
+    if (!has_descr || !has_order || !has_shape) fail("expected the keys descr, fortran_order and shape");
   }
 
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ExitCode::data,
-                fmt::format("{}: damaged NumPy header: {}; save the array again with numpy.save", name_, what));
+  [[noreturn]] void fail(const std::string& problem) const {
+    refuse_input(name_, fmt::format("damaged NumPy header: {}; save the array again with numpy.save", problem));
   }
 
  private:
@@ -59,17 +58,17 @@ class Parser {
     return true;
   }
   void expect(char c) {
-    if (!take(c)) fail(fmt::format("expected {} at its byte {}", c, at_));
+    if (!take(c)) fail(fmt::format("expected {} at byte {} of it", c, at_));
   }
   std::string quoted() {
     const char quote = peek();
     const auto end = quote == '\'' || quote == '"' ? text_.find(quote, at_ + 1) : text_.npos;
-    if (end == text_.npos) fail(fmt::format("expected a quoted word at its byte {}", at_));
+    if (end == text_.npos) fail(fmt::format("expected a quoted word at byte {} of it", at_));
     const std::size_t begin = at_ + 1;
     at_ = end + 1;
     return std::string(text_.substr(begin, end - begin));
   }
-  /// A list in square brackets, whatever is in it.
+  /// A list in square brackets, as text.
   std::string bracketed() {
     const auto begin = at_;
     int depth = 0;
@@ -98,11 +97,11 @@ class Parser {
       std::int64_t size = 0;
       const char* begin = text_.data() + at_;
       const auto [stop, problem] = std::from_chars(begin, text_.data() + text_.size(), size);
-      if (problem != std::errc() || size < 0) fail("its shape is no list of sizes");
+      if (problem != std::errc() || size < 0) fail("its shape is not a list of sizes");
       at_ += static_cast<std::size_t>(stop - begin);
       take('L');  // Python 2
       sizes.push_back(size);
-      if (!take(',') && peek() != ')') fail("its shape is no list of sizes");
+      if (!take(',') && peek() != ')') fail("its shape is not a list of sizes");
     }
     return sizes;
   }
@@ -112,29 +111,29 @@ class Parser {
   std::size_t at_ = 0;
 };
 
-struct Known {
+struct TypeCode {
   const char* code;
   Number number;
 };
-constexpr Known kKnown[] = {{"f2", Number::float16}, {"f4", Number::float32}, {"f8", Number::float64},
-                            {"i1", Number::int8},    {"u1", Number::uint8},   {"b1", Number::uint8},
-                            {"i2", Number::int16},   {"u2", Number::uint16},  {"i4", Number::int32},
-                            {"u4", Number::uint32},  {"i8", Number::int64},   {"u8", Number::uint64}};
+constexpr TypeCode kTypeCodes[] = {{"f2", Number::float16}, {"f4", Number::float32}, {"f8", Number::float64},
+                                   {"i1", Number::int8},    {"u1", Number::uint8},   {"b1", Number::uint8},
+                                   {"i2", Number::int16},   {"u2", Number::uint16},  {"i4", Number::int32},
+                                   {"u4", Number::uint32},  {"i8", Number::int64},   {"u8", Number::uint64}};
 
-/// What the type is, from "<f4" and the like.
+/// Sets the type from a code such as "<f4".
 void set_type(NumpyHeader& header, const std::string& descr) {
-  const auto cannot = [&header](const std::string& type, const std::string& obstacle) {
+  const auto refuse_type = [&header](const std::string& type, const std::string& obstacle) {
     header.type = type;
     header.obstacle = obstacle;
   };
   if (descr.starts_with('[')) {
-    return cannot("structured",
-                  "expected numbers, found a structured array; save its fields as columns: "
-                  "numpy.lib.recfunctions.structured_to_unstructured(x)");
+    return refuse_type("structured",
+                       "expected numbers, found a structured array; save its fields as columns: "
+                       "numpy.lib.recfunctions.structured_to_unstructured(x)");
   }
   const bool has_order = !descr.empty() && std::string_view("<>=|").find(descr[0]) != std::string_view::npos;
   const std::string code = descr.substr(has_order ? 1 : 0);
-  for (const Known& known : kKnown) {
+  for (const TypeCode& known : kTypeCodes) {
     if (code != known.code) continue;
     const bool big = std::endian::native == std::endian::big;
     const bool swapped = size_of(known.number) > 1 && has_order && (descr[0] == '<' ? big : descr[0] == '>' && !big);
@@ -144,19 +143,21 @@ void set_type(NumpyHeader& header, const std::string& descr) {
   }
   switch (code.empty() ? '\0' : code[0]) {
     case 'O':
-      return cannot("objects",
-                    "expected numbers, found Python objects, a pickle, which is never loaded; save numbers: "
-                    "numpy.save(FILE, x.astype(numpy.float32))");
+      return refuse_type("objects",
+                         "expected numbers, found Python objects, a pickle, which is never loaded; save numbers: "
+                         "numpy.save(FILE, x.astype(numpy.float32))");
     case 'c':
-      return cannot("complex", "expected numbers, found complex ones; save real and imaginary parts as columns");
+      return refuse_type("complex",
+                         "expected numbers, found complex numbers; save real and imaginary parts as columns");
     case 'U':
     case 'S':
     case 'a':
-      return cannot("text", "expected numbers, found text; save numbers: x.astype(numpy.float64)");
+      return refuse_type("text", "expected numbers, found text; save numbers: x.astype(numpy.float64)");
     default:
-      return cannot(descr, fmt::format("expected numbers (float16, float32, float64, bool, or integers of 8, 16, 32 or "
-                                       "64 bits), found the type '{}'; save x.astype(numpy.float64)",
-                                       descr));
+      return refuse_type(descr,
+                         fmt::format("expected numbers (float16, float32, float64, bool, or integers of 8, 16, 32 or "
+                                     "64 bits), found the type '{}'; save x.astype(numpy.float64)",
+                                     descr));
   }
 }
 
@@ -166,7 +167,8 @@ NumpyHeader read_numpy_header(std::string_view begin, const std::string& name) {
   constexpr std::string_view magic("\x93NUMPY");
   const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(begin[i])); };
   NumpyHeader header;
-  if (!begin.starts_with(magic) || begin.size() < 12) Parser(begin, name).fail("its first bytes are not those of one");
+  if (!begin.starts_with(magic) || begin.size() < 12)
+    Parser(begin, name).fail("its first bytes are not those of a NumPy array");
   const std::size_t version = byte(6);
   if (version < 1 || version > 3) {
     Parser(begin, name).fail(fmt::format("expected version 1, 2 or 3, found {}.{}", version, byte(7)));
@@ -186,7 +188,7 @@ NumpyHeader read_numpy_header(std::string_view begin, const std::string& name) {
 
 std::string refusal(const NumpyHeader& header, std::int64_t stored, bool vector_as_column) {
   if (!header.element) return header.obstacle;
-  if (std::string wrong = refusal_of_size(header.shape); !wrong.empty()) return wrong;
+  if (std::string problem = refusal_of_size(header.shape); !problem.empty()) return problem;
   std::int64_t bytes = size_of(header.element->number);
   for (const std::int64_t size : header.shape) bytes *= size;
   if (bytes != stored) {

@@ -1,4 +1,4 @@
-// The header of a NumPy array: type, shape, order.
+// Parses the header of a NumPy array: type, shape, order.
 #pragma once
 
 #include <cstdint>
@@ -7,27 +7,26 @@
 #include <string_view>
 #include <vector>
 
-#include "data/element.h"
+#include "data/format/element.h"
 
 namespace kith::data {
 
 struct NumpyHeader {
   std::vector<std::int64_t> shape;
-  std::string type;                    // "float32", or what it is instead of a number
-  std::optional<ElementType> element;  // if it is one of the numbers that kith reads
-  std::string obstacle;                // why not, with a remedy
+  std::string type;                    // "float32", or a description of a type that is not a number
+  std::optional<ElementType> element;  // if kith can read the type
+  std::string obstacle;                // else why not, with a remedy
   bool fortran_order = false;
-  std::int64_t bytes = 0;  // of the header, up to the values
+  std::int64_t bytes = 0;  // size of the header; the values follow
 };
 
-constexpr std::int64_t kLongestNumpyHeader = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxNumpyHeaderBytes = std::int64_t{1} << 20;
 
-/// `begin`: the file's first bytes, as many as there are up to kLongestNumpyHeader; `name` is for messages. Versions 1
-/// to
-/// 3. Throws Error(data) when it is damaged.
+/// Reads versions 1 to 3. `begin` holds the first bytes of the file, kMaxNumpyHeaderBytes or all of them; `name` is for
+/// messages. Throws Error(data) if the header is damaged.
 NumpyHeader read_numpy_header(std::string_view begin, const std::string& name);
 
-/// Why points cannot be read from such an array of which `stored` bytes of values are there, or empty.
+/// Why an array with this header and `stored` bytes of values cannot be read as points; empty if it can.
 std::string refusal(const NumpyHeader& header, std::int64_t stored, bool vector_as_column);
 
 }  // namespace kith::data

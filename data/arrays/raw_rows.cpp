@@ -1,4 +1,4 @@
-// Reads plain numbers in blocks, by several threads, and converts each block while it is in the cache.
+// Reads plain numbers in blocks with several threads, and converts each block while it is in the cache.
 #include "data/arrays/raw_rows.h"
 
 #include <fmt/format.h>
@@ -8,20 +8,21 @@
 #include <cstring>
 #include <utility>
 
-#include "core/error.h"
 #include "data/io/block_readers.h"
+#include "data/io/input_error.h"
+#include "data/io/little_endian.h"
 
 namespace kith::data {
 namespace {
 
-constexpr std::int64_t kLengthBytes = 4;                           // of rows_with_length
-constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;      // still in the second-level cache when converted
-constexpr std::int64_t kColumnBlockBytes = std::int64_t{8} << 20;  // of columns: long enough pieces of each
+constexpr std::int64_t kLengthBytes = 4;                           // with rows_with_length
+constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;      // fits into the second-level cache
+constexpr std::int64_t kColumnBlockBytes = std::int64_t{8} << 20;  // with columns_together: long reads of each column
 
-/// Rows from pieces of columns: element (i, j) of `rows` x `columns` is at j * rows + i of `in`.
+/// Transposes `rows` x `columns` elements: element (i, j) is at j * rows + i of `in`.
 template <class Word>
 void join_columns(const std::byte* in, std::int64_t rows, std::int64_t columns, std::byte* out) {
-  constexpr std::int64_t kRows = 16;  // that are written to at a time
+  constexpr std::int64_t kRows = 16;  // rows written at a time, so that their cache lines stay in use
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(Word));
   for (std::int64_t begin = 0; begin < rows; begin += kRows) {
     const std::int64_t end = std::min(begin + kRows, rows);
@@ -58,8 +59,8 @@ class RawSource final : public PointSource {
   template <class T>
   void read_as(std::int64_t first, MatrixView<T> out) {
     check_request(*this, first, out);
-    const std::int64_t most = table_.order == RawTable::columns_together ? kColumnBlockBytes : kBlockBytes;
-    const std::int64_t block_rows = std::max<std::int64_t>(1, most / table_.row_bytes());
+    const std::int64_t block_bytes = table_.order == RawTable::columns_together ? kColumnBlockBytes : kBlockBytes;
+    const std::int64_t block_rows = std::max<std::int64_t>(1, block_bytes / table_.row_bytes());
     try {
       read_in_blocks((out.rows + block_rows - 1) / block_rows, threads_,
                      [&](std::int64_t block, Matrix<std::byte>& buffer) {
@@ -67,7 +68,7 @@ class RawSource final : public PointSource {
                        read_block(first + begin, out.middle(begin, std::min(block_rows, out.rows - begin)), buffer);
                      });
     } catch (const Error&) {
-      input_.check_unchanged();  // a better explanation of whatever was found
+      input_.check_unchanged();  // a change of the file explains the error better
       throw;
     }
     input_.check_unchanged();
@@ -91,15 +92,15 @@ class RawSource final : public PointSource {
         require_converted(convert(table_.element, raw, out.size(), out.data, missing_), name(), first, columns());
   }
 
-  void read_columns(std::int64_t first, std::int64_t rows, std::byte* pieces, std::byte* out) const {
-    const std::int64_t piece = rows * element_bytes_;
+  void read_columns(std::int64_t first, std::int64_t rows, std::byte* buffer, std::byte* out) const {
+    const std::int64_t column_bytes = rows * element_bytes_;
     for (std::int64_t j = 0; j < columns(); ++j) {
-      input_.read(table_.at + (j * table_.rows + first) * element_bytes_, piece, pieces + j * piece);
+      input_.read(table_.at + (j * table_.rows + first) * element_bytes_, column_bytes, buffer + j * column_bytes);
     }
-    if (element_bytes_ == 1) join_columns<std::uint8_t>(pieces, rows, columns(), out);
-    if (element_bytes_ == 2) join_columns<std::uint16_t>(pieces, rows, columns(), out);
-    if (element_bytes_ == 4) join_columns<std::uint32_t>(pieces, rows, columns(), out);
-    if (element_bytes_ == 8) join_columns<std::uint64_t>(pieces, rows, columns(), out);
+    if (element_bytes_ == 1) join_columns<std::uint8_t>(buffer, rows, columns(), out);
+    if (element_bytes_ == 2) join_columns<std::uint16_t>(buffer, rows, columns(), out);
+    if (element_bytes_ == 4) join_columns<std::uint32_t>(buffer, rows, columns(), out);
+    if (element_bytes_ == 8) join_columns<std::uint64_t>(buffer, rows, columns(), out);
   }
 
   void read_with_length(std::int64_t first, std::int64_t rows, std::byte* out) const {
@@ -107,12 +108,13 @@ class RawSource final : public PointSource {
     input_.read(table_.at + first * row_bytes, rows * row_bytes, out);
     for (std::int64_t i = 0; i < rows; ++i) {
       const std::byte* record = out + i * row_bytes;
-      std::uint32_t length = 0;
-      for (int b = 0; b < kLengthBytes; ++b) length |= std::to_integer<std::uint32_t>(record[b]) << (8 * b);
+      const std::uint64_t length = little_endian(record, kLengthBytes);
       if (length != static_cast<std::uint64_t>(columns())) {
-        throw Error(ExitCode::data, fmt::format("{}: record {} (counted from 0): expected {} values, as in record 0, "
-                                                "found a length of {}; all rows must be equally long",
-                                                name(), first + i, columns(), static_cast<std::int32_t>(length)));
+        refuse_input(
+            fmt::format("{}: record {} (counted from 0)", name(), first + i),
+            fmt::format("expected {} values, as in record 0, found a length of {}; all rows must have the same "
+                        "length",
+                        columns(), static_cast<std::int32_t>(length)));
       }
       std::memmove(out + i * (row_bytes - kLengthBytes), record + kLengthBytes,
                    static_cast<std::size_t>(row_bytes - kLengthBytes));

@@ -1,32 +1,32 @@
-// Points that lie in a file as plain numbers, row after row or column after column.
+// Points that a file stores as plain numbers, in row or column order.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
-#include "data/element.h"
+#include "data/format/element.h"
+#include "data/format/point_source.h"
 #include "data/io/input_bytes.h"
-#include "data/source.h"
 
 namespace kith::data {
 
-/// Where the numbers of a table lie.
+/// The position and layout of a table of numbers in a file.
 struct RawTable {
   enum Order {
     rows_together,     // row after row
-    columns_together,  // column after column, as Fortran has them
-    rows_with_length,  // row after row, before each the number of columns as a little-endian int32
+    columns_together,  // column after column, as in Fortran
+    rows_with_length,  // row after row, each after its number of columns as a little-endian int32
   };
   std::string name;  // for messages and results
   ElementType element;
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  std::int64_t at = 0;  // of the first byte of it all
+  std::int64_t at = 0;  // position of the first byte
   Order order = rows_together;
 
-  std::int64_t row_bytes() const;  // of a row's values and its length
-  std::int64_t bytes() const;      // throws Error(data) when they cannot be counted
+  std::int64_t row_bytes() const;  // of a row, including its length if it is stored
+  std::int64_t bytes() const;      // throws Error(data) on overflow
 };
 
 /// `table` must lie within the input.

@@ -8,14 +8,16 @@
 #include <algorithm>
 #include <limits>
 
+#include "data/io/little_endian.h"
+
 namespace kith::data {
 namespace {
 
 constexpr std::size_t kChecksumBytes = 4;
 
-/// Fletcher's two sums modulo 65535 over big-endian 16-bit words, where a multiple of 65535 other than 0 is 65535.
+/// Fletcher's two sums modulo 65535 over big-endian 16-bit words; a nonzero multiple of 65535 gives 65535, not 0.
 std::uint32_t fletcher32(std::span<const std::byte> bytes) {
-  constexpr std::size_t words_per_run = 4096;  // the sums stay far below 64 bits
+  constexpr std::size_t words_per_block = 4096;  // the sums stay far below 64 bits
   std::uint64_t sum = 0;
   std::uint64_t sum_of_sums = 0;
   const auto fold = [](std::uint64_t s) {
@@ -23,8 +25,8 @@ std::uint32_t fletcher32(std::span<const std::byte> bytes) {
     return s;
   };
   const auto byte = [&bytes](std::size_t i) { return i < bytes.size() ? std::to_integer<std::uint64_t>(bytes[i]) : 0; };
-  for (std::size_t begin = 0; begin < bytes.size(); begin += 2 * words_per_run) {
-    const std::size_t end = std::min(begin + 2 * words_per_run, bytes.size());
+  for (std::size_t begin = 0; begin < bytes.size(); begin += 2 * words_per_block) {
+    const std::size_t end = std::min(begin + 2 * words_per_block, bytes.size());
     for (std::size_t i = begin; i < end; i += 2) {
       sum += byte(i) << 8 | byte(i + 1);
       sum_of_sums += sum;
@@ -38,44 +40,43 @@ std::uint32_t fletcher32(std::span<const std::byte> bytes) {
 std::string verify_checksum(std::vector<std::byte>& bytes) {
   if (bytes.size() < kChecksumBytes) return "too short for its checksum";
   const std::size_t size = bytes.size() - kChecksumBytes;
-  std::uint32_t stored = 0;
-  for (std::size_t i = 0; i < kChecksumBytes; ++i) stored |= std::to_integer<std::uint32_t>(bytes[size + i]) << (8 * i);
+  const std::uint64_t stored = little_endian(bytes.data() + size, kChecksumBytes);
   bytes.resize(size);
-  const std::uint32_t found = fletcher32(bytes);
-  return found == stored ? "" : fmt::format("its checksum should be {:08x} and is {:08x}", stored, found);
+  const std::uint32_t computed = fletcher32(bytes);
+  return computed == stored ? "" : fmt::format("expected the checksum {:08x}, found {:08x}", stored, computed);
 }
 
-/// Inflates into at most `most` bytes.
-std::string inflate_bytes(const std::vector<std::byte>& in, std::vector<std::byte>& out, std::size_t most) {
+/// Inflates to at most `max_bytes` bytes.
+std::string inflate_bytes(const std::vector<std::byte>& in, std::vector<std::byte>& out, std::size_t max_bytes) {
   z_stream stream{};
   if (inflateInit(&stream) != Z_OK) return "zlib cannot start";
-  out.resize(most);
+  out.resize(max_bytes);
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(in.data()));  // zlib does not write to it
   stream.avail_in = static_cast<uInt>(in.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  // zlib counts in 32 bits; a chunk just below 4 GiB and its checksum have more bytes.
+  // zlib counts in 32 bits; a chunk just below 4 GiB with its checksum exceeds that.
   int status = Z_OK;
-  for (std::size_t left = most; status == Z_OK && stream.avail_out == 0 && left > 0;) {
-    stream.avail_out = static_cast<uInt>(std::min<std::size_t>(left, std::numeric_limits<uInt>::max()));
-    left -= stream.avail_out;
-    status = inflate(&stream, left > 0 ? Z_NO_FLUSH : Z_FINISH);
+  for (std::size_t remaining = max_bytes; status == Z_OK && stream.avail_out == 0 && remaining > 0;) {
+    stream.avail_out = static_cast<uInt>(std::min<std::size_t>(remaining, std::numeric_limits<uInt>::max()));
+    remaining -= stream.avail_out;
+    status = inflate(&stream, remaining > 0 ? Z_NO_FLUSH : Z_FINISH);
   }
   out.resize(stream.total_out);
   const std::string message = stream.msg != nullptr ? stream.msg : "its end is missing";
   const bool full = stream.avail_out == 0;
   inflateEnd(&stream);
   if (status == Z_STREAM_END) return "";
-  if (status == Z_BUF_ERROR && full) return fmt::format("it inflates to more than {} bytes", most);
+  if (status == Z_BUF_ERROR && full) return fmt::format("it inflates to more than {} bytes", max_bytes);
   return fmt::format("it does not inflate: {}", message);
 }
 
-/// Bytes of equal rank, stored together, go back to their elements; a last partial element was never moved.
+/// Moves the bytes of equal significance, stored together, back to their elements. A last partial element stays as is.
 void unshuffle(const std::vector<std::byte>& in, std::vector<std::byte>& out, std::size_t element_bytes) {
-  constexpr std::size_t elements_per_run = 2048;  // whose bytes stay in the first-level cache
+  constexpr std::size_t elements_per_block = 2048;  // their bytes stay in the first-level cache
   const std::size_t count = in.size() / element_bytes;
   out.resize(in.size());
-  for (std::size_t begin = 0; begin < count; begin += elements_per_run) {
-    const std::size_t end = std::min(begin + elements_per_run, count);
+  for (std::size_t begin = 0; begin < count; begin += elements_per_block) {
+    const std::size_t end = std::min(begin + elements_per_block, count);
     for (std::size_t b = 0; b < element_bytes; ++b) {
       for (std::size_t i = begin; i < end; ++i) out[i * element_bytes + b] = in[b * count + i];
     }
@@ -91,27 +92,28 @@ std::byte* ChunkDecoder::stored(std::int64_t size) {
   return bytes_.data();
 }
 
-std::string ChunkDecoder::undo(const FilterStep& step, std::size_t most) {
+std::string ChunkDecoder::invert(const FilterStep& step, std::size_t max_bytes) {
   if (step.kind == FilterStep::fletcher32) return verify_checksum(bytes_);
-  std::string wrong;
+  std::string problem;
   if (step.kind == FilterStep::deflate) {
-    wrong = inflate_bytes(bytes_, other_, most);
+    problem = inflate_bytes(bytes_, other_, max_bytes);
   } else {
     if (step.element_bytes <= 1) return "";
     unshuffle(bytes_, other_, static_cast<std::size_t>(step.element_bytes));
   }
   std::swap(bytes_, other_);
-  return wrong;
+  return problem;
 }
 
 std::string ChunkDecoder::decode(std::span<const FilterStep> steps, std::uint32_t skipped, std::int64_t expected) {
-  // A checksum that was made before deflate lengthens what deflate was given.
+  // A checksum applied before deflate adds to the input of deflate.
   const auto checksums =
       std::count_if(steps.begin(), steps.end(), [](const auto& s) { return s.kind == FilterStep::fletcher32; });
-  const std::size_t most = static_cast<std::size_t>(expected) + kChecksumBytes * static_cast<std::size_t>(checksums);
+  const std::size_t max_bytes =
+      static_cast<std::size_t>(expected) + kChecksumBytes * static_cast<std::size_t>(checksums);
   for (std::size_t i = steps.size(); i-- > 0;) {
     if ((skipped >> i & 1u) != 0) continue;
-    if (std::string wrong = undo(steps[i], most); !wrong.empty()) return wrong;
+    if (std::string problem = invert(steps[i], max_bytes); !problem.empty()) return problem;
   }
   if (bytes_.size() == static_cast<std::size_t>(expected)) return "";
   return fmt::format("it has {} bytes, expected {}", bytes_.size(), expected);

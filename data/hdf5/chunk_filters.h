@@ -1,5 +1,5 @@
-// Undoing the filters of an HDF5 chunk, within known sizes. HDF5 1.10 itself lets a damaged chunk that inflates to too
-// few bytes be read past its end, and one that inflates to too many fill the memory.
+// Decodes the filters of an HDF5 chunk within known sizes. HDF5 1.10 itself reads past the end of a damaged chunk that
+// inflates to too few bytes, and lets one that inflates to too many fill the memory.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@ struct FilterStep {
   std::int64_t element_bytes = 1;  // of shuffle
 };
 
-/// A chunk being decoded; kept between chunks so that memory is asked for once.
+/// Decodes chunks one after another and reuses its memory.
 class ChunkDecoder {
  public:
-  /// Where a chunk of `size` stored bytes is to be put before decode().
+  /// The buffer for a chunk of `size` stored bytes; fill it before decode().
   std::byte* stored(std::int64_t size);
-  /// Undoes the steps, last first, but for those whose bit is set in `skipped`. Returns what is wrong with the chunk,
-  /// nothing if it decodes to exactly `expected` bytes.
+  /// Inverts the steps, last first, except those whose bit is set in `skipped`. Returns a description of the damage, or
+  /// "" if the chunk decodes to exactly `expected` bytes.
   std::string decode(std::span<const FilterStep> steps, std::uint32_t skipped, std::int64_t expected);
   const std::byte* decoded() const { return bytes_.data(); }
 
  private:
-  std::string undo(const FilterStep& step, std::size_t most);
+  std::string invert(const FilterStep& step, std::size_t max_bytes);
 
   std::vector<std::byte> bytes_;
   std::vector<std::byte> other_;  // the output of a step

@@ -1,4 +1,4 @@
-// Chunks come from HDF5 as they are stored, so that their size is known before anything trusts it.
+// Reads the stored bytes of chunks from HDF5, and checks their size before decoding.
 #include "data/hdf5/hdf5_chunks.h"
 
 #include <fmt/format.h>
@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "data/io/input_error.h"
+
 namespace kith::data {
 namespace {
 
-// A band of chunks up to this size is kept, for callers whose blocks of rows cut through chunks.
-constexpr std::int64_t kLargestBandHeld = std::int64_t{256} << 20;
+// Bands of chunks up to this size are kept, for requests that end within a chunk.
+constexpr std::int64_t kMaxBandBytes = std::int64_t{256} << 20;
 
 std::optional<FilterStep> step_of(hid_t creation, unsigned index) {
   unsigned flags = 0;
@@ -35,7 +37,7 @@ std::optional<ChunkedRows> ChunkedRows::open(hid_t dataset, const DatasetFacts& 
   if (!facts.chunked) return std::nullopt;
   const Handle creation(H5Dget_create_plist(dataset));
   unsigned options = 0;
-  // Chunks at the edge may have been left unfiltered, and nothing stored with them says so.
+  // Partial chunks at the edge can be stored unfiltered, and nothing in the file marks them.
   if (H5Pget_chunk_opts(creation.get(), &options) < 0 || (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0)
     return std::nullopt;
   ChunkedRows result;
@@ -61,10 +63,10 @@ void ChunkedRows::read(std::int64_t first, std::int64_t count, std::byte* out) {
     const std::int64_t band = row / chunk_rows_;
     const std::int64_t band_begin = band * chunk_rows_;
     const std::int64_t band_end = std::min(rows_, band_begin + chunk_rows_);
-    const std::int64_t piece = std::min(end, band_end) - row;
-    const bool whole = piece == band_end - band_begin;
-    if (whole || row_bytes > kLargestBandHeld / (band_end - band_begin)) {
-      decode_rows(row, piece, out);
+    const std::int64_t rows = std::min(end, band_end) - row;
+    const bool whole = rows == band_end - band_begin;
+    if (whole || row_bytes > kMaxBandBytes / (band_end - band_begin)) {
+      decode_rows(row, rows, out);
     } else {
       if (band_held_ != band) {
         band_held_ = -1;
@@ -73,10 +75,10 @@ void ChunkedRows::read(std::int64_t first, std::int64_t count, std::byte* out) {
         decode_rows(band_begin, band_end - band_begin, band_.data());
         band_held_ = band;
       }
-      std::memcpy(out, band_.data() + (row - band_begin) * row_bytes, static_cast<std::size_t>(piece * row_bytes));
+      std::memcpy(out, band_.data() + (row - band_begin) * row_bytes, static_cast<std::size_t>(rows * row_bytes));
     }
-    out += piece * row_bytes;
-    row += piece;
+    out += rows * row_bytes;
+    row += rows;
   }
 }
 
@@ -86,13 +88,13 @@ void ChunkedRows::decode_rows(std::int64_t first, std::int64_t count, std::byte*
   for (std::int64_t column = 0; column < columns_; column += chunk_columns_) {
     const std::byte* from = decode_chunk(first - skipped_rows, column) + skipped_rows * chunk_row_bytes;
     std::byte* to = out + column * element_bytes_;
-    const auto piece = static_cast<std::size_t>(std::min(chunk_columns_, columns_ - column) * element_bytes_);
+    const auto copied_bytes = static_cast<std::size_t>(std::min(chunk_columns_, columns_ - column) * element_bytes_);
     if (chunk_columns_ == columns_) {
-      std::memcpy(to, from, piece * static_cast<std::size_t>(count));
+      std::memcpy(to, from, copied_bytes * static_cast<std::size_t>(count));
       continue;
     }
     for (std::int64_t row = 0; row < count; ++row) {
-      std::memcpy(to + row * columns_ * element_bytes_, from + row * chunk_row_bytes, piece);
+      std::memcpy(to + row * columns_ * element_bytes_, from + row * chunk_row_bytes, copied_bytes);
     }
   }
 }
@@ -122,7 +124,7 @@ const std::byte* ChunkedRows::read_plain_chunk(std::int64_t row, std::int64_t co
 const std::byte* ChunkedRows::read_filtered_chunk(std::int64_t row, std::int64_t column) {
   const std::int64_t expected = chunk_rows_ * chunk_columns_ * element_bytes_;
   const hsize_t offset[2] = {static_cast<hsize_t>(row), static_cast<hsize_t>(column)};
-  hsize_t size = 0;  // of a chunk that was never written, which some versions report as an error
+  hsize_t size = 0;  // stays 0 for a chunk that was never written; some versions of HDF5 report an error for it
   if (H5Dget_chunk_storage_size(dataset_, offset, &size) < 0) {
     const std::string reason = hdf5_reason();
     if (reason.find("not allocated") == reason.npos) fail(row, column, reason);
@@ -136,13 +138,13 @@ const std::byte* ChunkedRows::read_filtered_chunk(std::int64_t row, std::int64_t
   if (H5Dread_chunk(dataset_, H5P_DEFAULT, offset, &skipped, decoder_.stored(static_cast<std::int64_t>(size))) < 0) {
     fail(row, column, hdf5_reason());
   }
-  const std::string wrong = decoder_.decode(steps_, skipped, expected);
-  if (!wrong.empty()) fail(row, column, wrong);
+  const std::string problem = decoder_.decode(steps_, skipped, expected);
+  if (!problem.empty()) fail(row, column, problem);
   return decoder_.decoded();
 }
 
 void ChunkedRows::fill_chunk(std::byte* out, std::int64_t bytes) const {
-  // Asked for only now: HDF5 1.10 crashes on the fill values of some damaged files.
+  // Read only when needed: HDF5 1.10 crashes on the fill values of some damaged files.
   std::vector<std::byte> value(static_cast<std::size_t>(element_bytes_));
   const Handle creation(H5Dget_create_plist(dataset_));
   H5D_fill_value_t kind = H5D_FILL_VALUE_DEFAULT;
@@ -154,14 +156,12 @@ void ChunkedRows::fill_chunk(std::byte* out, std::int64_t bytes) const {
   for (std::int64_t i = 0; i < bytes; i += element_bytes_) std::memcpy(out + i, value.data(), value.size());
 }
 
-void ChunkedRows::fail(std::int64_t row, std::int64_t column, const std::string& why) const {
-  throw Error(
-      ExitCode::data,
-      fmt::format(
-          "{}: data damaged in chunk ({}, {}), rows {} to {}, columns {} to {} (counted from 0): {}; copy or make "
-          "the file again",
-          name_, row / chunk_rows_, column / chunk_columns_, row, std::min(row + chunk_rows_, rows_) - 1, column,
-          std::min(column + chunk_columns_, columns_) - 1, why));
+void ChunkedRows::fail(std::int64_t row, std::int64_t column, const std::string& problem) const {
+  refuse_input(name_,
+               fmt::format("data damaged in chunk ({}, {}), rows {} to {}, columns {} to {} (counted from 0): {}; "
+                           "copy or create the file again",
+                           row / chunk_rows_, column / chunk_columns_, row, std::min(row + chunk_rows_, rows_) - 1,
+                           column, std::min(column + chunk_columns_, columns_) - 1, problem));
 }
 
 }  // namespace kith::data

@@ -1,4 +1,4 @@
-// An HDF5 file that is open for reading, and that it stays the file that was opened.
+// An HDF5 file that is open for reading, with a check that it has not changed.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace kith::data {
 
 class Hdf5InputFile {
  public:
-  /// Opens read-only, locked as far as the file system can. Throws Error(data) with the reason: missing, not readable,
-  /// not HDF5 (and what it looks like), truncated, open for writing elsewhere, left open by a program that crashed.
+  /// Opens read-only, with a lock if the file system supports locks. Throws Error(data) with the reason: missing, not
+  /// readable, not HDF5, truncated, open for writing in another program, not closed by a program that crashed.
   explicit Hdf5InputFile(const std::string& file);
 
   const std::string& name() const { return name_; }
   hid_t id() const { return handle_.get(); }
   std::int64_t bytes() const { return state_.size(); }
-  int descriptor() const { return descriptor_; }  // open for reading as long as the object lives; has no position
-  /// Throws Error(data) when the file was cut or written to since it was opened: HDF5 would read zeros and say nothing.
+  int descriptor() const { return descriptor_; }  // valid during the lifetime of the object; use it with pread() only
+  /// Throws Error(data) if the file has changed since it was opened; HDF5 itself would silently read zeros.
   void check_unchanged() const;
 
  private:

@@ -1,4 +1,4 @@
-// Set-up of the HDF5 library for a thread, and the reading of its error stack.
+// Sets up the HDF5 library for a thread, and reads its error stack.
 #include "data/hdf5/hdf5_handle.h"
 
 #include <fmt/format.h>
@@ -10,13 +10,14 @@ namespace {
 
 thread_local std::string last_reason;
 
-/// Keeps the first entry of a walk from the innermost function outwards.
+/// Keeps the first entry of a walk that starts at the innermost function.
 herr_t keep_innermost(unsigned depth, const H5E_error2_t* entry, void* text) {
   if (depth == 0 && entry->desc != nullptr) *static_cast<std::string*>(text) = entry->desc;
   return 0;
 }
 
-/// HDF5 calls this where it would print. The next call of any kind, a handle's closing too, forgets the error.
+/// HDF5 calls this instead of printing. The message must be stored here, since any next call clears the error stack,
+/// even the closing of a handle.
 herr_t remember(hid_t stack, void*) {
   last_reason.clear();
   H5Ewalk2(stack, H5E_WALK_UPWARD, keep_innermost, &last_reason);
@@ -28,18 +29,17 @@ herr_t remember(hid_t stack, void*) {
 void prepare_hdf5() {
   static std::once_flag once;
   std::call_once(once, [] {
-    // The library's own work at exit would write to files that failed, again and again; handles close them instead.
+    // At exit the library would retry writing to files that failed; the handles close all files instead.
     H5dont_atexit();
     H5open();
-    // A data file or the environment must not be able to name code that is then loaded.
+    // Neither a data file nor the environment may make the library load code.
     H5PLset_loading_state(0);
   });
   H5Eset_auto2(H5E_DEFAULT, remember, nullptr);
 }
 
 std::string hdf5_reason() {
-  // "file write failed: time = ..., errno = 28, error message = 'No space left on device', buf = ...": the message will
-  // do.
+  // Keep the message of "file write failed: ..., error message = 'No space left on device', buf = ...".
   const std::string key = "error message = '";
   if (const auto begin = last_reason.find(key); begin != std::string::npos) {
     const auto from = begin + key.size();
@@ -48,15 +48,22 @@ std::string hdf5_reason() {
   return last_reason.empty() ? "HDF5 gives no reason" : last_reason;
 }
 
-std::string damage(const std::string& reason) {
+std::string describe_damage(const std::string& reason) {
   if (reason.find("bad version number") == std::string::npos) return "damaged: " + reason;
   unsigned major = 0, minor = 0, release = 0;
   H5get_libversion(&major, &minor, &release);
   return fmt::format(
-      "probably written by a newer HDF5 than the {}.{}.{} of this program ({}); where that is installed, rewrite the "
-      "file "
-      "with `h5repack --high=1`, or make it without libver='latest'",
+      "probably written by a newer HDF5 than the {}.{}.{} that kith uses ({}); rewrite the file with the newer "
+      "version's "
+      "`h5repack --high=1`, or create it without libver='latest'",
       major, minor, release, reason);
+}
+
+Handle utf8_type(std::size_t size) {
+  Handle type(H5Tcopy(H5T_C_S1));
+  H5Tset_size(type.get(), size);
+  H5Tset_cset(type.get(), H5T_CSET_UTF8);
+  return type;
 }
 
 }  // namespace kith::data

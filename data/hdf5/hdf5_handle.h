@@ -1,4 +1,4 @@
-// Owning handles of the HDF5 C API, and what its error stack says, as text.
+// Owning handles of the HDF5 C API, and its error messages as text.
 #pragma once
 
 #include <hdf5.h>
@@ -8,15 +8,15 @@
 
 namespace kith::data {
 
-/// Prepares HDF5 for this thread: nothing is printed by the library, no plugin is ever loaded, nothing runs at exit.
-/// Cheap; every public function of this room that uses HDF5 calls it first.
+/// Prepares HDF5 for this thread: the library prints nothing, never loads a plugin, and runs nothing at exit. Cheap;
+/// every public function of data/ that uses HDF5 calls it first.
 void prepare_hdf5();
 
-/// What the innermost function of this thread's last failed HDF5 call complained about.
+/// The error message of the innermost function in this thread's last failed HDF5 call.
 std::string hdf5_reason();
 
-/// What such a complaint about an object means for who wants to read it: damage, or a newer format, with the remedy.
-std::string damage(const std::string& reason);
+/// Explains such a message about an object to the user: damage, or a newer format, with the remedy.
+std::string describe_damage(const std::string& reason);
 
 /// One reference to an HDF5 object of any kind: file, group, dataset, dataspace, datatype, attribute, property list.
 class Handle {
@@ -34,11 +34,14 @@ class Handle {
 
   hid_t get() const { return id_; }
   explicit operator bool() const { return id_ >= 0; }
-  /// Gives the identifier to a caller that closes it itself.
+  /// Transfers the reference to the caller, who has to close it.
   hid_t release() { return std::exchange(id_, H5I_INVALID_HID); }
 
  private:
   hid_t id_ = H5I_INVALID_HID;
 };
+
+/// The type of UTF-8 texts of `size` bytes, or of variable length with H5T_VARIABLE.
+Handle utf8_type(std::size_t size);
 
 }  // namespace kith::data

@@ -1,4 +1,4 @@
-// Datatype, shape, layout and filters of an HDF5 dataset.
+// Finds the datatype, shape, layout and filters of an HDF5 dataset.
 #include "data/hdf5/hdf5_inspect.h"
 
 #include <fmt/format.h>
@@ -26,9 +26,9 @@ struct FloatLayout {
   bool operator==(const FloatLayout&) const = default;
 };
 
-constexpr FloatLayout kHalf{2, 16, 15, 10, 5, 0, 10, 15, 0, true};
-constexpr FloatLayout kSingle{4, 32, 31, 23, 8, 0, 23, 127, 0, true};
-constexpr FloatLayout kDouble{8, 64, 63, 52, 11, 0, 52, 1023, 0, true};
+constexpr FloatLayout kFloat16{2, 16, 15, 10, 5, 0, 10, 15, 0, true};
+constexpr FloatLayout kFloat32{4, 32, 31, 23, 8, 0, 23, 127, 0, true};
+constexpr FloatLayout kFloat64{8, 64, 63, 52, 11, 0, 52, 1023, 0, true};
 
 FloatLayout float_layout(hid_t type) {
   FloatLayout f;
@@ -43,13 +43,13 @@ FloatLayout float_layout(hid_t type) {
 
 std::string float_name(hid_t type) {
   const FloatLayout f = float_layout(type);
-  if (f == kHalf) return "float16";
-  if (f == kSingle) return "float32";
-  if (f == kDouble) return "float64";
+  if (f == kFloat16) return "float16";
+  if (f == kFloat32) return "float32";
+  if (f == kFloat64) return "float64";
   return fmt::format("float of {} bits in {} bytes, {} of them exponent", f.precision, f.size, f.exponent_bits);
 }
 
-/// An enumeration of FALSE, 0, and TRUE, 1, in a byte: what h5py makes of booleans.
+/// Whether the type is h5py's boolean: a one-byte enumeration of FALSE, 0, and TRUE, 1.
 bool is_boolean(hid_t type) {
   if (H5Tget_class(type) != H5T_ENUM || H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2) return false;
   std::uint8_t no = 1, yes = 0;
@@ -90,9 +90,9 @@ std::string type_name(hid_t type) {
 std::optional<Number> number_of(hid_t type) {
   if (H5Tget_class(type) == H5T_FLOAT) {
     const FloatLayout f = float_layout(type);
-    if (f == kHalf) return Number::float16;
-    if (f == kSingle) return Number::float32;
-    if (f == kDouble) return Number::float64;
+    if (f == kFloat16) return Number::float16;
+    if (f == kFloat32) return Number::float32;
+    if (f == kFloat64) return Number::float64;
     return std::nullopt;
   }
   if (is_boolean(type)) return Number::uint8;
@@ -170,12 +170,12 @@ std::string filter_name(H5Z_filter_t id, const char* name, const std::vector<uns
   }
 }
 
-/// Only what is built into the library; asking it about any other filter would look for a plugin.
+/// Considers only the filters that are built into the library; H5Zfilter_avail would search for a plugin for any other.
 bool can_decode(H5Z_filter_t id) {
   return id >= H5Z_FILTER_DEFLATE && id <= H5Z_FILTER_SCALEOFFSET && H5Zfilter_avail(id) > 0;
 }
 
-/// Names of all filters; `unknown` gets that of the first one that cannot be undone here.
+/// Names of all filters; sets `unknown` to the first one that cannot be decoded.
 std::vector<std::string> filters_of(hid_t creation, std::string& unknown) {
   std::vector<std::string> names;
   const int count = H5Pget_nfilters(creation);
@@ -200,7 +200,7 @@ std::string external_file_of(hid_t creation) {
   return name;
 }
 
-/// Layout, chunk, filters, stored bytes; and the obstacle, if one of them is.
+/// Finds layout, chunk, filters, stored bytes, and the obstacle if one of them is unsupported.
 void inspect_storage(hid_t dataset, DatasetFacts& facts) {
   const Handle creation(H5Dget_create_plist(dataset));
   DatasetInfo& info = facts.info;
@@ -208,8 +208,9 @@ void inspect_storage(hid_t dataset, DatasetFacts& facts) {
   info.filters = filters_of(creation.get(), unknown_filter);
   if (!unknown_filter.empty()) {
     facts.obstacle = fmt::format(
-        "compressed with {}, which this program does not have (plugins are never loaded); "
-        "rewrite it with `h5repack -f GZIP=4` where the filter is installed",
+        "compressed with {}, which kith does not support (plugins are never loaded); rewrite it with `h5repack -f "
+        "GZIP=4` "
+        "on a machine with the filter",
         unknown_filter);
   }
   switch (H5Pget_layout(creation.get())) {
@@ -234,7 +235,7 @@ void inspect_storage(hid_t dataset, DatasetFacts& facts) {
       return;
     default:
       info.layout = "unknown";
-      facts.obstacle = "a layout that this program does not know";
+      facts.obstacle = "a layout that kith does not support; rewrite it with `h5repack`";
       return;
   }
   if (H5Pget_external_count(creation.get()) > 0) {
@@ -257,7 +258,7 @@ DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string
   facts.info.byte_order = byte_order_of(type.get());
   facts.element = element_of(type.get());
   inspect_storage(dataset, facts);
-  // Asking a virtual dataset for its shape would open the files that it is made of.
+  // Reading the shape of a virtual dataset would open the files that it refers to.
   if (facts.info.layout != "virtual" && facts.info.layout != "unknown") facts.info.shape = shape_of(dataset);
   facts.info.unreadable = refusal(file, facts, {});
   return facts;

@@ -1,4 +1,4 @@
-// The walk along the links of an HDF5 file. HDF5's own path look-up would open other files on the way.
+// Follows the links of an HDF5 file one by one; HDF5's own lookup of paths would open other files.
 #include "data/hdf5/hdf5_path.h"
 
 #include <fmt/format.h>
@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.h"
+#include "data/format/shape.h"
+#include "data/io/input_error.h"
 
 namespace kith::data {
 namespace {
 
-constexpr int kMaximumSoftLinks = 40;  // in one path; more is a cycle
-constexpr std::size_t kNamesShown = 20;
-constexpr std::size_t kMaximumDepth = 256;  // of groups that a listing looks into
+constexpr int kMaximumSoftLinks = 40;       // in one path; more indicate a cycle
+constexpr std::size_t kMaximumDepth = 256;  // of nested groups in a listing
 
 std::vector<std::string> split(const std::string& path) {
   std::vector<std::string> names;
@@ -42,13 +42,6 @@ std::vector<std::string> names_in(hid_t group) {
   return names;
 }
 
-std::string show_names(std::vector<std::string> names) {
-  if (names.empty()) return "nothing";
-  const std::size_t more = names.size() - std::min(names.size(), kNamesShown);
-  names.resize(names.size() - more);
-  return fmt::format("{}", fmt::join(names, ", ")) + (more > 0 ? fmt::format(" and {} more", more) : "");
-}
-
 /// The target of a soft link, or "file:/path" of an external one, or empty.
 std::string target_of(hid_t group, const std::string& name, const H5L_info_t& link) {
   std::string value(link.u.val_size, '\0');
@@ -67,7 +60,8 @@ std::string refusal_of_link(hid_t group, const std::string& name, const H5L_info
     return fmt::format("is an external link to {}, which is not followed; name that file itself",
                        target_of(group, name, link));
   }
-  return fmt::format("is a user-defined link (class {}), which is not followed", static_cast<int>(link.type));
+  return fmt::format("is a user-defined link (class {}), which is not followed; name another dataset",
+                     static_cast<int>(link.type));
 }
 
 }  // namespace
@@ -75,56 +69,57 @@ std::string refusal_of_link(hid_t group, const std::string& name, const H5L_info
 std::string normal_path(const std::string& path) { return join(split(path)); }
 
 Handle open_object(const Hdf5InputFile& file, const std::string& path) {
-  const auto fail = [&](const std::string& what) {
-    throw Error(ExitCode::data, fmt::format("{}:{}: {}", file.name(), normal_path(path), what));
+  const auto fail = [&](const std::string& problem) {
+    refuse_input(fmt::format("{}:{}", file.name(), normal_path(path)), problem);
   };
   const auto open = [&](hid_t from, const std::string& name, const std::string& shown) {
     Handle object(H5Oopen(from, name.c_str(), H5P_DEFAULT));
-    if (!object) fail(fmt::format("{} cannot be opened: {}", shown, damage(hdf5_reason())));
+    if (!object) fail(fmt::format("{} cannot be opened: {}", shown, describe_damage(hdf5_reason())));
     return object;
   };
   const auto names = split(path);
-  std::deque<std::string> rest(names.begin(), names.end());
-  std::vector<std::string> done;
+  std::deque<std::string> remaining(names.begin(), names.end());
+  std::vector<std::string> resolved;
   Handle object = open(file.id(), "/", "/");
-  for (int soft_links = 0; !rest.empty();) {
-    const std::string name = rest.front();
-    rest.pop_front();
+  for (int soft_links = 0; !remaining.empty();) {
+    const std::string name = remaining.front();
+    remaining.pop_front();
     if (H5Iget_type(object.get()) != H5I_GROUP)
-      fail(fmt::format("{} is not a group and holds no '{}'", join(done), name));
+      fail(fmt::format("{} is not a group, so it does not hold '{}'", join(resolved), name));
     H5L_info_t link{};
     if (H5Lexists(object.get(), name.c_str(), H5P_DEFAULT) <= 0 ||
         H5Lget_info(object.get(), name.c_str(), &link, H5P_DEFAULT) < 0) {
-      fail(fmt::format("no such dataset: '{}' is not in {}, which holds {}", name, join(done),
-                       show_names(names_in(object.get()))));
+      fail(fmt::format("no such dataset: '{}' is not in {}, which holds {}", name, join(resolved),
+                       show_list(names_in(object.get()))));
     }
-    auto here = done;
-    here.push_back(name);
+    auto current = resolved;
+    current.push_back(name);
     if (link.type == H5L_TYPE_HARD) {
-      object = open(object.get(), name, join(here));
-      done = std::move(here);
+      object = open(object.get(), name, join(current));
+      resolved = std::move(current);
     } else if (link.type == H5L_TYPE_SOFT) {
-      if (++soft_links > kMaximumSoftLinks) fail("the soft links of this path lead in a circle");
+      if (++soft_links > kMaximumSoftLinks)
+        fail("the soft links of this path form a cycle; name the dataset by a path without them");
       const std::string target = target_of(object.get(), name, link);
       const auto target_names = split(target);
-      rest.insert(rest.begin(), target_names.begin(), target_names.end());
+      remaining.insert(remaining.begin(), target_names.begin(), target_names.end());
       if (!target.starts_with('/')) continue;
       object = open(file.id(), "/", "/");
-      done.clear();
+      resolved.clear();
     } else {
-      fail(fmt::format("{} {}", join(here), refusal_of_link(object.get(), name, link)));
+      fail(fmt::format("{} {}", join(current), refusal_of_link(object.get(), name, link)));
     }
   }
   return object;
 }
 
-void for_each_dataset(const Hdf5InputFile& file, const std::function<void(FoundObject)>& visit) {
-  std::set<std::pair<unsigned long, haddr_t>> seen;  // objects, by their place in the file
+void for_each_dataset(const Hdf5InputFile& file, const std::function<void(VisitedObject)>& visit) {
+  std::set<std::pair<unsigned long, haddr_t>> seen;  // objects, by their address in the file
   const auto is_new = [&seen](hid_t object) {
     H5O_info_t info{};
     return H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0 || seen.insert({info.fileno, info.addr}).second;
   };
-  std::vector<std::vector<std::string>> groups{{}};  // paths of hard links still to be looked into
+  std::vector<std::vector<std::string>> groups{{}};  // groups still to be visited, as paths of hard links
   while (!groups.empty()) {
     const auto names = std::move(groups.back());
     groups.pop_back();
@@ -144,14 +139,14 @@ void for_each_dataset(const Hdf5InputFile& file, const std::function<void(FoundO
         visit({join(path), Handle(), "damaged link"});
         continue;
       }
-      if (link.type == H5L_TYPE_SOFT) continue;  // another name of something that is listed anyway
+      if (link.type == H5L_TYPE_SOFT) continue;  // its target is listed by another path
       if (link.type != H5L_TYPE_HARD) {
         visit({join(path), Handle(), refusal_of_link(group.get(), name, link)});
         continue;
       }
       Handle object(H5Oopen(group.get(), name.c_str(), H5P_DEFAULT));
       if (!object) {
-        visit({join(path), Handle(), damage(hdf5_reason())});
+        visit({join(path), Handle(), describe_damage(hdf5_reason())});
         continue;
       }
       if (!is_new(object.get())) continue;

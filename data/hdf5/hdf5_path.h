@@ -1,4 +1,4 @@
-// Finding objects inside an HDF5 file link by link, so that no link can lead out of it.
+// Finds objects inside an HDF5 file link by link, so that no link can lead out of the file.
 #pragma once
 
 #include <functional>
@@ -8,23 +8,23 @@
 
 namespace kith::data {
 
-/// Opens the object at `path` ("/train", "train", "/group/train"). Hard links and soft links are followed, external and
-/// user-defined links are refused wherever they stand, before anything behind them is touched.
-/// Throws Error(data): what is missing and what is there instead.
+/// Opens the object at `path` ("/train", "train", "/group/train"). Follows hard links and soft links; refuses external
+/// and user-defined links anywhere in the path, without accessing their targets. Throws Error(data) with the missing
+/// name and the existing ones.
 Handle open_object(const Hdf5InputFile& file, const std::string& path);
 
 /// "/group/train" for "group//train/".
 std::string normal_path(const std::string& path);
 
-/// An object that listing a file comes across.
-struct FoundObject {
+/// A dataset or link that for_each_dataset() visits.
+struct VisitedObject {
   std::string path;
-  Handle object;           // a dataset, open; empty when it cannot be opened
-  std::string unreadable;  // why it cannot
+  Handle object;           // the open dataset; empty if it cannot be opened
+  std::string unreadable;  // why it cannot be opened
 };
 
-/// Visits every dataset once, whatever cycles and doublings the links make, and every link that leads out of the file.
-/// In no particular order.
-void for_each_dataset(const Hdf5InputFile& file, const std::function<void(FoundObject)>& visit);
+/// Visits every dataset once, even if links form cycles or duplicates, and every link that leads out of the file. The
+/// order is unspecified.
+void for_each_dataset(const Hdf5InputFile& file, const std::function<void(VisitedObject)>& visit);
 
 }  // namespace kith::data

@@ -1,33 +1,33 @@
-// Which HDF5 datasets points are not read from, and why: a list of checks, the first that fails gives the message.
+// Checks whether an HDF5 dataset can be read as points; the first check that fails gives the message.
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include "data/format/shape.h"
 #include "data/hdf5/hdf5_inspect.h"
-#include "data/shape.h"
+#include "data/io/physical_memory.h"
 
 namespace kith::data {
 namespace {
 
-/// deflate cannot make more of its input than this; a file that claims more was made to fill memory.
-constexpr std::int64_t kLargestExpansion = 1032;
-constexpr std::int64_t kLargestChunk = (std::int64_t{1} << 32) - 1;  // HDF5's own limit
-
-std::int64_t physical_memory() { return capped_product(sysconf(_SC_PHYS_PAGES), sysconf(_SC_PAGESIZE)); }
+/// The largest ratio of inflated to deflated bytes; a file that declares more would only fill the memory.
+constexpr std::int64_t kMaxExpansion = 1032;
+constexpr std::int64_t kMaxChunkBytes = (std::int64_t{1} << 32) - 1;  // HDF5's own limit
 
 std::string refusal_of_chunks(const DatasetFacts& facts, std::int64_t declared, std::int64_t element_bytes) {
   const std::int64_t stored = facts.info.stored_bytes;
   std::int64_t chunk_bytes = element_bytes;
   for (const std::int64_t c : facts.chunk) chunk_bytes = capped_product(chunk_bytes, c);
-  const std::int64_t possible = facts.info.filters.empty() ? stored : capped_product(stored, kLargestExpansion);
-  if (chunk_bytes <= 0 || chunk_bytes > kLargestChunk || chunk_bytes > physical_memory() || chunk_bytes > possible) {
+  const std::int64_t possible = facts.info.filters.empty() ? stored : capped_product(stored, kMaxExpansion);
+  if (chunk_bytes <= 0 || chunk_bytes > kMaxChunkBytes || chunk_bytes > physical_memory() || chunk_bytes > possible) {
     return fmt::format(
-        "one chunk is said to have {} bytes, with {} bytes stored in all; make it again with smaller chunks, "
-        "for example with `h5repack`",
+        "one chunk is declared with {} bytes, but only {} bytes are stored in all; create it again with smaller "
+        "chunks, for "
+        "example with `h5repack`",
         chunk_bytes, stored);
   }
-  if (declared > capped_product(stored, kLargestExpansion)) {
-    return fmt::format("declared as {} ({} bytes), but only {} bytes are stored; most of it was never written",
-                       show_shape(facts.info.shape), declared, stored);
+  if (declared > capped_product(stored, kMaxExpansion)) {
+    return fmt::format(
+        "declared as {} ({} bytes), but only {} bytes are stored; most of it was never written: create it again",
+        show_shape(facts.info.shape), declared, stored);
   }
   return "";
 }
@@ -35,23 +35,25 @@ std::string refusal_of_chunks(const DatasetFacts& facts, std::int64_t declared, 
 std::string refusal_of_storage(const Hdf5InputFile& file, const DatasetFacts& facts) {
   const auto& info = facts.info;
   const std::int64_t element_bytes = size_of(facts.element->number);
-  if (std::string wrong = refusal_of_size(info.shape); !wrong.empty()) return wrong;
+  if (std::string problem = refusal_of_size(info.shape); !problem.empty()) return problem;
   const std::int64_t declared = facts.rows() * facts.columns() * element_bytes;
   if (facts.chunked && facts.chunk.size() != facts.info.shape.size()) {
-    return fmt::format("damaged: chunks of {} dimensions in a dataset of {}", facts.chunk.size(),
-                       facts.info.shape.size());
+    return fmt::format("damaged: chunks of {} dimensions in a dataset of {}; copy or create the file again",
+                       facts.chunk.size(), facts.info.shape.size());
   }
   if (info.stored_bytes == 0) {
-    return fmt::format("declared as {}, but no value was ever written", show_shape(info.shape));
+    return fmt::format("declared as {}, but no value was ever written; create it again", show_shape(info.shape));
   }
   if (info.stored_bytes < 0 || info.stored_bytes > file.bytes()) {
-    return fmt::format("claims {} stored bytes in a file of {}; the file is damaged or truncated", info.stored_bytes,
-                       file.bytes());
+    return fmt::format(
+        "declared with {} stored bytes in a file of {}; the file is damaged or truncated: copy or create it again",
+        info.stored_bytes, file.bytes());
   }
   if (facts.chunked) return refusal_of_chunks(facts, declared, element_bytes);
   if (info.stored_bytes != declared) {
-    return fmt::format("declared as {} {} ({} bytes), but {} bytes are stored; the file is damaged",
-                       show_shape(info.shape), info.type, declared, info.stored_bytes);
+    return fmt::format(
+        "declared as {} {} ({} bytes), but {} bytes are stored; the file is damaged: copy or create it again",
+        show_shape(info.shape), info.type, declared, info.stored_bytes);
   }
   return "";
 }
@@ -63,8 +65,7 @@ std::string refusal(const Hdf5InputFile& file, const DatasetFacts& facts, const 
   if (!facts.element) {
     return fmt::format(
         "expected numbers (float16, float32, float64, bool, or integers of 8, 16, 32 or 64 bits), found {}{}; name a "
-        "dataset "
-        "of numbers",
+        "dataset of numbers",
         facts.info.type, facts.info.byte_order == "other" ? " in an unknown byte order" : "");
   }
   const std::string shape = refusal_of_shape(facts.info.shape, options.vector_as_column);

@@ -1,4 +1,4 @@
-// Points from an HDF5 dataset: bytes come from HDF5 as they are in the file, block by block, and are converted here.
+// Points from HDF5 datasets: reads the bytes of a dataset block by block and converts them.
 #include "data/hdf5/hdf5_source.h"
 
 #include <fmt/format.h>
@@ -8,54 +8,50 @@
 #include <optional>
 #include <utility>
 
+#include "data/format/transposed.h"
 #include "data/hdf5/contiguous_rows.h"
 #include "data/hdf5/hdf5_chunks.h"
 #include "data/hdf5/hdf5_inspect.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_sparse.h"
+#include "data/hdf5/hdf5_texts.h"
 #include "data/io/block_readers.h"
 #include "data/io/file_kind.h"
-#include "data/transposed.h"
+#include "data/io/input_error.h"
 
 namespace kith::data {
 namespace {
 
-// Raw bytes per read: what was read is still in the second-level cache when it is converted.
+// Raw bytes per block; a block is still in the second-level cache when it is converted.
 constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;
 
-/// What the values are held as: bytes stay bytes where that is asked for.
+/// The type in which the values are held: bytes if ReadOptions::keep_bytes asks for them, else by class.
 Number held_for(Number number, ValueClass value_class, const ReadOptions& options) {
   const bool bytes = number == Number::uint8 || number == Number::int8;
   if (bytes && options.keep_bytes && value_class == ValueClass::f32) return number;
   return value_class == ValueClass::f32 ? Number::float32 : Number::float64;
 }
 
-/// Opens the dataset again, with the cache that suits H5Dread: room for a chunk where it has to decode; none where it
-/// has not, as chunks are then read straight to where they belong, at the size they must have and not at the one they
-/// claim. The dataset must not be open, or HDF5 would share that one, cache and all. Its path was walked before.
+/// Reopens the dataset with a suitable cache for H5Dread: one chunk if HDF5 has to decode; none if the chunks have no
+/// filters, so that HDF5 reads directly into the target, with the size a chunk must have and not with its size in the
+/// file. The dataset must be closed, or HDF5 would share the open one and its cache. Its path is checked already.
 Handle open_with_cache(const Hdf5InputFile& file, const DatasetFacts& facts) {
-  constexpr std::int64_t largest = std::int64_t{256} << 20;
-  constexpr std::int64_t usual = std::int64_t{16} << 20;
+  constexpr std::int64_t max_bytes = std::int64_t{256} << 20;
+  constexpr std::int64_t min_bytes = std::int64_t{16} << 20;
   const Handle access(H5Pcreate(H5P_DATASET_ACCESS));
   if (facts.chunked) {
     std::int64_t bytes = size_of(facts.element->number);
     for (const std::int64_t c : facts.chunk) bytes *= c;  // one chunk: known to be below 4 GiB
-    bytes = facts.info.filters.empty() ? 0 : std::clamp(bytes, usual, largest);
+    bytes = facts.info.filters.empty() ? 0 : std::clamp(bytes, min_bytes, max_bytes);
     H5Pset_chunk_cache(access.get(), 12421, static_cast<std::size_t>(bytes), 1.0);
   }
   return Handle(H5Dopen2(file.id(), facts.info.path.c_str(), access.get()));
 }
 
-/// The names of the columns of centroids, from the result that they are in.
+/// The column names of centroids, from the result file that holds them.
 std::vector<std::string> stored_names(const Hdf5InputFile& file, const std::string& path, std::int64_t columns) {
-  std::vector<std::string> names;
-  if (path != "/centroids") return names;
-  const std::string text = text_attribute(open_object(file, "/").get(), "columns");
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    names.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  if (path != "/centroids") return {};
+  std::vector<std::string> names = split_lines(text_attribute(open_object(file, "/").get(), "columns"));
   if (std::ssize(names) != columns) names.clear();  // principal components have no names
   return names;
 }
@@ -74,7 +70,7 @@ class Hdf5Source final : public PointSource {
         missing_(options.missing) {
     chunk_rows_ = facts_.chunked ? std::clamp<std::int64_t>(facts_.chunk[0], 1, facts_.rows()) : 1;
     dataset_ = open_with_cache(file_, facts_);
-    if (!dataset_) throw Error(ExitCode::data, fmt::format("{}: {}", name(), damage(hdf5_reason())));
+    if (!dataset_) refuse_input(name(), describe_damage(hdf5_reason()));
     type_ = Handle(H5Dget_type(dataset_.get()));
     chunks_ = ChunkedRows::open(dataset_.get(), facts_, name());
     contiguous_ = ContiguousRows::open(file_, dataset_.get(), facts_, name());
@@ -103,13 +99,13 @@ class Hdf5Source final : public PointSource {
     try {
       read_blocks(first, out);
     } catch (const Error&) {
-      file_.check_unchanged();  // a better explanation of whatever was found
+      file_.check_unchanged();  // a change of the file explains the error better
       throw;
     }
     file_.check_unchanged();
   }
 
-  /// Only what HDF5 has no part in is for several threads.
+  /// Uses several threads only if HDF5, which is not thread-safe, takes no part.
   template <class T>
   void read_blocks(std::int64_t first, MatrixView<T> out) {
     const std::int64_t end = first + out.rows;
@@ -123,7 +119,7 @@ class Hdf5Source final : public PointSource {
                    });
   }
 
-  /// Where the block that begins at `row` ends: kBlockBytes on, but on the border of a chunk if there are chunks.
+  /// The end of the block that begins at `row`: about kBlockBytes, rounded to whole chunks.
   std::int64_t block_end(std::int64_t row, std::int64_t end) const {
     const std::int64_t bands = std::max<std::int64_t>(1, kBlockBytes / (row_bytes_ * chunk_rows_));
     return std::min(end, (row / chunk_rows_ + bands) * chunk_rows_);
@@ -140,7 +136,7 @@ class Hdf5Source final : public PointSource {
 
   template <class T>
   void read_converted(std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer) {
-    // Values that have the size of T are read to where they belong and converted there; others through a buffer.
+    // Values with the size of T are read into `out` and converted in place; others go through the buffer.
     auto* raw = reinterpret_cast<std::byte*>(out.data);
     if (size_of(element_.number) != sizeof(T)) {
       const std::int64_t needed = out.rows * row_bytes_;
@@ -151,7 +147,7 @@ class Hdf5Source final : public PointSource {
     changed_ += require_converted(convert(element_, raw, out.size(), out.data, missing_), name(), first, columns());
   }
 
-  /// Bytes as they are in the file, but decoded.
+  /// Bytes as in the file, decoded.
   void read_raw(std::int64_t first, std::int64_t count, std::byte* out) {
     if (contiguous_) return contiguous_->read(first, count, out);
     if (chunks_) return chunks_->read(first, count, out);
@@ -164,9 +160,9 @@ class Hdf5Source final : public PointSource {
         H5Dread(dataset_.get(), type_.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, out) >= 0) {
       return;
     }
-    throw Error(ExitCode::data,
-                fmt::format("{}: data damaged in rows {} to {} (counted from 0): {}; copy or make the file again",
-                            name(), first, first + count - 1, hdf5_reason()));
+    refuse_input(name(),
+                 fmt::format("data damaged in rows {} to {} (counted from 0): {}; copy or create the file again", first,
+                             first + count - 1, hdf5_reason()));
   }
 
   Hdf5InputFile file_;
@@ -178,7 +174,7 @@ class Hdf5Source final : public PointSource {
   std::int64_t row_bytes_;
   std::int64_t chunk_rows_ = 1;
   Handle dataset_;
-  Handle type_;  // of the file, so that HDF5 converts nothing
+  Handle type_;  // as in the file, so that HDF5 does not convert
   std::optional<ChunkedRows> chunks_;
   std::optional<ContiguousRows> contiguous_;
   int threads_;
@@ -186,14 +182,15 @@ class Hdf5Source final : public PointSource {
   std::atomic<std::int64_t> changed_ = 0;
 };
 
-/// MATLAB stores the columns of a matrix one after another, so that HDF5 sees its dimensions reversed.
+/// Whether MATLAB wrote the dataset. MATLAB stores matrices in column order, so HDF5 shows their dimensions reversed.
 bool is_matlab(hid_t dataset) { return !text_attribute(dataset, "MATLAB_class").empty(); }
 
-/// Why a MATLAB dataset holds no numbers, though its elements are some, or empty.
+/// Why a MATLAB dataset with numeric elements does not hold points, or empty.
 std::string refusal_of_matlab(hid_t dataset) {
   const std::string kind = text_attribute(dataset, "MATLAB_class");
-  if (kind == "char") return "expected numbers, found MATLAB text";
-  if (H5Aexists(dataset, "MATLAB_empty") > 0) return "expected at least 1 row and 1 column, found an empty matrix";
+  if (kind == "char") return "expected numbers, found MATLAB text; name a dataset of numbers";
+  if (H5Aexists(dataset, "MATLAB_empty") > 0)
+    return "expected at least 1 row and 1 column, found an empty matrix; name another dataset";
   return "";
 }
 
@@ -201,15 +198,15 @@ DatasetInfo describe(const Hdf5InputFile& file, hid_t dataset, const std::string
   DatasetInfo info = inspect(file, dataset, path).info;
   if (!is_matlab(dataset)) return info;
   std::reverse(info.shape.begin(), info.shape.end());
-  if (const std::string wrong = refusal_of_matlab(dataset); !wrong.empty()) {
-    info.unreadable = wrong;
+  if (const std::string problem = refusal_of_matlab(dataset); !problem.empty()) {
+    info.unreadable = problem;
     info.type = fmt::format("MATLAB {}", text_attribute(dataset, "MATLAB_class"));
   }
   return info;
 }
 
-/// The sparse matrix to which a dataset belongs that says where its rows or columns begin.
-std::optional<DatasetInfo> sparse_around(const Hdf5InputFile& file, const std::string& path) {
+/// The sparse matrix whose starts of rows or columns are in the dataset at `path`; nullopt for any other dataset.
+std::optional<DatasetInfo> sparse_matrix_of(const Hdf5InputFile& file, const std::string& path) {
   const auto slash = path.rfind('/');
   const std::string last = path.substr(slash + 1);
   if (last != "indptr" && last != "jc") return std::nullopt;
@@ -225,18 +222,18 @@ std::optional<DatasetInfo> sparse_around(const Hdf5InputFile& file, const std::s
 
 std::vector<DatasetInfo> list_open_file(const Hdf5InputFile& file) {
   std::vector<DatasetInfo> list;
-  for_each_dataset(file, [&](FoundObject found) {
-    if (found.object) {
-      list.push_back(describe(file, found.object.get(), found.path));
+  for_each_dataset(file, [&](VisitedObject visited) {
+    if (visited.object) {
+      list.push_back(describe(file, visited.object.get(), visited.path));
       try {
-        if (const auto sparse = sparse_around(file, found.path)) list.push_back(*sparse);
-      } catch (const Error&) {  // a damaged one is no matrix to be chosen; its parts are in the list
+        if (const auto sparse = sparse_matrix_of(file, visited.path)) list.push_back(*sparse);
+      } catch (const Error&) {  // a damaged matrix is not listed; its parts are
       }
     } else {
       DatasetInfo info;
-      info.path = found.path;
+      info.path = visited.path;
       info.type = "unknown";
-      info.unreadable = found.unreadable;
+      info.unreadable = visited.unreadable;
       list.push_back(info);
     }
   });
@@ -245,36 +242,36 @@ std::vector<DatasetInfo> list_open_file(const Hdf5InputFile& file) {
 }
 
 std::string show(const std::vector<DatasetInfo>& list) {
-  constexpr std::size_t shown = 20;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(list.size(), shown); ++i) {
-    text += fmt::format("{}{} ({}, {})", i > 0 ? ", " : "", list[i].path, show_shape(list[i].shape), list[i].type);
+  if (list.empty()) return "no dataset at all";
+  std::vector<std::string> items;
+  for (const DatasetInfo& info : list) {
+    items.push_back(fmt::format("{} ({}, {})", info.path, show_shape(info.shape), info.type));
   }
-  return list.size() > shown ? text + fmt::format(" and {} more", list.size() - shown) : text;
+  return show_list(items);
 }
 
-/// The only dataset of the rank that is wanted: matrices first, vectors where one serves as a column.
+/// The only matrix of the file; if there is none and a vector may be a column, the only vector.
 std::string only_dataset(const Hdf5InputFile& file, const ReadOptions& options) {
   const auto all = list_open_file(file);
   for (const std::size_t rank : {2, 1}) {
     if (rank == 1 && !options.vector_as_column) break;
-    std::vector<DatasetInfo> fitting;
-    std::copy_if(all.begin(), all.end(), std::back_inserter(fitting), [rank](const auto& info) {
+    std::vector<DatasetInfo> candidates;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(candidates), [rank](const auto& info) {
       return info.shape.size() == rank && (is_number(info.type) || info.type == "sparse");
     });
-    if (fitting.size() == 1) return fitting[0].path;
-    if (fitting.size() > 1) {
-      throw Error(ExitCode::data,
-                  fmt::format("{}: expected one {}-dimensional dataset of numbers, found {}: {}; name one, as in {}:{}",
-                              file.name(), rank, fitting.size(), show(fitting), file.name(), fitting[0].path));
+    if (candidates.size() == 1) return candidates[0].path;
+    if (candidates.size() > 1) {
+      refuse_input(file.name(),
+                   fmt::format("expected one {}-dimensional dataset of numbers, found {}: {}; name one, as in {}:{}",
+                               rank, candidates.size(), show(candidates), file.name(), candidates[0].path));
     }
   }
-  throw Error(ExitCode::data, fmt::format("{}: expected a 2-dimensional dataset of numbers, found {}", file.name(),
-                                          all.empty() ? "no dataset at all" : show(all)));
+  refuse_input(file.name(),
+               fmt::format("expected a 2-dimensional dataset of numbers, found {}; give a file with one", show(all)));
 }
 
-/// The path of hard links on which an object was opened.
-std::string own_path(hid_t object) {
+/// The path of hard links by which an object was opened.
+std::string hard_link_path(hid_t object) {
   std::string path(static_cast<std::size_t>(std::max<ssize_t>(H5Iget_name(object, nullptr, 0), 0)), '\0');
   H5Iget_name(object, path.data(), path.size() + 1);
   return path;
@@ -287,43 +284,43 @@ bool is_hdf5(const std::string& file) { return has_hdf5_signature(file); }
 std::unique_ptr<PointSource> open_hdf5(const Location& location, const ReadOptions& options) {
   Hdf5InputFile file(location.file);
   const std::string path = location.dataset.empty() ? only_dataset(file, options) : normal_path(location.dataset);
-  Handle found = open_object(file, path);
+  Handle object = open_object(file, path);
   const std::string name = fmt::format("{}:{}", file.name(), path);
-  if (H5Iget_type(found.get()) != H5I_DATASET) {
-    if (const auto sparse = sparse_group(file, own_path(found.get())))
+  if (H5Iget_type(object.get()) != H5I_DATASET) {
+    if (const auto sparse = sparse_group(file, hard_link_path(object.get())))
       return open_sparse(file.name(), *sparse, options);
-    const auto all = list_open_file(file);
-    const std::string encoding = text_attribute(found.get(), "encoding-type");  // AnnData says what a group holds
-    throw Error(ExitCode::data, fmt::format("{}: expected a dataset, found a {}; the file holds {}", name,
-                                            H5Iget_type(found.get()) != H5I_GROUP ? "named type"
-                                            : encoding.empty()                    ? "group"
-                                                                                  : fmt::format("group ({})", encoding),
-                                            all.empty() ? "no dataset at all" : show(all)));
+    const std::string encoding = text_attribute(object.get(), "encoding-type");  // AnnData's name for the content
+    const std::string kind = H5Iget_type(object.get()) != H5I_GROUP ? "named type"
+                             : encoding.empty()                     ? "group"
+                                                                    : fmt::format("group ({})", encoding);
+    refuse_input(name, fmt::format("expected a dataset, found a {}; name a dataset, the file holds {}", kind,
+                                   show(list_open_file(file))));
   }
-  const bool matlab = is_matlab(found.get());
-  DatasetFacts facts = inspect(file, found.get(), path);
-  std::string why_not = refusal_of_matlab(found.get());
-  if (why_not.empty()) why_not = refusal(file, facts, options);
-  if (!why_not.empty()) throw Error(ExitCode::data, fmt::format("{}: {}", name, why_not));
-  found = Handle();
+  const bool matlab = is_matlab(object.get());
+  DatasetFacts facts = inspect(file, object.get(), path);
+  std::string problem = refusal_of_matlab(object.get());
+  if (problem.empty()) problem = refusal(file, facts, options);
+  if (!problem.empty()) refuse_input(name, problem);
+  object = Handle();  // Hdf5Source opens it again
   const bool vector = facts.info.shape.size() == 1;
   std::unique_ptr<PointSource> source = std::make_unique<Hdf5Source>(std::move(file), std::move(facts), options);
   return matlab && !vector ? transposed(std::move(source)) : std::move(source);
 }
 
-std::vector<DatasetInfo> list_hdf5(const Location& place, const ReadOptions&) {
-  const Hdf5InputFile file(place.file);
+std::vector<DatasetInfo> list_hdf5(const Location& location, const ReadOptions&) {
+  const Hdf5InputFile file(location.file);
   auto all = list_open_file(file);
-  if (place.dataset.empty()) return all;
-  const std::string path = normal_path(place.dataset);
-  const Handle found = open_object(file, path);
-  if (H5Iget_type(found.get()) == H5I_DATASET) return {describe(file, found.get(), path)};
-  const std::string group = own_path(found.get());
+  if (location.dataset.empty()) return all;
+  const std::string path = normal_path(location.dataset);
+  const Handle object = open_object(file, path);
+  if (H5Iget_type(object.get()) == H5I_DATASET) return {describe(file, object.get(), path)};
+  const std::string group = hard_link_path(object.get());
   const std::string begin = group == "/" ? group : group + "/";
-  std::string held = all.empty() ? "no dataset at all" : show(all);
+  const std::string existing = show(all);
   std::erase_if(all, [&begin](const auto& info) { return !info.path.starts_with(begin); });
   if (!all.empty() || path == "/") return all;
-  throw Error(ExitCode::data, fmt::format("{}:{}: no dataset is in it; the file holds {}", file.name(), path, held));
+  refuse_input(fmt::format("{}:{}", file.name(), path),
+               fmt::format("expected a dataset or a group with datasets, found neither; the file holds {}", existing));
 }
 
 std::string root_text(const std::string& file, const std::string& attribute) {

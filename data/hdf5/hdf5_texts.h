@@ -1,4 +1,4 @@
-// Texts in HDF5 files: vectors of them, and columns of AnnData's obs that are categories.
+// Reads texts from HDF5 files: vectors, attributes, and categorical columns of AnnData's obs.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,16 @@
 
 namespace kith::data {
 
-/// All texts of a vector; nothing when the object is none. Throws Error(data): missing, or damaged.
+/// All texts of a vector; nullopt if it is not a vector of texts. Throws Error(data) if it is missing or damaged.
 std::optional<std::vector<std::string>> read_texts(const Hdf5InputFile& file, const std::string& path);
 
-/// Is it a group with `codes` that count through `categories`?
+/// Whether the object is a group with `codes`, which are indices into its `categories`.
 bool is_categorical(const Hdf5InputFile& file, const std::string& path);
+
+/// The text of a scalar attribute, or empty.
+std::string text_attribute(hid_t object, const std::string& name);
+
+/// The parts between line ends, as kith stores lists of texts in one attribute.
+std::vector<std::string> split_lines(const std::string& text);
 
 }  // namespace kith::data

@@ -1,4 +1,4 @@
-// Threads that share out the blocks of one read.
+// Reads the blocks of one request with several threads.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace kith::data {
 
-/// Calls read(block, buffer) for every block in [0, blocks), each thread with a buffer of its own that lasts from block
-/// to block. Blocks are begun in order. Of several exceptions that of the lowest block is rethrown, as if one thread
-/// had read all; no block behind it is begun. Threads that cannot be had are done without.
+/// Calls read(block, buffer) for every block in [0, blocks). Each thread reuses one buffer for all of its blocks.
+/// Blocks start in order. If several blocks throw, the exception of the lowest one is rethrown, as if one thread had
+/// read all blocks; no later block starts. If the system provides fewer threads, the function uses those that it gets.
 void read_in_blocks(std::int64_t blocks, int threads,
                     const std::function<void(std::int64_t block, Matrix<std::byte>& buffer)>& read);
 

@@ -59,14 +59,14 @@ std::string describe_text(std::string_view bytes) {
 }  // namespace
 
 bool is_text(std::string_view bytes) {
-  const bool known = std::any_of(std::begin(kSignatures), std::end(kSignatures),
-                                 [bytes](const auto& signature) { return bytes.starts_with(signature.bytes); });
-  return !known && std::none_of(bytes.begin(), bytes.end(), [](unsigned char c) {
+  const bool has_signature = std::any_of(std::begin(kSignatures), std::end(kSignatures),
+                                         [bytes](const auto& signature) { return bytes.starts_with(signature.bytes); });
+  return !has_signature && std::none_of(bytes.begin(), bytes.end(), [](unsigned char c) {
     return (c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f') || c == 0x7f;
   });
 }
 
-std::string kind_of(std::string_view bytes) {
+std::string describe_bytes(std::string_view bytes) {
   if (bytes.empty()) return "an empty file";
   for (const auto& signature : kSignatures) {
     if (bytes.starts_with(signature.bytes)) return signature.kind;
@@ -78,7 +78,7 @@ std::string kind_of(std::string_view bytes) {
 
 std::string first_bytes(const std::string& file, std::size_t count) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(file, ignored)) return "";  // a pipe would be waited for
+  if (!std::filesystem::is_regular_file(file, ignored)) return "";  // opening a pipe would block
   std::ifstream stream(file, std::ios::binary);
   std::string bytes(count, '\0');
   stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -86,12 +86,12 @@ std::string first_bytes(const std::string& file, std::size_t count) {
   return bytes;
 }
 
-std::string looks_like(const std::string& file) {
+std::string describe_file(const std::string& file) {
   if (!std::ifstream(file, std::ios::binary)) return "a file that cannot be read";
-  return kind_of(first_bytes(file, 4096));
+  return describe_bytes(first_bytes(file, 4096));
 }
 
-const char* special_kind(mode_t mode) {
+const char* describe_special(mode_t mode) {
   if (S_ISDIR(mode)) return "a directory";
   if (S_ISFIFO(mode)) return "a pipe";
   if (S_ISSOCK(mode)) return "a socket";
@@ -105,7 +105,7 @@ bool has_ending(std::string_view name, std::string_view ending) {
 
 bool has_hdf5_signature(const std::string& file) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(file, ignored)) return false;  // a pipe would be waited for
+  if (!std::filesystem::is_regular_file(file, ignored)) return false;  // opening a pipe would block
   std::ifstream stream(file, std::ios::binary);
   constexpr auto signature = "\x89HDF\r\n\x1a\n"sv;
   std::string bytes(signature.size(), '\0');

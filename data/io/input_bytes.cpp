@@ -1,4 +1,4 @@
-// The bytes of an input, checked when it is opened and when it was read.
+// Opens and reads an input, and checks that the file does not change in between.
 #include "data/io/input_bytes.h"
 
 #include <fcntl.h>
@@ -11,17 +11,10 @@
 #include <cstring>
 #include <utility>
 
-#include "core/error.h"
 #include "data/io/file_kind.h"
+#include "data/io/input_error.h"
 
 namespace kith::data {
-namespace {
-
-[[noreturn]] void fail(const std::string& file, const std::string& what) {
-  throw Error(ExitCode::data, fmt::format("{}: {}", file, what));
-}
-
-}  // namespace
 
 std::string read_at(int descriptor, std::int64_t at, std::int64_t count, std::byte* out) {
   while (count > 0) {
@@ -38,7 +31,7 @@ std::string read_at(int descriptor, std::int64_t at, std::int64_t count, std::by
 
 FileState::FileState(int descriptor, const std::string& file) {
   struct stat status {};
-  if (fstat(descriptor, &status) != 0) fail(file, fmt::format("cannot be examined: {}", std::strerror(errno)));
+  if (fstat(descriptor, &status) != 0) refuse_input(file, fmt::format("cannot get its size: {}", std::strerror(errno)));
   size_ = status.st_size;
   modified_ns_ = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
@@ -46,27 +39,30 @@ FileState::FileState(int descriptor, const std::string& file) {
 void FileState::check_unchanged(int descriptor, const std::string& file) const {
   const FileState now(descriptor, file);
   if (now.size_ != size_) {
-    fail(file,
-         fmt::format("changed while it was read: it had {} bytes and now has {}; run again when nothing writes to it",
-                     size_, now.size_));
+    refuse_input(file, fmt::format("changed while it was read: it had {} bytes and now has {}; run kith again when no "
+                                   "other program writes to it",
+                                   size_, now.size_));
   }
-  if (now.modified_ns_ != modified_ns_) fail(file, "changed while it was read; run again when nothing writes to it");
+  if (now.modified_ns_ != modified_ns_) {
+    refuse_input(file, "changed while it was read; run kith again when no other program writes to it");
+  }
 }
 
 InputBytes InputBytes::open(const std::string& file, const std::string& expected) {
   struct stat status {};
   if (stat(file.c_str(), &status) != 0) {
-    if (errno == ENOENT) fail(file, "no such file; check the name and the directory");
-    fail(file, fmt::format("cannot be opened: {}", std::strerror(errno)));
+    if (errno == ENOENT) refuse_input(file, "no such file; check the name and the directory");
+    refuse_input(file, fmt::format("cannot be opened: {}", std::strerror(errno)));
   }
-  if (!S_ISREG(status.st_mode)) {  // a pipe would be waited for
-    fail(file, fmt::format("expected {}, found {}; give a regular file", expected, special_kind(status.st_mode)));
+  if (!S_ISREG(status.st_mode)) {  // opening a pipe would block
+    refuse_input(file,
+                 fmt::format("expected {}, found {}; give a regular file", expected, describe_special(status.st_mode)));
   }
   InputBytes input;
   input.name_ = file;
   input.descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (input.descriptor_ < 0) {
-    fail(file, fmt::format("cannot be read: {}; check its permissions", std::strerror(errno)));
+    refuse_input(file, fmt::format("cannot be read: {}; check its permissions", std::strerror(errno)));
   }
   input.state_ = FileState(input.descriptor_, file);
   return input;
@@ -98,17 +94,24 @@ InputBytes::~InputBytes() {
 }
 
 void InputBytes::read(std::int64_t at, std::int64_t count, std::byte* out) const {
-  std::string wrong;
+  std::string problem;
   if (descriptor_ >= 0) {
-    wrong = read_at(descriptor_, at, count, out);
+    problem = read_at(descriptor_, at, count, out);
   } else if (at < 0 || count < 0 || count > size() - at) {
-    wrong = "they end before";
+    problem = "the data end before them";
   } else {
     std::copy_n(memory_.begin() + at, count, out);
   }
-  if (wrong.empty()) return;
-  check_unchanged();  // a better explanation
-  fail(name_, fmt::format("bytes {} to {} cannot be read: {}; copy or make the file again", at, at + count - 1, wrong));
+  if (problem.empty()) return;
+  check_unchanged();  // a change of the file explains the failure better
+  refuse_input(
+      name_, fmt::format("cannot read bytes {} to {}: {}; copy or create the file again", at, at + count - 1, problem));
+}
+
+std::string InputBytes::begin(std::int64_t count) const {
+  std::string bytes(static_cast<std::size_t>(std::min(count, size())), '\0');
+  read(0, std::ssize(bytes), reinterpret_cast<std::byte*>(bytes.data()));
+  return bytes;
 }
 
 void InputBytes::check_unchanged() const {

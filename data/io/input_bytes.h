@@ -1,4 +1,4 @@
-// The bytes of an input: a regular file, or memory that was filled from a stream or a compressed file.
+// The bytes of an input: a regular file, or memory that holds a stream or an inflated file.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 
 namespace kith::data {
 
-/// Reads bytes at .. at + count - 1 of an open file; for any number of threads at once. Returns why it cannot, or "".
+/// Reads bytes at .. at + count - 1 of an open file. Thread-safe. Returns the reason for a failure, or "".
 std::string read_at(int descriptor, std::int64_t at, std::int64_t count, std::byte* out);
 
-/// Size and time of an open file, to notice that it was cut or written to while it was read.
+/// Size and modification time of an open file, to detect that it changed while it was read.
 class FileState {
  public:
   FileState() = default;
-  /// Throws Error(data) under the file's name.
+  /// `file` is the name for messages. Throws Error(data).
   FileState(int descriptor, const std::string& file);
   std::int64_t size() const { return size_; }
-  /// Throws Error(data) when the file is not as it was.
+  /// Throws Error(data) if the file has changed.
   void check_unchanged(int descriptor, const std::string& file) const;
 
  private:
@@ -28,10 +28,10 @@ class FileState {
 
 class InputBytes {
  public:
-  /// Opens a regular file. Throws Error(data): missing, not readable, or what it is instead of `expected` ("a NumPy
-  /// array").
+  /// Opens a regular file. Throws Error(data) if it is missing, not readable, or not regular; `expected` describes it
+  /// in the message ("a NumPy array").
   static InputBytes open(const std::string& file, const std::string& expected);
-  /// Takes bytes that are in memory; `name` is for messages.
+  /// Takes bytes from memory; `name` is for messages.
   static InputBytes held(std::string name, std::vector<std::byte> bytes);
   InputBytes(InputBytes&& other) noexcept;
   InputBytes& operator=(InputBytes&& other) noexcept;
@@ -39,11 +39,13 @@ class InputBytes {
 
   const std::string& name() const { return name_; }
   std::int64_t size() const { return descriptor_ >= 0 ? state_.size() : static_cast<std::int64_t>(memory_.size()); }
-  /// Memory that the bytes take.
+  /// Bytes of memory in use; 0 for a file.
   std::int64_t held_bytes() const { return static_cast<std::int64_t>(memory_.capacity()); }
-  /// Bytes at .. at + count - 1; for any number of threads at once. Throws Error(data) when they are not there.
+  /// Bytes at .. at + count - 1. Thread-safe. Throws Error(data) if the input is shorter.
   void read(std::int64_t at, std::int64_t count, std::byte* out) const;
-  /// Throws Error(data) when the file was cut or written to since it was opened.
+  /// The first bytes, at most `count`.
+  std::string begin(std::int64_t count) const;
+  /// Throws Error(data) if the file has changed since it was opened.
   void check_unchanged() const;
 
  private:

@@ -1,4 +1,4 @@
-// Buffered writing by the C library, every call checked.
+// Buffered writing with the C library; every call is checked.
 #include "data/io/output_bytes.h"
 
 #include <fmt/format.h>
@@ -19,8 +19,8 @@ void OutputBytes::write(const void* bytes, std::size_t count) {
   if (std::fwrite(bytes, 1, count, file_.get()) != count) fail();
 }
 
-void OutputBytes::go_to(std::int64_t place) {
-  if (fseeko(file_.get(), place, SEEK_SET) != 0) fail();
+void OutputBytes::seek(std::int64_t position) {
+  if (fseeko(file_.get(), position, SEEK_SET) != 0) fail();
 }
 
 void OutputBytes::close() {

@@ -1,4 +1,4 @@
-// Bytes on their way into a file under construction, through a buffer, with errors that name the file.
+// Buffered writing to an output file, with errors that name the file.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace kith::data {
 
-/// Writes to the temporary file of an output; close() reports what a destructor could not. All of it throws
+/// Writes to the temporary file of an output. close() reports errors that a destructor could not. Every function throws
 /// Error(output) with the system's reason.
 class OutputBytes {
  public:
@@ -18,8 +18,8 @@ class OutputBytes {
 
   void write(const void* bytes, std::size_t count);
   void write(const std::string& text) { write(text.data(), text.size()); }
-  /// What is written next begins at this byte of the file.
-  void go_to(std::int64_t place);
+  /// Continues at this byte of the file.
+  void seek(std::int64_t position);
   void close();
 
  private:

@@ -1,4 +1,4 @@
-// Output files: what may be written where, and how a finished file replaces nothing until it is on the disk.
+// Checks where an output may be written, and publishes a finished file only after it is on the disk.
 #include "data/io/output_file.h"
 
 #include <fcntl.h>
@@ -21,12 +21,12 @@
 
 #include "core/error.h"
 #include "data/io/file_kind.h"
-#include "data/source.h"
+#include "data/io/location.h"
 
 namespace kith::data {
 namespace {
 
-/// Temporary files of this process, in memory that a signal handler may read at any moment.
+/// A temporary file of this process, in memory that a signal handler may read at any moment.
 struct Slot {
   enum State : int { free, claimed, named };
   std::atomic<int> state{free};
@@ -48,7 +48,7 @@ int claim_slot(const std::string& path) {
   return -1;
 }
 
-/// Endings of names by which programs tell formats of data and pages.
+/// Name endings that stand for a format of data or pages. tests/data checks that every format of the table is listed.
 constexpr const char* kEndings[] = {".h5",    ".h5ad", ".csv",   ".tsv",   ".txt",  ".json", ".npy",   ".npz",
                                     ".gz",    ".bz2",  ".xz",    ".zst",   ".zip",  ".xlsx", ".xls",   ".parquet",
                                     ".arrow", ".html", ".htm",   ".svg",   ".png",  ".pdf",  ".fvecs", ".ivecs",
@@ -71,7 +71,8 @@ std::string follow_link(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
   if (!real)
     refuse(path,
-           "a symbolic link to something that does not exist or is no file; remove the link or choose another name");
+           "the symbolic link points to something that does not exist or is not a file; remove the link or choose "
+           "another name");
   return real.get();
 }
 
@@ -84,7 +85,7 @@ bool is_same_file(const std::string& input, const struct stat& target) {
 void check_existing(const std::string& path, const struct stat& status, const OutputOptions& options) {
   if (!S_ISREG(status.st_mode)) {
     refuse(path, fmt::format("expected a new or regular file, found {}; results cannot be streamed: give a file name",
-                             special_kind(status.st_mode)));
+                             describe_special(status.st_mode)));
   }
   for (const auto& input : options.inputs) {
     if (is_same_file(input, status))
@@ -92,26 +93,27 @@ void check_existing(const std::string& path, const struct stat& status, const Ou
   }
 }
 
-/// A name that promises another format than the result has.
+/// Throws if the ending of the name stands for a format other than that of the output.
 void check_ending(const std::string& path, const OutputOptions& options) {
   const auto ends = [&path](const std::string& ending) { return has_ending(path, ending); };
   if (std::any_of(options.endings.begin(), options.endings.end(), ends)) return;
   if (std::none_of(std::begin(kEndings), std::end(kEndings), ends)) return;
   const std::string& usual = options.endings.front();
-  refuse(path, fmt::format("expected the name of {}, which the results of this command are; give a name that ends with "
-                           "{}{}",
-                           usual == ".h5"     ? "an HDF5 file"
-                           : usual == ".html" ? "an HTML page"
-                                              : "a " + usual.substr(1) + " file",
-                           fmt::join(options.endings, " or "),
-                           has_ending(path, ".h5ad") ? "; cluster and assign make AnnData with --write-obs NAME" : ""));
+  refuse(path,
+         fmt::format("expected the name of {}, because this command writes one; give a name that ends with "
+                     "{}{}",
+                     usual == ".h5"     ? "an HDF5 file"
+                     : usual == ".html" ? "an HTML page"
+                                        : "a " + usual.substr(1) + " file",
+                     fmt::join(options.endings, " or "),
+                     has_ending(path, ".h5ad") ? "; cluster and assign write AnnData with --write-obs NAME" : ""));
 }
 
-/// Throws unless `path` can become a result; returns the file that will be replaced or made.
+/// Throws unless `path` can be written. Returns the file that will be replaced or created.
 std::string checked_target(const std::string& path, const OutputOptions& options) {
   if (path.empty()) throw Error(ExitCode::output, "the output has an empty name; give a file name");
   if (path == "-")
-    refuse(path, "expected a file name, found standard output, to which results cannot be written; give a file name");
+    refuse(path, "expected a file name, found standard output; results cannot be written to it, give a file name");
   if (path.back() == '/') refuse(path, "expected a file name, found a directory name; name a file in it");
   std::string target = follow_link(path);
   struct stat status {};
@@ -122,10 +124,10 @@ std::string checked_target(const std::string& path, const OutputOptions& options
     refuse(path, fmt::format("cannot be written: {}", std::strerror(errno)));
   }
   check_ending(path, options);
-  if (exists && !options.force) refuse(path, "exists; use -f/--force to replace it or choose another name");
+  if (exists && !options.force) refuse(path, "already exists; use -f/--force to replace it or choose another name");
   const std::string directory = directory_of(target);
   if (stat(directory.c_str(), &status) != 0) {
-    refuse(path, fmt::format("the directory {} does not exist; make it with `mkdir -p {}`", directory, directory));
+    refuse(path, fmt::format("the directory {} does not exist; create it with `mkdir -p {}`", directory, directory));
   }
   if (!S_ISDIR(status.st_mode)) refuse(path, fmt::format("{} is not a directory", directory));
   if (faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
@@ -135,15 +137,15 @@ std::string checked_target(const std::string& path, const OutputOptions& options
   return target;
 }
 
-/// Hidden, beside the target, of this process, and not longer than a name may be. Process numbers repeat, in containers
-/// all the time, and a killed run leaves its file: hence the random part.
+/// A hidden name next to the target, with the process number, within the length limit of file names. The random part is
+/// needed because process numbers repeat, often in containers, and a killed run does not remove its file.
 std::string temporary_for(const std::string& target) {
-  constexpr std::size_t longest_part = 200;
+  constexpr std::size_t max_name_bytes = 200;
   const auto slash = target.rfind('/');
   const std::string directory = slash == target.npos ? "" : target.substr(0, slash + 1);
   const std::string name = slash == target.npos ? target : target.substr(slash + 1);
   std::random_device random;
-  return fmt::format("{}.{}.{}-{:08x}{:08x}.part", directory, name.substr(0, longest_part), getpid(), random(),
+  return fmt::format("{}.{}.{}-{:08x}{:08x}.part", directory, name.substr(0, max_name_bytes), getpid(), random(),
                      random());
 }
 
@@ -164,13 +166,15 @@ OutputFile::OutputFile(const std::string& path, const OutputOptions& options)
   struct stat status {};
   if (stat(target_.c_str(), &status) == 0) replaced_ = Replaced{status.st_mode & 0777, status.st_gid};
   slot_ = claim_slot(temporary_);
-  if (slot_ < 0) refuse(name_, "the name is too long, or too many results are being written at once");
-  // Named before it exists, so that no signal can come between; O_EXCL, so that nothing of anybody else is ever opened.
+  if (slot_ < 0)
+    refuse(name_, "the name is too long, or too many results are being written at once; choose a shorter name");
+  // The slot holds the name before the file exists, so that a signal at any time removes it. O_EXCL ensures that the
+  // file is new and belongs to nobody else.
   descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, replaced_ ? S_IRUSR | S_IWUSR : 0666);
   if (descriptor_ >= 0) return;
   const int error = errno;
   slots[slot_].state.store(Slot::free);
-  refuse(name_, fmt::format("cannot make {}: {}", temporary_, std::strerror(error)));
+  refuse(name_, fmt::format("cannot create {}: {}", temporary_, std::strerror(error)));
 }
 
 OutputFile::~OutputFile() {
@@ -189,12 +193,13 @@ void OutputFile::fail(const char* doing) const {
 void OutputFile::require_space(std::int64_t bytes) const {
   struct statvfs space {};
   const std::string directory = directory_of(target_);
-  // Some file systems do not know their size, and say 0.
+  // Some file systems do not know their size and report 0.
   if (statvfs(directory.c_str(), &space) != 0 || space.f_blocks == 0) return;
   const double free = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);
   if (static_cast<double>(bytes) <= free) return;
-  refuse(name_, fmt::format("needs {:.1f} MB of disk, {:.1f} MB are free in {}; free some or choose another place",
-                            static_cast<double>(bytes) / 1e6, free / 1e6, directory));
+  refuse(name_,
+         fmt::format("needs {:.1f} MB of disk space, but {:.1f} MB are free in {}; free some or choose another place",
+                     static_cast<double>(bytes) / 1e6, free / 1e6, directory));
 }
 
 void OutputFile::sync() {
@@ -202,8 +207,8 @@ void OutputFile::sync() {
   posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
 }
 
-/// Whoever could not read the file before cannot read it now. Some file systems have no permissions: then the file
-/// stays what the temporary one was, its owner's alone.
+/// Ensures that nobody can read the new file who could not read the old one. On a file system without permissions the
+/// file keeps the mode of the temporary file, which only the owner may read.
 void OutputFile::keep_mode() const {
   struct stat made {};
   if (!replaced_ || fstat(descriptor_, &made) != 0) return;
@@ -220,19 +225,20 @@ void OutputFile::publish() {
   } else {
     result = renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE);
     if (result != 0 && errno == EEXIST)
-      refuse(name_, "has appeared meanwhile; use -f/--force to replace it or choose another name");
-    // Some file systems cannot rename without replacing; there the moment since the check has to be trusted.
+      refuse(name_,
+             "was created by another program in the meantime; use -f/--force to replace it or choose another name");
+    // Some file systems cannot rename without replacing; there a check just before the renaming has to be enough.
     if (result != 0 && errno == EINVAL && access(target_.c_str(), F_OK) != 0)
       result = rename(temporary_.c_str(), target_.c_str());
   }
   if (result != 0) fail("renaming");
   slots[std::exchange(slot_, -1)].state.store(Slot::free);
   const int directory = open(directory_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) return;  // a directory that may be written to but not read
+  if (directory < 0) return;  // the directory is writable but not readable
   const int error = fsync(directory) == 0 ? 0 : errno;
   close(directory);
-  if (error == 0 || error == EINVAL) return;  // some file systems have nothing to force
-  refuse(name_, fmt::format("is written, but its directory could not be forced to the disk: {}", std::strerror(error)));
+  if (error == 0 || error == EINVAL) return;  // some file systems cannot sync a directory
+  refuse(name_, fmt::format("is written, but its directory could not be synced to the disk: {}", std::strerror(error)));
 }
 
 }  // namespace kith::data

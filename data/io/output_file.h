@@ -1,4 +1,4 @@
-// A file that takes its name only when it is whole: the checks before, the temporary file, the renaming, the removal.
+// Output files that appear under their name only when complete: checks, temporary file, renaming, removal.
 #pragma once
 
 #include <sys/types.h>
@@ -6,28 +6,41 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-
-#include "data/results/result.h"
+#include <vector>
 
 namespace kith::data {
 
-/// A temporary file in the directory of its target, hidden, owned by this process. Removed by its destructor and by
-/// remove_temporary_files_from_signal() until it is published.
+struct OutputOptions {
+  bool force = false;                    // replace an existing regular file
+  std::vector<std::string> inputs = {};  // files that must not be overwritten, compared by identity, not by name
+  /// The usual ending of the name, then other allowed ones. Endings that stand for other formats are refused.
+  std::vector<std::string> endings = {".h5"};
+};
+
+/// Checks before any work that `path` can be written: the directory exists and is writable; the target is absent or
+/// replaceable, regular, and not an input. Throws Error(output) with the reason and the remedy.
+void check_output(const std::string& path, const OutputOptions& options);
+
+/// Removes the temporary files of this process. Returns whether there was one. Async-signal-safe.
+bool remove_temporary_files_from_signal() noexcept;
+
+/// A hidden temporary file of this process in the directory of its target. Until it is published, its destructor and
+/// remove_temporary_files_from_signal() remove it.
 class OutputFile {
  public:
-  /// Checks the target as check_output does, and creates the temporary file. Throws Error(output).
+  /// Checks the target like check_output(), and creates the temporary file. Throws Error(output).
   OutputFile(const std::string& path, const OutputOptions& options);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
   const std::string& name() const { return name_; }            // as the user wrote it
-  const std::string& temporary() const { return temporary_; }  // to be written to
-  /// Throws Error(output) unless the file system has room for so many bytes more.
+  const std::string& temporary() const { return temporary_; }  // the file to write to
+  /// Throws Error(output) unless the file system has this many bytes free.
   void require_space(std::int64_t bytes) const;
-  /// Forces the bytes to the disk and out of the page cache, so that a check after it reads what the disk has.
+  /// Writes the bytes to the disk and drops them from the page cache, so that a later check reads them from the disk.
   void sync();
-  /// Gives the file its name, and the mode of the file that it replaces, and forces the directory to the disk.
+  /// Renames the file to its target with the mode of the file that it replaces, and syncs the directory to the disk.
   void publish();
 
  private:

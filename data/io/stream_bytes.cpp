@@ -1,4 +1,4 @@
-// Reads standard input and inflates gzip (RFC 1952), within what the machine has of memory.
+// Reads standard input and inflates gzip (RFC 1952), up to half of this machine's memory.
 #include "data/io/stream_bytes.h"
 
 #include <fmt/format.h>
@@ -12,27 +12,28 @@
 
 #include "core/error.h"
 #include "data/io/file_kind.h"
+#include "data/io/physical_memory.h"
 
 namespace kith::data {
 namespace {
 
 constexpr std::size_t kStep = std::size_t{1} << 20;
-constexpr std::size_t kLook = 4096;  // bytes that tell text from other things
+constexpr std::size_t kSampleBytes = 4096;  // at the start, to detect text
 constexpr const char* kStandardInput = "standard input";
 
-/// Room for more bytes behind those that are there; refuses to take more than half of the memory.
-void make_room(std::vector<std::byte>& bytes, std::size_t used, const std::string& name) {
+/// Extends `bytes` so that at least kStep follow the `used` ones. Throws beyond half of the memory.
+void reserve_step(std::vector<std::byte>& bytes, std::size_t used, const std::string& name) {
   if (bytes.size() - used >= kStep) return;
-  const std::int64_t most = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
-  if (static_cast<std::int64_t>(used + kStep) > most) {
-    throw Error(ExitCode::data, fmt::format("{}: more than {} bytes, half of the memory of this machine; give it as an "
-                                            "uncompressed file, which is read in parts",
-                                            name, most));
+  const std::int64_t limit = physical_memory() / 2;
+  if (static_cast<std::int64_t>(used + kStep) > limit) {
+    throw Error(ExitCode::data, fmt::format("{}: expected at most {} bytes, half of this machine's memory, found more; "
+                                            "give an uncompressed file, which kith reads in blocks",
+                                            name, limit));
   }
   bytes.resize(std::max(used + kStep, used + used / 2));
 }
 
-/// zlib's state, ended with the object.
+/// Owns the state of zlib.
 class Inflater {
  public:
   Inflater() { ready_ = inflateInit2(&stream, kGzip + MAX_WBITS) == Z_OK; }
@@ -44,13 +45,13 @@ class Inflater {
   z_stream stream{};
 
  private:
-  static constexpr int kGzip = 16;  // zlib's word for: expect a gzip header, check its sum
+  static constexpr int kGzip = 16;  // makes zlib expect a gzip header and verify its checksum
   bool ready_ = false;
 };
 
 [[noreturn]] void refuse_gzip(const std::string& name, const std::string& why) {
   throw Error(ExitCode::data,
-              fmt::format("{}: damaged gzip file: {}; copy or download it again, `gzip -t` tells more", name, why));
+              fmt::format("{}: damaged gzip file: {}; copy or download it again; `gzip -t` shows details", name, why));
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ InputBytes read_standard_input() {
   std::vector<std::byte> bytes;
   std::size_t used = 0;
   while (true) {
-    make_room(bytes, used, kStandardInput);
+    reserve_step(bytes, used, kStandardInput);
     const ssize_t got = ::read(STDIN_FILENO, bytes.data() + used, bytes.size() - used);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
@@ -71,28 +72,22 @@ InputBytes read_standard_input() {
   }
   bytes.resize(used);
   if (used == 0 && was_read) {
-    throw Error(ExitCode::usage, fmt::format("-: {} can be read once, and is needed twice (for two inputs, or for "
+    throw Error(ExitCode::usage, fmt::format("-: {} can be read once, but is needed twice (for two inputs, or for "
                                              "kith info --stats); give a file instead",
                                              kStandardInput));
   }
   was_read = true;
   InputBytes input = InputBytes::held(kStandardInput, std::move(bytes));
   if (is_gzip(input)) input = inflate_gzip(input);
-  std::string begin(static_cast<std::size_t>(std::min(input.size(), static_cast<std::int64_t>(kLook))), '\0');
-  input.read(0, static_cast<std::int64_t>(begin.size()), reinterpret_cast<std::byte*>(begin.data()));
+  const std::string begin = input.begin(kSampleBytes);
   if (!is_text(begin)) {
     throw Error(ExitCode::data, fmt::format("{}: expected text, found {}; give other formats as files", kStandardInput,
-                                            kind_of(begin)));
+                                            describe_bytes(begin)));
   }
   return input;
 }
 
-bool is_gzip(const InputBytes& input) {
-  std::byte magic[2];
-  if (input.size() < 2) return false;
-  input.read(0, 2, magic);
-  return magic[0] == std::byte{0x1f} && magic[1] == std::byte{0x8b};
-}
+bool is_gzip(const InputBytes& input) { return input.begin(2) == "\x1f\x8b"; }
 
 InputBytes inflate_gzip(const InputBytes& input) {
   std::vector<std::byte> in(kStep), out;
@@ -108,22 +103,22 @@ InputBytes inflate_gzip(const InputBytes& input) {
       stream.next_in = reinterpret_cast<Bytef*>(in.data());
       stream.avail_in = static_cast<uInt>(count);
     }
-    if (status == Z_STREAM_END) {  // another member may follow, as bgzip and cat make them
-      if (*stream.next_in == 0) {  // or padding
+    if (status == Z_STREAM_END) {  // another member may follow, as from bgzip and cat
+      if (*stream.next_in == 0) {  // padding
         --stream.avail_in;
         ++stream.next_in;
         continue;
       }
       inflateReset(&stream);
     }
-    make_room(out, used, input.name());
-    const std::size_t room = std::min<std::size_t>(out.size() - used, std::numeric_limits<uInt>::max());
+    reserve_step(out, used, input.name());
+    const std::size_t capacity = std::min<std::size_t>(out.size() - used, std::numeric_limits<uInt>::max());
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
-    stream.avail_out = static_cast<uInt>(room);
+    stream.avail_out = static_cast<uInt>(capacity);
     status = inflate(&stream, Z_NO_FLUSH);
-    used += room - stream.avail_out;
+    used += capacity - stream.avail_out;
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {
-      refuse_gzip(input.name(), stream.msg != nullptr ? stream.msg : "it does not inflate");
+      refuse_gzip(input.name(), stream.msg != nullptr ? stream.msg : "its data do not inflate");
     }
   }
   if (status != Z_STREAM_END) refuse_gzip(input.name(), "its end is missing");
@@ -134,9 +129,9 @@ InputBytes inflate_gzip(const InputBytes& input) {
 }
 
 bool holds_text(const std::string& file) {
-  std::string begin = first_bytes(file, kLook);
+  std::string begin = first_bytes(file, kSampleBytes);
   if (begin.starts_with("\x1f\x8b")) {
-    std::string text(kLook, '\0');
+    std::string text(kSampleBytes, '\0');
     Inflater inflater;
     inflater.stream.next_in = reinterpret_cast<Bytef*>(begin.data());
     inflater.stream.avail_in = static_cast<uInt>(begin.size());

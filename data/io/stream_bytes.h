@@ -1,4 +1,4 @@
-// Bytes that can only be had from beginning to end: standard input and gzip files, read into memory.
+// Standard input and gzip files, which can only be read from start to end, held in memory.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,16 @@
 
 namespace kith::data {
 
-/// All of standard input, inflated if it is gzip. Throws Error(data) when it is no text, or more than half of the
-/// memory of this machine.
+/// All of standard input, inflated if it is gzip. Throws Error(data) if it is not text or exceeds half of the memory.
 InputBytes read_standard_input();
 
 bool is_gzip(const InputBytes& input);
 
-/// What a gzip file inflates to, all members of it. Throws Error(data): damaged, cut off, or more than half of the
-/// memory of this machine.
+/// The inflated content of all members of a gzip file. Throws Error(data) if the file is damaged or cut off, or if the
+/// content exceeds half of this machine's memory.
 InputBytes inflate_gzip(const InputBytes& input);
 
-/// Is the file text, as it is or behind gzip?
+/// Whether the file is text, plain or compressed with gzip.
 bool holds_text(const std::string& file);
 
 }  // namespace kith::data

@@ -1,15 +1,16 @@
-// Reads zip archives by their central directory (PKWARE, APPNOTE.TXT), zip64 included.
+// Reads zip archives through their central directory (PKWARE, APPNOTE.TXT), including zip64.
 #include "data/io/zip.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <limits>
 #include <memory>
 
-#include "core/error.h"
+#include "data/io/input_error.h"
+#include "data/io/little_endian.h"
+#include "data/io/physical_memory.h"
 
 namespace kith::data {
 namespace {
@@ -18,20 +19,19 @@ constexpr std::int64_t kEndBytes = 22;
 constexpr std::int64_t kLocatorBytes = 20;
 constexpr std::int64_t kEntryBytes = 46;
 constexpr std::int64_t kLocalBytes = 30;
-constexpr std::int64_t kLongestComment = 65535;
-constexpr std::int64_t kLargestExpansion = 1032;  // of deflate
+constexpr std::int64_t kMaxCommentBytes = 65535;
+constexpr std::int64_t kMaxExpansion = 1032;  // of deflate
 
 [[noreturn]] void fail(const std::string& name, const std::string& what) {
-  throw Error(ExitCode::data,
-              fmt::format("{}: damaged zip archive: {}; copy or save it again, `unzip -t` tells more", name, what));
+  refuse_input(name, fmt::format("damaged zip archive: {}; copy or save it again; `unzip -t` shows details", what));
 }
 
-/// Bytes of the archive with little-endian numbers in them.
+/// A part of the archive that contains little-endian numbers.
 class Bytes {
  public:
   Bytes(const InputBytes& input, std::int64_t at, std::int64_t count) : name_(input.name()) {
     if (at < 0 || count < 0 || count > input.size() || at > input.size() - count) {
-      fail(name_, "a part of it lies behind its end");
+      fail(name_, "one of its parts lies beyond the end of the file");
     }
     bytes_.resize(static_cast<std::size_t>(count));
     input.read(at, count, bytes_.data());
@@ -39,10 +39,7 @@ class Bytes {
   std::int64_t size() const { return static_cast<std::int64_t>(bytes_.size()); }
   std::int64_t number(std::int64_t at, int bytes) const {
     if (at < 0 || at > size() - bytes) fail(name_, "a record is cut off");
-    std::uint64_t value = 0;
-    for (int b = 0; b < bytes; ++b) {
-      value |= std::to_integer<std::uint64_t>(bytes_[static_cast<std::size_t>(at + b)]) << (8 * b);
-    }
+    const std::uint64_t value = little_endian(bytes_.data() + at, bytes);
     if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
       fail(name_, "a size is too large");
     return static_cast<std::int64_t>(value);
@@ -62,14 +59,14 @@ struct Directory {
 };
 
 Directory find_directory(const InputBytes& input) {
-  const std::int64_t look = std::min(input.size(), kEndBytes + kLongestComment);
-  const Bytes tail(input, input.size() - look, look);
-  for (std::int64_t at = look - kEndBytes; at >= 0; --at) {
+  const std::int64_t tail_bytes = std::min(input.size(), kEndBytes + kMaxCommentBytes);
+  const Bytes tail(input, input.size() - tail_bytes, tail_bytes);
+  for (std::int64_t at = tail_bytes - kEndBytes; at >= 0; --at) {
     if (tail.number(at, 4) != 0x06054b50) continue;
-    const std::int64_t locator_at = input.size() - look + at - kLocatorBytes;
+    const std::int64_t locator_at = input.size() - tail_bytes + at - kLocatorBytes;
     if (locator_at >= 0) {
       const Bytes locator(input, locator_at, kLocatorBytes);
-      if (locator.number(0, 4) == 0x07064b50) {  // zip64: the numbers are in a record of their own
+      if (locator.number(0, 4) == 0x07064b50) {  // zip64: a record of its own holds the numbers
         const Bytes end(input, locator.number(8, 8), 56);
         if (end.number(0, 4) != 0x06064b50) fail(input.name(), "its zip64 end record is missing");
         return {end.number(48, 8), end.number(40, 8)};
@@ -77,18 +74,18 @@ Directory find_directory(const InputBytes& input) {
     }
     return {tail.number(at + 16, 4), tail.number(at + 12, 4)};
   }
-  fail(input.name(), "its directory, at the end, is missing: it is cut off");
+  fail(input.name(), "its directory at the end of the file is missing");
 }
 
-/// Sizes and place that did not fit into 32 bits.
+/// Replaces the sizes and the position that did not fit into 32 bits.
 void read_zip64(const Bytes& directory, std::int64_t at, std::int64_t end, ZipMember& member) {
-  constexpr std::int64_t elsewhere = 0xffffffff;
+  constexpr std::int64_t stored_in_zip64 = 0xffffffff;
   while (at + 4 <= end) {
     const std::int64_t id = directory.number(at, 2), bytes = directory.number(at + 2, 2);
     at += 4;
     if (id == 1) {
       for (std::int64_t* value : {&member.size, &member.stored, &member.at}) {
-        if (*value != elsewhere) continue;
+        if (*value != stored_in_zip64) continue;
         *value = directory.number(at, 8);
         at += 8;
       }
@@ -98,32 +95,32 @@ void read_zip64(const Bytes& directory, std::int64_t at, std::int64_t end, ZipMe
   }
 }
 
-std::vector<std::byte> inflate_member(const InputBytes& input, const ZipMember& member, std::int64_t most) {
+std::vector<std::byte> inflate_member(const InputBytes& input, const ZipMember& member, std::int64_t expected) {
   constexpr std::int64_t kStep = std::int64_t{1} << 20;
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) fail(input.name(), "zlib cannot start");
   const std::unique_ptr<z_stream, decltype(&inflateEnd)> end(&stream, &inflateEnd);
   std::vector<std::byte> in(static_cast<std::size_t>(std::min(kStep, member.stored)));
-  std::vector<std::byte> out(static_cast<std::size_t>(most));
-  std::int64_t taken = 0, made = 0;
+  std::vector<std::byte> out(static_cast<std::size_t>(expected));
+  std::int64_t consumed = 0, inflated = 0;
   int status = Z_OK;
-  while (status == Z_OK && made < most) {
+  while (status == Z_OK && inflated < expected) {
     if (stream.avail_in == 0) {
-      const std::int64_t count = std::min(kStep, member.stored - taken);
+      const std::int64_t count = std::min(kStep, member.stored - consumed);
       if (count == 0) break;
-      input.read(member.at + taken, count, in.data());
-      taken += count;
+      input.read(member.at + consumed, count, in.data());
+      consumed += count;
       stream.next_in = reinterpret_cast<Bytef*>(in.data());
       stream.avail_in = static_cast<uInt>(count);
     }
-    const std::int64_t room = std::min<std::int64_t>(most - made, std::numeric_limits<uInt>::max());
-    stream.next_out = reinterpret_cast<Bytef*>(out.data() + made);
-    stream.avail_out = static_cast<uInt>(room);
+    const std::int64_t capacity = std::min<std::int64_t>(expected - inflated, std::numeric_limits<uInt>::max());
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + inflated);
+    stream.avail_out = static_cast<uInt>(capacity);
     status = inflate(&stream, Z_NO_FLUSH);
-    made += room - stream.avail_out;
+    inflated += capacity - stream.avail_out;
   }
-  if (made < most) {
-    fail(input.name(), fmt::format("{} inflates to {} bytes, expected {}", member.name, made, most));
+  if (inflated < expected) {
+    fail(input.name(), fmt::format("expected {} to inflate to {} bytes, found {}", member.name, expected, inflated));
   }
   return out;
 }
@@ -131,11 +128,11 @@ std::vector<std::byte> inflate_member(const InputBytes& input, const ZipMember& 
 }  // namespace
 
 std::vector<ZipMember> zip_members(const InputBytes& input) {
-  const Directory place = find_directory(input);
-  const Bytes directory(input, place.at, place.bytes);
+  const Directory found = find_directory(input);
+  const Bytes directory(input, found.at, found.bytes);
   std::vector<ZipMember> members;
   for (std::int64_t at = 0; at + kEntryBytes <= directory.size();) {
-    if (directory.number(at, 4) != 0x02014b50) fail(input.name(), "its directory is spoilt");
+    if (directory.number(at, 4) != 0x02014b50) fail(input.name(), "an entry of its directory has a wrong signature");
     const std::int64_t flags = directory.number(at + 8, 2), method = directory.number(at + 10, 2);
     const std::int64_t name_bytes = directory.number(at + 28, 2), extra = directory.number(at + 30, 2);
     ZipMember member;
@@ -149,16 +146,17 @@ std::vector<ZipMember> zip_members(const InputBytes& input) {
     if ((flags & 1) != 0) member.obstacle = "it is encrypted; save it without a password";
     if (method != 0 && method != 8) {
       member.obstacle = fmt::format(
-          "it is compressed by method {}, which this program does not have; save it with "
+          "it is compressed with method {}, which kith does not support; save it with "
           "numpy.savez or numpy.savez_compressed",
           method);
     }
     const Bytes local(input, member.at, kLocalBytes);
-    if (local.number(0, 4) != 0x04034b50) fail(input.name(), fmt::format("{} is not where it should be", member.name));
+    if (local.number(0, 4) != 0x04034b50)
+      fail(input.name(), fmt::format("{} is not at the position in its directory", member.name));
     member.at += kLocalBytes + local.number(26, 2) + local.number(28, 2);
     if (member.stored > input.size() || member.at > input.size() - member.stored ||
         (!member.deflated && member.obstacle.empty() && member.stored != member.size) ||
-        member.size / kLargestExpansion > member.stored) {
+        member.size / kMaxExpansion > member.stored) {
       fail(input.name(), fmt::format("{} claims {} bytes, of which {} are stored, in a file of {}", member.name,
                                      member.size, member.stored, input.size()));
     }
@@ -168,28 +166,28 @@ std::vector<ZipMember> zip_members(const InputBytes& input) {
   return members;
 }
 
-std::vector<std::byte> extract_begin(const InputBytes& input, const ZipMember& member, std::int64_t most) {
-  const std::int64_t count = std::min(most, member.size);
-  if (member.deflated) return inflate_member(input, member, count);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(count));
-  input.read(member.at, count, bytes.data());
+std::vector<std::byte> extract_begin(const InputBytes& input, const ZipMember& member, std::int64_t count) {
+  const std::int64_t available = std::min(count, member.size);
+  if (member.deflated) return inflate_member(input, member, available);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(available));
+  input.read(member.at, available, bytes.data());
   return bytes;
 }
 
 std::vector<std::byte> extract(const InputBytes& input, const ZipMember& member) {
-  const std::int64_t most = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
-  if (member.size > most) {
-    throw Error(ExitCode::data,
-                fmt::format("{}:{}: inflates to {} bytes, more than half of the memory of this machine; "
-                            "save it uncompressed, with numpy.savez or numpy.save",
-                            input.name(), member.name, member.size));
+  if (member.size > physical_memory() / 2) {
+    refuse_input(
+        fmt::format("{}:{}", input.name(), member.name),
+        fmt::format("inflates to {} bytes, more than half of this machine's memory; save it uncompressed, with "
+                    "numpy.savez or numpy.save",
+                    member.size));
   }
   std::vector<std::byte> bytes = extract_begin(input, member, member.size);
   uLong sum = crc32(0, nullptr, 0);
-  constexpr std::size_t kPiece = std::size_t{1} << 30;  // zlib counts in 32 bits
-  for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
+  constexpr std::size_t kStep = std::size_t{1} << 30;  // zlib counts in 32 bits
+  for (std::size_t at = 0; at < bytes.size(); at += kStep) {
     sum = crc32(sum, reinterpret_cast<const Bytef*>(bytes.data() + at),
-                static_cast<uInt>(std::min(kPiece, bytes.size() - at)));
+                static_cast<uInt>(std::min(kStep, bytes.size() - at)));
   }
   if (sum != member.checksum) fail(input.name(), fmt::format("the checksum of {} is wrong", member.name));
   return bytes;

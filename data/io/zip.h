@@ -12,21 +12,21 @@ namespace kith::data {
 
 struct ZipMember {
   std::string name;
-  std::int64_t at = 0;      // of its bytes in the file
+  std::int64_t at = 0;      // position of its bytes in the file
   std::int64_t stored = 0;  // bytes in the file
-  std::int64_t size = 0;    // bytes of the member itself
+  std::int64_t size = 0;    // inflated bytes
   std::uint32_t checksum = 0;
   bool deflated = false;
-  std::string obstacle;  // why it cannot be read: encrypted, another compression
+  std::string obstacle;  // why it cannot be read: encrypted, or another compression; else empty
 };
 
-/// In the order of the archive. Throws Error(data) when it is damaged.
+/// In the order of the archive. Throws Error(data) if the archive is damaged.
 std::vector<ZipMember> zip_members(const InputBytes& input);
 
-/// The first bytes of a member, at most `most`.
-std::vector<std::byte> extract_begin(const InputBytes& input, const ZipMember& member, std::int64_t most);
+/// The first bytes of a member, at most `count`.
+std::vector<std::byte> extract_begin(const InputBytes& input, const ZipMember& member, std::int64_t count);
 
-/// All of a member. Throws Error(data) when its size or checksum is not what the archive says.
+/// A whole member. Throws Error(data) if its size or checksum differs from that in the archive.
 std::vector<std::byte> extract(const InputBytes& input, const ZipMember& member);
 
 }  // namespace kith::data

@@ -1,4 +1,4 @@
-// Labels as CSV and as a NumPy array.
+// Writes labels as CSV and as NumPy arrays.
 #include "data/results/label_file.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace kith::data {
 namespace {
 
-/// Between quotes where the text would otherwise be taken apart.
+/// The text in quotes if it would otherwise not be read back as one field.
 std::string quoted(const std::string& text) {
   if (text.find_first_of("\",\r\n#") == text.npos && text.find_first_of(" \t") != 0) return text;
   std::string out = "\"";
@@ -34,10 +34,10 @@ void write_csv(OutputBytes& writer, const LabelTable& table) {
 }
 
 void write_npy(OutputBytes& writer, const LabelTable& table) {
-  constexpr std::size_t kBefore = 10, kAlignment = 64;
-  static_assert(std::endian::native == std::endian::little, "the array is written as it is in memory");
+  constexpr std::size_t kPrefixBytes = 10, kAlignment = 64;
+  static_assert(std::endian::native == std::endian::little, "the array is written in the byte order of memory");
   std::string header = fmt::format("{{'descr': '<i4', 'fortran_order': False, 'shape': ({},), }}", table.labels.size());
-  header.resize((kBefore + header.size() + kAlignment) / kAlignment * kAlignment - kBefore, ' ');
+  header.resize((kPrefixBytes + header.size() + kAlignment) / kAlignment * kAlignment - kPrefixBytes, ' ');
   header.back() = '\n';
   const std::string length{static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
   writer.write(std::string("\x93NUMPY\x01\0", 8) + length + header);

@@ -1,4 +1,4 @@
-// Labels in files of other programs: CSV, NumPy, and a column of AnnData's obs.
+// Writes labels in the formats of other programs: CSV, NumPy, and a column of AnnData's obs.
 #pragma once
 
 #include <cstdint>
@@ -6,38 +6,38 @@
 #include <string>
 #include <vector>
 
-#include "data/results/result.h"
+#include "data/io/output_file.h"
 
 namespace kith::data {
 
 enum class LabelFormat { none, csv, numpy };
-/// By the ending of the name: .csv, .npy, or none of these.
+/// From the ending of the name: .csv or .npy, else none.
 LabelFormat label_format(const std::string& path);
 
-/// A line of CSV for each row: its id, or number from 0; its label; and what else is there. Empty columns are left out.
-/// A row without a label has -1; its label and distance are empty fields.
+/// One line of CSV per row: its id or its number from 0, its label, and the columns that are not empty. For a row with
+/// the label -1, which means none, the label and the distance are empty fields.
 struct LabelTable {
   std::span<const std::int32_t> labels;
   std::vector<std::string> ids = {};
-  std::vector<std::string> known = {};      // labels of --label-column
+  std::vector<std::string> known = {};      // the labels of --label-column
   std::vector<std::string> distances = {};  // as text, rounded to their class
 };
 
-/// Writes them as the ending of `path` says; an array holds nothing but the labels, int32. The file appears when it is
-/// whole. Throws Error(output).
+/// Writes the format of the ending of `path`; an array holds only the labels, as int32. The file appears when it is
+/// complete. Throws Error(output).
 void write_labels(const std::string& path, const OutputOptions& options, const LabelTable& table);
 
-/// Throws Error(data) unless the file is AnnData's whose obs has `rows` rows and no column of this name.
+/// Throws Error(data) unless the file is an AnnData file whose obs has `rows` rows and no column of this name.
 void check_obs(const std::string& file, const std::string& column, std::int64_t rows);
 
-/// A copy of the file `from`, to which the labels are added as a categorical column of obs; the file itself is not
-/// touched. Throws Error(output).
+/// Labels to be added as a categorical column of obs to a copy of the file `from`.
 struct ObsColumn {
   std::string from;
   std::string name;
   std::span<const std::int32_t> labels;
-  std::int64_t categories = 0;  // labels are below; -1: none
+  std::int64_t categories = 0;  // every label is below; -1: none
 };
+/// Writes the copy with the new column, and does not modify the file itself. Throws Error(output).
 void write_obs(const std::string& path, const OutputOptions& options, const ObsColumn& column);
 
 }  // namespace kith::data

@@ -1,4 +1,4 @@
-// Neighbours and distances written block by block, each to its place in the file.
+// Writes neighbours and distances block by block, each to its position in the file.
 #include "data/results/neighbor_file.h"
 
 #include <bit>
@@ -9,7 +9,7 @@
 namespace kith::data {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "numbers are written as they are in memory");
+static_assert(std::endian::native == std::endian::little, "numbers are written in the byte order of memory");
 constexpr std::int64_t kWord = 4;  // bytes of every number in these files
 
 std::int64_t bytes_of(NeighborFormat format, const NeighborFile::Shape& shape) {
@@ -20,8 +20,8 @@ std::int64_t bytes_of(NeighborFormat format, const NeighborFile::Shape& shape) {
 }  // namespace
 
 struct NeighborFile::State {
-  State(const std::string& path, const OutputOptions& options, NeighborFormat form, const Shape& sizes)
-      : output(path, options), bytes(output), format(form), shape(sizes) {}
+  State(const std::string& path, const OutputOptions& options, NeighborFormat file_format, const Shape& sizes)
+      : output(path, options), bytes(output), format(file_format), shape(sizes) {}
 
   OutputFile output;
   OutputBytes bytes;
@@ -53,10 +53,10 @@ void NeighborFile::write(std::int64_t first_query, MatrixView<const std::int64_t
     for (const std::int64_t row : neighbors.row(i)) words.push_back(static_cast<std::int32_t>(row));
   }
   const std::int64_t header = with_length ? 0 : 2 * kWord;
-  state_->bytes.go_to(header + first_query * row_words * kWord);
+  state_->bytes.seek(header + first_query * row_words * kWord);
   state_->bytes.write(words.data(), words.size() * kWord);
   if (with_length) return;
-  state_->bytes.go_to(header + (shape.queries + first_query) * row_words * kWord);
+  state_->bytes.seek(header + (shape.queries + first_query) * row_words * kWord);
   state_->bytes.write(distances.data, static_cast<std::size_t>(distances.size() * kWord));
 }
 

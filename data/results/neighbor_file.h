@@ -1,4 +1,4 @@
-// Lists of neighbours in the files that benchmarks of vector search read: BIGANN's answers and .ivecs.
+// Writes lists of neighbours in the formats of vector search benchmarks: BIGANN ground truth and .ivecs.
 #pragma once
 
 #include <cstdint>
@@ -6,17 +6,17 @@
 #include <string>
 
 #include "core/matrix.h"
-#include "data/results/result.h"
+#include "data/io/output_file.h"
 
 namespace kith::data {
 
 enum class NeighborFormat {
-  bigann,  // numbers of queries and neighbours as uint32, all neighbours as int32, all distances as float32
-  ivecs,   // per query the number of neighbours and the neighbours, int32; no distances
+  bigann,  // the numbers of queries and neighbours as uint32, all neighbours as int32, all distances as float32
+  ivecs,   // for each query the number of neighbours and the neighbours, int32; no distances
 };
 
-/// The file of an answer of `queries` lists with `neighbors` rows each, which appears when it is whole. All are
-/// little-endian; data/arrays/vectors.h reads them. Source of the layout: benchmark/dataset_io.py of big-ann-benchmarks
+/// A file of `queries` lists with `neighbors` rows each, little-endian, which appears when it is complete.
+/// data/arrays/vectors.h reads it. Source of the layout: benchmark/dataset_io.py of big-ann-benchmarks
 /// (knn_result_read, ivecs_read).
 class NeighborFile {
  public:
@@ -24,7 +24,7 @@ class NeighborFile {
     std::int64_t queries = 0;
     std::int64_t neighbors = 0;
   };
-  /// Numbers of rows must be int32. Throws Error(output).
+  /// Row numbers must fit into int32. Throws Error(output).
   NeighborFile(const std::string& path, const OutputOptions& options, NeighborFormat format, const Shape& shape);
   ~NeighborFile();
 

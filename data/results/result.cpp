@@ -1,4 +1,4 @@
-// Result files: HDF5 of the 1.8 kind, without time stamps, contiguous, so that equal results are equal bytes.
+// Writes result files: HDF5 1.8 format, contiguous, without time stamps, so that equal results are equal bytes.
 #include "data/results/result.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 namespace kith::data {
 namespace {
 
-/// Types as they are in the file, the same on every machine, and in memory.
+/// The HDF5 types of a value in the file, the same on every machine, and in memory.
 template <class T>
 struct Stored;
 template <>
@@ -46,17 +46,17 @@ struct Stored<std::uint8_t> {
   static hid_t memory_type() { return H5T_NATIVE_UINT8; }
 };
 
-constexpr std::int64_t kLargestReread = std::int64_t{16}
-                                        << 20;  // bytes of a dataset that finish() compares value by value
+/// finish() compares the values of datasets up to this many bytes.
+constexpr std::int64_t kMaxRereadBytes = std::int64_t{16} << 20;
 
-/// A dataset as it should be found in the finished file.
+/// A dataset as the finished file must contain it.
 struct Written {
   std::string name;
   hid_t file_type;
   hid_t memory_type;
   std::vector<hsize_t> shape;
   std::int64_t bytes;
-  std::int64_t rows_left;
+  std::int64_t unwritten_rows;
   std::optional<std::size_t> hash;
   Handle dataset;
 };
@@ -70,14 +70,14 @@ Handle access_properties() {
   H5Pset_fapl_sec2(access.get());
   H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18);
   H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
-  H5Pset_file_locking(access.get(), false, true);  // nobody else knows the file
+  H5Pset_file_locking(access.get(), false, true);  // no other program uses the file
   return access;
 }
 
 Handle dataset_properties() {
   Handle creation(H5Pcreate(H5P_DATASET_CREATE));
   H5Pset_layout(creation.get(), H5D_CONTIGUOUS);
-  H5Pset_alloc_time(creation.get(), H5D_ALLOC_TIME_EARLY);  // in the order of creation, not of writing
+  H5Pset_alloc_time(creation.get(), H5D_ALLOC_TIME_EARLY);  // file space in the order of creation, not of writing
   H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
   H5Pset_obj_track_times(creation.get(), false);
   return creation;
@@ -94,10 +94,10 @@ struct ResultFile::State {
   State(const std::string& path, const OutputOptions& options);
   ~State() { abandon(); }
 
-  void require(bool good, const std::string& doing) const {
-    if (good) return;
+  void require(bool succeeded, const std::string& action) const {
+    if (succeeded) return;
     throw Error(ExitCode::output,
-                fmt::format("{}: {} failed: {}; nothing was left behind", output.name(), doing, hdf5_reason()));
+                fmt::format("{}: {} failed: {}; nothing was left behind", output.name(), action, hdf5_reason()));
   }
   void make_groups(const std::string& name);
   template <class T>
@@ -118,7 +118,7 @@ ResultFile::State::State(const std::string& path, const OutputOptions& options) 
   require(static_cast<bool>(file), "creating the file");
 }
 
-/// The groups that a dataset is in, as far as they are not there.
+/// Creates the groups of a dataset that do not exist yet.
 void ResultFile::State::make_groups(const std::string& name) {
   for (auto slash = name.find('/', 1); slash != name.npos; slash = name.find('/', slash + 1)) {
     const std::string group = name.substr(0, slash);
@@ -147,17 +147,17 @@ Written& ResultFile::State::create(const std::string& name, std::vector<hsize_t>
                      .memory_type = Stored<T>::memory_type(),
                      .shape = std::move(shape),
                      .bytes = bytes,
-                     .rows_left = rows,
+                     .unwritten_rows = rows,
                      .hash = {},
                      .dataset = std::move(dataset)});
   return written.back();
 }
 
-/// Of all datasets that are created, what has not come yet.
+/// The bytes of all created datasets that have not been written yet.
 std::int64_t ResultFile::State::unwritten_bytes() const {
   std::int64_t bytes = 0;
   for (const Written& w : written) {
-    if (w.rows_left > 0) bytes += w.bytes / static_cast<std::int64_t>(w.shape[0]) * w.rows_left;
+    if (w.unwritten_rows > 0) bytes += w.bytes / static_cast<std::int64_t>(w.shape[0]) * w.unwritten_rows;
   }
   return bytes;
 }
@@ -168,20 +168,20 @@ void ResultFile::State::write_whole(const std::string& name, std::vector<hsize_t
   if (w.bytes > 0) {
     require(H5Dwrite(w.dataset.get(), w.memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0, "writing " + name);
   }
-  w.rows_left = 0;
-  if (w.bytes <= kLargestReread) w.hash = hash_of(data, w.bytes);
+  w.unwritten_rows = 0;
+  if (w.bytes <= kMaxRereadBytes) w.hash = hash_of(data, w.bytes);
 }
 
-/// Closes a file that will not be finished. HDF5 would try to write what it still holds, and keep the file open when it
-/// cannot; so its descriptor is made to lead to where every write succeeds.
+/// Closes a file that will not be finished. HDF5 would try to write its cache and keep the file open on failure, so its
+/// descriptor is first redirected to /dev/null, where every write succeeds.
 void ResultFile::State::abandon() noexcept {
   if (!file) return;
   prepare_hdf5();
   void* descriptor = nullptr;
-  const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (nowhere >= 0 && H5Fget_vfd_handle(file.get(), H5P_DEFAULT, &descriptor) >= 0)
-    dup2(nowhere, *static_cast<int*>(descriptor));
-  if (nowhere >= 0) close(nowhere);
+  const int null_device = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null_device >= 0 && H5Fget_vfd_handle(file.get(), H5P_DEFAULT, &descriptor) >= 0)
+    dup2(null_device, *static_cast<int*>(descriptor));
+  if (null_device >= 0) close(null_device);
   written.clear();
   H5Fclose(file.release());
 }
@@ -226,34 +226,29 @@ ResultFile::~ResultFile() = default;
 
 namespace {
 
-/// Type, shape and bytes of an attribute's value.
-struct AttributeForm {
+/// Type, shape and bytes of the value of an attribute.
+struct AttributeValue {
   Handle type;
   Handle space;
   const void* data;
-  const char* text = nullptr;  // of variable length; then the value is where it is
+  const char* text = nullptr;  // a text of variable length, whose value is this pointer
 };
 
-AttributeForm form_of(const std::string& text) {
-  Handle type(H5Tcopy(H5T_C_S1));
-  H5Tset_size(type.get(), std::max<std::size_t>(text.size(), 1));
-  H5Tset_cset(type.get(), H5T_CSET_UTF8);
+AttributeValue value_of(const std::string& text) {
+  Handle type = utf8_type(std::max<std::size_t>(text.size(), 1));
   H5Tset_strpad(type.get(), H5T_STR_NULLPAD);
   return {std::move(type), Handle(H5Screate(H5S_SCALAR)), text.c_str()};
 }
-AttributeForm form_of(const Text& text) {
-  Handle type(H5Tcopy(H5T_C_S1));
-  H5Tset_size(type.get(), H5T_VARIABLE);
-  H5Tset_cset(type.get(), H5T_CSET_UTF8);
-  return {std::move(type), Handle(H5Screate(H5S_SCALAR)), nullptr, text.value.c_str()};
+AttributeValue value_of(const Text& text) {
+  return {utf8_type(H5T_VARIABLE), Handle(H5Screate(H5S_SCALAR)), nullptr, text.value.c_str()};
 }
-AttributeForm form_of(const std::int64_t& value) {
+AttributeValue value_of(const std::int64_t& value) {
   return {Handle(H5Tcopy(H5T_STD_I64LE)), Handle(H5Screate(H5S_SCALAR)), &value};
 }
-AttributeForm form_of(const double& value) {
+AttributeValue value_of(const double& value) {
   return {Handle(H5Tcopy(H5T_IEEE_F64LE)), Handle(H5Screate(H5S_SCALAR)), &value};
 }
-AttributeForm form_of(const std::vector<std::int64_t>& values) {
+AttributeValue value_of(const std::vector<std::int64_t>& values) {
   const hsize_t count = values.size();
   return {Handle(H5Tcopy(H5T_STD_I64LE)), Handle(H5Screate_simple(1, &count, nullptr)), values.data()};
 }
@@ -262,14 +257,14 @@ AttributeForm form_of(const std::vector<std::int64_t>& values) {
 
 void ResultFile::attribute(const std::string& name, const Attribute& value) {
   prepare_hdf5();
-  const AttributeForm form = std::visit([](const auto& v) { return form_of(v); }, value);
+  const AttributeValue stored = std::visit([](const auto& v) { return value_of(v); }, value);
   const Handle attribute(
-      H5Acreate2(state_->file.get(), name.c_str(), form.type.get(), form.space.get(), H5P_DEFAULT, H5P_DEFAULT));
+      H5Acreate2(state_->file.get(), name.c_str(), stored.type.get(), stored.space.get(), H5P_DEFAULT, H5P_DEFAULT));
   state_->require(static_cast<bool>(attribute), "creating the attribute " + name);
   ++state_->attributes;
-  if (H5Sget_simple_extent_npoints(form.space.get()) == 0) return;
-  const Handle memory(H5Tget_native_type(form.type.get(), H5T_DIR_ASCEND));
-  const void* data = form.text != nullptr ? static_cast<const void*>(&form.text) : form.data;
+  if (H5Sget_simple_extent_npoints(stored.space.get()) == 0) return;
+  const Handle memory(H5Tget_native_type(stored.type.get(), H5T_DIR_ASCEND));
+  const void* data = stored.text != nullptr ? static_cast<const void*>(&stored.text) : stored.data;
   state_->require(H5Awrite(attribute.get(), memory.get(), data) >= 0, "writing the attribute " + name);
 }
 
@@ -316,11 +311,11 @@ void ResultFile::write_rows(const std::string& name, std::int64_t first_row, Mat
     return w.shape.size() == 2 ? static_cast<std::int64_t>(w.shape[1]) : 1;
   };
   if (found == state_->written.end() || H5Tequal(found->memory_type, Stored<T>::memory_type()) <= 0 ||
-      values.columns != columns_of(*found) || first_row < 0 || values.rows > found->rows_left) {
-    throw Error(ExitCode::internal, fmt::format("{}: rows {} to {} of '{}' do not belong to what was created",
+      values.columns != columns_of(*found) || first_row < 0 || values.rows > found->unwritten_rows) {
+    throw Error(ExitCode::internal, fmt::format("{}: rows {} to {} of '{}' do not fit the dataset that was created",
                                                 state_->output.name(), first_row, first_row + values.rows, name));
   }
-  found->rows_left -= values.rows;
+  found->unwritten_rows -= values.rows;
   if (values.size() == 0) return;
   const hsize_t start[2] = {static_cast<hsize_t>(first_row), 0};
   const hsize_t count[2] = {static_cast<hsize_t>(values.rows), static_cast<hsize_t>(values.columns)};
@@ -335,12 +330,12 @@ void ResultFile::write_rows(const std::string& name, std::int64_t first_row, Mat
 void ResultFile::finish() {
   prepare_hdf5();
   for (const auto& w : state_->written) {
-    if (w.rows_left != 0) {
-      throw Error(ExitCode::internal,
-                  fmt::format("{}: {} rows of '{}' were never written", state_->output.name(), w.rows_left, w.name));
+    if (w.unwritten_rows != 0) {
+      throw Error(ExitCode::internal, fmt::format("{}: {} rows of '{}' were never written", state_->output.name(),
+                                                  w.unwritten_rows, w.name));
     }
   }
-  // Flushed while everything is open: closing a dataset reports no error to anybody.
+  // Flush while all datasets are open, since closing a dataset does not report errors.
   state_->require(H5Fflush(state_->file.get(), H5F_SCOPE_GLOBAL) >= 0, "writing");
   for (auto& w : state_->written) w.dataset = Handle();
   state_->require(H5Fclose(state_->file.get()) >= 0, "closing");

@@ -1,4 +1,4 @@
-// Result files of kith, read again: attributes from the root, datasets as every input is read.
+// Reads result files of kith: attributes of the root, and datasets like any other HDF5 input.
 #include "data/results/stored_result.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,8 @@
 #include "data/hdf5/hdf5_handle.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_source.h"
-#include "data/source.h"
+#include "data/hdf5/hdf5_texts.h"
+#include "data/io/input_error.h"
 
 namespace kith::data {
 namespace {
@@ -18,10 +19,10 @@ std::string format_of(const std::string& file) { return is_hdf5(file) ? root_tex
 
 std::string existing(const std::string& file) {
   if (std::filesystem::exists(file)) return file;
-  throw Error(ExitCode::data, fmt::format("{}: no such file; check the name and the directory", file));
+  refuse_input(file, "no such file; check the name and the directory");
 }
 
-/// The numbers of a root attribute, none when there is no such attribute.
+/// The numbers of a root attribute; none if there is no such attribute.
 template <class T>
 std::vector<T> read_numbers(const std::string& file, const std::string& name, hid_t type) {
   const Hdf5InputFile input(file);
@@ -38,9 +39,9 @@ std::vector<T> read_numbers(const std::string& file, const std::string& name, hi
 
 StoredResult::StoredResult(const std::string& file) : file_(existing(file)), format_(format_of(file)) {
   if (format_.starts_with("kith-")) return;
-  throw Error(ExitCode::data, fmt::format("{}: expected a result of kith, an HDF5 file with the attribute `format`, "
-                                          "found {}; `kith cluster ... -o RESULT.h5` writes one",
-                                          file, format_.empty() ? "none" : format_));
+  refuse_input(file, fmt::format("expected a result of kith, an HDF5 file with the attribute `format`, found {}; `kith "
+                                 "cluster ... -o RESULT.h5` writes one",
+                                 format_.empty() ? "none" : format_));
 }
 
 bool StoredResult::is_one(const std::string& file) { return format_of(file).starts_with("kith-"); }
@@ -48,14 +49,7 @@ bool StoredResult::is_one(const std::string& file) { return format_of(file).star
 std::string StoredResult::text(const std::string& attribute) const { return root_text(file_, attribute); }
 
 std::vector<std::string> StoredResult::lines(const std::string& attribute) const {
-  std::vector<std::string> lines;
-  const std::string all = text(attribute);
-  for (std::size_t begin = 0; begin < all.size();) {
-    const std::size_t end = std::min(all.find('\n', begin), all.size());
-    lines.push_back(all.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
+  return split_lines(text(attribute));
 }
 
 std::optional<double> StoredResult::number(const std::string& attribute) const {
@@ -79,8 +73,8 @@ bool StoredResult::has(const std::string& dataset) const {
 }
 
 Matrix<double> StoredResult::matrix(const std::string& dataset) const {
-  const auto source = open_points(fmt::format("{}:/{}", file_, dataset),
-                                  {.precision = Precision::f64, .vector_as_column = true, .missing = Missing::keep});
+  const auto source = open_hdf5({file_, "/" + dataset},
+                                {.precision = Precision::f64, .vector_as_column = true, .missing = Missing::keep});
   return std::get<Matrix<double>>(read_all(*source));
 }
 

@@ -1,4 +1,4 @@
-// Reading result files of kith again: root attributes and datasets by name.
+// Reads result files of kith: root attributes and datasets by name.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,23 @@ namespace kith::data {
 
 class StoredResult {
  public:
-  /// Opens nothing but checks that `file` is HDF5 with the root attribute `format`. Throws Error(data).
+  /// Checks that `file` is HDF5 with the root attribute `format`. Throws Error(data).
   explicit StoredResult(const std::string& file);
 
-  /// Is it such a file? False, too, when it cannot be read.
+  /// Whether it is a result file; false if it cannot be read.
   static bool is_one(const std::string& file);
 
   const std::string& file() const { return file_; }
   const std::string& format() const { return format_; }  // "kith-clusters"
 
-  std::string text(const std::string& attribute) const;  // empty when there is none
+  std::string text(const std::string& attribute) const;  // empty if there is no such attribute
   std::vector<std::string> lines(const std::string& attribute) const;
   std::optional<double> number(const std::string& attribute) const;
   std::optional<std::int64_t> whole(const std::string& attribute) const;
   std::vector<std::int64_t> wholes(const std::string& attribute) const;
 
   bool has(const std::string& dataset) const;
-  /// All values of a dataset as float64, NaN where there is none; a vector is one column. Throws Error(data) when it is
-  /// not there.
+  /// All values of a dataset as float64, including NaN; a vector is one column. Throws Error(data) if it is missing.
   Matrix<double> matrix(const std::string& dataset) const;
   std::vector<double> vector(const std::string& dataset) const;
 

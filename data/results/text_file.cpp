@@ -1,4 +1,4 @@
-// Text into a temporary file that takes its name when it is whole.
+// Writes text to a temporary file and renames it when it is complete.
 #include "data/results/text_file.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Points from delimited text: blocks of lines are read and parsed by several threads, each value to where it belongs.
+// Points from delimited text: several threads read and parse blocks of lines directly into the result.
 #include "data/text/text.h"
 
 #include <fmt/format.h>
@@ -9,9 +9,10 @@
 #include <limits>
 #include <utility>
 
-#include "data/column_choice.h"
+#include "data/format/column_choice.h"
 #include "data/io/block_readers.h"
 #include "data/io/file_kind.h"
+#include "data/io/input_error.h"
 #include "data/io/stream_bytes.h"
 #include "data/text/text_head.h"
 #include "data/text/text_index.h"
@@ -23,52 +24,50 @@ namespace {
 
 bool is_stream(const std::string& file) { return file == "-"; }
 
-InputBytes open_bytes(const Location& place) {
-  if (!place.dataset.empty()) {
-    throw Error(ExitCode::data,
-                fmt::format("{0}: expected a text file without a dataset, since it holds one table, found "
-                            "':{1}'; leave it out, or choose columns with --columns {1}",
-                            place.file, place.dataset));
+InputBytes open_bytes(const Location& location) {
+  if (!location.dataset.empty()) {
+    refuse_input(location.file, fmt::format("expected a text file without a dataset, since it holds one table, found "
+                                            "':{0}'; leave it out, or choose columns with --columns {0}",
+                                            location.dataset));
   }
-  if (is_stream(place.file)) return read_standard_input();
-  InputBytes input = InputBytes::open(place.file, "a text file");
+  if (is_stream(location.file)) return read_standard_input();
+  InputBytes input = InputBytes::open(location.file, "a text file");
   if (is_gzip(input)) input = inflate_gzip(input);
-  std::string begin(static_cast<std::size_t>(std::min<std::int64_t>(input.size(), 2)), '\0');
-  input.read(0, std::ssize(begin), reinterpret_cast<std::byte*>(begin.data()));
+  const std::string begin = input.begin(2);
   if (begin == "\xff\xfe" || begin == "\xfe\xff") {
-    throw Error(ExitCode::data, fmt::format("{}: expected text in UTF-8, found {}", place.file, kind_of(begin)));
+    refuse_input(location.file, fmt::format("expected text in UTF-8, found {}", describe_bytes(begin)));
   }
   return input;
 }
 
-/// The columns that are points. Row names, which pandas and R write without a name, are no numbers to compute with,
-/// even where they are numbers.
+/// The columns of the points. Row names, which pandas and R write in a column without a name, are not points, even if
+/// they are numbers.
 ColumnChoice choose(const TextHead& head, const ReadOptions& options, const std::string& name) {
-  ReadOptions own = options;
-  if (head.row_names && options.columns.empty() && options.id_column.empty()) own.id_column = std::string("1");
-  return choose_columns(own, head.names, head.columns, name);
+  ReadOptions adjusted = options;
+  if (head.row_names && options.columns.empty() && options.id_column.empty()) adjusted.id_column = std::string("1");
+  return choose_columns(adjusted, head.names, head.columns, name);
 }
 
-/// What stands in text for a value that is not there: nothing, or R's NA.
+/// Whether the text stands for a missing value: an empty field, or R's NA.
 bool is_missing(std::string_view text) { return text.empty() || text == "NA"; }
 
-/// The chosen columns that hold text in the first rows.
+/// The chosen columns that hold text in all of the first rows.
 std::vector<std::int64_t> text_columns(const TextHead& head, const ColumnChoice& choice, Missing missing) {
-  std::vector<std::int64_t> found;
+  std::vector<std::int64_t> result;
   for (const std::int64_t j : choice.points) {
     const auto column = static_cast<std::size_t>(j);
     const auto is_text = [column, missing](const TextHead::Sample& row) {
       if (column >= row.fields.size()) return false;
       const std::string& field = row.fields[column];
-      const bool is_left_out = missing == Missing::keep ? is_missing(field) : field.empty();
-      return !is_left_out && !is_number_text(field) && !has_decimal_comma(field);
+      const bool ignored = missing == Missing::keep ? is_missing(field) : field.empty();
+      return !ignored && !is_number_text(field) && !has_decimal_comma(field);
     };
-    if (std::all_of(head.samples.begin(), head.samples.end(), is_text)) found.push_back(j);
+    if (std::all_of(head.samples.begin(), head.samples.end(), is_text)) result.push_back(j);
   }
-  return found;
+  return result;
 }
 
-/// As --drop-columns takes them.
+/// A list for --drop-columns.
 std::string list_of(const TextHead& head, const std::vector<std::int64_t>& columns) {
   std::string listed;
   for (const std::int64_t j : columns) {
@@ -77,32 +76,31 @@ std::string list_of(const TextHead& head, const std::vector<std::int64_t>& colum
   return listed;
 }
 
-/// Names all chosen columns that hold text at once: that there are five, nobody wants to learn in five runs.
+/// Throws if chosen columns hold text, with all of them in one message.
 void refuse_text_columns(const TextHead& head, const ColumnChoice& choice, Missing missing, const std::string& name) {
-  const std::vector<std::int64_t> found = text_columns(head, choice, missing);
-  if (found.empty()) return;
+  const std::vector<std::int64_t> columns = text_columns(head, choice, missing);
+  if (columns.empty()) return;
   std::string shown;
-  for (const std::int64_t j : found) shown += (shown.empty() ? "" : ", ") + show_column(head.names, j);
-  const bool several = found.size() > 1;
+  for (const std::int64_t j : columns) shown += (shown.empty() ? "" : ", ") + show_column(head.names, j);
+  const bool several = columns.size() > 1;
   const TextHead::Sample& row = head.samples.front();
-  throw Error(ExitCode::data,
-              fmt::format("{}: expected numbers, found text in {} (such as '{}' in line {}); leave {} out with "
-                          "--drop-columns {}{}",
-                          name, shown, row.fields[static_cast<std::size_t>(found[0])], row.line,
-                          several ? "them" : "it", list_of(head, found),
-                          several ? "" : ", or keep it beside the points with --label-column or --id-column"));
+  refuse_input(name, fmt::format("expected numbers, found text in {} (such as '{}' in line {}); leave {} out with "
+                                 "--drop-columns {}{}",
+                                 shown, row.fields[static_cast<std::size_t>(columns[0])], row.line,
+                                 several ? "them" : "it", list_of(head, columns),
+                                 several ? "" : ", or keep it as text with --label-column or --id-column"));
 }
 
 [[noreturn]] void refuse_length(const InputBytes& input, const TextHead& head, std::string_view record,
                                 std::int64_t line) {
-  throw Error(ExitCode::data,
-              fmt::format("{}: line {}: expected {} fields ({}), as in line {}, found {}; mend the line, or name the "
-                          "delimiter with --delimiter",
-                          input.name(), line, head.columns, name_of_delimiter(head.delimiter), head.first_line,
-                          fields_of(record, head.delimiter).size()));
+  refuse_input(input.name(),
+               fmt::format("line {}: expected {} fields ({}), as in line {}, found {}; correct the line, or "
+                           "name the delimiter with --delimiter",
+                           line, head.columns, name_of_delimiter(head.delimiter), head.first_line,
+                           fields_of(record, head.delimiter).size()));
 }
 
-/// Calls visit(record, row, line) for every record of a block; the bytes last as long as `buffer`.
+/// Calls visit(record, row, line) for every record of a block. The record is valid as long as `buffer`.
 template <class Visit>
 void for_records(const InputBytes& input, char delimiter, const TextBlock& block, Matrix<std::byte>& buffer,
                  const Visit& visit) {
@@ -114,7 +112,7 @@ void for_records(const InputBytes& input, char delimiter, const TextBlock& block
   for (std::string_view record; cursor.next(record); ++row) visit(record, row, block.lines + cursor.line() + 1);
 }
 
-/// Calls visit(text, line) for the field of every row in a column.
+/// Calls visit(text, line) for every field of a column.
 template <class Visit>
 void for_texts(const InputBytes& input, const TextHead& head, const TextIndex& index, std::int64_t column,
                const Visit& visit) {
@@ -137,7 +135,7 @@ class TextSource final : public PointSource {
         choice_(choose(head_, options, input_.name())),
         target_(static_cast<std::size_t>(head_.columns), -1),
         class_(class_for(ValueClass::f64, options.precision)),
-        header_unsure_(options.header == Header::automatic),
+        header_detected_(options.header == Header::automatic),
         missing_(options.missing),
         threads_(options.threads) {
     refuse_text_columns(head_, choice_, missing_, input_.name());
@@ -166,7 +164,7 @@ class TextSource final : public PointSource {
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
 
  private:
-  /// Where a field stands, for messages.
+  /// The position of a field, for messages.
   struct Place {
     std::int64_t line = 0;  // counted from 1
     std::int64_t column = 0;
@@ -178,44 +176,42 @@ class TextSource final : public PointSource {
   void parse_block(const TextBlock& block, std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer);
   template <class T>
   std::int64_t parse_record(std::string_view record, std::int64_t line, T* row) const;
-  /// The number of a field that is not plainly one: quoted, or none at all.
+  /// Parses a field that is not an unquoted number: a quoted one, or an invalid one.
   double take_number(FieldCursor& cursor, const Place& place) const;
-  std::string or_drop() const {
-    return missing_ == Missing::offer ? ", or leave out all such rows with --nan drop" : "";
-  }
-  [[noreturn]] void refuse_value(const Place& place, const std::string& what) const;
+  std::string or_drop() const { return missing_ == Missing::offer ? ", or drop all such rows with --nan drop" : ""; }
+  [[noreturn]] void refuse_value(const Place& place, const std::string& problem) const;
 
   InputBytes input_;
   TextHead head_;
   ColumnChoice choice_;
-  std::vector<std::int64_t> target_;  // of each column of the file: its column in the points, or -1
+  std::vector<std::int64_t> target_;  // for each column of the file its column in the points, or -1
   ValueClass class_;
-  bool header_unsure_;
+  bool header_detected_;
   Missing missing_;
   int threads_;
   TextIndex index_;
   std::atomic<std::int64_t> changed_ = 0;
 };
 
-void TextSource::refuse_value(const Place& place, const std::string& what) const {
-  throw Error(ExitCode::data, fmt::format("{}: line {}, {}: {}", input_.name(), place.line,
-                                          show_column(head_.names, place.column), what));
+void TextSource::refuse_value(const Place& place, const std::string& problem) const {
+  refuse_input(fmt::format("{}: line {}, {}", input_.name(), place.line, show_column(head_.names, place.column)),
+               problem);
 }
 
-/// Its beginning, as a message can hold it: a NUL would end that.
+/// The beginning of a text for a message, with NUL, which would end the message, as \x00.
 std::string shown(const std::string& text) {
-  constexpr std::size_t kLongest = 40;
+  constexpr std::size_t kMaxBytes = 40;
   std::string out;
-  for (const char c : text.substr(0, kLongest)) out += c == '\0' ? std::string("\\x00") : std::string(1, c);
+  for (const char c : text.substr(0, kMaxBytes)) out += c == '\0' ? std::string("\\x00") : std::string(1, c);
   return out;
 }
 
 double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
   const Field field = cursor.take();
   const std::string text = text_of(field);
-  const std::string leave_out = fmt::format("--drop-columns {}", option_text(head_.names, place.column));
-  if (field.wrong != nullptr) {
-    refuse_value(place, fmt::format("expected a number, found '{}': {}", shown(text), field.wrong));
+  const std::string drop_option = fmt::format("--drop-columns {}", option_text(head_.names, place.column));
+  if (field.problem != nullptr) {
+    refuse_value(place, fmt::format("expected a number, found '{}': {}", shown(text), field.problem));
   }
   double value = 0.0;
   if (!text.empty() && parse_number(text.data(), text.data() + text.size(), value) == text.data() + text.size()) {
@@ -225,20 +221,20 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
   if (text.empty()) {
     refuse_value(place, fmt::format("expected a number, found an empty field; fill it in, remove the line, or leave "
                                     "the column out with {}{}",
-                                    leave_out, or_drop()));
+                                    drop_option, or_drop()));
   }
   if (head_.delimiter == ',' && has_decimal_comma(text)) {  // in quotes
-    refuse_value(
-        place, fmt::format("expected a number, found '{}'; write it without commas, and decimal points", shown(text)));
+    refuse_value(place, fmt::format("expected a number, found '{}'; write it without commas, with a decimal point",
+                                    shown(text)));
   }
   if (has_decimal_comma(text)) {
     refuse_value(place, fmt::format("expected a number, found '{}', which has a decimal comma; write decimal points: "
                                     "tr , . < IN > OUT",
                                     shown(text)));
   }
-  const bool may_be_header = header_unsure_ && head_.names.empty() && place.line == head_.first_line;
-  refuse_value(place, fmt::format("expected a number, found '{}'; mend it, or leave the column out with {}{}{}",
-                                  shown(text), leave_out, is_missing(text) ? or_drop() : "",
+  const bool may_be_header = header_detected_ && head_.names.empty() && place.line == head_.first_line;
+  refuse_value(place, fmt::format("expected a number, found '{}'; correct it, or leave the column out with {}{}{}",
+                                  shown(text), drop_option, is_missing(text) ? or_drop() : "",
                                   may_be_header ? "; if the line names the columns, say --header yes" : ""));
 }
 
@@ -265,8 +261,7 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
           std::isnan(value) ? "expected a finite number, found NaN; replace the value or remove the line" + or_drop()
           : !std::isfinite(value)
               ? "expected a finite number, found infinity, or a number beyond the largest float64; replace the value "
-                "or "
-                "remove the line" +
+                "or remove the line" +
                     or_drop()
               : fmt::format("expected a number up to the largest float32, found {}; leave out --precision f32", value));
     }
@@ -300,7 +295,7 @@ void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
       parse_block(begin[block], first, out, buffer);
     });
   } catch (const Error&) {
-    input_.check_unchanged();  // a better explanation of whatever was found
+    input_.check_unchanged();  // a change of the file explains the error better
     throw;
   }
   input_.check_unchanged();
@@ -316,11 +311,12 @@ std::vector<std::string> TextSource::kept(Kept which) const {
   return texts;
 }
 
-/// The column of labels, or of another `what`: the one that is named, the only one, or the one that has this name, as
-/// in results of labels alone.
-std::int64_t column_of(const std::string& what, const TextHead& head, const Location& place, const std::string& name) {
-  if (!place.dataset.empty()) {
-    return choose_column((what + "s").c_str(), place.dataset, head.names, head.columns, name);
+/// The column of `what` ("label"): the one in the location, else the only one, else the one with the name `what`, as in
+/// label files of kith.
+std::int64_t column_of(const std::string& what, const TextHead& head, const Location& location,
+                       const std::string& name) {
+  if (!location.dataset.empty()) {
+    return choose_column((what + "s").c_str(), location.dataset, head.names, head.columns, name);
   }
   if (head.columns == 1) return 0;
   const auto& names = head.names;
@@ -329,7 +325,7 @@ std::int64_t column_of(const std::string& what, const TextHead& head, const Loca
   }
   throw Error(ExitCode::usage, fmt::format("{}: expected the name of the column that holds the {}s, {}:COLUMN, found "
                                            "{} columns{}",
-                                           name, what, place.file, head.columns,
+                                           name, what, location.file, head.columns,
                                            names.empty() ? "" : fmt::format(": {}", fmt::join(names, ", "))));
 }
 
@@ -348,34 +344,34 @@ TextColumn read_text_column(const Location& location, const ReadOptions& options
   const InputBytes input = open_bytes({location.file, ""});
   const TextHead head = read_head(input, options);
   const std::int64_t column = column_of(what, head, location, input.name());
-  TextColumn read{fmt::format("{}:{}", input.name(), option_text(head.names, column)), {}, input.size()};
+  TextColumn result{fmt::format("{}:{}", input.name(), option_text(head.names, column)), {}, input.size()};
   for_texts(input, head, index_text(input, head), column, [&](std::string text, std::int64_t line) {
     if (text.empty() && !fields.may_be_empty) {
-      throw Error(ExitCode::data, fmt::format("{}: line {}, {}: expected a {}, found an empty field; fill it in or "
-                                              "remove the line",
-                                              input.name(), line, show_column(head.names, column), what));
+      refuse_input(fmt::format("{}: line {}, {}", input.name(), line, show_column(head.names, column)),
+                   fmt::format("expected a {}, found an empty field; fill it in or remove the line", what));
     }
-    read.texts.push_back(std::move(text));
+    result.texts.push_back(std::move(text));
   });
   input.check_unchanged();
   const std::string header = head.names.empty() ? "" : head.names[static_cast<std::size_t>(column)];
-  const bool in_doubt = options.header == Header::automatic && !header.empty();
-  if (in_doubt && std::find(read.texts.begin(), read.texts.end(), header) != read.texts.end()) {
-    throw Error(ExitCode::data, fmt::format("{}: line {}: is '{}' the name of the column or a {}, as it is further "
-                                            "down? say --header yes or --header no",
-                                            input.name(), head.first_line, header, what));
+  const bool ambiguous = options.header == Header::automatic && !header.empty();
+  if (ambiguous && std::find(result.texts.begin(), result.texts.end(), header) != result.texts.end()) {
+    refuse_input(input.name(),
+                 fmt::format("line {}: is '{}' the name of the column or a {}, as it is further down? say "
+                             "--header yes or --header no",
+                             head.first_line, header, what));
   }
-  return read;
+  return result;
 }
 
-std::vector<DatasetInfo> list_text(const Location& place, const ReadOptions& options) {
-  const InputBytes input = open_bytes(place);
+std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& options) {
+  const InputBytes input = open_bytes(location);
   const TextHead head = read_head(input, options);
   DatasetInfo info;
   info.shape = {index_text(input, head).rows, head.columns};
   info.type = "text";
   info.layout = name_of_delimiter(head.delimiter);
-  if (input.held_bytes() > 0 && !is_stream(place.file)) info.filters.push_back("gzip");
+  if (input.held_bytes() > 0 && !is_stream(location.file)) info.filters.push_back("gzip");
   info.stored_bytes = input.size();
   info.columns = head.names;
   try {

@@ -1,4 +1,4 @@
-// Finds out how a text file is to be read from its first lines, and says so where they can be read in two ways.
+// Detects delimiter and header from the first records of a text file, and refuses ambiguous ones.
 #include "data/text/text_head.h"
 
 #include <fmt/format.h>
@@ -7,15 +7,16 @@
 #include <optional>
 #include <string_view>
 
+#include "data/io/input_error.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
 
 namespace kith::data {
 namespace {
 
-constexpr std::size_t kSamples = 20;  // rows that are looked at
-constexpr std::int64_t kFirstLook = std::int64_t{64} << 10;
-constexpr std::int64_t kLastLook = std::int64_t{64} << 20;
+constexpr std::size_t kSamples = 20;  // rows that decide
+constexpr std::int64_t kFirstBytes = std::int64_t{64} << 10;
+constexpr std::int64_t kMaxBytes = std::int64_t{64} << 20;
 
 struct Line {
   std::int64_t number;      // of its first line, counted from 1
@@ -24,43 +25,41 @@ struct Line {
   std::string text;
 };
 
-[[noreturn]] void fail(const InputBytes& input, const std::string& what) {
-  throw Error(ExitCode::data, fmt::format("{}: {}", input.name(), what));
-}
-
-/// The first records, and one for a header.
+/// The first kSamples records and one more for a header.
 std::vector<Line> first_records(const InputBytes& input, char delimiter) {
-  for (std::int64_t look = kFirstLook;; look *= 8) {
-    const std::int64_t count = std::min(look, input.size());
-    std::string bytes(static_cast<std::size_t>(count), '\0');
-    input.read(0, count, reinterpret_cast<std::byte*>(bytes.data()));
-    const bool whole = count == input.size();
-    if (bytes.find('\n') == bytes.npos && bytes.find('\r') != bytes.npos && (whole || look >= kLastLook)) {
-      fail(input, "its lines end with CR alone, as on old Macintosh computers; convert it: tr '\\r' '\\n' < IN > OUT");
+  for (std::int64_t limit = kFirstBytes;; limit *= 8) {
+    const std::string bytes = input.begin(limit);
+    const bool whole = std::ssize(bytes) == input.size();
+    if (bytes.find('\n') == bytes.npos && bytes.find('\r') != bytes.npos && (whole || limit >= kMaxBytes)) {
+      refuse_input(input.name(),
+                   "expected lines that end with LF or CR LF, found CR only; convert it: tr '\\r' '\\n' < IN > OUT");
     }
-    const std::int64_t mark = bytes.starts_with("\xef\xbb\xbf") ? 3 : 0;
-    RecordCursor cursor(std::string_view(bytes).substr(static_cast<std::size_t>(mark)), delimiter, whole);
+    const std::int64_t bom_bytes = bytes.starts_with("\xef\xbb\xbf") ? 3 : 0;
+    RecordCursor cursor(std::string_view(bytes).substr(static_cast<std::size_t>(bom_bytes)), delimiter, whole);
     std::vector<Line> lines;
     for (std::string_view record; lines.size() <= kSamples && cursor.next(record);) {
       const std::int64_t begin = record.data() - bytes.data();
-      lines.push_back({cursor.line() + 1, cursor.lines_passed(), begin, mark + cursor.passed(), std::string(record)});
+      lines.push_back(
+          {cursor.line() + 1, cursor.lines_passed(), begin, bom_bytes + cursor.passed(), std::string(record)});
     }
     if (whole || lines.size() >= 2) return lines;
-    if (look >= kLastLook) {
-      fail(input, fmt::format("its first lines are longer than {} bytes; is it a table, and is every quote closed?",
-                              kLastLook));
+    if (limit >= kMaxBytes) {
+      refuse_input(input.name(),
+                   fmt::format("its first lines are longer than {} bytes; is it a table, and is every quote "
+                               "closed?",
+                               kMaxBytes));
     }
   }
 }
 
-/// Does the delimiter cut all rows into equally many fields, more than one? A header may have one less: R writes none
-/// for row names.
-bool suits(const std::vector<Line>& lines, char delimiter) {
+/// Whether the delimiter splits all rows into the same number of fields, at least two. A header may have one field
+/// less, since R writes no name for row names.
+bool is_consistent(const std::vector<Line>& lines, char delimiter) {
   const std::size_t columns = fields_of(lines.back().text, delimiter).size();
   if (columns < 2) return false;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::size_t found = fields_of(lines[i].text, delimiter).size();
-    if (found != columns && !(i == 0 && lines.size() > 1 && found > 1 && found + 1 == columns)) return false;
+    const std::size_t fields = fields_of(lines[i].text, delimiter).size();
+    if (fields != columns && !(i == 0 && lines.size() > 1 && fields > 1 && fields + 1 == columns)) return false;
   }
   return true;
 }
@@ -68,15 +67,15 @@ bool suits(const std::vector<Line>& lines, char delimiter) {
 char find_delimiter(const std::vector<Line>& lines) {
   constexpr char candidates[] = {'\t', ';', ',', '|', kBlanks};
   for (const char c : candidates) {
-    if (suits(lines, c)) return c;
+    if (is_consistent(lines, c)) return c;
   }
-  // Rows of different lengths, which the reading will tell, or one column.
-  const auto cuts = [&](char c) { return fields_of(lines.front().text, c).size(); };
+  // One column, or rows of different lengths, which reading the rows will report.
+  const auto fields = [&](char c) { return fields_of(lines.front().text, c).size(); };
   return *std::max_element(std::begin(candidates), std::end(candidates),
-                           [&](char a, char b) { return cuts(a) < cuts(b); });
+                           [&](char a, char b) { return fields(a) < fields(b); });
 }
 
-/// 0, 1, 2, ... or 1, 2, 3, ...: names that pandas and R give to columns without any, or a row of values.
+/// Whether the fields are 0, 1, 2, ... or 1, 2, 3, ...: a row of values, or names that pandas and R generate.
 bool counts_up(const std::vector<std::string>& fields) {
   std::vector<std::string> numbers(fields.begin() + (fields.front().empty() ? 1 : 0), fields.end());
   if (numbers.size() < 3) return false;
@@ -88,19 +87,22 @@ bool counts_up(const std::vector<std::string>& fields) {
   return false;
 }
 
-bool is_missing(const std::string& field) {
+bool is_missing_marker(const std::string& field) {
   const auto known = {"NA", "N/A", "NULL", "null", "None", "?"};
   return std::find(known.begin(), known.end(), field) != known.end();
 }
 
-/// A header has no number in it; a line that has one is never taken for a header, as that would lose a row.
+/// A line with a number is never a header, since treating it as one would lose a row.
 bool find_header(const InputBytes& input, const std::vector<Line>& lines, const std::vector<std::string>& first) {
   if (counts_up(first)) {
-    fail(input, fmt::format("line {} counts up from {}: names of columns, or values? say --header yes or --header no",
-                            lines.front().number, first[first.front().empty() ? 1 : 0]));
+    refuse_input(input.name(),
+                 fmt::format("line {} counts up from {}: names of columns, or values? say --header yes or "
+                             "--header no",
+                             lines.front().number, first[first.front().empty() ? 1 : 0]));
   }
   const auto is_value = [](const std::string& field) { return is_number_text(field) || has_decimal_comma(field); };
-  return std::none_of(first.begin(), first.end(), is_value) && std::none_of(first.begin(), first.end(), is_missing) &&
+  return std::none_of(first.begin(), first.end(), is_value) &&
+         std::none_of(first.begin(), first.end(), is_missing_marker) &&
          std::any_of(first.begin(), first.end(), [](const std::string& field) { return !field.empty(); });
 }
 
@@ -108,8 +110,10 @@ bool find_header(const InputBytes& input, const std::vector<Line>& lines, const 
 
 TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   const std::vector<Line> lines = first_records(input, options.delimiter.empty() ? ',' : options.delimiter[0]);
-  if (lines.empty())
-    fail(input, "expected rows of numbers, found nothing but blank lines and comments; give a file that holds some");
+  if (lines.empty()) {
+    refuse_input(input.name(),
+                 "expected rows of numbers, found nothing but blank lines and comments; give a file that holds some");
+  }
   TextHead head;
   head.delimiter = options.delimiter.empty() ? find_delimiter(lines) : options.delimiter[0];
   head.first_line = lines.front().number;
@@ -120,9 +124,9 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
     head.samples.push_back({lines[i].number, fields_of(lines[i].text, head.delimiter)});
   }
   if (head.samples.empty()) {
-    fail(input, fmt::format("expected rows of numbers, found only line {}, which names columns; if it holds values, "
-                            "say --header no",
-                            head.first_line));
+    refuse_input(input.name(), fmt::format("expected rows of numbers, found only line {}, which names columns; if it "
+                                           "holds values, say --header no",
+                                           head.first_line));
   }
   head.columns = static_cast<std::int64_t>(header ? first.size() : head.samples.front().fields.size());
   if (!header) {

@@ -1,12 +1,12 @@
-// What the first lines of a text file say about the rest: delimiter, header, number of columns, names.
+// Detects the structure of a text file from its first lines: delimiter, header, number of columns, names.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "data/format/point_source.h"
 #include "data/io/input_bytes.h"
-#include "data/source.h"
 
 namespace kith::data {
 
@@ -14,10 +14,10 @@ struct TextHead {
   char delimiter = ',';  // kBlanks: runs of blanks and tabs
   std::int64_t columns = 0;
   std::vector<std::string> names;  // one for each column, or none
-  bool row_names = false;          // the first column has no name in a header, as pandas and R write row names
+  bool row_names = false;          // the header has no name for the first column, as pandas and R write row names
   std::int64_t first_line = 0;     // of the table, counted from 1
-  std::int64_t rows_at = 0;        // where the first row's bytes begin, or a line before it that is no record
-  std::int64_t lines_before = 0;   // lines before that place
+  std::int64_t rows_at = 0;        // position of the first row, or of blank lines or comments before it
+  std::int64_t lines_before = 0;   // lines before that position
   struct Sample {
     std::int64_t line = 0;  // counted from 1
     std::vector<std::string> fields;
@@ -25,7 +25,7 @@ struct TextHead {
   std::vector<Sample> samples;  // the first rows
 };
 
-/// Throws Error(data): no rows, text of another kind, a header that may or may not be one.
+/// Throws Error(data) if there are no rows, if the text is not a table, or if it is unclear whether there is a header.
 TextHead read_head(const InputBytes& input, const ReadOptions& options);
 
 /// "comma-separated", ...

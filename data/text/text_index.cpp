@@ -1,4 +1,4 @@
-// Counts the records of a text file window by window; what a window's end cuts off begins the next one.
+// Counts the records of a text file window by window. A record that a window cuts off begins the next window.
 #include "data/text/text_index.h"
 
 #include <fmt/format.h>
@@ -6,21 +6,21 @@
 #include <algorithm>
 #include <string_view>
 
-#include "core/error.h"
 #include "core/matrix.h"
+#include "data/io/input_error.h"
 #include "data/text/text_record.h"
 
 namespace kith::data {
 namespace {
 
-constexpr std::int64_t kWindow = std::int64_t{256} << 10;  // what was read is still in the second-level cache
-constexpr std::int64_t kLongestRecord = std::int64_t{256} << 20;
+constexpr std::int64_t kWindowBytes = std::int64_t{256} << 10;  // fits into the second-level cache
+constexpr std::int64_t kMaxRecordBytes = std::int64_t{256} << 20;
 
 }  // namespace
 
 TextIndex index_text(const InputBytes& input, const TextHead& head) {
   TextIndex index;
-  std::int64_t at = head.rows_at, lines = head.lines_before, window = kWindow;
+  std::int64_t at = head.rows_at, lines = head.lines_before, window = kWindowBytes;
   Matrix<std::byte> buffer(1, window);
   while (at < input.size()) {
     const std::int64_t count = std::min(window, input.size() - at);
@@ -32,10 +32,10 @@ TextIndex index_text(const InputBytes& input, const TextHead& head) {
     std::int64_t rows = 0;
     for (std::string_view record; cursor.next(record);) ++rows;
     if (cursor.passed() == 0) {
-      if (window >= kLongestRecord) {
-        throw Error(ExitCode::data,
-                    fmt::format("{}: line {} goes on for more than {} bytes; is it a table, and is every quote closed?",
-                                input.name(), lines + 1, kLongestRecord));
+      if (window >= kMaxRecordBytes) {
+        refuse_input(input.name(),
+                     fmt::format("line {} is longer than {} bytes; is it a table, and is every quote closed?",
+                                 lines + 1, kMaxRecordBytes));
       }
       window *= 2;
       continue;
@@ -44,7 +44,7 @@ TextIndex index_text(const InputBytes& input, const TextHead& head) {
     at += cursor.passed();
     lines += cursor.lines_passed();
     index.rows += rows;
-    window = kWindow;
+    window = kWindowBytes;
   }
   return index;
 }

@@ -1,4 +1,4 @@
-// Where the rows of a text file are: blocks of whole records, found in one pass.
+// Splits a text file into blocks of whole records, in one pass.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace kith::data {
 
 struct TextBlock {
-  std::int64_t at = 0;  // of its bytes in the file
+  std::int64_t at = 0;  // position in the file
   std::int64_t bytes = 0;
   std::int64_t row = 0;    // number of its first row
   std::int64_t lines = 0;  // lines of the file before it
@@ -21,7 +21,7 @@ struct TextIndex {
   std::int64_t rows = 0;
 };
 
-/// Reads all bytes behind the head. Throws Error(data) when a record is too long to be one.
+/// Reads all bytes after the head. Throws Error(data) if a record is too long.
 TextIndex index_text(const InputBytes& input, const TextHead& head);
 
 }  // namespace kith::data

@@ -1,5 +1,5 @@
-// Decimal numbers from text: short ones by one exact multiplication or division (W. Clinger, How to Read Floating Point
-// Numbers Accurately, 1990), the others by std::from_chars.
+// Parses decimal numbers: short ones with one exact multiplication or division (W. Clinger, How to Read Floating Point
+// Numbers Accurately, 1990), the others with std::from_chars.
 #include "data/text/text_number.h"
 
 #include <algorithm>
@@ -16,13 +16,13 @@ namespace {
 
 constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-constexpr int kLargestPower = 22;  // of ten, that float64 holds exactly
-constexpr int kMostDigits = 19;    // that 64 bits hold, whatever they are
+constexpr int kMaxPower = 22;   // the largest power of ten that float64 holds exactly
+constexpr int kMaxDigits = 19;  // any number of 19 digits fits into 64 bits
 
 bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
-/// What from_chars calls out of range: too large, or so small that it is 0 or nearly. Which of them, the exponent of
-/// the first digit that is not 0 tells.
+/// The value of a number that from_chars reports as out of range: infinite if it is too large, 0 if it is too small.
+/// The exponent of the first nonzero digit decides.
 double out_of_range(const char* begin, const char* end) {
   const bool negative = *begin == '-';
   std::int64_t exponent = 0, written = 0;
@@ -40,28 +40,28 @@ double out_of_range(const char* begin, const char* end) {
   if (p < end && ++p < end) {
     const bool down = *p == '-';
     if (*p == '+' || *p == '-') ++p;
-    constexpr std::int64_t enough = 1'000'000'000'000;
-    for (; p < end && written < enough; ++p) written = 10 * written + (*p - '0');
+    constexpr std::int64_t limit = 1'000'000'000'000;
+    for (; p < end && written < limit; ++p) written = 10 * written + (*p - '0');
     if (down) written = -written;
   }
   const double size = exponent + written > 0 ? std::numeric_limits<double>::infinity() : 0.0;
   return negative ? -size : size;
 }
 
-/// Adds the digits that begin at `p` to `number`; returns where they end. Eight at a time where eight bytes can be
-/// looked at: how many of them are digits, and then their value, without a branch for each (after D. Lemire, Number
-/// Parsing at a Gigabyte per Second, 2021). Always inline: of numbers with few digits a call is a fifth of the time.
+/// Appends the digits at `p` to `number`; returns their end. While eight bytes are available, counts and converts the
+/// leading digits among them without a branch for each (after D. Lemire, Number Parsing at a Gigabyte per Second,
+/// 2021). Always inline, since a call takes a fifth of the time for numbers with few digits.
 [[gnu::always_inline]] inline const char* add_digits(const char* p, const char* end, std::uint64_t& number) {
   constexpr std::uint64_t kTens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
   while (std::endian::native == std::endian::little && end - p >= 8) {
     std::uint64_t bytes = 0;
     std::memcpy(&bytes, p, sizeof bytes);
-    bytes ^= 0x3030303030303030;  // a digit becomes its value
+    bytes ^= 0x3030303030303030;  // turns each digit into its value
     const std::uint64_t others = ((bytes + 0x7676767676767676) | bytes) & 0x8080808080808080;
-    const int digits = std::countr_zero(others) / 8;  // a sum's carry spoils only what is behind
+    const int digits = std::countr_zero(others) / 8;  // a carry can only affect bytes after the first non-digit
     if (digits == 0) return p;
     bytes <<= 64 - 8 * digits;
-    bytes = bytes * 10 + (bytes >> 8);  // pairs, then fours, then all
+    bytes = bytes * 10 + (bytes >> 8);  // combines pairs, then groups of four, then all eight
     constexpr std::uint64_t kPairs = 0x000000ff000000ff;
     bytes = ((bytes & kPairs) * (1000000 * (std::uint64_t{1} << 32) + 100) +
              (bytes >> 16 & kPairs) * (10000 * (std::uint64_t{1} << 32) + 1)) >>
@@ -99,7 +99,7 @@ const char* parse_number(const char* begin, const char* end, double& value) {
     power = -static_cast<int>(p - fraction);
     count += p - fraction;
   }
-  if (count == 0 || count > kMostDigits) return parse_any(begin, end, value);
+  if (count == 0 || count > kMaxDigits) return parse_any(begin, end, value);
   if (p < end && (*p == 'e' || *p == 'E')) {
     const char* q = p + 1;
     const bool down = q < end && *q == '-';
@@ -111,10 +111,10 @@ const char* parse_number(const char* begin, const char* end, double& value) {
     power += down ? -written : written;
     p = q;
   }
-  if (digits >> std::numeric_limits<double>::digits != 0 || power < -kLargestPower || power > kLargestPower) {
+  if (digits >> std::numeric_limits<double>::digits != 0 || power < -kMaxPower || power > kMaxPower) {
     return parse_any(begin, end, value);
   }
-  // Both are exact, so the one operation rounds correctly.
+  // Both operands are exact, so the single operation rounds correctly.
   const auto whole = static_cast<double>(digits);
   const double size = power < 0 ? whole / kPowers[-power] : whole * kPowers[power];
   value = negative ? -size : size;

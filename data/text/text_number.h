@@ -1,18 +1,18 @@
-// Decimal numbers as they stand in text, whatever the locale.
+// Parses decimal numbers, independent of the locale.
 #pragma once
 
 #include <string_view>
 
 namespace kith::data {
 
-/// Reads the longest number that begins at `begin`: 12, -0.5, +1e-3, .5, nan, inf; correctly rounded to float64, or an
-/// infinity where that ends. Returns where it ends, `begin` if none begins there.
+/// Parses the longest number at `begin`: 12, -0.5, +1e-3, .5, nan, inf. Rounds correctly to float64; numbers beyond its
+/// range become infinite. Returns the end of the number, or `begin` if there is none.
 const char* parse_number(const char* begin, const char* end, double& value);
 
-/// Is the whole text one number?
+/// Whether the whole text is one number.
 bool is_number_text(std::string_view text);
 
-/// Would it be one number if its commas were points?
+/// Whether the text is one number if its commas are replaced by points.
 bool has_decimal_comma(std::string_view text);
 
 }  // namespace kith::data

@@ -1,4 +1,4 @@
-// Records and fields of delimited text, as RFC 4180 has them and as programs write them.
+// Splits delimited text into records and fields, after RFC 4180 and common variants.
 #include "data/text/text_record.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ bool RecordCursor::next(std::string_view& record) {
     const bool comment = *at_ == '#';
     if (quotes_ && !comment) {
       for (auto open = std::count(at_, stop, '"') % 2; open != 0;) {
-        if (stop == end_) break;  // never closed, as the fields will tell
+        if (stop == end_) break;  // a quote without an end; FieldCursor reports it
         const char* next = find(stop + 1, end_, '\n');
         if (next == end_ && !whole_) return false;
         open = (open + std::count(stop, next, '"')) % 2;
@@ -69,10 +69,10 @@ Field FieldCursor::take_quoted() {
   while (close + 1 < end_ && close[1] == '"') close = find(close + 2, end_, '"');
   Field field{{first, static_cast<std::size_t>(close - first)}, true};
   if (close == end_) {
-    field.wrong = "its quote is never closed; close it";
+    field.problem = "its quote is never closed; close it";
     finish(end_);
   } else if (!finish(close + 1)) {
-    field.wrong = "something follows its closing quote";
+    field.problem = "text follows its closing quote; remove it";
     finish(delimiter_ == kBlanks ? std::find_if(close, end_, [this](char c) { return is_blank(c); })
                                  : find(close, end_, delimiter_));
   }

@@ -1,4 +1,4 @@
-// Records and fields of delimited text: lines, quotes, comments.
+// Splits delimited text into records and fields, with quotes and comments.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace kith::data {
 
-constexpr char kBlanks = ' ';  // as a delimiter: any run of blanks and tabs, also at the ends of a line
+constexpr char kBlanks = ' ';  // as a delimiter: any run of blanks and tabs; ignored at both ends of a line
 
-/// Goes from record to record. A record ends with its line, or later where a line end stands between quotes. Lines that
-/// are empty, blank, or begin with # are none.
+/// Iterates over records. A record ends at the end of its line, except for line ends between quotes. Lines that are
+/// empty, blank, or begin with # are not records.
 class RecordCursor {
  public:
-  /// `whole`: the text ends where the bytes end; else its last, perhaps unfinished record is not given.
+  /// `whole`: the bytes include the end of the text. Otherwise a last record without a line end is not returned.
   RecordCursor(std::string_view bytes, char delimiter, bool whole);
-  /// The next record, without its line end; false when there is none.
+  /// Sets `record` to the next record, without its line end. Returns false if there is none.
   bool next(std::string_view& record);
   std::int64_t passed() const { return at_ - begin_; }  // bytes up to the end of the last record
-  std::int64_t line() const { return line_; }           // that the last record begins in, counted from 0
+  std::int64_t line() const { return line_; }           // first line of the last record, counted from 0
   std::int64_t lines_passed() const { return next_line_; }
 
  private:
@@ -28,19 +28,19 @@ class RecordCursor {
   const char* end_;
   char delimiter_;
   bool whole_;
-  bool quotes_;  // is there any?
+  bool quotes_;  // whether there are any
   std::int64_t line_ = 0;
   std::int64_t next_line_ = 0;
 };
 
-/// A field of a record: what stands between delimiters or quotes, without blanks around it.
+/// A field of a record: the text between delimiters or quotes, without surrounding blanks.
 struct Field {
   std::string_view text;
   bool quoted = false;
-  const char* wrong = nullptr;  // about its quotes, if anything is
+  const char* problem = nullptr;  // an error in its quotes, else null
 };
 
-/// Takes fields off the front of a record. Inline, as it is called for every value of a file.
+/// Iterates over the fields of a record. Inline because it is called for every value of a file.
 class FieldCursor {
  public:
   FieldCursor(std::string_view record, char delimiter)
@@ -56,7 +56,7 @@ class FieldCursor {
   void skip_blanks() {
     while (at_ < end_ && is_blank(*at_)) ++at_;
   }
-  /// Goes on behind `stop`, the end of the present field's text, if a delimiter or the record's end follows.
+  /// If a delimiter or the end of the record follows `stop`, the end of the current field's text, moves past it.
   bool finish(const char* stop) {
     const char* before = at_;
     at_ = stop;
@@ -72,7 +72,7 @@ class FieldCursor {
     at_ = before;
     return false;
   }
-  /// The present field; goes on behind it.
+  /// Returns the current field and moves past it.
   Field take();
 
  private:
@@ -84,7 +84,7 @@ class FieldCursor {
   bool more_ = true;
 };
 
-/// The fields as text, doubled quotes made single.
+/// The fields as text, with doubled quotes replaced by single ones.
 std::vector<std::string> fields_of(std::string_view record, char delimiter);
 std::string text_of(const Field& field);
 

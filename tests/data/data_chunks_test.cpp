@@ -1,4 +1,4 @@
-// Chunked data: decoded exactly, in blocks of any size, and never beyond what a chunk has or may have.
+// Chunked HDF5 data are decoded exactly, in blocks of any size, and never beyond the size of a chunk.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -29,7 +29,7 @@ std::string refused_file(const std::string& location, std::initializer_list<cons
 
 }  // namespace
 
-TEST_CASE("rows read in blocks of any size are the rows read at once") {
+TEST_CASE("blocks of any size give the same rows as one read") {
   const Scratch scratch;
   const std::string file = scratch / "blocks.h5";
   constexpr hsize_t rows = 1021, columns = 33;
@@ -77,7 +77,7 @@ TEST_CASE("chunks that were never written have the fill value") {
   }
 }
 
-TEST_CASE("scale-offset data are decoded") {
+TEST_CASE("data with the scale-offset filter are decoded") {
   const Scratch scratch;
   const std::string file = scratch / "scaled.h5";
   std::vector<float> expected(121);
@@ -89,7 +89,7 @@ TEST_CASE("scale-offset data are decoded") {
   CHECK(same_bits(read_floats(file, {.precision = Precision::f32}), expected));
 }
 
-TEST_CASE("a damaged chunk is named (failure 93)", "[93]") {
+TEST_CASE("the message about a damaged chunk gives its position and rows") {
   const Scratch scratch;
   const std::string file = scratch / "damaged.h5";
   constexpr std::size_t rows = 100, columns = 6;
@@ -97,7 +97,7 @@ TEST_CASE("a damaged chunk is named (failure 93)", "[93]") {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) + 0.25f;
   for (const hsize_t width : {6, 4}) {
     { FileMaker(file).floats("x", {rows, columns}, values, {.chunk = {10, width}, .fletcher32 = true}); }
-    // The values of row 42 from column 4 on: chunk (4, 0) when a chunk is as wide as the dataset, else chunk (4, 1).
+    // The values of row 42 from column 4: chunk (4, 0) if a chunk is as wide as the dataset, else chunk (4, 1).
     const std::string some = raw({values[42 * columns + 4], values[42 * columns + 5]});
     auto other = some;
     other[0] = static_cast<char>(other[0] ^ 1);
@@ -110,7 +110,7 @@ TEST_CASE("a damaged chunk is named (failure 93)", "[93]") {
   }
 }
 
-TEST_CASE("chunks that inflate to too little or too much are refused (failures 87, 91)", "[87][91]") {
+TEST_CASE("chunks that inflate to too few or too many bytes are refused") {
   const Scratch scratch;
   const std::string file = scratch / "inflated.h5";
   // zlib streams of 4 and of 40000 zero bytes, where a chunk has 32.
@@ -131,7 +131,7 @@ TEST_CASE("chunks that inflate to too little or too much are refused (failures 8
   }
 }
 
-TEST_CASE("the size that a plain chunk claims is not believed (failure 87)", "[87]") {
+TEST_CASE("a wrong stored size of a chunk without filters is ignored") {
   const Scratch scratch;
   const std::string file = scratch / "claims.h5";
   const std::vector<float> values{1, 2, 3, 4, 5, 6, 7, 8};

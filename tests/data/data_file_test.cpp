@@ -1,4 +1,4 @@
-// Files that cannot be opened, or not any more: not HDF5, cut off, locked, left open by a crash, changed while read.
+// Files that cannot be read: not HDF5, cut off, locked, not closed after a crash, changed while they are read.
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -24,7 +24,7 @@ void make_valid(const std::string& file) { FileMaker(file).floats("x", {4, 2}, {
 
 }  // namespace
 
-TEST_CASE("what is not an HDF5 file is named for what it is (failure 85)", "[85]") {
+TEST_CASE("the message about a file of an unknown format describes its content") {
   const Scratch scratch;
   refused_file(scratch / "missing.h5", {"missing.h5", "no such file"});
   refused_file((scratch / "missing.h5") + ":/train", {"missing.h5", "no such file"});
@@ -52,7 +52,7 @@ TEST_CASE("a file without read permission is refused") {
   refused_file(scratch / "secret.h5", {"secret.h5", "Permission denied"});
 }
 
-TEST_CASE("truncated files are called truncated (failure 85)", "[85]") {
+TEST_CASE("truncated files are reported as truncated") {
   const Scratch scratch;
   make_valid(scratch / "whole.h5");
   const std::string bytes = bytes_of(scratch / "whole.h5");
@@ -67,7 +67,7 @@ TEST_CASE("truncated files are called truncated (failure 85)", "[85]") {
   refused_file(scratch / "version.h5", {"version.h5", "damaged", "superblock version"});
 }
 
-TEST_CASE("a file that is open for writing elsewhere is refused (failure 83)", "[83]") {
+TEST_CASE("a file that another program has open for writing is refused") {
   const Scratch scratch;
   const std::string file = scratch / "busy.h5";
   make_valid(file);
@@ -78,7 +78,7 @@ TEST_CASE("a file that is open for writing elsewhere is refused (failure 83)", "
   CHECK(open_points(file)->rows() == 4);
 }
 
-TEST_CASE("a SWMR flag left by a crash is explained with h5clear (failure 86)", "[86]") {
+TEST_CASE("the message about a SWMR flag after a crash recommends h5clear") {
   const Scratch scratch;
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
@@ -90,7 +90,7 @@ TEST_CASE("a SWMR flag left by a crash is explained with h5clear (failure 86)", 
   refused_file(scratch / "crashed.h5", {"crashed.h5", "h5clear -s"});
 }
 
-TEST_CASE("HDF5 prints nothing, in any thread", "[85]") {
+TEST_CASE("HDF5 prints nothing, in any thread") {
   const Scratch scratch;
   make_valid(scratch / "whole.h5");
   write_bytes(scratch / "cut.h5", bytes_of(scratch / "whole.h5").substr(0, 300));
@@ -114,7 +114,7 @@ TEST_CASE("HDF5 prints nothing, in any thread", "[85]") {
   CHECK(bytes_of(captured).empty());
 }
 
-TEST_CASE("a file that changes while it is read is noticed (failure 84)", "[84]") {
+TEST_CASE("a file that changes while it is read is refused") {
   const Scratch scratch;
   const std::string file = scratch / "changing.h5";
   const std::vector<float> values(200000, 1.0f);

@@ -1,4 +1,4 @@
-// Points from groups of HDF5 files: sparse matrices of AnnData, 10x Genomics and MATLAB, and MATLAB's reversed ones.
+// Points from groups of HDF5 files: sparse matrices of AnnData, 10x Genomics and MATLAB, and dense ones of MATLAB.
 #include <algorithm>
 #include <cmath>
 
@@ -68,14 +68,14 @@ std::vector<double> read_values(const std::string& location, const ReadOptions& 
 
 }  // namespace
 
-TEST_CASE("AnnData's sparse matrices are read densely, by rows and by columns, whole and in parts") {
+TEST_CASE("sparse matrices of AnnData, by rows and by columns, are read as dense ones, whole and in parts") {
   const Scratch folder;
   const std::string file = folder / "x.h5ad";
   {
     FileMaker maker(file);
     write_sparse(maker, "X", kRows, "csr_matrix", {3, 4});
   }
-  CHECK(read_values(file) == kDense);  // the only matrix: its name may be left out
+  CHECK(read_values(file) == kDense);  // the only matrix: its name is optional
   {
     FileMaker maker(file);
     write_sparse(maker, "X", kRows, "csr_matrix", {3, 4});
@@ -104,7 +104,7 @@ TEST_CASE("AnnData's sparse matrices are read densely, by rows and by columns, w
           {"expected a dataset, found a group (dataframe)", "/X (3 x 4"});
 }
 
-TEST_CASE("what is wrong in a sparse matrix is found by row and column, whichever way it is compressed") {
+TEST_CASE("an invalid value of a sparse matrix is refused with the row and column of the points") {
   const Scratch folder;
   const std::string file = folder / "x.h5ad";
   Parts parts = kColumns;
@@ -118,7 +118,7 @@ TEST_CASE("what is wrong in a sparse matrix is found by row and column, whicheve
   CHECK(read_values(file + ":X", {.missing = Missing::keep})[10] == -INFINITY);
 }
 
-TEST_CASE("a sparse matrix without values is one of zeros") {
+TEST_CASE("a sparse matrix without values is read as zeros") {
   const Scratch folder;
   const std::string file = folder / "x.h5ad";
   {
@@ -129,7 +129,7 @@ TEST_CASE("a sparse matrix without values is one of zeros") {
   CHECK(open_points(file + ":X")->value_class() == ValueClass::f32);
 }
 
-TEST_CASE("10x Genomics has cells as columns, which are the rows here") {
+TEST_CASE("the cells of a 10x Genomics matrix, its columns, are read as rows") {
   const Scratch folder;
   const std::string file = folder / "x.h5";
   {
@@ -141,12 +141,12 @@ TEST_CASE("10x Genomics has cells as columns, which are the rows here") {
   CHECK(read_values(file) == kDense);
 }
 
-TEST_CASE("MATLAB's matrices have their own rows as rows") {
+TEST_CASE("matrices of MATLAB keep their rows as rows") {
   const Scratch folder;
   const std::string file = folder / "x.mat";
   {
     FileMaker maker(file);
-    maker.floats("A", {3, 2}, {1, 2, 3, 4, 5, 6});  // 2 x 3 for MATLAB
+    maker.floats("A", {3, 2}, {1, 2, 3, 4, 5, 6});  // 2 x 3 in MATLAB
     maker.floats("text", {1, 3}, {1, 2, 3});
     for (const auto& [name, kind] : {std::pair{"A", "single"}, std::pair{"text", "char"}}) {
       const hid_t dataset = H5Dopen2(maker.id(), name, H5P_DEFAULT);
@@ -165,7 +165,7 @@ TEST_CASE("MATLAB's matrices have their own rows as rows") {
   CHECK(list_datasets(file).at(0).shape == std::vector<std::int64_t>{2, 3});
 }
 
-TEST_CASE("damaged sparse matrices are refused (failures 91, 100)", "[91][100]") {
+TEST_CASE("damaged sparse matrices are refused") {
   const Scratch folder;
   const std::string file = folder / "x.h5ad";
   const auto refuses_parts = [&](const Parts& parts, const std::vector<std::int64_t>& shape,
@@ -192,7 +192,7 @@ TEST_CASE("damaged sparse matrices are refused (failures 91, 100)", "[91][100]")
   refuses_parts(changed([](Parts& p) { p.values[4] = NAN; }), {3, 4},
                 {":/X: row 2, column 3 (counted from 0)", "found NaN"});
   refuses_parts(kRows, {3, std::int64_t{1} << 60}, {"more values than can be counted"});
-  refuses_parts(kRows, {3, std::int64_t{1} << 50}, {"as a dense one takes", "reduce it first", "--columns"});
+  refuses_parts(kRows, {3, std::int64_t{1} << 50}, {"bytes as a dense matrix", "reduce it first", "--columns"});
   refuses_parts(kRows, {3, 0}, {"expected at least 1 column"});
   refuses_parts(kRows, {3}, {"a sparse matrix without a shape"});
 }

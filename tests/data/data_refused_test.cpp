@@ -1,11 +1,11 @@
-// Datasets that points must not be read from: each is refused with a message that says what was expected and found.
+// HDF5 datasets that cannot be read as points: each is refused with a message about what was expected and found.
 #include <cstring>
 #include <limits>
 
 #include "data/source.h"
 #include "tests/support/hdf5_files.h"
 
-/// Read by the leak sanitizer: HDF5 1.10 forgets what it has allocated for a layout that it then refuses.
+/// For the leak sanitizer: HDF5 1.10 does not free the memory of a layout that it refuses.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }  // NOLINT(bugprone-reserved-identifier)
 
 using namespace kith;
@@ -27,7 +27,7 @@ void make_valid(const std::string& file, const Layout& layout = {}) {
 
 }  // namespace
 
-TEST_CASE("shapes other than rows x columns are refused by name (failure 96)", "[96]") {
+TEST_CASE("shapes other than rows x columns are refused, with the shape in the message") {
   const Scratch scratch;
   const std::string file = scratch / "shapes.h5";
   {
@@ -59,7 +59,7 @@ TEST_CASE("shapes other than rows x columns are refused by name (failure 96)", "
           {"expected at least 1 row"});
 }
 
-TEST_CASE("types other than plain numbers are refused by name (failure 94)", "[94]") {
+TEST_CASE("types other than plain numbers are refused, with the type in the message") {
   const Scratch scratch;
   const std::string file = scratch / "types.h5";
   const hid_t compound = H5Tcreate(H5T_COMPOUND, 8);
@@ -118,7 +118,7 @@ TEST_CASE("types other than plain numbers are refused by name (failure 94)", "[9
   }
 }
 
-TEST_CASE("links that lead out of the file are refused, and what they name is never opened (failure 89)", "[89]") {
+TEST_CASE("links that lead out of the file are refused without opening their targets") {
   const Scratch scratch;
   const std::string other = scratch / "other.h5";
   const std::string file = scratch / "links.h5";
@@ -147,21 +147,20 @@ TEST_CASE("links that lead out of the file are refused, and what they name is ne
   refused_file(file + ":soft_outside", {"/middle is an external link"});
   refused_file(file + ":soft_middle/x", {"/middle is an external link"});
   refused_file(file + ":dangling", {"'missing' is not in /, which holds dangling, direct"});
-  refused_file(file + ":loop_a", {"circle"});
+  refused_file(file + ":loop_a", {"form a cycle"});
   refused_file(file + ":real", {"expected a dataset, found a group", "/real/x (4 x 2, float32)"});
   refused_file(file + ":/", {"expected a dataset, found a group"});
   refused_file(file + ":real/x/y", {"/real/x is not a group"});
   refused_file(file + ":real/y", {"'y' is not in /real, which holds soft_x, x"});
   CHECK(open_points(file + ":/soft_real/soft_x")->rows() == 4);
-  CHECK(open_points(file)->name() == file + ":/real/x");  // left out: the one that is in this file
+  CHECK(open_points(file)->name() == file + ":/real/x");  // without a name: the only dataset of this file
   list_datasets(file);
   CHECK_FALSE(watch.opened());
   open_points(other);
-  CHECK(watch.opened());  // the watch does watch
+  CHECK(watch.opened());  // the watch detects opening
 }
 
-TEST_CASE("external storage and virtual datasets are refused, and their files never opened (failures 89, 90)",
-          "[89][90]") {
+TEST_CASE("external and virtual datasets are refused without opening their files") {
   const Scratch scratch;
   const std::string file = scratch / "outside.h5";
   const std::string source = scratch / "source.h5";
@@ -203,8 +202,7 @@ TEST_CASE("external storage and virtual datasets are refused, and their files ne
   CHECK_FALSE(bin_watch.opened());
 }
 
-TEST_CASE("sizes that are declared but not stored are refused before memory is asked for (failures 91, 100)",
-          "[91][100]") {
+TEST_CASE("datasets whose declared size is not stored are refused before memory is allocated") {
   const Scratch scratch;
   const std::string file = scratch / "bomb.h5";
   const auto make = [&](const std::vector<hsize_t>& shape, const Layout& layout) {
@@ -218,7 +216,7 @@ TEST_CASE("sizes that are declared but not stored are refused before memory is a
   make({million << 20, million << 13}, {.chunk = {64, 64}});
   refused_file(file, {"1099511627776 x 8589934592", "more values than can be counted"});
 
-  // One chunk of a dataset of 2^50 values is there, and the rest would be fill values.
+  // One chunk of a dataset of 2^50 values is stored; the others would be fill values.
   {
     FileMaker maker(file);
     maker.dataset("x", H5T_IEEE_F32LE, {1 << 25, 1 << 25}, H5T_NATIVE_FLOAT, nullptr,
@@ -235,17 +233,17 @@ TEST_CASE("sizes that are declared but not stored are refused before memory is a
   }
   refused_file(file, {"33554432 x 33554432", "are stored", "never written"});
 
-  // A chunk of 3 GiB around eight values that deflate has made small.
+  // A chunk of 3 GiB that holds eight values, which deflate compresses.
   make_valid(file, {.chunk = {4, 2}, .deflate = 9});
   {
     FileMaker(file).floats("x", {4, 2}, kEight, {.chunk = {4, 2}});
     const std::string dims("\x04\0\0\0\x02\0\0\0\x04\0\0\0", 12);
     write_bytes(file, patched(bytes_of(file), dims, std::string("\x00\x80\0\0\x00\x60\0\0\x04\0\0\0", 12)));
   }
-  refused_file(file, {"bomb.h5:/x", "one chunk is said to have 3221225472 bytes"});
+  refused_file(file, {"bomb.h5:/x", "one chunk is declared with 3221225472 bytes"});
 }
 
-TEST_CASE("a chunk of another rank than the dataset is refused (failure 88)", "[88]") {
+TEST_CASE("chunks with another rank than the dataset are refused") {
   const Scratch scratch;
   const std::string file = scratch / "rank.h5";
   make_valid(file, {.chunk = {4, 2}});
@@ -260,7 +258,7 @@ TEST_CASE("a chunk of another rank than the dataset is refused (failure 88)", "[
   }
 }
 
-TEST_CASE("unknown filters are refused by name and no plugin is looked for (failure 92)", "[92]") {
+TEST_CASE("unknown filters are refused by name, and no plugin is searched for") {
   const Scratch scratch;
   const std::string file = scratch / "filter.h5";
   {
@@ -275,7 +273,7 @@ TEST_CASE("unknown filters are refused by name and no plugin is looked for (fail
   CHECK(list_datasets(file).at(0).filters == std::vector<std::string>{"filter 32015"});
 }
 
-TEST_CASE("a layout of a newer HDF5 is named as such, with the remedy") {
+TEST_CASE("a layout of a newer HDF5 is refused with that reason and a remedy") {
   const Scratch scratch;
   const std::string file = scratch / "newer.h5";
   make_valid(file);

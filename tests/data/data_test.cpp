@@ -1,12 +1,11 @@
-// Points read from HDF5 files have exactly the values that are in the file, whatever type, order and layout they have
-// there.
+// Points from HDF5 files have exactly the values in the file, for every type, byte order and layout.
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
 
-#include "data/element.h"
+#include "data/format/element.h"
 #include "data/source.h"
 #include "tests/support/hdf5_files.h"
 
@@ -23,13 +22,13 @@ Matrix<double> read_doubles(const std::string& location, const ReadOptions& opti
   return std::get<Matrix<double>>(read_all(*open_points(location, options)));
 }
 
-/// Bits are compared, so that -0 and +0 differ and NaN cannot pass.
+/// Compares bits, so that -0 and +0 differ and NaN equals itself.
 template <class T>
 bool same_bits(const Matrix<T>& a, const std::vector<T>& b) {
   return a.size() == static_cast<std::int64_t>(b.size()) && std::memcmp(a.data(), b.data(), b.size() * sizeof(T)) == 0;
 }
 
-/// Numbers that all types hold: 0 to 120, as 11 x 11.
+/// Numbers that every type can hold: 0 to 120, as 11 x 11.
 const std::vector<hsize_t> kSquare{11, 11};
 std::vector<float> small_numbers() {
   std::vector<float> values(121);
@@ -70,7 +69,7 @@ std::vector<Layout> layout_cases() {
 
 }  // namespace
 
-TEST_CASE("every type, byte order and layout gives the same points (failure 94)", "[94]") {
+TEST_CASE("every type, byte order and layout gives the same points") {
   const Scratch scratch;
   const std::string file = scratch / "points.h5";
   const auto expected = small_numbers();
@@ -92,7 +91,7 @@ TEST_CASE("every type, byte order and layout gives the same points (failure 94)"
   }
 }
 
-TEST_CASE("signed integers keep their sign and their extremes", "[94]") {
+TEST_CASE("integers keep their sign and their extreme values") {
   const Scratch scratch;
   const std::string file = scratch / "points.h5";
   const std::vector<std::int64_t> values{-128, 127, -1, 0};
@@ -105,7 +104,7 @@ TEST_CASE("signed integers keep their sign and their extremes", "[94]") {
   CHECK(same_bits(read_doubles(file), {4294967295.0, 2147483648.0}));
 }
 
-TEST_CASE("booleans of h5py are 0 and 1") {
+TEST_CASE("booleans of h5py are read as 0 and 1") {
   const Scratch scratch;
   const std::string file = scratch / "bool.h5";
   const hid_t boolean = H5Tenum_create(H5T_STD_I8LE);
@@ -131,7 +130,7 @@ TEST_CASE("booleans of h5py are 0 and 1") {
   H5Tclose(boolean);
 }
 
-TEST_CASE("all 65536 half-precision patterns are exact, subnormals included (failure 94)", "[94]") {
+TEST_CASE("all 65536 float16 patterns are converted exactly, including subnormals") {
   const Scratch scratch;
   const std::string file = scratch / "half.h5";
   std::vector<std::uint16_t> finite;
@@ -168,7 +167,7 @@ TEST_CASE("all 65536 half-precision patterns are exact, subnormals included (fai
   }
 }
 
-TEST_CASE("subnormals, extremes and signed zero survive in both byte orders") {
+TEST_CASE("subnormals, extreme values and signed zeros are exact in both byte orders") {
   const Scratch scratch;
   const std::string file = scratch / "tiny.h5";
   using Float = std::numeric_limits<float>;
@@ -189,7 +188,7 @@ TEST_CASE("subnormals, extremes and signed zero survive in both byte orders") {
   }
 }
 
-TEST_CASE("64-bit integers that are not exactly float64 are refused with row and column (failure 95)", "[95]") {
+TEST_CASE("64-bit integers that float64 cannot hold exactly are refused with row and column") {
   const Scratch scratch;
   const std::string file = scratch / "big.h5";
   constexpr std::int64_t edge = std::int64_t{1} << 53;
@@ -214,7 +213,7 @@ TEST_CASE("64-bit integers that are not exactly float64 are refused with row and
   CHECK(narrowed->changed_values() == 1);
 }
 
-TEST_CASE("--precision f32 counts the values that it changes and refuses those that overflow (failure 95)", "[95]") {
+TEST_CASE("--precision f32 counts the values that it rounds and refuses values that overflow") {
   const Scratch scratch;
   const std::string file = scratch / "wide.h5";
   const std::vector<double> values{1.0, 0.1, -0.5, 1e-60, 16777217.0, 0x1p-149};
@@ -235,7 +234,7 @@ TEST_CASE("--precision f32 counts the values that it changes and refuses those t
   CHECK(source->changed_values() == 2);
 }
 
-TEST_CASE("NaN and infinity are found wherever they are, the first one first") {
+TEST_CASE("the first NaN or infinity is reported, wherever it is") {
   const Scratch scratch;
   const std::string file = scratch / "nan.h5";
   constexpr std::size_t rows = 9973, columns = 251;  // several blocks, none of them even
@@ -259,7 +258,7 @@ TEST_CASE("NaN and infinity are found wherever they are, the first one first") {
   refused(ExitCode::data, [&] { read_floats(file); }, {place(777).c_str(), "infinity"});
 }
 
-TEST_CASE("a vector is one column where that is asked for (failure 96)", "[96]") {
+TEST_CASE("a vector is read as one column only on request") {
   const Scratch scratch;
   const std::string file = scratch / "vector.h5";
   { FileMaker(file).floats("weights", {4}, {1, 2, 3, 4}, {.chunk = {3}}); }
@@ -271,14 +270,14 @@ TEST_CASE("a vector is one column where that is asked for (failure 96)", "[96]")
           {"vector.h5:/weights", "expected 2 dimensions", "found 1 (4)"});
 }
 
-TEST_CASE("the real files of the project can be read") {
+TEST_CASE("the sample files of the project can be read") {
   const auto digits = read_floats(std::string(KITH_SOURCE_DIR) + "/samples/digits.h5:/train");
   CHECK(digits.rows() == 1797);
   CHECK(digits.columns() == 64);
   CHECK(std::accumulate(digits.data(), digits.data() + digits.size(), 0.0) == 561718.0);
 }
 
-TEST_CASE("FILE:DATASET is taken apart at the colon that makes a file") {
+TEST_CASE("FILE:DATASET is split at the colon that follows an existing file") {
   const Scratch scratch;
   for (const char* name : {"plain.h5", "a:b.h5", "c.h5:/x"}) {
     if (std::string(name).find('/') == std::string::npos) write_bytes(scratch / name, "x");
@@ -297,7 +296,7 @@ TEST_CASE("FILE:DATASET is taken apart at the colon that makes a file") {
   check(scratch / "missing.h5", scratch / "missing.h5", "");
 }
 
-TEST_CASE("a dataset may be left out when there is one that fits") {
+TEST_CASE("the name of the dataset is optional if the file has only one matrix") {
   const Scratch scratch;
   const std::string file = scratch / "choice.h5";
   {
@@ -337,7 +336,7 @@ TEST_CASE("centroids are read as float64 from any matrix or vector") {
   refused(ExitCode::data, [&] { read_centroids(file); }, {"row 1, column 0", "NaN"});
 }
 
-TEST_CASE("a listing shows every dataset and why it cannot be read") {
+TEST_CASE("the list of datasets includes unreadable ones and the reason") {
   const Scratch scratch;
   const std::string file = scratch / "list.h5";
   {

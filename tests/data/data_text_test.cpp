@@ -1,11 +1,11 @@
-// Points from text: delimiters, headers, quotes, columns, and every way in which a line can be wrong.
+// Points from text: delimiters, headers, quotes, columns, and every kind of invalid line.
 #include <zlib.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 
-#include "data/column_choice.h"
+#include "data/format/column_choice.h"
 #include "data/source.h"
 #include "data/text/text_number.h"
 #include "tests/support/hdf5_files.h"
@@ -16,7 +16,7 @@ using namespace kith::testing;
 
 namespace {
 
-/// A file named x.csv in a folder of its own.
+/// A file named x.csv in its own folder.
 struct TextFile {
   explicit TextFile(const std::string& text) { write_bytes(name, text); }
   Scratch folder;
@@ -59,7 +59,7 @@ void write_gzip(const std::string& file, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("the same table in many spellings (failure 99)", "[99]") {
+TEST_CASE("variants of delimiters, line ends, quotes, comments and blanks give the same table") {
   for (const char* text :
        {"1,2\n3,4\n", "1,2\r\n3,4\r\n", "1,2\n3,4", "1\t2\n3\t4\n", "1;2\n3;4\n", "1|2\n3|4\n", "1 2\n3 4\n",
         "  1   2 \n 3\t4\n",
@@ -83,7 +83,7 @@ TEST_CASE("the same table in many spellings (failure 99)", "[99]") {
   CHECK(open_points(TextFile("1,2\n").name)->element_type() == "text");
 }
 
-TEST_CASE("a header is a line without numbers; where that is not sure, it is asked for") {
+TEST_CASE("a header is a first line without numbers; an ambiguous line is refused") {
   CHECK(read_text("1,2\n3,4\n", {.header = Header::yes}) == Table{1, 2, {3, 4}, {"1", "2"}});
   CHECK(read_text("0,1,2\n3,4,5\n", {.header = Header::no}) == Table{2, 3, {0, 1, 2, 3, 4, 5}, {}});
   CHECK(read_text("0,1,2\n3,4,5\n", {.header = Header::yes}) == Table{1, 3, {3, 4, 5}, {"0", "1", "2"}});
@@ -95,7 +95,7 @@ TEST_CASE("a header is a line without numbers; where that is not sure, it is ask
   refuses_text("1,2\n", {"found only line 1"}, {.header = Header::yes});
 }
 
-TEST_CASE("row names that pandas and R write are no points") {
+TEST_CASE("row names of pandas and R are not part of the points") {
   const Table expected{2, 2, {1, 2, 3, 4}, {"a", "b"}};
   CHECK(read_text(",a,b\n0,1,2\n1,3,4\n") == expected);
   CHECK(read_text("\"\",\"a\",\"b\"\n\"x\",1,2\n\"y\",3,4\n") == expected);
@@ -105,7 +105,7 @@ TEST_CASE("row names that pandas and R write are no points") {
   CHECK(open_points(file.name)->kept(Kept::id) == std::vector<std::string>{"x", "y"});
 }
 
-TEST_CASE("columns are chosen by name and by number from 1") {
+TEST_CASE("columns are chosen by name or by number from 1") {
   const std::string text = "id,a,b,kind,c\nr1,1,2,x,3\nr2,4,5,\"y, z\",6\n";
   const Table all{2, 3, {1, 2, 3, 4, 5, 6}, {"a", "b", "c"}};
   CHECK(read_text(text, {.columns = "a,b,c"}) == all);
@@ -127,22 +127,22 @@ TEST_CASE("columns are chosen by name and by number from 1") {
   };
   refuses_choice({.columns = "d"},
                  {"--columns: 'd' is neither a column's name nor a number", "x.csv", "1 to 5: id, a, b"});
-  refuses_choice({.columns = "6"}, {"--columns: '6' is not there", "1 to 5"});
-  refuses_choice({.columns = "0"}, {"'0' is not there"});
-  refuses_choice({.columns = "2-9"}, {"'2-9' is not there"});
+  refuses_choice({.columns = "6"}, {"--columns: '6' does not exist", "1 to 5"});
+  refuses_choice({.columns = "0"}, {"'0' does not exist"});
+  refuses_choice({.columns = "2-9"}, {"'2-9' does not exist"});
   refuses_choice({.columns = "3-2"}, {"'3-2' goes backwards"});
   refuses_choice({.columns = "a,2"}, {"names column 2 ('a') twice"});
   refuses_choice({.columns = ""
                              "a,,b"},
                  {"'' is neither"});
-  refuses_choice({.drop_columns = "1-5"}, {"leave no column of 5"});
+  refuses_choice({.drop_columns = "1-5"}, {"keep none of 5 columns"});
   refuses_choice({.id_column = "1-2"}, {"--id-column: '1-2' names several columns, expected one"});
   refuses_choice({.label_column = "what"}, {"--label-column: 'what' is neither"});
   refuses_text("a,a\n1,2\n", {"'a' is the name of 2 columns; give a number"}, {.columns = "a"}, ExitCode::usage);
   CHECK(read_text("5,6,7\n1,2,3\n", {.columns = "1", .header = Header::yes}).names == std::vector<std::string>{"5"});
 }
 
-TEST_CASE("columns of text are all named at once, with the options that leave them out") {
+TEST_CASE("one message names all columns of text, with the options that drop them") {
   const std::string text = "name,a,kind\nx,1,u\ny,2,v\n";
   refuses_text(text, {"x.csv: expected numbers, found text in column 1 ('name'), column 3 ('kind')", "'x' in line 2",
                       "--drop-columns name,kind"});
@@ -151,7 +151,7 @@ TEST_CASE("columns of text are all named at once, with the options that leave th
                {"column 3", "'Iris-setosa' in line 1", "--drop-columns 3"});
 }
 
-TEST_CASE("a wrong field is refused with line, column, what was found and what to do (failures 41, 99)", "[41][99]") {
+TEST_CASE("an invalid field is refused with line, column, content and remedy") {
   std::string many = "a,b\n";
   for (int i = 0; i < 30; ++i) many += "1,2\n";
   refuses_text(many + "3,x\n", {"x.csv: line 32, column 2 ('b'): expected a number, found 'x'", "--drop-columns b"});
@@ -165,7 +165,7 @@ TEST_CASE("a wrong field is refused with line, column, what was found and what t
   refuses_text(many + "3\n", {"line 32: expected 2 fields (comma-separated), as in line 1, found 1"});
   refuses_text(many + "3,4,5\n", {"line 32: expected 2 fields", "found 3", "--delimiter"});
   refuses_text(many + "3,\"4\n", {"line 32, column 2 ('b')", "its quote is never closed"});
-  refuses_text(many + "3,\"4\"5\n", {"line 32, column 2 ('b')", "something follows its closing quote"});
+  refuses_text(many + "3,\"4\"5\n", {"line 32, column 2 ('b')", "text follows its closing quote"});
   refuses_text(many + "3,4\"5\n", {"line 32, column 2 ('b'): expected a number, found '4\"5"});
   refuses_text(many + "3,0x10\n", {"line 32, column 2 ('b'): expected a number, found '0x10'"});
   refuses_text(many + "3,1 2\n", {"line 32, column 2 ('b'): expected a number, found '1 2'"});
@@ -181,13 +181,13 @@ TEST_CASE("a wrong field is refused with line, column, what was found and what t
                {.precision = Precision::f32});
   refuses_text("", {"x.csv: expected rows of numbers, found nothing"});
   refuses_text("\n# nothing\n\n", {"x.csv: expected rows of numbers, found nothing but blank lines and comments"});
-  refuses_text("1,2\r3,4\r", {"its lines end with CR alone", "tr '\\r' '\\n'"});
+  refuses_text("1,2\r3,4\r", {"found CR only", "tr '\\r' '\\n'"});
   const TextFile file("1,2\n");
   refused(ExitCode::data, [&] { open_points(file.name + ":/train"); },
           {"x.csv: expected a text file without a dataset, since it holds one table, found ':/train'"});
 }
 
-TEST_CASE("text is float64, correctly rounded in any locale; --precision f32 rounds and counts") {
+TEST_CASE("numbers are rounded correctly to float64 in any locale; --precision f32 rounds and counts") {
   std::setlocale(LC_ALL, "de_DE.UTF-8");
   const char* const numbers[] = {"0.1",
                                  "-0.1",
@@ -220,7 +220,7 @@ TEST_CASE("text is float64, correctly rounded in any locale; --precision f32 rou
   CHECK(source->changed_values() == 2);
 }
 
-TEST_CASE("a number ends where it ends") {
+TEST_CASE("the parser of numbers stops at the first character that is not part of a number") {
   const auto length = [](const std::string& text) {
     double value = 0.0;
     return parse_number(text.data(), text.data() + text.size(), value) - text.data();
@@ -233,7 +233,7 @@ TEST_CASE("a number ends where it ends") {
   for (const char* none : {"", "-", "+", "+-1", "--1", ".", "e5", "x"}) CHECK(length(none) == 0);
 }
 
-TEST_CASE("long files are read in blocks by any number of threads, whole and in parts, as if line by line") {
+TEST_CASE("long files give the same rows with any number of threads, whole and in parts") {
   std::string text = "a,\"b\nc\",name\n";
   std::vector<double> expected;
   constexpr int kRows = 150'000;
@@ -266,7 +266,7 @@ TEST_CASE("long files are read in blocks by any number of threads, whole and in 
   refuses_text(broken, {"x.csv: line 150213: expected 3 fields"}, {.threads = 4, .drop_columns = "3"});
 }
 
-TEST_CASE("a line longer than a block is one line") {
+TEST_CASE("a line longer than a block is read as one record") {
   std::string text;
   std::vector<double> expected;
   for (int i = 0; i < 2; ++i) {
@@ -278,7 +278,7 @@ TEST_CASE("a line longer than a block is one line") {
   CHECK(read_text(text, {.header = Header::no}) == Table{2, 200'000, expected, {}});
 }
 
-TEST_CASE("gzip files are read; damaged ones are refused") {
+TEST_CASE("gzip files are read, and damaged ones are refused") {
   const Scratch folder;
   const std::string file = folder / "x.csv.gz";
   write_gzip(file, "a,b\n1,2\n");
@@ -299,7 +299,7 @@ TEST_CASE("gzip files are read; damaged ones are refused") {
   CHECK(table_of(*open_points(file)) == kNamed);
 }
 
-TEST_CASE("a file that changes while it is read is refused (failure 84)", "[84]") {
+TEST_CASE("a file that changes while it is read is refused") {
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += "1,2\n";
   const TextFile file(text);
@@ -312,7 +312,7 @@ TEST_CASE("a file that changes while it is read is refused (failure 84)", "[84]"
   refused(ExitCode::data, [&] { read_all(*source); }, {"changed while it was read"});
 }
 
-TEST_CASE("info of a text file: shape, delimiter, names, and what cannot be read") {
+TEST_CASE("the description of a text file has shape, delimiter, names and the reason why it is unreadable") {
   const TextFile file("a;kind\n1;x\n2;y\n");
   const auto list = list_datasets(file.name);
   REQUIRE(list.size() == 1);
@@ -323,7 +323,7 @@ TEST_CASE("info of a text file: shape, delimiter, names, and what cannot be read
   CHECK(list[0].unreadable.find("column 2 ('kind')") != std::string::npos);
 }
 
-TEST_CASE("columns of other formats are chosen by number") {
+TEST_CASE("columns of other formats are chosen by number only") {
   const Scratch folder;
   const std::string file = folder / "x.h5";
   FileMaker(file).floats("x", {2, 3}, {1, 2, 3, 4, 5, 6});
@@ -333,6 +333,6 @@ TEST_CASE("columns of other formats are chosen by number") {
   CHECK(std::vector<float>(values.data(), values.data() + 4) == std::vector<float>{3, 1, 6, 4});
   CHECK(open_points(file, {.drop_columns = "2"})->columns() == 2);
   refused(ExitCode::usage, [&] { open_points(file, {.columns = "a"}); },
-          {"'a' is no number of a column", "without names"});
+          {"'a' is not the number of a column", "without names"});
   refused(ExitCode::usage, [&] { open_points(file, {.id_column = "1"}); }, {"--id-column 1", "is not text"});
 }

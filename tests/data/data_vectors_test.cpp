@@ -1,4 +1,4 @@
-// Points from files of vectors: .fvecs and .fbin and their kin, with their sharp edges.
+// Points from vector files: .fvecs, .fbin and related formats, and invalid files.
 #include <cmath>
 
 #include "data/source.h"
@@ -46,7 +46,7 @@ void check_types(const std::string& lengths, const std::string& header) {
 
 }  // namespace
 
-TEST_CASE("rows behind their length, and behind a header of 8 or 16 bytes") {
+TEST_CASE("rows after their length, and rows after a header of 8 or 16 bytes, are read") {
   check_types<float>(".fvecs", ".fbin");
   check_types<std::int32_t>(".ivecs", ".ibin");
   check_types<std::uint8_t>(".bvecs", ".u8bin");
@@ -59,7 +59,7 @@ TEST_CASE("rows behind their length, and behind a header of 8 or 16 bytes") {
   }
 }
 
-TEST_CASE("an answer in one file: neighbours and distances") {
+TEST_CASE("a ground truth file holds neighbours and distances as two datasets") {
   const Scratch folder;
   const std::string file = folder / "truth.ibin";
   write_bytes(file, bytes_as<std::uint32_t>({2, 2}) + bytes_as<std::int32_t>({7, 8, 9, 10}) +
@@ -68,10 +68,10 @@ TEST_CASE("an answer in one file: neighbours and distances") {
   CHECK(read_values(file + ":/neighbors") == std::vector<double>{7, 8, 9, 10});
   CHECK(read_values(file + ":distances") == std::vector<double>{0.5, 1, 1.5, 2});
   CHECK(list_datasets(file).size() == 2);
-  refused(ExitCode::data, [&] { open_points(file + ":x"); }, {"no such part: 'x'", "/neighbors and /distances"});
+  refused(ExitCode::data, [&] { open_points(file + ":x"); }, {"no such dataset: 'x'", "/neighbors and /distances"});
 }
 
-TEST_CASE("long files are read in blocks by any number of threads") {
+TEST_CASE("long files give the same rows with any number of threads") {
   const Scratch folder;
   std::vector<std::vector<float>> rows;
   for (int i = 0; i < 60'000; ++i) rows.emplace_back(33, static_cast<float>(i));
@@ -86,7 +86,7 @@ TEST_CASE("long files are read in blocks by any number of threads") {
   }
 }
 
-TEST_CASE("lengths that change, bytes behind the end, sizes that do not fit (failures 98, 100)", "[98][100]") {
+TEST_CASE("lengths that differ, surplus bytes and sizes that do not match the file are refused") {
   const Scratch folder;
   const auto refuses_bytes = [&](const std::string& name, const std::string& bytes,
                                  std::initializer_list<const char*> words) {
@@ -95,11 +95,11 @@ TEST_CASE("lengths that change, bytes behind the end, sizes that do not fit (fai
         ExitCode::data, [&] { read_all(*open_points(folder / name)); }, words);
   };
   const std::string good = with_lengths<float>({{1, 2}, {3, 4}, {5, 6}});
-  refuses_bytes("x.fvecs", good + "abc", {"x.fvecs: expected records of 12 bytes", "3 bytes behind record 2"});
-  refuses_bytes("x.fvecs", good.substr(0, 30), {"6 bytes behind record 1"});
+  refuses_bytes("x.fvecs", good + "abc", {"x.fvecs: expected records of 12 bytes", "3 bytes after record 2"});
+  refuses_bytes("x.fvecs", good.substr(0, 30), {"6 bytes after record 1"});
   refuses_bytes("x.fvecs", with_lengths<float>({{1, 2}, {3, 4, 5}, {6}}),
                 {"record 1 (counted from 0): expected 2 values, as in record 0, found a length of 3"});
-  refuses_bytes("x.fvecs", "", {"expected the length of a vector, 4 bytes, found a file of 0"});
+  refuses_bytes("x.fvecs", "", {"expected the length of a vector, 4 bytes, found a file of 0 bytes"});
   refuses_bytes("x.fvecs", bytes_as<std::int32_t>({0, 1}), {"expected the length of the first vector, found 0"});
   refuses_bytes("x.fvecs", bytes_as<std::int32_t>({-1, 1}), {"found -1"});
   refuses_bytes("x.fvecs", bytes_as<std::int32_t>({2147483647, 1}), {"found 2147483647 in a file of 8 bytes"});
@@ -116,5 +116,5 @@ TEST_CASE("lengths that change, bytes behind the end, sizes that do not fit (fai
   refuses_bytes("x.fbin", "abc", {"found 3 bytes"});
   refuses_bytes("x.u8bin", bytes_as<std::uint32_t>({2, 3}) + six, {"as many values of uint8"});
   write_bytes(folder / "y.fbin", bytes_as<std::uint32_t>({2, 3}) + six);
-  refused(ExitCode::data, [&] { open_points((folder / "y.fbin") + ":x"); }, {"no such part: 'x'", "one matrix"});
+  refused(ExitCode::data, [&] { open_points((folder / "y.fbin") + ":x"); }, {"no such dataset: 'x'", "one matrix"});
 }

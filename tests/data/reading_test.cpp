@@ -1,4 +1,4 @@
-// Points that are read while a backend takes them: the same values, the same labels, the same refusals.
+// Points that a backend takes while they are read: the same values, labels and errors as after reading.
 #include "data/reading.h"
 
 #include <chrono>
@@ -16,7 +16,7 @@ using namespace kith::testing;
 
 namespace {
 
-/// Large enough for several parts, each of several blocks.
+/// Large enough for several blocks of a reading, each of several blocks of a source.
 constexpr std::int64_t kRows = 300'000, kColumns = 17;
 
 std::vector<float> numbers() {
@@ -32,7 +32,7 @@ data::ReadOptions with_threads(int threads, data::Precision precision = data::Pr
   return options;
 }
 
-/// Rows that arrive a few at a time; reading ends with an error at some row, if it is not negative.
+/// Rows that arrive `step` at a time. Reading fails at row `fails_at` unless it is negative.
 class SlowArrival final : public Arrival {
  public:
   SlowArrival(std::int64_t rows, std::int64_t step, std::int64_t fails_at = -1)
@@ -40,24 +40,25 @@ class SlowArrival final : public Arrival {
   std::int64_t wait_for(std::int64_t rows) override {
     REQUIRE(rows <= rows_);
     std::this_thread::sleep_for(std::chrono::microseconds(100));
-    while (there_ < rows) there_ = std::min(there_ + step_, rows_);
-    if (fails_at_ >= 0 && there_ > fails_at_) throw Error(ExitCode::data, "points.h5:/x: row " + std::to_string(rows));
-    return there_;
+    while (arrived_ < rows) arrived_ = std::min(arrived_ + step_, rows_);
+    if (fails_at_ >= 0 && arrived_ > fails_at_)
+      throw Error(ExitCode::data, "points.h5:/x: row " + std::to_string(rows));
+    return arrived_;
   }
-  std::int64_t there() const { return there_; }
+  std::int64_t arrived() const { return arrived_; }
 
  private:
-  std::int64_t rows_, step_, fails_at_, there_ = 0;
+  std::int64_t rows_, step_, fails_at_, arrived_ = 0;
 };
 
 }  // namespace
 
-TEST_CASE("several threads read what one reads, in every class and layout") {
+TEST_CASE("several threads read the same values as one, in every class and layout") {
   const Scratch scratch;
   const std::string file = scratch / "x.h5";
   {
     const hid_t creation = H5Pcreate(H5P_FILE_CREATE);
-    H5Pset_userblock(creation, 1024);  // HDF5's addresses begin behind it
+    H5Pset_userblock(creation, 1024);  // HDF5's addresses begin after it
     const hid_t id = H5Fcreate(file.c_str(), H5F_ACC_TRUNC, creation, H5P_DEFAULT);
     H5Fclose(id);
     H5Pclose(creation);
@@ -96,12 +97,12 @@ TEST_CASE("several threads read what one reads, in every class and layout") {
   }
 }
 
-TEST_CASE("bytes are read as they are where that is asked for, whatever their layout") {
+TEST_CASE("bytes are read unconverted on request, in every layout") {
   const Scratch scratch;
   const std::int64_t n = 70'001, d = 17;
   std::vector<std::int16_t> values(static_cast<std::size_t>(n * d));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int16_t>((i * 7919) % 251 % 128);
-  // The last one has a filter that is HDF5's business alone.
+  // Only HDF5 itself can decode the filter of the last layout.
   const std::vector<Layout> layouts{{},
                                     {.chunk = {1000, 5}},
                                     {.chunk = {999, 17}, .shuffle = true, .deflate = 1},
@@ -130,7 +131,7 @@ TEST_CASE("bytes are read as they are where that is asked for, whatever their la
             },
             reading.values());
       }
-      Matrix<float> floats(3, d);  // the class still holds
+      Matrix<float> floats(3, d);  // reading by class still works
       source->read(n / 2, floats.view());
       CHECK(std::equal(floats.data(), floats.data() + floats.size(), shifted.begin() + n / 2 * d));
       Matrix<std::uint8_t> unsigned_bytes(3, d);
@@ -147,8 +148,7 @@ TEST_CASE("bytes are read as they are where that is asked for, whatever their la
   }
 }
 
-// Directions of bytes are not bytes.
-TEST_CASE("a reading of directions does not begin with bytes") {
+TEST_CASE("reading rows of length 1 into bytes is refused") {
   const Scratch scratch;
   FileMaker(scratch / "x.h5").dataset("x", H5T_STD_U8LE, {2, 2}, H5T_NATIVE_INT, std::vector<int>{3, 4, 0, 1}.data());
   data::ReadOptions options;
@@ -158,11 +158,11 @@ TEST_CASE("a reading of directions does not begin with bytes") {
   refused(ExitCode::internal, [&] { reading.wait_for(2); }, {"x.h5:/x", "bytes"});
 }
 
-TEST_CASE("a reading leaves out rows with NaN, across its parts, and knows which are left") {
+TEST_CASE("a reading drops rows with NaN in all blocks and returns the numbers of the kept rows") {
   const Scratch scratch;
-  const std::vector<float> all = numbers();  // of several parts
+  const std::vector<float> all = numbers();  // of several blocks
   for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
-    std::vector<float> values = all, rest;
+    std::vector<float> values = all, kept_values;
     std::vector<std::int64_t> kept;
     for (std::int64_t i = 0; i < kRows; ++i) {
       const auto row = all.begin() + i * kColumns;
@@ -170,12 +170,12 @@ TEST_CASE("a reading leaves out rows with NaN, across its parts, and knows which
         values[i * kColumns + i % kColumns] = i % 2 == 0 ? NAN : INFINITY;
       } else {
         kept.push_back(i);
-        rest.insert(rest.end(), row, row + kColumns);
+        kept_values.insert(kept_values.end(), row, row + kColumns);
       }
     }
     const std::string file = scratch / "x.h5", other = scratch / "y.h5";
     FileMaker(file).floats("x", {kRows, kColumns}, values);
-    FileMaker(other).floats("x", {kept.size(), kColumns}, rest);
+    FileMaker(other).floats("x", {kept.size(), kColumns}, kept_values);
     const auto source = data::open_points(file, {.missing = data::Missing::keep});
     const auto expected_source = data::open_points(other);
     data::Reading reading(*source, {.metric = metric, .drop_missing = true});
@@ -193,7 +193,7 @@ TEST_CASE("a reading leaves out rows with NaN, across its parts, and knows which
   }
 }
 
-TEST_CASE("a reading tells of its rows as they come, and holds what the file holds") {
+TEST_CASE("a reading announces rows as they arrive, with the values of the file") {
   const Scratch scratch;
   const std::vector<float> values = numbers();
   for (const bool chunked : {false, true}) {
@@ -202,20 +202,20 @@ TEST_CASE("a reading tells of its rows as they come, and holds what the file hol
                            {.chunk = chunked ? std::vector<hsize_t>{1000, 5} : std::vector<hsize_t>{}});
     const auto source = data::open_points(file, with_threads(4));
     data::Reading reading(*source);
-    for (std::int64_t there = 0; there < kRows;) {
-      const std::int64_t before = there;
-      there = reading.wait_for(before + 1);
-      REQUIRE(there > before);
+    for (std::int64_t arrived = 0; arrived < kRows;) {
+      const std::int64_t before = arrived;
+      arrived = reading.wait_for(before + 1);
+      REQUIRE(arrived > before);
       const auto view = std::get<MatrixView<const float>>(reading.values());
       CHECK(std::memcmp(view.data + before * kColumns, values.data() + before * kColumns,
-                        static_cast<std::size_t>((there - before) * kColumns) * sizeof(float)) == 0);
+                        static_cast<std::size_t>((arrived - before) * kColumns) * sizeof(float)) == 0);
     }
     CHECK(reading.wait_for(kRows) == kRows);
     CHECK(reading.seconds() > 0.0);
   }
 }
 
-TEST_CASE("of several refusals that of the first row is told, with many threads and in the middle of a reading") {
+TEST_CASE("the error of the first invalid row is reported, with any number of threads and during a reading") {
   const Scratch scratch;
   std::vector<float> values = numbers();
   const std::int64_t first = kRows - 40'000;
@@ -232,17 +232,17 @@ TEST_CASE("of several refusals that of the first row is told, with many threads 
   }
 }
 
-TEST_CASE("a reading that nobody waits for ends, and the source can be read again") {
+TEST_CASE("a destroyed reading stops, and the source can be read again") {
   const Scratch scratch;
   const std::vector<float> values = numbers();
   FileMaker(scratch / "x.h5").floats("x", {kRows, kColumns}, values);
   const auto source = data::open_points(scratch / "x.h5");
-  { const data::Reading unwanted(*source); }
+  { const data::Reading abandoned(*source); }
   const auto read = std::get<Matrix<float>>(data::read_all(*source));
   CHECK(std::memcmp(read.data(), values.data(), values.size() * sizeof(float)) == 0);
 }
 
-TEST_CASE("a backend takes rows as they arrive, in every mode of holding them") {
+TEST_CASE("a backend takes rows while they arrive, in every mode of holding them") {
   const test::Kind& kind = test::kinds()[0];
   const std::int64_t n = 3000, d = 33, k = 7;
   const Matrix<double> values = kind.make(n, d, 5);
@@ -254,8 +254,8 @@ TEST_CASE("a backend takes rows as they arrive, in every mode of holding them") 
   const AssignRequest request{centroids.view()};
   Assignment ignored(k);
   expected->assign(request, ignored);
-  std::vector<std::int32_t> wanted(n), found(n);
-  expected->labels(wanted);
+  std::vector<std::int32_t> expected_labels(n), labels(n);
+  expected->labels(expected_labels);
   for (const std::int64_t block_rows : {0, 256}) {
     BackendOptions options;
     options.block_rows = block_rows;
@@ -263,18 +263,18 @@ TEST_CASE("a backend takes rows as they arrive, in every mode of holding them") 
       INFO(tested.name << ", blocks of " << block_rows);
       SlowArrival arrival(n, 170);
       const auto points = tested.backend->hold({view_of(stored), 0, &arrival});
-      CHECK(arrival.there() == n);
+      CHECK(arrival.arrived() == n);
       points->prepare(make_plan(*points));
       points->assign(request, ignored);
-      points->labels(found);
-      CHECK(found == wanted);
+      points->labels(labels);
+      CHECK(labels == expected_labels);
 
       SlowArrival failing(n, 170, n / 2);
       refused(ExitCode::data, [&] { tested.backend->hold({view_of(stored), 0, &failing}); }, {"points.h5:/x: row"});
-      // What was held before is still there.
+      // The points that were held before remain valid.
       points->assign(request, ignored);
-      points->labels(found);
-      CHECK(found == wanted);
+      points->labels(labels);
+      CHECK(labels == expected_labels);
     }
   }
 }

@@ -1,4 +1,4 @@
-// Result files appear whole or not at all, never over an input, and equal results are equal bytes.
+// Result files appear complete or not at all, never replace an input, and equal results have equal bytes.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -59,7 +59,7 @@ std::size_t entries(const Scratch& scratch) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(scratch.path()), {}));
 }
 
-/// Runs `action` in a child process and returns how it ended, as waitpid tells it.
+/// Runs `action` in a child process and returns its status from waitpid().
 int in_child(const std::function<void()>& action) {
   const pid_t child = fork();
   if (child == 0) {
@@ -73,7 +73,7 @@ int in_child(const std::function<void()>& action) {
 
 }  // namespace
 
-TEST_CASE("what is written can be read back") {
+TEST_CASE("a written result can be read back") {
   const Scratch scratch;
   const std::string file = scratch / "result.h5";
   write_result(file);
@@ -116,7 +116,7 @@ TEST_CASE("what is written can be read back") {
   H5Fclose(id);
 }
 
-TEST_CASE("equal results are equal bytes, whenever and wherever they are made (failure 105)", "[105]") {
+TEST_CASE("equal results have equal bytes, at any time and in any place") {
   const Scratch scratch;
   write_result(scratch / "a.h5");
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
@@ -126,7 +126,7 @@ TEST_CASE("equal results are equal bytes, whenever and wherever they are made (f
   CHECK(bytes == bytes_of(scratch / "another-name.h5"));
 }
 
-TEST_CASE("row blocks give the bytes of the whole") {
+TEST_CASE("writing row blocks gives the same bytes as writing the whole") {
   const Scratch scratch;
   constexpr std::int64_t rows = 1000, columns = 37;
   Matrix<double> values(rows, columns);
@@ -175,7 +175,7 @@ TEST_CASE("matrices of every element type, and empty ones, are written") {
   CHECK(list_datasets(file).size() == 6);
 }
 
-TEST_CASE("misuse is an internal error and leaves nothing behind") {
+TEST_CASE("misuse is an internal error, and no file remains") {
   const Scratch scratch;
   const std::vector<double> row(3);
   refused(ExitCode::internal,
@@ -192,11 +192,11 @@ TEST_CASE("misuse is an internal error and leaves nothing behind") {
             result.create_matrix<double>("m", 1, 2);
             result.write_rows<double>("m", 0, {row.data(), 1, 3});
           },
-          {"do not belong"});
+          {"do not fit the dataset"});
   CHECK(entries(scratch) == 0);
 }
 
-TEST_CASE("an existing file is replaced only with force, and an input never (failure 79)", "[79]") {
+TEST_CASE("an existing file is replaced only with force, and an input is never replaced") {
   const Scratch scratch;
   const std::string file = scratch / "result.h5";
   write_bytes(file, "precious");
@@ -212,14 +212,14 @@ TEST_CASE("an existing file is replaced only with force, and an input never (fai
   CHECK(bytes_of(file) == "precious");
   CHECK(entries(scratch) == 3);
 
-  write_result(scratch / "link.h5", {.force = true});  // what the link names is replaced, the link is not
+  write_result(scratch / "link.h5", {.force = true});  // the target of the link is replaced, not the link
   CHECK(std::filesystem::is_symlink(scratch / "link.h5"));
   CHECK(read_centroids(file).rows() == 2);
   CHECK(bytes_of(scratch / "hard.h5") == "precious");
   CHECK(entries(scratch) == 3);
 }
 
-TEST_CASE("a file that is replaced keeps its mode") {
+TEST_CASE("a replaced file keeps its mode") {
   using std::filesystem::perms;
   const Scratch scratch;
   const std::string file = scratch / "result.h5";
@@ -234,12 +234,12 @@ TEST_CASE("a file that is replaced keeps its mode") {
   }
 }
 
-TEST_CASE("names that promise another format than HDF5 are refused, in capitals too") {
+TEST_CASE("names with the ending of another format are refused, in upper case too") {
   const Scratch scratch;
   for (const char* name : {"a.CSV", "a.txt", "a.json", "a.csv.gz", "a.Parquet", "a.xlsx", "a.html", "a.h5ad"}) {
     refused_output(scratch / name, {}, {name, "expected the name of an HDF5 file", "a name that ends with .h5"});
   }
-  refused_output(scratch / "a.h5ad", {}, {"make AnnData with --write-obs NAME"});
+  refused_output(scratch / "a.h5ad", {}, {"write AnnData with --write-obs NAME"});
   check_output(scratch / "a.h5ad", {.endings = {".h5", ".h5ad"}});
   for (const char* name : {"a.h5", "a", "a.result"}) check_output(scratch / name, {});
   check_output(scratch / "a.CSV", {.endings = {".h5", ".csv"}});
@@ -247,7 +247,7 @@ TEST_CASE("names that promise another format than HDF5 are refused, in capitals 
   CHECK(entries(scratch) == 0);
 }
 
-TEST_CASE("a file that appears while the result is written is not replaced", "[79]") {
+TEST_CASE("a file that is created while the result is written is not replaced") {
   const Scratch scratch;
   const std::string file = scratch / "result.h5";
   refused(ExitCode::output,
@@ -257,12 +257,12 @@ TEST_CASE("a file that appears while the result is written is not replaced", "[7
             write_bytes(file, "precious");
             result.finish();
           },
-          {"has appeared meanwhile"});
+          {"was created by another program in the meantime"});
   CHECK(bytes_of(file) == "precious");
   CHECK(entries(scratch) == 1);
 }
 
-TEST_CASE("what is not a regular file is refused, force or not (failures 79, 80)", "[79][80]") {
+TEST_CASE("targets other than regular files are refused, with and without force") {
   const Scratch scratch;
   REQUIRE(mkfifo((scratch / "pipe").c_str(), 0600) == 0);
   std::filesystem::create_directory(scratch / "directory");
@@ -274,13 +274,13 @@ TEST_CASE("what is not a regular file is refused, force or not (failures 79, 80)
     refused_output(scratch / "directory/", options, {"directory"});
     refused_output(scratch / "dangling", options, {"symbolic link", "does not exist"});
     refused_output("/dev/null", options, {"found a device"});
-    refused_output("-", options, {"found standard output, to which results cannot be written"});
+    refused_output("-", options, {"found standard output", "results cannot be written to it"});
     refused_output("", options, {"empty name"});
   }
   CHECK(entries(scratch) == 3);
 }
 
-TEST_CASE("directories that cannot take a file are found before computing (failure 81)", "[81]") {
+TEST_CASE("unwritable directories are refused before any computation") {
   const Scratch scratch;
   refused_output(scratch / "missing/result.h5", {}, {"the directory", "does not exist", "mkdir -p"});
   write_bytes(scratch / "file", "x");
@@ -303,7 +303,7 @@ TEST_CASE("long names and names without a directory work") {
   CHECK(entries(scratch) == 2);
 }
 
-TEST_CASE("a result that is not finished leaves nothing (failure 73)", "[73]") {
+TEST_CASE("an unfinished result is removed") {
   const Scratch scratch;
   {
     ResultFile result(scratch / "result.h5", {});
@@ -314,7 +314,7 @@ TEST_CASE("a result that is not finished leaves nothing (failure 73)", "[73]") {
   CHECK(entries(scratch) == 0);
 }
 
-TEST_CASE("a signal removes the temporary file (failure 73)", "[73]") {
+TEST_CASE("a signal removes the temporary file") {
   const Scratch scratch;
   const int status = in_child([&] {
     signal(SIGTERM, [](int) {
@@ -332,7 +332,7 @@ TEST_CASE("a signal removes the temporary file (failure 73)", "[73]") {
   CHECK(entries(scratch) == 0);
 }
 
-TEST_CASE("a killed run leaves the old output as it was (failure 74)", "[74]") {
+TEST_CASE("a killed run does not change the old output") {
   const Scratch scratch;
   write_bytes(scratch / "result.h5", "old");
   const int status = in_child([&] {
@@ -344,7 +344,7 @@ TEST_CASE("a killed run leaves the old output as it was (failure 74)", "[74]") {
   CHECK(bytes_of(scratch / "result.h5") == "old");
 }
 
-TEST_CASE("a full disk is an error at whatever byte it strikes (failures 76, 77)", "[76][77]") {
+TEST_CASE("a full disk is reported as an error at any byte of the file") {
   const Scratch scratch;
   write_result(scratch / "whole.h5");
   constexpr std::int64_t rows = 3000, columns = 10;
@@ -365,7 +365,7 @@ TEST_CASE("a full disk is an error at whatever byte it strikes (failures 76, 77)
         const std::string message = error.what();
         const bool good = error.code() == ExitCode::output && message.find("File too large") != message.npos;
         if (!good) write_bytes("/dev/stderr", message + "\n");
-        exit(good ? 42 : 43);  // and through whatever HDF5 does at exit
+        exit(good ? 42 : 43);  // including the work of HDF5 at exit
       }
       _exit(44);
     });

@@ -24,10 +24,10 @@ const Wrong kTexts[] = {
     {"99", 3, "sweep empty_field.csv -k 2",
      "empty_field.csv | line 3, column 2 ('y') | expected a number | found an empty field | --drop-columns y"},
     {"99", 3, "cluster word.csv -k 2",
-     "word.csv | line 27, column 2 ('y') | expected a number | found 'none' | mend it, or leave the column out with "
+     "word.csv | line 27, column 2 ('y') | expected a number | found 'none' | correct it, or leave the column out with "
      "--drop-columns y"},
     {"99", 3, "cluster ragged.csv -k 2",
-     "ragged.csv | line 3 | expected 2 fields (comma-separated), as in line 1 | found 3 | mend the line"},
+     "ragged.csv | line 3 | expected 2 fields (comma-separated), as in line 1 | found 3 | correct the line"},
     {"99", 3, "cluster bom.csv -k 2",
      "bom.csv | line 3 | expected 2 fields | found 1 | name the delimiter with --delimiter"},
     {"99", 3, "cluster decimal.csv -k 2",
@@ -46,7 +46,7 @@ const Wrong kTexts[] = {
      "/dev/null |  | expected a file | found a device | give a file, or text on standard input with -"},
     {"99", 3, "cluster utf16.csv -k 2",
      "utf16.csv |  | expected text in UTF-8 | found UTF-16 text | must be saved as UTF-8"},
-    {"99", 3, "cluster nul.csv -k 2", "nul.csv | line 2, column 2 | expected a number | found '\\x004' | mend it"},
+    {"99", 3, "cluster nul.csv -k 2", "nul.csv | line 2, column 2 | expected a number | found '\\x004' | correct it"},
     {"84", 3, "cluster cut.csv.gz -k 2",
      "cut.csv.gz | its end | damaged gzip file | is missing | copy or download it again"},
     {"", 3, "cluster p.csv:x -k 2", "p.csv | ':x' | expected a text file without a dataset | found ':x' | --columns x"},
@@ -60,7 +60,7 @@ const Wrong kArrays[] = {
      "cut.npy | 64 bytes | declared as 100 x 4 float32 (1600 bytes) | 64 bytes are stored | copy or save it again"},
     {"96", 3, "cluster cube.npy -k 2", "cube.npy |  | expected 2 dimensions | found 3 (2 x 2 x 2) | reshape it"},
     {"97, 100", 3, "knn bomb.npy -k 1",
-     "bomb.npy | 4294967296 x 4294967296 | expected fewer than 2^60 | more values than can be counted | copy or make "
+     "bomb.npy | 4294967296 x 4294967296 | expected fewer than 2^60 | more values than can be counted | copy or create "
      "it again"},
     {"97", 3, "cluster header.npy -k 2", "header.npy | header | expected 65535 bytes | found 8 | save the array again"},
     {"41", 3, "sweep nan.npy -k 2-3",
@@ -69,7 +69,7 @@ const Wrong kArrays[] = {
     {"84", 3, "cluster cut.npz -k 2",
      "cut.npz | its directory | damaged zip archive | is missing | copy or save it again"},
     {"98", 3, "knn changing.fvecs -k 1",
-     "changing.fvecs | record 1 (counted from 0) | expected records of 12 bytes | found 4 bytes behind | copy or make "
+     "changing.fvecs | record 1 (counted from 0) | expected records of 12 bytes | found 4 bytes after | copy or create "
      "it again"},
     {"98", 3, "cluster long.fbin -k 2",
      "long.fbin | begin with 2 x 2 | expected a header of rows and columns | found 28 bytes | copy it again, or name "
@@ -112,7 +112,7 @@ const Wrong kHdf5[] = {
     {"85", 3, "cluster cut.h5 -k 2", "cut.h5 |  | expected 55080 bytes | truncated | copy or download it again"},
     {"85", 3, "info cut.h5", "cut.h5 |  | expected 55080 bytes | found 20000 | copy or download it again"},
     {"93", 3, "cluster damaged.h5:/train -k 2",
-     "damaged.h5:/train | chunk (0, 0), rows 0 to 1796 | data damaged | it inflates to more than | copy or make the "
+     "damaged.h5:/train | chunk (0, 0), rows 0 to 1796 | data damaged | it inflates to more than | copy or create the "
      "file again"},
 };
 

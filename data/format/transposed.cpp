@@ -1,5 +1,5 @@
-// Holds the other source's values as they come, and takes rows out of its columns.
-#include "data/transposed.h"
+// Holds all values of the inner source, and copies its columns into rows.
+#include "data/format/transposed.h"
 
 #include <algorithm>
 #include <optional>
@@ -33,7 +33,7 @@ class Transposed final : public PointSource {
     check_request(*this, first, out);
     if (!held_) held_ = read_all(*inner_);
     const auto& values = std::get<Matrix<T>>(*held_);
-    constexpr std::int64_t kRows = 16;  // that are written to at a time
+    constexpr std::int64_t kRows = 16;  // rows written at a time, so that their cache lines stay in use
     for (std::int64_t begin = 0; begin < out.rows; begin += kRows) {
       const std::int64_t end = std::min(begin + kRows, out.rows);
       for (std::int64_t j = 0; j < out.columns; ++j) {

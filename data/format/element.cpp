@@ -1,6 +1,6 @@
-// Conversion of raw file bytes: one loop per pair of types, free of branches, and a second look only where it found
-// something.
-#include "data/element.h"
+// Converts the raw bytes of a file with one branch-free loop per pair of types. Values are checked one by one only in
+// blocks where that loop detects a NaN, an infinity or an inexact integer.
+#include "data/format/element.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 namespace kith::data {
 namespace {
 
-struct Half {
+struct Fp16 {
   std::uint16_t bits;
 };
 
@@ -37,13 +37,13 @@ In load(const std::byte* raw, std::int64_t i) {
   return std::bit_cast<In>(bits);
 }
 
-/// Exact. The half's fields are put where a float32 has them; its exponent is then too small by 127 - 15 = 112, for
-/// subnormals as well. Infinity and NaN get their exponent by hand.
-float widen(Half half) {
-  const std::uint32_t magnitude = (half.bits & 0x7fffu) << 13;
+/// Exact. Moves the fields of the fp16 to their places in a float32; the exponent is then too small by 127 - 15 = 112,
+/// for subnormals as well. Infinity and NaN get their exponent separately.
+float widen(Fp16 fp16) {
+  const std::uint32_t magnitude = (fp16.bits & 0x7fffu) << 13;
   const float value = std::bit_cast<float>(magnitude) * 0x1p112f;
   const std::uint32_t special = magnitude >= 0x0f800000u ? 0x7f800000u : 0u;
-  const std::uint32_t sign = (half.bits & 0x8000u) << 16;
+  const std::uint32_t sign = (fp16.bits & 0x8000u) << 16;
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | special | sign);
 }
 template <class T>
@@ -53,7 +53,7 @@ T widen(T value) {
 
 template <class T>
 constexpr bool is_integer = std::is_integral_v<T>;
-/// Integers that a float type of so many significand bits may have to round.
+/// Whether a value of type In may have to be rounded to fit into the significand of Out.
 template <class In, class Out>
 constexpr bool may_round = is_integer<In> ? std::numeric_limits<In>::digits > std::numeric_limits<Out>::digits
                                           : std::is_same_v<In, double>&& std::is_same_v<Out, float>;
@@ -64,7 +64,7 @@ std::uint64_t magnitude(In value) {
   return value < 0 ? 0 - bits : bits;
 }
 
-/// Is the value held exactly by Out? NaN is.
+/// Whether Out holds the value exactly; true for NaN.
 template <class In, class Out>
 bool holds(In value) {
   if constexpr (is_integer<In>) {
@@ -75,13 +75,13 @@ bool holds(In value) {
   }
 }
 
-/// A word whose top bit is set when the value is NaN or infinite: the exponent's ones carry into it.
-std::uint32_t alarm(float v) { return (std::bit_cast<std::uint32_t>(v) & 0x7f800000u) + 0x00800000u; }
-std::uint64_t alarm(double v) { return (std::bit_cast<std::uint64_t>(v) & (0x7ffull << 52)) + (1ull << 52); }
+/// A word whose top bit is set if the value is NaN or infinite: an exponent of all ones carries into it.
+std::uint32_t nonfinite_flag(float v) { return (std::bit_cast<std::uint32_t>(v) & 0x7f800000u) + 0x00800000u; }
+std::uint64_t nonfinite_flag(double v) { return (std::bit_cast<std::uint64_t>(v) & (0x7ffull << 52)) + (1ull << 52); }
 
 template <class In>
 std::string describe(In value) {
-  if constexpr (std::is_same_v<In, Half>) {
+  if constexpr (std::is_same_v<In, Fp16>) {
     return describe(widen(value));
   } else if constexpr (is_integer<In>) {
     return fmt::format("{}", static_cast<std::conditional_t<std::is_signed_v<In>, std::int64_t, std::uint64_t>>(value));
@@ -104,14 +104,14 @@ Conversion refuse(const std::byte* raw, std::int64_t i, Missing missing) {
     result.reason = fmt::format("expected a number up to the largest float32, found {}", describe(value));
   } else {
     result.reason = "expected a finite number, found " + describe(value);
-    if (missing == Missing::offer) result.remedy += ", or leave out all such rows with --nan drop";
+    if (missing == Missing::offer) result.remedy += ", or drop all such rows with --nan drop";
   }
   return result;
 }
 
 template <class In, bool swapped, class Out>
 std::int64_t count_inexact(const std::byte* raw, std::int64_t begin, std::int64_t end) {
-  if constexpr (is_integer<In>) {  // small integers, the usual ones, need no look at each
+  if constexpr (is_integer<In>) {  // small integers, the usual case, need no check of each value
     std::uint64_t all = 0;
     for (std::int64_t i = begin; i < end; ++i) all |= magnitude(load<In, swapped>(raw, i));
     if (all >> std::numeric_limits<Out>::digits == 0) return 0;
@@ -121,15 +121,15 @@ std::int64_t count_inexact(const std::byte* raw, std::int64_t begin, std::int64_
   return inexact;
 }
 
-/// Values per pass: what the alarm looks at is still in the first-level cache when it has to be looked at again.
-constexpr std::int64_t kRun = 2048;
+/// Values per block; a block is still in the first-level cache when its values are checked again.
+constexpr std::int64_t kBlockValues = 2048;
 
 template <class In, bool swapped, class Out>
 Conversion convert_as(const std::byte* raw, std::int64_t count, Out* out, Missing missing) {
   constexpr bool exact_only = is_integer<In> && std::is_same_v<Out, double>;
   Conversion result;
-  for (std::int64_t begin = 0; begin < count; begin += kRun) {
-    const std::int64_t end = std::min(begin + kRun, count);
+  for (std::int64_t begin = 0; begin < count; begin += kBlockValues) {
+    const std::int64_t end = std::min(begin + kBlockValues, count);
     if constexpr (may_round<In, Out>) {
       const std::int64_t inexact = count_inexact<In, swapped, Out>(raw, begin, end);
       for (std::int64_t i = begin; exact_only && inexact > 0 && i < end; ++i) {
@@ -137,15 +137,16 @@ Conversion convert_as(const std::byte* raw, std::int64_t count, Out* out, Missin
       }
       result.changed += inexact;
     }
-    // Element i depends on element i alone, so `raw` may be `out`; the pragma tells the compiler.
+    // Element i depends only on element i, so `raw` may be `out`; the pragma gives the compiler this guarantee.
     if constexpr (is_integer<In>) {
 #pragma GCC ivdep
       for (std::int64_t i = begin; i < end; ++i) out[i] = static_cast<Out>(load<In, swapped>(raw, i));
     } else {
-      // All are looked at before any may be overwritten in place, so that a refusal can still show the value.
-      decltype(alarm(Out{})) alarms = 0;
-      for (std::int64_t i = begin; i < end; ++i) alarms |= alarm(static_cast<Out>(widen(load<In, swapped>(raw, i))));
-      if (alarms >> (8 * sizeof(alarms) - 1) != 0) {
+      // All values are checked before any is overwritten in place, so that the message can show a refused value.
+      decltype(nonfinite_flag(Out{})) flags = 0;
+      for (std::int64_t i = begin; i < end; ++i)
+        flags |= nonfinite_flag(static_cast<Out>(widen(load<In, swapped>(raw, i))));
+      if (flags >> (8 * sizeof(flags) - 1) != 0) {
         for (std::int64_t i = begin; i < end; ++i) {
           const auto value = widen(load<In, swapped>(raw, i));
           if (std::isfinite(static_cast<Out>(value))) continue;
@@ -174,7 +175,7 @@ template <class Out>
 Conversion convert_any(ElementType type, const std::byte* raw, std::int64_t count, Out* out, Missing missing) {
   switch (type.number) {
     case Number::float16:
-      return convert_from<Half>(type, raw, count, out, missing);
+      return convert_from<Fp16>(type, raw, count, out, missing);
     case Number::float32:
       return convert_from<float>(type, raw, count, out, missing);
     case Number::float64:
@@ -196,16 +197,16 @@ Conversion convert_any(ElementType type, const std::byte* raw, std::int64_t coun
     case Number::uint64:
       return convert_from<std::uint64_t>(type, raw, count, out, missing);
   }
-  throw Error(ExitCode::internal, "conversion of an element type that is not in the table");
+  throw Error(ExitCode::internal, "conversion of an unknown element type");
 }
 
-struct NumberFacts {
+struct NumberProperties {
   const char* name;
   std::int64_t size;
   ValueClass natural_class;
 };
 
-NumberFacts facts_of(Number number) {
+NumberProperties properties_of(Number number) {
   switch (number) {
     case Number::float16:
       return {"float16", 2, ValueClass::f32};
@@ -230,7 +231,7 @@ NumberFacts facts_of(Number number) {
     case Number::uint64:
       return {"uint64", 8, ValueClass::f64};
   }
-  throw Error(ExitCode::internal, "an element type that is not in the table");
+  throw Error(ExitCode::internal, "properties of an unknown element type");
 }
 
 }  // namespace
@@ -242,9 +243,9 @@ bool is_number(const std::string& name) {
   return std::any_of(std::begin(all), std::end(all), [&name](Number number) { return name == name_of(number); });
 }
 
-const char* name_of(Number number) { return facts_of(number).name; }
-std::int64_t size_of(Number number) { return facts_of(number).size; }
-ValueClass natural_class_of(Number number) { return facts_of(number).natural_class; }
+const char* name_of(Number number) { return properties_of(number).name; }
+std::int64_t size_of(Number number) { return properties_of(number).size; }
+ValueClass natural_class_of(Number number) { return properties_of(number).natural_class; }
 
 Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, float* out, Missing missing) {
   return convert_any(type, raw, count, out, missing);
@@ -253,12 +254,13 @@ Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, d
   return convert_any(type, raw, count, out, missing);
 }
 
-std::int64_t require_converted(const Conversion& done, const std::string& name, std::int64_t first,
+std::int64_t require_converted(const Conversion& conversion, const std::string& name, std::int64_t first,
                                std::int64_t columns) {
-  if (done.refused < 0) return done.changed;
+  const std::int64_t refused = conversion.refused;
+  if (refused < 0) return conversion.changed;
   throw Error(ExitCode::data,
-              fmt::format("{}: row {}, column {} (counted from 0): {}; {}", name, first + done.refused / columns,
-                          done.refused % columns, done.reason, done.remedy));
+              fmt::format("{}: row {}, column {} (counted from 0): {}; {}", name, first + refused / columns,
+                          refused % columns, conversion.reason, conversion.remedy));
 }
 
 }  // namespace kith::data

@@ -1,14 +1,23 @@
-// Shapes of datasets, whatever the file format.
-#include "data/shape.h"
+// Shapes of datasets and lists of names, for all file formats.
+#include "data/format/shape.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace kith::data {
 
 std::string show_shape(const std::vector<std::int64_t>& shape) {
   return shape.empty() ? "()" : fmt::format("{}", fmt::join(shape, " x "));
+}
+
+std::string show_list(const std::vector<std::string>& items, std::size_t max_shown) {
+  if (items.empty()) return "nothing";
+  const std::size_t shown = std::min(items.size(), max_shown);
+  const std::string text =
+      fmt::format("{}", fmt::join(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  return shown < items.size() ? fmt::format("{} and {} more", text, items.size() - shown) : text;
 }
 
 std::int64_t capped_product(std::int64_t a, std::int64_t b) {
@@ -35,12 +44,13 @@ std::string refusal_of_shape(const std::vector<std::int64_t>& shape, bool vector
 }
 
 std::string refusal_of_size(const std::vector<std::int64_t>& shape) {
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  std::int64_t bytes = 8;  // everything becomes float64 somewhere
-  for (const std::int64_t size : shape) bytes = size < 0 ? most : capped_product(bytes, size);
-  if (bytes < most) return "";
+  constexpr std::int64_t limit = std::numeric_limits<std::int64_t>::max();
+  std::int64_t bytes = 8;  // some computations hold the values as float64
+  for (const std::int64_t size : shape) bytes = size < 0 ? limit : capped_product(bytes, size);
+  if (bytes < limit) return "";
   return fmt::format(
-      "declared as {}, more values than can be counted; expected fewer than 2^60: it is damaged, copy or make it again",
+      "declared as {}, more values than can be counted; expected fewer than 2^60; it is damaged, copy or create it "
+      "again",
       show_shape(shape));
 }
 

@@ -1,5 +1,5 @@
-// Lists of columns, by name and by number, and the source that shows only the columns that were chosen.
-#include "data/column_choice.h"
+// Parses lists of columns, by name and by number, and restricts a source to the chosen columns.
+#include "data/format/column_choice.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,12 @@
 #include <string_view>
 #include <utility>
 
+#include "data/format/shape.h"
+
 namespace kith::data {
 namespace {
 
-/// A number from 1, as an index from 0; nothing when it is something else.
+/// The index from 0 of a number from 1; nullopt if the text is not a number.
 std::optional<std::int64_t> index_of(std::string_view text) {
   std::int64_t number = 0;
   const char* end = text.data() + text.size();
@@ -21,17 +23,15 @@ std::optional<std::int64_t> index_of(std::string_view text) {
   return number - 1;
 }
 
-bool is_place(std::string_view text) { return index_of(text).has_value(); }
-
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   return text;
 }
 
-class Chooser {
+class ColumnParser {
  public:
-  Chooser(const std::vector<std::string>& names, std::int64_t columns, const std::string& table)
+  ColumnParser(const std::vector<std::string>& names, std::int64_t columns, const std::string& table)
       : names_(names), columns_(columns), table_(table) {}
 
   /// The columns of a list such as "a,b,3-7", in its order.
@@ -59,8 +59,8 @@ class Chooser {
 
  private:
   std::pair<std::int64_t, std::int64_t> range(const char* option, std::string_view text) const {
-    // A number is always a place: what a column is called must not change what it means.
-    if (const auto index = index_of(text)) return {place(option, text, *index), *index};
+    // A number is always a position, even if a column has this number as its name.
+    if (const auto index = index_of(text)) return {checked(option, text, *index), *index};
     const auto count = std::count(names_.begin(), names_.end(), text);
     if (count > 1) refuse(option, text, fmt::format("is the name of {} columns; give a number", count));
     if (count == 1) {
@@ -71,25 +71,21 @@ class Chooser {
       const auto first = index_of(text.substr(0, dash)), last = index_of(text.substr(dash + 1));
       if (first && last) {
         if (*first > *last) refuse(option, text, "goes backwards");
-        return {place(option, text, *first), place(option, text, *last)};
+        return {checked(option, text, *first), checked(option, text, *last)};
       }
     }
-    refuse(option, text, names_.empty() ? "is no number of a column" : "is neither a column's name nor a number");
+    refuse(option, text, names_.empty() ? "is not the number of a column" : "is neither a column's name nor a number");
   }
 
-  std::int64_t place(const char* option, std::string_view text, std::int64_t index) const {
-    if (index < 0 || index >= columns_) refuse(option, text, "is not there");
+  std::int64_t checked(const char* option, std::string_view text, std::int64_t index) const {
+    if (index < 0 || index >= columns_) refuse(option, text, "does not exist");
     return index;
   }
 
   [[noreturn]] void refuse(const char* option, std::string_view text, const std::string& why) const {
-    constexpr std::size_t shown = 30;
-    std::string known;
-    for (std::size_t j = 0; j < std::min(names_.size(), shown); ++j)
-      known += fmt::format("{}{}", j > 0 ? ", " : "", names_[j]);
-    if (names_.size() > shown) known += fmt::format(" and {} more", names_.size() - shown);
-    throw Error(ExitCode::usage, fmt::format("{}: '{}' {}; expected columns of {}, which has 1 to {}{}", option, text,
-                                             why, table_, columns_, known.empty() ? ", without names" : ": " + known));
+    throw Error(ExitCode::usage,
+                fmt::format("{}: '{}' {}; expected columns of {}, which has 1 to {}{}", option, text, why, table_,
+                            columns_, names_.empty() ? ", without names" : ": " + show_list(names_, 30)));
   }
 
   const std::vector<std::string>& names_;
@@ -97,7 +93,7 @@ class Chooser {
   const std::string& table_;
 };
 
-/// Shows some columns of another source.
+/// Some columns of another source.
 class ChosenColumns final : public PointSource {
  public:
   ChosenColumns(std::unique_ptr<PointSource> inner, std::vector<std::int64_t> chosen)
@@ -122,7 +118,7 @@ class ChosenColumns final : public PointSource {
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
 
  private:
-  static constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;  // of whole rows at a time
+  static constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;  // of whole rows
 
   template <class T>
   void read_as(std::int64_t first, MatrixView<T> out) {
@@ -155,27 +151,27 @@ std::string show_column(const std::vector<std::string>& names, std::int64_t colu
 
 std::string option_text(const std::vector<std::string>& names, std::int64_t column) {
   const std::string name = names.empty() ? "" : names.at(static_cast<std::size_t>(column));
-  const bool plain = !name.empty() && name.find_first_of(", '\"\n") == name.npos && !is_place(name) &&
-                     std::count(names.begin(), names.end(), name) == 1;
-  return plain ? name : std::to_string(column + 1);
+  const bool usable = !name.empty() && name.find_first_of(", '\"\n") == name.npos && !index_of(name) &&
+                      std::count(names.begin(), names.end(), name) == 1;
+  return usable ? name : std::to_string(column + 1);
 }
 
-std::int64_t choose_column(const char* what, const std::string& text, const std::vector<std::string>& names,
+std::int64_t choose_column(const char* option, const std::string& text, const std::vector<std::string>& names,
                            std::int64_t columns, const std::string& table) {
-  return Chooser(names, columns, table).one(what, text);
+  return ColumnParser(names, columns, table).one(option, text);
 }
 
 ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::string>& names, std::int64_t columns,
                             const std::string& table) {
-  const Chooser chooser(names, columns, table);
+  const ColumnParser parser(names, columns, table);
   ColumnChoice choice;
-  if (!options.id_column.empty()) choice.id = chooser.one("--id-column", options.id_column);
-  if (!options.label_column.empty()) choice.label = chooser.one("--label-column", options.label_column);
-  if (!options.weight_column.empty()) choice.weight = chooser.one("--weight-column", options.weight_column);
+  if (!options.id_column.empty()) choice.id = parser.one("--id-column", options.id_column);
+  if (!options.label_column.empty()) choice.label = parser.one("--label-column", options.label_column);
+  if (!options.weight_column.empty()) choice.weight = parser.one("--weight-column", options.weight_column);
   std::vector<std::int64_t> dropped;
-  if (!options.drop_columns.empty()) dropped = chooser.list("--drop-columns", options.drop_columns);
+  if (!options.drop_columns.empty()) dropped = parser.list("--drop-columns", options.drop_columns);
   if (!options.columns.empty()) {
-    choice.points = chooser.list("--columns", options.columns);
+    choice.points = parser.list("--columns", options.columns);
   } else {
     for (std::int64_t j = 0; j < columns; ++j) choice.points.push_back(j);
   }
@@ -185,7 +181,7 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
   if (choice.points.empty()) {
     throw Error(
         ExitCode::usage,
-        fmt::format("{}: --columns and --drop-columns leave no column of {}; expected at least one; leave out fewer",
+        fmt::format("{}: --columns and --drop-columns keep none of {} columns; expected at least one; drop fewer",
                     table, columns));
   }
   return choice;
@@ -196,7 +192,7 @@ std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, c
        {std::pair{"--id-column", &options.id_column}, std::pair{"--label-column", &options.label_column},
         std::pair{"--weight-column", &options.weight_column}}) {
     if (value->empty()) continue;
-    throw Error(ExitCode::usage, fmt::format("{} {}: {} is not text, which alone has such columns; choose columns "
+    throw Error(ExitCode::usage, fmt::format("{} {}: expected a text file, found {}, which is not text; choose columns "
                                              "with --columns or --drop-columns",
                                              option, *value, source->name()));
   }

@@ -1,0 +1,51 @@
+// The element types that points may have in a file, and their exact conversion to float32 and float64.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "core/matrix.h"
+
+namespace kith::data {
+
+enum class Number { float16, float32, float64, int8, uint8, int16, uint16, int32, uint32, int64, uint64 };
+
+/// The type of a number in a file.
+struct ElementType {
+  Number number = Number::float32;
+  bool swapped = false;  // not in the byte order of this machine
+
+  bool operator==(const ElementType&) const = default;
+};
+
+const char* name_of(Number number);          // "uint8"
+bool is_number(const std::string& name);     // whether it is one of those names
+std::int64_t size_of(Number number);         // bytes
+ValueClass natural_class_of(Number number);  // f32 when every value is exactly a float32
+
+/// How a reader treats NaN and infinity: refuse them, refuse them and offer --nan drop in the message, or keep them.
+enum class Missing { refuse, offer, keep };
+
+/// The outcome of a conversion.
+struct Conversion {
+  std::int64_t changed = 0;   // number of values that were rounded because the target cannot hold them
+  std::int64_t refused = -1;  // index of the first refused value, -1 if none
+  std::string reason;         // why it was refused, with the value
+  std::string remedy;
+};
+
+/// Converts `count` values. Refuses values that overflow, and NaN and infinity unless `missing` keeps them. Conversion
+/// to float64 refuses 64-bit integers that are not exact; conversion to float32 rounds and counts. `raw` may be `out`
+/// itself if the elements of both have the same size.
+Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, float* out,
+                   Missing missing = Missing::refuse);
+Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, double* out,
+                   Missing missing = Missing::refuse);
+
+/// Throws Error(data) with the row and column of a refused value. The conversion began with row `first` of `name`, with
+/// `columns` values per row. Returns the number of rounded values.
+std::int64_t require_converted(const Conversion& conversion, const std::string& name, std::int64_t first,
+                               std::int64_t columns);
+
+}  // namespace kith::data

@@ -1,0 +1,65 @@
+// What all sources share: the check of a request, and reading a whole dataset.
+#include "data/format/point_source.h"
+
+#include <fmt/format.h>
+
+namespace kith::data {
+namespace {
+
+template <class T>
+void check(const PointSource& source, Number requested, std::int64_t first, const MatrixView<T>& out) {
+  const Number by_class = source.value_class() == ValueClass::f32 ? Number::float32 : Number::float64;
+  if ((requested == by_class || requested == source.held_as()) && first >= 0 && out.rows >= 0 &&
+      out.rows <= source.rows() - first && out.columns == source.columns()) {
+    return;
+  }
+  throw Error(ExitCode::internal,
+              fmt::format("{}: cannot read {} rows of {} {} columns from row {}: it has {} x {}, held as {}",
+                          source.name(), out.rows, out.columns, name_of(requested), first, source.rows(),
+                          source.columns(), name_of(source.held_as())));
+}
+
+[[noreturn]] void refuse_bytes(const PointSource& source) {
+  throw Error(ExitCode::internal, fmt::format("{}: cannot read bytes from a dataset that is held as {}", source.name(),
+                                              name_of(source.held_as())));
+}
+
+}  // namespace
+
+void PointSource::read(std::int64_t, MatrixView<std::uint8_t>) { refuse_bytes(*this); }
+void PointSource::read(std::int64_t, MatrixView<std::int8_t>) { refuse_bytes(*this); }
+
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<float>& out) {
+  check(source, Number::float32, first, out);
+}
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<double>& out) {
+  check(source, Number::float64, first, out);
+}
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<std::uint8_t>& out) {
+  check(source, Number::uint8, first, out);
+}
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<std::int8_t>& out) {
+  check(source, Number::int8, first, out);
+}
+
+PointsMatrix allocate_points(const PointSource& source) {
+  const std::int64_t rows = source.rows(), columns = source.columns();
+  switch (source.held_as()) {
+    case Number::uint8:
+      return Matrix<std::uint8_t>(rows, columns);
+    case Number::int8:
+      return Matrix<std::int8_t>(rows, columns);
+    case Number::float64:
+      return Matrix<double>(rows, columns);
+    default:
+      return Matrix<float>(rows, columns);
+  }
+}
+
+PointsMatrix read_all(PointSource& source) {
+  PointsMatrix all = allocate_points(source);
+  std::visit([&source](auto& matrix) { source.read(0, matrix.view()); }, all);
+  return all;
+}
+
+}  // namespace kith::data

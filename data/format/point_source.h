@@ -1,0 +1,115 @@
+// The interface that every file format implements: open a table of numbers, read its rows, list all datasets.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/matrix.h"
+#include "data/format/element.h"
+#include "data/io/location.h"
+
+namespace kith::data {
+
+/// One dataset, as `kith info` shows it.
+struct DatasetInfo {
+  std::string path;  // "/train"
+  std::vector<std::int64_t> shape;
+  std::string type;                  // "float32", "uint8", "string", "compound", ...
+  std::string byte_order;            // "little", "big"; "" for single bytes and for types that are not numbers
+  std::string layout;                // "contiguous", "chunked 256 x 64", "compact", "external", "virtual"
+  std::vector<std::string> filters;  // "shuffle", "deflate 9", "fletcher32", ...
+  std::int64_t stored_bytes = 0;
+  std::string unreadable;            // why it cannot be read as points; empty if it can
+  std::vector<std::string> columns;  // their names, if the file has names
+  std::string text_columns;          // the chosen columns that hold text, as a list for --drop-columns
+};
+
+enum class Precision { automatic, f32, f64 };
+
+/// Whether the first line of a text file names its columns.
+enum class Header { automatic, yes, no };
+
+struct ReadOptions {
+  Precision precision = Precision::automatic;
+  bool vector_as_column = false;  // accept rank 1 as n rows of one column
+  int threads = 1;                // maximum number of threads in read()
+  bool keep_bytes = false;        // hold uint8 and int8 of class f32 as bytes, not as float32
+  /// Columns of the file by name or by number from 1, "a,b,3-7": the columns to read (empty: all), and those to drop.
+  std::string columns = {}, drop_columns = {};
+  // Text files only: columns that are kept as text and are not part of the points.
+  std::string id_column = {}, label_column = {}, weight_column = {};
+  std::string delimiter = {};  // text files only: one character, ' ' for blanks; empty: detected
+  Header header = Header::automatic;
+  bool transpose = false;  // the columns of the file become rows
+  /// Whether read() accepts NaN, infinities and empty fields of text, which become NaN.
+  Missing missing = Missing::refuse;
+};
+
+/// Columns of a text file that are not part of the points.
+enum class Kept { id, label, weight };
+
+/// An open dataset of n rows and d columns.
+class PointSource {
+ public:
+  virtual ~PointSource() = default;
+  virtual std::string name() const = 0;          // "points.h5:/train", as shown and stored
+  virtual std::string element_type() const = 0;  // "uint8", as in the file
+  virtual std::int64_t rows() const = 0;
+  virtual std::int64_t columns() const = 0;
+  virtual ValueClass value_class() const = 0;   // from the element type and ReadOptions::precision
+  virtual std::int64_t file_bytes() const = 0;  // size of the dataset in the file
+  /// The type in which to hold the values: by class, or uint8 or int8 if ReadOptions::keep_bytes asks for it.
+  virtual Number held_as() const { return value_class() == ValueClass::f32 ? Number::float32 : Number::float64; }
+  /// Reads rows first .. first + out.rows - 1. The overload must match value_class() or held_as(). Throws Error(data)
+  /// for the first NaN or infinity unless they are kept, for values that the class cannot hold (both with row and
+  /// column), and for damaged data.
+  virtual void read(std::int64_t first, MatrixView<float> out) = 0;
+  virtual void read(std::int64_t first, MatrixView<double> out) = 0;
+  /// Sources that never hold bytes keep these, which throw Error(internal).
+  virtual void read(std::int64_t first, MatrixView<std::uint8_t> out);
+  virtual void read(std::int64_t first, MatrixView<std::int8_t> out);
+  /// Number of values that --precision f32 has rounded so far.
+  virtual std::int64_t changed_values() const = 0;
+  /// Host memory in bytes that the source itself uses while rows are read.
+  virtual std::int64_t held_bytes() const { return 0; }
+  /// One name for each column, or none.
+  virtual std::vector<std::string> column_names() const { return {}; }
+  /// The text of each row in ReadOptions::id_column, label_column or weight_column; empty if there is no such column.
+  virtual std::vector<std::string> kept(Kept) const { return {}; }
+};
+
+/// A row of the table of formats, which `kith devices` and the help show.
+struct FormatEntry {
+  const char* name;        // "HDF5"
+  const char* extensions;  // ".h5 .hdf5"
+  const char* summary;
+  /// Whether the content has this format. A file that no format recognises is opened by its extension.
+  bool (*recognises)(const std::string& file);
+  std::unique_ptr<PointSource> (*open)(const Location&, const ReadOptions&);
+  /// All datasets of the file, or of the group that the location names.
+  std::vector<DatasetInfo> (*list)(const Location&, const ReadOptions&);
+  bool chooses_columns = false;  // open() itself applies the options about columns
+};
+
+/// Throws Error(internal) unless the source has rows first .. first + out.rows - 1, of this width, and may be read as
+/// the type of `out`.
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<float>& out);
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<double>& out);
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<std::uint8_t>& out);
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<std::int8_t>& out);
+
+/// The class of values with this natural class under --precision.
+inline ValueClass class_for(ValueClass natural, Precision precision) {
+  if (precision == Precision::automatic) return natural;
+  return precision == Precision::f32 ? ValueClass::f32 : ValueClass::f64;
+}
+
+/// Memory for all rows of a source, in the type held_as(), not initialised. Throws std::bad_alloc.
+PointsMatrix allocate_points(const PointSource& source);
+
+/// Reads a whole dataset.
+PointsMatrix read_all(PointSource& source);
+
+}  // namespace kith::data

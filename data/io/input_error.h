@@ -1,0 +1,15 @@
+// The error that every reader throws for an input that it cannot use.
+#pragma once
+
+#include <string>
+
+#include "core/error.h"
+
+namespace kith::data {
+
+/// Throws Error(data) with the message "`place`: `problem`". `place` is a file, or a dataset or row in it.
+[[noreturn]] inline void refuse_input(const std::string& place, const std::string& problem) {
+  throw Error(ExitCode::data, place + ": " + problem);
+}
+
+}  // namespace kith::data

@@ -1,0 +1,109 @@
+// The table of formats: every extension of every row has a sample file here, which that row opens and lists. A new
+// format fails until it has a sample.
+#include <zlib.h>
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "data/results/result.h"
+#include "data/source.h"
+#include "tests/support/wrong_inputs.h"
+
+using namespace kith;
+using namespace kith::data;
+using namespace kith::testing;
+
+namespace {
+
+std::string little(std::uint64_t value, int bytes) {
+  std::string text;
+  for (int b = 0; b < bytes; ++b) text += static_cast<char>(value >> (8 * b) & 0xff);
+  return text;
+}
+
+/// A zip archive with one stored member.
+std::string zip(const std::string& name, const std::string& content) {
+  const auto sum = crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size()));
+  const std::string entry =
+      little(0, 6) + little(sum, 4) + little(content.size(), 4) + little(content.size(), 4) + little(name.size(), 2);
+  const std::string file = "PK\x03\x04" + little(20, 2) + little(0, 2) + entry + little(0, 2) + name + content;
+  const std::string directory =
+      "PK\x01\x02" + little(20, 2) + little(20, 2) + little(0, 2) + entry + little(0, 16) + name;
+  return file + directory + "PK\x05\x06" + little(0, 4) + little(1, 2) + little(1, 2) + little(directory.size(), 4) +
+         little(file.size(), 4) + little(0, 2);
+}
+
+void write_gzip(const std::string& file, const std::string& text) {
+  gzFile out = gzopen(file.c_str(), "wb");
+  REQUIRE(gzwrite(out, text.data(), static_cast<unsigned>(text.size())) == static_cast<int>(text.size()));
+  gzclose(out);
+}
+
+using Writer = std::function<void(const std::string& file)>;
+
+Writer bytes(const std::string& content) {
+  return [content](const std::string& file) { write_bytes(file, content); };
+}
+
+/// A matrix of one row and one column in the format of each extension.
+std::map<std::string, Writer> samples() {
+  const Writer hdf5 = [](const std::string& file) { FileMaker(file).floats("x", {1, 1}, {1}); };
+  const std::string array = npy("<f4", "(1, 1)", raw({1})), length = little(1, 4), header = little(1, 4) + little(1, 4);
+  return {{".h5", hdf5},
+          {".hdf5", hdf5},
+          {".h5ad", hdf5},
+          {".mat", hdf5},
+          {".npy", bytes(array)},
+          {".npz", bytes(zip("x.npy", array))},
+          {".fvecs", bytes(length + little(1, 4))},
+          {".ivecs", bytes(length + little(1, 4))},
+          {".bvecs", bytes(length + little(1, 1))},
+          {".fbin", bytes(header + little(1, 4))},
+          {".u8bin", bytes(header + little(1, 1))},
+          {".i8bin", bytes(header + little(1, 1))},
+          {".ibin", bytes(header + little(1, 4))},
+          {".hbin", bytes(header + little(1, 2))},
+          {".f16bin", bytes(header + little(1, 2))},
+          {".csv", bytes("1\n")},
+          {".tsv", bytes("1\n")},
+          {".txt", bytes("1\n")},
+          {".gz", [](const std::string& file) { write_gzip(file, "1\n"); }}};
+}
+
+void for_each_extension(const std::function<void(const FormatEntry&, const std::string&)>& visit) {
+  for (const FormatEntry& format : formats()) {
+    std::istringstream extensions(format.extensions);
+    for (std::string extension; extensions >> extension;) visit(format, extension);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every format of the table recognises, opens and lists a sample of each of its extensions") {
+  const Scratch folder;
+  const auto writers = samples();
+  for_each_extension([&](const FormatEntry& format, const std::string& extension) {
+    INFO(format.name << ": a sample of " << extension << " belongs into samples()");
+    REQUIRE(writers.count(extension) == 1);
+    const std::string file = folder / ("x" + extension);
+    writers.at(extension)(file);
+    for (const FormatEntry& other : formats()) CHECK(other.recognises(file) == (&other == &format));
+    const auto source = open_points(file);
+    CHECK(source->rows() == 1);
+    CHECK(source->columns() == 1);
+    CHECK_NOTHROW(read_all(*source));
+    CHECK(list_datasets(file).size() == 1);
+  });
+}
+
+TEST_CASE("the name of an HDF5 result must not have the ending of another format of the table") {
+  const Scratch folder;
+  for_each_extension([&](const FormatEntry& format, const std::string& extension) {
+    if (format.name == std::string("HDF5")) return;
+    INFO(extension << " belongs into kEndings of data/io/output_file.cpp");
+    refused(ExitCode::output, [&] { check_output(folder / ("a" + extension), {}); },
+            {"expected the name of an HDF5 file"});
+  });
+}
