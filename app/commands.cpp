@@ -14,8 +14,8 @@ namespace {
 
 std::string short_help() {
   std::string out =
-      "kith: exact k-means and nearest neighbours, from files to files,\n"
-      "the same bytes on every processor, graphics card and number of threads.\n"
+      "kith: exact k-means and nearest neighbours, from files to files, with the same\n"
+      "results on every processor, GPU and number of threads.\n"
       "\n"
       "Examples:\n"
       "  kith cluster points.h5:/train -k 50 -o clusters.h5\n"

@@ -1,4 +1,4 @@
-// kith devices: what kith can compute on here, what is missing and why, versions and file formats.
+// kith devices: the usable backends, why others are missing, versions and file formats.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -14,40 +14,43 @@
 namespace kith::app {
 namespace {
 
-/// One backend on one device, or why there is none.
-struct Found {
+/// A backend on one device, or the reason why it cannot be used.
+struct DeviceEntry {
   std::string backend;
   std::string summary;
   int number = 0;
   std::string device;   // empty when missing
   std::string missing;  // the reason with its remedy
   std::vector<std::string> screens = {};
+  bool has_own_memory = false;
 };
 
-Found look_at(const BackendEntry& entry, int number) {
+DeviceEntry open_device(const BackendEntry& entry, int number) {
   BackendOptions options;
   options.device = number;
-  Found found{entry.name, entry.summary, number, "", entry.missing(options)};
-  if (!found.missing.empty()) return found;
+  DeviceEntry result{entry.name, entry.summary, number, "", entry.missing(options)};
+  if (!result.missing.empty()) return result;
   try {
     const Device device = entry.open(options, {})->device();
-    found.device = fmt::format("{}, {}", device.name, device.description);
-    found.screens = device.screens;
-  } catch (const Error& error) {  // a card that is there but cannot be used belongs in the list
-    found.missing = error.what();
+    result.device = fmt::format("{}, {}", device.name, device.description);
+    result.screens = device.screens;
+    result.has_own_memory = device.has_own_memory;
+  } catch (const Error& error) {  // a GPU that exists but cannot be used
+    result.missing = error.what();
   }
-  return found;
+  return result;
 }
 
-std::vector<Found> look_around() {
-  constexpr int kMostCards = 64;
-  std::vector<Found> all;
+/// All backends; those with devices of their own for each device.
+std::vector<DeviceEntry> list_devices() {
+  constexpr int kMostDevices = 64;
+  std::vector<DeviceEntry> all;
   for (const BackendEntry& entry : backends()) {
-    const bool has_numbers = std::string(entry.name) == "cuda";
-    for (int number = 0; number < (has_numbers ? kMostCards : 1); ++number) {
-      Found found = look_at(entry, number);
-      if (number > 0 && found.device.empty()) break;  // one past the last card
-      all.push_back(std::move(found));
+    for (int number = 0; number < kMostDevices; ++number) {
+      DeviceEntry result = open_device(entry, number);
+      if (number > 0 && result.device.empty()) break;  // one past the last device
+      all.push_back(std::move(result));
+      if (!all.back().has_own_memory) break;
     }
   }
   return all;
@@ -62,15 +65,15 @@ std::vector<std::string> usable_instructions() {
   return names;
 }
 
-std::string as_text(const std::vector<Found>& all) {
+std::string as_text(const std::vector<DeviceEntry>& all) {
   const char* cuda = *KITH_CUDA_VERSION != '\0' ? "CUDA " KITH_CUDA_VERSION : "built without CUDA";
   std::string out = fmt::format("kith {}, HDF5 {}, {}\n\n", KITH_VERSION, KITH_HDF5_VERSION, cuda);
   out += "backends, best first\n";
-  for (const Found& found : all) {
+  for (const DeviceEntry& entry : all) {
     out +=
-        fmt::format("  {:<6}{}{}\n", found.backend, found.device.empty() ? "missing: " + found.missing : found.device,
-                    found.number > 0 ? fmt::format(" (--device {})", found.number) : "");
-    if (!found.screens.empty()) out += fmt::format("        --screen {}\n", fmt::join(found.screens, ", "));
+        fmt::format("  {:<6}{}{}\n", entry.backend, entry.device.empty() ? "missing: " + entry.missing : entry.device,
+                    entry.number > 0 ? fmt::format(" (--device {})", entry.number) : "");
+    if (!entry.screens.empty()) out += fmt::format("        --screen {}\n", fmt::join(entry.screens, ", "));
   }
   out += fmt::format("\nprocessor\n  {:<13}{}: {}\n  {:<13}{}\n  {:<13}{}\n\nformats\n", "instructions",
                      cpu::instructions().name, cpu::instructions().summary, "KITH_CPU",
@@ -81,21 +84,21 @@ std::string as_text(const std::vector<Found>& all) {
   return out;
 }
 
-std::string as_json(const std::vector<Found>& all) {
+std::string as_json(const std::vector<DeviceEntry>& all) {
   using Json = nlohmann::ordered_json;
   Json object{{"command", "devices"}, {"version", KITH_VERSION}, {"hdf5", KITH_HDF5_VERSION}};
   object["cuda"] = *KITH_CUDA_VERSION != '\0' ? Json(KITH_CUDA_VERSION) : Json(nullptr);
   object["backends"] = Json::array();
-  for (const Found& found : all) {
-    Json entry{{"name", found.backend}, {"summary", found.summary}, {"usable", found.missing.empty()}};
-    if (found.missing.empty()) {
-      entry["number"] = found.number;
-      entry["device"] = found.device;
-      entry["screens"] = found.screens;
+  for (const DeviceEntry& entry : all) {
+    Json backend{{"name", entry.backend}, {"summary", entry.summary}, {"usable", entry.missing.empty()}};
+    if (entry.missing.empty()) {
+      backend["number"] = entry.number;
+      backend["device"] = entry.device;
+      backend["screens"] = entry.screens;
     } else {
-      entry["missing"] = found.missing;
+      backend["missing"] = entry.missing;
     }
-    object["backends"].push_back(entry);
+    object["backends"].push_back(backend);
   }
   object["instructions"] = cpu::instructions().name;
   object["instruction_sets"] = usable_instructions();
@@ -119,7 +122,7 @@ int run_devices(const Arguments& arguments) {
   set.begin_common();
   set.flag({.names = "--json", .help = "Print one JSON object."}, json);
   if (!set.parse(arguments)) return 0;
-  const std::vector<Found> all = look_around();
+  const std::vector<DeviceEntry> all = list_devices();
   print_out(json ? as_json(all) : as_text(all));
   return 0;
 }

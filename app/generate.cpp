@@ -1,4 +1,4 @@
-// kith generate: synthetic points in a file, with the blob or shell that each belongs to.
+// kith generate: synthetic points in a file, labelled with their blob or shell.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace kith::app {
 namespace {
 
-constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;  // of rows made between two writes
+constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;  // of rows per write
 
 struct GenerateOptions {
   std::string target;
@@ -31,34 +31,50 @@ struct GenerateOptions {
 void declare(OptionSet& set, GenerateOptions& options) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   Recipe& recipe = options.recipe;
-  set.positional({.names = "OUT", .help = "FILE[:DATASET] to write; the dataset is /points unless named."},
+  set.positional({.names = "OUT",
+                  .help = "FILE[:DATASET] to write; the default dataset is /points.",
+                  .required = "the file to write"},
                  options.target);
-  set.choice({.names = "--kind", .value = "NAME", .help = "blobs, uniform or shells."}, {"blobs", "uniform", "shells"},
-             options.shape);
-  set.integer({.names = "-n,--rows", .value = "N", .help = "Number of points."}, {1, kMost}, recipe.rows);
-  set.integer({.names = "-d,--columns", .value = "D", .help = "Values per point."}, {1, kMost}, recipe.columns);
-  set.integer({.names = "-k,--clusters",
-               .value = "K",
-               .help = "Number of blobs or shells; their numbers are written to /labels."},
-              {1, std::numeric_limits<std::int32_t>::max()}, recipe.clusters);
-  set.choice({.names = "--type", .value = "T", .help = "Element type: float32, float64, uint8, int32 or int64."},
+  set.choice({.names = "--kind", .value = "NAME", .help = "blobs, uniform or shells.", .stored = Stored::always},
+             {"blobs", "uniform", "shells"}, options.shape);
+  set.integer({.names = "-n,--rows", .value = "N", .help = "Number of points.", .stored = Stored::always}, {1, kMost},
+              recipe.rows);
+  set.integer({.names = "-d,--columns", .value = "D", .help = "Number of values per point.", .stored = Stored::always},
+              {1, kMost}, recipe.columns);
+  set.integer(
+      {.names = "-k,--clusters",
+       .value = "K",
+       .help = "Number of blobs or shells; their numbers are written to /labels.",
+       .stored = Stored::if_used,
+       .no_effect = {when([&options] { return options.shape == "uniform"; }, "uniform points have no clusters")}},
+      {1, std::numeric_limits<std::int32_t>::max()}, recipe.clusters);
+  set.choice({.names = "--type",
+              .value = "T",
+              .help = "Element type: float32, float64, uint8, int32 or int64.",
+              .stored = Stored::always},
              {"float32", "float64", "uint8", "int32", "int64"}, options.type);
-  set.flag({.names = "--integers", .help = "Whole numbers 0 to 255, as the integer types always have."},
+  set.flag({.names = "--integers",
+            .help = "Whole numbers from 0 to 255, as for integer types.",
+            .stored = Stored::if_changed},
            recipe.integers);
-  set.number({.names = "--offset", .value = "X", .help = "Added to every value."}, recipe.offset);
-  set.number(
-      {.names = "--duplicates", .value = "SHARE", .help = "Share of rows that repeat an earlier row, 0 to below 1."},
-      options.duplicates);
+  set.number({.names = "--offset", .value = "X", .help = "Number to add to every value.", .stored = Stored::always},
+             recipe.offset);
+  set.number({.names = "--duplicates",
+              .value = "SHARE",
+              .help = "Share of rows that repeat an earlier row, from 0 to below 1.",
+              .stored = Stored::always},
+             options.duplicates);
   set.begin_common();
   set.flag({.names = "-f,--force", .help = "Replace an existing file."}, options.common.force);
   add_seed_option(set, options.common);
   add_thread_option(set, options.common);
-  add_talk_options(set, options.common);
+  add_message_options(set, options.common);
+  set["--seed"].stored = Stored::always;
 }
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ExitCode::usage, message); }
 
-/// Fills the recipe from what was asked; throws Error(usage) where it does not fit the type.
+/// Completes the recipe from the options. Throws Error(usage) if it does not suit the type.
 void complete(GenerateOptions& options, bool clusters_given) {
   Recipe& recipe = options.recipe;
   recipe.shape = options.shape == "blobs" ? Shape::blobs : options.shape == "uniform" ? Shape::uniform : Shape::shells;
@@ -81,31 +97,21 @@ void complete(GenerateOptions& options, bool clusters_given) {
   recipe.integers = true;
   const double most = options.type == "uint8" ? 0.0 : options.type == "int32" ? 0x1p31 - 256.0 : 0x1p52;
   if (std::rint(recipe.offset) != recipe.offset || !(std::abs(recipe.offset) <= most)) {
-    refuse(
-        fmt::format("--offset: expected a whole number from {:.0f} to {:.0f} with --type {}, whose values 0 to 255 "
-                    "it is added to, found {}",
-                    0.0 - most, most, options.type, recipe.offset));
+    refuse(fmt::format("--offset: expected a whole number from {:.0f} to {:.0f} with --type {}, found {}", 0.0 - most,
+                       most, options.type, recipe.offset));
   }
-}
-
-std::string stored_command(const GenerateOptions& options) {
-  const Recipe& r = options.recipe;
-  std::string command = fmt::format("generate --kind {} --rows {} --columns {}", options.shape, r.rows, r.columns);
-  if (r.shape != Shape::uniform) command += fmt::format(" --clusters {}", r.clusters);
-  return command + fmt::format(" --type {}{} --offset {} --duplicates {} --seed {}", options.type,
-                               r.integers ? " --integers" : "", r.offset, options.duplicates, r.seed);
 }
 
 template <class T>
 void write_points(data::ResultFile& file, const std::string& dataset, const Recipe& recipe, cpu::Threads& threads,
-                  Invocation& invocation) {
+                  Job& job) {
   const Synthetic synthetic(recipe);
   file.create_matrix<T>(dataset, recipe.rows, recipe.columns);
   constexpr std::int64_t kTask = 64;  // rows
   const std::int64_t block =
       std::clamp<std::int64_t>(kBlockBytes / (recipe.columns * static_cast<std::int64_t>(sizeof(T))), 1, recipe.rows);
   Matrix<T> values(block, recipe.columns);
-  invocation.progress.phase("generate", recipe.rows);
+  job.progress.phase("generate", recipe.rows);
   for (std::int64_t first = 0; first < recipe.rows; first += block) {
     const std::int64_t here = std::min(block, recipe.rows - first);
     threads.run((here + kTask - 1) / kTask, [&](std::int64_t task, int) {
@@ -116,10 +122,10 @@ void write_points(data::ResultFile& file, const std::string& dataset, const Reci
       }
     });
     {
-      const PhaseWithin phase(invocation.progress, "write");
+      const PhaseWithin phase(job.progress, "write");
       file.write_rows<T>(dataset, first, values.view().middle(0, here));
     }
-    invocation.progress.progress(first + here);
+    job.progress.progress(first + here);
   }
   if (recipe.shape == Shape::uniform) return;
   std::vector<std::int32_t> labels(static_cast<std::size_t>(recipe.rows));
@@ -139,42 +145,39 @@ int run_generate(const Arguments& arguments) {
                               "kith generate far.h5 --kind shells -d 3 -k 4 --offset 1e6 --type float64"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
-  if (options.target.empty()) set.refuse_missing("OUT, the file to write,");
   complete(options, set.source("--clusters") != Source::none);
   const data::Location target = data::parse_location(options.target);
   const std::string dataset = target.dataset.empty() ? "points" : target.dataset.substr(target.dataset[0] == '/');
   const bool labelled = options.recipe.shape != Shape::uniform;
   if (dataset.empty() || dataset.find('/') != std::string::npos || (labelled && dataset == "labels")) {
-    refuse(
-        fmt::format("{}: expected a dataset of the file's root other than /labels, such as /points", options.target));
+    refuse(fmt::format("{}: expected a dataset at the root of the file other than /labels, such as /points",
+                       options.target));
   }
-  Invocation invocation("generate", options.common);
+  Job job("generate", options.common);
   const data::OutputOptions output = output_options(options.common, {});
   data::check_output(target.file, output);
-  if (!labelled) invocation.warn_without_effect(set, "--clusters", "uniform points have no clusters");
-  invocation.report.seed = options.common.seed;
-  invocation.report.points = PointsReport{fmt::format("{}:/{}", target.file, dataset), options.recipe.rows,
-                                          options.recipe.columns, options.type, false};
+  job.warn(set);
+  job.report.seed = options.common.seed;
+  job.report.points = PointsReport{fmt::format("{}:/{}", target.file, dataset), options.recipe.rows,
+                                   options.recipe.columns, options.type, false};
 
   cpu::Threads threads(static_cast<int>(options.common.threads));
-  invocation.report.backend = "cpu";
-  invocation.report.threads = threads.count();
+  job.report.backend = "cpu";
+  job.report.threads = threads.count();
   data::ResultFile file(target.file, output);
-  write_origin(file, "kith-points", stored_command(options));
-  const auto write = [&](auto zero) {
-    write_points<decltype(zero)>(file, dataset, options.recipe, threads, invocation);
-  };
+  write_origin(file, "kith-points", set.stored_command({}));
+  const auto write = [&](auto zero) { write_points<decltype(zero)>(file, dataset, options.recipe, threads, job); };
   if (options.type == "float32") write(float{});
   if (options.type == "float64") write(double{});
   if (options.type == "uint8") write(std::uint8_t{});
   if (options.type == "int32") write(std::int32_t{});
   if (options.type == "int64") write(std::int64_t{});
-  invocation.progress.phase("write", 0);
+  job.progress.phase("write", 0);
   file.finish();
-  invocation.wrote(target.file);
-  invocation.close(labelled ? fmt::format("kith cluster {} -k {} -o clusters.h5", shell_word(options.target),
-                                          std::min(options.recipe.clusters, options.recipe.rows))
-                            : fmt::format("kith knn {} -k 5 -o neighbors.h5", shell_word(options.target)));
+  job.wrote(target.file);
+  job.close(labelled ? fmt::format("kith cluster {} -k {} -o clusters.h5", shell_word(options.target),
+                                   std::min(options.recipe.clusters, options.recipe.rows))
+                     : fmt::format("kith knn {} -k 5 -o neighbors.h5", shell_word(options.target)));
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// kith info: what is in files: datasets, shapes, types, layout, and statistics of their columns.
+// kith info: the datasets of files, with shapes, types, layouts and statistics of their columns.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 namespace kith::app {
 namespace {
 
-/// A dataset, and what --stats found in it.
+/// A dataset and its statistics.
 struct Described {
   data::DatasetInfo info;
   std::vector<ColumnStatistics> statistics;
   std::vector<std::string> names;  // of these columns, or none
-  std::string without;             // why there are no statistics: NaN in row 3, ...
+  std::string obstacle;            // why there are no statistics: NaN in row 3, ...
 };
 
 struct DescribedFile {
@@ -34,19 +34,19 @@ void add_statistics(const std::string& file, Described& dataset, data::ReadOptio
   if (!is_matrix_or_vector(dataset.info)) return;
   try {
     options.vector_as_column = true;
-    const std::string& text = dataset.info.text_columns;  // there are statistics of the others
+    const std::string& text = dataset.info.text_columns;  // the other columns have statistics
     if (!text.empty()) options.drop_columns += (options.drop_columns.empty() ? "" : ",") + text;
     const std::string location = dataset.info.path.empty() ? file : fmt::format("{}:{}", file, dataset.info.path);
     const auto source = data::open_points(location, options);
     dataset.names = source->column_names();
     dataset.statistics = column_statistics(*source, progress);
-  } catch (const Error& error) {  // that values are missing or not finite is an answer here
+  } catch (const Error& error) {  // missing or infinite values are a result here
     if (error.code() != ExitCode::data) throw;
-    dataset.without = error.what();
+    dataset.obstacle = error.what();
   }
 }
 
-DescribedFile look_into(const std::string& text, bool stats, const data::ReadOptions& options, Progress& progress) {
+DescribedFile describe_file(const std::string& text, bool stats, const data::ReadOptions& options, Progress& progress) {
   const data::Location location = data::parse_location(text);
   DescribedFile file{location.file, {}};
   for (const data::DatasetInfo& info : data::list_datasets(location, options)) {
@@ -84,13 +84,12 @@ std::string statistics_table(const Described& dataset) {
   return table(rows);
 }
 
-/// What the table does not show: links, layouts and filters that keep values from being read. That a dataset of another
-/// shape is no matrix, everybody sees.
+/// Links, layouts and filters that prevent reading. Shapes that are not matrices are visible in the table.
 std::string obstacles(const DescribedFile& file) {
   std::string out;
   for (const Described& dataset : file.datasets) {
     const data::DatasetInfo& info = dataset.info;
-    if (info.unreadable.starts_with(file.name)) {  // the message stands for itself
+    if (info.unreadable.starts_with(file.name)) {  // the message is complete
       out += fmt::format("  {}\n", visible(info.unreadable));
       continue;
     }
@@ -128,10 +127,10 @@ std::string as_text(const DescribedFile& file, bool stats) {
   }
   for (const Described& dataset : file.datasets) {
     if (!stats || !is_matrix_or_vector(dataset.info)) continue;
-    const std::string found = dataset.without.empty() ? "all values finite" : dataset.without;
+    const std::string values = dataset.obstacle.empty() ? "all values finite" : dataset.obstacle;
     out +=
-        fmt::format("\n  {}: {}\n", dataset.info.path.empty() ? "values" : visible(dataset.info.path), visible(found));
-    if (dataset.without.empty()) out += statistics_table(dataset);
+        fmt::format("\n  {}: {}\n", dataset.info.path.empty() ? "values" : visible(dataset.info.path), visible(values));
+    if (dataset.obstacle.empty()) out += statistics_table(dataset);
   }
   return out;
 }
@@ -153,7 +152,7 @@ nlohmann::ordered_json as_json(const Described& dataset) {
         {{"minimum", s.minimum}, {"maximum", s.maximum}, {"mean", s.mean}, {"deviation", s.deviation}});
     if (j < dataset.names.size()) object["statistics"].back()["column"] = dataset.names[j];
   }
-  if (!dataset.without.empty()) object["without_statistics"] = dataset.without;
+  if (!dataset.obstacle.empty()) object["without_statistics"] = dataset.obstacle;
   return object;
 }
 
@@ -178,30 +177,33 @@ int run_info(const Arguments& arguments) {
                  .summary = "what is in files: datasets, shapes, types, layout, filters, bytes.",
                  .usage = "FILE[:DATASET]... [options]",
                  .examples = {"kith info points.h5", "kith info points.h5:/train --stats", "kith info *.h5 --json"}});
-  set.positionals({.names = "FILE", .help = "Files, or FILE:DATASET for one dataset."}, names);
+  set.positionals({.names = "FILE",
+                   .help = "Files, or FILE:DATASET for one dataset.",
+                   .required = "the file to describe",
+                   .input = Input::table},
+                  names);
   set.flag({.names = "--stats", .help = "Minimum, maximum, mean and deviation of every column; reads all values."},
            stats);
   set.begin_common();
   add_input_options(set, common);
-  add_talk_options(set, common);
+  add_message_options(set, common);
   if (!set.parse(arguments)) return 0;
-  if (names.empty()) set.refuse_missing("FILE");
-  Invocation invocation("info", common);
+  Job job("info", common);
   const data::ReadOptions options = read_options(common);
   std::vector<DescribedFile> files;
   ExitCode code = ExitCode::done;
   for (const std::string& name : names) {
     try {
-      files.push_back(look_into(name, stats, options, invocation.progress));
-    } catch (const Error& error) {  // the other files have answers all the same
+      files.push_back(describe_file(name, stats, options, job.progress));
+    } catch (const Error& error) {  // go on with the other files
       if (code == ExitCode::done) code = error.code();
       Terminal::instance().error(error.what());
       continue;
     }
     if (!common.json) print_out(as_text(files.back(), stats));
   }
-  invocation.warn_of_text_options(set, names);
-  invocation.progress.finish();
+  job.warn(set);
+  job.progress.finish();
   if (common.json) print_out(as_json(files));
   return static_cast<int>(code);
 }

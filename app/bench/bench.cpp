@@ -94,7 +94,7 @@ void declare(OptionSet& set, BenchOptions& options) {
   set.begin_common();
   add_backend_options(set, options.common);
   add_thread_option(set, options.common);
-  add_talk_options(set, options.common);
+  add_message_options(set, options.common);
 }
 
 BenchRequest request_of(const BenchOptions& options, const Suite& suite, Invocation& invocation) {

@@ -9,8 +9,8 @@
 #include <limits>
 #include <utility>
 
-#include "app/cli/shell_word.h"
 #include "core/error.h"
+#include "data/text/text.h"
 #include "kernels/cpu/runtime/threads.h"
 
 namespace kith::app {
@@ -25,118 +25,150 @@ std::vector<std::string> metric_names() {
   return names;
 }
 
-/// Options of points that are not the usual ones, each value as word() writes it.
-template <class Word>
-std::string input_options(const CommonOptions& common, const Word& word) {
-  std::string command;
-  const CommonOptions usual;
-  const auto add = [&](const char* option, const std::string& value, const std::string& default_value) {
-    if (value != default_value) command += fmt::format(" {} {}", option, word(value));
-  };
-  add("--columns", common.columns, usual.columns);
-  add("--drop-columns", common.drop_columns, usual.drop_columns);
-  add("--id-column", common.id_column, usual.id_column);
-  add("--label-column", common.label_column, usual.label_column);
-  add("--delimiter", common.delimiter, usual.delimiter);
-  add("--header", common.header, usual.header);
-  if (common.transpose) command += " --transpose";
-  add("--scale", common.scale, usual.scale);
-  if (common.pca != usual.pca) command += fmt::format(" --pca {}", common.pca);
-  return command + (common.nan == "drop" ? " --nan drop" : "");
+/// A reason against options of a kind of backend, once one is open.
+template <class Has>
+std::vector<Reason> unless_backend(const CommonOptions& common, const Has& has) {
+  return {[&common, has]() -> std::string {
+    return !common.chosen || has(common.chosen->device) ? "" : "the backend is " + common.chosen->name;
+  }};
+}
+
+/// A reason against options that describe text.
+std::vector<Reason> unless_text(const OptionSet& set) {
+  return {[&set]() -> std::string {
+    const std::vector<std::string> inputs = set.inputs({Input::table});
+    const bool has_text = std::any_of(inputs.begin(), inputs.end(), [](const std::string& input) {
+      return data::is_text_table(data::parse_location(input).file);
+    });
+    return has_text ? "" : "no input that it describes is text";
+  }};
 }
 
 }  // namespace
 
 void add_output_options(OptionSet& set, CommonOptions& common, const char* help) {
   set.text({.names = "-o,--output", .value = "FILE", .help = help}, common.output);
-  set.flag({.names = "-f,--force", .help = "Replace an existing output file. Inputs are never replaced."},
+  set.flag({.names = "-f,--force",
+            .help = "Replace an existing output file. Inputs are never replaced.",
+            .no_effect = {when([&common] { return common.output.empty(); }, "there is no --output")}},
            common.force);
 }
 
 void add_precision_option(OptionSet& set, CommonOptions& common) {
   set.choice({.names = "--precision",
               .value = "P",
-              .help = "Class of values: f32, f64, or auto: f32 where float32 holds every value."},
+              .help = "Type of the values: f32, f64, or auto: f32 if float32 represents every value.",
+              .stored = Stored::if_used,
+              .position = position::kPrecision},
              {"auto", "f32", "f64"}, common.precision);
 }
 
 void add_text_options(OptionSet& set, CommonOptions& common) {
   set.text({.names = "--delimiter",
             .value = "C",
-            .help = "Between the values of a text file: comma, tab, semicolon, blanks, or any one character."},
+            .help = "Delimiter of text files: comma, tab, semicolon, blanks, or any one character.",
+            .stored = Stored::if_changed,
+            .position = position::kInput,
+            .no_effect = unless_text(set)},
            common.delimiter);
   set.choice({.names = "--header",
               .value = "WHEN",
-              .help = "Does the first line of a text file name its columns: yes, no, or auto: if it holds no number."},
+              .help = "Whether the first line of a text file names its columns: yes, no, or auto: if it contains no "
+                      "number.",
+              .stored = Stored::if_changed,
+              .position = position::kInput,
+              .no_effect = unless_text(set)},
              {"auto", "yes", "no"}, common.header);
 }
 
 void add_input_options(OptionSet& set, CommonOptions& common) {
   set.text({.names = "--columns",
             .value = "LIST",
-            .help = "Columns that are the points, in this order: names, or numbers from 1, as in a,b,3-7.",
-            .shown_default = "all"},
+            .help = "Columns to use as points, in this order: names, or numbers from 1, as in a,b,3-7.",
+            .shown_default = "all",
+            .stored = Stored::if_changed,
+            .position = position::kInput},
            common.columns);
-  set.text({.names = "--drop-columns", .value = "LIST", .help = "Columns that are left out, named as for --columns."},
+  set.text({.names = "--drop-columns",
+            .value = "LIST",
+            .help = "Columns to ignore, named as for --columns.",
+            .stored = Stored::if_changed,
+            .position = position::kInput},
            common.drop_columns);
   set.text({.names = "--id-column",
             .value = "NAME",
-            .help = "Column of a text file that names the rows: no part of the points, written to CSV results.",
-            .shown_default = "a first one without a name"},
+            .help = "Column of a text file that names the rows. It is not part of the points; CSV results repeat it.",
+            .shown_default = "the first column, if it has no name",
+            .stored = Stored::if_changed,
+            .position = position::kInput},
            common.id_column);
   set.text({.names = "--label-column",
             .value = "NAME",
-            .help = "Column of a text file that holds known labels: no part of the points."},
+            .help = "Column of a text file with known labels. It is not part of the points.",
+            .stored = Stored::if_changed,
+            .position = position::kInput},
            common.label_column);
   add_text_options(set, common);
-  set.flag({.names = "--transpose", .help = "Columns of the file are the points, its rows the features."},
+  set.flag({.names = "--transpose",
+            .help = "The columns of the file are the points, its rows the features.",
+            .stored = Stored::if_changed,
+            .position = position::kInput},
            common.transpose);
 }
 
 void add_metric_option(OptionSet& set, CommonOptions& common) {
-  set.choice(
-      {.names = "--metric",
-       .value = "NAME",
-       .help = "euclidean, or cosine: Euclidean between rows scaled to length 1; of neighbours and distances also "
-               "inner-product (the largest first), manhattan, chebyshev."},
-      metric_names(), common.metric);
+  set.choice({.names = "--metric",
+              .value = "NAME",
+              .help = "euclidean, or cosine: Euclidean distance between rows scaled to length 1. knn and distances "
+                      "also support inner-product (largest first), manhattan and chebyshev.",
+              .stored = Stored::if_changed_and_used,
+              .position = position::kMetric},
+             metric_names(), common.metric);
 }
 
 void add_seed_option(OptionSet& set, CommonOptions& common) {
-  set.integer({.names = "--seed", .value = "N", .help = "Seed of all random choices."},
+  set.integer({.names = "--seed", .value = "N", .help = "Seed of all random choices.", .position = position::kSeed},
               {0, std::numeric_limits<std::int64_t>::max()}, common.seed);
 }
 
 void add_thread_option(OptionSet& set, CommonOptions& common) {
   set.integer({.names = "--threads",
                .value = "N",
-               .help = "Processor threads; 0: all that this process may use. Results do not depend on it."},
+               .help = "CPU threads; 0: all that this process may use. Results do not depend on it.",
+               .no_effect = unless_backend(common, [](const Device& device) { return device.uses_threads; })},
               {0, 4096}, common.threads);
 }
 
 void add_memory_option(OptionSet& set, CommonOptions& common) {
   set.size({.names = "--memory",
             .value = "SIZE",
-            .help = "Most memory the run may take: 4GB, 512MiB.",
+            .help = "Maximum memory of the run: 4GB, 512MiB.",
             .shown_default = "what is free here"},
            common.memory);
 }
 
 void add_backend_options(OptionSet& set, CommonOptions& common) {
+  const auto has_own_memory = [](const Device& device) { return device.has_own_memory; };
   set.choice({.names = "--backend",
               .value = "NAME",
               .help = "Where to compute: auto (the best one that works), cpu or cuda. Results do not depend on it."},
              {"auto", "cpu", "cuda"}, common.backend);
-  set.integer({.names = "--device", .value = "N", .help = "Number of the graphics card."}, {0, 1023}, common.device);
+  set.integer({.names = "--device",
+               .value = "N",
+               .help = "Number of the GPU.",
+               .no_effect = unless_backend(common, has_own_memory)},
+              {0, 1023}, common.device);
   set.size({.names = "--device-memory",
             .value = "SIZE",
-            .help = "Most memory of the card the run may take; what does not fit is sent to it in blocks.",
-            .shown_default = "as --memory"},
+            .help = "Maximum GPU memory of the run. Rows that do not fit are sent to the GPU in blocks.",
+            .shown_default = "as --memory",
+            .no_effect = unless_backend(common, has_own_memory)},
            common.device_memory);
   set.choice({.names = "--screen",
               .value = "PATH",
-              .help = "What a graphics card screens with: auto (the best it has), wgmma, mma or float32. Results do "
-                      "not depend on it."},
+              .help = "Instructions of the GPU's low-precision pass: auto (the best it has), wgmma, mma or float32. "
+                      "Results do not depend on it.",
+              .no_effect = unless_backend(common, [](const Device& device) { return !device.screens.empty(); })},
              {"auto", "wgmma", "mma", "float32"}, common.screen);
   set.integer({.names = "--block-rows",
                .value = "N",
@@ -144,9 +176,9 @@ void add_backend_options(OptionSet& set, CommonOptions& common) {
               {0, std::int64_t{1} << 40}, common.block_rows);
 }
 
-void add_talk_options(OptionSet& set, CommonOptions& common) {
-  set.flag({.names = "-q,--quiet", .help = "Say nothing but warnings and errors."}, common.quiet);
-  set.flag({.names = "-v,--verbose", .help = "Say more: every phase and iteration."}, common.verbose);
+void add_message_options(OptionSet& set, CommonOptions& common) {
+  set.flag({.names = "-q,--quiet", .help = "Print only warnings and errors."}, common.quiet);
+  set.flag({.names = "-v,--verbose", .help = "Print every phase and iteration."}, common.verbose);
   set.flag({.names = "--json", .help = "Print the report of the run on standard output as one JSON object."},
            common.json);
   set.choice({.names = "--progress",
@@ -166,7 +198,7 @@ void add_common_options(OptionSet& set, CommonOptions& common, const char* outpu
   add_input_options(set, common);
   add_metric_option(set, common);
   add_seed_option(set, common);
-  add_talk_options(set, common);
+  add_message_options(set, common);
 }
 
 std::vector<std::string> common_option_names() {
@@ -182,17 +214,12 @@ Metric metric_of(const CommonOptions& common) {
   return found == std::end(kMetrics) ? Metric::euclidean : *found;
 }
 
-void refuse_metrics_without_means(const CommonOptions& common) {
-  if (measure_of(metric_of(common)) == Measure::squared_euclidean) return;
-  throw Error(ExitCode::usage,
-              fmt::format("--metric {}: expected euclidean or cosine for clusters, whose centroids are "
-                          "means: no other metric here is smallest in sum around the mean; the others "
-                          "are for kith knn and kith distances",
-                          common.metric));
-}
-
-std::string stored_metric(const CommonOptions& common) {
-  return metric_of(common) == Metric::euclidean ? "" : " --metric " + common.metric;
+std::string metric_without_means(const CommonOptions& common) {
+  if (measure_of(metric_of(common)) == Measure::squared_euclidean) return "";
+  return fmt::format(
+      "--metric {}: k-means supports euclidean and cosine; a mean does not minimise other distances, "
+      "which kith knn and kith distances support",
+      common.metric);
 }
 
 namespace {
@@ -208,19 +235,13 @@ std::string delimiter_of(const std::string& text) {
                       std::string("\"+-.#\r\n").find(text) != std::string::npos;
   if (cannot) {
     throw Error(ExitCode::usage, fmt::format("--delimiter: expected auto, comma, tab, semicolon, blanks or one "
-                                             "character that no number has, found '{}'",
+                                             "character that does not occur in numbers, found '{}'",
                                              text));
   }
   return text;
 }
 
 }  // namespace
-
-std::string stored_input(const CommonOptions& common) {
-  return input_options(common, [](const std::string& value) { return value; });
-}
-
-std::string shown_input(const CommonOptions& common) { return input_options(common, shell_word); }
 
 data::ReadOptions read_options(const CommonOptions& common) {
   data::ReadOptions options;
@@ -236,11 +257,11 @@ data::ReadOptions read_options(const CommonOptions& common) {
   if (!common.nan.empty()) options.missing = common.nan == "drop" ? data::Missing::keep : data::Missing::offer;
   if (common.precision == "f32") options.precision = data::Precision::f32;
   if (common.precision == "f64") options.precision = data::Precision::f64;
-  // A few threads take what memory gives; the others are left to what is done with the rows.
+  // A few threads saturate the memory; the others are free for work on the rows.
   constexpr std::int64_t kMostReaders = 8;
   const std::int64_t threads = common.threads > 0 ? common.threads : cpu::usable_threads();
   options.threads = static_cast<int>(std::min(threads, kMostReaders));
-  options.keep_bytes = metric_of(common) != Metric::cosine;  // rows of length 1 are no bytes
+  options.keep_bytes = metric_of(common) != Metric::cosine;  // rows of length 1 are not whole numbers
   return options;
 }
 
@@ -250,7 +271,6 @@ data::OutputOptions output_options(const CommonOptions& common, const std::vecto
   for (const std::string& input : inputs) {
     if (!input.empty()) options.inputs.push_back(data::parse_location(input).file);
   }
-  if (!common.weights.empty()) options.inputs.push_back(data::parse_location(common.weights).file);
   if (!common.config.empty()) options.inputs.push_back(common.config);
   return options;
 }

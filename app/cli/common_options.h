@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/cli/options.h"
+#include "core/backend.h"
 #include "core/metric.h"
 #include "data/results/result.h"
 #include "data/source.h"
@@ -17,7 +19,7 @@ struct CommonOptions {
   std::int64_t device = 0;
   std::string screen = "auto";
   std::string without;             // a part of the contract; only `bench` declares it
-  std::int64_t threads = 0;        // 0: those this process may use
+  std::int64_t threads = 0;        // 0: all that this process may use
   std::int64_t memory = 0;         // bytes, 0: what is free
   std::int64_t device_memory = 0;  // bytes, 0: as `memory`
   std::int64_t block_rows = 0;     // 0: chosen from sizes
@@ -30,7 +32,7 @@ struct CommonOptions {
   std::string header = "auto";
   bool transpose = false;
   std::string scale = "none";
-  std::int64_t pca = 0;  // principal components to keep; 0: none are made
+  std::int64_t pca = 0;  // principal components to keep; 0: none are computed
   std::string nan;       // of commands that have --nan: error or drop
   std::string output;    // empty: none
   bool force = false;
@@ -39,9 +41,18 @@ struct CommonOptions {
   bool json = false;
   std::string progress = "auto";
   std::string config;
+
+  bool weighted() const { return !weights.empty() || !weight_column.empty(); }
+
+  /// The backend in use, once one is open: options of other backends have no effect.
+  struct ChosenBackend {
+    std::string name;
+    Device device;
+  };
+  std::optional<ChosenBackend> chosen;
 };
 
-/// Groups of common options; a command takes those that it has a use for, after OptionSet::begin_common().
+/// Groups of common options; a command declares those it needs, after OptionSet::begin_common().
 inline constexpr const char* kOutputHelp = "Write the result to this HDF5 file; it appears only when it is complete.";
 void add_output_options(OptionSet& set, CommonOptions& common, const char* help = kOutputHelp);
 void add_precision_option(OptionSet& set, CommonOptions& common);
@@ -54,24 +65,18 @@ void add_thread_option(OptionSet& set, CommonOptions& common);
 void add_memory_option(OptionSet& set, CommonOptions& common);
 /// --backend, --device, --device-memory, --screen, --block-rows
 void add_backend_options(OptionSet& set, CommonOptions& common);
-void add_talk_options(OptionSet& set, CommonOptions& common);  // --quiet, --verbose, --json, --progress, --config
-/// All of the above, as every command that computes has them.
+void add_message_options(OptionSet& set, CommonOptions& common);  // --quiet, --verbose, --json, --progress, --config
+/// All of the above, for commands that compute.
 void add_common_options(OptionSet& set, CommonOptions& common, const char* output_help = kOutputHelp);
 
-/// "--backend" and so on, for names that stand before the first section of a configuration file.
+/// "--backend" and so on: names that may come before the first section of a configuration file.
 std::vector<std::string> common_option_names();
 
 Metric metric_of(const CommonOptions& common);
-/// Throws Error(usage) for a metric that k-means cannot have.
-void refuse_metrics_without_means(const CommonOptions& common);
-/// What the stored command says of it: nothing of the default.
-std::string stored_metric(const CommonOptions& common);
-std::string stored_input(const CommonOptions& common);  // the same of the options of add_input_options()
-/// The same for a command line that is shown.
-std::string shown_input(const CommonOptions& common);
+/// Why k-means does not support the metric; empty: it does.
+std::string metric_without_means(const CommonOptions& common);
 data::ReadOptions read_options(const CommonOptions& common);
-/// `inputs`: locations as given, of what is read besides the weights and the configuration; their files are never
-/// overwritten. Empty texts are skipped.
+/// `inputs`: locations whose files must never be overwritten, besides the configuration. Empty texts are skipped.
 data::OutputOptions output_options(const CommonOptions& common, const std::vector<std::string>& inputs);
 
 }  // namespace kith::app

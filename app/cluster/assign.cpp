@@ -6,14 +6,12 @@
 #include <utility>
 
 #include "app/cli/shell_word.h"
-#include "app/cli/terminal.h"
 #include "app/cluster/centroid_distances.h"
 #include "app/cluster/label_output.h"
 #include "app/commands.h"
 #include "app/run/dropped_rows.h"
-#include "app/run/job.h"
-#include "app/run/memory.h"
 #include "app/run/model.h"
+#include "app/run/points_job.h"
 #include "app/run/results.h"
 #include "core/kmeans.h"
 #include "data/results/stored_result.h"
@@ -31,26 +29,34 @@ struct AssignOptions {
 };
 
 void declare(OptionSet& set, AssignOptions& options) {
-  set.positional({.names = "POINTS", .help = "FILE:DATASET of n rows; FILE alone if it holds one matrix."},
+  set.positional({.names = "POINTS",
+                  .help = "FILE:DATASET with n rows, or FILE if it contains one matrix.",
+                  .required = "the file to assign",
+                  .input = Input::table,
+                  .stored = Stored::always},
                  options.points);
   set.text({.names = "--centroids",
             .value = "RESULT",
-            .help = "A result of kith cluster or sweep, whose metric and preparation are taken, or FILE:DATASET of any "
-                    "matrix with as many columns as the points."},
+            .help = "A result of kith cluster or sweep, whose metric and preparation apply, or FILE:DATASET of any "
+                    "matrix with as many columns as the points.",
+            .required = "the file with the centroids",
+            .input = Input::file,
+            .stored = Stored::always},
            options.centroids);
-  set.flag({.names = "--save-distances", .help = "Also write every point's distance to its centroid."},
-           options.save_distances);
-  add_centroid_distance_options(set, options.distances);
-  add_label_option(set, options.write_obs);
+  add_distance_option(set, options.save_distances, options.common, options.write_obs);
+  add_centroid_distance_options(set, options.distances, output_reasons(options.common, options.write_obs));
+  add_label_option(set, options.write_obs, options.common);
   add_weight_options(set, options.common);
   add_missing_option(set, options.common);
   add_common_options(set, options.common, kLabelOutputHelp);
+  set["--metric"].refused = {[&options] { return metric_without_means(options.common); }};
+  set["--seed"].no_effect = {[]() -> std::string { return "assign uses no random numbers"; }};
 }
 
-/// The columns of the points that the centroids are of.
+/// The columns that points need for the centroids.
 struct ModelColumns {
   std::int64_t count = 0;
-  std::vector<std::string> names;  // none, or as many
+  std::vector<std::string> names;  // empty, or as many
 };
 
 ModelColumns columns_of_model(const data::PointSource& centroids, const std::optional<Preparation>& preparation,
@@ -60,7 +66,7 @@ ModelColumns columns_of_model(const data::PointSource& centroids, const std::opt
   return {before, data::StoredResult(data::parse_location(location).file).lines("columns")};
 }
 
-/// " 'y' as column 2 (counted from 1), as clusters.h5 has, found 'x'", where the names are known and differ.
+/// "expected 'y' as column 2 ..., found 'x'" if the names are known and differ; else empty.
 std::string first_difference(const AssignOptions& options, const std::vector<std::string>& names,
                              const std::vector<std::string>& expected) {
   const auto [name, other] = std::mismatch(names.begin(), names.end(), expected.begin(), expected.end());
@@ -70,7 +76,7 @@ std::string first_difference(const AssignOptions& options, const std::vector<std
                      show(other, expected.end()), name - names.begin() + 1, options.centroids, show(name, names.end()));
 }
 
-/// The option that chooses these columns, where they are all there.
+/// How to choose these columns: with their names if the points have them all.
 std::string choice_of(const std::vector<std::string>& expected, const std::vector<std::string>& names) {
   constexpr std::size_t kLongest = 200;
   const bool all_there = !expected.empty() && std::all_of(expected.begin(), expected.end(), [&](const auto& name) {
@@ -91,50 +97,87 @@ void check_columns(const AssignOptions& options, const data::PointSource& points
   throw Error(
       ExitCode::data,
       fmt::format("{}: expected {} columns, as {} has, found {}; choose columns of the points with --columns, or "
-                  "give the centroids of points like these",
+                  "give centroids of points like these",
                   options.centroids, points.columns(), points.name(), model.count));
 }
 
-void warn_of_options(const OptionSet& set, const AssignOptions& options, Invocation& invocation) {
-  invocation.warn_without_effect(set, "--seed", "assign draws nothing at random");
-  warn_of_distances(set, options.write_obs, invocation);
-  warn_of_centroid_distances(set, is_label_output(options.common, options.write_obs), invocation);
-  invocation.warn_of_text_options(set, {options.points});
-  invocation.warn_without_effect(set);
-}
-
-/// What the stored command says of the distances that are written.
-std::string stored_distances(const AssignOptions& options) {
-  std::string command = options.save_distances ? " --save-distances" : "";
-  if (options.distances.top > 0) command += fmt::format(" --top {}", options.distances.top);
-  return command + (options.distances.all ? " --all-distances" : "");
-}
-
-void write(const AssignOptions& options, const data::PointSource& points, const std::optional<Weighting>& weighting,
-           const HeldPoints& held, const KMeansResult& result, const data::OutputOptions& output,
-           Invocation& invocation) {
-  if (is_label_output(options.common, options.write_obs)) {
-    return write_label_output(options.common, options.write_obs, points, result, output);
+class AssignJob final : public PointsJob {
+ public:
+  AssignJob(OptionSet& set, AssignOptions& options) : PointsJob(set, options.common), options_(options) {
+    output.endings = label_endings(options.write_obs);
   }
-  data::ResultFile file(options.common.output, output);
+
+ private:
+  void open() override {
+    take_metric({{"--centroids", options_.centroids}}, set, common);
+    given = read_preparation(options_.centroids);
+    open_points(options_.points);
+    check_label_output(options_.write_obs, *source);
+    centroids_ = data::open_centroids(options_.centroids);
+    check_columns(options_, *source, columns_of_model(*centroids_, given, options_.centroids));
+    read_weights();
+    check(options_.distances, centroids_->rows(), options_.centroids);
+  }
+
+  std::int64_t bytes() const override {
+    return assignment_bytes(*source, centroids_->rows()) +
+           centroid_distance_bytes(options_.distances, *source, *centroids_, common);
+  }
+
+  void compute() override;
+
+  void show() override {
+    if (target.empty()) print(cluster_table(result_));
+  }
+
+  void write() override;
+
+  std::string next() const override {
+    const bool is_whole = !target.empty() && !is_label_output(common, options_.write_obs);
+    return is_whole ? fmt::format("kith info {}", shell_word(target)) : "";
+  }
+
+  AssignOptions& options_;
+  std::unique_ptr<data::PointSource> centroids_;
+  KMeansResult result_;
+};
+
+void AssignJob::compute() {
+  auto centroids = std::get<Matrix<double>>(data::read_all(*centroids_));
+  if (metric_of(common) == Metric::cosine) unit_centroids(centroids.view(), centroids_->name());
+  result_ = assign_only(*held.points, held.plan, centroids.view(), progress);
+  if (options_.save_distances) {
+    result_.distances.resize(result_.labels.size());
+    held.points->distances(result_.distances);
+  }
+  complete(result_);
+  report.iterations = result_.history;
+  report.inertia = result_.inertia;
+  report.clusters = cluster_report(result_);
+  report.phase("assign").flops = assignment_flops(held.rows(), centroids.rows());
+}
+
+void AssignJob::write() {
+  if (is_label_output(common, options_.write_obs)) {
+    return write_label_output(common, options_.write_obs, *source, result_, output);
+  }
+  data::ResultFile file(target, output);
   const std::string command =
-      fmt::format("assign {} --centroids {} --precision {}{}{}", stored_name(points.name()),
-                  stored_name(options.centroids), name_of(points.value_class()),
-                  stored_input(options.common) + stored_weights(options.common) + stored_metric(options.common),
-                  stored_distances(options));
-  write_head(file, {"kith-assignment", command, points.value_class(), metric_of(options.common)}, points);
-  file.attribute("centroids", stored_name(options.centroids));
-  file.attribute("inertia", result.inertia);
-  file.attribute("empty_clusters", result.empty_clusters);
-  write_dropped_rows(file, options.common, *held.values);
+      set.stored_command({{"POINTS", stored_name(source->name())},
+                          {"--precision", fmt::format("--precision {}", name_of(source->value_class()))}});
+  write_head(file, {"kith-assignment", command, source->value_class(), metric_of(common)}, *source);
+  file.attribute("centroids", stored_name(options_.centroids));
+  file.attribute("inertia", result_.inertia);
+  file.attribute("empty_clusters", result_.empty_clusters);
+  write_dropped_rows(file, common, *held.values);
   write_weighting(file, weighting);
   write_preparation(file, held.preparation);
-  write_assignment(file, result);
-  if (options.save_distances) write_distances(file, result.distances, points.value_class());
-  if (!options.save_distances && !options.distances.is_none()) {
+  write_assignment(file, result_);
+  if (options_.save_distances) write_distances(file, result_.distances, source->value_class());
+  if (!options_.save_distances && !options_.distances.is_none()) {
     file.attribute("distances", std::string(name_of(Unit::root)));
   }
-  write_centroid_distances(file, options.distances, held, result.centroids.view(), invocation);
+  write_centroid_distances(file, options_.distances, held, result_.centroids.view(), *this);
   file.finish();
 }
 
@@ -148,59 +191,7 @@ int run_assign(const Arguments& arguments) {
                  .examples = {"kith assign new.h5 --centroids clusters.h5 -o labels.h5",
                               "kith assign new.h5:/train --centroids means.h5:/means --save-distances -o labels.h5"}});
   declare(set, options);
-  if (!set.parse(arguments)) return 0;
-  if (options.points.empty()) set.refuse_missing("POINTS, the file to assign,");
-  if (options.centroids.empty()) set.refuse_missing("--centroids");
-  refuse_metrics_without_means(options.common);
-  Invocation invocation("assign", options.common);
-  const std::string& target = options.common.output;
-  data::OutputOptions output = output_options(options.common, {options.points, options.centroids});
-  output.endings = label_endings(options.write_obs);
-  if (!target.empty()) data::check_output(target, output);
-  take_metric({{"--centroids", options.centroids}}, set, options.common);
-  std::optional<Preparation> preparation = read_preparation(options.centroids);
-  const Preparation* given = preparation ? &*preparation : nullptr;
-  const auto points = open_input(options.points, invocation, given);
-  check_label_output(options.common, options.write_obs, *points);
-  invocation.report.points = describe(*points);
-  const auto source = data::open_centroids(options.centroids);
-  check_columns(options, *points, columns_of_model(*source, preparation, options.centroids));
-  const auto weighting = read_weighting(options.common, *points);
-  if (weighting) invocation.report.weights = describe(*weighting);
-  check(options.distances, source->rows(), options.centroids);
-  require_memory(points_bytes(*points) + assignment_bytes(*points, source->rows()) +
-                     weighting_bytes(weighting, *points) +
-                     centroid_distance_bytes(options.distances, *points, *source, options.common),
-                 points->name(), options.common.memory);
-
-  auto centroids = std::get<Matrix<double>>(data::read_all(*source));
-  if (metric_of(options.common) == Metric::cosine) unit_centroids(centroids.view(), source->name());
-  HeldPoints held = hold_points(
-      *points, invocation, [&] { warn_of_options(set, options, invocation); }, weighting, given);
-  if (preparation) held.preparation = std::move(*preparation);
-  KMeansResult result = assign_only(*held.points, held.plan, centroids.view(), invocation.progress);
-  if (options.save_distances) {
-    result.distances.resize(result.labels.size());
-    held.points->distances(result.distances);
-  }
-  if (held.weighed) held.weighed->label_absent_rows(result, *held.backend);
-  restore_rows(result, *held.values);
-  note_device_memory(held, invocation);
-  invocation.report.iterations = result.history;
-  invocation.report.inertia = result.inertia;
-  invocation.report.clusters = cluster_report(result);
-  invocation.report.phase("assign").flops = assignment_flops(held.rows(), centroids.rows());
-  if (!target.empty()) {
-    invocation.progress.phase("write", 0);
-    write(options, *points, weighting, held, result, output, invocation);
-    invocation.wrote(target);
-  } else if (!options.common.json) {
-    print_out(cluster_table(result));
-  }
-  invocation.close(target.empty() || is_label_output(options.common, options.write_obs)
-                       ? ""
-                       : fmt::format("kith info {}", shell_word(target)));
-  return 0;
+  return set.parse(arguments) ? AssignJob(set, options).run() : 0;
 }
 
 }  // namespace kith::app

@@ -1,4 +1,4 @@
-// Centroids are searched as any other points are, with the rows as queries.
+// Searches the centroids like any other points, with the rows as queries.
 #include "app/cluster/centroid_distances.h"
 
 #include <fmt/format.h>
@@ -30,13 +30,12 @@ void write_rows(data::ResultFile& file, const char* name, std::int64_t first, Ma
 }
 
 template <class T>
-void write_top(data::ResultFile& file, std::int64_t top, const HeldPoints& held, const Points& centroids,
-               Invocation& invocation) {
+void write_top(data::ResultFile& file, std::int64_t top, const HeldPoints& held, const Points& centroids, Job& job) {
   const data::Reading& reading = *held.values;
   file.create_matrix<std::int32_t>("nearest_centroids", reading.source().rows(), top);
   file.create_matrix<T>("nearest_distances", reading.source().rows(), top);
   nearest_neighbors(
-      centroids, reading.values(), {.neighbors = top, .block_queries = invocation.common.block_rows},
+      centroids, reading.values(), {.neighbors = top, .block_queries = job.common.block_rows},
       [&](std::int64_t first, const NeighborLists& lists) {
         Matrix<std::int32_t> index(lists.index.rows(), lists.index.columns());
         std::copy(lists.index.data(), lists.index.data() + lists.index.size(), index.data());
@@ -44,17 +43,17 @@ void write_top(data::ResultFile& file, std::int64_t top, const HeldPoints& held,
         file.write_rows<std::int32_t>("nearest_centroids", first_file_row(first, reading), all.view());
         write_rows<T>(file, "nearest_distances", first, lists.distance.view(), reading);
       },
-      invocation.progress);
+      job.progress);
 }
 
 template <class T>
-void write_all(data::ResultFile& file, const HeldPoints& held, const Points& centroids, Invocation& invocation) {
+void write_all(data::ResultFile& file, const HeldPoints& held, const Points& centroids, Job& job) {
   const data::Reading& reading = *held.values;
   const PointsView values = reading.values();
-  const std::int64_t rows = rows_of(values), columns = columns_of(values), asked = invocation.common.block_rows;
+  const std::int64_t rows = rows_of(values), columns = columns_of(values), chosen = job.common.block_rows;
   file.create_matrix<T>("all_distances", reading.source().rows(), centroids.rows());
   const std::int64_t block =
-      std::clamp<std::int64_t>(asked > 0 ? asked : usual_block(centroids.rows(), columns), 1, rows);
+      std::clamp<std::int64_t>(chosen > 0 ? chosen : usual_block(centroids.rows(), columns), 1, rows);
   Matrix<double> queries(block, columns), out(block, centroids.rows());
   for (std::int64_t first = 0; first < rows; first += block) {
     const std::int64_t here = std::min(block, rows - first);
@@ -71,27 +70,27 @@ void write_all(data::ResultFile& file, const HeldPoints& held, const Points& cen
 
 }  // namespace
 
-void add_centroid_distance_options(OptionSet& set, CentroidDistances& options) {
+void add_centroid_distance_options(OptionSet& set, CentroidDistances& options, const std::vector<Reason>& unwritten) {
   set.integer({.names = "--top",
                .value = "M",
                .help = "Also write the M nearest centroids of every point and their distances.",
-               .shown_default = "none"},
+               .shown_default = "none",
+               .stored = Stored::if_changed,
+               .position = position::kExtra,
+               .no_effect = unwritten},
               {1, std::numeric_limits<std::int32_t>::max()}, options.top);
-  set.flag({.names = "--all-distances", .help = "Also write every point's distance to every centroid."}, options.all);
+  set.flag({.names = "--all-distances",
+            .help = "Also write every point's distance to every centroid.",
+            .stored = Stored::if_changed,
+            .position = position::kExtra,
+            .no_effect = unwritten},
+           options.all);
 }
 
 void check(const CentroidDistances& options, std::int64_t centroids, const std::string& name) {
   if (options.top <= centroids) return;
   throw Error(ExitCode::usage, fmt::format("--top {}: {} has {} centroids; expected at most {}", options.top, name,
                                            centroids, centroids));
-}
-
-void warn_of_centroid_distances(const OptionSet& set, bool labels_alone, Invocation& invocation) {
-  const bool no_output = invocation.common.output.empty();
-  if (!no_output && !labels_alone) return;
-  const std::string why = no_output ? "there is no --output" : "the output holds labels alone";
-  invocation.warn_without_effect(set, "--top", why);
-  invocation.warn_without_effect(set, "--all-distances", why);
 }
 
 std::int64_t centroid_distance_bytes(const CentroidDistances& options, const data::PointSource& points,
@@ -102,7 +101,7 @@ std::int64_t centroid_distance_bytes(const CentroidDistances& options, const dat
     const std::int64_t searched = bytes_per_query(options.top, columns);
     bytes = block_bytes({points.rows(), searched + 24 * options.top, chosen, kQueryBlockBytes / searched});
   }
-  if (options.all) {  // distances, the same as written and in their places, and the rows as float64
+  if (options.all) {  // distances, twice more as written, and the rows as float64
     const std::int64_t of_row = 24 * k + 8 * columns;
     bytes = std::max(bytes, block_bytes({points.rows(), of_row, chosen, usual_block(k, columns)}));
   }
@@ -110,7 +109,7 @@ std::int64_t centroid_distance_bytes(const CentroidDistances& options, const dat
 }
 
 void write_centroid_distances(data::ResultFile& file, const CentroidDistances& options, const HeldPoints& held,
-                              MatrixView<const double> centroids, Invocation& invocation) {
+                              MatrixView<const double> centroids, Job& job) {
   if (options.is_none()) return;
   const data::PointSource& source = held.values->source();
   const bool narrow = source.value_class() == ValueClass::f32;
@@ -119,16 +118,15 @@ void write_centroid_distances(data::ResultFile& file, const CentroidDistances& o
   if (options.top > 0) of_row += options.top * (size + static_cast<std::int64_t>(sizeof(std::int32_t)));
   if (options.all) of_row += centroids.rows * size;
   const std::int64_t bytes = checked_product(source.rows(), of_row, "distances");
-  Terminal::instance().say(
-      fmt::format("distances to centroids take {} in {}", show_bytes(bytes), invocation.common.output));
+  Terminal::instance().say(fmt::format("distances to centroids: {} in {}", show_bytes(bytes), job.common.output));
   const auto points = held.backend->hold({centroids, 0});
   points->prepare(make_plan(*points));
   if (options.top > 0) {
-    narrow ? write_top<float>(file, options.top, held, *points, invocation)
-           : write_top<double>(file, options.top, held, *points, invocation);
+    narrow ? write_top<float>(file, options.top, held, *points, job)
+           : write_top<double>(file, options.top, held, *points, job);
   }
   if (options.all) {
-    narrow ? write_all<float>(file, held, *points, invocation) : write_all<double>(file, held, *points, invocation);
+    narrow ? write_all<float>(file, held, *points, job) : write_all<double>(file, held, *points, job);
   }
 }
 

@@ -1,4 +1,4 @@
-// Finding out whether a run goes on from another one, and the command line that does it.
+// Decides whether a run resumes another one, and composes the command line that does.
 #include "app/cluster/continuation.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ bool is_option(const std::string& part, const std::vector<const char*>& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Those parts of a stored command that say where it starts, or all others but the limit and what is written besides.
+/// The parts of a stored command about its start; rest_of(): all others without the limit and the extra outputs.
 std::string start_of(const std::string& command) {
   std::vector<std::string> parts = parts_of(command);
   std::erase_if(parts, [](const auto& part) {
@@ -57,10 +57,10 @@ std::optional<Continuation> find_continuation(const std::string& init, const std
   const auto iterations = result.whole("iterations"), changed = result.whole("changed");
   const std::string before = result.text("command");
   const std::vector<std::int64_t> shape{points.rows(), points.columns()};
-  const bool goes_on = result.format() == "kith-clusters" && result.text("stopped_by") == "max-iterations" &&
+  const bool resumes = result.format() == "kith-clusters" && result.text("stopped_by") == "max-iterations" &&
                        iterations && changed && result.wholes("points_shape") == shape &&
                        rest_of(before) == rest_of(command);
-  if (!goes_on) return std::nullopt;
+  if (!resumes) return std::nullopt;
   Continuation continuation{place.file,
                             {*iterations, *changed, whole_numbers(result.vector("counts"))},
                             {result.vector("iteration_inertia"), result.vector("iteration_shift"),

@@ -1,4 +1,4 @@
-// Going on with a run of kith cluster that stopped at its limit of iterations, as if it had not stopped.
+// Resuming a run of kith cluster that reached its iteration limit, as if it had not stopped.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace kith::app {
 
-/// What the result of such a run says of it.
+/// The state of such a run, from its result.
 struct Continuation {
   std::string file;
   StoppedRun stopped;
   Iterations iterations;
-  /// How it started, where that alone led to its centroids; nothing where they were the best of several runs.
+  /// How it started; nothing if it was the best of several runs.
   struct Start {
     std::string init;  // as stored
     std::int64_t seed = 0;
@@ -26,12 +26,12 @@ struct Continuation {
   std::optional<Start> start;
 };
 
-/// Nothing unless `init`, of --init, is a result that stopped at its limit, of these points and of a command like
-/// `command`: one that differs only in its start, in its limit, and in what it writes besides.
+/// Nothing unless `init`, the value of --init, is a result that reached its iteration limit, for these points and a
+/// command that differs from `command` only in its start, its limit, and the datasets that it writes besides.
 std::optional<Continuation> find_continuation(const std::string& init, const std::string& command,
                                               const data::PointSource& points);
 
-/// A command line that goes on from `result`: the words of this one, with another start and another output.
+/// A command line that resumes `result`: these words with another start and another output.
 std::string continuing_command(const std::vector<std::string>& words, const std::string& result);
 
 }  // namespace kith::app

@@ -1,4 +1,4 @@
-// Explanations from centroids, means and deviations.
+// Computes and prints explanations from centroids, means and deviations.
 #include "app/cluster/explain.h"
 
 #include <fmt/format.h>

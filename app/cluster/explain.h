@@ -1,17 +1,17 @@
-// What sets each cluster apart from all points: the columns in which its centroid differs most, and the table of them.
+// Explanations of clusters: the columns in which a centroid differs most from the mean of all points.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "app/run/job.h"
+#include "app/run/held_points.h"
 #include "core/kmeans.h"
 
 namespace kith::app {
 
-/// For each cluster with rows the columns (at most `most`) whose centroid lies farthest from the mean of all rows, in
-/// standard deviations of all rows, the largest first. Columns without a deviation, and those in which the cluster does
-/// not differ, are left out. `names`: of the columns, or empty.
+/// For each cluster with rows, at most `most` columns in which its centroid is farthest from the mean of all rows, in
+/// standard deviations of all rows, largest first. Columns without deviation or difference are omitted. `names`: of the
+/// columns, or empty.
 std::vector<Explanation> explain(const KMeansResult& result, const HeldPoints& held,
                                  const std::vector<std::string>& names, std::size_t most = 5);
 

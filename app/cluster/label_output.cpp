@@ -1,10 +1,9 @@
-// Results that are labels alone: what may be asked for, and how they are put together.
+// Options, checks and contents of outputs that contain only labels.
 #include "app/cluster/label_output.h"
 
 #include <fmt/format.h>
 
 #include "app/run/results.h"
-#include "core/error.h"
 #include "data/results/label_file.h"
 
 namespace kith::app {
@@ -22,17 +21,41 @@ std::vector<std::string> distance_texts(const KMeansResult& result, ValueClass v
   return texts;
 }
 
-/// The file of the points, whatever part of it they are.
+/// The file of the points, whichever of its datasets they are.
 std::string file_of(const data::PointSource& points) { return data::parse_location(points.name()).file; }
 
 }  // namespace
 
-void add_label_option(OptionSet& set, std::string& write_obs) {
-  set.text(
-      {.names = "--write-obs",
-       .value = "NAME",
-       .help = "Make --output a copy of the AnnData file of the points, with the labels in this new column of obs."},
-      write_obs);
+void add_label_option(OptionSet& set, std::string& write_obs, const CommonOptions& common) {
+  set.text({.names = "--write-obs",
+            .value = "NAME",
+            .help = "Make --output a copy of the points' AnnData file, with the labels in this new column of obs.",
+            .refused = {when([&common] { return common.output.empty(); },
+                             "--write-obs: expected the name of the copy, found no --output; give -o COPY.h5ad"),
+                        when([&common] { return common.transpose; },
+                             "--write-obs cannot be combined with --transpose, whose points are not the rows of obs; "
+                             "leave one of them out")}},
+           write_obs);
+}
+
+std::vector<Reason> output_reasons(const CommonOptions& common, const std::string& write_obs) {
+  return {when([&common] { return common.output.empty(); }, "there is no --output"),
+          when([&] { return is_label_output(common, write_obs); }, "the output contains only labels")};
+}
+
+void add_distance_option(OptionSet& set, bool& save_distances, const CommonOptions& common,
+                         const std::string& write_obs) {
+  const auto lacks_distances = [&] {
+    const bool csv = write_obs.empty() && data::label_format(common.output) == data::LabelFormat::csv;
+    return is_label_output(common, write_obs) && !csv;
+  };
+  set.flag({.names = "--save-distances",
+            .help = "Also write every point's distance to its centroid.",
+            .stored = Stored::if_changed,
+            .position = position::kExtra,
+            .no_effect = {when([&common] { return common.output.empty(); }, "there is no --output"),
+                          when(lacks_distances, "the output contains only labels")}},
+           save_distances);
 }
 
 std::vector<std::string> label_endings(const std::string& write_obs) {
@@ -44,25 +67,8 @@ bool is_label_output(const CommonOptions& common, const std::string& write_obs) 
   return !write_obs.empty() || data::label_format(common.output) != data::LabelFormat::none;
 }
 
-void warn_of_distances(const OptionSet& set, const std::string& write_obs, Invocation& invocation) {
-  const CommonOptions& common = invocation.common;
-  const bool csv = write_obs.empty() && data::label_format(common.output) == data::LabelFormat::csv;
-  if (common.output.empty()) {
-    invocation.warn_without_effect(set, "--save-distances", "there is no --output");
-  } else if (is_label_output(common, write_obs) && !csv) {
-    invocation.warn_without_effect(set, "--save-distances", "the output holds labels alone");
-  }
-}
-
-void check_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points) {
-  if (write_obs.empty()) return;
-  if (common.output.empty()) {
-    throw Error(ExitCode::usage, "--write-obs: expected the name of the copy, found no --output; give -o COPY.h5ad");
-  }
-  if (common.transpose) {
-    throw Error(ExitCode::usage, "--write-obs: with --transpose the points are not the rows of obs; leave one out");
-  }
-  data::check_obs(file_of(points), write_obs, points.rows());
+void check_label_output(const std::string& write_obs, const data::PointSource& points) {
+  if (!write_obs.empty()) data::check_obs(file_of(points), write_obs, points.rows());
 }
 
 void write_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points,

@@ -1,9 +1,9 @@
-// Results that are labels alone: CSV, NumPy, or a column of a copy of the AnnData file that the points came from.
+// Outputs that contain only labels: CSV, NumPy, or a column in a copy of the points' AnnData file.
 #pragma once
 
 #include <string>
 
-#include "app/run/job.h"
+#include "app/cli/common_options.h"
 #include "core/kmeans.h"
 #include "data/results/result.h"
 #include "data/source.h"
@@ -11,24 +11,26 @@
 namespace kith::app {
 
 inline constexpr const char* kLabelOutputHelp =
-    "Write the result to this HDF5 file, or labels alone to .csv or .npy; it appears only when it is complete.";
+    "Write the result to this HDF5 file, or only the labels to .csv or .npy; it appears only when it is complete.";
 
-/// --write-obs, for commands whose results are labels.
-void add_label_option(OptionSet& set, std::string& write_obs);
+/// --write-obs
+void add_label_option(OptionSet& set, std::string& write_obs, const CommonOptions& common);
+/// Why a dataset besides the labels is not written.
+std::vector<Reason> output_reasons(const CommonOptions& common, const std::string& write_obs);
+/// --save-distances
+void add_distance_option(OptionSet& set, bool& save_distances, const CommonOptions& common,
+                         const std::string& write_obs);
 
-/// Endings that the name of the output may have: of a copy of AnnData's file, or of any result of such a command.
+/// Endings that the name of the output may have, for a copy of the AnnData file or any result of such a command.
 std::vector<std::string> label_endings(const std::string& write_obs);
 
-/// Does --output name such a result, by its ending, or because of --write-obs?
+/// Whether --output contains only labels, because of its ending or of --write-obs.
 bool is_label_output(const CommonOptions& common, const std::string& write_obs);
 
-/// Warns of --save-distances where no distances are written.
-void warn_of_distances(const OptionSet& set, const std::string& write_obs, Invocation& invocation);
+/// Throws Error(data) if the labels of these points cannot become the column `write_obs`, which may be empty.
+void check_label_output(const std::string& write_obs, const data::PointSource& points);
 
-/// Everything about it that can be known to be wrong before the points are read. Throws Error(usage) and Error(data).
-void check_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points);
-
-/// Writes labels, with distances where the result has some. The points may be read again, for names of their rows.
+/// Writes labels, with distances if the result has them. Reads the names of the rows from the points' file.
 void write_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points,
                         const KMeansResult& result, const data::OutputOptions& output);
 

@@ -1,4 +1,4 @@
-// Starts by name, from centroids and from labels.
+// Opens starts by name, from centroids and from labels.
 #include "app/cluster/start.h"
 
 #include <fmt/format.h>
@@ -19,17 +19,16 @@ constexpr std::pair<const char*, Init> kRules[] = {{"k-means++", Init::kmeans_pl
                                                    {"first", Init::first},
                                                    {"farthest", Init::farthest}};
 
-/// Rows without a label must not count.
+/// Every row that counts needs a label.
 [[noreturn]] void refuse_unlabelled(const data::Labels& labels, std::int64_t row) {
   throw Error(
       ExitCode::data,
-      fmt::format("{}: row {} (counted from 0): expected the label of a cluster, found none, or -1, which means "
-                  "none; give such rows a label, or the weight 0",
+      fmt::format("{}: row {} (counted from 0): expected the label of a cluster, found none or -1; give such rows "
+                  "a label, or the weight 0",
                   labels.name, row));
 }
 
-/// Labels that stand for clusters, with the code -1 for rows that have none: what others call noise, and rows that were
-/// dropped.
+/// Labels of clusters. Rows without a label, such as DBSCAN's noise and dropped rows, have the code -1.
 data::Labels read_start_labels(const std::string& location, const CommonOptions& common) {
   data::Labels labels = data::read_labels(location, read_options(common), data::Unlabelled::minus_one);
   for (auto& values = labels.values;;) {
@@ -57,6 +56,12 @@ bool is_start_rule(const std::string& init) {
   return std::find(start_rules().begin(), start_rules().end(), init) != start_rules().end();
 }
 
+Reason negative_tolerance(const double& tolerance) {
+  return [&tolerance]() -> std::string {
+    return tolerance >= 0.0 ? "" : fmt::format("--tolerance: expected 0 or more, found {}", tolerance);
+  };
+}
+
 std::int64_t Start::clusters() const {
   if (labels) return std::ssize(labels->values);
   return given ? given->rows() : 0;
@@ -79,7 +84,7 @@ Start open_start(const std::string& init, const std::string& init_labels, const 
   if (!std::filesystem::exists(file)) {
     throw Error(ExitCode::usage,
                 fmt::format("--init: expected {} or an existing FILE[:DATASET], found '{}'; there is no "
-                            "file {}, and the nearest rule is {}",
+                            "file {}; the nearest rule is {}",
                             fmt::join(start_rules(), ", "), init, file, nearest_name(init, start_rules())));
   }
   start.stored = stored_name(init);
@@ -95,7 +100,7 @@ void check_labels(const Start& start, std::int64_t clusters, const data::PointSo
                     start.labels->name, points.rows(), points.name(), start.labels->codes.size()));
   }
   if (start.clusters() != clusters) {
-    throw Error(ExitCode::usage, fmt::format("--init-labels {}: expected {} different labels, as -k says, found {}; "
+    throw Error(ExitCode::usage, fmt::format("--init-labels {}: expected {} different labels, for -k, found {}; "
                                              "leave out -k",
                                              start.labels->name, clusters, start.clusters()));
   }
@@ -119,8 +124,8 @@ Matrix<double> label_centroids(const Start& start, const HeldPoints& held, Metri
   if (const auto none = std::find(counted.begin(), counted.end(), 0); none != counted.end()) {
     throw Error(
         ExitCode::data,
-        fmt::format("--init-labels {}: expected a row of every label that counts, found all rows of the label "
-                    "{} left out (by --nan drop, or of weight 0); give its rows other labels",
+        fmt::format("--init-labels {}: expected rows of every label, found all rows of the label {} ignored "
+                    "(dropped by --nan, or of weight 0); give its rows other labels",
                     start.labels->name, start.labels->values[static_cast<std::size_t>(none - counted.begin())]));
   }
   Matrix<double> centroids = means_of_labels(*held.points, held.plan, labels, start.clusters());

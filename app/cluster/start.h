@@ -7,15 +7,18 @@
 #include <vector>
 
 #include "app/cluster/continuation.h"
-#include "app/run/job.h"
+#include "app/run/held_points.h"
 #include "core/kmeans.h"
 #include "data/labels.h"
 
 namespace kith::app {
 
-/// The names of the rules, as --init has them.
+/// Names of the rules of --init.
 const std::vector<std::string>& start_rules();
 bool is_start_rule(const std::string& init);
+
+/// Rejects --tolerance below 0.
+Reason negative_tolerance(const double& tolerance);
 
 struct Start {
   Init init = Init::given;
@@ -31,8 +34,8 @@ struct Start {
   std::int64_t clusters() const;
 };
 
-/// What --init and --init-labels say; the latter is empty unless given. Throws Error(usage) for a rule that there is
-/// not, and what the readers throw.
+/// The start of --init, or of --init-labels unless that is empty. Throws Error(usage) for an unknown rule, and the
+/// errors of the readers.
 Start open_start(const std::string& init, const std::string& init_labels, const CommonOptions& common);
 
 /// Throws Error(usage) unless the labels of the start are those of k clusters of these points.
@@ -40,7 +43,7 @@ void check_labels(const Start& start, std::int64_t clusters, const data::PointSo
 
 /// The centroids (k, d) of --init FILE; none for another start.
 Matrix<double> given_centroids(const Start& start, Metric metric);
-/// Those of --init-labels, once the points are held.
+/// The means of the labels of --init-labels, once the points are held.
 Matrix<double> label_centroids(const Start& start, const HeldPoints& held, Metric metric);
 
 }  // namespace kith::app

@@ -1,57 +1,109 @@
-// Options of kith cluster that depart from plain k-means: declared, checked, stored.
+// Declares and checks the options of variants of k-means.
 #include "app/cluster/variant_options.h"
 
 #include <fmt/format.h>
 
 #include <limits>
 
-#include "app/run/results.h"
 #include "core/error.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {
 
-void add_variant_options(OptionSet& set, VariantOptions& options) {
-  set.choice(
-      {.names = "--empty",
-       .value = "RULE",
-       .help = "Clusters without points: relocate (they take the farthest point), keep, drop (K shrinks), error."},
-      {"relocate", "keep", "drop", "error"}, options.empty);
+void add_variant_options(OptionSet& set, VariantOptions& options, const CommonOptions& common,
+                         const std::vector<Reason>& unwritten) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const auto bisecting = [&options] { return options.is_bisecting(); };
+  const auto weighted = [&common] { return common.weighted(); };
+  const Reason no_batch = when([&options] { return options.batch == 0; }, "there is no --batch");
+  set.choice({.names = "--empty",
+              .value = "RULE",
+              .help = "Handling of clusters without points: relocate (to the farthest point), keep, drop (K shrinks), "
+                      "error.",
+              .stored = Stored::if_changed,
+              .position = position::kVariant,
+              .no_effect = {when(bisecting, "--algorithm bisecting produces no empty clusters")}},
+             {"relocate", "keep", "drop", "error"}, options.empty);
   set.text({.names = "--freeze",
             .value = "FILE[:DATASET]",
-            .help = "The first centroids, which do not move; K counts them in, --init gives the others."},
+            .help = "Fixed centroids. They count towards K; --init supplies the rest.",
+            .input = Input::file,
+            .stored = Stored::if_changed,
+            .position = position::kVariant,
+            .refused = {when(bisecting,
+                             "--freeze cannot be combined with --algorithm bisecting, which moves all centroids; leave "
+                             "one of them out")}},
            options.freeze);
-  set.flag({.names = "--medoids", .help = "Also write the point nearest each centroid, as medoids (this is not PAM)."},
+  set.flag({.names = "--medoids",
+            .help = "Also write the point nearest to each centroid as medoid (this is not PAM).",
+            .stored = Stored::if_changed,
+            .position = position::kExtra,
+            .no_effect = unwritten},
            options.medoids);
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   set.integer({.names = "--batch",
                .value = "N",
-               .help = "Mini-batches: first follow batches of N random points; not with weights.",
-               .shown_default = "none"},
+               .help = "Start with mini-batches of N random points. Cannot be combined with weights.",
+               .shown_default = "none",
+               .stored = Stored::if_changed,
+               .position = position::kVariant,
+               .refused = {when(weighted, "--batch cannot be combined with weights; leave one of them out"),
+                           when(bisecting,
+                                "--batch cannot be combined with --algorithm bisecting, which splits all rows at "
+                                "once; leave one of them out")}},
               {1, kMost}, options.batch);
-  set.integer({.names = "--epochs", .value = "E", .help = "Passes over all points in batches."}, {1, 1'000'000},
-              options.epochs);
-  set.flag({.names = "--no-finish", .help = "No whole iterations after the batches."}, options.no_finish);
+  set.integer({.names = "--epochs",
+               .value = "E",
+               .help = "Number of passes over all points in batches.",
+               .stored = Stored::if_used,
+               .position = position::kVariant,
+               .no_effect = {no_batch}},
+              {1, 1'000'000}, options.epochs);
+  set.flag({.names = "--no-finish",
+            .help = "Skip the iterations over all points after the batches.",
+            .stored = Stored::if_used,
+            .position = position::kVariant,
+            .no_effect = {no_batch}},
+           options.no_finish);
   set.choice(
       {.names = "--algorithm",
        .value = "NAME",
-       .help = "lloyd, or bisecting: one cluster is split in two by k-means until there are K; not with weights."},
+       .help = "lloyd, or bisecting: split one cluster in two by k-means until there are K. bisecting cannot be "
+               "combined with weights.",
+       .stored = Stored::if_changed,
+       .position = position::kVariant,
+       .refused = {when(weighted, "--algorithm bisecting cannot be combined with weights; leave one of them out")}},
       {"lloyd", "bisecting"}, options.algorithm);
-  set.choice({.names = "--bisect", .value = "BY", .help = "Split the cluster with the largest inertia, or size."},
+  set.choice({.names = "--bisect",
+              .value = "BY",
+              .help = "Which cluster to split: that with the largest inertia, or size.",
+              .stored = Stored::if_used,
+              .position = position::kVariant,
+              .no_effect = {when([bisecting] { return !bisecting(); }, "--algorithm is lloyd")}},
              {"inertia", "size"}, options.bisect);
   set.integer({.names = "--min-size",
                .value = "N",
-               .help = "Warn of clusters with fewer points; with --balance there are none.",
-               .shown_default = "none"},
+               .help = "Warn of clusters with fewer points; with --balance, prevent them.",
+               .shown_default = "none",
+               .stored = Stored::if_changed,
+               .position = position::kVariant},
               {1, kMost}, options.sizes.smallest);
   set.integer({.names = "--max-size",
                .value = "N",
-               .help = "Warn of clusters with more points; with --balance there are none.",
-               .shown_default = "none"},
+               .help = "Warn of clusters with more points; with --balance, prevent them.",
+               .shown_default = "none",
+               .stored = Stored::if_changed,
+               .position = position::kVariant},
               {1, kMost}, options.sizes.largest);
   set.flag({.names = "--balance",
-            .help = "Move points, where it costs least at the moment, until the sizes are kept (a heuristic); not with "
-                    "weights."},
+            .help = "Move points between clusters until all sizes are within the limits (a greedy heuristic). Cannot "
+                    "be combined with weights.",
+            .stored = Stored::if_used,
+            .position = position::kVariant,
+            .no_effect = {when([&options] { return !options.sizes.given(); },
+                               "there is no --min-size and no "
+                               "--max-size")},
+            .refused = {when([&options, weighted] { return options.sizes.given() && weighted(); },
+                             "--balance cannot be combined with weights; leave one of them out")}},
            options.balance);
 }
 
@@ -69,7 +121,7 @@ std::unique_ptr<data::PointSource> open_frozen(const VariantOptions& options, co
   throw Error(ExitCode::usage,
               fmt::format("--freeze {}: expected centroids of {} columns, as {} has{}, found {} x {}; "
                           "give centroids of points like these",
-                          options.freeze, columns, points.name(), columns == points.columns() ? "" : " behind --pca",
+                          options.freeze, columns, points.name(), columns == points.columns() ? "" : " after --pca",
                           frozen->rows(), frozen->columns()));
 }
 
@@ -87,14 +139,7 @@ std::int64_t dropped_before(const VariantOptions& options, const std::string& in
   return data::StoredResult(place.file).whole("dropped_clusters").value_or(0);
 }
 
-void check_variant(const VariantOptions& options, bool is_given, std::int64_t rows, std::int64_t clusters) {
-  const auto refuse = [](const char* option, const std::string& why) {
-    throw Error(ExitCode::usage, fmt::format("{}: {}; leave one of them out", option, why));
-  };
-  if (options.is_bisecting() && !options.freeze.empty())
-    refuse("--freeze", "--algorithm bisecting moves all centroids");
-  if (options.is_bisecting() && is_given) refuse("--init", "--algorithm bisecting begins with one cluster");
-  if (options.is_bisecting() && options.batch > 0) refuse("--batch", "--algorithm bisecting splits all rows at once");
+void check_variant(const VariantOptions& options, std::int64_t rows, std::int64_t clusters) {
   if (options.batch > rows) {
     throw Error(ExitCode::usage,
                 fmt::format("--batch {}: expected at most {}, the number of points", options.batch, rows));
@@ -102,63 +147,13 @@ void check_variant(const VariantOptions& options, bool is_given, std::int64_t ro
   if (options.balance && options.sizes.given()) check_limits(options.sizes, rows, clusters);
 }
 
-void refuse_weights(const VariantOptions& options) {
-  const char* option = options.is_bisecting()                     ? "--algorithm bisecting"
-                       : options.batch > 0                        ? "--batch"
-                       : options.balance && options.sizes.given() ? "--balance"
-                                                                  : nullptr;
-  if (option == nullptr) return;
-  throw Error(ExitCode::usage,
-              fmt::format("{}: expected rows without weights, found weights; leave one of them out", option));
-}
-
 std::int64_t variant_bytes(const VariantOptions& options, const data::PointSource& points) {
-  constexpr std::int64_t kNumbers = 16;    // rows by cluster, or in random order
-  constexpr std::int64_t kDistances = 40;  // to one cluster, and the moves to make
+  constexpr std::int64_t kNumbers = 16;    // row numbers by cluster, or in random order
+  constexpr std::int64_t kDistances = 40;  // to one cluster, and possible moves
   std::int64_t bytes = 0;
   if (options.is_bisecting()) bytes += value_bytes(points) + kNumbers * points.rows();
   if (options.batch > 0) bytes += value_bytes(points) / points.rows() * options.batch + kNumbers * points.rows();
   return options.balance ? bytes + kDistances * points.rows() + kBalanceBytes : bytes;
-}
-
-void warn_of_variant(const OptionSet& set, const VariantOptions& options, bool labels_alone, Invocation& invocation) {
-  if (options.batch == 0) {
-    for (const char* option : {"--epochs", "--no-finish"}) {
-      invocation.warn_without_effect(set, option, "there is no --batch");
-    }
-  } else if (options.no_finish) {
-    for (const char* option : {"--max-iterations", "--tolerance"}) {
-      invocation.warn_without_effect(set, option, "--no-finish leaves out the iterations");
-    }
-  }
-  if (options.is_bisecting()) {
-    invocation.warn_without_effect(set, "--empty", "--algorithm bisecting leaves no cluster empty");
-  } else {
-    invocation.warn_without_effect(set, "--bisect", "--algorithm is lloyd");
-  }
-  if (!options.sizes.given()) {
-    invocation.warn_without_effect(set, "--balance", "there is no --min-size and no --max-size");
-  }
-  if (invocation.common.output.empty()) {
-    invocation.warn_without_effect(set, "--medoids", "there is no --output");
-  } else if (labels_alone) {
-    invocation.warn_without_effect(set, "--medoids", "the output holds labels alone");
-  }
-}
-
-std::string stored_variant(const VariantOptions& options) {
-  std::string command;
-  if (options.empty != "relocate") command += " --empty " + options.empty;
-  if (!options.freeze.empty()) command += " --freeze " + stored_name(options.freeze);
-  if (options.batch > 0) {
-    command += fmt::format(" --batch {} --epochs {}{}", options.batch, options.epochs,
-                           options.no_finish ? " --no-finish" : "");
-  }
-  if (options.is_bisecting()) command += " --algorithm bisecting --bisect " + options.bisect;
-  if (options.balance && options.sizes.smallest > 0) command += fmt::format(" --min-size {}", options.sizes.smallest);
-  if (options.balance && options.sizes.largest > 0) command += fmt::format(" --max-size {}", options.sizes.largest);
-  if (options.balance && options.sizes.given()) command += " --balance";
-  return command + (options.medoids ? " --medoids" : "");
 }
 
 }  // namespace kith::app

@@ -1,4 +1,4 @@
-// Mini-batches, bisecting and balanced sizes on held points, and their part of the result.
+// Runs variants of k-means on held points, and writes their part of the result.
 #include "app/cluster/variant_run.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace kith::app {
 namespace {
 
-/// Labels within the limits instead of those of the nearest centroids, and what belongs to them.
+/// Replaces the labels by labels within the size limits, and updates all that depends on them.
 void balance_sizes(HeldPoints& held, const KMeansOptions& options, const SizeLimits& sizes, VariantRun& run,
                    Observer& observer) {
   observer.phase("balance", 0);
@@ -32,29 +32,25 @@ void balance_sizes(HeldPoints& held, const KMeansOptions& options, const SizeLim
   result.empty_clusters = balanced.empty_clusters;
 }
 
-/// Clusters for which `is_beyond(count)`.
+/// Warns of clusters for which is_beyond(count) is true.
 template <class Beyond>
-void warn_of_sizes(const KMeansResult& result, const std::string& limit, const Beyond& is_beyond,
-                   Invocation& invocation) {
+void warn_of_sizes(const KMeansResult& result, const std::string& limit, const Beyond& is_beyond, Job& job) {
   constexpr std::size_t kMostNamed = 10;
-  std::vector<std::string> found;
+  std::vector<std::string> violating;
   for (std::size_t c = 0; c < result.counts.size(); ++c) {
-    if (is_beyond(result.counts[c])) found.push_back(fmt::format("{} ({})", c, result.counts[c]));
+    if (is_beyond(result.counts[c])) violating.push_back(fmt::format("{} ({})", c, result.counts[c]));
   }
-  if (found.empty()) return;
-  const std::size_t named = std::min(found.size(), kMostNamed);
-  invocation.progress.warning(
-      fmt::format("{}: {} of {} clusters do not keep it: {}{}; --balance moves points until they "
-                  "do",
-                  limit, found.size(), result.counts.size(),
-                  fmt::join(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(named), ", "),
-                  named < found.size() ? ", ..." : ""));
+  if (violating.empty()) return;
+  const std::size_t named = std::min(violating.size(), kMostNamed);
+  job.progress.warning(fmt::format(
+      "{}: {} of {} clusters violate it: {}{}; --balance moves points until none does", limit, violating.size(),
+      result.counts.size(), fmt::join(violating.begin(), violating.begin() + static_cast<std::ptrdiff_t>(named), ", "),
+      named < violating.size() ? ", ..." : ""));
 }
 
 }  // namespace
 
-VariantRun run_variant(HeldPoints& held, const KMeansOptions& kmeans_options, const VariantOptions& options,
-                       Invocation& invocation) {
+VariantRun run_variant(HeldPoints& held, const KMeansOptions& kmeans_options, const VariantOptions& options, Job& job) {
   const RowStore store(held.rows(), *held.backend);
   VariantRun run;
   KMeansOptions plain = kmeans_options;
@@ -63,24 +59,23 @@ VariantRun run_variant(HeldPoints& held, const KMeansOptions& kmeans_options, co
   }
   if (options.is_bisecting()) {
     const SplitBy by = options.bisect == "size" ? SplitBy::size : SplitBy::inertia;
-    BisectingResult split = bisecting_kmeans(*held.points, store, held.plan, plain, by, invocation.progress);
+    BisectingResult split = bisecting_kmeans(*held.points, store, held.plan, plain, by, job.progress);
     run.result = std::move(split.result);
     run.tree = std::move(split.tree);
   } else {
-    run.result = kmeans(*held.points, held.plan, plain, invocation.progress);
+    run.result = kmeans(*held.points, held.plan, plain, job.progress);
   }
   if (!options.sizes.given()) return run;
   if (options.balance) {
-    balance_sizes(held, plain, options.sizes, run, invocation.progress);
+    balance_sizes(held, plain, options.sizes, run, job.progress);
     return run;
   }
   const auto [smallest, largest] = options.sizes;
   warn_of_sizes(
-      run.result, fmt::format("--min-size {}", smallest), [&](std::int64_t count) { return count < smallest; },
-      invocation);
+      run.result, fmt::format("--min-size {}", smallest), [&](std::int64_t count) { return count < smallest; }, job);
   warn_of_sizes(
       run.result, fmt::format("--max-size {}", largest),
-      [&](std::int64_t count) { return largest > 0 && count > largest; }, invocation);
+      [&](std::int64_t count) { return largest > 0 && count > largest; }, job);
   return run;
 }
 
@@ -88,11 +83,12 @@ std::string method_of(const VariantRun& run, const VariantOptions& options, std:
   std::vector<std::string> parts;
   if (options.batch > 0) {
     const std::int64_t batches = (rows + options.batch - 1) / options.batch * options.epochs;
-    parts.push_back(fmt::format("{} batches of {} rows, {} epochs, {}", batches, options.batch, options.epochs,
-                                options.no_finish ? "and no whole iterations" : "then whole iterations of all rows"));
+    parts.push_back(
+        fmt::format("{} batches of {} rows, {} epochs, {}", batches, options.batch, options.epochs,
+                    options.no_finish ? "without iterations over all rows" : "then iterations over all rows"));
   }
   if (options.is_bisecting()) {
-    parts.push_back(fmt::format("bisecting by {}, {:g} splits; rows stay in the half that they fell to", options.bisect,
+    parts.push_back(fmt::format("bisecting by {}, {:g} splits; splits never exchange rows", options.bisect,
                                 run.result.stopped_value));
   }
   if (options.balance && options.sizes.given()) {

@@ -1,4 +1,4 @@
-// k-means by the algorithm that was asked for, and what is told and stored of it.
+// Runs the requested algorithm, and reports and stores what differs from plain k-means.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,13 @@ struct VariantRun {
   double nearest_inertia = 0.0;  // before that
 };
 
-/// Clusters the held points, balances sizes if that was asked for, else warns of those beyond their limits.
-VariantRun run_variant(HeldPoints& held, const KMeansOptions& kmeans, const VariantOptions& options,
-                       Invocation& invocation);
+/// Clusters the held points; balances sizes with --balance, else warns of sizes beyond the limits.
+VariantRun run_variant(HeldPoints& held, const KMeansOptions& kmeans, const VariantOptions& options, Job& job);
 
-/// What was done apart from plain k-means, for people; empty: nothing was.
+/// What the run did besides plain k-means, for people; empty: nothing.
 std::string method_of(const VariantRun& run, const VariantOptions& options, std::int64_t rows);
 
-/// Attributes and datasets of the result. clusters: as asked for.
+/// Attributes and datasets of the result. clusters: the requested number.
 void write_variant(data::ResultFile& file, const VariantOptions& options, const VariantRun& run, std::int64_t clusters);
 
 }  // namespace kith::app

@@ -1,4 +1,4 @@
-// Which labelled rows count in an evaluation: those that have a label and weigh something.
+// Which rows count in an evaluation: those with a label and a positive weight.
 #include "app/evaluate/counted_labels.h"
 
 #include <fmt/format.h>
@@ -15,13 +15,13 @@ bool counts(const std::optional<Weighting>& weighting, std::size_t row) {
 
 }  // namespace
 
-void leave_out_unlabelled(const data::Labels& labels, std::optional<Weighting>& weighting, Progress& progress) {
-  std::vector<char> is_none;  // one, and another where a category is called so
+void ignore_unlabelled(const data::Labels& labels, std::optional<Weighting>& weighting, Progress& progress) {
+  std::vector<char> is_none;  // usually one value; a category may have the same name
   for (const std::string& value : labels.values) is_none.push_back(value == data::kNoLabel ? 1 : 0);
   const auto none = std::count(is_none.begin(), is_none.end(), 1);
   if (none == 0) return;
   if (none == std::ssize(is_none)) {
-    throw Error(ExitCode::data, fmt::format("{}: expected labels, found -1 alone, which means none, in {} rows; give "
+    throw Error(ExitCode::data, fmt::format("{}: expected labels, found only -1, which means none, in {} rows; give "
                                             "the labels of clusters",
                                             labels.name, labels.codes.size()));
   }
@@ -39,8 +39,7 @@ void leave_out_unlabelled(const data::Labels& labels, std::optional<Weighting>& 
     ++weighting->absent;
   }
   progress.warning(
-      fmt::format("{}: {} of {} rows have no label, or -1, which means none (rows that were dropped, noise "
-                  "of DBSCAN); they are left out",
+      fmt::format("{}: {} of {} rows have no label, or -1 (dropped rows, noise of DBSCAN); the scores ignore them",
                   labels.name, rows, labels.codes.size()));
 }
 
@@ -72,10 +71,11 @@ Contingency contingency_of(const data::Labels& labels, const data::Labels& truth
     if (weight == 0.0) continue;
     total += weight;
     if (weight != std::rint(weight) || total > static_cast<double>(kMostPairedRows)) {
-      throw Error(ExitCode::usage,
-                  fmt::format("--truth: expected whole weights of at most {} in all, which count rows as copies, found "
-                              "{} in row {} (counted from 0) of {}; leave out the weights, or --truth",
-                              kMostPairedRows, weight, i, weighting->name));
+      throw Error(
+          ExitCode::usage,
+          fmt::format("--truth: expected whole weights with a sum of at most {}, found {} in row {} (counted from "
+                      "0) of {}; leave out the weights, or --truth",
+                      kMostPairedRows, weight, i, weighting->name));
     }
     clusters.push_back(labels.codes[i]);
     classes.push_back(truth.codes[i]);

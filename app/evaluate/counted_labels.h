@@ -1,4 +1,4 @@
-// Which labelled rows count in an evaluation: those that have a label and weigh something.
+// Which rows count in an evaluation: those with a label and a positive weight.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace kith::app {
 
-/// The label -1 means none: rows that --nan drop left out have it, and what DBSCAN calls noise. Such rows weigh 0 from
-/// then on, and a warning says how many they are. Throws Error(data) where no other row is there.
-void leave_out_unlabelled(const data::Labels& labels, std::optional<Weighting>& weighting, Progress& progress);
+/// Sets the weights of rows without a label to 0 and warns of their number. Dropped rows and DBSCAN's noise have the
+/// label -1, which means none. Throws Error(data) if no row has a label.
+void ignore_unlabelled(const data::Labels& labels, std::optional<Weighting>& weighting, Progress& progress);
 
-/// Leaves to the labels those that a counted row has; rows that do not count have the code -1.
+/// Removes labels without rows that count. Rows that do not count have the code -1.
 void keep_counted(data::Labels& labels, const std::optional<Weighting>& weighting);
 
-/// Of the rows that count, whole weights as copies. Throws Error(usage) for weights that are not whole, whose rows
-/// cannot be paired, and where copies are more than pairs can be counted of.
+/// The table of the rows that count; a row of weight w counts as w rows. Throws Error(usage) for weights that are not
+/// whole numbers, and if there are too many rows to count pairs.
 Contingency contingency_of(const data::Labels& labels, const data::Labels& truth,
                            const std::optional<Weighting>& weighting);
 

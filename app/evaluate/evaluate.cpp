@@ -10,8 +10,8 @@
 #include "app/evaluate/counted_labels.h"
 #include "app/evaluate/inner_evaluation.h"
 #include "app/run/dropped_rows.h"
-#include "app/run/job.h"
 #include "app/run/model.h"
+#include "app/run/points_job.h"
 #include "app/run/results.h"
 #include "core/agreement.h"
 #include "data/labels.h"
@@ -19,7 +19,7 @@
 namespace kith::app {
 namespace {
 
-constexpr std::int64_t kMostCells = std::int64_t{1} << 27;  // of a table that is written, 1 GiB
+constexpr std::int64_t kMostCells = std::int64_t{1} << 27;  // of a stored table, 1 GiB
 constexpr std::int64_t kMostShown = 10'000;                 // cells of a table in the report
 
 struct EvaluateOptions {
@@ -29,49 +29,57 @@ struct EvaluateOptions {
   CommonOptions common;
 };
 
+/// Options that describe points, besides those of backends and memory, have no effect without points.
+constexpr const char* kPointOptions[] = {
+    "--silhouette", "--sample",   "--save-silhouette", "--backend",   "--device",       "--device-memory",
+    "--screen",     "--threads",  "--block-rows",      "--memory",    "--precision",    "--metric",
+    "--seed",       "--columns",  "--drop-columns",    "--id-column", "--label-column", "--weight-column",
+    "--nan",        "--transpose"};
+
 void declare(OptionSet& set, EvaluateOptions& options) {
   set.positional({.names = "LABELS",
-                  .help = "A result of kith, whose metric and preparation --points take, FILE:DATASET of whole numbers "
-                          "or texts, or FILE:COLUMN of a text file: a label for each row; empty or -1: none."},
+                  .help = "A label for each row: a result of kith, whose metric and preparation --points use, "
+                          "FILE:DATASET of whole numbers or text, or FILE:COLUMN of a text file. Empty or -1: no "
+                          "label.",
+                  .required = "the file with the labels",
+                  .input = Input::table,
+                  .stored = Stored::always},
                  options.labels);
-  set.text({.names = "--truth", .value = "CLASSES", .help = "The known classes of the same rows, in the same forms."},
+  set.text({.names = "--truth",
+            .value = "CLASSES",
+            .help = "The known classes of the same rows, in the same forms.",
+            .input = Input::table,
+            .stored = Stored::if_changed},
            options.truth);
-  add_inner_options(set, options.inner);
+  add_inner_options(set, options.inner, options.common);
   add_weight_options(set, options.common);
-  add_missing_option(
-      set, options.common,
-      "Rows of --points with NaN, infinity or an empty field: error refuses them, drop leaves them out of the scores.");
+  add_missing_option(set, options.common,
+                     "Rows of --points with NaN, infinity or an empty field: error stops, drop ignores them in the "
+                     "scores.");
   add_common_options(set, options.common);
+  set["--metric"].refused = {
+      [&options] { return options.inner.points.empty() ? "" : metric_without_means(options.common); }};
+  set["--metric"].position = position::kPrecision + 1;
+  set["--seed"].stored = Stored::if_used;
+  set["--seed"].no_effect = {
+      when([&options] { return options.inner.silhouette != "exact" || options.inner.sample == 0; },
+           "nothing is random without --sample")};
+  const Reason no_points = when([&options] { return options.inner.points.empty(); }, "there are no --points");
+  for (const char* name : kPointOptions) {
+    std::vector<Reason>& reasons = set[name].no_effect;
+    reasons.insert(reasons.begin(), no_points);
+  }
 }
 
-/// A score under its two names.
-struct Score {
-  const char* name;   // in reports and files
-  const char* shown;  // in the table
-  double Agreement::*value;
-};
-constexpr Score kScores[] = {
-    {"adjusted_rand_index", "adjusted Rand index", &Agreement::adjusted_rand_index},
-    {"adjusted_mutual_information", "adjusted mutual information", &Agreement::adjusted_mutual_information},
-    {"normalized_mutual_information", "normalized mutual information", &Agreement::normalized_mutual_information},
-    {"homogeneity", "homogeneity", &Agreement::homogeneity},
-    {"completeness", "completeness", &Agreement::completeness},
-    {"v_measure", "V-measure", &Agreement::v_measure},
-    {"fowlkes_mallows", "Fowlkes-Mallows", &Agreement::fowlkes_mallows},
-    {"purity", "purity", &Agreement::purity},
-};
-
-/// The known classes, and the labels compared with them.
+/// Known classes, and how the labels agree with them.
 struct Compared {
   data::Labels truth;
   Contingency table;
-  Agreement scores;
+  Scores scores;
 };
 
-/// All that is known of the labels.
 struct Evaluation {
   data::Labels labels;
-  std::optional<Weighting> weighting;  // rows that do not count weigh 0
   std::optional<Compared> outer;
   std::optional<InnerScores> inner;
 };
@@ -80,16 +88,15 @@ void check_lengths(const data::Labels& labels, const data::Labels& truth) {
   if (labels.codes.size() == truth.codes.size()) return;
   throw Error(ExitCode::data,
               fmt::format("--truth {}: expected {} rows, one for each label of {}, found {}; give the classes of the "
-                          "rows that were clustered, and of a text file say with --header whether its first line "
-                          "names the columns",
+                          "clustered rows; for a text file, --header says whether its first line names the columns",
                           truth.name, labels.codes.size(), labels.name, truth.codes.size()));
 }
 
 std::int64_t size(const std::vector<std::string>& values) { return static_cast<std::int64_t>(values.size()); }
 
-/// Rows of the table of cluster x class, a block at a time: take(first, block).
-template <class Take>
-void for_rows(const Contingency& table, const Take& take) {
+/// Calls visit(first, block) for blocks of rows of the table of cluster x class.
+template <class Visit>
+void for_rows(const Contingency& table, const Visit& visit) {
   constexpr std::int64_t kBlock = std::int64_t{1} << 20;  // cells
   const auto clusters = static_cast<std::int64_t>(table.clusters.size());
   const auto classes = static_cast<std::int64_t>(table.classes.size());
@@ -101,7 +108,7 @@ void for_rows(const Contingency& table, const Take& take) {
     for (; cell != table.cells.end() && cell->cluster < first + block.rows(); ++cell) {
       block(cell->cluster - first, cell->kind) = cell->rows;
     }
-    take(first, block);
+    visit(first, block);
   }
 }
 
@@ -114,14 +121,16 @@ EvaluationReport report_of(const Evaluation& evaluation) {
   const data::Labels& labels = evaluation.labels;
   EvaluationReport report{labels.name, "", std::ssize(labels.codes), size(labels.values), 0, {}, {}, {}};
   if (evaluation.inner) {
-    report.scores = named_scores(*evaluation.inner);
-    report.silhouette_per_cluster = known_silhouette(*evaluation.inner).clusters;
+    for (const Score& score : scores_of(*evaluation.inner)) {
+      report.scores.emplace_back(score.name, evaluation.inner->values.*score.value);
+    }
+    report.silhouette_per_cluster = requested_silhouette(*evaluation.inner).clusters;
   }
   if (!evaluation.outer) return report;
   const auto& [truth, table, scores] = *evaluation.outer;
   report.truth = truth.name;
   report.classes = size(truth.values);
-  for (const Score& score : kScores) report.scores.emplace_back(score.name, scores.*score.value);
+  for (const Score& score : scores_for(ScoreUse::classes)) report.scores.emplace_back(score.name, scores.*score.value);
   if (!is_small(table, kMostShown)) return report;
   for_rows(table, [&](std::int64_t, const Matrix<std::int64_t>& block) {
     for (std::int64_t c = 0; c < block.rows(); ++c) {
@@ -133,7 +142,7 @@ EvaluationReport report_of(const Evaluation& evaluation) {
 
 constexpr std::size_t kMostLines = 100;  // clusters of a table on a terminal
 
-/// A line for each cluster, with its rows of each class, where that fits a terminal.
+/// A line for each cluster with its rows of each class, if that fits a terminal.
 std::string show_table(const data::Labels& labels, const Compared& outer, bool is_written) {
   constexpr std::size_t kMostColumns = 12;
   const auto& [truth, table, scores] = outer;
@@ -159,11 +168,11 @@ std::string show_table(const data::Labels& labels, const Compared& outer, bool i
   return out;
 }
 
-/// A line for each score, those that need no classes first; then tables of the clusters.
+/// A line for each score, those of the points first; then tables of the clusters.
 std::string show(const Evaluation& evaluation, bool is_written) {
   std::string out = evaluation.inner ? show_scores(*evaluation.inner) : "";
   if (evaluation.outer) {
-    for (const Score& score : kScores) {
+    for (const Score& score : scores_for(ScoreUse::classes)) {
       out += fmt::format("{:<30} {}\n", score.shown, evaluation.outer->scores.*score.value);
     }
   }
@@ -179,7 +188,7 @@ std::string show(const Evaluation& evaluation, bool is_written) {
 void write_outer(data::ResultFile& file, const data::Labels& labels, const Compared& outer, Progress& progress) {
   const auto& [truth, table, scores] = outer;
   file.attribute("truth", stored_name(truth.name));
-  for (const Score& score : kScores) file.attribute(score.name, scores.*score.value);
+  for (const Score& score : scores_for(ScoreUse::classes)) file.attribute(score.name, scores.*score.value);
   write_names(file, "classes", truth.values);
   if (is_small(table, kMostCells)) {
     file.create_matrix<std::int64_t>("contingency", size(labels.values), size(truth.values));
@@ -194,51 +203,86 @@ void write_outer(data::ResultFile& file, const data::Labels& labels, const Compa
   }
 }
 
-void write(const EvaluateOptions& options, const Evaluation& evaluation, const data::OutputOptions& output,
-           Progress& progress) {
-  data::ResultFile file(options.common.output, output);
-  const data::Labels& labels = evaluation.labels;
-  const std::string name = stored_name(labels.name);
-  std::string command = "evaluate " + name;
-  if (evaluation.outer) command += fmt::format(" --truth {}", stored_name(evaluation.outer->truth.name));
-  if (evaluation.inner) command += stored_inner(options.inner, options.common);
-  write_origin(file, "kith-evaluation", command + stored_input(options.common) + stored_weights(options.common));
-  file.attribute("labels", name);
-  file.attribute("rows", static_cast<std::int64_t>(labels.codes.size()));
-  if (!stored_weights(options.common).empty()) write_weighting(file, evaluation.weighting);
-  write_names(file, "clusters", labels.values);
-  if (evaluation.inner) write_inner(file, *evaluation.inner, options.inner);
-  if (evaluation.outer) write_outer(file, labels, *evaluation.outer, progress);
-  file.finish();
-}
-
-/// Warns of options that would do something if there were points, or silhouettes of all pairs of rows.
-void warn_of_points(const OptionSet& set, const InnerOptions& inner, Invocation& invocation) {
-  if (!inner.points.empty()) {
-    const char* const simplified = "--silhouette is simplified";
-    if (inner.silhouette != "exact") invocation.warn_without_effect(set, "--sample", simplified);
-    if (inner.sample == 0) invocation.warn_without_effect(set, "--seed", "nothing is drawn without --sample");
-    if (invocation.common.output.empty()) {
-      invocation.warn_without_effect(set, "--save-silhouette", "there is no --output");
-    }
-    return;
-  }
-  for (const char* option :
-       {"--silhouette", "--sample",   "--save-silhouette", "--backend",   "--device",       "--device-memory",
-        "--screen",     "--threads",  "--block-rows",      "--memory",    "--precision",    "--metric",
-        "--seed",       "--columns",  "--drop-columns",    "--id-column", "--label-column", "--weight-column",
-        "--nan",        "--transpose"}) {
-    invocation.warn_without_effect(set, option, "there are no --points");
-  }
-}
-
-/// Labels and classes are columns of their own: the choice of columns is that of the points.
+/// Labels and classes are separate columns: --columns applies to the points.
 data::ReadOptions label_options(const CommonOptions& common) {
   const data::ReadOptions all = read_options(common);
   data::ReadOptions options;
   options.delimiter = all.delimiter;
   options.header = all.header;
   return options;
+}
+
+class EvaluateJob final : public PointsJob {
+ public:
+  EvaluateJob(OptionSet& set, EvaluateOptions& options) : PointsJob(set, options.common), options_(options) {}
+
+ private:
+  void open() override;
+  std::int64_t bytes() const override {
+    return inner_score_bytes(source->rows(), std::ssize(result_.labels.values), source->columns());
+  }
+  void compute() override;
+  void show() override { print(app::show(result_, !target.empty())); }
+  void write() override;
+  std::string next() const override { return target.empty() ? "" : fmt::format("kith info {}", shell_word(target)); }
+
+  EvaluateOptions& options_;
+  std::optional<data::Labels> truth_;
+  Evaluation result_;
+};
+
+void EvaluateJob::open() {
+  const std::string& points = options_.inner.points;
+  if (options_.truth.empty() && points.empty()) set.refuse_missing("--truth or --points");
+  if (!points.empty()) take_metric({{"LABELS", options_.labels, "labels"}}, set, common);
+  progress.phase("read", 0);
+  data::Labels& labels = result_.labels;
+  labels = data::read_labels(options_.labels, label_options(common), data::Unlabelled::minus_one);
+  std::int64_t file_bytes = labels.file_bytes;
+  if (!options_.truth.empty()) {
+    truth_ = data::read_labels(options_.truth, label_options(common));
+    file_bytes += truth_->file_bytes;
+    check_lengths(labels, *truth_);
+  }
+  if (points.empty()) {
+    weighting = read_weighting(common, std::ssize(labels.codes), labels.name);
+    if (weighting) report.weights = describe(*weighting);
+  } else {
+    given = read_preparation(labels.name);
+    open_points(points);
+    check_labelled_points(*source, labels, progress);
+    read_weights();
+  }
+  ignore_unlabelled(labels, weighting, progress);
+  keep_counted(labels, weighting);
+  report.phase("read").bytes += file_bytes;
+}
+
+void EvaluateJob::compute() {
+  if (truth_) {
+    progress.phase("compare", 0);
+    keep_counted(*truth_, weighting);
+    Contingency table = contingency_of(result_.labels, *truth_, weighting);
+    const Scores scores{agreement(table)};
+    result_.outer = {std::move(*truth_), std::move(table), scores};
+  }
+  if (source != nullptr) result_.inner = inner_scores(held, result_.labels, options_.inner, *this);
+  report.evaluation = report_of(result_);
+}
+
+void EvaluateJob::write() {
+  data::ResultFile file(target, output);
+  const data::Labels& labels = result_.labels;
+  OptionSet::Replacements words{{"LABELS", stored_name(labels.name)}};
+  if (result_.outer) words["--truth"] = "--truth " + stored_name(result_.outer->truth.name);
+  write_origin(file, "kith-evaluation", set.stored_command(words));
+  file.attribute("labels", stored_name(labels.name));
+  file.attribute("rows", static_cast<std::int64_t>(labels.codes.size()));
+  if (common.weighted()) write_weighting(file, weighting);
+  write_names(file, "clusters", labels.values);
+  if (result_.inner) write_inner(file, *result_.inner, options_.inner);
+  if (result_.outer) write_outer(file, labels, *result_.outer, progress);
+  file.finish();
 }
 
 }  // namespace
@@ -254,59 +298,7 @@ int run_evaluate(const Arguments& arguments) {
                     "kith evaluate clusters.h5 --truth iris.csv:species -o scores.h5",
                     "kith evaluate labels.npy --truth classes.npy --json"}});
   declare(set, options);
-  if (!set.parse(arguments)) return 0;
-  if (options.labels.empty()) set.refuse_missing("LABELS, the file with the labels,");
-  if (options.truth.empty() && options.inner.points.empty()) set.refuse_missing("--truth or --points");
-  if (!options.inner.points.empty()) refuse_metrics_without_means(options.common);
-  Invocation invocation("evaluate", options.common);
-  const std::string& target = options.common.output;
-  const data::OutputOptions output =
-      output_options(options.common, {options.labels, options.truth, options.inner.points});
-  if (!target.empty()) data::check_output(target, output);
-  if (!options.inner.points.empty()) take_metric({{"LABELS", options.labels, "labels"}}, set, options.common);
-  warn_of_points(set, options.inner, invocation);
-  if (options.inner.points.empty() && target.empty()) {
-    invocation.warn_without_effect(set, "--force", "there is no --output");
-  }
-
-  invocation.progress.phase("read", 0);
-  Evaluation evaluation{
-      data::read_labels(options.labels, label_options(options.common), data::Unlabelled::minus_one), {}, {}, {}};
-  data::Labels& labels = evaluation.labels;
-  std::int64_t file_bytes = labels.file_bytes;
-  std::optional<data::Labels> truth;
-  if (!options.truth.empty()) {
-    truth = data::read_labels(options.truth, label_options(options.common));
-    file_bytes += truth->file_bytes;
-    check_lengths(labels, *truth);
-  }
-  std::optional<LabelledPoints> points;
-  if (!options.inner.points.empty()) points = open_labelled_points(options.inner, labels, invocation);
-  invocation.warn_of_text_options(set, {options.labels, options.truth, options.inner.points});
-  std::optional<Weighting>& weighting = evaluation.weighting;
-  weighting = points ? read_weighting(options.common, *points->source)
-                     : read_weighting(options.common, std::ssize(labels.codes), labels.name);
-  if (weighting) invocation.report.weights = describe(*weighting);
-  leave_out_unlabelled(labels, weighting, invocation.progress);
-  keep_counted(labels, weighting);
-  if (truth) {
-    invocation.progress.phase("compare", 0);
-    keep_counted(*truth, weighting);
-    Contingency table = contingency_of(labels, *truth, weighting);
-    const Agreement scores = agreement(table);
-    evaluation.outer = {std::move(*truth), std::move(table), scores};
-  }
-  invocation.report.phase("read").bytes += file_bytes;
-  if (points) evaluation.inner = inner_scores(*points, labels, weighting, options.inner, set, invocation);
-  invocation.report.evaluation = report_of(evaluation);
-  if (!options.common.json) print_out(show(evaluation, !target.empty()));
-  if (!target.empty()) {
-    invocation.progress.phase("write", 0);
-    write(options, evaluation, output, invocation.progress);
-    invocation.wrote(target);
-  }
-  invocation.close(target.empty() ? "" : fmt::format("kith info {}", shell_word(target)));
-  return 0;
+  return set.parse(arguments) ? EvaluateJob(set, options).run() : 0;
 }
 
 }  // namespace kith::app

@@ -1,4 +1,4 @@
-// What the points say of labels: the options of inner scores, their computation, and how they are shown and stored.
+// Scores of labels and points: options, computation, printed and stored forms.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/run/job.h"
+#include "app/evaluate/scores.h"
+#include "app/run/held_points.h"
 #include "core/inner_scores.h"
 #include "core/silhouette.h"
 #include "data/labels.h"
@@ -24,51 +25,47 @@ struct InnerOptions {
 };
 
 /// --points, --silhouette, --sample, --save-silhouette
-void add_inner_options(OptionSet& set, InnerOptions& options);
+void add_inner_options(OptionSet& set, InnerOptions& options, const CommonOptions& common);
+/// Of these --silhouette and --sample, at a position of the stored command.
+void add_silhouette_options(OptionSet& set, const std::vector<std::string>& kinds, const char* help, int position,
+                            std::string& silhouette, std::int64_t& sample);
 
 struct InnerScores {
   std::int64_t rows = 0;              // of the file
-  std::vector<std::int64_t> numbers;  // in the file, of the rows that were held
-  std::vector<std::int64_t> counts;   // (k) of these
-  std::vector<double> weights;        // (k); empty where rows are not weighted
-  double calinski_harabasz = 0.0;
-  double davies_bouldin = 0.0;
+  std::vector<std::int64_t> numbers;  // of the held rows, in the file
+  std::vector<std::int64_t> counts;   // (k) held rows
+  std::vector<double> weights;        // (k); empty if rows are not weighted
+  Scores values;
   Silhouette simplified;
   std::optional<Silhouette> exact;
   std::vector<std::int64_t> scored;  // places in `numbers` of the rows of `exact`; empty: all
 };
 
-/// The silhouettes that are told of each cluster and row: the exact ones where they were asked for.
-const Silhouette& known_silhouette(const InnerScores& scores);
+/// The silhouettes to report for clusters and rows: the exact ones if they were requested.
+const Silhouette& requested_silhouette(const InnerScores& scores);
 
-/// The points that were labelled, as they were prepared for a result.
-struct LabelledPoints {
-  std::unique_ptr<data::PointSource> source;
-  std::optional<Preparation> preparation;
-};
-/// Opens those of the options, which are not empty. Throws Error(data) when they have another number of rows than there
-/// are labels.
-LabelledPoints open_labelled_points(const InnerOptions& options, const data::Labels& labels, Invocation& invocation);
+/// Warns if the points have other columns than those of the labels' result. Throws Error(data) unless there is a label
+/// for each row.
+void check_labelled_points(const data::PointSource& points, const data::Labels& labels, Progress& progress);
 
-/// Reads and scores them. labels: codes of rows that weigh nothing are not looked at; weighting: empty where all rows
-/// count once. Throws Error(data) unless 2 to n - 1 clusters have rows.
-InnerScores inner_scores(const LabelledPoints& points, const data::Labels& labels,
-                         const std::optional<Weighting>& weighting, const InnerOptions& options, const OptionSet& set,
-                         Invocation& invocation);
+/// Host bytes besides the points: distances, silhouettes and labels of each row, and a block of sums.
+std::int64_t inner_score_bytes(std::int64_t rows, std::int64_t clusters, std::int64_t columns);
 
-/// Rows that are scored when only `sample` of n are: ascending, drawn with a stream of their own.
+/// Computes the scores of held points. The codes of rows that are not held are ignored. Throws Error(data) unless 2 to
+/// n - 1 clusters have rows.
+InnerScores inner_scores(const HeldPoints& held, const data::Labels& labels, const InnerOptions& options, Job& job);
+
+/// The rows to score if only `sample` of n are: ascending, drawn with a random stream of their own.
 std::vector<std::int64_t> sampled_rows(std::int64_t rows, std::int64_t sample, std::int64_t seed);
 
-/// "silhouette" and its value, and so on: the names in reports and files.
-std::vector<std::pair<std::string, double>> named_scores(const InnerScores& scores);
-/// A line for each score, as they are shown.
+/// The scores that were computed.
+std::vector<Score> scores_of(const InnerScores& scores);
+/// A line for each of them.
 std::string show_scores(const InnerScores& scores);
-/// A line for each cluster with its rows, their weight where they have some, and silhouettes. names: (k)
+/// A line for each cluster: its rows, their weight if rows are weighted, and its silhouette. names: (k)
 std::string show_clusters(const InnerScores& scores, const std::vector<std::string>& names);
-/// What the stored command says of the options.
-std::string stored_inner(const InnerOptions& options, const CommonOptions& common);
 /// Attributes, /counts (and /weights), /silhouette_per_cluster, and with --save-silhouette /silhouette (and
-/// /silhouette_rows): of all rows of the file, NaN for those that were left out.
+/// /silhouette_rows) for all rows of the file, NaN for dropped rows.
 void write_inner(data::ResultFile& file, const InnerScores& scores, const InnerOptions& options);
 
 }  // namespace kith::app

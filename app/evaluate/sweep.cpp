@@ -14,11 +14,8 @@
 #include "app/evaluate/inner_evaluation.h"
 #include "app/evaluate/sweep_result.h"
 #include "app/run/dropped_rows.h"
-#include "app/run/job.h"
-#include "app/run/memory.h"
-#include "app/run/preparation.h"
+#include "app/run/points_job.h"
 #include "app/run/results.h"
-#include "app/run/weighting.h"
 #include "core/inner_scores.h"
 #include "core/metric.h"
 #include "core/silhouette.h"
@@ -44,55 +41,82 @@ struct SweepOptions {
 
 constexpr std::int64_t kLargestInt = std::numeric_limits<std::int32_t>::max();
 
+Start start_of(const SweepOptions& options) { return open_start(options.init, "", options.common); }
+
 void declare(OptionSet& set, SweepOptions& options) {
-  set.positional({.names = "POINTS", .help = "FILE:DATASET of n rows; FILE alone if it holds one matrix."},
+  const Reason fixed = [&options]() -> std::string {
+    return start_of(options).is_random() ? "" : fmt::format("--init {} uses no random numbers", options.init);
+  };
+  set.positional({.names = "POINTS",
+                  .help = "FILE:DATASET with n rows, or FILE if it contains one matrix.",
+                  .required = "the file to cluster",
+                  .input = Input::table,
+                  .stored = Stored::always},
                  options.points);
   set.text({.names = "-k,--clusters",
             .value = "LIST",
-            .help = "Numbers of clusters: 2-10, 2,4,8, 10-100:10 (steps of 10), 2-64:log (each twice the one before)."},
+            .help = "Numbers of clusters: 2-10, 2,4,8, 10-100:10 (steps of 10), 2-64:log (each twice the one before).",
+            .required = "the numbers of clusters",
+            .stored = Stored::always},
            options.clusters);
-  set.choice({.names = "--init", .value = "HOW", .help = "How the first centroids are found, as for cluster."},
-             start_rules(), options.init);
+  set.choice(
+      {.names = "--init", .value = "HOW", .help = "Initial centroids, as for cluster.", .stored = Stored::always},
+      start_rules(), options.init);
   set.integer({.names = "--n-init",
                .value = "N",
-               .help = "Runs from different starts for each number; the lowest inertia is kept."},
+               .help = "Number of runs with different starts for each number of clusters; kith keeps the run with the "
+                       "lowest inertia.",
+               .stored = Stored::if_used,
+               .no_effect = {fixed}},
               {1, 1'000'000}, options.runs);
-  set.integer({.names = "--max-iterations", .value = "N", .help = "Most iterations of a run."}, {1, kLargestInt},
-              options.max_iterations);
+  set.integer({.names = "--max-iterations",
+               .value = "N",
+               .help = "Maximum number of iterations per run.",
+               .stored = Stored::always,
+               .position = position::kLimits},
+              {1, kLargestInt}, options.max_iterations);
   set.number({.names = "--tolerance",
               .value = "T",
-              .help = "Stop when the squared shifts of the centroids sum to at most T x mean column variance."},
+              .help = "Stop when the sum of the centroids' squared shifts is at most T x mean column variance.",
+              .stored = Stored::always,
+              .position = position::kLimits,
+              .refused = {negative_tolerance(options.tolerance)}},
              options.tolerance);
-  set.choice({.names = "--silhouette",
-              .value = "HOW",
-              .help = "simplified: by distances to centroids; exact: of all pairs of rows, n x n distances for each "
-                      "number of clusters."},
-             {"simplified", "exact"}, options.silhouette);
-  set.integer({.names = "--sample",
-               .value = "N",
-               .help = "Exact silhouettes of N rows drawn at random, each against all rows.",
-               .shown_default = "all rows"},
-              {1, std::numeric_limits<std::int64_t>::max()}, options.sample);
+  add_silhouette_options(set, {"simplified", "exact"},
+                         "simplified: from distances to centroids; exact: from all pairs of rows, n x n distances for "
+                         "each number of clusters.",
+                         position::kLimits, options.silhouette, options.sample);
   set.integer({.names = "--gap",
                .value = "B",
                .help = "Gap statistic with B reference sets, each clustered like the points.",
-               .shown_default = "none"},
+               .shown_default = "none",
+               .stored = Stored::if_changed,
+               .position = position::kLimits},
               {1, 10'000}, options.references);
   set.flag({.names = "--warm",
-            .help = "Every number but the first starts from the centroids of the one before, beside which --init draws "
-                    "the others: fewer iterations, but not the runs of kith cluster."},
+            .help = "Start every number of clusters but the first from the centroids of the one before; --init draws "
+                    "the rest. Needs fewer iterations, but the runs are not those of kith cluster.",
+            .stored = Stored::if_changed,
+            .position = position::kLimits,
+            .refused = {[&options, fixed] {
+              return fixed().empty() ? ""
+                                     : "--warm cannot be combined with --init " + options.init +
+                                           ", which uses no random numbers; leave one of them out";
+            }}},
            options.warm);
   add_weight_options(set, options.common);
   add_missing_option(set, options.common);
   add_preparation_options(set, options.common);
   add_common_options(set, options.common,
-                     "Write the result to this HDF5 file, or the table alone to .csv; it appears only when it is "
+                     "Write the result to this HDF5 file, or only the table to .csv; it appears only when it is "
                      "complete.");
+  set["--metric"].refused = {[&options] { return metric_without_means(options.common); }};
+  set["--seed"].stored = Stored::always;
+  set["--seed"].no_effect = {
+      [&options, fixed]() -> std::string { return options.sample > 0 || options.references > 0 ? "" : fixed(); }};
 }
 
-Start start_of(const SweepOptions& options) { return open_start(options.init, "", options.common); }
-
-/// known: the centroids of the number before, with --warm
+/// known: the centroids of the previous number of clusters, for --warm
 KMeansOptions run_options(const SweepOptions& options, std::int64_t clusters, MatrixView<const double> known) {
   const Start start = start_of(options);
   return {.clusters = clusters,
@@ -105,41 +129,12 @@ KMeansOptions run_options(const SweepOptions& options, std::int64_t clusters, Ma
           .metric = metric_of(options.common)};
 }
 
-void warn_of_options(const OptionSet& set, const SweepOptions& options, Invocation& invocation) {
-  if (!start_of(options).is_random()) {
-    const std::string why = fmt::format("--init {} draws nothing at random", options.init);
-    invocation.warn_without_effect(set, "--n-init", why);
-    const bool draws = options.sample > 0 || options.references > 0;
-    if (!draws) invocation.warn_without_effect(set, "--seed", why);
-  }
-  if (options.silhouette != "exact") invocation.warn_without_effect(set, "--sample", "--silhouette is simplified");
-  invocation.warn_of_text_options(set, {options.points});
-  invocation.warn_without_effect(set);
-}
-
-/// Everything that can be known to be wrong before the points are read. counts: numbers of clusters
-void check(const SweepOptions& options, const std::vector<std::int64_t>& counts, const data::PointSource& points) {
-  if (counts.back() > points.rows()) {
-    throw Error(ExitCode::usage, fmt::format("-k {}: {} has only {} rows; expected at most {} clusters",
-                                             options.clusters, points.name(), points.rows(), points.rows()));
-  }
-  if (!(options.tolerance >= 0.0)) {
-    throw Error(ExitCode::usage, fmt::format("--tolerance: expected 0 or more, found {}", options.tolerance));
-  }
-  if (options.warm && !start_of(options).is_random()) {
-    throw Error(ExitCode::usage,
-                fmt::format("--warm: expected an --init that draws beside the centroids that are there, "
-                            "found {}; leave one of them out",
-                            options.init));
-  }
-}
-
-/// Host bytes: the points, those of a reference set, labels and centroids of every number of clusters, distances.
+/// Host bytes besides the points: a reference set, labels and centroids of every number of clusters, distances.
 std::int64_t sweep_bytes(const SweepOptions& options, const std::vector<std::int64_t>& counts,
                          const data::PointSource& points) {
   constexpr std::int64_t kLabel = 4, kPerRow = 64, kBlocks = std::int64_t{1} << 28;
   const std::int64_t n = points.rows(), numbers = std::ssize(counts);
-  std::int64_t bytes = points_bytes(points) + kBlocks + checked_product(n, kPerRow, "rows");
+  std::int64_t bytes = kBlocks + checked_product(n, kPerRow, "rows");
   bytes += checked_product(checked_product(numbers, n, "labels"), kLabel, "labels");
   bytes += checked_product(numbers, assignment_bytes(points, counts.back()) - assignment_bytes(points, 0), "centroids");
   if (options.references > 0) {
@@ -148,35 +143,35 @@ std::int64_t sweep_bytes(const SweepOptions& options, const std::vector<std::int
   return bytes;
 }
 
-/// One number of clusters: the run that `kith cluster` would make unless it is a warm one, and its scores.
+/// Computes one number of clusters and its scores; without --warm the run is that of kith cluster.
 SweepRow row_of(HeldPoints& held, const SweepOptions& options, std::int64_t clusters, MatrixView<const double> known,
-                Invocation& invocation) {
+                Job& job) {
   SweepRow row;
   row.clusters = clusters;
-  row.result = kmeans(*held.points, held.plan, run_options(options, clusters, known), invocation.progress);
-  invocation.progress.phase("score", 0);
-  const LabelledClusters found = labelled_clusters(*held.points, held.plan, row.result.labels, clusters);
-  row.calinski_harabasz = calinski_harabasz(found);
-  row.davies_bouldin = davies_bouldin(found);
-  row.bic = bayesian_information(found);
-  row.silhouette = std::numeric_limits<double>::quiet_NaN();
-  if (!found.comparable()) return row;
-  SilhouetteRequest request{row.result.labels, found.counts, {}, held.plan.weights, found.on_mean};
+  row.result = kmeans(*held.points, held.plan, run_options(options, clusters, known), job.progress);
+  job.progress.phase("score", 0);
+  const LabelledClusters labelled = labelled_clusters(*held.points, held.plan, row.result.labels, clusters);
+  row.scores.inertia = row.result.inertia;
+  row.scores.calinski_harabasz = calinski_harabasz(labelled);
+  row.scores.davies_bouldin = davies_bouldin(labelled);
+  row.scores.bic = bayesian_information(labelled);
+  if (!labelled.comparable()) return row;
+  SilhouetteRequest request{row.result.labels, labelled.counts, {}, held.plan.weights, labelled.on_mean};
   if (options.silhouette == "simplified") {
-    row.silhouette = simplified_silhouette(*held.points, found.means.view(), request).mean;
+    row.scores.silhouette = simplified_silhouette(*held.points, labelled.means.view(), request).mean;
     return row;
   }
   const std::vector<std::int64_t> scored = sampled_rows(held.points->rows(), options.sample, options.common.seed);
   request.scored = scored;
-  row.silhouette = exact_silhouette(*held.points, held.plan, request, invocation.progress).mean;
+  row.scores.silhouette = exact_silhouette(*held.points, held.plan, request, job.progress).mean;
   return row;
 }
 
-/// Fills the gaps of all rows: every reference set is held once and clustered for all numbers.
-void add_gaps(HeldPoints& held, const SweepOptions& options, Sweep& sweep, Invocation& invocation) {
+/// Adds the gap statistic to all rows; every reference set is held once and clustered for all numbers.
+void add_gaps(HeldPoints& held, const SweepOptions& options, Sweep& sweep, Job& job) {
   std::vector<std::vector<double>> inertia(sweep.rows.size());
   for (std::int64_t b = 0; b < options.references; ++b) {
-    invocation.progress.phase("reference", 0);
+    job.progress.phase("reference", 0);
     PointsMatrix values = reference_points(held.plan, class_of(held.values->values()),
                                            static_cast<std::uint64_t>(options.common.seed), b);
     if (metric_of(options.common) == Metric::cosine) {
@@ -192,57 +187,110 @@ void add_gaps(HeldPoints& held, const SweepOptions& options, Sweep& sweep, Invoc
     KMeansResult before;
     for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
       const KMeansOptions run = run_options(options, sweep.rows[i].clusters, std::as_const(before.centroids).view());
-      before = kmeans(*points, plan, run, invocation.progress);
+      before = kmeans(*points, plan, run, job.progress);
       inertia[i].push_back(before.inertia);
     }
   }
   for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
-    sweep.rows[i].gap = bound_of(sweep.rows[i].result.inertia, inertia[i]);
+    const Gap gap = bound_of(sweep.rows[i].result.inertia, inertia[i]);
+    sweep.rows[i].scores.gap = gap.value;
+    sweep.rows[i].scores.gap_error = gap.error;
   }
-}
-
-std::string stored_command(const SweepOptions& options, const data::PointSource& points) {
-  std::string command =
-      fmt::format("sweep {} --clusters {} --init {}", stored_name(points.name()), options.clusters, options.init);
-  if (start_of(options).is_random()) command += fmt::format(" --n-init {}", options.runs);
-  command += fmt::format(" --seed {} --max-iterations {} --tolerance {} --silhouette {}", options.common.seed,
-                         options.max_iterations, options.tolerance, options.silhouette);
-  if (options.silhouette == "exact" && options.sample > 0) command += fmt::format(" --sample {}", options.sample);
-  if (options.references > 0) command += fmt::format(" --gap {}", options.references);
-  if (options.warm) command += " --warm";
-  return command + fmt::format(" --precision {}", name_of(points.value_class())) + stored_input(options.common) +
-         stored_weights(options.common) + stored_metric(options.common);
 }
 
 bool is_csv(const std::string& path) { return data::has_ending(path, ".csv"); }
 
-void write(const SweepOptions& options, const Sweep& sweep, const Suggestion& suggestion, const HeldPoints& held,
-           const std::optional<Weighting>& weighting, const data::OutputOptions& output) {
-  const data::PointSource& points = held.values->source();
-  const std::string& target = options.common.output;
-  if (is_csv(target)) return data::write_text_file(target, output, csv_of(sweep));
+class SweepJob final : public PointsJob {
+ public:
+  SweepJob(OptionSet& set, SweepOptions& options)
+      : PointsJob(set, options.common), options_(options), counts_(parse_cluster_counts(options.clusters, "-k")) {
+    output.endings = {".h5", ".csv"};
+  }
+
+ private:
+  void open() override;
+  std::int64_t bytes() const override { return sweep_bytes(options_, counts_, *source); }
+  void compute() override;
+  void show() override;
+  void write() override;
+  std::string next() const override;
+
+  void warn_of_results();
+
+  SweepOptions& options_;
+  std::vector<std::int64_t> counts_;  // numbers of clusters, ascending
+  Sweep sweep_;
+  Suggestion suggestion_;
+};
+
+void SweepJob::open() {
+  open_points(options_.points);
+  report.seed = common.seed;
+  if (counts_.back() > source->rows()) {
+    throw Error(ExitCode::usage, fmt::format("-k {}: {} has only {} rows; expected at most {} clusters",
+                                             options_.clusters, source->name(), source->rows(), source->rows()));
+  }
+  read_weights();
+}
+
+void SweepJob::compute() {
+  check_counted(counts_.back(), held, *source);
+  sweep_.silhouette = options_.silhouette;
+  sweep_.sample = options_.silhouette == "exact" && options_.sample < held.points->rows() ? options_.sample : 0;
+  sweep_.references = options_.references;
+  for (const std::int64_t clusters : counts_) {
+    const auto known =
+        sweep_.rows.empty() ? MatrixView<const double>{} : std::as_const(sweep_.rows.back().result.centroids).view();
+    sweep_.rows.push_back(row_of(held, options_, clusters, known, *this));
+  }
+  if (options_.references > 0) add_gaps(held, options_, sweep_, *this);
+  for (SweepRow& row : sweep_.rows) complete(row.result);
+  suggestion_ = suggestion_of(sweep_);
+  report.sweep = report_of(sweep_, suggestion_);
+}
+
+void SweepJob::show() {
+  print(app::show(sweep_));
+  warn_of_results();
+  if (suggestion_.clusters == 0) return;
+  Terminal::instance().say(fmt::format("suggested  k = {}: {}", suggestion_.clusters, suggestion_.reason));
+}
+
+void SweepJob::warn_of_results() {
+  std::vector<std::int64_t> stopped;
+  for (const SweepRow& row : sweep_.rows) {
+    if (row.result.stopped_by == "max-iterations") stopped.push_back(row.clusters);
+  }
+  if (!stopped.empty()) {
+    progress.warning(fmt::format("not converged after --max-iterations for k = {}; give a larger --max-iterations",
+                                 fmt::join(stopped, ", ")));
+  }
+  if (!suggestion_.disagreement.empty()) progress.warning(suggestion_.disagreement);
+}
+
+void SweepJob::write() {
+  if (is_csv(target)) return data::write_text_file(target, output, csv_of(sweep_));
   data::ResultFile file(target, output);
-  write_head(file, {"kith-sweep", stored_command(options, points), points.value_class(), metric_of(options.common)},
-             points);
-  file.attribute("seed", options.common.seed);
-  file.attribute("suggested", suggestion.clusters);
-  if (!suggestion.reason.empty()) file.attribute("reason", suggestion.reason);
-  write_dropped_rows(file, options.common, *held.values);
+  const std::string command =
+      set.stored_command({{"POINTS", stored_name(source->name())},
+                          {"--precision", fmt::format("--precision {}", name_of(source->value_class()))}});
+  write_head(file, {"kith-sweep", command, source->value_class(), metric_of(common)}, *source);
+  file.attribute("seed", common.seed);
+  file.attribute("suggested", suggestion_.clusters);
+  if (!suggestion_.reason.empty()) file.attribute("reason", suggestion_.reason);
+  write_dropped_rows(file, common, *held.values);
   write_weighting(file, weighting);
   write_preparation(file, held.preparation);
-  std::vector<std::int64_t> counts, iterations;
-  for (const SweepRow& row : sweep.rows) {
-    counts.push_back(row.clusters);
-    iterations.push_back(row.result.iterations);
-  }
-  file.dataset("k", std::span<const std::int64_t>(counts));
+  std::vector<std::int64_t> iterations;
+  for (const SweepRow& row : sweep_.rows) iterations.push_back(row.result.iterations);
+  file.dataset("k", std::span<const std::int64_t>(counts_));
   file.dataset("iterations", std::span<const std::int64_t>(iterations));
-  for (const SweepColumn& column : columns_of(sweep)) {
+  for (const Score& score : scores_of(sweep_)) {
     std::vector<double> values;
-    for (const SweepRow& row : sweep.rows) values.push_back(column.value(row));
-    file.dataset(column.name, std::span<const double>(values));
+    for (const SweepRow& row : sweep_.rows) values.push_back(row.scores.*score.value);
+    file.dataset(score.name, std::span<const double>(values));
   }
-  for (const SweepRow& row : sweep.rows) {
+  for (const SweepRow& row : sweep_.rows) {
     const std::string group = fmt::format("k={}", row.clusters);
     file.group(group);
     file.dataset(group + "/labels", std::span<const std::int32_t>(row.result.labels));
@@ -255,35 +303,16 @@ void write(const SweepOptions& options, const Sweep& sweep, const Suggestion& su
   file.finish();
 }
 
-/// Says what was suggested, and warns of numbers whose run was cut short.
-void tell(const Sweep& sweep, const Suggestion& suggestion, Invocation& invocation) {
-  std::string stopped;
-  for (const SweepRow& row : sweep.rows) {
-    if (row.result.stopped_by == "max-iterations")
-      stopped += fmt::format("{}{}", stopped.empty() ? "" : ", ", row.clusters);
-  }
-  if (!stopped.empty()) {
-    invocation.progress.warning(
-        fmt::format("not converged after --max-iterations for k = {}; give a larger --max-iterations", stopped));
-  }
-  if (!suggestion.disagreement.empty()) invocation.progress.warning(suggestion.disagreement);
-  if (suggestion.clusters > 0) {
-    Terminal::instance().say(fmt::format("suggested  k = {}: {}", suggestion.clusters, suggestion.reason));
-  }
-}
-
-/// The command that makes the suggested run alone.
-std::string cluster_command(const SweepOptions& options, const Suggestion& suggestion) {
-  std::string command = fmt::format("kith cluster {} -k {}", shell_word(options.points),
-                                    suggestion.clusters > 0 ? std::to_string(suggestion.clusters) : "K");
-  if (options.init != "k-means++") command += fmt::format(" --init {}", shell_word(options.init));
-  if (options.runs > 1) command += fmt::format(" --n-init {}", options.runs);
-  if (options.common.seed != 0) command += fmt::format(" --seed {}", options.common.seed);
-  if (!options.common.weights.empty()) command += fmt::format(" --weights {}", shell_word(options.common.weights));
-  if (!options.common.weight_column.empty()) {
-    command += fmt::format(" --weight-column {}", shell_word(options.common.weight_column));
-  }
-  return command + shown_input(options.common) + stored_metric(options.common) + " -o clusters.h5";
+/// The command for the suggested run.
+std::string SweepJob::next() const {
+  const std::string clusters = suggestion_.clusters > 0 ? std::to_string(suggestion_.clusters) : "K";
+  return set.shown_command("cluster", {{"POINTS", shell_word(options_.points)},
+                                       {"--clusters", "-k " + clusters},
+                                       {"--silhouette", ""},
+                                       {"--sample", ""},
+                                       {"--gap", ""},
+                                       {"--warm", ""}}) +
+         " -o clusters.h5";
 }
 
 }  // namespace
@@ -297,59 +326,7 @@ int run_sweep(const Arguments& arguments) {
                               "kith sweep points.h5:/train -k 2-64:log --n-init 10 -o sweep.h5",
                               "kith sweep points.h5:/train -k 2,4,8,16 --silhouette exact --gap 10 -o sweep.csv"}});
   declare(set, options);
-  if (!set.parse(arguments)) return 0;
-  if (options.points.empty()) set.refuse_missing("POINTS, the file to cluster,");
-  if (options.clusters.empty()) set.refuse_missing("-k, the numbers of clusters,");
-  const std::vector<std::int64_t> counts = parse_cluster_counts(options.clusters, "-k");
-  refuse_metrics_without_means(options.common);
-  Invocation invocation("sweep", options.common);
-  const std::string& target = options.common.output;
-  data::OutputOptions output = output_options(options.common, {options.points});
-  output.endings = {".h5", ".csv"};
-  if (!target.empty()) data::check_output(target, output);
-  const auto points = open_input(options.points, invocation);
-  invocation.report.points = describe(*points);
-  invocation.report.seed = options.common.seed;
-  check(options, counts, *points);
-  const auto weighting = read_weighting(options.common, *points);
-  if (weighting) {
-    invocation.report.weights = describe(*weighting);
-    check_weighted_preparation(options.common);
-  }
-  require_memory(sweep_bytes(options, counts, *points) + preparation_bytes(*points, options.common) +
-                     weighting_bytes(weighting, *points),
-                 points->name(), options.common.memory);
-
-  HeldPoints held = hold_points(
-      *points, invocation, [&] { warn_of_options(set, options, invocation); }, weighting);
-  check_counted(counts.back(), held, *points);
-  Sweep sweep;
-  sweep.silhouette = options.silhouette;
-  sweep.sample = options.silhouette == "exact" && options.sample < held.points->rows() ? options.sample : 0;
-  sweep.references = options.references;
-  for (const std::int64_t clusters : counts) {
-    const auto known =
-        sweep.rows.empty() ? MatrixView<const double>{} : std::as_const(sweep.rows.back().result.centroids).view();
-    sweep.rows.push_back(row_of(held, options, clusters, known, invocation));
-  }
-  if (options.references > 0) add_gaps(held, options, sweep, invocation);
-  for (SweepRow& row : sweep.rows) {
-    if (held.weighed) held.weighed->label_absent_rows(row.result, *held.backend);
-    restore_rows(row.result, *held.values);
-  }
-  note_device_memory(held, invocation);
-
-  const Suggestion suggestion = suggestion_of(sweep);
-  invocation.report.sweep = report_of(sweep, suggestion);
-  if (!target.empty()) {
-    invocation.progress.phase("write", 0);
-    write(options, sweep, suggestion, held, weighting, output);
-    invocation.wrote(target);
-  }
-  if (!options.common.json) print_out(show(sweep));
-  tell(sweep, suggestion, invocation);
-  invocation.close(cluster_command(options, suggestion));
-  return 0;
+  return set.parse(arguments) ? SweepJob(set, options).run() : 0;
 }
 
 }  // namespace kith::app

@@ -1,4 +1,4 @@
-// What comes out of a sweep over numbers of clusters: its rows, what the criteria say of them, and how both are shown.
+// Suggests a number of clusters, and formats sweeps as tables, CSV and reports.
 #include "app/evaluate/sweep_result.h"
 
 #include <fmt/format.h>
@@ -9,24 +9,15 @@
 namespace kith::app {
 namespace {
 
-constexpr SweepColumn kColumns[] = {
-    {"inertia", "inertia", [](const SweepRow& row) { return row.result.inertia; }},
-    {"silhouette", "silhouette", [](const SweepRow& row) { return row.silhouette; }},
-    {"calinski_harabasz", "Calinski-H.", [](const SweepRow& row) { return row.calinski_harabasz; }},
-    {"davies_bouldin", "Davies-B.", [](const SweepRow& row) { return row.davies_bouldin; }},
-    {"bic", "BIC", [](const SweepRow& row) { return row.bic; }},
-    {"gap", "gap", [](const SweepRow& row) { return row.gap.value; }},
-    {"gap_error", "error", [](const SweepRow& row) { return row.gap.error; }},
-};
-
-std::vector<double> values_of(const Sweep& sweep, double (*value)(const SweepRow&)) {
+std::vector<double> values_of(const Sweep& sweep, double Scores::*value) {
   std::vector<double> values;
-  for (const SweepRow& row : sweep.rows) values.push_back(value(row));
+  for (const SweepRow& row : sweep.rows) values.push_back(row.scores.*value);
   return values;
 }
 
-/// The place of the largest value; none where fewer than two are defined.
-std::optional<std::size_t> largest(const std::vector<double>& values, double sign) {
+/// The place of the best value; none if fewer than two are defined.
+std::optional<std::size_t> best_of(const std::vector<double>& values, bool higher_is_better) {
+  const double sign = higher_is_better ? 1.0 : -1.0;
   std::optional<std::size_t> best;
   int defined = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -36,6 +27,8 @@ std::optional<std::size_t> largest(const std::vector<double>& values, double sig
   }
   return defined > 1 ? best : std::nullopt;
 }
+
+bool is_gap(const Score& score) { return score.value == &Scores::gap || score.value == &Scores::gap_error; }
 
 /// Up to ten marks, of a value between 0 and `most`.
 std::string bar(double value, double most) {
@@ -48,75 +41,78 @@ std::string cell(double value) { return std::isfinite(value) ? fmt::format("{:.6
 
 }  // namespace
 
-std::vector<SweepColumn> columns_of(const Sweep& sweep) {
-  const std::size_t with_gap = std::size(kColumns), without = with_gap - 2;
-  return {kColumns, kColumns + (sweep.references > 0 ? with_gap : without)};
+std::vector<Score> scores_of(const Sweep& sweep) {
+  std::vector<Score> scores = scores_for(ScoreUse::sweep);
+  if (sweep.references == 0) std::erase_if(scores, is_gap);
+  return scores;
 }
 
 Suggestion suggestion_of(const Sweep& sweep) {
-  Suggestion found;
+  Suggestion suggestion;
   const auto prefer = [&](const std::string& name, std::optional<std::size_t> place) {
-    if (place) found.criteria.emplace_back(name, sweep.rows[*place].clusters);
+    if (place) suggestion.criteria.emplace_back(name, sweep.rows[*place].clusters);
   };
   const std::string silhouette = sweep.silhouette + " silhouette";
-  const auto best = largest(values_of(sweep, kColumns[1].value), 1);
+  const auto best = best_of(values_of(sweep, &Scores::silhouette), true);
   std::vector<double> counts;
   for (const SweepRow& row : sweep.rows) counts.push_back(static_cast<double>(row.clusters));
-  const auto bend = knee(counts, values_of(sweep, kColumns[0].value));
+  const auto bend = knee(counts, values_of(sweep, &Scores::inertia));
   prefer(silhouette, best);
   prefer("knee of inertia", bend);
-  prefer("Calinski-Harabasz", largest(values_of(sweep, kColumns[2].value), 1));
-  prefer("Davies-Bouldin", largest(values_of(sweep, kColumns[3].value), -1));
-  prefer("BIC", largest(values_of(sweep, kColumns[4].value), 1));
+  for (const Score& score : scores_of(sweep)) {
+    if (score.value == &Scores::inertia || score.value == &Scores::silhouette || is_gap(score)) continue;
+    prefer(score.shown, best_of(values_of(sweep, score.value), score.higher_is_better));
+  }
   if (sweep.references > 0) {
     std::vector<Gap> gaps;
-    for (const SweepRow& row : sweep.rows) gaps.push_back(row.gap);
+    for (const SweepRow& row : sweep.rows) gaps.push_back({row.scores.gap, row.scores.gap_error});
     prefer("gap statistic", gap_rule(gaps));
   }
-  if (!best) return found;
+  if (!best) return suggestion;
 
   const SweepRow& row = sweep.rows[*best];
-  found.clusters = row.clusters;
-  found.reason = fmt::format("the best {}, {:.4g}", silhouette, row.silhouette);
-  if (bend == best) found.reason += ", and the knee of inertia";
-  if (*best + 1 == sweep.rows.size()) found.reason += "; it is the last one tried, so more clusters may be better";
+  suggestion.clusters = row.clusters;
+  suggestion.reason = fmt::format("the best {}, {:.4g}", silhouette, row.scores.silhouette);
+  if (bend == best) suggestion.reason += ", and the knee of inertia";
+  if (*best + 1 == sweep.rows.size())
+    suggestion.reason += "; it is the largest number tried, so more clusters may be better";
   std::string others;
-  for (const auto& [name, clusters] : found.criteria) {
-    if (clusters != found.clusters) others += fmt::format("{}{} {}", others.empty() ? "" : ", ", name, clusters);
+  for (const auto& [name, clusters] : suggestion.criteria) {
+    if (clusters != suggestion.clusters) others += fmt::format("{}{} {}", others.empty() ? "" : ", ", name, clusters);
   }
   if (!others.empty()) {
-    found.disagreement =
-        fmt::format("the criteria disagree: {} {}, but {}; look at the table, and at the clusters themselves",
-                    silhouette, found.clusters, others);
+    suggestion.disagreement = fmt::format("the criteria disagree: {} {}, but {}; compare the table and the clusters",
+                                          silhouette, suggestion.clusters, others);
   }
-  return found;
+  return suggestion;
 }
 
 std::string show(const Sweep& sweep) {
-  const std::vector<SweepColumn> columns = columns_of(sweep);
+  const std::vector<Score> scores = scores_of(sweep);
   std::string out = fmt::format("{:>7} {:>10}", "k", "iterations");
-  for (const SweepColumn& column : columns) out += fmt::format(" {:>12}", column.shown);
+  for (const Score& score : scores) out += fmt::format(" {:>12}", score.heading);
   out += fmt::format("  {:<10}  {:<10}\n", "inertia", "silhouette");
-  const std::vector<double> inertia = values_of(sweep, kColumns[0].value);
+  const std::vector<double> inertia = values_of(sweep, &Scores::inertia);
   const double most = *std::max_element(inertia.begin(), inertia.end());
   for (const SweepRow& row : sweep.rows) {
     out += fmt::format("{:>7} {:>10}", row.clusters, row.result.iterations);
-    for (const SweepColumn& column : columns) out += fmt::format(" {:>12}", cell(column.value(row)));
-    const std::string bars = fmt::format("  {:<10}  {}", bar(row.result.inertia, most), bar(row.silhouette, 1.0));
+    for (const Score& score : scores) out += fmt::format(" {:>12}", cell(row.scores.*score.value));
+    const std::string bars =
+        fmt::format("  {:<10}  {}", bar(row.result.inertia, most), bar(row.scores.silhouette, 1.0));
     out += bars.substr(0, bars.find_last_not_of(' ') + 1) + "\n";
   }
   return out;
 }
 
 std::string csv_of(const Sweep& sweep) {
-  const std::vector<SweepColumn> columns = columns_of(sweep);
+  const std::vector<Score> scores = scores_of(sweep);
   std::string out = "k,iterations,stopped_by";
-  for (const SweepColumn& column : columns) out += fmt::format(",{}", column.name);
+  for (const Score& score : scores) out += fmt::format(",{}", score.name);
   out += "\n";
   for (const SweepRow& row : sweep.rows) {
     out += fmt::format("{},{},{}", row.clusters, row.result.iterations, row.result.stopped_by);
-    for (const SweepColumn& column : columns) {
-      const double value = column.value(row);
+    for (const Score& score : scores) {
+      const double value = row.scores.*score.value;
       out += std::isfinite(value) ? fmt::format(",{}", value) : ",";
     }
     out += "\n";
@@ -128,7 +124,7 @@ SweepReport report_of(const Sweep& sweep, const Suggestion& suggestion) {
   SweepReport report{sweep.silhouette, suggestion.clusters, suggestion.reason, suggestion.criteria, {}};
   for (const SweepRow& row : sweep.rows) {
     SweepReport::Row line{row.clusters, row.result.iterations, row.result.stopped_by, {}};
-    for (const SweepColumn& column : columns_of(sweep)) line.scores.emplace_back(column.name, column.value(row));
+    for (const Score& score : scores_of(sweep)) line.scores.emplace_back(score.name, row.scores.*score.value);
     report.rows.push_back(std::move(line));
   }
   return report;

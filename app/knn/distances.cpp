@@ -7,8 +7,7 @@
 #include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
 #include "app/commands.h"
-#include "app/run/job.h"
-#include "app/run/memory.h"
+#include "app/run/points_job.h"
 #include "app/run/results.h"
 #include "core/neighbors.h"
 
@@ -25,34 +24,41 @@ struct DistancesOptions {
   Unit unit() const { return unit_of(metric_of(common), squared); }
 };
 
+std::string unused_squared(const DistancesOptions& options) {
+  if (options.unit() != Unit::squared && options.unit() != Unit::root)
+    return "only Euclidean distances are square roots";
+  return options.common.output.empty() && options.common.json ? "no distances are written" : "";
+}
+
 void declare(OptionSet& set, DistancesOptions& options) {
-  set.positional({.names = "A", .help = "FILE:DATASET whose rows become the rows of the matrix."}, options.a);
-  set.positional(
-      {.names = "B", .help = "FILE:DATASET whose rows become the columns of the matrix.", .shown_default = "A"},
-      options.b);
-  set.flag({.names = "--squared", .help = "Distances squared instead of their roots."}, options.squared);
+  set.positional({.names = "A",
+                  .help = "FILE:DATASET whose rows become the rows of the matrix.",
+                  .required = "the file with the points",
+                  .input = Input::table,
+                  .stored = Stored::always},
+                 options.a);
+  set.positional({.names = "B",
+                  .help = "FILE:DATASET whose rows become the columns of the matrix.",
+                  .shown_default = "A",
+                  .input = Input::table,
+                  .stored = Stored::if_changed},
+                 options.b);
+  set.flag({.names = "--squared",
+            .help = "Write squared distances.",
+            .stored = Stored::if_changed,
+            .no_effect = {[&options] { return unused_squared(options); }}},
+           options.squared);
   add_common_options(set, options.common);
+  set["--seed"].no_effect = {[]() -> std::string { return "distances uses no random numbers"; }};
 }
 
-void warn_of_options(const OptionSet& set, const DistancesOptions& options, Invocation& invocation) {
-  invocation.warn_without_effect(set, "--seed", "distances draws nothing at random");
-  if (options.common.output.empty() && options.common.json) {
-    invocation.warn_without_effect(set, "--squared", "no distances are written");
-  }
-  if (options.unit() != Unit::squared && options.unit() != Unit::root) {
-    invocation.warn_without_effect(set, "--squared", "only Euclidean distances are roots of something");
-  }
-  invocation.warn_of_text_options(set, {options.a, options.b});
-  invocation.warn_without_effect(set);
-}
-
-/// Rows of distances on their way out, as T.
+/// Writes or prints rows of distances as T.
 template <class T>
 class Rows {
  public:
   Rows(Unit unit, data::ResultFile* file, bool printed) : unit_(unit), file_(file), printed_(printed) {}
 
-  void take(std::int64_t first, MatrixView<const double> squared) {
+  void append(std::int64_t first, MatrixView<const double> squared) {
     const Matrix<T> out = convert_distances<T>(squared, unit_, first);
     if (file_ != nullptr) file_->write_rows<T>("distances", first, out.view());
     for (std::int64_t i = 0; printed_ && i < out.rows(); ++i)
@@ -65,20 +71,12 @@ class Rows {
   bool printed_;
 };
 
-std::string stored_command(const DistancesOptions& options, const data::PointSource& a, const data::PointSource* b,
-                           ValueClass value_class) {
-  return fmt::format("distances {}{}{} --precision {}{}", stored_name(a.name()),
-                     b != nullptr ? fmt::format(" {}", stored_name(b->name())) : "",
-                     options.squared ? " --squared" : "", name_of(value_class),
-                     stored_input(options.common) + stored_metric(options.common));
-}
-
-/// Rows of distances, `width` to a row, that are computed at a time unless --block-rows says how many.
+/// Rows per block without --block-rows; a row has `width` distances.
 std::int64_t usual_block(std::int64_t width, std::int64_t columns) {
   return kBlockBytes / (8 * std::max(width, columns));
 }
 
-/// Host bytes of one block: distances, the same as written, and the rows as float64.
+/// Host bytes of one block: distances as computed and as written, and the rows as float64.
 std::int64_t block_memory(const DistancesOptions& options, const data::PointSource& a, const data::PointSource& b) {
   return block_bytes({.rows = a.rows(),
                       .row_bytes = 16 * b.rows() + 8 * a.columns(),
@@ -86,27 +84,80 @@ std::int64_t block_memory(const DistancesOptions& options, const data::PointSour
                       .usual_rows = usual_block(b.rows(), a.columns())});
 }
 
-/// Rows of `from` against all held points, block by block.
+class DistancesJob final : public PointsJob {
+ public:
+  DistancesJob(OptionSet& set, DistancesOptions& options) : PointsJob(set, options.common), options_(options) {}
+
+ private:
+  void open() override;
+  std::int64_t bytes() const override { return block_memory(options_, *inputs.first, *source); }
+  void compute() override;
+  void write() override { file_->finish(); }
+  std::string next() const override { return target.empty() ? "" : fmt::format("kith info {}", shell_word(target)); }
+
+  void open_file();
+  template <class T>
+  void compute_as(PointsView from);
+
+  DistancesOptions& options_;
+  std::optional<data::ResultFile> file_;
+};
+
+void DistancesJob::open() {
+  inputs = open_inputs(options_.a, options_.b, *this);
+  const data::PointSource& a = *inputs.first;
+  source = inputs.second ? inputs.second.get() : inputs.first.get();
+  report.points = describe(*source);
+  if (inputs.second) report.queries = describe(a);
+  if (a.columns() == source->columns()) return;
+  throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}; give points of the same "
+                                          "columns, or choose them with --columns",
+                                          source->name(), a.columns(), a.name(), source->columns()));
+}
+
+void DistancesJob::open_file() {
+  const data::PointSource &a = *inputs.first, *b = inputs.second.get();
+  const ValueClass value_class = inputs.value_class();
+  OptionSet::Replacements words{{"A", stored_name(a.name())},
+                                {"--precision", fmt::format("--precision {}", name_of(value_class))}};
+  if (b != nullptr) words["B"] = stored_name(b->name());
+  file_.emplace(target, output);
+  write_head(*file_, {"kith-distances", set.stored_command(words), value_class, metric_of(common)}, a);
+  if (b != nullptr) file_->attribute("others", stored_name(b->name()));
+  file_->attribute("distances", std::string(name_of(options_.unit())));
+  value_class == ValueClass::f32 ? file_->create_matrix<float>("distances", a.rows(), source->rows())
+                                 : file_->create_matrix<double>("distances", a.rows(), source->rows());
+}
+
+void DistancesJob::compute() {
+  const auto first = inputs.second ? read_points(*inputs.first, *this) : nullptr;
+  const PointsView from = (first ? *first : *held.values).values();
+  if (!target.empty()) open_file();
+  inputs.value_class() == ValueClass::f32 ? compute_as<float>(from) : compute_as<double>(from);
+  report.phase("search").flops = assignment_flops(from, source->rows());
+}
+
+/// Distances from rows to all held points, block by block.
 template <class T>
-void compute(const HeldPoints& held, PointsView from, Rows<T> rows, Invocation& invocation) {
-  const std::int64_t block_rows = invocation.common.block_rows;
-  const Measure measure = measure_of(metric_of(invocation.common));
+void DistancesJob::compute_as(PointsView from) {
+  Rows<T> rows(options_.unit(), file_ ? &*file_ : nullptr, !file_ && !common.json);
+  const Measure measure = measure_of(metric_of(common));
   check_queries(*held.points, from, measure);
   const std::int64_t count = rows_of(from), width = held.points->rows();
-  const std::int64_t chosen = block_rows > 0 ? block_rows : usual_block(width, columns_of(from));
+  const std::int64_t chosen = common.block_rows > 0 ? common.block_rows : usual_block(width, columns_of(from));
   const std::int64_t block = std::clamp<std::int64_t>(chosen, 1, count);
   Matrix<double> queries(block, columns_of(from)), out(block, width);
-  invocation.progress.phase("search", count);
+  progress.phase("search", count);
   for (std::int64_t first = 0; first < count; first += block) {
     const std::int64_t here = std::min(block, count - first);
     copy_queries(from, first, queries.view().middle(0, here));
-    const auto found = out.view().middle(0, here);
-    held.points->all_distances({queries.view().middle(0, here), -1, measure}, found);
+    const auto distances = out.view().middle(0, here);
+    held.points->all_distances({queries.view().middle(0, here), -1, measure}, distances);
     {
-      const PhaseWithin phase(invocation.progress, "write");
-      rows.take(first, found);
+      const PhaseWithin phase(progress, "write");
+      rows.append(first, distances);
     }
-    invocation.progress.progress(first + here);
+    progress.progress(first + here);
   }
 }
 
@@ -121,61 +172,7 @@ int run_distances(const Arguments& arguments) {
                               "kith distances points.h5:/test --squared -o squares.h5",
                               "kith distances small.h5                 # tab-separated, on standard output"}});
   declare(set, options);
-  if (!set.parse(arguments)) return 0;
-  if (options.a.empty()) set.refuse_missing("A, the file with the points,");
-  Invocation invocation("distances", options.common);
-  const std::string& target = options.common.output;
-  const data::OutputOptions output = output_options(options.common, {options.a, options.b});
-  if (!target.empty()) data::check_output(target, output);
-  const InputPair inputs = open_inputs(options.a, options.b, invocation);
-  const auto &a = inputs.first, &b = inputs.second;
-  const data::PointSource& held_source = b ? *b : *a;
-  invocation.report.points = describe(held_source);
-  if (b) invocation.report.queries = describe(*a);
-  if (a->columns() != held_source.columns()) {
-    throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}; give points of the same "
-                                            "columns, or choose them with --columns",
-                                            b->name(), a->columns(), a->name(), b->columns()));
-  }
-  const ValueClass value_class = inputs.value_class();
-  const bool narrow = value_class == ValueClass::f32;
-
-  require_memory(points_bytes(*a) + (b ? points_bytes(*b) : 0) + block_memory(options, *a, held_source),
-                 b ? fmt::format("{} and {}", a->name(), b->name()) : a->name(), options.common.memory);
-
-  const HeldPoints held = hold_points(b ? *b : *a, invocation, [&] { warn_of_options(set, options, invocation); });
-  const auto a_read = b ? read_points(*a, invocation) : nullptr;
-  const PointsView a_values = (b ? *a_read : *held.values).values();
-
-  std::optional<data::ResultFile> file;
-  const std::int64_t rows = a->rows(), columns = held_source.rows();
-  if (!target.empty()) {
-    file.emplace(target, output);
-    write_head(
-        *file,
-        {"kith-distances", stored_command(options, *a, b.get(), value_class), value_class, metric_of(options.common)},
-        *a);
-    if (b) file->attribute("others", stored_name(b->name()));
-    file->attribute("distances", std::string(name_of(options.unit())));
-    narrow ? file->create_matrix<float>("distances", rows, columns)
-           : file->create_matrix<double>("distances", rows, columns);
-  }
-  const bool printed = !file && !options.common.json;
-  data::ResultFile* out = file ? &*file : nullptr;
-  if (narrow) {
-    compute(held, a_values, Rows<float>(options.unit(), out, printed), invocation);
-  } else {
-    compute(held, a_values, Rows<double>(options.unit(), out, printed), invocation);
-  }
-  note_device_memory(held, invocation);
-  invocation.report.phase("search").flops = assignment_flops(a_values, columns);
-  if (file) {
-    invocation.progress.phase("write", 0);
-    file->finish();
-    invocation.wrote(target);
-  }
-  invocation.close(target.empty() ? "" : fmt::format("kith info {}", shell_word(target)));
-  return 0;
+  return set.parse(arguments) ? DistancesJob(set, options).run() : 0;
 }
 
 }  // namespace kith::app

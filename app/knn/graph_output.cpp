@@ -1,4 +1,4 @@
-// One class for each kind of output of a graph; distances are converted to its unit on the way, row by row.
+// One class for each kind of graph output, which converts distances to its unit.
 #include "app/knn/graph_output.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ class GraphFile final : public GraphOutput {
     file_.create_vector<std::int64_t>("indices", begin_.back());
     file_.create_vector<T>("distances", begin_.back());
   }
-  void take(std::int64_t first_row, const NeighborGraph& part) override {
+  void append(std::int64_t first_row, const NeighborGraph& part) override {
     const std::int64_t at = begin_[first_row];
     Matrix<T> distances(part.edges(), 1);
     T* next = distances.data();
@@ -55,7 +55,7 @@ class GraphFile final : public GraphOutput {
   data::ResultFile file_;
 };
 
-/// A line for each edge: in a file of CSV under a header, or on standard output between tabs.
+/// A line for each edge: comma-separated in a file with a header, or tab-separated on standard output.
 template <class T>
 class EdgeLines final : public GraphOutput {
  public:
@@ -67,7 +67,7 @@ class EdgeLines final : public GraphOutput {
     bytes_ = std::make_unique<data::OutputBytes>(*file_);
     bytes_->write("source,target,distance\n");
   }
-  void take(std::int64_t first_row, const NeighborGraph& part) override {
+  void append(std::int64_t first_row, const NeighborGraph& part) override {
     const char between = file_ ? ',' : '\t';
     for_rows<T>(first_row, part, unit_,
                 [&](std::int64_t row, std::span<const std::int64_t> to, std::span<const T> distances) {

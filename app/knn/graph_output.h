@@ -1,4 +1,4 @@
-// Where graphs of neighbours go: compressed rows in HDF5, edges as CSV or on standard output; groups of rows.
+// Outputs of neighbour graphs: compressed rows in HDF5, edges as CSV or on standard output; connected components.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace kith::app {
 
-/// Takes the rows of a graph, in order.
+/// Writes the rows of a graph, which are appended in order.
 class GraphOutput {
  public:
   virtual ~GraphOutput() = default;
   /// part: rows first_row, first_row + 1, ...
-  virtual void take(std::int64_t first_row, const NeighborGraph& part) = 0;
-  /// The output appears.
+  virtual void append(std::int64_t first_row, const NeighborGraph& part) = 0;
+  /// Makes the output appear.
   virtual void finish() {}
 };
 
@@ -30,15 +30,15 @@ struct GraphOutputRequest {
   const data::PointSource* base = nullptr;
   const data::PointSource* queries = nullptr;  // null: the base itself
   std::string edges;                           // "directed", "symmetric", "mutual", "radius"
-  bool each_once = false;                      // as edges, of x - y and y - x the one with the lower source alone
+  bool each_once = false;                      // write the edge x - y without y - x, for x < y
 };
 
-/// begin (rows + 1): where each row's edges begin among all. Throws Error(output) where it cannot be written, for want
-/// of space too.
+/// begin (rows + 1): index of each row's first edge. Throws Error(output) if the output cannot be written, or lacks
+/// disk space.
 std::unique_ptr<GraphOutput> open_graph_output(const GraphOutputRequest& request, std::span<const std::int64_t> begin);
 
-/// Writes groups of connected rows as kith-components, or prints a line for each row: its number, its group. labels:
-/// the lowest row of each row's group. Returns the number of groups.
+/// Writes connected components as kith-components, or prints a line for each row: its number, its component. labels:
+/// the lowest row of each row's component. Returns the number of components.
 std::int64_t write_components(const GraphOutputRequest& request, std::span<const std::int64_t> labels, bool shown);
 
 }  // namespace kith::app

@@ -8,12 +8,13 @@
 #include <utility>
 
 #include "app/cli/shell_word.h"
-#include "app/cli/terminal.h"
 #include "app/commands.h"
+#include "app/knn/graph_output.h"
 #include "app/knn/knn.h"
 #include "app/knn/truth.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/memory.h"
+#include "app/run/points_job.h"
 #include "core/distance.h"
 #include "core/neighbors.h"
 #include "core/radius.h"
@@ -21,101 +22,136 @@
 namespace kith::app {
 namespace {
 
+/// Which results --nan drop supports: lists can contain rows without neighbours; graphs, comparisons and other formats
+/// cannot.
+std::string unsupported_drop(const KnnOptions& options) {
+  const char* result = options.makes_graph()                       ? "a graph"
+                       : !options.truth.empty()                    ? "--truth"
+                       : options.list_format() != ListFormat::kith ? "another --format"
+                                                                   : nullptr;
+  if (options.common.nan != "drop" || result == nullptr) return "";
+  return fmt::format("--nan drop: expected lists of -k in kith's format, found {}; remove such rows from the file",
+                     result);
+}
+
+std::string unsupported_format(const KnnOptions& options) {
+  if (!options.makes_graph() || options.list_format() == ListFormat::kith) return "";
+  return fmt::format(
+      "--format: expected kith for a graph, or an output name that ends with .csv, found {}; the other "
+      "formats hold lists of equal length",
+      options.format == "auto" ? options.common.output : options.format);
+}
+
+std::string unused_squared(const KnnOptions& options) {
+  if (measure_of(options.metric()) != Measure::squared_euclidean) return "only Euclidean distances are square roots";
+  const bool prints_lists = options.truth.empty() && !options.common.json;
+  if (options.components || (options.common.output.empty() && !prints_lists)) return "no distances are written";
+  return options.list_format() != ListFormat::kith ? "the output format defines its distances" : "";
+}
+
+void declare_graph(OptionSet& set, KnnOptions& options) {
+  constexpr int kGraph = position::kTask + 1;
+  set.flag({.names = "--graph",
+            .help = "Write the lists of BASE in itself as a graph: compressed sparse rows (CSR).",
+            .stored = Stored::if_changed,
+            .position = kGraph,
+            .excludes = {"--radius", "--queries"}},
+           options.graph);
+  set.flag({.names = "--symmetric",
+            .help = "Add an edge between two rows if either lists the other.",
+            .stored = Stored::if_changed,
+            .position = kGraph,
+            .excludes = {"--mutual", "--radius", "--queries"}},
+           options.symmetric);
+  set.flag({.names = "--mutual",
+            .help = "Add an edge between two rows if each lists the other.",
+            .stored = Stored::if_changed,
+            .position = kGraph,
+            .excludes = {"--radius", "--queries"}},
+           options.mutual);
+  set.flag({.names = "--components",
+            .help = "Write the connected components of the graph or of --radius, and the lowest row of each, instead "
+                    "of edges.",
+            .stored = Stored::if_changed,
+            .position = kGraph,
+            .excludes = {"--queries"},
+            .refused = {when([&options] { return !options.makes_graph(); },
+                             "--components: expected --radius R or --graph, whose edges connect rows")}},
+           options.components);
+}
+
 void declare(OptionSet& set, KnnOptions& options) {
-  set.positional({.names = "BASE", .help = "FILE:DATASET to search in; FILE alone if it holds one matrix."},
+  constexpr int kQueries = position::kTask + 2;
+  set.positional({.names = "BASE",
+                  .help = "FILE:DATASET to search in, or FILE if it contains one matrix.",
+                  .required = "the file to search in",
+                  .input = Input::table,
+                  .stored = Stored::always},
                  options.base);
-  set.integer({.names = "-k,--neighbors", .value = "K", .help = "Neighbours per query.", .shown_default = "none"},
+  set.integer({.names = "-k,--neighbors",
+               .value = "K",
+               .help = "Number of neighbours per query.",
+               .shown_default = "none",
+               .stored = Stored::if_changed},
               {1, std::numeric_limits<std::int64_t>::max()}, options.neighbors);
   set.number({.names = "--radius",
               .value = "R",
-              .help = "Instead of -k: all rows within this distance, R included; by inner product, of at least R.",
-              .shown_default = "none"},
+              .help = "Instead of -k: all rows within this distance, R included; for inner-product, of at least R.",
+              .shown_default = "none",
+              .stored = Stored::if_changed,
+              .excludes = {"-k"}},
              options.radius);
   set.text({.names = "--queries",
             .value = "FILE[:DATASET]",
-            .help = "Points to find neighbours for.",
-            .shown_default = "BASE, each row left out of its own list"},
+            .help = "Points to find neighbours for. Without --queries, kith finds each row's neighbours in BASE, "
+                    "excluding the row itself.",
+            .shown_default = "BASE",
+            .input = Input::table,
+            .stored = Stored::if_changed,
+            .position = kQueries},
            options.queries);
-  set.flag({.names = "--include-self", .help = "Without --queries: keep each row in its own list."},
+  set.flag({.names = "--include-self",
+            .help = "Without --queries: keep each row in its own list.",
+            .stored = Stored::if_used,
+            .position = kQueries,
+            .no_effect = {when([&options] { return !options.queries.empty(); }, "there are --queries")}},
            options.include_self);
-  set.flag({.names = "--graph", .help = "Write the lists of BASE in itself as a graph: compressed rows (CSR)."},
-           options.graph);
-  set.flag({.names = "--symmetric", .help = "The graph has an edge where either of two rows lists the other."},
-           options.symmetric);
-  set.flag({.names = "--mutual", .help = "The graph has an edge where both of two rows list the other."},
-           options.mutual);
-  set.flag({.names = "--components",
-            .help = "Write groups of rows that the graph or --radius connects, and the lowest row of each, instead of "
-                    "edges."},
-           options.components);
-  set.flag({.names = "--squared", .help = "Distances squared instead of their roots."}, options.squared);
-  set.text({.names = "--truth",
-            .value = "FILE[:DATASET]",
-            .help = "Compare the neighbours with this answer (FILE alone: its /neighbors), of kith, ann-benchmarks, "
-                    "BIGANN or an .ivecs file; exit 1 if a list differs in more than the order of ties."},
-           options.truth);
+  declare_graph(set, options);
+  set.flag({.names = "--squared",
+            .help = "Write squared distances.",
+            .stored = Stored::if_changed,
+            .position = kQueries,
+            .no_effect = {[&options] { return unused_squared(options); }}},
+           options.squared);
+  set.text(
+      {.names = "--truth",
+       .value = "FILE[:DATASET]",
+       .help = "Compare the neighbours with this answer (FILE: its /neighbors) from kith, ann-benchmarks, BIGANN or "
+               "an .ivecs file; exit with 1 if a list differs in more than the order of ties.",
+       .input = Input::file,
+       .refused = {when([&options] { return options.makes_graph(); },
+                        "--truth cannot be combined with a graph: it compares the lists of -k; leave --truth "
+                        "out")}},
+      options.truth);
   set.choice({.names = "--format",
               .value = "NAME",
-              .help = "Of the lists in the output: kith, ann-benchmarks, bigann, ivecs, or auto: by the ending of its "
-                      "name, .ibin (bigann), .ivecs, or else kith. Edges go to .csv too."},
+              .help = "Format of the lists in the output: kith, ann-benchmarks, bigann, ivecs, or auto: bigann for "
+                      ".ibin, ivecs for .ivecs, kith for other names. Edges can also be written to .csv.",
+              .no_effect = {when([&options] { return options.common.output.empty(); }, "there is no --output")}},
              {"auto", "kith", "ann-benchmarks", "bigann", "ivecs"}, options.format);
   add_missing_option(set, options.common,
-                     "Rows with NaN, infinity or an empty field: error refuses them, drop leaves them out: they are "
-                     "nobody's neighbours, and have the neighbours -1 at the distance NaN.");
+                     "Rows with NaN, infinity or an empty field: error stops, drop ignores them: they are nobody's "
+                     "neighbours, and have the neighbours -1 at the distance NaN.");
   add_preparation_options(set, options.common);
   add_common_options(set, options.common,
                      "Write the result to this HDF5 file, lists also to .ivecs or .ibin, edges of a graph to .csv; it "
                      "appears only when it is complete.");
+  set["--seed"].no_effect = {[]() -> std::string { return "knn uses no random numbers"; }};
+  set["--nan"].refused = {[&options] { return unsupported_drop(options); }};
+  set["--format"].refused = {[&options] { return unsupported_format(options); }};
 }
 
-/// What cannot be asked together.
-void check_options(const KnnOptions& options, OptionSet& set) {
-  const auto refuse = [](const std::string& message) { throw Error(ExitCode::usage, message); };
-  const bool itself = options.queries.empty();
-  if (options.base.empty()) set.refuse_missing("BASE, the file to search in,");
-  if (options.neighbors == 0 && !options.has_radius()) {
-    set.refuse_missing("-k, the number of neighbours, or --radius,");
-  }
-  if (options.has_radius()) limit_of_radius(options.radius, options.metric());
-  if (options.neighbors > 0 && options.has_radius())
-    refuse("-k and --radius: expected one of them, found both; leave one out");
-  if (options.symmetric && options.mutual)
-    refuse("--symmetric and --mutual: expected one of them, found both; leave one out");
-  const bool lists = options.graph || options.symmetric || options.mutual;
-  if (lists && options.has_radius()) {
-    refuse(
-        "--graph, --symmetric and --mutual: expected the lists of -k, found --radius, whose edges are a graph, and "
-        "symmetric, as they are; leave the option out");
-  }
-  if (lists && !itself) refuse("--graph: expected a set in itself, found --queries; leave them out");
-  if (options.components && !options.makes_graph()) {
-    refuse("--components: expected --radius R or --graph, whose edges connect rows");
-  }
-  if (options.components && !itself) refuse("--components: expected a set in itself, found --queries; leave them out");
-  if (options.makes_graph() && !options.truth.empty())
-    refuse("--truth: expected lists of -k to compare, found a graph; leave --truth out");
-  if (options.makes_graph() && options.list_format() != ListFormat::kith) {
-    refuse(
-        fmt::format("--format: expected kith for a graph, or a name of the output that ends with .csv, found {}; the "
-                    "others hold lists of equal length",
-                    options.format == "auto" ? options.common.output : options.format));
-  }
-}
-
-/// Lists can say that a row has no neighbours; a graph, a comparison and other formats cannot.
-void check_missing(const KnnOptions& options) {
-  if (options.common.nan != "drop") return;
-  const char* found = options.makes_graph()                       ? "a graph"
-                      : !options.truth.empty()                    ? "--truth"
-                      : options.list_format() != ListFormat::kith ? "another --format"
-                                                                  : nullptr;
-  if (found == nullptr) return;
-  throw Error(ExitCode::usage, fmt::format("--nan drop: expected lists of -k as kith writes them, found {}; leave such "
-                                           "rows out of the file beforehand",
-                                           found));
-}
-
-/// Of the name of the output. Labels of groups are no edges.
+/// Endings of the output name. Components are labels, not edges.
 std::vector<std::string> endings_of(const KnnOptions& options) {
   if (options.makes_graph() && !options.components) return {".h5", ".csv"};
   if (options.list_format() == ListFormat::bigann) return {".ibin"};
@@ -123,29 +159,20 @@ std::vector<std::string> endings_of(const KnnOptions& options) {
   return {".h5"};
 }
 
-/// rows: of the base
+/// rows: of the base that are not dropped
 void check_neighbors(const KnnOptions& options, const data::PointSource& base, std::int64_t rows) {
   const bool left_out = options.queries.empty() && !options.include_self;
   const std::int64_t most = rows - (left_out ? 1 : 0);
   if (options.neighbors <= most) return;
   throw Error(ExitCode::usage,
-              fmt::format("-k {}: {} has {} rows to find{}; expected at most {} neighbours", options.neighbors,
-                          base.name(), most, left_out ? " besides the query itself (see --include-self)" : "", most));
-}
-
-void check(const KnnOptions& options, const data::PointSource& base, const data::PointSource* queries) {
-  if (queries != nullptr && queries->columns() != base.columns()) {
-    throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}; give queries of the same "
-                                            "columns, or choose them with --columns",
-                                            queries->name(), base.columns(), base.name(), queries->columns()));
-  }
-  check_neighbors(options, base, base.rows());
+              fmt::format("-k {}: {} has {} rows{}; expected at most {} neighbours", options.neighbors, base.name(),
+                          most, left_out ? " besides the query itself (see --include-self)" : "", most));
 }
 
 /// Host bytes of the search of one block of queries, whose size core/neighbors.cpp chooses.
 std::int64_t search_bytes(const KnnOptions& options, const data::PointSource& queries) {
   const std::int64_t searched = bytes_per_query(options.neighbors, queries.columns());
-  // The room that the rows to choose from take as their list doubles; the query as screened; distances as written.
+  // Spare capacity of a list of candidates that grows by doubling, the query in the screen, distances as written.
   const auto choice = static_cast<std::uint64_t>(2 * options.neighbors + 128);
   const auto spare = static_cast<std::int64_t>(std::bit_ceil(choice) - choice);
   const std::int64_t besides = 16 * spare + 4 * queries.columns() + 8 * options.neighbors;
@@ -155,47 +182,13 @@ std::int64_t search_bytes(const KnnOptions& options, const data::PointSource& qu
                       .usual_rows = kQueryBlockBytes / searched});
 }
 
-void warn_of_options(const OptionSet& set, const KnnOptions& options, Invocation& invocation) {
-  invocation.warn_without_effect(set, "--seed", "knn draws nothing at random");
-  if (measure_of(options.metric()) != Measure::squared_euclidean) {
-    invocation.warn_without_effect(set, "--squared", "only Euclidean distances are roots of something");
-  } else if (options.components) {
-    invocation.warn_without_effect(set, "--squared", "no distances are written");
-  }
-  if (!options.queries.empty()) invocation.warn_without_effect(set, "--include-self", "there are --queries");
-  const bool lists_shown = options.truth.empty() && !options.common.json;
-  if (options.common.output.empty() && !lists_shown) {
-    invocation.warn_without_effect(set, "--squared", "no distances are written");
-  } else if (options.list_format() != ListFormat::kith) {
-    invocation.warn_without_effect(set, "--squared", "the format of the output says what its distances are");
-  }
-  if (options.common.output.empty()) invocation.warn_without_effect(set, "--format", "there is no --output");
-  invocation.warn_of_text_options(set, {options.base, options.queries});
-  invocation.warn_without_effect(set);
-}
-
-std::string stored_command(const KnnOptions& options, const data::PointSource& base, const data::PointSource* queries,
-                           ValueClass value_class) {
-  std::string command = fmt::format("knn {}", stored_name(base.name()));
-  command += options.has_radius() ? fmt::format(" --radius {}", options.radius)
-                                  : fmt::format(" --neighbors {}", options.neighbors);
-  if (options.edges() != GraphEdges::directed) command += options.symmetric ? " --symmetric" : " --mutual";
-  if (options.makes_graph() && !options.has_radius() && options.edges() == GraphEdges::directed) command += " --graph";
-  if (options.components) command += " --components";
-  if (queries != nullptr) command += fmt::format(" --queries {}", stored_name(queries->name()));
-  if (queries == nullptr && options.include_self) command += " --include-self";
-  if (options.squared) command += " --squared";
-  return command + fmt::format(" --precision {}{}", name_of(value_class),
-                               stored_input(options.common) + stored_metric(options.common));
-}
-
-/// D of a query and a row of the base, by the definition; NaN for the row that the query's list may not have.
+/// D of a query and a row of the base, by the definition; NaN for a row that is excluded from the query's list.
 TruthComparison::DistanceOf definition_for(const KnnRun& run) {
   const PointsView base = run.base_values, queries = run.query_values;
-  const bool leaves_out = run.queries == nullptr && !run.options.include_self;
+  const bool excludes_self = run.queries == nullptr && !run.options.include_self;
   const Measure measure = measure_of(run.options.metric());
   return [=](std::int64_t query, std::int64_t row) {
-    if (leaves_out && query == row) return std::numeric_limits<double>::quiet_NaN();
+    if (excludes_self && query == row) return std::numeric_limits<double>::quiet_NaN();
     return std::visit(
         [&](const auto& q, const auto& b) {
           return distance_by(measure, b.row(row).data(), q.row(query).data(), b.columns);
@@ -204,61 +197,145 @@ TruthComparison::DistanceOf definition_for(const KnnRun& run) {
   };
 }
 
-/// Lists as they are written, with numbers of rows of the files: -1 and NaN for queries that were left out.
-NeighborLists in_files(const NeighborLists& found, std::int64_t first, const KnnRun& run) {
+/// Lists with row numbers of the files; dropped queries have the neighbours -1 at the distance NaN.
+NeighborLists in_files(const NeighborLists& result, std::int64_t first, const KnnRun& run) {
   const std::span<const std::int64_t> kept = run.held.values->kept_rows();
-  Matrix<std::int64_t> index(found.index.rows(), found.index.columns());
-  std::transform(found.index.data(), found.index.data() + found.index.size(), index.data(),
+  Matrix<std::int64_t> index(result.index.rows(), result.index.columns());
+  std::transform(result.index.data(), result.index.data() + result.index.size(), index.data(),
                  [kept](std::int64_t row) { return kept.empty() ? row : kept[static_cast<std::size_t>(row)]; });
-  NeighborLists lists(0, found.index.columns());
-  lists.index = in_file_rows(std::as_const(index).view(), first, std::int64_t{-1}, run.asked);
-  lists.distance = in_file_rows(found.distance.view(), first, std::numeric_limits<double>::quiet_NaN(), run.asked);
+  NeighborLists lists(0, result.index.columns());
+  lists.index = in_file_rows(std::as_const(index).view(), first, std::int64_t{-1}, run.queried);
+  lists.distance = in_file_rows(result.distance.view(), first, std::numeric_limits<double>::quiet_NaN(), run.queried);
   return lists;
 }
 
-/// Lists of k, to the output and to the comparison.
-void make_lists(const KnnRun& run, TruthComparison* truth) {
-  const KnnOptions& options = run.options;
-  Invocation& invocation = run.invocation;
-  const std::string& target = options.common.output;
-  std::unique_ptr<NeighborOutput> out;
-  if (!target.empty()) {
-    out = open_neighbor_output(options.list_format(), {.path = target,
-                                                       .options = run.output,
-                                                       .head = run.head,
-                                                       .unit = options.unit(),
-                                                       .neighbors = options.neighbors,
-                                                       .base = &run.base,
-                                                       .queries = run.queries,
-                                                       .base_values = run.base_values,
-                                                       .query_values = run.query_values});
-  } else if (truth == nullptr && !options.common.json) {
-    out = printed_neighbors(options.unit(), run.head.value_class);
+class KnnJob final : public PointsJob {
+ public:
+  KnnJob(OptionSet& set, KnnOptions& options) : PointsJob(set, options.common), options_(options) {
+    output.endings = endings_of(options);
   }
-  if (truth != nullptr) truth->measure_with(definition_for(run));
-  const bool all_kept = run.held.values->kept_rows().empty() && run.asked.kept_rows().empty();
+
+ private:
+  void open() override;
+  std::int64_t bytes() const override {
+    return (truth_ ? truth_->bytes() : 0) + search_bytes(options_, queries()) + graph_bytes(options_, queries().rows());
+  }
+  void compute() override;
+  void show() override {
+    if (truth_) print(truth_->verdict() + "\n");
+  }
+  void write() override {
+    if (lists_) lists_->finish();
+    if (graph_) graph_->finish();
+  }
+  std::string next() const override {
+    return target.empty() || truth_ ? "" : fmt::format("kith info {}", shell_word(target));
+  }
+  ExitCode exit_code() const override { return truth_ && !truth_->all_right() ? ExitCode::internal : ExitCode::done; }
+
+  const data::PointSource& queries() const { return inputs.second ? *inputs.second : *inputs.first; }
+  std::string stored_command() const;
+  void compute_lists(const KnnRun& run);
+
+  KnnOptions& options_;
+  std::optional<TruthComparison> truth_;
+  std::unique_ptr<NeighborOutput> lists_;
+  std::unique_ptr<GraphOutput> graph_;
+};
+
+void KnnJob::open() {
+  if (options_.neighbors == 0 && !options_.has_radius()) {
+    set.refuse_missing("-k, the number of neighbours, or --radius,");
+  }
+  if (options_.has_radius()) limit_of_radius(options_.radius, options_.metric());
+  inputs = open_inputs(options_.base, options_.queries, *this);
+  source = inputs.first.get();
+  report.points = describe(*source);
+  if (inputs.second) report.queries = describe(*inputs.second);
+  if (queries().columns() != source->columns()) {
+    throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}; give queries of the same "
+                                            "columns, or choose them with --columns",
+                                            queries().name(), source->columns(), source->name(), queries().columns()));
+  }
+  check_neighbors(options_, *source, source->rows());
+  if (!target.empty()) check_list_format(options_.list_format(), options_.metric(), *source, inputs.second.get());
+  if (!options_.truth.empty()) truth_.emplace(options_.truth, queries().rows(), options_.neighbors);
+}
+
+std::string KnnJob::stored_command() const {
+  OptionSet::Replacements words{{"BASE", stored_name(source->name())},
+                                {"--precision", fmt::format("--precision {}", name_of(inputs.value_class()))}};
+  if (inputs.second) words["--queries"] = "--queries " + stored_name(inputs.second->name());
+  if (options_.edges() != GraphEdges::directed) words["--graph"] = "";
+  return set.stored_command(words);
+}
+
+void KnnJob::compute() {
+  check_neighbors(options_, *source, rows_of(held.rows()));
+  if (truth_) truth_->read(source->rows());
+  const auto second = inputs.second ? read_points(*inputs.second, *this, &held.preparation) : nullptr;
+  const data::Reading& queried = second ? *second : *held.values;
+  const KnnRun run{.options = options_,
+                   .job = *this,
+                   .held = held,
+                   .base = *source,
+                   .queries = inputs.second.get(),
+                   .queried = queried,
+                   .base_values = held.values->values(),
+                   .query_values = queried.values(),
+                   .head = {options_.makes_graph() ? "kith-graph" : "kith-neighbors", stored_command(),
+                            inputs.value_class(), options_.metric()},
+                   .output = output,
+                   .spare_bytes = memory_limit(common.memory).bytes -
+                                  (common.memory > 0 ? required_bytes : search_bytes(options_, queries()))};
+  if (options_.makes_graph()) {
+    graph_ = make_graph(run);
+  } else {
+    compute_lists(run);
+  }
+  report.phase("search").flops = assignment_flops(run.base_values, rows_of(run.query_values));
+  if (truth_) report.truth = truth_->report();
+}
+
+/// Lists of k nearest neighbours, for the output and for --truth.
+void KnnJob::compute_lists(const KnnRun& run) {
+  if (!target.empty()) {
+    lists_ = open_neighbor_output(options_.list_format(), {.path = target,
+                                                           .options = output,
+                                                           .head = run.head,
+                                                           .unit = options_.unit(),
+                                                           .neighbors = options_.neighbors,
+                                                           .base = &run.base,
+                                                           .queries = run.queries,
+                                                           .base_values = run.base_values,
+                                                           .query_values = run.query_values});
+  } else if (!truth_ && !common.json) {
+    lists_ = printed_neighbors(options_.unit(), run.head.value_class);
+  }
+  if (truth_) truth_->measure_with(definition_for(run));
+  const bool all_kept = held.values->kept_rows().empty() && run.queried.kept_rows().empty();
   nearest_neighbors(
-      *run.held.points, run.query_values,
-      {.neighbors = options.neighbors,
-       .base_is_queries = run.queries == nullptr,
-       .include_self = options.include_self,
-       .block_queries = options.common.block_rows,
-       .measure = measure_of(options.metric()),
-       .join_bytes = run.spare_bytes / 2},
-      [&](std::int64_t first, const NeighborLists& found) {
-        const PhaseWithin phase(invocation.progress, "write");
-        if (truth != nullptr) truth->compare(first, found);
-        if (!out) return;
-        all_kept ? out->take(first, found) : out->take(first_file_row(first, run.asked), in_files(found, first, run));
+      *held.points, run.query_values, search_options(run),
+      [&](std::int64_t first, const NeighborLists& result) {
+        const PhaseWithin phase(progress, "write");
+        if (truth_) truth_->compare(first, result);
+        if (!lists_) return;
+        all_kept ? lists_->append(first, result)
+                 : lists_->append(first_file_row(first, run.queried), in_files(result, first, run));
       },
-      invocation.progress);
-  if (target.empty()) return;
-  invocation.progress.phase("write", 0);
-  out->finish();
-  invocation.wrote(target);
+      progress);
 }
 
 }  // namespace
+
+NeighborOptions search_options(const KnnRun& run) {
+  return {.neighbors = run.options.neighbors,
+          .base_is_queries = run.queries == nullptr,
+          .include_self = run.options.include_self,
+          .block_queries = run.options.common.block_rows,
+          .measure = measure_of(run.options.metric()),
+          .join_bytes = run.spare_bytes / 2};
+}
 
 int run_knn(const Arguments& arguments) {
   KnnOptions options;
@@ -273,59 +350,7 @@ int run_knn(const Arguments& arguments) {
                               "kith knn base.fbin --queries queries.fbin -k 100 -o groundtruth.ibin",
                               "kith knn points.h5:/train -k 3 | head       # query, neighbour, distance"}});
   declare(set, options);
-  if (!set.parse(arguments)) return 0;
-  check_options(options, set);
-  check_missing(options);
-  Invocation invocation("knn", options.common);
-  const std::string& target = options.common.output;
-  data::OutputOptions output = output_options(options.common, {options.base, options.queries, options.truth});
-  output.endings = endings_of(options);
-  if (!target.empty()) data::check_output(target, output);
-
-  const InputPair inputs = open_inputs(options.base, options.queries, invocation);
-  const auto &base = inputs.first, &queries = inputs.second;
-  const data::PointSource& asked = queries ? *queries : *base;
-  invocation.report.points = describe(*base);
-  if (queries) invocation.report.queries = describe(*queries);
-  check(options, *base, queries.get());
-  if (!target.empty()) check_list_format(options.list_format(), options.metric(), *base, queries.get());
-  std::optional<TruthComparison> truth;
-  if (!options.truth.empty()) truth.emplace(options.truth, asked.rows(), options.neighbors);
-  const ValueClass value_class = inputs.value_class();
-
-  const std::int64_t held_bytes = points_bytes(*base) + preparation_bytes(*base, options.common) +
-                                  (queries ? points_bytes(*queries) : 0) + (truth ? truth->bytes() : 0) +
-                                  search_bytes(options, asked) + graph_bytes(options, asked.rows());
-  require_memory(held_bytes, queries ? fmt::format("{} and {}", base->name(), queries->name()) : base->name(),
-                 options.common.memory);
-
-  HeldPoints held = hold_points(*base, invocation, [&] { warn_of_options(set, options, invocation); });
-  check_neighbors(options, *base, rows_of(held.rows()));
-  if (truth) truth->read(base->rows());
-  const auto query_values = queries ? read_points(*queries, invocation, &held.preparation) : nullptr;
-
-  const KnnRun run{.options = options,
-                   .invocation = invocation,
-                   .held = held,
-                   .base = *base,
-                   .queries = queries.get(),
-                   .asked = queries ? *query_values : *held.values,
-                   .base_values = held.values->values(),
-                   .query_values = (queries ? *query_values : *held.values).values(),
-                   .head = {options.makes_graph() ? "kith-graph" : "kith-neighbors",
-                            stored_command(options, *base, queries.get(), value_class), value_class, options.metric()},
-                   .output = output,
-                   .spare_bytes = memory_limit(options.common.memory).bytes -
-                                  (options.common.memory > 0 ? held_bytes : search_bytes(options, asked))};
-  options.makes_graph() ? make_graph(run) : make_lists(run, truth ? &*truth : nullptr);
-  note_device_memory(held, invocation);
-  invocation.report.phase("search").flops = assignment_flops(run.base_values, rows_of(run.query_values));
-  if (truth) {
-    invocation.report.truth = truth->report();
-    if (!options.common.json) print_out(truth->verdict() + "\n");
-  }
-  invocation.close(target.empty() || truth ? "" : fmt::format("kith info {}", shell_word(target)));
-  return truth && !truth->all_right() ? static_cast<int>(ExitCode::internal) : 0;
+  return set.parse(arguments) ? KnnJob(set, options).run() : 0;
 }
 
 }  // namespace kith::app

@@ -1,4 +1,4 @@
-// What kith knn was asked and what it opened, for the files that make lists of it, and graphs.
+// The options and the state of a run of kith knn, shared by the files that compute lists and graphs.
 #pragma once
 
 #include <cmath>
@@ -6,9 +6,11 @@
 #include <limits>
 #include <string>
 
+#include "app/knn/graph_output.h"
 #include "app/knn/neighbor_output.h"
-#include "app/run/job.h"
+#include "app/run/held_points.h"
 #include "core/graph.h"
+#include "core/neighbors.h"
 
 namespace kith::app {
 
@@ -35,23 +37,27 @@ struct KnnOptions {
   Unit unit() const { return unit_of(metric(), squared); }
 };
 
-/// A run of which everything is read and held.
+/// A run whose inputs are read and held.
 struct KnnRun {
   const KnnOptions& options;
-  Invocation& invocation;
+  Job& job;
   const HeldPoints& held;
   const data::PointSource& base;
   const data::PointSource* queries;  // null: the base itself
-  const data::Reading& asked;        // the rows of the queries, and of the base
+  const data::Reading& queried;      // the rows of the queries, which may be those of the base
   PointsView base_values, query_values;
   ResultHead head;
   data::OutputOptions output;
   std::int64_t spare_bytes = 0;  // of host memory
 };
 
-/// Graphs of neighbours and radius searches, with their output and what the report says of them (knn_graph.cpp).
-void make_graph(const KnnRun& run);
-/// Host bytes of a graph of lists while it is made.
+/// Options of nearest_neighbors().
+NeighborOptions search_options(const KnnRun& run);
+
+/// Computes and writes a graph of neighbours or of a radius search, and reports it (knn_graph.cpp). Returns an output
+/// to be finished, or null.
+std::unique_ptr<GraphOutput> make_graph(const KnnRun& run);
+/// Host bytes of a graph during its computation.
 std::int64_t graph_bytes(const KnnOptions& options, std::int64_t rows);
 
 }  // namespace kith::app

@@ -1,4 +1,4 @@
-// kith knn --graph and --radius: edges of lists, or of all rows within a radius, and groups of connected rows.
+// kith knn --graph and --radius: edges from lists or from all rows within a radius, and their connected components.
 #include <fmt/format.h>
 
 #include <numeric>
@@ -29,32 +29,28 @@ class GraphMaker {
                  .edges = name_of_edges(),
                  .each_once = options_.edges() != GraphEdges::directed} {}
 
-  void of_lists() {
+  std::unique_ptr<GraphOutput> from_lists() {
     NeighborGraph lists;
     const std::int64_t edges = rows_of(run_.query_values) * options_.neighbors;
     lists.row.reserve(static_cast<std::size_t>(edges));
     lists.distance.reserve(static_cast<std::size_t>(edges));
     nearest_neighbors(
-        *run_.held.points, run_.query_values,
-        {.neighbors = options_.neighbors,
-         .base_is_queries = run_.queries == nullptr,
-         .include_self = options_.include_self,
-         .block_queries = options_.common.block_rows,
-         .measure = measure_of(options_.metric()),
-         .join_bytes = run_.spare_bytes / 2},
-        [&](std::int64_t, const NeighborLists& found) {
-          for (std::int64_t i = 0; i < found.index.rows(); ++i) {
-            lists.row.insert(lists.row.end(), found.index.row(i).begin(), found.index.row(i).end());
-            lists.distance.insert(lists.distance.end(), found.distance.row(i).begin(), found.distance.row(i).end());
+        *run_.held.points, run_.query_values, search_options(run_),
+        [&](std::int64_t, const NeighborLists& result) {
+          for (std::int64_t i = 0; i < result.index.rows(); ++i) {
+            lists.row.insert(lists.row.end(), result.index.row(i).begin(), result.index.row(i).end());
+            lists.distance.insert(lists.distance.end(), result.distance.row(i).begin(), result.distance.row(i).end());
             lists.begin.push_back(lists.edges());
           }
         },
-        run_.invocation.progress);
+        run_.job.progress);
     if (options_.edges() != GraphEdges::directed) lists = with_edges(lists, options_.edges());
-    options_.components ? group(lists) : write(lists);
+    if (!options_.components) return write(lists);
+    write_components_of(lists);
+    return nullptr;
   }
 
-  void of_radius() {
+  std::unique_ptr<GraphOutput> from_radius() {
     const RadiusOptions search{.limit = limit_of_radius(options_.radius, options_.metric()),
                                .measure = measure_of(options_.metric()),
                                .base_is_queries = run_.queries == nullptr,
@@ -62,12 +58,15 @@ class GraphMaker {
                                .block_queries = options_.common.block_rows,
                                .pairs_once = options_.components && run_.queries == nullptr,
                                .most_kept = run_.spare_bytes / 4 / kKeptPairBytes};
-    if (options_.components) return group_within(search);
-    // The guess: all of them fit in memory. If not, they are counted, and found again on their way into the file.
+    if (options_.components) {
+      write_components_within(search);
+      return nullptr;
+    }
+    // Try to keep all edges in memory. If they do not fit, count them, and search again while writing.
     NeighborGraph graph;
     const std::int64_t spare = run_.spare_bytes - search.most_kept * kKeptPairBytes;
-    const std::int64_t most = spare / (2 * kEdgeBytes);  // a vector may be twice as long as what it holds
-    if (find(search, [&](std::int64_t, const NeighborGraph& part) {
+    const std::int64_t most = spare / (2 * kEdgeBytes);  // a vector may have twice the capacity of its size
+    if (search_all(search, [&](std::int64_t, const NeighborGraph& part) {
           graph.row.insert(graph.row.end(), part.row.begin(), part.row.end());
           graph.distance.insert(graph.distance.end(), part.distance.begin(), part.distance.end());
           for (std::int64_t i = 0; i < part.rows(); ++i) {
@@ -80,15 +79,15 @@ class GraphMaker {
     graph = {};
     std::vector<std::int64_t> begin{0};
     const std::vector<std::int64_t> counts =
-        count_radius_neighbors(*run_.held.points, run_.query_values, search, run_.invocation.progress);
+        count_radius_neighbors(*run_.held.points, run_.query_values, search, run_.job.progress);
     for (const std::int64_t count : counts) begin.push_back(begin.back() + count);
-    const auto out = open(begin);
-    find(search, [&](std::int64_t first, const NeighborGraph& part) {
-      const PhaseWithin phase(run_.invocation.progress, "write");
-      if (out) out->take(first, part);
+    auto out = open(begin);
+    search_all(search, [&](std::int64_t first, const NeighborGraph& part) {
+      const PhaseWithin phase(run_.job.progress, "write");
+      if (out) out->append(first, part);
       return true;
     });
-    finish(out.get());
+    return out;
   }
 
  private:
@@ -98,9 +97,9 @@ class GraphMaker {
     return options_.mutual ? "mutual" : "directed";
   }
 
-  /// keep(first row, part of the graph) until it returns false; then that is the answer.
+  /// Calls keep(first row, part of the graph) until it returns false; returns whether it never did.
   template <class Keep>
-  bool find(const RadiusOptions& search, const Keep& keep) const {
+  bool search_all(const RadiusOptions& search, const Keep& keep) const {
     return radius_neighbors(
         *run_.held.points, run_.query_values, search,
         [&](std::int64_t first, std::span<const std::vector<Neighbor>> lists) {
@@ -108,45 +107,37 @@ class GraphMaker {
           for (const std::vector<Neighbor>& list : lists) part.add_row(list);
           return keep(first, part);
         },
-        run_.invocation.progress);
+        run_.job.progress);
   }
 
-  /// Says how many edges there are before any is written. Null where nobody wants them.
+  /// Reports the number of edges before any is written. Null if they are not written.
   std::unique_ptr<GraphOutput> open(std::span<const std::int64_t> begin) {
     const std::int64_t edges = begin.back();
-    run_.invocation.report.edges = edges;
+    run_.job.report.edges = edges;
     Terminal::instance().detail(fmt::format("edges      {}, {:.1f} for each row", edges,
                                             static_cast<double>(edges) / static_cast<double>(begin.size() - 1)));
     if (request_.path.empty() && options_.common.json) return nullptr;
     return open_graph_output(request_, begin);
   }
 
-  void finish(GraphOutput* out) {
-    if (request_.path.empty()) return;
-    run_.invocation.progress.phase("write", 0);
-    out->finish();
-    run_.invocation.wrote(request_.path);
+  std::unique_ptr<GraphOutput> write(const NeighborGraph& graph) {
+    auto out = open(graph.begin);
+    if (!out) return out;
+    const PhaseWithin phase(run_.job.progress, "write");
+    out->append(0, graph);
+    return out;
   }
 
-  void write(const NeighborGraph& graph) {
-    const auto out = open(graph.begin);
-    if (out) {
-      const PhaseWithin phase(run_.invocation.progress, "write");
-      out->take(0, graph);
-    }
-    finish(out.get());
-  }
-
-  void group(const NeighborGraph& graph) {
+  void write_components_of(const NeighborGraph& graph) {
     Components components(graph.rows());
     for (std::int64_t i = 0; i < graph.rows(); ++i) {
       for (std::int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) components.join(i, graph.row[e]);
     }
-    write_groups(components, graph.edges());
+    write_labels(components, graph.edges());
   }
 
-  /// No edge is kept. Between two rows there are two, which are found once.
-  void group_within(const RadiusOptions& search) {
+  /// Keeps no edges. Each pair of rows is found once, and counts as two edges.
+  void write_components_within(const RadiusOptions& search) {
     Components components(run_.base.rows());
     std::int64_t edges = 0;
     radius_neighbors(
@@ -161,16 +152,15 @@ class GraphMaker {
           }
           return true;
         },
-        run_.invocation.progress);
-    write_groups(components, edges);
+        run_.job.progress);
+    write_labels(components, edges);
   }
 
-  void write_groups(Components& components, std::int64_t edges) {
-    run_.invocation.progress.phase("write", 0);
-    run_.invocation.report.edges = edges;
+  void write_labels(Components& components, std::int64_t edges) {
+    run_.job.progress.phase("write", 0);
+    run_.job.report.edges = edges;
     request_.head.format = "kith-components";
-    run_.invocation.report.components = write_components(request_, components.labels(), !options_.common.json);
-    if (!request_.path.empty()) run_.invocation.wrote(request_.path);
+    run_.job.report.components = write_components(request_, components.labels(), !options_.common.json);
   }
 
   const KnnRun& run_;
@@ -180,15 +170,15 @@ class GraphMaker {
 
 }  // namespace
 
-void make_graph(const KnnRun& run) {
+std::unique_ptr<GraphOutput> make_graph(const KnnRun& run) {
   GraphMaker maker(run);
-  run.options.has_radius() ? maker.of_radius() : maker.of_lists();
+  return run.options.has_radius() ? maker.from_radius() : maker.from_lists();
 }
 
 std::int64_t graph_bytes(const KnnOptions& options, std::int64_t rows) {
   if (!options.makes_graph()) return 0;
-  if (options.has_radius()) return 2 * kEdgeBytes * RadiusOptions().capacity;  // of a block, in vectors that grow
-  // Lists; with them their transpose and the union of both, which may grow to twice its length.
+  if (options.has_radius()) return 2 * kEdgeBytes * RadiusOptions().capacity;  // of a block, in growing vectors
+  // Lists, their transpose, and the union of both in a vector that may be twice as long.
   const std::int64_t copies = options.edges() == GraphEdges::directed ? 1 : 6;
   return copies * kEdgeBytes * checked_product(rows, options.neighbors, "edges of the graph");
 }

@@ -27,7 +27,7 @@ class ResultLists final : public NeighborOutput {
     file_.create_matrix<std::int64_t>("neighbors", lists, request.neighbors);
     file_.create_matrix<T>("distances", lists, request.neighbors);
   }
-  void take(std::int64_t first, const NeighborLists& lists) override {
+  void append(std::int64_t first, const NeighborLists& lists) override {
     file_.write_rows<std::int64_t>("neighbors", first, lists.index.view());
     const Matrix<T> distances = convert_distances<T>(lists.distance.view(), unit_, first);
     file_.write_rows<T>("distances", first, distances.view());
@@ -56,7 +56,7 @@ class AnnBenchmarks final : public NeighborOutput {
     file_.create_matrix<std::int32_t>("neighbors", lists, request.neighbors);
     file_.create_matrix<float>("distances", lists, request.neighbors);
   }
-  void take(std::int64_t first, const NeighborLists& lists) override {
+  void append(std::int64_t first, const NeighborLists& lists) override {
     Matrix<std::int32_t> neighbors(lists.index.rows(), lists.index.columns());
     std::transform(lists.index.data(), lists.index.data() + lists.index.size(), neighbors.data(),
                    [](std::int64_t row) { return static_cast<std::int32_t>(row); });
@@ -101,7 +101,7 @@ class BenchmarkLists final : public NeighborOutput {
       : unit_(request.head.metric == Metric::cosine ? Unit::cosine : unit_of(request.head.metric, true)),
         has_distances_(format == data::NeighborFormat::bigann),
         file_(request.path, request.options, format, {rows_of(request.query_values), request.neighbors}) {}
-  void take(std::int64_t first, const NeighborLists& lists) override {
+  void append(std::int64_t first, const NeighborLists& lists) override {
     if (!has_distances_) return file_.write(first, lists.index.view(), {});
     const Matrix<float> distances = convert_distances<float>(lists.distance.view(), unit_, first);
     file_.write(first, lists.index.view(), distances.view());
@@ -118,7 +118,7 @@ template <class T>
 class PrintedLists final : public NeighborOutput {
  public:
   explicit PrintedLists(Unit unit) : unit_(unit) {}
-  void take(std::int64_t first, const NeighborLists& lists) override {
+  void append(std::int64_t first, const NeighborLists& lists) override {
     const Matrix<T> distances = convert_distances<T>(lists.distance.view(), unit_, first);
     std::string text;
     for (std::int64_t i = 0; i < distances.rows(); ++i) {
@@ -149,19 +149,17 @@ void check_list_format(ListFormat format, Metric metric, const data::PointSource
   if (format == ListFormat::ann_benchmarks && metric != Metric::euclidean && metric != Metric::cosine) {
     throw Error(ExitCode::usage,
                 fmt::format("--format ann-benchmarks: expected --metric euclidean or cosine, which that "
-                            "project has a name for, found {}",
+                            "project defines, found {}",
                             name_of(metric)));
   }
   if (format == ListFormat::ann_benchmarks && queries == nullptr) {
-    throw Error(ExitCode::usage,
-                "--format ann-benchmarks: expected --queries, which become its dataset test; a set that "
-                "is searched for its own rows has none");
+    throw Error(ExitCode::usage, "--format ann-benchmarks: expected --queries, which become its dataset test");
   }
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   const std::int64_t rows = std::max(base.rows(), queries != nullptr ? queries->rows() : 0);
   if (rows <= kMost) return;
   throw Error(ExitCode::usage,
-              fmt::format("--format: expected at most {} rows, which are numbered in 32 bits, found {}; "
+              fmt::format("--format: expected at most {} rows, the limit of 32-bit row numbers, found {}; "
                           "write a result of kith (-o FILE.h5)",
                           kMost, rows));
 }

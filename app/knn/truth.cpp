@@ -1,4 +1,4 @@
-// Compares found neighbours with a given answer: equal lists, ties, recall, the first difference.
+// Compares neighbours with a given answer: equal lists, ties, recall, the first difference.
 #include "app/knn/truth.h"
 
 #include <fmt/format.h>
@@ -56,8 +56,8 @@ void TruthComparison::read(std::int64_t base_rows) {
         const double value = block(i, j);
         if (!(value >= 0.0 && value < static_cast<double>(base_rows) && value == std::floor(value))) {
           throw Error(ExitCode::data,
-                      fmt::format("{}: row {}, column {} (counted from 0): expected the number of a row that was "
-                                  "searched, 0 to {}, found {}; give the answer for this BASE",
+                      fmt::format("{}: row {}, column {} (counted from 0): expected a row number of BASE, 0 to "
+                                  "{}, found {}; give the answer for this BASE",
                                   name_, first + i, j, base_rows - 1, value));
         }
         truth_(first + i, j) = static_cast<std::int64_t>(value);
@@ -66,48 +66,48 @@ void TruthComparison::read(std::int64_t base_rows) {
   }
 }
 
-void TruthComparison::compare(std::int64_t first, const NeighborLists& found) {
+void TruthComparison::compare(std::int64_t first, const NeighborLists& lists) {
   const auto places = static_cast<std::size_t>(compared_);
-  for (std::int64_t i = 0; i < found.index.rows(); ++i) {
-    compare_list(first + i, found.index.row(i).first(places), found.distance.row(i).first(places));
+  for (std::int64_t i = 0; i < lists.index.rows(); ++i) {
+    compare_list(first + i, lists.index.row(i).first(places), lists.distance.row(i).first(places));
   }
 }
 
-void TruthComparison::compare_list(std::int64_t query, std::span<const std::int64_t> found,
+void TruthComparison::compare_list(std::int64_t query, std::span<const std::int64_t> result,
                                    std::span<const double> distance) {
   const std::span<const std::int64_t> expected = truth_.row(query);
   ++lists_;
-  const auto at = std::mismatch(found.begin(), found.end(), expected.begin()).first;
-  if (at == found.end()) {
+  const auto at = std::mismatch(result.begin(), result.end(), expected.begin()).first;
+  if (at == result.end()) {
     ++equal_;
     recalled_ += compared_;
     recalled_with_ties_ += compared_;
     return;
   }
-  std::vector<std::int64_t> given(found.begin(), found.end()), wanted(expected.begin(), expected.end()), both(wanted);
-  std::sort(given.begin(), given.end());
-  std::sort(wanted.begin(), wanted.end());
-  const auto common = std::set_intersection(given.begin(), given.end(), wanted.begin(), wanted.end(), both.begin());
+  std::vector<std::int64_t> ours(result.begin(), result.end()), theirs(expected.begin(), expected.end()), both(theirs);
+  std::sort(ours.begin(), ours.end());
+  std::sort(theirs.begin(), theirs.end());
+  const auto common = std::set_intersection(ours.begin(), ours.end(), theirs.begin(), theirs.end(), both.begin());
   recalled_ += common - both.begin();
 
-  const bool has_twice = std::adjacent_find(wanted.begin(), wanted.end()) != wanted.end();
-  std::size_t wrong = found.size();  // the first place whose distance is another
+  const bool has_twice = std::adjacent_find(theirs.begin(), theirs.end()) != theirs.end();
+  std::size_t wrong = result.size();  // the first place with another distance
   std::set<std::int64_t> near;
-  for (std::size_t j = 0; j < found.size(); ++j) {
+  for (std::size_t j = 0; j < result.size(); ++j) {
     const double measured = distance_of_(query, expected[j]);
     if (!(measured == distance[j])) wrong = std::min(wrong, j);
     if (measured <= distance.back()) near.insert(expected[j]);
     if (measured > distance[j]) excess_ = std::max(excess_, (measured - distance[j]) / std::abs(measured));
   }
   recalled_with_ties_ += std::ssize(near);
-  if (wrong == found.size() && !has_twice) {
+  if (wrong == result.size() && !has_twice) {
     ++ties_;
     return;
   }
   if (!first_difference_.empty()) return;
-  if (wrong == found.size()) wrong = static_cast<std::size_t>(at - found.begin());
+  if (wrong == result.size()) wrong = static_cast<std::size_t>(at - result.begin());
   first_difference_ =
-      fmt::format("query {}, place {}: found row {}, expected row {}", query, wrong, found[wrong], expected[wrong]);
+      fmt::format("query {}, place {}: found row {}, expected row {}", query, wrong, result[wrong], expected[wrong]);
 }
 
 TruthReport TruthComparison::report() const {
@@ -124,18 +124,18 @@ std::string TruthComparison::verdict() const {
   if (equal_ == lists_) {
     return fmt::format("all {} lists of {} neighbours equal {}", lists_, compared_, visible(name_));
   }
-  const TruthReport found = report();
+  const TruthReport scores = report();
   const std::string recall =
-      fmt::format("recall@{} {:.6f}, {:.6f} with ties", compared_, found.recall, found.recall_with_ties);
-  const std::string ties = fmt::format("{} hold other rows of equal distance", ties_);
+      fmt::format("recall@{} {:.6f}, {:.6f} with ties", compared_, scores.recall, scores.recall_with_ties);
+  const std::string ties = fmt::format("{} differ only in rows of equal distance", ties_);
   if (all_right()) {
     return fmt::format("{} of {} lists of {} neighbours equal {}, the other {}\n{}", equal_, lists_, compared_,
                        visible(name_), ties, recall);
   }
   return fmt::format(
-      "{} of {} lists of {} neighbours differ from {}; {} are equal, {}\n{}; a row of it is farther than the one in "
-      "its "
-      "place by up to {:.3g} of D\nfirst difference: {}",
+      "{} of {} lists of {} neighbours differ from {}; {} are equal, {}\n{}; its distances are larger by up to {:.3g} "
+      "of "
+      "D\nfirst difference: {}",
       lists_ - equal_ - ties_, lists_, compared_, visible(name_), equal_, ties, recall, excess_, first_difference_);
 }
 

@@ -1,4 +1,4 @@
-// Compares found neighbours with a given answer: equal lists, ties, recall, the first difference.
+// Compares neighbours with a given answer: equal lists, ties, recall, the first difference.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,28 @@
 
 namespace kith::app {
 
-/// The answer is a matrix of row numbers, one list per query; the shorter of both list lengths is compared. A list that
-/// is not equal holds ties when every row in it is, by the definition, as far from the query as the one that was found
-/// for its place: it is right too, in another order of equal distances.
+/// The answer is a matrix of row numbers, one list per query; the shorter of both list lengths is compared. Two lists
+/// differ only in ties if the rows at every place are, by the definition, equally far from the query: both are correct.
 class TruthComparison {
  public:
   /// D of a query and a row of the searched set, by the definition.
   using DistanceOf = std::function<double(std::int64_t query, std::int64_t row)>;
 
-  /// Opens the answer. `location` without a dataset means /neighbors, where the file has it. Throws Error(data) unless
-  /// there is a list for each of the `queries`.
+  /// Opens the answer; the default dataset is /neighbors, if the file has it. Throws Error(data) unless there is a list
+  /// for each of the `queries`.
   TruthComparison(const std::string& location, std::int64_t queries, std::int64_t neighbors);
 
-  /// Host bytes that read() takes.
+  /// Host bytes that read() allocates.
   std::int64_t bytes() const;
-  /// Reads the answer. Throws Error(data) with row and column where a value to compare is no number of one of the
-  /// `base_rows`.
+  /// Reads the answer. Throws Error(data) with row and column of a value that is not a row number below `base_rows`.
   void read(std::int64_t base_rows);
-  /// To be set before compare().
+  /// Must be called before compare().
   void measure_with(DistanceOf distance_of) { distance_of_ = std::move(distance_of); }
 
-  /// The lists of queries first, first + 1, ...
-  void compare(std::int64_t first, const NeighborLists& found);
+  /// Compares the lists of queries first, first + 1, ...
+  void compare(std::int64_t first, const NeighborLists& lists);
 
-  /// Are all lists equal, or right but for the order of ties?
+  /// Whether all lists are equal up to the order of ties.
   bool all_right() const { return equal_ + ties_ == lists_; }
   TruthReport report() const;
   /// Some lines for people.
@@ -44,7 +42,7 @@ class TruthComparison {
 
  private:
   std::int64_t block_rows() const;  // read at a time
-  void compare_list(std::int64_t query, std::span<const std::int64_t> found, std::span<const double> distance);
+  void compare_list(std::int64_t query, std::span<const std::int64_t> result, std::span<const double> distance);
 
   std::unique_ptr<data::PointSource> source_;
   DistanceOf distance_of_;
@@ -54,9 +52,9 @@ class TruthComparison {
   std::int64_t lists_ = 0;
   std::int64_t equal_ = 0;
   std::int64_t ties_ = 0;
-  std::int64_t recalled_ = 0;            // rows of the answer that were found
-  std::int64_t recalled_with_ties_ = 0;  // rows of the answer no farther than the last one found
-  double excess_ = 0.0;                  // the most that a row of the answer is farther than what was found, relative
+  std::int64_t recalled_ = 0;            // rows of the answer in the result
+  std::int64_t recalled_with_ties_ = 0;  // rows of the answer no farther than the last one of the result
+  double excess_ = 0.0;                  // largest relative excess of an answer's distance over that of the result
   std::string first_difference_;
 };
 

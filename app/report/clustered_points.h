@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/run/job.h"
+#include "app/run/held_points.h"
 #include "data/results/stored_result.h"
 #include "pictures/pictures.h"
 

@@ -12,7 +12,7 @@
 #include "app/commands.h"
 #include "app/report/clustered_points.h"
 #include "app/report/sweep_page.h"
-#include "app/run/job.h"
+#include "app/run/held_points.h"
 #include "data/results/stored_result.h"
 #include "data/results/text_file.h"
 #include "pictures/page.h"
@@ -59,7 +59,7 @@ void declare(OptionSet& set, ReportOptions& options) {
            options.common.force);
   add_thread_option(set, options.common);
   add_memory_option(set, options.common);
-  add_talk_options(set, options.common);
+  add_message_options(set, options.common);
 }
 
 /// "8x8", with as many values as there are columns.

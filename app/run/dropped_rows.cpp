@@ -1,4 +1,4 @@
-// --nan drop: rows that were left out of the points have a place in the results.
+// --nan drop: rows that are not among the points still have an entry in the results.
 #include "app/run/dropped_rows.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 namespace kith::app {
 namespace {
 
-/// One entry for each row of the file from one for each row that was kept.
+/// Expands entries of the kept rows to entries of all rows of the file.
 template <class T>
 void spread(Untouched<T>& values, std::span<const std::int64_t> kept, std::int64_t rows, T elsewhere) {
   Untouched<T> all(static_cast<std::size_t>(rows), elsewhere);
@@ -22,10 +22,12 @@ void spread(Untouched<T>& values, std::span<const std::int64_t> kept, std::int64
 
 void add_missing_option(OptionSet& set, CommonOptions& common, const char* help) {
   common.nan = "error";
-  set.choice({.names = "--nan", .value = "HOW", .help = help}, {"error", "drop"}, common.nan);
+  set.choice(
+      {.names = "--nan", .value = "HOW", .help = help, .stored = Stored::if_changed, .position = position::kMissing},
+      {"error", "drop"}, common.nan);
 }
 
-void tell_of_dropped_rows(const data::Reading& reading, Progress& progress) {
+void warn_of_dropped_rows(const data::Reading& reading, Progress& progress) {
   if (reading.dropped_rows() == 0) return;
   progress.warning(fmt::format(
       "{}: {} of {} rows dropped for NaN, infinity or empty fields; the first is row {} "

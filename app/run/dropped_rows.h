@@ -1,4 +1,4 @@
-// --nan drop: rows that were left out of the points have a place in the results.
+// --nan drop: rows that are not among the points still have an entry in the results.
 #pragma once
 
 #include <string>
@@ -12,23 +12,23 @@ namespace kith::app {
 
 void add_missing_option(OptionSet& set, CommonOptions& common,
                         const char* help =
-                            "Rows with NaN, infinity or an empty field: error refuses them, drop leaves "
-                            "them out and gives them the label -1.");
+                            "Rows with NaN, infinity or an empty field: error stops, drop ignores them and gives "
+                            "them the label -1.");
 
-/// Says how many rows were left out, and which is the first.
-void tell_of_dropped_rows(const data::Reading& reading, Progress& progress);
+/// Warns of dropped rows: how many they are, and which is the first.
+void warn_of_dropped_rows(const data::Reading& reading, Progress& progress);
 
-/// From rows of the points to rows of the file: labels (n) with -1 for those that were left out, distances, where there
-/// are any, with NaN, numbers of nearest rows.
+/// Converts a result from rows of the points to rows of the file. Dropped rows have the label -1 and the distance NaN
+/// (if the result has distances); nearest rows become row numbers of the file.
 void restore_rows(KMeansResult& result, const data::Reading& reading);
 
-/// Rows of the file that belong to rows of the points from `first` on, up to the next one in `reading`: from
-/// first_file_row() on, values (m, d) in the places of theirs and `elsewhere` in those that were left out.
+/// Converts values (m, d) of the rows of the points from `first` on to rows of the file, which begin at
+/// first_file_row(). Dropped rows contain `elsewhere`.
 std::int64_t first_file_row(std::int64_t first, const data::Reading& reading);
 template <class T>
 Matrix<T> in_file_rows(MatrixView<const T> values, std::int64_t first, T elsewhere, const data::Reading& reading);
 
-/// The attribute `dropped_rows`, where --nan drop was given.
+/// The attribute `dropped_rows`, with --nan drop only.
 void write_dropped_rows(data::ResultFile& file, const CommonOptions& common, const data::Reading& reading);
 
 }  // namespace kith::app

@@ -1,4 +1,4 @@
-// Centroids of length 1 measured as if they were means would give an answer that nobody asked for.
+// Cosine centroids must not be evaluated as Euclidean means: runs that read a result use its metric.
 #include "app/run/model.h"
 
 #include <fmt/format.h>
@@ -12,8 +12,8 @@
 namespace kith::app {
 namespace {
 
-/// Is it this dataset, at the root or in a group, of a result of one of these formats? Without a dataset that at the
-/// root is meant.
+/// Whether the location names this dataset, at the root or in a group, of a result of one of these formats. A location
+/// without a dataset names that at the root.
 bool names(const std::string& location, const std::string& dataset, const std::vector<std::string>& formats) {
   const auto [file, named] = data::parse_location(location);
   const bool is_named = named.empty() || named == dataset || named.ends_with("/" + dataset);
@@ -21,7 +21,7 @@ bool names(const std::string& location, const std::string& dataset, const std::v
   return std::find(formats.begin(), formats.end(), data::StoredResult(file).format()) != formats.end();
 }
 
-/// Empty: the location names no result, or one that says nothing of a metric.
+/// Empty: the location names no result, or one without a metric.
 std::string metric_of_result(const std::string& location) {
   if (location.empty() || !(names_model(location) || names_labels(location))) return "";
   const data::StoredResult result(data::parse_location(location).file);
@@ -29,7 +29,7 @@ std::string metric_of_result(const std::string& location) {
   const bool is_known = metric.empty() || metric == name_of(Metric::euclidean) || metric == name_of(Metric::cosine);
   if (is_known) return metric;
   throw Error(ExitCode::data, fmt::format("{}: expected clusters of --metric euclidean or cosine, found {}, which this "
-                                          "version of kith does not know; use the version that wrote it, {}",
+                                          "version of kith does not support; use the version that wrote it, {}",
                                           location, metric, result.text("kith_version")));
 }
 
@@ -48,15 +48,15 @@ void take_metric(const std::vector<Given>& given, const OptionSet& set, CommonOp
     if (metric.empty()) continue;
     if (fixed_by.empty()) {
       fixed_by = fmt::format("{} {}", option, location);
-      if (metric != common.metric) Terminal::instance().say(fmt::format("metric {}: that of {}", metric, location));
+      if (metric != common.metric) Terminal::instance().say(fmt::format("metric     {}, from {}", metric, location));
       common.metric = metric;
     }
     if (metric == common.metric) continue;
     throw Error(ExitCode::usage,
-                fmt::format("{} {}: expected {} of --metric {}, as {} says, found those of --metric {}; {}", option,
+                fmt::format("{} {}: expected {} of --metric {} (from {}), found those of --metric {}; {}", option,
                             location, what, common.metric, fixed_by, metric,
-                            fixed_by == "--metric" ? fmt::format("leave out --metric, or give {} of that one", what)
-                                                   : "give results of one metric"));
+                            fixed_by == "--metric" ? fmt::format("leave out --metric, or give {} of that metric", what)
+                                                   : "give results of the same metric"));
   }
 }
 

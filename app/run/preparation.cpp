@@ -1,4 +1,4 @@
-// --scale and --pca: options, threads for the work, and what result files hold of it.
+// --scale and --pca: the options, the threads that prepare points, and the parameters in result files.
 #include "app/run/preparation.h"
 
 #include <fmt/format.h>
@@ -31,13 +31,13 @@ void write_vector(data::ResultFile& file, const char* name, const std::vector<do
 
 bool scales_columns(const Preparation& found) { return !found.columns.center.empty(); }
 
-/// Everything that the result says of it; not yet checked.
+/// All stored parameters of a preparation, not yet checked.
 Preparation stored_parameters(const data::StoredResult& result, const std::string& scale, std::int64_t components) {
   Preparation found;
   const auto scaling = scaling_of(scale.empty() ? "none" : scale);
   if (!scaling) {
     throw Error(ExitCode::data, fmt::format("{}: its points were prepared with --scale {}, which this version of kith "
-                                            "does not know; use the version that wrote it, {}",
+                                            "does not support; use the version that wrote it, {}",
                                             result.file(), scale, result.text("kith_version")));
   }
   found.scaling = *scaling;
@@ -59,8 +59,8 @@ void check(const Preparation& found, std::int64_t components, const std::string&
                     pca.size() == components && std::ssize(pca.mean) == pca.components.columns() &&
                     (center.empty() || pca.mean.empty() || center.size() == pca.mean.size());
   if (fits) return;
-  throw Error(ExitCode::data, fmt::format("{}: damaged: the datasets in /preparation do not fit together; make the "
-                                          "result again",
+  throw Error(ExitCode::data, fmt::format("{}: damaged: the datasets in /preparation do not match; compute the result "
+                                          "again",
                                           file));
 }
 
@@ -70,12 +70,22 @@ void add_preparation_options(OptionSet& set, CommonOptions& common) {
   set.choice({.names = "--scale",
               .value = "HOW",
               .help = "Prepare the points: zscore (columns of mean 0 and deviation 1), minmax (columns from 0 to 1), "
-                      "unit (rows of length 1) or none; zscore and minmax not with weights."},
+                      "unit (rows of length 1) or none. zscore and minmax cannot be combined with weights.",
+              .stored = Stored::if_changed,
+              .position = position::kPreparation,
+              .refused = {when(
+                  [&common] { return common.weighted() && (common.scale == "zscore" || common.scale == "minmax"); },
+                  "--scale zscore and minmax ignore weights; use --scale unit, or prepare the points beforehand")}},
              {"none", "zscore", "minmax", "unit"}, common.scale);
   set.integer({.names = "--pca",
                .value = "D",
-               .help = "After --scale, keep D principal components instead of the columns; not with weights.",
-               .shown_default = "none"},
+               .help = "After --scale, replace the columns with D principal components. Cannot be combined with "
+                       "weights.",
+               .shown_default = "none",
+               .stored = Stored::if_changed,
+               .position = position::kPreparation,
+               .refused = {when([&common] { return common.weighted(); },
+                                "--pca ignores weights; prepare the points beforehand")}},
               {1, std::numeric_limits<std::int32_t>::max()}, common.pca);
 }
 
@@ -147,15 +157,6 @@ std::int64_t columns_before(const Preparation& found) {
   return static_cast<std::int64_t>(std::max(found.columns.center.size(), found.pca.mean.size()));
 }
 
-void check_weighted_preparation(const CommonOptions& common) {
-  const PreparationRequest request = preparation_request(common);
-  const bool by_rows = request.scaling == Scaling::none || request.scaling == Scaling::unit;
-  if (by_rows && request.components == 0) return;
-  throw Error(ExitCode::usage, fmt::format("{}: its parameters do not heed weights; expected --scale unit or none with "
-                                           "weighted rows; prepare the points beforehand",
-                                           by_rows ? "--pca" : "--scale " + common.scale));
-}
-
 void check_same_preparation(const std::string& init, const CommonOptions& common) {
   if (!names_model(init)) return;
   const PreparationRequest request = preparation_request(common);
@@ -167,8 +168,8 @@ void check_same_preparation(const std::string& init, const CommonOptions& common
     return fmt::format("--scale {}{}", name_of(s), c == 0 ? " without --pca" : fmt::format(" --pca {}", c));
   };
   throw Error(ExitCode::usage,
-              fmt::format("--init {}: expected centroids of points prepared with {}, as here, found {}; "
-                          "give the options of that run",
+              fmt::format("--init {}: expected centroids of points prepared with {}, found {}; use the options of that "
+                          "run",
                           init, show(request.scaling, request.components), show(scaling, components)));
 }
 

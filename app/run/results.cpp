@@ -61,12 +61,6 @@ Unit unit_of(Metric metric, bool squared) {
   }
 }
 
-std::string stored_name(const std::string& location) {
-  const data::Location parts = data::parse_location(location);
-  const std::string file = parts.file.substr(parts.file.rfind('/') + 1);
-  return parts.dataset.empty() ? file : fmt::format("{}:{}", file, parts.dataset);
-}
-
 void write_origin(data::ResultFile& file, const std::string& format, const std::string& command) {
   file.attribute("format", format);
   file.attribute("format_version", std::int64_t{1});

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/options.h"
 #include "app/run/report.h"
 #include "core/kmeans.h"
 #include "core/matrix.h"
@@ -13,9 +14,6 @@
 #include "data/source.h"
 
 namespace kith::app {
-
-/// "points.h5:/train" without folders: equal input under equal names gives equal result files, wherever it lies.
-std::string stored_name(const std::string& location);
 
 /// The root attributes that all files have: format, format_version, kith_version, command.
 void write_origin(data::ResultFile& file, const std::string& format, const std::string& command);

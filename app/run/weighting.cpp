@@ -1,4 +1,4 @@
-// What rows weigh, and the rows of weight 0.
+// The weights of rows, and the labels of rows of weight 0.
 #include "app/run/weighting.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ PointsMatrix some_rows(const PointsView& values, const std::vector<std::int64_t>
       values);
 }
 
-/// One entry for each row from those of two parts of the rows.
+/// Merges the entries of two disjoint sets of rows.
 template <class T>
 void merge(Untouched<T>& values, const std::vector<std::int64_t>& rows, const Untouched<T>& others,
            const std::vector<std::int64_t>& other_rows) {
@@ -39,7 +39,7 @@ void merge(Untouched<T>& values, const std::vector<std::int64_t>& rows, const Un
 Weighting checked(data::RowNumbers read, std::int64_t rows, const std::string& name) {
   if (std::ssize(read.values) != rows) {
     throw Error(ExitCode::usage, fmt::format("{}: expected {} weights, one for each row of {}, found {}; give every "
-                                             "row one, and 0 to those that are not to count",
+                                             "row a weight, 0 for rows to ignore",
                                              read.name, rows, name, read.values.size()));
   }
   const double total = weigh(read.values, read.name).total;
@@ -52,26 +52,24 @@ Weighting checked(data::RowNumbers read, std::int64_t rows, const std::string& n
 void add_weight_options(OptionSet& set, CommonOptions& common) {
   set.text({.names = "--weights",
             .value = "FILE[:DATASET]",
-            .help = "What each row counts, one number from 0 on for each: a vector, or FILE:COLUMN of a text file. "
-                    "Whole weights are as good as copies; rows of weight 0 only get a label.",
-            .shown_default = "1 for every row"},
+            .help = "Weights of the rows, 0 or more: a vector, or FILE:COLUMN of a text file. A weight of w has the "
+                    "same effect as repeating the row w times; rows of weight 0 only get a label.",
+            .shown_default = "1 for every row",
+            .input = Input::table,
+            .stored = Stored::if_changed,
+            .position = position::kWeights,
+            .excludes = {"--weight-column"}},
            common.weights);
   set.text({.names = "--weight-column",
             .value = "NAME",
-            .help = "Column of the text file of the points that holds the weights: no part of the points."},
+            .help = "Column of the points' text file with the weights. It is not part of the points.",
+            .stored = Stored::if_changed,
+            .position = position::kWeights},
            common.weight_column);
-}
-
-std::string stored_weights(const CommonOptions& common) {
-  if (!common.weights.empty()) return fmt::format(" --weights {}", stored_name(common.weights));
-  return common.weight_column.empty() ? "" : fmt::format(" --weight-column {}", common.weight_column);
 }
 
 std::optional<Weighting> read_weighting(const CommonOptions& common, const data::PointSource& points) {
   if (common.weight_column.empty()) return read_weighting(common, points.rows(), points.name());
-  if (!common.weights.empty()) {
-    throw Error(ExitCode::usage, "--weights and --weight-column: expected one of them, found both; leave one out");
-  }
   return checked(data::weights_of(points, common.weight_column), points.rows(), points.name());
 }
 

@@ -1,4 +1,4 @@
-// --weights and --weight-column: what rows weigh, and the rows of weight 0, which get labels and nothing else.
+// --weights and --weight-column: the weights of rows, and rows of weight 0, which get a label and nothing else.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,6 @@
 namespace kith::app {
 
 void add_weight_options(OptionSet& set, CommonOptions& common);
-/// What the stored command says of them: nothing where rows are not weighted.
-std::string stored_weights(const CommonOptions& common);
 
 /// The weights of the rows of a file, checked.
 struct Weighting {
@@ -28,32 +26,32 @@ struct Weighting {
   std::int64_t absent = 0;  // rows of weight 0
 };
 
-/// Nothing where rows are not weighted. Throws Error(usage): both options, or not as many weights as points; and what
-/// read_weights() and weigh() throw.
+/// The weights of the points; nothing without --weights and --weight-column. Throws Error(usage) if the number of
+/// weights is not that of the points, and the errors of read_weights() and weigh().
 std::optional<Weighting> read_weighting(const CommonOptions& common, const data::PointSource& points);
-/// The same of --weights alone, for rows that are not read: `name` is what they are called.
+/// The same for rows that are not read: --weights alone applies. `name` names the rows in messages.
 std::optional<Weighting> read_weighting(const CommonOptions& common, std::int64_t rows, const std::string& name);
 
 WeightReport describe(const Weighting& weighting);
 /// The attributes `weights` and `total_weight`.
 void write_weighting(data::ResultFile& file, const std::optional<Weighting>& weighting);
 
-/// Host bytes that weighted rows take beside the points.
+/// Host bytes for weighted rows besides the points.
 std::int64_t weighting_bytes(const std::optional<Weighting>& weighting, const data::PointSource& points);
 
-/// Weighted rows, those of weight 0 apart from the others.
+/// Weighted rows; rows of weight 0 are kept separately.
 class WeighedRows {
  public:
-  /// All rows of `reading` have arrived unless none weighs 0. Throws Error(data) where no row is left.
+  /// All rows of `reading` must have arrived if any row weighs 0. Throws Error(data) if all rows weigh 0.
   WeighedRows(const Weighting& weighting, const data::Reading& reading);
 
   const Weights& weights() const { return weights_; }
-  /// The rows that count, (n, d); both as long as this object and the reading live.
+  /// The rows of positive weight, (n, d); valid as long as this object and the reading.
   PointsView values() const { return counted_rows_.empty() ? all_ : view_of(counted_); }
-  /// The numbers of the rows of values() among those of the reading; empty: all of them.
+  /// The row numbers of values() in the reading; empty: all rows.
   const std::vector<std::int64_t>& counted_rows() const { return counted_rows_; }
-  /// Gives the rows of weight 0 the label of their nearest centroid, and brings labels, distances, if there are any,
-  /// and nearest rows from the rows that count to all rows of the reading.
+  /// Labels the rows of weight 0 with their nearest centroid, and extends labels, distances (if any) and nearest rows
+  /// from the rows of positive weight to all rows of the reading.
   void label_absent_rows(KMeansResult& result, Backend& backend) const;
 
  private:

@@ -1,0 +1,179 @@
+// Values of options from the command line, the environment and the configuration file.
+//
+// CLI11 splits the command line into words and finds the option of each. Its own environment variables, configuration
+// files, needs() and excludes() are not used: they know neither the line of a wrong value nor the nearest name, and
+// check before values of the environment and the file are known.
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "app/cli/common_options.h"
+#include "app/cli/config_file.h"
+#include "app/cli/option_state.h"
+#include "app/cli/suggest.h"
+#include "app/cli/terminal.h"
+#include "app/commands.h"
+
+namespace kith::app {
+
+std::string short_name_of(const std::string& names) { return names.find(',') == names.npos ? "" : names.substr(0, 2); }
+
+std::string variable_of(const std::string& long_name) {
+  std::string name = "KITH_" + long_name.substr(2);
+  for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+bool OptionSet::parse(const std::vector<std::string>& arguments) {
+  bool& help = state_->help;
+  flag({.names = "-h,--help", .help = "Print this help."}, help);
+  state_->parse_flags(arguments);
+  if (help) {
+    print_out(state_->help_text());
+    return false;
+  }
+  state_->read_environment();
+  for (const OptionEntry& entry : state_->entries) {
+    if (entry.long_name != "--config") continue;
+    const char* variable = std::getenv(variable_of(entry.long_name).c_str());
+    if (!entry.word.empty()) {
+      state_->read_config(entry.word);
+    } else if (variable != nullptr && *variable != '\0') {
+      state_->read_config(variable);
+    }
+  }
+  state_->check();
+  return true;
+}
+
+void OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    app.parse(reversed);
+  } catch (const CLI::ArgumentMismatch& problem) {
+    const std::string what = problem.what();  // "--clusters: 1 required TEXT missing"
+    refuse_usage(fmt::format("{}: expected one value; {}", what.substr(0, what.find(':')), hint()));
+  } catch (const CLI::ParseError& problem) {
+    refuse_usage(fmt::format("{}; {}", problem.what(), hint()));
+  }
+  for (OptionEntry& entry : entries) {
+    if (entry.handle->count() == 0 || entry.long_name != "--help") continue;
+    help = true;
+    return;
+  }
+  const auto is_option = [this](const std::string& word) {
+    return std::any_of(entries.begin(), entries.end(), [&word](const OptionEntry& entry) {
+      return !entry.positional && !word.empty() &&
+             (word == entry.long_name || word == short_name_of(entry.option.names));
+    });
+  };
+  for (const OptionEntry& entry : entries) {  // CLI11 takes the next option for the value that is missing
+    if (entry.positional || !is_option(entry.word)) continue;
+    refuse_usage(fmt::format("{}: expected one value, found the option {}; {}", entry.long_name, entry.word, hint()));
+  }
+  refuse_rest(app.remaining());
+  for (OptionEntry& entry : entries) {
+    if (entry.handle->count() == 0) continue;
+    entry.source = Source::command_line;
+    if (entry.flag) {
+      entry.set(entry.handle->results().empty() ? "true" : entry.handle->results().back(), entry.long_name);
+    } else if (!entry.words.empty()) {
+      for (const std::string& value : entry.words) entry.set(value, entry.long_name);
+    } else {
+      entry.set(entry.word, entry.long_name);
+    }
+  }
+}
+
+/// For -K and --k the option of that letter, if there is one; empty: there is none that is similar.
+std::string OptionSet::State::nearest_option(const std::string& name) const {
+  const bool one_dash = name[1] != '-';
+  if (one_dash || name.size() == 3) {
+    const int letter = std::tolower(static_cast<unsigned char>(name[one_dash ? 1 : 2]));
+    for (const OptionEntry& entry : entries) {
+      const char* names = entry.option.names;
+      if (names[0] == '-' && names[1] != '-' && names[1] == letter) return {'-', names[1]};
+    }
+  }
+  return similar_name(name, names());
+}
+
+void OptionSet::State::refuse_rest(const std::vector<std::string>& rest) const {
+  const auto end = std::find(rest.begin(), rest.end(), "--");  // CLI11 keeps it; no option comes after it
+  for (auto word = rest.begin(); word != end; ++word) {
+    if (word->size() < 2 || word->front() != '-') continue;
+    const std::string name = word->substr(0, word->find('='));
+    const std::string nearest = nearest_option(name);
+    refuse_usage(
+        fmt::format("unknown option {}{}; {}", name, nearest.empty() ? "" : "; the nearest is " + nearest, hint()));
+  }
+  for (auto word = rest.begin(); word != rest.end(); ++word) {
+    if (word == end) continue;
+    refuse_usage(fmt::format("unexpected argument '{}'; usage: kith {} {}", *word, head.command, head.usage));
+  }
+}
+
+void OptionSet::State::read_environment() {
+  for (OptionEntry& entry : entries) {
+    if (entry.positional || entry.source != Source::none || entry.long_name == "--help") continue;
+    const std::string variable = variable_of(entry.long_name);
+    const char* value = std::getenv(variable.c_str());
+    if (value == nullptr || *value == '\0') continue;
+    entry.set(value, variable);
+    entry.source = Source::environment;
+  }
+  warn_of_variables();
+}
+
+/// Names the variables that are nearly an option's; others may be meant for other commands.
+void OptionSet::State::warn_of_variables() const {
+  std::vector<std::string> known;
+  for (const std::string& name : names()) known.push_back(variable_of(name));
+  const std::vector<std::string> common = common_option_names();
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string text = *variable, name = text.substr(0, text.find('='));
+    if (!name.starts_with("KITH_") || name == "KITH_CPU") continue;
+    const auto is_name = [&](const std::string& option) { return variable_of(option) == name; };
+    if (std::any_of(common.begin(), common.end(), is_name)) continue;
+    const std::string nearest = nearest_name(name, known);
+    if (nearest == name || !is_misspelt(name, nearest)) continue;
+    Terminal::instance().warn(fmt::format("the variable {} has no effect; the nearest is {}", name, nearest));
+  }
+}
+
+void OptionSet::State::read_config(const std::string& path) {
+  for (const ConfigEntry& line : read_config_file(path)) {
+    const std::vector<std::string> commands = command_names();
+    if (!line.section.empty() && std::find(commands.begin(), commands.end(), line.section) == commands.end()) {
+      refuse_usage(fmt::format("{}: [{}] is not a command; the nearest is [{}]", line.where, line.section,
+                               nearest_name(line.section, commands)));
+    }
+    if (!line.section.empty() && line.section != head.command) continue;
+    if (line.name == "help" || line.name == "config") {
+      refuse_usage(fmt::format("{}: '{}' cannot be set in a file; remove the line", line.where, line.name));
+    }
+    const bool shared = line.section.empty();
+    const auto entry = std::find_if(entries.begin(), entries.end(), [&](const OptionEntry& e) {
+      return !e.positional && e.long_name == "--" + line.name && (!shared || e.common);
+    });
+    if (entry == entries.end()) {
+      // Before the first section stand options that several commands share; this command need not have them all.
+      const std::vector<std::string> known = shared ? common_option_names() : names();
+      if (shared && std::find(known.begin(), known.end(), "--" + line.name) != known.end()) continue;
+      const std::string similar = similar_name("--" + line.name, known);
+      refuse_usage(fmt::format("{}: unknown option '{}'{}; {}", line.where, line.name,
+                               shared ? " before the first [command]" : "",
+                               similar.empty() ? fmt::format("expected a long name, without dashes; {}", hint())
+                                               : fmt::format("the nearest is '{}'", similar.substr(2))));
+    }
+    if (entry->source == Source::environment || entry->source == Source::command_line) continue;
+    entry->set(line.value, fmt::format("{}: {}", line.where, line.name));
+    entry->source = Source::config_file;
+  }
+}
+
+}  // namespace kith::app

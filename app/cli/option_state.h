@@ -1,0 +1,67 @@
+// The declared options of a set, shared by the files that implement it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <deque>
+
+#include "app/cli/options.h"
+#include "core/error.h"
+
+namespace kith::app {
+
+/// One declared option or positional.
+struct OptionEntry {
+  Option option;
+  std::string long_name;     // "--clusters", or "POINTS" for a positional
+  std::string default_text;  // shown in the help, empty when there is nothing to show
+  bool common = false;
+  bool positional = false;
+  bool flag = false;
+  std::function<void(const std::string& value, const std::string& where)> set;
+  std::function<std::vector<std::string>()> values;  // of the target: one, or those of a list
+  std::vector<std::string> defaults;                 // values() at declaration
+  std::string word;                                  // as typed
+  std::vector<std::string> words;                    // as typed, of a list
+  CLI::Option* handle = nullptr;
+  Source source = Source::none;
+
+  bool is_changed() const { return values() != defaults; }
+  bool is_named(const std::string& name) const;
+};
+
+struct OptionSet::State {
+  Head head;
+  CLI::App app;
+  std::deque<OptionEntry> entries;  // CLI11 keeps references to the words
+  bool declaring_common = false;
+  bool help = false;
+
+  OptionEntry& add(const Option& option, const std::function<std::vector<std::string>()>& values);
+  OptionEntry& add_valued(const Option& option, const std::string& default_text,
+                          const std::function<std::string()>& value);
+  OptionEntry* find(const std::string& name);
+  std::vector<std::string> names() const;
+  std::string hint() const;
+  std::string help_text() const;
+
+  // In option_sources.cpp.
+  void parse_flags(const std::vector<std::string>& arguments);
+  std::string nearest_option(const std::string& name) const;
+  void refuse_rest(const std::vector<std::string>& rest) const;
+  void read_environment();
+  void warn_of_variables() const;
+  void read_config(const std::string& path);
+
+  // In option_rules.cpp.
+  void check() const;
+  std::string command_line(std::string line, const Replacements& replacements, bool shown) const;
+};
+
+[[noreturn]] inline void refuse_usage(const std::string& message) { throw Error(ExitCode::usage, message); }
+
+/// "-k" of "-k,--clusters", empty where there is none.
+std::string short_name_of(const std::string& names);
+/// KITH_MAX_ITERATIONS for --max-iterations.
+std::string variable_of(const std::string& long_name);
+
+}  // namespace kith::app

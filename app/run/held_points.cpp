@@ -1,0 +1,185 @@
+// Reads points from files, prepares them and gives them to a backend.
+#include "app/run/held_points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <utility>
+
+#include "app/cli/terminal.h"
+#include "app/run/dropped_rows.h"
+
+namespace kith::app {
+namespace {
+
+/// Rows are scaled for --metric cosine after any preparation.
+data::ReadingOptions reading_options(const CommonOptions& common, const PreparationStep& step) {
+  return {.metric = step.is_none() ? metric_of(common) : Metric::euclidean, .drop_missing = common.nan == "drop"};
+}
+
+/// Shows the progress of reading, and separates its time from that of copying rows to the device.
+class ShownArrival final : public Arrival {
+ public:
+  ShownArrival(data::Reading& reading, bool uploads, Job& job) : reading_(reading), uploads_(uploads), job_(job) {
+    job_.progress.phase("read", reading.source().rows());
+  }
+
+  std::int64_t wait_for(std::int64_t rows) override {
+    const auto begin = Clock::now();
+    const std::int64_t arrived = reading_.wait_for(rows);
+    waited_ += Clock::now() - begin;
+    job_.progress.progress(arrived);
+    if (arrived == reading_.source().rows()) finish();
+    return arrived;
+  }
+  /// Waits in steps, to show progress.
+  void wait_for_all() {
+    const std::int64_t rows = reading_.source().rows();
+    for (std::int64_t arrived = 0; arrived < rows;) arrived = wait_for(arrived + 1);
+  }
+  /// Seconds since construction, without those of waiting for rows.
+  double busy_seconds() const { return std::chrono::duration<double>(Clock::now() - begin_ - waited_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void finish() {
+    if (std::exchange(finished_, true)) return;
+    const data::PointSource& source = reading_.source();
+    Phase& read = job_.report.phase("read");
+    read.bytes += source.file_bytes();
+    read.busy_seconds += reading_.seconds();
+    if (source.changed_values() > 0) {
+      job_.progress.warning(fmt::format("{}: --precision f32 changed {} of {} values", source.name(),
+                                        source.changed_values(), source.rows() * source.columns()));
+    }
+    if (uploads_) job_.progress.phase("upload", 0);
+  }
+
+  data::Reading& reading_;
+  bool uploads_;  // to device memory, once they have arrived
+  Job& job_;
+  Clock::time_point begin_ = Clock::now();
+  Clock::duration waited_{};
+  bool finished_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<data::PointSource> open_input(const std::string& location, const Job& job, const Preparation* given) {
+  data::ReadOptions options = read_options(job.common);
+  if (given != nullptr || !preparation_request(job.common).is_none()) options.keep_bytes = false;
+  return data::open_points(location, options);
+}
+
+ValueClass InputPair::value_class() const {
+  const bool narrow = first->value_class() == ValueClass::f32 && (!second || second->value_class() == ValueClass::f32);
+  return narrow ? ValueClass::f32 : ValueClass::f64;
+}
+
+InputPair open_inputs(const std::string& first, const std::string& second, const Job& job) {
+  InputPair pair{open_input(first, job), second.empty() ? nullptr : open_input(second, job)};
+  const bool unchanged = preparation_request(job.common).is_none() && metric_of(job.common) != Metric::cosine;
+  if (!pair.second || unchanged) return pair;
+  data::ReadOptions options = read_options(job.common);
+  options.precision = data::Precision::f64;
+  const ValueClass of_run = pair.value_class();
+  if (pair.first->value_class() != of_run) pair.first = data::open_points(first, options);
+  if (pair.second->value_class() != of_run) pair.second = data::open_points(second, options);
+  return pair;
+}
+
+std::int64_t prepared_columns(const data::PointSource& points, const CommonOptions& common) {
+  return common.pca > 0 ? common.pca : points.columns();
+}
+
+std::int64_t value_bytes(const data::PointSource& source) {
+  const std::int64_t values = checked_product(source.rows(), source.columns(), source.name().c_str());
+  return checked_product(values, data::size_of(source.held_as()), source.name().c_str());
+}
+
+std::int64_t points_bytes(const data::PointSource& source) { return value_bytes(source) + source.held_bytes(); }
+
+std::unique_ptr<data::Reading> read_points(data::PointSource& source, Job& job, const Preparation* given) {
+  const PreparationStep step{{}, given};
+  auto reading = std::make_unique<data::Reading>(source, reading_options(job.common, step));
+  ShownArrival(*reading, false, job).wait_for_all();
+  warn_of_dropped_rows(*reading, job.progress);
+  if (!step.is_none()) {
+    job.progress.phase("prepare", 0);
+    prepare(*reading, step, job.common);
+  }
+  return reading;
+}
+
+HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<void()>& opened,
+                       const std::optional<Weighting>& weighting, const Preparation* given) {
+  HeldPoints held;
+  const PreparationStep step{preparation_request(job.common), given};
+  const data::ReadingOptions options = reading_options(job.common, step);
+  // Dropped rows, rows of weight 0 and the parameters of a preparation are known only after the last row has arrived.
+  const bool all_at_once = options.drop_missing || !step.is_none() || (weighting && weighting->absent > 0);
+  held.values = std::make_unique<data::Reading>(source, options);
+  held.backend = choose_backend(job);
+  opened();
+  Weights weights;
+  {
+    ShownArrival arrival(*held.values, held.backend->device().has_own_memory, job);
+    if (all_at_once) arrival.wait_for_all();
+    if (options.drop_missing) warn_of_dropped_rows(*held.values, job.progress);
+    if (!step.is_none()) {
+      job.progress.phase("prepare", 0);
+      held.preparation = prepare(*held.values, step, job.common);
+      job.report.prepared = describe(given == nullptr ? held.preparation : *given);
+    }
+    if (weighting) held.weighed = std::make_unique<WeighedRows>(*weighting, *held.values);
+    weights = weighting ? held.weighed->weights() : equal_weights(rows_of(held.rows()));
+    held.points = held.backend->hold({held.rows(), 0, all_at_once ? nullptr : &arrival, weights.rows});
+    // Rows that do not fit into device memory stay on the host.
+    if (job.common.block_rows == 0 && held.backend->device_bytes() >= value_bytes(source)) {
+      Phase& upload = job.report.phase("upload");
+      upload.bytes += value_bytes(source);
+      upload.busy_seconds += arrival.busy_seconds();
+    }
+  }
+  job.progress.phase("prepare", 0);
+  try {
+    held.plan = make_plan(*held.points, weights);
+  } catch (const Error& error) {  // core/ does not know the name of the file
+    throw Error(error.code(), fmt::format("{}: {}", source.name(), error.what()));
+  }
+  held.points->prepare(held.plan);
+  note_device_memory(held, job);
+  return held;
+}
+
+std::vector<std::int64_t> HeldPoints::row_numbers() const {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(rows_of(rows())));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  if (weighed && !weighed->counted_rows().empty()) numbers = weighed->counted_rows();
+  const std::span<const std::int64_t> kept = values->kept_rows();
+  for (std::int64_t& number : numbers) number = kept.empty() ? number : kept[static_cast<std::size_t>(number)];
+  return numbers;
+}
+
+void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source) {
+  const std::int64_t counted = rows_of(held.rows());
+  if (clusters <= counted) return;
+  throw Error(
+      ExitCode::usage,
+      fmt::format("-k {}: {} has {} rows, of which {} are ignored (dropped by --nan, or of weight 0); expected at "
+                  "most {} clusters",
+                  clusters, source.name(), source.rows(), source.rows() - counted, counted));
+}
+
+void note_device_memory(const HeldPoints& held, Job& job) {
+  job.report.device_memory = std::max(job.report.device_memory, held.backend->device_bytes());
+}
+
+PointsReport describe(const data::PointSource& source) {
+  return {source.name(), source.rows(), source.columns(), source.element_type(), data::size_of(source.held_as()) == 1};
+}
+
+}  // namespace kith::app

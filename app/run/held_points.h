@@ -1,0 +1,70 @@
+// Points of files: opened, read, prepared, and held by a backend.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/run/job.h"
+#include "app/run/preparation.h"
+#include "app/run/weighting.h"
+#include "core/backend.h"
+#include "core/data_plan.h"
+#include "data/reading.h"
+
+namespace kith::app {
+
+/// Opens the points of `location`, without reading their values. `given`: the parameters of their preparation, if they
+/// are not computed for --scale and --pca.
+std::unique_ptr<data::PointSource> open_input(const std::string& location, const Job& job,
+                                              const Preparation* given = nullptr);
+/// One set of points, or two of which rows of one are measured against rows of the other.
+struct InputPair {
+  std::unique_ptr<data::PointSource> first, second;  // second: null for one set
+  ValueClass value_class() const;                    // of the run: f64 if either set is
+};
+/// Opens both as open_input() does; `second` may be empty. If rows are prepared, or scaled for --metric cosine, both
+/// are read in the class of the run, to which prepared values are rounded.
+InputPair open_inputs(const std::string& first, const std::string& second, const Job& job);
+/// Number of columns of the prepared points.
+std::int64_t prepared_columns(const data::PointSource& points, const CommonOptions& common);
+
+/// Host bytes of all values.
+std::int64_t value_bytes(const data::PointSource& source);
+/// Host bytes of all values and of what their source holds besides while it is read.
+std::int64_t points_bytes(const data::PointSource& source);
+
+/// Reads all rows, with progress, and prepares them if there are `given` parameters. The caller has required the
+/// memory.
+std::unique_ptr<data::Reading> read_points(data::PointSource& source, Job& job, const Preparation* given = nullptr);
+
+/// Points in the memory of a backend, and their plan. The values are on the host, too.
+struct HeldPoints {
+  std::unique_ptr<data::Reading> values;
+  std::unique_ptr<WeighedRows> weighed;  // null: every row weighs 1
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Points> points;
+  DataPlan plan;
+  Preparation preparation;  // the parameters computed for --scale and --pca
+
+  /// The rows of `points`.
+  PointsView rows() const { return weighed ? weighed->values() : values->values(); }
+  /// Their row numbers in the source.
+  std::vector<std::int64_t> row_numbers() const;
+};
+
+/// Reads all rows while the backend opens and copies them, and computes their plan. `opened` is called in between, once
+/// the backend is known. Nothing else may use HDF5 meanwhile. Rows of weight 0 are not among the points. Points are
+/// prepared for --scale and --pca, or with `given` parameters.
+HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<void()>& opened,
+                       const std::optional<Weighting>& weighting = std::nullopt, const Preparation* given = nullptr);
+/// Throws Error(usage) if fewer rows than clusters remain after dropped rows and rows of weight 0.
+void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source);
+/// Records the peak of device memory.
+void note_device_memory(const HeldPoints& held, Job& job);
+
+PointsReport describe(const data::PointSource& source);
+
+}  // namespace kith::app

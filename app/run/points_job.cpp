@@ -1,0 +1,68 @@
+// The order of the steps that all computing commands share.
+#include "app/run/points_job.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "app/cli/terminal.h"
+#include "app/run/dropped_rows.h"
+#include "app/run/memory.h"
+
+namespace kith::app {
+
+PointsJob::PointsJob(OptionSet& options, CommonOptions& common_options)
+    : Job(options.command(), common_options),
+      set(options),
+      target(common_options.output),
+      output(output_options(common_options, options.inputs())) {}
+
+int PointsJob::run() {
+  if (!target.empty()) data::check_output(target, output);
+  open();
+  if (source != nullptr) {
+    const data::PointSource *first = inputs.first.get(), *second = inputs.second.get();
+    required_bytes = points_bytes(*first) + (second != nullptr ? points_bytes(*second) : 0) +
+                     preparation_bytes(*source, common) + weighting_bytes(weighting, *source) + bytes();
+    require_memory(required_bytes,
+                   second != nullptr ? fmt::format("{} and {}", first->name(), second->name()) : first->name(),
+                   common.memory);
+    held = hold_points(
+        *source, *this, [this] { warn(set); }, weighting, given ? &*given : nullptr);
+    if (given) held.preparation = std::move(*given);
+  } else {
+    warn(set);
+  }
+  compute();
+  show();
+  if (!target.empty()) {
+    progress.phase("write", 0);
+    write();
+    wrote(target);
+  }
+  if (source != nullptr) note_device_memory(held, *this);
+  close(next());
+  return static_cast<int>(exit_code());
+}
+
+void PointsJob::open_points(const std::string& location) {
+  inputs.first = open_input(location, *this, given ? &*given : nullptr);
+  source = inputs.first.get();
+  report.points = describe(*source);
+}
+
+void PointsJob::read_weights() {
+  weighting = read_weighting(common, *source);
+  if (weighting) report.weights = describe(*weighting);
+}
+
+void PointsJob::complete(KMeansResult& result) {
+  if (held.weighed) held.weighed->label_absent_rows(result, *held.backend);
+  restore_rows(result, *held.values);
+}
+
+void PointsJob::print(const std::string& text) const {
+  if (!common.json) print_out(text);
+}
+
+}  // namespace kith::app

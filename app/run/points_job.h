@@ -1,0 +1,62 @@
+// The steps of a command that computes with points. A command supplies what differs between commands.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "app/run/held_points.h"
+#include "core/kmeans.h"
+#include "data/results/result.h"
+
+namespace kith::app {
+
+/// run() takes a command through these steps: check the output, open, require memory, hold the points, compute, show,
+/// write, report.
+class PointsJob : protected Job {
+ public:
+  /// The options have been parsed.
+  PointsJob(OptionSet& set, CommonOptions& common);
+  virtual ~PointsJob() = default;
+  PointsJob(const PointsJob&) = delete;
+  PointsJob& operator=(const PointsJob&) = delete;
+
+  /// Returns the exit code of the program.
+  int run();
+
+ protected:
+  /// Opens all inputs, sets `inputs` and `source`, and rejects whatever can be known to be wrong before values are
+  /// read.
+  virtual void open() = 0;
+  /// Host bytes besides those of the points, their weights and their preparation.
+  virtual std::int64_t bytes() const = 0;
+  /// Computes with `held`, and writes large results while it computes them.
+  virtual void compute() = 0;
+  /// Prints results for people.
+  virtual void show() {}
+  /// Writes the output, if there is one; it appears only when it is complete.
+  virtual void write() = 0;
+  /// A command line that uses the result, or empty.
+  virtual std::string next() const { return ""; }
+  virtual ExitCode exit_code() const { return ExitCode::done; }
+
+  /// For open(): opens the points of a command with one set of them.
+  void open_points(const std::string& location);
+  /// For open(): reads and reports the weights of the rows of `source`.
+  void read_weights();
+  /// For compute(): completes a result with rows of weight 0, and converts row numbers to those of the file.
+  void complete(KMeansResult& result);
+  /// On standard output, unless --json was given.
+  void print(const std::string& text) const;
+
+  OptionSet& set;
+  const std::string& target;  // the name of the output, or empty
+  data::OutputOptions output;
+  InputPair inputs;
+  data::PointSource* source = nullptr;  // the points to hold; null: none
+  std::optional<Preparation> given;     // parameters of their preparation, from a result
+  std::optional<Weighting> weighting;
+  std::int64_t required_bytes = 0;  // host memory of the run
+  HeldPoints held;
+};
+
+}  // namespace kith::app
