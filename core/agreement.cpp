@@ -56,7 +56,8 @@ Real mutual_information(const Contingency& table) {
   const auto n = static_cast<Real>(table.rows);
   Real sum = 0.0L;
   for (const Contingency::Cell& cell : table.cells) {
-    const Real expected = static_cast<Real>(table.clusters[cell.cluster]) * static_cast<Real>(table.classes[cell.kind]);
+    const Real expected =
+        static_cast<Real>(table.clusters[cell.cluster]) * static_cast<Real>(table.classes[cell.class_label]);
     sum += static_cast<Real>(cell.rows) * std::log(n * static_cast<Real>(cell.rows) / expected);
   }
   return std::max(sum / n, 0.0L);
@@ -168,11 +169,11 @@ Contingency contingency(std::span<const std::int32_t> labels, std::span<const st
                         std::span<const std::int64_t> copies) {
   const auto count_of = [copies](std::size_t row) { return copies.empty() ? 1 : copies[row]; };
   std::int64_t n = 0;
-  for (std::size_t i = 0; i < labels.size() && n <= kMostPairedRows; ++i) n += count_of(i);
-  if (labels.size() != classes.size() || n == 0 || n > kMostPairedRows) {
+  for (std::size_t i = 0; i < labels.size() && n <= kMaxContingencyRows; ++i) n += count_of(i);
+  if (labels.size() != classes.size() || n == 0 || n > kMaxContingencyRows) {
     throw Error(ExitCode::internal, fmt::format("contingency: expected as many labels as classes, 1 to {}, found {} "
                                                 "and {}",
-                                                kMostPairedRows, labels.size(), classes.size()));
+                                                kMaxContingencyRows, labels.size(), classes.size()));
   }
   Contingency table{.rows = n, .clusters = {}, .classes = {}, .cells = {}};
   // The rows, cluster after cluster.
@@ -187,16 +188,16 @@ Contingency contingency(std::span<const std::int32_t> labels, std::span<const st
   for (std::size_t c = 0; c < next.size(); ++c) {
     std::vector<std::int32_t> present;
     for (std::int64_t at = next[c] - members[c]; at < next[c]; ++at) {
-      const std::int32_t kind = classes[sorted[at]];
-      if (rows[kind] == 0) present.push_back(kind);
-      rows[kind] += count_of(sorted[at]);
+      const std::int32_t class_label = classes[sorted[at]];
+      if (rows[class_label] == 0) present.push_back(class_label);
+      rows[class_label] += count_of(sorted[at]);
     }
     std::sort(present.begin(), present.end());
-    for (const std::int32_t kind : present) {
-      table.cells.push_back({static_cast<std::int64_t>(c), kind, rows[kind]});
-      table.clusters[c] += rows[kind];
-      table.classes[kind] += rows[kind];
-      rows[kind] = 0;
+    for (const std::int32_t class_label : present) {
+      table.cells.push_back({static_cast<std::int64_t>(c), class_label, rows[class_label]});
+      table.clusters[c] += rows[class_label];
+      table.classes[class_label] += rows[class_label];
+      rows[class_label] = 0;
     }
   }
   return table;

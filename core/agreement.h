@@ -11,8 +11,8 @@ namespace kith {
 struct Contingency {
   struct Cell {
     std::int64_t cluster = 0;
-    std::int64_t kind = 0;  // the class
-    std::int64_t rows = 0;  // 1 or more
+    std::int64_t class_label = 0;  // the class
+    std::int64_t rows = 0;         // 1 or more
   };
   std::int64_t rows = 0;
   std::vector<std::int64_t> clusters;  // rows of each cluster; some may have none
@@ -20,11 +20,11 @@ struct Contingency {
   std::vector<Cell> cells;             // by cluster, then by class
 };
 
-constexpr std::int64_t kMostPairedRows = std::int64_t{1} << 32;
+constexpr std::int64_t kMaxContingencyRows = std::int64_t{1} << 32;
 
 /// Of the labels (n) and the true classes (n) of the same rows, both from 0. copies: (n) how often each row counts, 1
 /// or more; empty: once. Costs n + clusters + classes. Throws Error(internal) when the lengths differ, nothing is
-/// labelled, a label is negative, or all copies are more than kMostPairedRows.
+/// labelled, a label is negative, or all copies are more than kMaxContingencyRows.
 Contingency contingency(std::span<const std::int32_t> labels, std::span<const std::int32_t> classes,
                         std::span<const std::int64_t> copies = {});
 

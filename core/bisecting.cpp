@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/labelled_rows.h"
+#include "core/label_result.h"
 #include "core/start.h"
 
 namespace kith {
@@ -101,7 +101,7 @@ class Bisection {
     options.first_run = split_ * options_.runs;
     Observer silent;
     const bool is_all = std::ssize(leaf.rows) == plan_.rows;
-    SomeRows some;
+    RowSubset some;
     if (!is_all) some = store_.hold(leaf.rows);
     Points& rows = is_all ? points_ : *some.points;
     const DataPlan plan = is_all ? plan_ : make_plan(rows);
@@ -158,7 +158,7 @@ BisectingResult bisecting_kmeans(Points& points, const RowStore& store, const Da
   }
   BisectingResult found;
   const Matrix<double> centroids = bisection.centroids();
-  found.result = labelled_rows(points, plan, bisection.labels(), centroids.view(), options);
+  found.result = result_from_labels(points, plan, bisection.labels(), centroids.view(), options);
   found.result.spread = bisection.spread();
   found.result.total_inertia = bisection.total_inertia();
   found.result.iterations = bisection.iterations();

@@ -40,7 +40,7 @@ std::optional<std::size_t> knee(std::span<const double> x, std::span<const doubl
   return best;
 }
 
-Gap bound_of(double inertia, std::span<const double> of_references) {
+Gap gap_statistic(double inertia, std::span<const double> of_references) {
   const auto count = static_cast<double>(of_references.size());
   double mean = 0.0, squares = 0.0;
   for (const double reference : of_references) mean += std::log(reference) / count;

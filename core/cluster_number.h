@@ -27,7 +27,7 @@ struct Gap {
 };
 
 /// inertia > 0; of_references: one or more, each > 0. Otherwise NaN.
-Gap bound_of(double inertia, std::span<const double> of_references);
+Gap gap_statistic(double inertia, std::span<const double> of_references);
 
 /// The first place whose gap is at least the next one's less its error; none if there is no such place.
 std::optional<std::size_t> gap_rule(std::span<const Gap> gaps);

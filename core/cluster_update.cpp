@@ -15,8 +15,8 @@ namespace {
 template <class Magnitude>
 double squared_rounding(const DataPlan& plan, int low_bits, const Magnitude& magnitude) {
   const Weights& weights = plan.weights;
-  const double smallest = weights.whole ? 1.0 : weights.smallest;
-  const double weight_step = weights.whole ? 0.0 : std::ldexp(1.0, -(weights.grid().shift + low_bits)) / smallest;
+  const double smallest = weights.integral ? 1.0 : weights.smallest;
+  const double weight_step = weights.integral ? 0.0 : std::ldexp(1.0, -(weights.grid().shift + low_bits)) / smallest;
   double squares = 0.0;
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     const double step = std::ldexp(1.0, -(plan.scales.shift[j] + low_bits)) / smallest;
@@ -100,7 +100,7 @@ double objective_of(MatrixView<const double> centroids, const std::vector<double
 }
 
 double means_rounding(const DataPlan& plan) {
-  const int low_bits = plan.weights.whole ? 0 : plan.scales.low_bits;  // plan.mean has one limb of whole weights
+  const int low_bits = plan.weights.integral ? 0 : plan.scales.low_bits;  // plan.mean has one limb of whole weights
   const auto magnitude = [&](std::int64_t j) {
     return std::max(std::abs(plan.range.minimum[j]), std::abs(plan.range.maximum[j]));
   };

@@ -15,7 +15,7 @@ namespace {
 template <class T>
 ColumnRange range_of(MatrixView<const T> values, const Workers& workers) {
   std::vector<ColumnRange> ranges(static_cast<std::size_t>(workers.count), ColumnRange(values.columns));
-  for_row_runs(values.rows, values.columns, workers, [&](std::int64_t first, std::int64_t rows, int worker) {
+  for_row_ranges(values.rows, values.columns, workers, [&](std::int64_t first, std::int64_t rows, int worker) {
     ColumnRange& own = ranges[static_cast<std::size_t>(worker)];
     for (std::int64_t i = first; i < first + rows; ++i) {
       for (std::int64_t j = 0; j < values.columns; ++j) {
@@ -101,7 +101,7 @@ std::vector<double> column_means(PointsView values, const Workers& workers) {
   return std::visit([&](const auto& rows) { return means_of(rows, range_of(rows, workers), workers); }, values);
 }
 
-ColumnScaling find_scaling(PointsView values, Scaling scaling, const Workers& workers, const std::string& name) {
+ColumnScaling fit_scaling(PointsView values, Scaling scaling, const Workers& workers, const std::string& name) {
   return std::visit(
       [&](const auto& rows) {
         const ColumnRange range = range_of(rows, workers);
@@ -113,7 +113,7 @@ ColumnScaling find_scaling(PointsView values, Scaling scaling, const Workers& wo
 template <class T>
 std::int64_t scale_columns(MatrixView<T> values, const ColumnScaling& scaling, const Workers& workers) {
   std::vector<std::int64_t> beyond(static_cast<std::size_t>(workers.count), values.rows);
-  for_row_runs(values.rows, values.columns, workers, [&](std::int64_t first, std::int64_t rows, int worker) {
+  for_row_ranges(values.rows, values.columns, workers, [&](std::int64_t first, std::int64_t rows, int worker) {
     for (std::int64_t i = first; i < first + rows; ++i) {
       bool finite = true;
       for (std::int64_t j = 0; j < values.columns; ++j) {

@@ -26,7 +26,7 @@ std::vector<double> column_means(PointsView values, const Workers& workers);
 
 /// The parameters of zscore or minmax for these rows (n, d). Throws Error(data) with the column (counted from 0) when
 /// its range, or its squares, leave float64; `name` is the data set's.
-ColumnScaling find_scaling(PointsView values, Scaling scaling, const Workers& workers, const std::string& name);
+ColumnScaling fit_scaling(PointsView values, Scaling scaling, const Workers& workers, const std::string& name);
 
 /// Scales rows (n, d) in place, in float64, each value rounded to its class at the end. T: float or double. Returns the
 /// first row with a value that leaves the class, -1 if none does.

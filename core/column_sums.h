@@ -12,7 +12,7 @@ namespace kith {
 
 /// Calls visit(first, rows, worker) for runs of the rows.
 template <class Visit>
-void for_row_runs(std::int64_t rows, std::int64_t columns, const Workers& workers, const Visit& visit) {
+void for_row_ranges(std::int64_t rows, std::int64_t columns, const Workers& workers, const Visit& visit) {
   constexpr std::int64_t kTaskValues = std::int64_t{1} << 16;  // that one task looks at
   const std::int64_t run = std::max<std::int64_t>(1, kTaskValues / std::max<std::int64_t>(1, columns));
   workers.run((rows + run - 1) / run,
@@ -51,8 +51,8 @@ template <class T, class Term>
 ColumnSums sum_columns(MatrixView<const T> values, const std::vector<double>& largest, const Weights& weights,
                        const Workers& workers, const Term& term) {
   std::vector<ColumnSums> sums(static_cast<std::size_t>(workers.count), ColumnSums(largest, weights));
-  const RowWeights row_weights{weights.given() ? weights.rows.data() : nullptr, weights.whole};
-  for_row_runs(values.rows, values.columns, workers, [&](std::int64_t first, std::int64_t rows, int worker) {
+  const RowWeights row_weights{weights.given() ? weights.rows.data() : nullptr, weights.integral};
+  for_row_ranges(values.rows, values.columns, workers, [&](std::int64_t first, std::int64_t rows, int worker) {
     ColumnSums& own = sums[static_cast<std::size_t>(worker)];
     for (std::int64_t i = first; i < first + rows; ++i) {
       const RowWeight weight = row_weights.of(i);

@@ -45,7 +45,7 @@ void check_box(const ColumnRange& range) {
 ColumnScales grids(const ColumnRange& range, const Weights& weights) {
   ColumnScales scales;
   scales.low_bits = term_bits(weights.terms);
-  scales.whole_weights = weights.whole;
+  scales.integral_weights = weights.integral;
   for (std::size_t j = 0; j < range.minimum.size(); ++j) {
     const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(largest_magnitude(range, j)));
     scales.shift.push_back(scale.shift);
@@ -59,7 +59,7 @@ ColumnScales grids(const ColumnRange& range, const Weights& weights) {
 /// half of its values are small beside the largest (a few huge ones can make up the mean). Fractional weights always
 /// take two.
 int limbs_needed(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
-  if (!plan.weights.whole) return 2;
+  if (!plan.weights.integral) return 2;
   const std::int64_t terms = plan.weights.terms;
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     const double largest = largest_magnitude(plan.range, j) * plan.scales.first[j] * plan.scales.second[j];
@@ -85,11 +85,12 @@ std::vector<std::string> coarse_columns(const DataPlan& plan, const ColumnMagnit
 
 /// Whether all values seem to be whole numbers: the sums of whole numbers are whole. That others have whole sums in
 /// every column is as good as impossible, and does no harm.
-bool seem_whole(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
-  const auto is_whole = [](std::int64_t fixed, int shift) { return std::countr_zero(std::uint64_t(fixed)) >= shift; };
+bool seem_integral(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
+  const auto is_integer = [](std::int64_t fixed, int shift) { return std::countr_zero(std::uint64_t(fixed)) >= shift; };
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     const int shift = plan.scales.shift[j];
-    if (!magnitudes.on_grid[j] || !is_whole(magnitudes.sum[j], shift) || !is_whole(magnitudes.absolute_sum[j], shift)) {
+    if (!magnitudes.on_grid[j] || !is_integer(magnitudes.sum[j], shift) ||
+        !is_integer(magnitudes.absolute_sum[j], shift)) {
       return false;
     }
   }
@@ -99,7 +100,7 @@ bool seem_whole(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
 /// Centre: the mean. Exponent: the widest column fills the unit interval; data whose spread is below 2^-60 of its
 /// magnitude is left small rather than scaled until the centre overflows. Whole numbers of up to ten bits, bytes among
 /// them, get a centre on their own grid: then x' is at most 1024 steps of it, and nothing is lost in float16.
-Screen screen_constants(const DataPlan& plan, bool whole) {
+ScreenTransform screen_transform(const DataPlan& plan, bool integral) {
   constexpr int kSteps = 10;  // bits
   double reach = 0.0, magnitude = 0.0;
   for (std::int64_t j = 0; j < plan.columns; ++j) {
@@ -108,11 +109,11 @@ Screen screen_constants(const DataPlan& plan, bool whole) {
   }
   int exponent = exponent_above(magnitude) - 60;
   if (reach > 0.0) exponent = std::max(exponent, exponent_above(reach));
-  Screen screen;
+  ScreenTransform screen;
   screen.exponent = std::max(exponent, -126);  // 2^126 is the largest scale of float32
   for (const double m : plan.mean) {
     const double center = std::ldexp(m, -screen.exponent);
-    const bool rounded = whole && screen.exponent <= kSteps;
+    const bool rounded = integral && screen.exponent <= kSteps;
     screen.center.push_back(
         static_cast<float>(rounded ? std::ldexp(std::rint(std::ldexp(center, kSteps)), -kSteps) : center));
   }
@@ -139,7 +140,7 @@ DataPlan make_plan(const Points& points, const Weights& weights) {
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     plan.mean.push_back(from_fixed(magnitudes.sum[j], plan.scales.shift[j]) / weights.total);
   }
-  plan.screen = screen_constants(plan, seem_whole(plan, magnitudes));
+  plan.screen = screen_transform(plan, seem_integral(plan, magnitudes));
   return plan;
 }
 

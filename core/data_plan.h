@@ -24,7 +24,7 @@ struct ColumnRange {
 struct ColumnScales {
   int limbs = 1;                      // 1, or 2 for data with heavy-tailed columns
   int low_bits = 0;                   // the second limb's grid is 2^-low_bits of the first's
-  bool whole_weights = true;          // how weights enter (core/weights.h)
+  bool integral_weights = true;       // how weights enter (core/weights.h)
   std::vector<int> shift;             // (d)
   std::vector<double> first, second;  // (d)
   double low_scale() const { return power_of_two(low_bits); }
@@ -45,7 +45,7 @@ struct ColumnMagnitudes {
 
 /// How a screen sees values: x' = x 2^-exponent - center, rounded to the screen's precision.
 /// Any center and exponent is correct (the certificate measures what was lost); good ones certify more rows.
-struct Screen {
+struct ScreenTransform {
   int exponent = 0;
   std::vector<float> center;  // (d) already scaled by 2^-exponent
 };
@@ -56,7 +56,7 @@ struct DataPlan {
   Weights weights;
   ColumnRange range{0};
   ColumnScales scales;
-  Screen screen;
+  ScreenTransform screen;
   std::vector<double> mean;           // (d) from the integer sums
   std::vector<std::string> warnings;  // columns whose sums cannot keep all that matters
 };

@@ -39,7 +39,7 @@ std::int64_t drop_empty_clusters(Points& points, LloydState& state, std::int64_t
     const auto from = state.centroids.row(c);
     std::copy(from.begin(), from.end(), centroids.row(number[c]).begin());
   }
-  Untouched<std::int32_t> labels;
+  UninitializedVector<std::int32_t> labels;
   labels.resize(points.rows());
   points.labels(labels);
   for (std::int32_t& label : labels) label = number[label];

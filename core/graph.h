@@ -31,10 +31,10 @@ NeighborGraph with_edges(const NeighborGraph& graph, GraphEdges edges);
 
 /// Groups of rows that are connected, directly or through others; each is named by its lowest row. Union by the lowest
 /// row with path halving: R. E. Tarjan and J. van Leeuwen, Worst-case analysis of set union algorithms (1984).
-class Components {
+class ConnectedComponents {
  public:
-  explicit Components(std::int64_t rows);
-  void join(std::int64_t a, std::int64_t b);
+  explicit ConnectedComponents(std::int64_t rows);
+  void unite(std::int64_t a, std::int64_t b);
   /// The lowest row of the group. (rows)
   std::vector<std::int64_t> labels();
 

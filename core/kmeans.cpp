@@ -12,8 +12,8 @@
 
 #include "core/cluster_update.h"
 #include "core/distance.h"
-#include "core/labelled_rows.h"
-#include "core/measured.h"
+#include "core/inertia.h"
+#include "core/label_result.h"
 #include "core/start.h"
 
 namespace kith {
@@ -45,14 +45,14 @@ Matrix<double> mean_of(const DataPlan& plan) {
 }
 
 /// All rows around one centre (1, d).
-Measured measure_around(Points& points, const DataPlan& plan, MatrixView<const double> center) {
+Inertia measure_around(Points& points, const DataPlan& plan, MatrixView<const double> center) {
   assign(points, plan, center);
   return measure(points, plan, center);
 }
 
 /// All rows around their mean. Per value it is the mean over columns of their variance, which scikit-learn's rule
 /// takes.
-Measured measure_spread(Points& points, const DataPlan& plan) {
+Inertia measure_spread(Points& points, const DataPlan& plan) {
   const Matrix<double> mean = mean_of(plan);
   return measure_around(points, plan, mean.view());
 }
@@ -64,15 +64,15 @@ double inertia_of_one(Points& points, const DataPlan& plan, Metric metric, doubl
   Matrix<double> center = mean_of(plan), any(1, plan.columns);
   std::fill(any.data(), any.data() + any.size(), 0.0);
   any(0, 0) = 1.0;
-  unit_means(center.view(), any.view());
-  return measure_around(points, plan, center.view()).inertia;
+  normalize_means(center.view(), any.view());
+  return measure_around(points, plan, center.view()).total;
 }
 
 /// Says what the integer sums cannot hold: values that are lost beside far larger ones, and distances likewise.
-void warn_of_coarse_sums(const Points& points, const DataPlan& plan, const Measured& measured, Observer& observer) {
+void warn_of_coarse_sums(const Points& points, const DataPlan& plan, const Inertia& measured, Observer& observer) {
   for (const std::string& warning : plan.warnings) observer.warning(warning);
-  const double step = measured.grid / static_cast<double>(plan.weights.terms);
-  if (measured.inertia / plan.weights.total >= step * 0x1p20) return;  // and the farthest is not nearer than the mean
+  const double step = measured.rounding / static_cast<double>(plan.weights.terms);
+  if (measured.total / plan.weights.total >= step * 0x1p20) return;  // and the farthest is not nearer than the mean
   const double farthest = points.farthest(1).front().distance;
   if (!(farthest > 0.0) || farthest >= step * 0x1p20) return;
   observer.warning(
@@ -93,12 +93,12 @@ void check_descent(double before, double after, double rounding) {
 /// One run of Lloyd's iteration from its start to its final assignment; labels and distances stay in `points`.
 class Run {
  public:
-  Run(Points& points, const DataPlan& plan, const KMeansOptions& options, const Measured& spread, Observer& observer)
+  Run(Points& points, const DataPlan& plan, const KMeansOptions& options, const Inertia& spread, Observer& observer)
       : points_(points),
         plan_(plan),
         options_(options),
-        spread_(spread.inertia),
-        rounding_(objective_rounding(plan, reach(plan, options, spread.inertia), options.clusters) + spread.grid),
+        spread_(spread.total),
+        rounding_(objective_rounding(plan, reach(plan, options, spread.total), options.clusters) + spread.rounding),
         observer_(observer) {
     stop_.max_iterations = options.max_iterations;
     if (options.tolerance > 0.0) {
@@ -143,15 +143,15 @@ class Run {
       result.changed = last.changed;
     }
     const bool relocates = options_.empty == EmptyRule::relocate;  // another iteration would do that
-    if (!relocates && count_empty(state.counts, frozen()) > 0) treat_empty_clusters(state, 0);
-    Measured measured = measure(points_, plan_, state.centroids.view());
+    if (!relocates && count_empty(state.counts, frozen()) > 0) handle_empty_clusters(state, 0);
+    Inertia measured = measure(points_, plan_, state.centroids.view());
     check_counts(state.counts, plan_);
     if (!result.history.empty()) {
-      check_descent(result.history.back().inertia, measured.inertia, rounding_ + measured.grid);
+      check_descent(result.history.back().inertia, measured.total, rounding_ + measured.rounding);
     }
     if (run == 0) warn_of_coarse_sums(points_, plan_, measured, observer_);
     result.centroids = std::move(state.centroids);
-    result.inertia = measured.inertia;
+    result.inertia = measured.total;
     result.inertia_per_cluster = std::move(measured.per_cluster);
     if (plan_.weights.given()) {
       points_.update_sums(state.sums);
@@ -174,7 +174,7 @@ class Run {
 
   void run_batches(LloydState& state, KMeansResult& result) {
     const RandomStream random{options_.seed, static_cast<std::uint64_t>(options_.first_run + result.run)};
-    follow_batches(state.centroids, plan_, {options_.batch, frozen(), options_.metric, random}, observer_);
+    run_mini_batches(state.centroids, plan_, {options_.batch, frozen(), options_.metric, random}, observer_);
     if (options_.batch.finish) return;
     result.stopped_by = "epochs";
     result.stopped_value = static_cast<double>(options_.batch.epochs);
@@ -200,7 +200,7 @@ class Run {
     IterationRecord record = record_of(assignment);
     record.assign_seconds = begun ? 0.0 : seconds_since(begin);
     state.counts = std::move(assignment.counts);
-    if (count_empty(state.counts, frozen()) > 0) record.relocated = treat_empty_clusters(state, iteration);
+    if (count_empty(state.counts, frozen()) > 0) record.relocated = handle_empty_clusters(state, iteration);
     points_.update_sums(state.sums);
     const std::vector<double> weights = cluster_weights(state.sums, state.counts, plan_.weights);
     Matrix<double> moved = centroids_of(state.sums, weights, plan_.scales, state.centroids.view());
@@ -213,7 +213,7 @@ class Run {
   }
 
   /// Returns how many were given a row. iteration: from 1; 0: the last assignment.
-  std::int64_t treat_empty_clusters(LloydState& state, std::int64_t iteration) {
+  std::int64_t handle_empty_clusters(LloydState& state, std::int64_t iteration) {
     switch (options_.empty) {
       case EmptyRule::relocate:
         measure(points_, plan_, state.centroids.view());
@@ -245,7 +245,7 @@ class Run {
                          MatrixView<const double> before) const {
     Matrix<double> placed(means.rows(), means.columns());
     std::copy(means.data(), means.data() + means.size(), placed.data());
-    if (options_.metric == Metric::cosine) unit_means(placed.view(), before);
+    if (options_.metric == Metric::cosine) normalize_means(placed.view(), before);
     std::copy_n(before.data, frozen() * means.columns(), placed.data());
     double added = 0.0;
     for (std::int64_t c = 0; c < means.rows(); ++c) {
@@ -293,8 +293,8 @@ class Run {
 
 KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& options, Observer& observer) {
   check_start(plan, options);
-  const Measured spread = measure_spread(points, plan);
-  const double total = inertia_of_one(points, plan, options.metric, spread.inertia);
+  const Inertia spread = measure_spread(points, plan);
+  const double total = inertia_of_one(points, plan, options.metric, spread.total);
   Run lloyd(points, plan, options, spread, observer);
   KMeansResult best;
   std::vector<RunRecord> runs;
@@ -326,15 +326,15 @@ KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const 
   points.reset();
   const auto begin = Clock::now();
   Assignment assignment = assign(points, plan, centroids);
-  Measured measured = measure(points, plan, centroids);
+  Inertia measured = measure(points, plan, centroids);
   warn_of_coarse_sums(points, plan, measured, observer);
   KMeansResult result;
   result.history.push_back(record_of(assignment));
-  result.history.back().inertia = measured.inertia;
+  result.history.back().inertia = measured.total;
   result.history.back().seconds = seconds_since(begin);
   result.centroids = Matrix<double>(centroids.rows, centroids.columns);
   std::copy(centroids.data, centroids.data + centroids.size(), result.centroids.data());
-  result.inertia = measured.inertia;
+  result.inertia = measured.total;
   result.inertia_per_cluster = std::move(measured.per_cluster);
   if (plan.weights.given()) {
     ClusterSums sums = empty_sums(plan, centroids.rows);

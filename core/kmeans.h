@@ -41,7 +41,7 @@ struct KMeansOptions {
   std::optional<StoppedRun> stopped = {};
   double tolerance = 1e-4;  // x mean column variance >= sum of squared shifts stops; 0: until no label changes
   std::uint64_t seed = 0;
-  Metric metric = Metric::euclidean;  // cosine: rows of length 1 in the points (unit_rows); centroids become so
+  Metric metric = Metric::euclidean;  // cosine: rows of length 1 in the points (normalize_rows); centroids become so
   EmptyRule empty = EmptyRule::relocate;
   MiniBatch batch = {};         // the start first follows batches of rows; a run that was stopped has done that
   bool keep_distances = false;  // fill KMeansResult::distances
@@ -49,13 +49,13 @@ struct KMeansOptions {
 };
 
 struct KMeansResult {
-  Matrix<double> centroids;                 // (k, d)
-  Untouched<std::int32_t> labels;           // (n)
-  Untouched<double> distances;              // (n) squared, to the own centroid, if asked for
-  std::vector<std::int64_t> counts;         // (k) rows
-  std::vector<double> weights;              // (k) of these rows; empty where rows are not weighted
-  std::vector<double> inertia_per_cluster;  // (k)
-  std::vector<std::int64_t> nearest_row;    // (k) the row nearest each centroid, ties to the lowest
+  Matrix<double> centroids;                  // (k, d)
+  UninitializedVector<std::int32_t> labels;  // (n)
+  UninitializedVector<double> distances;     // (n) squared, to the own centroid, if asked for
+  std::vector<std::int64_t> counts;          // (k) rows
+  std::vector<double> weights;               // (k) of these rows; empty where rows are not weighted
+  std::vector<double> inertia_per_cluster;   // (k)
+  std::vector<std::int64_t> nearest_row;     // (k) the row nearest each centroid, ties to the lowest
   double inertia = 0.0;
   double spread = 0.0;          // inertia of all rows around their mean
   double total_inertia = 0.0;   // of all rows as one cluster, R's totss: the spread or, by cosine, around its direction

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/memory_nodes.h"
+#include "core/numa.h"
 
 namespace kith {
 
@@ -25,19 +25,19 @@ inline void* allocate_pages(std::size_t bytes) {
   if (memory == nullptr) throw std::bad_alloc();
   if (unit == kPage) {
     madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: small pages do as well
-    spread_over_nodes(memory, bytes, kPage);
+    spread_over_numa_nodes(memory, bytes, kPage);
   }
   return memory;
 }
 
 /// Leaves elements uninitialised.
 template <class T>
-struct UntouchedAllocator {
+struct UninitializedAllocator {
   using value_type = T;
 
-  UntouchedAllocator() = default;
+  UninitializedAllocator() = default;
   template <class U>
-  UntouchedAllocator(const UntouchedAllocator<U>&) {}  // NOLINT: allocators convert
+  UninitializedAllocator(const UninitializedAllocator<U>&) {}  // NOLINT: allocators convert
 
   T* allocate(std::size_t count) { return static_cast<T*>(allocate_pages(count * sizeof(T))); }
   void deallocate(T* memory, std::size_t) { std::free(memory); }
@@ -50,11 +50,11 @@ struct UntouchedAllocator {
   void construct(U* at, Values&&... values) {
     ::new (static_cast<void*>(at)) U(std::forward<Values>(values)...);
   }
-  bool operator==(const UntouchedAllocator&) const { return true; }
+  bool operator==(const UninitializedAllocator&) const { return true; }
 };
 
 /// resize() does not initialise.
 template <class T>
-using Untouched = std::vector<T, UntouchedAllocator<T>>;
+using UninitializedVector = std::vector<T, UninitializedAllocator<T>>;
 
 }  // namespace kith

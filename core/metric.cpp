@@ -79,7 +79,7 @@ Measure measure_of(Metric metric) {
 }
 
 template <class T>
-void unit_rows(MatrixView<T> rows, const RowPlace& place) {
+void normalize_rows(MatrixView<T> rows, const RowPlace& place) {
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     const double squares = squared_length(rows.row(i).data(), rows.columns);
     if (!has_direction(squares)) refuse(rows.row(i), RowPlace{place.name, place.first_row + i, place.option});
@@ -87,16 +87,16 @@ void unit_rows(MatrixView<T> rows, const RowPlace& place) {
   }
 }
 
-template void unit_rows(MatrixView<float>, const RowPlace&);
-template void unit_rows(MatrixView<double>, const RowPlace&);
+template void normalize_rows(MatrixView<float>, const RowPlace&);
+template void normalize_rows(MatrixView<double>, const RowPlace&);
 
-void unit_centroids(MatrixView<double> centroids, const std::string& name) {
+void normalize_centroids(MatrixView<double> centroids, const std::string& name) {
   for (std::int64_t c = 0; c < centroids.rows; ++c) {
     if (!scale_centroid(centroids.row(c))) refuse(centroids.row(c), RowPlace{name, c});
   }
 }
 
-void unit_means(MatrixView<double> means, MatrixView<const double> before) {
+void normalize_means(MatrixView<double> means, MatrixView<const double> before) {
   for (std::int64_t c = 0; c < means.rows; ++c) {
     if (!scale_centroid(means.row(c))) std::copy(before.row(c).begin(), before.row(c).end(), means.row(c).begin());
   }

@@ -33,13 +33,13 @@ struct RowPlace {
 /// Scales every row (n, d) in place to x_j / sqrt(dot(x, x)), in float64, rounded to T. Throws Error(data) with the
 /// first row that has no direction (all values 0) or whose squared length leaves the range of float64.
 template <class T>
-void unit_rows(MatrixView<T> rows, const RowPlace& place);
+void normalize_rows(MatrixView<T> rows, const RowPlace& place);
 
 /// Scales given centroids (k, d) to length 1; errors as for rows. One whose length is within 2^-40 of 1 is kept, so
 /// that scaling again changes nothing.
-void unit_centroids(MatrixView<double> centroids, const std::string& name);
+void normalize_centroids(MatrixView<double> centroids, const std::string& name);
 
 /// The same for means (k, d): one without a direction, of rows that cancel, becomes that of `before` (k, d).
-void unit_means(MatrixView<double> means, MatrixView<const double> before);
+void normalize_means(MatrixView<double> means, MatrixView<const double> before);
 
 }  // namespace kith

@@ -22,7 +22,7 @@ struct BatchSums {
 
 BatchSums sums_of(std::span<const std::int64_t> rows, MatrixView<const double> centroids, const DataPlan& plan,
                   const RowStore& store) {
-  const SomeRows batch = store.hold(rows);
+  const RowSubset batch = store.hold(rows);
   batch.points->prepare(plan);
   Assignment assignment(centroids.rows);
   batch.points->assign({centroids}, assignment);
@@ -52,7 +52,7 @@ std::vector<std::int64_t> epoch_order(std::int64_t rows, std::int64_t epoch, Ran
   return order;
 }
 
-void follow_batches(Matrix<double>& centroids, const DataPlan& plan, const BatchRule& rule, Observer& observer) {
+void run_mini_batches(Matrix<double>& centroids, const DataPlan& plan, const BatchRule& rule, Observer& observer) {
   const std::int64_t per_epoch = (plan.rows + rule.batch.rows - 1) / rule.batch.rows;
   observer.phase("batches", per_epoch * rule.batch.epochs);
   std::vector<std::int64_t> seen(static_cast<std::size_t>(centroids.rows()), 0);
@@ -75,7 +75,7 @@ void follow_batches(Matrix<double>& centroids, const DataPlan& plan, const Batch
           moved(c, j) = centroids(c, j) + rate * (moved(c, j) - centroids(c, j));
         }
       }
-      if (rule.metric == Metric::cosine) unit_means(moved.view(), centroids.view());
+      if (rule.metric == Metric::cosine) normalize_means(moved.view(), centroids.view());
       std::copy_n(centroids.data(), rule.frozen * centroids.columns(), moved.data());
       centroids = std::move(moved);
     }

@@ -35,6 +35,6 @@ struct BatchRule {
 std::vector<std::int64_t> epoch_order(std::int64_t rows, std::int64_t epoch, RandomStream random);
 
 /// Moves centroids (k, d) by all batches of all epochs. plan: of all rows.
-void follow_batches(Matrix<double>& centroids, const DataPlan& plan, const BatchRule& rule, Observer& observer);
+void run_mini_batches(Matrix<double>& centroids, const DataPlan& plan, const BatchRule& rule, Observer& observer);
 
 }  // namespace kith

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kRounds = 2;
 constexpr std::uint64_t kChoiceStream = std::uint64_t{1} << 32;  // added to the run's for the choice among candidates
-constexpr double kLightest = 0x1p-40;                            // of the heaviest candidate: what weigh() accepts
+constexpr double kLightest = 0x1p-40;  // of the heaviest candidate: what checked_weights() accepts
 
 /// Rows that were drawn, and what the rows nearest to each weigh.
 struct Candidates {
@@ -58,11 +58,12 @@ std::vector<std::int64_t> choose(const Points& points, const DataPlan& plan, Can
                                  std::int64_t clusters, RandomStream random, Observer& observer,
                                  MatrixView<const double> given) {
   const double heaviest = *std::max_element(candidates.weights.begin(), candidates.weights.end());
-  const double unit = plan.weights.whole ? 1.0 : power_of_two(exponent_above(heaviest));  // for weigh(), too
+  const double unit =
+      plan.weights.integral ? 1.0 : power_of_two(exponent_above(heaviest));  // for checked_weights(), too
   for (double& weight : candidates.weights) weight = std::max(weight, heaviest * kLightest) / unit;
   const Matrix<double> values = rows_of_points(points, candidates.rows);
   const auto held = points.hold({.values = values.view(), .weights = candidates.weights});
-  const Weights weights = weigh(candidates.weights, "candidates of k-means||");
+  const Weights weights = checked_weights(candidates.weights, "candidates of k-means||");
   held->prepare(make_plan(*held, weights));
   random.stream += kChoiceStream;
   std::vector<std::int64_t> seeds = greedy_kmeans_plus_plus(*held, weights, clusters, random, observer, given);

@@ -32,7 +32,7 @@ std::int64_t number_of(const PreparedRows& rows, std::int64_t row) {
 }
 
 void scale(const PreparedRows& rows, const Preparation& found, const Workers& workers) {
-  if (found.scaling == Scaling::unit) return prepare_directions(rows, "--scale unit");
+  if (found.scaling == Scaling::unit) return normalize_prepared_rows(rows, "--scale unit");
   if (!scales_columns(found.scaling)) return;
   visit_floats(rows, [&](auto& values) {
     const std::int64_t beyond = scale_columns(values.view(), found.columns, workers);
@@ -55,7 +55,7 @@ Preparation prepare(const PreparedRows& rows, const PreparationRequest& request,
   Preparation found;
   found.scaling = request.scaling;
   if (scales_columns(request.scaling)) {
-    found.columns = find_scaling(view_of(rows.values), request.scaling, workers, rows.name);
+    found.columns = fit_scaling(view_of(rows.values), request.scaling, workers, rows.name);
   }
   scale(rows, found, workers);
   if (request.components > 0) {
@@ -65,18 +65,18 @@ Preparation prepare(const PreparedRows& rows, const PreparationRequest& request,
   return found;
 }
 
-void prepare_with(const PreparedRows& rows, const Preparation& found, const Workers& workers) {
+void apply_preparation(const PreparedRows& rows, const Preparation& found, const Workers& workers) {
   scale(rows, found, workers);
   if (found.pca.size() > 0) visit_floats(rows, [&](auto& values) { project(values, found.pca, workers); });
 }
 
-void prepare_directions(const PreparedRows& rows, const char* option) {
+void normalize_prepared_rows(const PreparedRows& rows, const char* option) {
   visit_floats(rows, [&](auto& values) {
-    if (rows.rows.empty()) return unit_rows(values.view(), {rows.name, 0, option});
+    if (rows.rows.empty()) return normalize_rows(values.view(), {rows.name, 0, option});
     RowPlace place{rows.name, 0, option};
     for (std::int64_t i = 0; i < values.rows(); ++i) {
       place.first_row = number_of(rows, i);
-      unit_rows(values.view().middle(i, 1), place);
+      normalize_rows(values.view().middle(i, 1), place);
     }
   });
 }
@@ -85,7 +85,7 @@ std::optional<Matrix<double>> original_units(MatrixView<const double> points, co
   if (found.scaling == Scaling::unit) return std::nullopt;
   Matrix<double> out;
   if (found.pca.size() > 0) {
-    out = unprojected(points, found.pca);
+    out = back_projected(points, found.pca);
   } else {
     out = Matrix<double>(points.rows, points.columns);
     std::copy(points.data, points.data + points.size(), out.data());

@@ -39,10 +39,10 @@ struct PreparedRows {
 /// Error(data) for rows that cannot be scaled and values that leave their range.
 Preparation prepare(const PreparedRows& rows, const PreparationRequest& request, const Workers& workers);
 /// Prepares rows with parameters that were found before; d is that of these parameters.
-void prepare_with(const PreparedRows& rows, const Preparation& found, const Workers& workers);
+void apply_preparation(const PreparedRows& rows, const Preparation& found, const Workers& workers);
 
 /// Scales rows to length 1, one after another. `option` asked for it. Throws Error(data) with the row's number.
-void prepare_directions(const PreparedRows& rows, const char* option);
+void normalize_prepared_rows(const PreparedRows& rows, const char* option);
 
 /// Points (m, D) of the prepared space in the units of the data set (m, d): on the plane of the principal components,
 /// where there are some. Nothing with Scaling::unit, which cannot be undone.

@@ -179,7 +179,7 @@ void project(Matrix<T>& values, const PrincipalComponents& pca, const Workers& w
 template void project(Matrix<float>&, const PrincipalComponents&, const Workers&);
 template void project(Matrix<double>&, const PrincipalComponents&, const Workers&);
 
-Matrix<double> unprojected(MatrixView<const double> points, const PrincipalComponents& pca) {
+Matrix<double> back_projected(MatrixView<const double> points, const PrincipalComponents& pca) {
   const std::int64_t d = pca.components.columns();
   Matrix<double> out(points.rows, d);
   for (std::int64_t i = 0; i < points.rows; ++i) {

@@ -32,6 +32,6 @@ template <class T>
 void project(Matrix<T>& values, const PrincipalComponents& pca, const Workers& workers);
 
 /// Points (m, D) along the components as points (m, d) of the columns: mean_j + sum over c of y_c w_cj.
-Matrix<double> unprojected(MatrixView<const double> points, const PrincipalComponents& pca);
+Matrix<double> back_projected(MatrixView<const double> points, const PrincipalComponents& pca);
 
 }  // namespace kith

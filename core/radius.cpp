@@ -159,10 +159,10 @@ bool pairs_within(const RadiusSearch& search, const RadiusSink& sink, Observer& 
 }
 
 /// A set in itself.
-bool rows_within_set(const RadiusSearch& search, std::int64_t rows, std::int64_t most_kept, const RadiusSink& sink,
-                     Observer& observer) {
+bool rows_within_set(const RadiusSearch& search, std::int64_t rows, std::int64_t max_buffered_pairs,
+                     const RadiusSink& sink, Observer& observer) {
   const std::int64_t block = search.block_of_set();
-  KeptPairs kept(rows, block, most_kept);
+  KeptPairs kept(rows, block, max_buffered_pairs);
   return search.for_blocks(block, observer, [&](std::int64_t first, std::int64_t count) {
     const std::int64_t lowest = kept.lowest_row(first);
     Lists waited = kept.take(first, count);
@@ -185,7 +185,7 @@ bool radius_neighbors(const Points& base, PointsView queries, const RadiusOption
                       Observer& observer) {
   const RadiusSearch search(base, queries, options);
   if (options.base_is_queries && options.pairs_once) return pairs_within(search, sink, observer);
-  if (options.base_is_queries) return rows_within_set(search, base.rows(), options.most_kept, sink, observer);
+  if (options.base_is_queries) return rows_within_set(search, base.rows(), options.max_buffered_pairs, sink, observer);
   return search.for_blocks(search.block(), observer, [&](std::int64_t first, std::int64_t count) {
     return search.find(first, count, 0, [&](std::int64_t query, Lists& lists) { return hand_on(query, lists, sink); });
   });

@@ -30,11 +30,11 @@ struct RadiusOptions {
   /// With base_is_queries, unless pairs_once: rows of a block look only at rows from their block on, and pairs with
   /// those of later blocks are kept until these come. When more would be kept than this, the last blocks look at all
   /// rows instead. Answers do not depend on it.
-  std::int64_t most_kept = std::int64_t{1} << 22;
+  std::int64_t max_buffered_pairs = std::int64_t{1} << 22;
 };
 
 /// Bytes of a pair that is kept, at most: in an array that grows, then, before that is given up, in a list that does.
-inline constexpr std::int64_t kKeptPairBytes = 2 * 24 + 2 * 16;
+inline constexpr std::int64_t kBufferedPairBytes = 2 * 24 + 2 * 16;
 
 /// Receives finished lists, each ordered by (D, row), in order of their queries. Says whether it wants more.
 using RadiusSink = std::function<bool(std::int64_t first_query, std::span<const std::vector<Neighbor>> lists)>;

@@ -5,8 +5,8 @@
 
 namespace kith {
 
-SomeRows RowStore::hold(std::span<const std::int64_t> rows) const {
-  SomeRows some;
+RowSubset RowStore::hold(std::span<const std::int64_t> rows) const {
+  RowSubset some;
   std::visit(
       [&]<class T>(MatrixView<const T> all) {
         Matrix<T> copy(static_cast<std::int64_t>(rows.size()), all.columns);

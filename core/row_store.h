@@ -11,7 +11,7 @@
 namespace kith {
 
 /// Some rows as points of their own, numbered from 0.
-struct SomeRows {
+struct RowSubset {
   PointsMatrix values;
   std::unique_ptr<Points> points;  // of these values
 };
@@ -23,7 +23,7 @@ class RowStore {
 
   /// Copies the rows of these numbers, in this order, and holds them; prepare() is left to the caller. Throws
   /// Error(device) when they cannot be held.
-  SomeRows hold(std::span<const std::int64_t> rows) const;
+  RowSubset hold(std::span<const std::int64_t> rows) const;
 
  private:
   PointsView values_;  // (n, d)

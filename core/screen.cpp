@@ -7,7 +7,7 @@
 
 namespace kith {
 
-ScreenedRows screen_rows(MatrixView<const double> rows, const Screen& screen) {
+ScreenedRows screen_rows(MatrixView<const double> rows, const ScreenTransform& screen) {
   ScreenedRows screened;
   screened.values = Matrix<float>(rows.rows, rows.columns);
   screened.half_sq_norm.resize(rows.rows);

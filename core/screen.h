@@ -46,7 +46,7 @@ struct ScreenedRows {
   double largest_residual = 0.0;    // max |c' - c^|
 };
 
-ScreenedRows screen_rows(MatrixView<const double> rows, const Screen& screen);
+ScreenedRows screen_rows(MatrixView<const double> rows, const ScreenTransform& screen);
 
 /// E as a function of a row's screened norm |x^|, in units of the score; already doubled and rounded outwards, so that
 /// at(norm) >= 2 E when norm was summed in float32 in any order. Infinite when nothing can be certified; a comparison

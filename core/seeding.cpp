@@ -37,7 +37,7 @@ std::int64_t draw_by_weight(const Weights& weights, RandomStream random) {
   if (!weights.given()) return random_below(random.seed, random.stream, 0, weights.terms);
   const FixedScale grid = weights.grid();
   const auto fixed = [&](double weight) {
-    return weighted_fixed(1.0, grid.first, grid.second, row_weight(weight, weights.whole));
+    return weighted_fixed(1.0, grid.first, grid.second, row_weight(weight, weights.integral));
   };
   std::int64_t total = 0;
   for (const double weight : weights.rows) total += fixed(weight);
@@ -94,8 +94,9 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights&
   return seeds;
 }
 
-std::vector<std::int64_t> farthest_first(Points& points, const Weights& weights, std::int64_t clusters,
-                                         RandomStream random, Observer& observer, MatrixView<const double> given) {
+std::vector<std::int64_t> farthest_first_traversal(Points& points, const Weights& weights, std::int64_t clusters,
+                                                   RandomStream random, Observer& observer,
+                                                   MatrixView<const double> given) {
   std::vector<std::int64_t> seeds;
   double largest = begin_seeds(points, weights, random, given, seeds);
   while (static_cast<std::int64_t>(seeds.size()) < clusters) {

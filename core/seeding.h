@@ -40,8 +40,9 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights&
 /// Row numbers of k starting centroids: the first drawn by weight, every further one the row with the largest distance
 /// to its nearest one, ties to the lowest row. Costs n d in float64 per centroid. Where rows run out, and beside given
 /// centroids, as above.
-std::vector<std::int64_t> farthest_first(Points& points, const Weights& weights, std::int64_t clusters,
-                                         RandomStream random, Observer& observer, MatrixView<const double> given = {});
+std::vector<std::int64_t> farthest_first_traversal(Points& points, const Weights& weights, std::int64_t clusters,
+                                                   RandomStream random, Observer& observer,
+                                                   MatrixView<const double> given = {});
 
 /// k different row numbers of n in random order (a sparse Fisher-Yates shuffle).
 std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t clusters, RandomStream random);

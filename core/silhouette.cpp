@@ -20,7 +20,9 @@ double silhouette_of(double own, double other) {
   return larger > 0.0 ? (other - own) / larger : 0.0;
 }
 
-RowWeights of_rows(const Weights& weights) { return {weights.given() ? weights.rows.data() : nullptr, weights.whole}; }
+RowWeights of_rows(const Weights& weights) {
+  return {weights.given() ? weights.rows.data() : nullptr, weights.integral};
+}
 
 /// What the rows of each cluster weigh, and whether one of them is there alone.
 struct ClusterWeights {
@@ -36,7 +38,7 @@ struct ClusterWeights {
       terms[request.labels[row]] += weights.of(row).copies;
     }
     const int bits = term_bits(sum());
-    const FixedScale grid = fixed_scale(request.weights.whole ? 0 : bits - request.weights.exponent);
+    const FixedScale grid = fixed_scale(request.weights.integral ? 0 : bits - request.weights.exponent);
     std::vector<Limbs> sums(terms.size());
     for (std::size_t i = 0; i < count; ++i) {
       const std::int64_t row = rows.empty() ? static_cast<std::int64_t>(i) : rows[i];
@@ -94,7 +96,7 @@ struct Groups {
     for (std::size_t i = 0; i < request.labels.size(); ++i) numbers[{request.labels[i], request.weights.rows[i]}] = 0;
     for (auto& [key, number] : numbers) {
       number = static_cast<std::int32_t>(all.size());
-      all.push_back({key.first, row_weight(key.second, request.weights.whole)});
+      all.push_back({key.first, row_weight(key.second, request.weights.integral)});
     }
     for (std::size_t i = 0; i < request.labels.size(); ++i) {
       of_rows.push_back(numbers[{request.labels[i], request.weights.rows[i]}]);
@@ -128,7 +130,7 @@ class FromSums {
     std::int64_t copies = 0;
     for (std::size_t g = 0; g < sums.size(); ++g) {
       const auto& [cluster, weight] = groups_.all[g];
-      if (!request_.weights.whole) {
+      if (!request_.weights.integral) {
         distance_[cluster] += weight.factor * from_fixed(sums[g], shift_);
         continue;
       }

@@ -71,7 +71,7 @@ Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMean
   const MatrixView<double> there = centroids.view().middle(0, chosen.rows);
   const MatrixView<double> others = centroids.view().middle(there.rows, options.clusters - there.rows);
   std::copy_n(chosen.data, there.size(), there.data);
-  if (options.metric == Metric::cosine) unit_centroids(there, "frozen centroids");
+  if (options.metric == Metric::cosine) normalize_centroids(there, "frozen centroids");
   if (options.init == Init::given) {
     std::copy_n(options.given.data, others.size(), others.data);
   } else {
@@ -81,7 +81,7 @@ Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMean
     } else if (options.init == Init::kmeans_parallel) {
       rows = kmeans_parallel(points, plan, others.rows, random, observer, there);
     } else if (options.init == Init::farthest) {
-      rows = farthest_first(points, plan.weights, others.rows, random, observer, there);
+      rows = farthest_first_traversal(points, plan.weights, others.rows, random, observer, there);
     } else if (options.init == Init::random) {
       rows = random_rows(points.rows(), others.rows, random);
     } else {
@@ -89,7 +89,7 @@ Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMean
     }
     points.copy_rows(rows, others);
   }
-  if (options.metric == Metric::cosine) unit_centroids(centroids.view(), "initial centroids");
+  if (options.metric == Metric::cosine) normalize_centroids(centroids.view(), "initial centroids");
   const bool may_repeat = options.init == Init::given || options.init == Init::random || options.init == Init::first;
   if (may_repeat && run == 0) warn_of_duplicates(centroids.view(), observer);
   return centroids;

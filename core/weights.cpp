@@ -55,7 +55,7 @@ Weights equal_weights(std::int64_t rows) {
   return weights;
 }
 
-Weights weigh(std::span<const double> weights, const std::string& name) {
+Weights checked_weights(std::span<const double> weights, const std::string& name) {
   Weights found;
   found.rows = weights;
   found.smallest = std::numeric_limits<double>::infinity();
@@ -68,8 +68,9 @@ Weights weigh(std::span<const double> weights, const std::string& name) {
     ++positive;
     largest = std::max(largest, weight);
     found.smallest = std::min(found.smallest, weight);
-    found.whole = found.whole && weight == std::rint(weight) && weight <= static_cast<double>(kMostCopies - copies);
-    if (found.whole) copies += static_cast<std::int64_t>(weight);
+    found.integral =
+        found.integral && weight == std::rint(weight) && weight <= static_cast<double>(kMostCopies - copies);
+    if (found.integral) copies += static_cast<std::int64_t>(weight);
   }
   if (positive == 0) {
     throw Error(ExitCode::data,
@@ -77,14 +78,14 @@ Weights weigh(std::span<const double> weights, const std::string& name) {
                             "to count every row once",
                             name, weights.size()));
   }
-  if (!found.whole) check_range(weights, found.smallest, largest, name);
-  found.terms = found.whole ? copies : positive;
-  found.exponent = found.whole ? 0 : exponent_above(largest);
+  if (!found.integral) check_range(weights, found.smallest, largest, name);
+  found.terms = found.integral ? copies : positive;
+  found.exponent = found.integral ? 0 : exponent_above(largest);
   Limbs sum;
   const FixedScale grid = found.grid();
   const double low_scale = power_of_two(term_bits(found.terms));
   for (const double weight : weights) {
-    const Limbs one = weighted_limbs(1.0, grid.first, grid.second, low_scale, row_weight(weight, found.whole));
+    const Limbs one = weighted_limbs(1.0, grid.first, grid.second, low_scale, row_weight(weight, found.integral));
     sum.high += one.high;
     sum.low += one.low;
   }

@@ -17,7 +17,7 @@ constexpr std::int64_t kParts = 16;  // at least, of what is large: so much of i
 template <class T>
 void make_directions(MatrixView<T> rows, const RowPlace& place) {
   if constexpr (std::is_floating_point_v<T>) {
-    unit_rows(rows, place);
+    normalize_rows(rows, place);
   } else {
     throw Error(ExitCode::internal, place.name + ": rows of length 1 asked of values that are held as bytes");
   }

@@ -31,7 +31,7 @@ class Reading final : public Arrival {
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
-  /// As Arrival says; what ended the reading is what PointSource::read or unit_rows() throws, or that no
+  /// As Arrival says; what ended the reading is what PointSource::read or normalize_rows() throws, or that no
   /// row is left. Each part is some 100 MB. Counts rows of the source, also those that are left out.
   std::int64_t wait_for(std::int64_t rows) override;
   /// (n, d), of which rows that were waited for may be read. With drop_missing all must have been: the rows that are

@@ -9,7 +9,7 @@
 namespace kith::pictures {
 namespace {
 
-std::string caption_of(const Course& course) {
+std::string caption_of(const RunHistory& course) {
   const std::size_t last = course.inertia.size() - 1;
   const std::string end = course.stopped_by == "labels"      ? "then no label changed"
                           : course.stopped_by == "tolerance" ? "then the shift was within the tolerance"
@@ -40,7 +40,7 @@ void draw_curve(Canvas& canvas, const std::vector<double>& values, const Scale& 
 
 }  // namespace
 
-Picture iterations(const Course& course) {
+Picture iterations(const RunHistory& course) {
   Canvas canvas(480, 420);
   const double last = std::max(static_cast<double>(course.inertia.size()), 2.0);
   const Scale x{1, last, 76, 466};

@@ -41,12 +41,12 @@ struct TileShape {
 Picture tiles(MatrixView<const double> centroids, const TileShape& shape, const std::vector<std::int64_t>& counts);
 
 /// What iterations did. Both (iterations).
-struct Course {
+struct RunHistory {
   std::vector<double> inertia, shift;
   std::string stopped_by;
   double threshold = 0.0;  // of the shift, 0: none
 };
-Picture iterations(const Course& course);
+Picture iterations(const RunHistory& course);
 
 /// How far the rows of each cluster lie from their centroid: a histogram each. distances, labels: (n)
 Picture distances(std::span<const float> distances, std::span<const std::int32_t> labels,

@@ -174,7 +174,7 @@ int run_assign(const Arguments& arguments) {
                  points->name(), options.common.memory);
 
   auto centroids = std::get<Matrix<double>>(data::read_all(*source));
-  if (metric_of(options.common) == Metric::cosine) unit_centroids(centroids.view(), source->name());
+  if (metric_of(options.common) == Metric::cosine) normalize_centroids(centroids.view(), source->name());
   HeldPoints held = hold_points(
       *points, invocation, [&] { warn_of_options(set, options, invocation); }, weighting, given);
   if (preparation) held.preparation = std::move(*preparation);

@@ -112,7 +112,7 @@ InnerScores inner_scores(const LabelledPoints& points, const data::Labels& label
     throw Error(ExitCode::data,
                 fmt::format("{}: expected 2 to n - 1 clusters with rows, which scores of labels and points compare, "
                             "found {} rows in {}; give labels of several clusters, or known classes with --truth",
-                            labels.name, found.rows, found.filled()));
+                            labels.name, found.rows, found.non_empty()));
   }
   scores.counts = found.counts;
   if (held.plan.weights.given()) scores.weights = found.weights;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/run/job.h"
-#include "core/inner_scores.h"
+#include "core/internal_scores.h"
 #include "core/silhouette.h"
 #include "data/labels.h"
 #include "data/results/result.h"

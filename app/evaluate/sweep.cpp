@@ -19,7 +19,7 @@
 #include "app/run/preparation.h"
 #include "app/run/results.h"
 #include "app/run/weighting.h"
-#include "core/inner_scores.h"
+#include "core/internal_scores.h"
 #include "core/metric.h"
 #include "core/silhouette.h"
 #include "data/io/file_kind.h"
@@ -182,7 +182,7 @@ void add_gaps(HeldPoints& held, const SweepOptions& options, Sweep& sweep, Invoc
     if (metric_of(options.common) == Metric::cosine) {
       std::visit(
           [&]<class T>(Matrix<T>& rows) {
-            if constexpr (std::is_floating_point_v<T>) unit_rows(rows.view(), {"reference set", 0});
+            if constexpr (std::is_floating_point_v<T>) normalize_rows(rows.view(), {"reference set", 0});
           },
           values);
     }
@@ -197,7 +197,7 @@ void add_gaps(HeldPoints& held, const SweepOptions& options, Sweep& sweep, Invoc
     }
   }
   for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
-    sweep.rows[i].gap = bound_of(sweep.rows[i].result.inertia, inertia[i]);
+    sweep.rows[i].gap = gap_statistic(sweep.rows[i].result.inertia, inertia[i]);
   }
 }
 

@@ -61,11 +61,11 @@ class GraphMaker {
                                .include_self = options_.include_self,
                                .block_queries = options_.common.block_rows,
                                .pairs_once = options_.components && run_.queries == nullptr,
-                               .most_kept = run_.spare_bytes / 4 / kKeptPairBytes};
+                               .max_buffered_pairs = run_.spare_bytes / 4 / kBufferedPairBytes};
     if (options_.components) return group_within(search);
     // The guess: all of them fit in memory. If not, they are counted, and found again on their way into the file.
     NeighborGraph graph;
-    const std::int64_t spare = run_.spare_bytes - search.most_kept * kKeptPairBytes;
+    const std::int64_t spare = run_.spare_bytes - search.max_buffered_pairs * kBufferedPairBytes;
     const std::int64_t most = spare / (2 * kEdgeBytes);  // a vector may be twice as long as what it holds
     if (find(search, [&](std::int64_t, const NeighborGraph& part) {
           graph.row.insert(graph.row.end(), part.row.begin(), part.row.end());
@@ -138,16 +138,16 @@ class GraphMaker {
   }
 
   void group(const NeighborGraph& graph) {
-    Components components(graph.rows());
+    ConnectedComponents components(graph.rows());
     for (std::int64_t i = 0; i < graph.rows(); ++i) {
-      for (std::int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) components.join(i, graph.row[e]);
+      for (std::int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) components.unite(i, graph.row[e]);
     }
     write_groups(components, graph.edges());
   }
 
   /// No edge is kept. Between two rows there are two, which are found once.
   void group_within(const RadiusOptions& search) {
-    Components components(run_.base.rows());
+    ConnectedComponents components(run_.base.rows());
     std::int64_t edges = 0;
     radius_neighbors(
         *run_.held.points, run_.query_values, search,
@@ -155,7 +155,7 @@ class GraphMaker {
           for (std::size_t i = 0; i < lists.size(); ++i) {
             const std::int64_t row = first + static_cast<std::int64_t>(i);
             for (const Neighbor& neighbor : lists[i]) {
-              components.join(row, neighbor.row);
+              components.unite(row, neighbor.row);
               edges += neighbor.row == row ? 1 : 2;
             }
           }
@@ -165,7 +165,7 @@ class GraphMaker {
     write_groups(components, edges);
   }
 
-  void write_groups(Components& components, std::int64_t edges) {
+  void write_groups(ConnectedComponents& components, std::int64_t edges) {
     run_.invocation.progress.phase("write", 0);
     run_.invocation.report.edges = edges;
     request_.head.format = "kith-components";

@@ -29,7 +29,7 @@ struct Weighting {
 };
 
 /// Nothing where rows are not weighted. Throws Error(usage): both options, or not as many weights as points; and what
-/// read_weights() and weigh() throw.
+/// read_weights() and checked_weights() throw.
 std::optional<Weighting> read_weighting(const CommonOptions& common, const data::PointSource& points);
 /// The same of --weights alone, for rows that are not read: `name` is what they are called.
 std::optional<Weighting> read_weighting(const CommonOptions& common, std::int64_t rows, const std::string& name);

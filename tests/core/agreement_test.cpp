@@ -172,7 +172,7 @@ TEST_CASE("the contingency table counts pairs, by cluster and class") {
   CHECK(table.clusters == std::vector<std::int64_t>{1, 3, 0, 1});
   CHECK(table.classes == std::vector<std::int64_t>{2, 0, 3});
   std::vector<std::array<std::int64_t, 3>> cells;
-  for (const Contingency::Cell& cell : table.cells) cells.push_back({cell.cluster, cell.kind, cell.rows});
+  for (const Contingency::Cell& cell : table.cells) cells.push_back({cell.cluster, cell.class_label, cell.rows});
   CHECK(cells == std::vector<std::array<std::int64_t, 3>>{{0, 0, 1}, {1, 0, 1}, {1, 2, 2}, {3, 2, 1}});
 
   CHECK_THROWS_AS(contingency(Labels{0, 1}, Labels{0}), Error);

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "core/balance.h"
-#include "core/labelled_rows.h"
+#include "core/label_result.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"
@@ -75,7 +75,7 @@ TEST_CASE("sizes are balanced by the moves of least regret, on every backend", "
           std::vector<std::int32_t> labels = nearest;
           CHECK(balance(*points, plain.centroids.view(), limits, labels) == moved);
           CHECK(labels == expected);
-          const KMeansResult result = labelled_rows(*points, plan, labels, plain.centroids.view(), {});
+          const KMeansResult result = result_from_labels(*points, plan, labels, plain.centroids.view(), {});
           CHECK(result.counts == counts);
           double inertia = 0.0;
           for (std::int64_t i = 0; i < shape.n; ++i) {

@@ -45,11 +45,11 @@ TEST_CASE("the knee is where the curve lies farthest from its chord") {
 }
 
 TEST_CASE("gaps and their rule are those of Tibshirani, Walther and Hastie") {
-  const Gap gap = bound_of(std::exp(2.0), std::vector<double>{std::exp(3.0), std::exp(5.0)});
+  const Gap gap = gap_statistic(std::exp(2.0), std::vector<double>{std::exp(3.0), std::exp(5.0)});
   CHECK(gap.value == Approx(2.0).epsilon(1e-14));
   CHECK(gap.error == Approx(std::sqrt(1.5)).epsilon(1e-14));
-  CHECK(std::isnan(bound_of(0.0, std::vector<double>{1.0}).value));
-  CHECK(std::isnan(bound_of(1.0, std::vector<double>{0.0}).value));
+  CHECK(std::isnan(gap_statistic(0.0, std::vector<double>{1.0}).value));
+  CHECK(std::isnan(gap_statistic(1.0, std::vector<double>{0.0}).value));
   CHECK(gap_rule(std::vector<Gap>{{0.1, 0.1}, {0.5, 0.1}, {0.9, 0.1}, {0.95, 0.1}, {1.5, 0.1}}) == 2);
   CHECK(gap_rule(std::vector<Gap>{{0.9, 0.1}, {0.5, 0.1}}) == 0);
   CHECK(!gap_rule(std::vector<Gap>{{0.1, 0.1}, {0.5, 0.1}}));

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/inertia.h"
 #include "core/kmeans.h"
-#include "core/measured.h"
 #include "core/seeding.h"
 #include "data/source.h"
 #include "tests/support/cases.h"
@@ -203,7 +203,7 @@ TEST_CASE("an empty cluster takes the farthest row (failures 23, 27)", "[kmeans]
     CHECK(result.history[0].relocated == 2);
     CHECK(result.empty_clusters == 0);
     // All went to cluster 0; then 25 became cluster 1 and 16 cluster 2.
-    CHECK(result.labels == Untouched<std::int32_t>{0, 0, 0, 0, 2, 1});
+    CHECK(result.labels == UninitializedVector<std::int32_t>{0, 0, 0, 0, 2, 1});
   }
 }
 
@@ -308,7 +308,7 @@ TEST_CASE("a centroid far from all points takes nothing from the inertia of the 
     points->prepare(plan);
     std::vector<std::int32_t> labels{0, 0, 0, 0, 0, 1, 1, 1, 1, 1};
     points->set_labels(labels);
-    CHECK(measure_labels(*points, plan, given, std::vector<std::int64_t>{5, 5, 0}).inertia == 20.0);
+    CHECK(measure_labels(*points, plan, given, std::vector<std::int64_t>{5, 5, 0}).total == 20.0);
     labels[0] = 2;
     points->set_labels(labels);
     CHECK(measure_labels(*points, plan, given, std::vector<std::int64_t>{4, 5, 1}).inertia == far * far);

@@ -32,7 +32,7 @@ std::string refused(double value, std::int64_t row) {
   std::fill(values.data(), values.data() + values.size(), 1.0);
   for (double& v : values.row(row)) v = value;
   try {
-    unit_rows(values.view(), {"points.h5:/train", 100});
+    normalize_rows(values.view(), {"points.h5:/train", 100});
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::data);
     return error.what();
@@ -43,8 +43,8 @@ std::string refused(double value, std::int64_t row) {
 /// Directions of the rows, rounded to the class.
 PointsMatrix directions(const Matrix<double>& values, ValueClass c) {
   PointsMatrix stored = as_class(values.view(), c);
-  if (auto* floats = std::get_if<Matrix<float>>(&stored)) unit_rows(floats->view(), {"values", 0});
-  if (auto* doubles = std::get_if<Matrix<double>>(&stored)) unit_rows(doubles->view(), {"values", 0});
+  if (auto* floats = std::get_if<Matrix<float>>(&stored)) normalize_rows(floats->view(), {"values", 0});
+  if (auto* doubles = std::get_if<Matrix<double>>(&stored)) normalize_rows(doubles->view(), {"values", 0});
   return stored;
 }
 
@@ -101,9 +101,9 @@ TEST_CASE("rows without a direction are refused by their number", "[metric]") {
 TEST_CASE("scaling centroids again changes nothing", "[metric]") {
   for (const std::int64_t d : {1, 2, 3, 17, 64, 1025}) {
     Matrix<double> centroids = kinds()[0].make(300, d, 4);
-    unit_centroids(centroids.view(), "centroids");
+    normalize_centroids(centroids.view(), "centroids");
     const Matrix<double> once = copy_of(centroids.view());
-    unit_centroids(centroids.view(), "centroids");
+    normalize_centroids(centroids.view(), "centroids");
     CHECK(same_bytes(once, centroids));
     for (std::int64_t c = 0; c < 300; ++c) CHECK(std::abs(squared(once.row(c)) - 1) <= 1e-12);
   }
@@ -113,7 +113,7 @@ TEST_CASE("rows that cancel leave their centroid where it was", "[metric]") {
   Matrix<double> means(2, 2), before(2, 2);
   means(0, 0) = 0.0, means(0, 1) = 0.0, means(1, 0) = 3.0, means(1, 1) = 4.0;
   before(0, 0) = 0.0, before(0, 1) = -1.0, before(1, 0) = 1.0, before(1, 1) = 0.0;
-  unit_means(means.view(), before.view());
+  normalize_means(means.view(), before.view());
   CHECK(means(0, 0) == 0.0);
   CHECK(means(0, 1) == -1.0);
   CHECK(means(1, 0) == 3.0 / 5);
@@ -140,7 +140,7 @@ TEST_CASE("clusters of directions are the definition's on every backend", "[metr
 
         Observer ignored;
         Matrix<double> again = copy_of(found.centroids.view());
-        unit_centroids(again.view(), "centroids");
+        normalize_centroids(again.view(), "centroids");
         CHECK(assign_only(*points, make_plan(*points), again.view(), ignored).labels == expected.labels);
       }
     }

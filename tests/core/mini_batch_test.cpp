@@ -131,7 +131,7 @@ TEST_CASE("batches with drawn starts, frozen centroids, directions and two limbs
   for (const int kind : {0, 10}) {
     for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
       Matrix<double> values = kinds()[kind].make(500, 9, 3);
-      if (metric == Metric::cosine) unit_rows(values.view(), {"values", 0});
+      if (metric == Metric::cosine) normalize_rows(values.view(), {"values", 0});
       const KMeansOptions options{.clusters = 8,
                                   .frozen = values.view().middle(3, 2),
                                   .runs = 2,

@@ -122,7 +122,7 @@ TEST_CASE("sums of limbs do not depend on order", "[numerics]") {
 namespace {
 
 /// The score of row x for centroid c in long double, on centred, scaled values.
-long double true_score(const double* x, const double* c, std::int64_t d, const Screen& screen) {
+long double true_score(const double* x, const double* c, std::int64_t d, const ScreenTransform& screen) {
   long double dot = 0, norm = 0;
   for (std::int64_t j = 0; j < d; ++j) {
     const long double xj = std::ldexp(static_cast<long double>(x[j]), -screen.exponent) - screen.center[j];

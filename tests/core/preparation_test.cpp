@@ -247,9 +247,9 @@ TEST_CASE("new rows are prepared with the parameters that were found, and taken 
                                             {.scaling = Scaling::minmax, .components = 9}}) {
     const auto [found, out] = prepared(values, request);
     PointsMatrix same = copy_of(values), rows = copy_of(other);
-    prepare_with({same, "x"}, found, {});
+    apply_preparation({same, "x"}, found, {});
     CHECK(same_bits(std::get<Matrix<double>>(same).data(), out.data(), out.size()));
-    prepare_with({rows, "y"}, found, {});
+    apply_preparation({rows, "y"}, found, {});
     const auto back = original_units(std::get<Matrix<double>>(rows).view(), found);
     REQUIRE(back);
     for (std::int64_t i = 0; i < other.size(); ++i) {
@@ -290,7 +290,7 @@ TEST_CASE("what cannot be prepared is refused") {
   PointsMatrix rows = std::move(far);
   refused(ExitCode::data,
           [&, &found = found] {
-            prepare_with({rows, "y"}, found, {});
+            apply_preparation({rows, "y"}, found, {});
           },
           {"y: row 1", "--precision f64"});
 }

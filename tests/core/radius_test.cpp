@@ -165,7 +165,7 @@ TEST_CASE("a set in itself equals plain loops: blocks, kept pairs that are too m
           CHECK(same(others, all_within(*points, values.view(), asked)));
           if (block != 16) continue;
           for (const std::int64_t most : {0, 1, 80}) {
-            asked.most_kept = most;
+            asked.max_buffered_pairs = most;
             CHECK(same(others, all_within(*points, values.view(), asked)));
           }
           asked.capacity = 40;
@@ -197,7 +197,7 @@ TEST_CASE("thousands of rows in themselves, in blocks of rows and queries; a bas
       const auto points = tested.backend->hold({view_of(stored), 0});
       points->prepare(plan);
       for (const std::int64_t most : {20'000, 1'000'000}) {
-        options.most_kept = most;
+        options.max_buffered_pairs = most;
         CHECK(same(wanted, all_within(*points, values.view(), options)));
       }
       const auto later = tested.backend->hold({view_of(stored), 10'000});
@@ -332,7 +332,7 @@ TEST_CASE("symmetric and mutual edges, and groups, equal plain loops", "[graph]"
     REQUIRE(made.rows() == 90);
     std::vector<std::int64_t> lowest(90);
     for (std::int64_t i = 0; i < 90; ++i) lowest[i] = i;
-    Components components(90);
+    ConnectedComponents components(90);
     for (std::int64_t i = 0; i < 90; ++i) {
       std::vector<Neighbor> wanted, found;
       for (std::int64_t j = 0; j < 90; ++j) {
@@ -345,7 +345,7 @@ TEST_CASE("symmetric and mutual edges, and groups, equal plain loops", "[graph]"
       std::sort(wanted.begin(), wanted.end());
       for (std::int64_t e = made.begin[i]; e < made.begin[i + 1]; ++e) {
         found.push_back({made.distance[e], made.row[e]});
-        components.join(i, made.row[e]);
+        components.unite(i, made.row[e]);
       }
       CHECK(same({wanted}, {found}));
     }

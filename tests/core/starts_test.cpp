@@ -38,7 +38,7 @@ void check_everywhere(Shape shape, const Start& start) {
     const PointsMatrix stored = stored_as(values.view(), storages(kind).back());
     for (const double unit : {0.0, 1.0, 0.3}) {
       const std::vector<double> row_weights = unit > 0 ? some_weights(shape.n, unit) : std::vector<double>();
-      const Weights weights = unit > 0 ? weigh(row_weights, "weights") : equal_weights(shape.n);
+      const Weights weights = unit > 0 ? checked_weights(row_weights, "weights") : equal_weights(shape.n);
       const auto reference = reference_points(values.view(), row_weights);
       const DataPlan plan = make_plan(*reference, weights);
       reference->prepare(plan);
@@ -68,7 +68,7 @@ TEST_CASE("farthest first chooses the definition's rows", "[starts]") {
   const std::int64_t k = 9;
   check_everywhere({300, 5, k}, [k](Points& points, const DataPlan& plan) {
     Observer silent;
-    return farthest_first(points, plan.weights, k, {7, 1}, silent);
+    return farthest_first_traversal(points, plan.weights, k, {7, 1}, silent);
   });
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("starts beside given centroids are the definition's", "[starts]") {
   const Matrix<double> given = kinds()[1].make(3, 5, 2);
   check_everywhere({200, 5, k}, [&](Points& points, const DataPlan& plan) {
     Observer silent;
-    return farthest_first(points, plan.weights, k, {7, 1}, silent, given.view());
+    return farthest_first_traversal(points, plan.weights, k, {7, 1}, silent, given.view());
   });
   check_everywhere({200, 5, k}, [&](Points& points, const DataPlan& plan) {
     Observer silent;
@@ -91,7 +91,7 @@ TEST_CASE("every farthest row is the one farthest from those before", "[starts]"
     const auto points = reference_points(values.view());
     points->prepare(make_plan(*points));
     Observer silent;
-    const Rows rows = farthest_first(*points, equal_weights(200), 6, {1, 0}, silent);
+    const Rows rows = farthest_first_traversal(*points, equal_weights(200), 6, {1, 0}, silent);
     for (std::size_t s = 1; s < rows.size(); ++s) {
       std::vector<double> nearest(200, 1e300);
       for (std::int64_t i = 0; i < 200; ++i) {
@@ -117,7 +117,8 @@ TEST_CASE("copies and whole weights give k-means|| the same candidates", "[start
     }
   }
   const auto copied = reference_points(copies.view()), weighted = reference_points(values.view(), row_weights);
-  const DataPlan plan = make_plan(*copied), weighted_plan = make_plan(*weighted, weigh(row_weights, "weights"));
+  const DataPlan plan = make_plan(*copied),
+                 weighted_plan = make_plan(*weighted, checked_weights(row_weights, "weights"));
   copied->prepare(plan);
   weighted->prepare(weighted_plan);
   Observer silent;
@@ -157,7 +158,7 @@ TEST_CASE("means of labels are those of an iteration", "[starts]") {
     const Matrix<double> values = kind.make(300, 4, 6);
     for (const double unit : {0.0, 1.0, 0.3}) {
       const std::vector<double> row_weights = unit > 0 ? some_weights(300, unit) : std::vector<double>();
-      const Weights weights = unit > 0 ? weigh(row_weights, "weights") : equal_weights(300);
+      const Weights weights = unit > 0 ? checked_weights(row_weights, "weights") : equal_weights(300);
       const auto points = reference_points(values.view(), row_weights);
       const DataPlan plan = make_plan(*points, weights);
       points->prepare(plan);

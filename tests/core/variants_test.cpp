@@ -270,7 +270,7 @@ TEST_CASE("what is not frozen is drawn beside what is", "[variants]") {
     for (const Init init : {Init::kmeans_plus_plus, Init::random, Init::first}) {
       for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
         Matrix<double> directions = copy_of(values.view());
-        if (metric == Metric::cosine) unit_rows(directions.view(), {"values", 0});
+        if (metric == Metric::cosine) normalize_rows(directions.view(), {"values", 0});
         const KMeansOptions options{.clusters = shape.k,
                                     .init = init,
                                     .frozen = given.view(),

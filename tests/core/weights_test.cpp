@@ -78,7 +78,7 @@ void check_copies(const KMeansResult& copies, const KMeansResult& weighted, cons
 KMeansResult weighted_on(Backend& backend, const PointsMatrix& stored, const std::vector<double>& weights,
                          const KMeansOptions& options) {
   const auto points = backend.hold({view_of(stored), 0, nullptr, weights});
-  return run(*points, weigh(weights, "weights"), options);
+  return run(*points, checked_weights(weights, "weights"), options);
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ TEST_CASE("a row of weight w is w copies of it", "[weights]") {
         if (std::any_of(expected.history.begin(), expected.history.end(), relocated)) continue;
         if (expected.empty_clusters > 0) continue;
         const KMeansResult definition =
-            run(*reference_points(values.view(), weights), weigh(weights, "weights"), options);
+            run(*reference_points(values.view(), weights), checked_weights(weights, "weights"), options);
         INFO(kind.name << ", n " << shape.n << ", d " << shape.d << ", k " << shape.k << ", seed " << seed);
         check_copies(expected, definition, weights);
         for (const Stored as : storages(kind)) {
@@ -157,7 +157,8 @@ TEST_CASE("weighted runs equal those of the definition", "[weights]") {
       const std::vector<double> weights = c.make(shape.n);
       if (std::abs(values(0, 0)) * weights[0] > 1e150) continue;  // whose inertia no float64 holds
       const KMeansOptions options{.clusters = shape.k, .max_iterations = 15, .seed = 1, .keep_distances = true};
-      const KMeansResult expected = run(*reference_points(values.view(), weights), weigh(weights, "weights"), options);
+      const KMeansResult expected =
+          run(*reference_points(values.view(), weights), checked_weights(weights, "weights"), options);
       const PointsMatrix stored = stored_as(values.view(), storages(kind).back());
       for (const Tested& tested : backends) {
         INFO(tested.name << ", " << c.what << ", " << kind.name);
@@ -172,7 +173,7 @@ TEST_CASE("weighted means and inertia are those of arithmetic", "[weights]") {
   for (const double unit : {1.0, 1e-25, 1e25}) {
     std::vector<double> weights = fractions(400);
     for (double& weight : weights) weight *= unit;
-    const KMeansResult result = run(*reference_points(values.view(), weights), weigh(weights, "weights"),
+    const KMeansResult result = run(*reference_points(values.view(), weights), checked_weights(weights, "weights"),
                                     {.clusters = 6, .max_iterations = 1000, .tolerance = 0});
     REQUIRE(result.stopped_by == "labels");
     double inertia = 0.0;
@@ -252,7 +253,7 @@ TEST_CASE("assignment to given centroids weighs inertia and clusters", "[weights
   for (const Tested& tested : tested_backends()) {
     INFO(tested.name);
     const auto points = tested.backend->hold({view_of(stored), 0, nullptr, weights});
-    const DataPlan weighted = make_plan(*points, weigh(weights, "weights"));
+    const DataPlan weighted = make_plan(*points, checked_weights(weights, "weights"));
     points->prepare(weighted);
     const KMeansResult result = assign_only(*points, weighted, centroids.view(), ignored);
     CHECK(result.inertia == expected.inertia);
@@ -265,7 +266,7 @@ TEST_CASE("assignment to given centroids weighs inertia and clusters", "[weights
 TEST_CASE("weights that are none are refused with their row", "[weights]") {
   const auto refused = [](std::vector<double> weights) -> std::string {
     try {
-      weigh(weights, "w.npy");
+      checked_weights(weights, "w.npy");
     } catch (const Error& error) {
       CHECK(error.code() == ExitCode::data);
       return error.what();
@@ -294,11 +295,11 @@ TEST_CASE("weights that are none are refused with their row", "[weights]") {
 }
 
 TEST_CASE("the total of weights", "[weights]") {
-  CHECK(weigh(std::vector<double>{1, 2, 0, 4}, "w").total == 7.0);
-  CHECK(weigh(std::vector<double>{1, 2, 0, 4}, "w").terms == 7);
-  CHECK(weigh(std::vector<double>{0.1, 0.2, 0, 0.4}, "w").terms == 3);
-  CHECK(weigh(std::vector<double>{0.5, 0.25, 0.125}, "w").total == 0.875);
-  CHECK(!weigh(std::vector<double>{0.5, 1}, "w").whole);
-  CHECK(weigh(std::vector<double>{0x1p35, 0x1p35}, "w").whole);
-  CHECK(!weigh(std::vector<double>{0x1p36, 1}, "w").whole);
+  CHECK(checked_weights(std::vector<double>{1, 2, 0, 4}, "w").total == 7.0);
+  CHECK(checked_weights(std::vector<double>{1, 2, 0, 4}, "w").terms == 7);
+  CHECK(checked_weights(std::vector<double>{0.1, 0.2, 0, 0.4}, "w").terms == 3);
+  CHECK(checked_weights(std::vector<double>{0.5, 0.25, 0.125}, "w").total == 0.875);
+  CHECK(!checked_weights(std::vector<double>{0.5, 1}, "w").integral);
+  CHECK(checked_weights(std::vector<double>{0x1p35, 0x1p35}, "w").integral);
+  CHECK(!checked_weights(std::vector<double>{0x1p36, 1}, "w").integral);
 }

@@ -16,17 +16,17 @@ void check_counts(const std::vector<std::int64_t>& counts, const DataPlan& plan)
 Assignment assign(Points& points, const DataPlan& plan, MatrixView<const double> centroids);
 
 /// The inertia of labels: total and per cluster.
-struct Measured {
+struct Inertia {
   std::vector<double> per_cluster;  // (k)
-  double inertia = 0.0;
-  double grid = 0.0;  // what rounding to the grid of the inertia sums may have taken
+  double total = 0.0;
+  double rounding = 0.0;  // what rounding to the grid of the inertia sums may have taken
 };
 
 /// Of the labels that an assignment to these centroids (k, d) left in the points.
-Measured measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids);
+Inertia measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids);
 
 /// Of any labels that the points hold; counts: (k) rows of each.
-Measured measure_labels(Points& points, const DataPlan& plan, MatrixView<const double> centroids,
-                        std::span<const std::int64_t> counts);
+Inertia measure_labels(Points& points, const DataPlan& plan, MatrixView<const double> centroids,
+                       std::span<const std::int64_t> counts);
 
 }  // namespace kith

@@ -1,5 +1,5 @@
 // Scores of labels by the points themselves: the sums they are made of, scikit-learn's values, and their limits.
-#include "core/inner_scores.h"
+#include "core/internal_scores.h"
 
 #include <algorithm>
 #include <cmath>
@@ -262,7 +262,7 @@ TEST_CASE("scores that compare clusters are undefined for one cluster and for as
   const DataPlan plan = make_plan(*points);
   points->prepare(plan);
   const LabelledClusters one = labelled_clusters(*points, plan, Labels(6, 1), 3);
-  CHECK(one.filled() == 1);
+  CHECK(one.non_empty() == 1);
   CHECK(std::isnan(calinski_harabasz(one)));
   CHECK(std::isnan(davies_bouldin(one)));
   CHECK(std::isfinite(bayesian_information(one)));

@@ -1,5 +1,5 @@
 // Assignments that are counted, and inertia from integer sums.
-#include "core/measured.h"
+#include "core/inertia.h"
 
 #include <fmt/format.h>
 
@@ -26,30 +26,31 @@ Assignment assign(Points& points, const DataPlan& plan, MatrixView<const double>
 
 namespace {
 
-Measured measure_on(Points& points, const DataPlan& plan, MatrixView<const double> centroids, FixedScale scale) {
+Inertia measure_on(Points& points, const DataPlan& plan, MatrixView<const double> centroids, FixedScale scale) {
   const MeasureRequest request{centroids, scale, term_bits(plan.weights.terms)};
   std::vector<Limbs> parts(centroids.rows);
   points.measure(request, parts);
-  Measured measured;
+  Inertia measured;
   Limbs total;
   for (const Limbs& part : parts) {
     total.high += part.high;
     total.low += part.low;
     measured.per_cluster.push_back(from_limbs(part, request.inertia.shift, request.inertia_bits));
   }
-  measured.inertia = from_limbs(total, request.inertia.shift, request.inertia_bits);
-  measured.grid = scaled_by(static_cast<double>(plan.weights.terms), -(request.inertia.shift + request.inertia_bits));
+  measured.total = from_limbs(total, request.inertia.shift, request.inertia_bits);
+  measured.rounding =
+      scaled_by(static_cast<double>(plan.weights.terms), -(request.inertia.shift + request.inertia_bits));
   return measured;
 }
 
 }  // namespace
 
-Measured measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
+Inertia measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
   return measure_on(points, plan, centroids, inertia_scale(plan, centroids));
 }
 
-Measured measure_labels(Points& points, const DataPlan& plan, MatrixView<const double> centroids,
-                        std::span<const std::int64_t> counts) {
+Inertia measure_labels(Points& points, const DataPlan& plan, MatrixView<const double> centroids,
+                       std::span<const std::int64_t> counts) {
   return measure_on(points, plan, centroids, inertia_scale(plan, centroids, counts));
 }
 

@@ -1,5 +1,5 @@
 // How well labels fit the points themselves: scores of the clusters' means and of distances to them.
-#include "core/inner_scores.h"
+#include "core/internal_scores.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "core/cluster_update.h"
 #include "core/distance.h"
-#include "core/measured.h"
+#include "core/inertia.h"
 
 namespace kith {
 namespace {
@@ -42,7 +42,7 @@ std::vector<double> mean_distances(const std::vector<double>& distance, const We
                                    std::span<const std::int32_t> labels, const std::vector<double>& totals) {
   const double largest = std::sqrt(*std::max_element(distance.begin(), distance.end()));
   const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(largest));
-  const RowWeights of_rows{weights.given() ? weights.rows.data() : nullptr, weights.whole};
+  const RowWeights of_rows{weights.given() ? weights.rows.data() : nullptr, weights.integral};
   std::vector<std::int64_t> sums(totals.size());
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const RowWeight weight = of_rows.of(static_cast<std::int64_t>(i));
@@ -57,7 +57,7 @@ std::vector<double> mean_distances(const std::vector<double>& distance, const We
 
 }  // namespace
 
-std::int64_t LabelledClusters::filled() const {
+std::int64_t LabelledClusters::non_empty() const {
   return std::ssize(counts) - std::count(counts.begin(), counts.end(), 0);
 }
 
@@ -77,8 +77,8 @@ LabelledClusters labelled_clusters(Points& points, const DataPlan& plan, std::sp
   found.weights = cluster_weights(sums, found.counts, plan.weights);
   found.means = centroids_of(sums, found.weights, plan.scales, repeated(plan.mean, clusters).view());
 
-  Measured measured = measure_labels(points, plan, found.means.view(), found.counts);
-  found.total_inertia = measured.inertia;
+  Inertia measured = measure_labels(points, plan, found.means.view(), found.counts);
+  found.total_inertia = measured.total;
   found.inertia = std::move(measured.per_cluster);
   for (std::int64_t c = 0; c < clusters; ++c) {
     found.distance_to_mean.push_back(squared_distance(found.means.row(c).data(), plan.mean.data(), plan.columns));
@@ -98,7 +98,7 @@ double calinski_harabasz(const LabelledClusters& clusters) {
   for (std::size_t c = 0; c < clusters.counts.size(); ++c) {
     between += weighted_distance(clusters.weights[c], clusters.distance_to_mean[c]);
   }
-  const auto k = static_cast<double>(clusters.filled());
+  const auto k = static_cast<double>(clusters.non_empty());
   return between * (clusters.total - k) / (clusters.total_inertia * (k - 1.0));
 }
 
@@ -119,13 +119,13 @@ double davies_bouldin(const LabelledClusters& clusters) {
   }
   double sum = 0.0;
   for (const double ratio : worst) sum += ratio;
-  return sum / static_cast<double>(clusters.filled());
+  return sum / static_cast<double>(clusters.non_empty());
 }
 
 double bayesian_information(const LabelledClusters& clusters) {
   const double n = clusters.total;
   const auto d = static_cast<double>(clusters.columns);
-  const auto k = static_cast<double>(clusters.filled());
+  const auto k = static_cast<double>(clusters.non_empty());
   if (!(clusters.total_inertia > 0.0) || k >= n) return kUndefined;
   const double variance = clusters.total_inertia / (d * (n - k));
   double likelihood = -n * d / 2 * std::log(2 * std::numbers::pi * variance) - d * (n - k) / 2;

@@ -1,5 +1,5 @@
 // Asks Linux for memory nodes by its own calls, as libnuma would.
-#include "core/memory_nodes.h"
+#include "core/numa.h"
 
 #include <linux/mempolicy.h>
 #include <sys/syscall.h>
@@ -35,7 +35,7 @@ std::vector<int> find_nodes() {
   cpu_set_t processors;
   CPU_ZERO(&processors);
   if (sched_getaffinity(0, sizeof processors, &processors) != 0) return {};
-  std::vector<int> nodes = nodes_of(processors, "/sys/devices/system/node");
+  std::vector<int> nodes = numa_nodes_of(processors, "/sys/devices/system/node");
   if (nodes.size() > 1 && policy_from_outside()) nodes.clear();
   return nodes;
 }
@@ -47,7 +47,7 @@ const std::vector<int>& nodes() {
 
 }  // namespace
 
-std::vector<int> nodes_of(const cpu_set_t& processors, const std::string& folder) {
+std::vector<int> numa_nodes_of(const cpu_set_t& processors, const std::string& folder) {
   std::vector<int> nodes;
   for (const int node : numbers_in(folder + "/has_cpu")) {
     const std::vector<int> near = numbers_in(folder + "/node" + std::to_string(node) + "/cpulist");
@@ -57,16 +57,16 @@ std::vector<int> nodes_of(const cpu_set_t& processors, const std::string& folder
   return nodes;
 }
 
-int memory_nodes() { return std::max(static_cast<int>(nodes().size()), 1); }
+int numa_nodes() { return std::max(static_cast<int>(nodes().size()), 1); }
 
-int current_node() {
+int current_numa_node() {
   unsigned node = 0;
   if (getcpu(nullptr, &node) != 0) return 0;
   const auto found = std::find(nodes().begin(), nodes().end(), static_cast<int>(node));
   return found == nodes().end() ? 0 : static_cast<int>(found - nodes().begin());
 }
 
-void spread_over_nodes(void* memory, std::size_t bytes, std::size_t page) {
+void spread_over_numa_nodes(void* memory, std::size_t bytes, std::size_t page) {
   const std::size_t parts = nodes().size();
   if (parts < 2) return;
   const std::size_t pages = (bytes + page - 1) / page;

@@ -26,9 +26,9 @@ struct LabelledClusters {
   double total_inertia = 0.0;            // of all clusters
   std::vector<double> mean_distance;     // (k) mean of the roots of D; 0 of a cluster without rows
   std::vector<double> distance_to_mean;  // (k) from the cluster's mean to that of all points, squared
-  std::int64_t filled() const;           // clusters with rows
+  std::int64_t non_empty() const;        // clusters with rows
   /// Whether scores that compare clusters are defined: 2 to n - 1 clusters have rows.
-  bool comparable() const { return filled() >= 2 && filled() < rows; }
+  bool comparable() const { return non_empty() >= 2 && non_empty() < rows; }
 };
 
 /// Gives the labels (n, each 0 to clusters - 1) to the points, which hold them from then on, and measures. What follows
