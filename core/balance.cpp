@@ -118,15 +118,21 @@ void check_limits(const SizeLimits& limits, std::int64_t rows, std::int64_t clus
   const std::int64_t largest = limits.largest > 0 ? limits.largest : rows;
   if (limits.smallest > largest) {
     throw Error(ExitCode::usage,
-                fmt::format("--min-size {}: expected at most --max-size, {}", limits.smallest, limits.largest));
+                fmt::format("smallest cluster size {}: expected at most the largest cluster size, {}", limits.smallest,
+                            limits.largest),
+                Cause::cluster_sizes);
   }
   if (limits.smallest > rows / clusters) {
-    throw Error(ExitCode::usage, fmt::format("--min-size {}: {} rows in {} clusters; expected at most {}",
-                                             limits.smallest, rows, clusters, rows / clusters));
+    throw Error(ExitCode::usage,
+                fmt::format("smallest cluster size {}: expected at most {} for {} rows in {} clusters", limits.smallest,
+                            rows / clusters, rows, clusters),
+                Cause::cluster_sizes);
   }
   if (largest < (rows + clusters - 1) / clusters) {
-    throw Error(ExitCode::usage, fmt::format("--max-size {}: {} rows in {} clusters; expected at least {}",
-                                             limits.largest, rows, clusters, (rows + clusters - 1) / clusters));
+    throw Error(ExitCode::usage,
+                fmt::format("largest cluster size {}: expected at least {} for {} rows in {} clusters", limits.largest,
+                            (rows + clusters - 1) / clusters, rows, clusters),
+                Cause::cluster_sizes);
   }
 }
 

@@ -59,11 +59,11 @@ std::string dropped_message(std::int64_t dropped, const LloydState& state, std::
 }
 
 void refuse_empty_clusters(const std::vector<std::int64_t>& counts, std::int64_t first, std::int64_t iteration) {
-  const auto found = std::find(counts.begin() + first, counts.end(), 0) - counts.begin();
+  const auto empty = std::find(counts.begin() + first, counts.end(), 0) - counts.begin();
   throw Error(ExitCode::data,
-              fmt::format("{} left {} of {} clusters without rows, of which cluster {} is the first; expected none, as "
-                          "--empty error asks; give a smaller -k, another --seed or --init, or --empty relocate",
-                          name_of_iteration(iteration), count_empty(counts, first), counts.size(), found));
+              fmt::format("{} left {} of {} clusters without rows, of which cluster {} is the first; expected none",
+                          name_of_iteration(iteration), count_empty(counts, first), counts.size(), empty),
+              Cause::empty_clusters);
 }
 
 }  // namespace kith

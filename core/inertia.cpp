@@ -12,9 +12,10 @@ namespace kith {
 void check_counts(const std::vector<std::int64_t>& counts, const DataPlan& plan) {
   const std::int64_t counted = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   if (counted == plan.rows) return;
-  throw Error(ExitCode::internal, fmt::format("the assignment counted {} rows of {}: the device or the memory is "
-                                              "faulty; run again, or with another --backend",
-                                              counted, plan.rows));
+  throw Error(
+      ExitCode::internal,
+      fmt::format("the assignment counted {} of {} rows: the device or the memory is faulty", counted, plan.rows),
+      Cause::faulty_hardware);
 }
 
 Assignment assign(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {

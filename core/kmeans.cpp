@@ -85,9 +85,8 @@ void warn_of_coarse_sums(const Points& points, const DataPlan& plan, const Inert
 void check_descent(double before, double after, double rounding) {
   if (after <= before * (1 + 1e-12) + rounding) return;
   throw Error(ExitCode::internal,
-              fmt::format("the objective rose from {} to {}: the device or the memory is faulty; run "
-                          "again, or with another --backend",
-                          before, after));
+              fmt::format("the objective rose from {} to {}: the device or the memory is faulty", before, after),
+              Cause::faulty_hardware);
 }
 
 /// One run of Lloyd's iteration from its start to its final assignment; labels and distances stay in `points`.

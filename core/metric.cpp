@@ -29,13 +29,13 @@ template <class T>
     throw Error(
         ExitCode::data,
         fmt::format("{}: row {} (counted from 0) is zero and has no direction; expected rows with a value other "
-                    "than 0 for {}; leave the row out",
-                    place.name, place.first_row, place.option));
+                    "than 0 for {}; remove the row",
+                    place.name, place.first_row, place.purpose));
   }
   throw Error(ExitCode::data,
               fmt::format("{}: the squared length of row {} (counted from 0) leaves the range of float64; expected "
                           "lengths from 1e-153 to 1e153 for {}; scale the row",
-                          place.name, place.first_row, place.option));
+                          place.name, place.first_row, place.purpose));
 }
 
 /// Whether the centroid has a direction; then it is of length 1 afterwards.
@@ -82,7 +82,7 @@ template <class T>
 void normalize_rows(MatrixView<T> rows, const RowPlace& place) {
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     const double squares = squared_length(rows.row(i).data(), rows.columns);
-    if (!has_direction(squares)) refuse(rows.row(i), RowPlace{place.name, place.first_row + i, place.option});
+    if (!has_direction(squares)) refuse(rows.row(i), RowPlace{place.name, place.first_row + i, place.purpose});
     scale(rows.row(i), std::sqrt(squares));
   }
 }

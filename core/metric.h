@@ -23,11 +23,11 @@ Measure measure_of(Metric metric);
 /// direction: such a row is on its centroid.
 inline constexpr double kUnitRounding = 0x1p-46;
 
-/// Where a block of rows belongs.
+/// What error messages say about a block of rows.
 struct RowPlace {
-  std::string name;                        // of the data set, for messages
-  std::int64_t first_row = 0;              // the number of row 0 there
-  const char* option = "--metric cosine";  // that asks for directions
+  std::string name;                         // of the data set
+  std::int64_t first_row = 0;               // the number of row 0 in the data set
+  const char* purpose = "cosine distance";  // what needs rows that are not zero
 };
 
 /// Scales every row (n, d) in place to x_j / sqrt(dot(x, x)), in float64, rounded to T. Throws Error(data) with the

@@ -28,9 +28,10 @@ BatchSums sums_of(std::span<const std::int64_t> rows, MatrixView<const double> c
   batch.points->assign({centroids}, assignment);
   const auto counted = std::accumulate(assignment.counts.begin(), assignment.counts.end(), std::int64_t{0});
   if (counted != std::ssize(rows)) {
-    throw Error(ExitCode::internal, fmt::format("the assignment counted {} rows of a batch of {}: the device or the "
-                                                "memory is faulty; run again, or with another --backend",
-                                                counted, rows.size()));
+    throw Error(ExitCode::internal,
+                fmt::format("the assignment counted {} of the {} rows of a batch: the device or the memory is faulty",
+                            counted, rows.size()),
+                Cause::faulty_hardware);
   }
   BatchSums found{empty_sums(plan, centroids.rows), std::move(assignment.counts)};
   batch.points->update_sums(found.sums);

@@ -27,13 +27,13 @@ std::int64_t block_size(const NeighborOptions& options, std::int64_t queries, st
 
 void check(const Points& base, const PointsView& queries, const NeighborOptions& options) {
   check_queries(base, queries, options.measure);
-  const bool leaves_out = options.base_is_queries && !options.include_self;
-  const std::int64_t available = base.rows() - (leaves_out ? 1 : 0);
+  const bool excludes_self = options.base_is_queries && !options.include_self;
+  const std::int64_t available = base.rows() - (excludes_self ? 1 : 0);
   if (options.neighbors < 1 || options.neighbors > available) {
-    throw Error(
-        ExitCode::usage,
-        fmt::format("k = {} neighbors: expected 1 to {}, the rows that can be found{}", options.neighbors, available,
-                    leaves_out ? " (each row is left out of its own list; see --include-self)" : ""));
+    throw Error(ExitCode::usage,
+                fmt::format("k = {} neighbours: expected 1 to {}, the number of rows{}", options.neighbors, available,
+                            excludes_self ? " other than the query itself" : ""),
+                excludes_self ? Cause::own_row_excluded : Cause::other);
   }
 }
 
@@ -110,7 +110,7 @@ void nearest_neighbors(const Points& base, PointsView queries, const NeighborOpt
   check(base, queries, options);
   const std::int64_t count = rows_of(queries), columns = base.columns();
   const std::int64_t block = block_size(options, count, columns);
-  const bool leaves_out = options.base_is_queries && !options.include_self;
+  const bool excludes_self = options.base_is_queries && !options.include_self;
   observer.phase("search", count);
   if (options.base_is_queries && join_itself(base, options, sink, observer)) return;
   Matrix<double> values(block, columns);
@@ -119,7 +119,7 @@ void nearest_neighbors(const Points& base, PointsView queries, const NeighborOpt
     const MatrixView<double> block_values = values.view().middle(0, rows);
     copy_queries(queries, first, block_values);
     NeighborLists lists(rows, options.neighbors);
-    base.search({block_values, leaves_out ? first : -1, options.measure}, lists);
+    base.search({block_values, excludes_self ? first : -1, options.measure}, lists);
     sink(first, lists);
     observer.progress(first + rows);
   }

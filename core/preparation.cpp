@@ -32,14 +32,16 @@ std::int64_t number_of(const PreparedRows& rows, std::int64_t row) {
 }
 
 void scale(const PreparedRows& rows, const Preparation& found, const Workers& workers) {
-  if (found.scaling == Scaling::unit) return normalize_prepared_rows(rows, "--scale unit");
+  if (found.scaling == Scaling::unit) return normalize_prepared_rows(rows, "scaling to length 1");
   if (!scales_columns(found.scaling)) return;
   visit_floats(rows, [&](auto& values) {
     const std::int64_t beyond = scale_columns(values.view(), found.columns, workers);
     if (beyond < 0) return;
-    throw Error(ExitCode::data, fmt::format("{}: row {} has a value that leaves the range of its class when it is "
-                                            "scaled; leave the row out, or give --precision f64",
-                                            rows.name, number_of(rows, beyond)));
+    throw Error(
+        ExitCode::data,
+        fmt::format("{}: row {} (counted from 0) has a value that leaves the range of its class when it is scaled",
+                    rows.name, number_of(rows, beyond)),
+        Cause::value_class);
   });
 }
 
@@ -49,8 +51,10 @@ Preparation prepare(const PreparedRows& rows, const PreparationRequest& request,
   const PointsView view = view_of(rows.values);
   const std::int64_t most = std::min(rows_of(view), columns_of(view));
   if (request.components > most) {
-    throw Error(ExitCode::usage, fmt::format("--pca {}: {} has {} rows of {} columns; expected at most {} components",
-                                             request.components, rows.name, rows_of(view), columns_of(view), most));
+    throw Error(ExitCode::usage,
+                fmt::format("{}: expected at most {} components, found {}: the data set has {} rows of {} columns",
+                            rows.name, most, request.components, rows_of(view), columns_of(view)),
+                Cause::component_count);
   }
   Preparation found;
   found.scaling = request.scaling;
@@ -70,10 +74,10 @@ void apply_preparation(const PreparedRows& rows, const Preparation& found, const
   if (found.pca.size() > 0) visit_floats(rows, [&](auto& values) { project(values, found.pca, workers); });
 }
 
-void normalize_prepared_rows(const PreparedRows& rows, const char* option) {
+void normalize_prepared_rows(const PreparedRows& rows, const char* purpose) {
   visit_floats(rows, [&](auto& values) {
-    if (rows.rows.empty()) return normalize_rows(values.view(), {rows.name, 0, option});
-    RowPlace place{rows.name, 0, option};
+    if (rows.rows.empty()) return normalize_rows(values.view(), {rows.name, 0, purpose});
+    RowPlace place{rows.name, 0, purpose};
     for (std::int64_t i = 0; i < values.rows(); ++i) {
       place.first_row = number_of(rows, i);
       normalize_rows(values.view().middle(i, 1), place);

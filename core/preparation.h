@@ -42,7 +42,7 @@ Preparation prepare(const PreparedRows& rows, const PreparationRequest& request,
 void apply_preparation(const PreparedRows& rows, const Preparation& found, const Workers& workers);
 
 /// Scales rows to length 1, one after another. `option` asked for it. Throws Error(data) with the row's number.
-void normalize_prepared_rows(const PreparedRows& rows, const char* option);
+void normalize_prepared_rows(const PreparedRows& rows, const char* purpose);
 
 /// Points (m, D) of the prepared space in the units of the data set (m, d): on the plane of the principal components,
 /// where there are some. Nothing with Scaling::unit, which cannot be undone.

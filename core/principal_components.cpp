@@ -134,9 +134,8 @@ PrincipalComponents principal_components(PointsView values, std::int64_t count, 
   const double total = products.trace();
   Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;
   if (!std::isfinite(total) || solver.compute(products).info() != Eigen::Success) {
-    throw Error(ExitCode::data,
-                "--pca: products of columns leave the range of float64; divide the values by a power of ten, or give "
-                "--scale zscore");
+    throw Error(ExitCode::data, "principal components: products of columns leave the range of float64",
+                Cause::column_products);
   }
   pca.components = Matrix<double>(count, d);
   for (std::int64_t c = 0; c < count; ++c) {  // Eigen has the smallest first

@@ -16,8 +16,10 @@ namespace kith {
 double limit_of_radius(double radius, Metric metric) {
   const bool is_product = metric == Metric::inner_product;
   if (!std::isfinite(radius) || (radius < 0.0 && !is_product)) {
-    throw Error(ExitCode::usage, fmt::format("--radius {}: expected a finite number{}", radius,
-                                             is_product ? "" : ", 0 or above, in the unit of the distances"));
+    throw Error(ExitCode::usage,
+                fmt::format("radius {}: expected a finite number{}", radius,
+                            is_product ? "" : ", 0 or above, in the unit of the distances"),
+                Cause::radius);
   }
   if (is_product) return -radius;
   return measure_of(metric) == Measure::squared_euclidean ? radius * radius : radius;
@@ -109,10 +111,10 @@ class RadiusSearch {
   RadiusLists ask(std::int64_t first, std::int64_t count, std::int64_t lowest, std::int64_t capacity) const {
     Matrix<double> values(count, base_.columns());
     copy_queries(queries_, first, values.view());
-    const bool leaves_out = options_.base_is_queries && !options_.include_self;
+    const bool excludes_self = options_.base_is_queries && !options_.include_self;
     RadiusLists found(count, options_.limit, capacity);
     found.first_row = lowest;
-    base_.search_radius({values.view(), leaves_out ? first : -1, options_.measure}, found);
+    base_.search_radius({values.view(), excludes_self ? first : -1, options_.measure}, found);
     return found;
   }
 

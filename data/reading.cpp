@@ -85,7 +85,7 @@ void Reading::read_all() {
 template <class T>
 void Reading::prepare(Matrix<T>& values, std::int64_t first, std::int64_t rows) {
   const bool directions = metric_ == Metric::cosine;
-  RowPlace place{source_.name(), first};
+  RowPlace place{source_.name(), first, "--metric cosine"};
   if (!missing_) {
     if (directions) make_directions(values.view().middle(first, rows), place);
     return;
