@@ -1,4 +1,4 @@
-// Transposed by counting; rows of the graph and of its transpose are merged one after the other.
+// Transposes a graph by counting and merges each row with the same row of the transpose.
 #include "core/graph.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ void NeighborGraph::add_row(std::span<const Neighbor> sorted) {
 
 namespace {
 
-/// Edges turned round, ordered by row.
+/// The graph with all edges reversed; edges of a row are ordered by target row.
 NeighborGraph transposed(const NeighborGraph& graph) {
   NeighborGraph out;
   out.begin.assign(static_cast<std::size_t>(graph.rows() + 1), 0);

@@ -1,4 +1,4 @@
-// Assignments that are counted, and inertia from integer sums.
+// Counted assignments, and inertia from integer sums.
 #include "core/inertia.h"
 
 #include <fmt/format.h>
@@ -31,17 +31,16 @@ Inertia measure_on(Points& points, const DataPlan& plan, MatrixView<const double
   const MeasureRequest request{centroids, scale, term_bits(plan.weights.terms)};
   std::vector<Limbs> parts(centroids.rows);
   points.measure(request, parts);
-  Inertia measured;
+  Inertia result;
   Limbs total;
   for (const Limbs& part : parts) {
     total.high += part.high;
     total.low += part.low;
-    measured.per_cluster.push_back(from_limbs(part, request.inertia.shift, request.inertia_bits));
+    result.per_cluster.push_back(from_limbs(part, request.inertia.shift, request.inertia_bits));
   }
-  measured.total = from_limbs(total, request.inertia.shift, request.inertia_bits);
-  measured.rounding =
-      scaled_by(static_cast<double>(plan.weights.terms), -(request.inertia.shift + request.inertia_bits));
-  return measured;
+  result.total = from_limbs(total, request.inertia.shift, request.inertia_bits);
+  result.rounding = scaled_by(static_cast<double>(plan.weights.terms), -(request.inertia.shift + request.inertia_bits));
+  return result;
 }
 
 }  // namespace

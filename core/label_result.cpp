@@ -1,4 +1,4 @@
-// The means, counts and inertia of given labels, and the rows nearest to centroids.
+// The k-means result of given labels, and the rows nearest to centroids.
 #include "core/label_result.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ KMeansResult result_from_labels(Points& points, const DataPlan& plan, std::span<
 void find_nearest_rows(const Points& points, const KMeansOptions& options, KMeansResult& result) {
   const std::int64_t k = result.centroids.rows();
   NeighborLists nearest(k, 1);
-  // A run should not need more memory at its end than before: at most a byte for eight values of the points.
+  // Limit the memory of this last step: at most one byte for eight values of the points.
   constexpr std::int64_t kEnough = std::int64_t{64} << 20;
   const std::int64_t share = points.rows() * points.columns() / 8;
   points.search({.values = result.centroids.view(), .working_bytes = std::max(kEnough, share)}, nearest);

@@ -1,4 +1,4 @@
-// The memory nodes of machines with several sockets: which of them this process runs near, and pages spread over them.
+// NUMA: the memory nodes of this process, and memory spread over them.
 #pragma once
 
 #include <sched.h>
@@ -9,20 +9,20 @@
 
 namespace kith {
 
-/// Numbers of the nodes that have a processor among these, ascending, as the system lists them in `folder`
-/// (/sys/devices/system/node). Empty where it does not.
+/// The NUMA nodes of these processors, ascending, read from `folder` (/sys/devices/system/node). Empty if the system
+/// lists none.
 std::vector<int> numa_nodes_of(const cpu_set_t& processors, const std::string& folder);
 
-/// Nodes that the processors of this process belong to, as they were at the first call. 1 where the machine has one or
-/// says nothing of nodes, and where memory was given a policy from outside (numactl), which is then followed.
+/// The number of NUMA nodes whose processors this process may use, as of the first call. 1 if the system reports no
+/// nodes, and if a memory policy was set from outside (numactl), which then takes precedence.
 int numa_nodes();
 
-/// The node of the processor that the calling thread runs on at this moment, 0 <= node < numa_nodes().
+/// The node of the processor that the calling thread currently runs on, 0 <= node < numa_nodes().
 int current_numa_node();
 
-/// Asks that pages which nobody has touched come to lie on these nodes in equal parts, one after another, whoever
-/// touches them. Only a hint: a full node, or a container that forbids it, changes nothing but speed. memory: a
-/// multiple of `page`, as are the parts. Does nothing where numa_nodes() is 1.
+/// Asks the system to place the untouched pages of `memory` on the nodes in equal contiguous parts, whichever thread
+/// touches them first. This is only a hint: if a node is full or a container forbids it, only speed changes. memory: a
+/// multiple of `page`. Does nothing if numa_nodes() is 1.
 void spread_over_numa_nodes(void* memory, std::size_t bytes, std::size_t page);
 
 }  // namespace kith
