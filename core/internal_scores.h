@@ -25,7 +25,7 @@ struct LabelledClusters {
   double total_inertia = 0.0;            // of all clusters
   std::vector<double> mean_distance;     // (k) mean distance to the mean; 0 for a cluster without rows
   std::vector<double> distance_to_mean;  // (k) D from the mean of the cluster to the mean of all points
-  std::int64_t non_empty() const;        // clusters with rows
+  std::int64_t non_empty() const;        // number of clusters with rows
   /// Whether scores that compare clusters are defined: 2 to n - 1 clusters are not empty.
   bool comparable() const { return non_empty() >= 2 && non_empty() < rows; }
 };

@@ -1,4 +1,4 @@
-// Rows and centroids scaled to length 1.
+// Normalises rows and centroids to length 1.
 #include "core/metric.h"
 
 #include <fmt/format.h>
@@ -12,9 +12,9 @@
 namespace kith {
 namespace {
 
-constexpr double kSmallest = std::numeric_limits<double>::min();  // squares below it have lost digits
+constexpr double kSmallest = std::numeric_limits<double>::min();  // smaller squares have lost digits
 
-/// Whether a row of this squared length can be scaled.
+/// Whether a row of this squared length can be normalised.
 bool has_direction(double squares) { return squares >= kSmallest && std::isfinite(squares); }
 
 template <class T>
@@ -38,9 +38,9 @@ template <class T>
                           place.name, place.first_row, place.purpose));
 }
 
-/// Whether the centroid has a direction; then it is of length 1 afterwards.
+/// Normalises a centroid. Returns false if it has no direction.
 bool scale_centroid(std::span<double> centroid) {
-  constexpr double kNearOne = 0x1p-40;  // far above rounding, far below what moves a label
+  constexpr double kNearOne = 0x1p-40;  // far above rounding errors, too small to change labels
   const double squares = squared_length(centroid.data(), static_cast<std::int64_t>(centroid.size()));
   if (!has_direction(squares)) return false;
   const double length = std::sqrt(squares);

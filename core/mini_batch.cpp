@@ -1,4 +1,4 @@
-// Batches of rows in the order of a shuffle, and the centroids' way towards the means of each.
+// Batches of shuffled rows, and the update of centroids towards the means of each batch.
 #include "core/mini_batch.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace kith {
 namespace {
 
-/// Sums and counts of the clusters of some rows.
+/// Sums and counts of the clusters of one batch.
 struct BatchSums {
   ClusterSums sums;
   std::vector<std::int64_t> counts;
@@ -33,15 +33,15 @@ BatchSums sums_of(std::span<const std::int64_t> rows, MatrixView<const double> c
                             counted, rows.size()),
                 Cause::faulty_hardware);
   }
-  BatchSums found{empty_sums(plan, centroids.rows), std::move(assignment.counts)};
-  batch.points->update_sums(found.sums);
-  return found;
+  BatchSums result{empty_sums(plan, centroids.rows), std::move(assignment.counts)};
+  batch.points->update_sums(result.sums);
+  return result;
 }
 
 }  // namespace
 
 std::vector<std::int64_t> epoch_order(std::int64_t rows, std::int64_t epoch, RandomStream random) {
-  constexpr std::uint64_t kFirstDraw = std::uint64_t{1} << 62;  // beyond those of any start
+  constexpr std::uint64_t kFirstDraw = std::uint64_t{1} << 62;  // above the draws of every initialisation
   std::vector<std::int64_t> order(static_cast<std::size_t>(rows));
   std::iota(order.begin(), order.end(), 0);
   const std::uint64_t draw = kFirstDraw + static_cast<std::uint64_t>(epoch) * static_cast<std::uint64_t>(rows);
@@ -63,15 +63,15 @@ void run_mini_batches(Matrix<double>& centroids, const DataPlan& plan, const Bat
       observer.progress(epoch * per_epoch + b);
       const std::int64_t first = b * rule.batch.rows, count = std::min(rule.batch.rows, plan.rows - first);
       const std::span<std::int64_t> rows(order.data() + first, static_cast<std::size_t>(count));
-      std::sort(rows.begin(), rows.end());  // read in the order of memory; sums do not depend on it
+      std::sort(rows.begin(), rows.end());  // memory order is faster; the sums do not depend on it
       const BatchSums batch = sums_of(rows, centroids.view(), plan, *rule.batch.store);
       Matrix<double> moved = centroids_of(batch.sums, cluster_weights(batch.sums, batch.counts, plan.weights),
                                           plan.scales, centroids.view());
       for (std::int64_t c = rule.frozen; c < centroids.rows(); ++c) {
-        const std::int64_t came = batch.counts[static_cast<std::size_t>(c)];
-        seen[static_cast<std::size_t>(c)] += came;
-        if (came == 0) continue;
-        const double rate = static_cast<double>(came) / static_cast<double>(seen[static_cast<std::size_t>(c)]);
+        const std::int64_t received = batch.counts[static_cast<std::size_t>(c)];
+        seen[static_cast<std::size_t>(c)] += received;
+        if (received == 0) continue;
+        const double rate = static_cast<double>(received) / static_cast<double>(seen[static_cast<std::size_t>(c)]);
         for (std::int64_t j = 0; j < centroids.columns(); ++j) {
           moved(c, j) = centroids(c, j) + rate * (moved(c, j) - centroids(c, j));
         }

@@ -1,5 +1,4 @@
-// Blocks of queries against all held points, each block's lists handed on when complete; a set in itself at once where
-// the backend can.
+// Searches blocks of queries in all held points; searches a set in itself with a symmetric join if the backend can.
 #include "core/neighbors.h"
 
 #include <fmt/format.h>
@@ -37,7 +36,7 @@ void check(const Points& base, const PointsView& queries, const NeighborOptions&
   }
 }
 
-/// Lists of the whole set in itself, by a search that looks at each pair once. False where there is none.
+/// Searches the base in itself with a symmetric join. Returns false if the backend has none for this problem.
 bool join_itself(const Points& base, const NeighborOptions& options, const NeighborSink& sink, Observer& observer) {
   constexpr std::int64_t kPlaceBytes = 16;
   if (options.block_queries > 0 || options.join_bytes / kPlaceBytes / options.neighbors < base.rows()) return false;
@@ -48,7 +47,7 @@ bool join_itself(const Points& base, const NeighborOptions& options, const Neigh
                                      .bytes = options.join_bytes - list_bytes,
                                      .progress = [&](std::int64_t rows) { observer.progress(rows); }});
   if (!lists) {
-    observer.progress(0);  // what was told of it counts no more
+    observer.progress(0);  // discards the progress of the declined join
     return false;
   }
   const std::int64_t k = options.neighbors, block = block_size(options, base.rows(), base.columns());

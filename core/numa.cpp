@@ -41,8 +41,8 @@ std::vector<int> find_nodes() {
 }
 
 const std::vector<int>& nodes() {
-  static const std::vector<int> nodes = find_nodes();
-  return nodes;
+  static const std::vector<int> usable = find_nodes();
+  return usable;
 }
 
 }  // namespace

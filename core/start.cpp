@@ -1,4 +1,4 @@
-// The first centroids of a run, by the rule that was asked for.
+// The initial centroids of a run.
 #include "core/start.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ void warn_of_duplicates(MatrixView<const double> centroids, Observer& observer) 
     repeated += std::equal(row(order[i]).begin(), row(order[i]).end(), row(order[i - 1]).begin());
   }
   if (repeated > 0)
-    observer.warning(fmt::format("{} of the {} initial centroids repeat another one", repeated, centroids.rows));
+    observer.warning(fmt::format("{} of {} initial centroids repeat another one", repeated, centroids.rows));
 }
 
 }  // namespace
@@ -37,8 +37,8 @@ void check_start(const DataPlan& plan, const KMeansOptions& options) {
                 fmt::format("k = {} clusters: expected 1 to {}, the number of rows", options.clusters, plan.rows));
   }
   if (options.clusters > std::numeric_limits<std::int32_t>::max()) {
-    throw Error(ExitCode::usage, fmt::format("k = {} clusters: labels are 32-bit, at most {}", options.clusters,
-                                             std::numeric_limits<std::int32_t>::max()));
+    throw Error(ExitCode::usage, fmt::format("k = {} clusters: expected at most {}, since labels are 32-bit",
+                                             options.clusters, std::numeric_limits<std::int32_t>::max()));
   }
   const std::int64_t others = options.clusters - options.frozen.rows;
   if (others < 0 || (options.frozen.rows > 0 && options.frozen.columns != plan.columns)) {
@@ -59,7 +59,7 @@ void check_start(const DataPlan& plan, const KMeansOptions& options) {
                             "frozen or given, found {} x {}",
                             options.clusters, plan.columns, options.known.rows, options.known.columns));
   }
-  if (options.frozen.rows > 0) inertia_scale(plan, options.frozen);  // refuses far ones
+  if (options.frozen.rows > 0) inertia_scale(plan, options.frozen);  // throws if they are too far away
 }
 
 Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMeansOptions& options, int run,
