@@ -1,4 +1,4 @@
-// How much nearer rows are to their own cluster than to the next: blades of sorted silhouettes.
+// A silhouette plot: the sorted silhouettes of each cluster.
 //
 // P. J. Rousseeuw: Silhouettes: a graphical aid to the interpretation and validation of cluster analysis (1987).
 #include <fmt/format.h>
@@ -53,14 +53,14 @@ Picture silhouettes(std::span<const float> values, std::span<const std::int32_t>
     if (worst < 0 || means[c] < means[worst]) worst = c;
     const double height = row_height * static_cast<double>(blade.size());
     const auto steps = std::clamp<std::size_t>(static_cast<std::size_t>(2 * height), 2, 400);
-    std::vector<Spot> spots{{x(0), top}};
+    std::vector<Point> points{{x(0), top}};
     for (std::size_t i = 0; i < steps; ++i) {
       const double share = static_cast<double>(i) / static_cast<double>(steps - 1);
       const auto at = static_cast<std::size_t>(std::llround(share * static_cast<double>(blade.size() - 1)));
-      spots.push_back({x(blade[at]), top + share * height});
+      points.push_back({x(blade[at]), top + share * height});
     }
-    spots.push_back({x(0), top + height});
-    canvas.path(line_through(spots) + "z", colour_of(c));
+    points.push_back({x(0), top + height});
+    canvas.path(line_through(points) + "z", colour_of(c));
     const double middle = top + height / 2 + 4;
     if (middle - last_number >= 12) {  // numbers do not overlap
       canvas.text({42, middle}, std::to_string(c), "end");

@@ -1,4 +1,4 @@
-// Centroids of pictures as pictures.
+// Centroids of image data as grey images.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,10 +40,10 @@ Picture tiles(MatrixView<const double> centroids, const TileShape& shape, const 
     canvas.text({x + width / 2, y + height + 14}, std::to_string(clusters[i]), "middle");
   }
   const std::string caption = fmt::format(
-      "Centroids as pictures of {} x {} values, row by row: black is {}, white {}. Below each the number of "
+      "Centroids as images of {} x {} values, row by row: black is {}, white {}. Below each image is the number of "
       "its cluster.",
-      shape.rows, shape.columns, shown(low), shown(high));
-  return {"tiles", "Centroids as pictures", caption + note_on_clusters(clusters.size(), counts), canvas};
+      shape.rows, shape.columns, display(low), display(high));
+  return {"tiles", "Centroids as images", caption + note_on_clusters(clusters.size(), counts), canvas};
 }
 
 }  // namespace kith::pictures
