@@ -1,4 +1,4 @@
-// Starts by k-means||, by the farthest rows and by labels: rules of the contract, the same rows on every backend.
+// Initial centroids by k-means||, farthest-first traversal and labels: the same rows on every backend.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -26,7 +26,7 @@ std::vector<double> some_weights(std::int64_t n, double unit) {
   return weights;
 }
 
-/// The start of every backend is that of the definition, without weights, with whole and with fractional ones.
+/// Checks that every backend chooses the rows of the definition, without weights and with both kinds of weights.
 template <class Start>
 void check_everywhere(Shape shape, const Start& start) {
   std::vector<Tested> backends = every_backend();
@@ -56,7 +56,7 @@ void check_everywhere(Shape shape, const Start& start) {
 
 }  // namespace
 
-TEST_CASE("k-means|| chooses the definition's rows", "[starts]") {
+TEST_CASE("k-means|| chooses the rows of the definition", "[starts]") {
   const std::int64_t k = 12;
   check_everywhere({400, 6, k}, [k](Points& points, const DataPlan& plan) {
     Observer silent;
@@ -64,7 +64,7 @@ TEST_CASE("k-means|| chooses the definition's rows", "[starts]") {
   });
 }
 
-TEST_CASE("farthest first chooses the definition's rows", "[starts]") {
+TEST_CASE("farthest-first traversal chooses the rows of the definition", "[starts]") {
   const std::int64_t k = 9;
   check_everywhere({300, 5, k}, [k](Points& points, const DataPlan& plan) {
     Observer silent;
@@ -72,7 +72,7 @@ TEST_CASE("farthest first chooses the definition's rows", "[starts]") {
   });
 }
 
-TEST_CASE("starts beside given centroids are the definition's", "[starts]") {
+TEST_CASE("initialisation with given centroids chooses the rows of the definition", "[starts]") {
   const std::int64_t k = 7;
   const Matrix<double> given = kinds()[1].make(3, 5, 2);
   check_everywhere({200, 5, k}, [&](Points& points, const DataPlan& plan) {
@@ -85,7 +85,7 @@ TEST_CASE("starts beside given centroids are the definition's", "[starts]") {
   });
 }
 
-TEST_CASE("every farthest row is the one farthest from those before", "[starts]") {
+TEST_CASE("farthest-first traversal always chooses the row farthest from those chosen before", "[starts]") {
   for (const int kind : {0, 1, 2}) {
     const Matrix<double> values = kinds()[kind].make(200, 3, 8);
     const auto points = reference_points(values.view());
@@ -104,7 +104,7 @@ TEST_CASE("every farthest row is the one farthest from those before", "[starts]"
   }
 }
 
-TEST_CASE("copies and whole weights give k-means|| the same candidates", "[starts]") {
+TEST_CASE("k-means|| chooses the same candidates from copies and from integral weights", "[starts]") {
   const Matrix<double> values = kinds()[0].make(150, 4, 3);
   const std::vector<double> row_weights = some_weights(150, 1.0);
   const auto total = static_cast<std::int64_t>(std::accumulate(row_weights.begin(), row_weights.end(), 0.0));
@@ -127,7 +127,7 @@ TEST_CASE("copies and whole weights give k-means|| the same candidates", "[start
   CHECK(kmeans_parallel(*weighted, weighted_plan, 11, {5, 0}, silent) == expected);
 }
 
-TEST_CASE("k-means|| and farthest first end where rows run out (failures 20 to 22)", "[starts]") {
+TEST_CASE("k-means|| and farthest-first traversal end when no distinct rows are left", "[starts]") {
   for (const int kind : {3, 4}) {
     const Matrix<double> values = kinds()[kind].make(40, 3, 2);
     for (const Init init : {Init::kmeans_parallel, Init::farthest}) {
@@ -153,7 +153,7 @@ TEST_CASE("k-means|| finds separated clusters", "[starts]") {
   CHECK(run(*points, {.clusters = 7, .init = Init::kmeans_parallel}).inertia <= greedy * (1 + 1e-9));
 }
 
-TEST_CASE("means of labels are those of an iteration", "[starts]") {
+TEST_CASE("means of labels equal those of an iteration", "[starts]") {
   for (const Kind& kind : kinds()) {
     const Matrix<double> values = kind.make(300, 4, 6);
     for (const double unit : {0.0, 1.0, 0.3}) {
@@ -177,14 +177,14 @@ TEST_CASE("means of labels are those of an iteration", "[starts]") {
       for (const Tested& tested : tested_backends()) {
         const auto held = tested.backend->hold({view_of(stored), 0, nullptr, row_weights});
         held->prepare(plan);
-        const Matrix<double> found = means_of_labels(*held, plan, result.labels, 5);
-        CHECK(std::equal(found.data(), found.data() + found.size(), means.data()));
+        const Matrix<double> actual = means_of_labels(*held, plan, result.labels, 5);
+        CHECK(std::equal(actual.data(), actual.data() + actual.size(), means.data()));
       }
     }
   }
 }
 
-TEST_CASE("centroids that are known begin a start as frozen ones do") {
+TEST_CASE("known centroids affect an initialisation as frozen ones do") {
   const Shape shape{60, 3, 6};
   const Matrix<double> values = kinds().front().make(shape.n, shape.d, 7);
   const Matrix<double> known = kinds().front().make(2, shape.d, 8);
