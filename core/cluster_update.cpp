@@ -59,9 +59,9 @@ ClusterSums empty_sums(const DataPlan& plan, std::int64_t clusters) {
 
 std::vector<double> cluster_weights(const ClusterSums& sums, const std::vector<std::int64_t>& counts,
                                     const Weights& weights) {
-  std::vector<double> found(counts.begin(), counts.end());
-  for (std::size_t c = 0; c < sums.weights.size(); ++c) found[c] = total_weight(sums.weights[c], weights);
-  return found;
+  std::vector<double> totals(counts.begin(), counts.end());
+  for (std::size_t c = 0; c < sums.weights.size(); ++c) totals[c] = total_weight(sums.weights[c], weights);
+  return totals;
 }
 
 Matrix<double> centroids_of(const ClusterSums& sums, const std::vector<double>& weights, const ColumnScales& scales,

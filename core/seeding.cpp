@@ -110,10 +110,10 @@ std::vector<std::int64_t> farthest_first_traversal(Points& points, const Weights
 }
 
 std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t clusters, RandomStream random) {
-  std::unordered_map<std::int64_t, std::int64_t> moved;  // the shuffled places that differ from their own number
+  std::unordered_map<std::int64_t, std::int64_t> moved;  // place -> row number, where they differ
   const auto at = [&](std::int64_t place) {
-    const auto found = moved.find(place);
-    return found == moved.end() ? place : found->second;
+    const auto entry = moved.find(place);
+    return entry == moved.end() ? place : entry->second;
   };
   std::vector<std::int64_t> chosen;
   for (std::int64_t i = 0; i < clusters; ++i) {

@@ -12,7 +12,7 @@
 namespace kith::pictures {
 namespace {
 
-constexpr std::size_t kMostRows = 40, kMostColumns = 40;
+constexpr std::size_t kMaxRows = 40, kMaxColumns = 40;
 constexpr double kLegend = 40.0;
 /// Upper limits of the colour classes h0 to h7, in units; larger values get h8.
 constexpr std::array<double, 8> kLevels{-2.0, -1.0, -0.5, -0.2, 0.2, 0.5, 1.0, 2.0};
@@ -31,7 +31,7 @@ std::vector<std::int64_t> distinctive_columns(const CentroidMap& map, const std:
   std::vector<std::int64_t> order(largest.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return largest[a] > largest[b]; });
-  order.resize(std::min(order.size(), kMostColumns));
+  order.resize(std::min(order.size(), kMaxColumns));
   std::sort(order.begin(), order.end());
   return order;
 }
@@ -45,8 +45,8 @@ std::string name_in_sentence(const std::string& name) {
 std::string caption_of(const CentroidMap& map, const std::vector<std::int64_t>& clusters,
                        const std::vector<std::int64_t>& columns) {
   std::string caption = fmt::format("Centroids minus the mean of all points, in {}.", map.unit);
-  constexpr std::size_t kMostSentences = 12;
-  for (std::size_t i = 0; i < std::min(clusters.size(), kMostSentences); ++i) {
+  constexpr std::size_t kMaxSentences = 12;
+  for (std::size_t i = 0; i < std::min(clusters.size(), kMaxSentences); ++i) {
     const auto row = map.differences.row(clusters[i]);
     const auto far = *std::max_element(columns.begin(), columns.end(), [&](std::int64_t a, std::int64_t b) {
       return std::abs(row[a]) < std::abs(row[b]);
@@ -54,7 +54,7 @@ std::string caption_of(const CentroidMap& map, const std::vector<std::int64_t>& 
     caption += fmt::format("{} {} in {} ({:+.2f})", i == 0 ? " Each differs most: cluster" : ",", clusters[i],
                            name_in_sentence(map.names[far]), row[far]);
   }
-  if (!clusters.empty()) caption += clusters.size() > kMostSentences ? ", and so on." : ".";
+  if (!clusters.empty()) caption += clusters.size() > kMaxSentences ? ", and so on." : ".";
   if (columns.size() < map.names.size()) {
     caption += fmt::format(" Of {} columns, these are the {} in which a cluster differs most.", map.names.size(),
                            columns.size());
@@ -74,7 +74,7 @@ void draw_legend(Canvas& canvas, double left, double top) {
 }  // namespace
 
 Picture centroid_map(const CentroidMap& map, const std::vector<std::int64_t>& counts) {
-  const std::vector<std::int64_t> clusters = largest_clusters(counts, kMostRows);
+  const std::vector<std::int64_t> clusters = largest_clusters(counts, kMaxRows);
   const std::vector<std::int64_t> columns = distinctive_columns(map, clusters);
   constexpr std::size_t kLetters = 20;
   std::size_t longest = 1;

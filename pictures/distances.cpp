@@ -11,7 +11,7 @@
 namespace kith::pictures {
 namespace {
 
-constexpr std::size_t kMostShown = 30;
+constexpr std::size_t kMaxClusters = 30;
 constexpr int kBins = 48;
 constexpr double kRow = 30.0;
 
@@ -34,14 +34,14 @@ Picture distances(std::span<const float> distances, std::span<const std::int32_t
     ++histogram.rows[std::min(static_cast<int>(kBins * (distances[i] / reach)), kBins - 1)];
     histogram.sorted.push_back(distances[i]);
   }
-  const std::vector<std::int64_t> shown_ones = largest_clusters(counts, kMostShown);
-  const double bottom = 10 + kRow * static_cast<double>(shown_ones.size());
+  const std::vector<std::int64_t> displayed = largest_clusters(counts, kMaxClusters);
+  const double bottom = 10 + kRow * static_cast<double>(displayed.size());
   Canvas canvas(480, bottom + 42);
   const Scale x{0, reach, 48, 466};
   draw_frame(canvas, x, {0, 1, bottom, 10}, {"distance to the centroid", "", 6, 0});
   std::int64_t nearest = -1, widest = -1;
-  for (std::size_t i = 0; i < shown_ones.size(); ++i) {
-    const std::int64_t c = shown_ones[i];
+  for (std::size_t i = 0; i < displayed.size(); ++i) {
+    const std::int64_t c = displayed[i];
     Histogram& histogram = histograms[c];
     if (histogram.sorted.empty()) continue;
     std::sort(histogram.sorted.begin(), histogram.sorted.end());
@@ -66,7 +66,7 @@ Picture distances(std::span<const float> distances, std::span<const std::int32_t
         "with {}. Dashed: the medians. Each histogram has its own height.",
         nearest, display(histograms[nearest].median()), widest, display(histograms[widest].median()));
   }
-  return {"distances", "Distances to the centroids", caption + note_on_clusters(shown_ones.size(), counts), canvas};
+  return {"distances", "Distances to the centroids", caption + note_on_clusters(displayed.size(), counts), canvas};
 }
 
 }  // namespace kith::pictures

@@ -13,8 +13,8 @@
 namespace kith::pictures {
 namespace {
 
-constexpr std::size_t kMostMarks = 3000;  // more rows than this become a density map
-constexpr int kAcross = 100, kUp = 76;    // cells
+constexpr std::size_t kMaxMarks = 3000;  // more rows than this become a density map
+constexpr int kAcross = 100, kUp = 76;   // cells
 constexpr double kLeft = 58, kRight = 466, kTop = 26, kBottom = 336;
 
 const std::string kGrey = "7";
@@ -124,7 +124,7 @@ Picture scatter(const Plane& plane, std::span<const std::int32_t> labels, const 
   const Scale x = scale_of(plane.x, plane.centre_x, kLeft, kRight);
   const Scale y = scale_of(plane.y, plane.centre_y, kBottom, kTop);
   draw_frame(canvas, x, y, {plane.across, plane.up});
-  const bool many = labels.size() > kMostMarks;
+  const bool many = labels.size() > kMaxMarks;
   std::string caption = fmt::format("{} ", plane.note);
   if (many) {
     const std::int64_t most = draw_cells(canvas, plane, x, y, labels);

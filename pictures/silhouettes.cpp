@@ -13,7 +13,7 @@
 namespace kith::pictures {
 namespace {
 
-constexpr std::size_t kMostShown = 60;
+constexpr std::size_t kMaxClusters = 60;
 constexpr double kHeight = 360.0, kGap = 3.0;
 
 }  // namespace
@@ -32,10 +32,10 @@ Picture silhouettes(std::span<const float> values, std::span<const std::int32_t>
     lowest = std::min(lowest, static_cast<double>(values[i]));
   }
   const double mean = rows > 0 ? sum / static_cast<double>(rows) : 0.0;
-  const std::vector<std::int64_t> shown_ones = largest_clusters(counts, kMostShown);
+  const std::vector<std::int64_t> displayed = largest_clusters(counts, kMaxClusters);
   std::int64_t shown_rows = 0;
-  for (const std::int64_t c : shown_ones) shown_rows += std::ssize(blades[c]);
-  const double gaps = kGap * static_cast<double>(shown_ones.size());
+  for (const std::int64_t c : displayed) shown_rows += std::ssize(blades[c]);
+  const double gaps = kGap * static_cast<double>(displayed.size());
   const double row_height = kHeight / static_cast<double>(std::max<std::int64_t>(shown_rows, 1));
   const double bottom = 10 + kHeight + gaps;
   Canvas canvas(480, bottom + 42);
@@ -44,7 +44,7 @@ Picture silhouettes(std::span<const float> values, std::span<const std::int32_t>
   double top = 10, last_number = 0;
   std::int64_t best = -1, worst = -1;
   std::vector<double> means(counts.size(), 0.0);
-  for (const std::int64_t c : shown_ones) {
+  for (const std::int64_t c : displayed) {
     std::vector<float>& blade = blades[c];
     if (blade.empty()) continue;
     std::sort(blade.begin(), blade.end(), std::greater<>());
@@ -77,7 +77,7 @@ Picture silhouettes(std::span<const float> values, std::span<const std::int32_t>
     caption += fmt::format(" Cluster {} is set apart best, with a mean of {:.3f}, cluster {} least, with {:.3f}.", best,
                            means[best], worst, means[worst]);
   }
-  return {"silhouettes", "Silhouettes", caption + note_on_clusters(shown_ones.size(), counts), canvas};
+  return {"silhouettes", "Silhouettes", caption + note_on_clusters(displayed.size(), counts), canvas};
 }
 
 }  // namespace kith::pictures

@@ -11,7 +11,7 @@
 namespace kith::pictures {
 namespace {
 
-constexpr std::size_t kMostBars = 40;
+constexpr std::size_t kMaxBars = 40;
 constexpr double kBar = 18.0;  // height of a bar with its spacing
 
 std::string caption_of(const std::vector<std::int64_t>& counts, std::int64_t rows) {
@@ -62,7 +62,7 @@ Canvas sorted_curve(std::vector<std::int64_t> counts) {
 Picture sizes(const std::vector<std::int64_t>& counts) {
   const std::int64_t rows = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   return {"sizes", "Sizes of the clusters", caption_of(counts, rows),
-          counts.size() <= kMostBars ? bars(counts, rows) : sorted_curve(counts)};
+          counts.size() <= kMaxBars ? bars(counts, rows) : sorted_curve(counts)};
 }
 
 std::vector<std::int64_t> largest_clusters(const std::vector<std::int64_t>& counts, std::size_t most) {

@@ -10,13 +10,13 @@
 namespace kith::pictures {
 namespace {
 
-constexpr std::size_t kMostTiles = 100;
+constexpr std::size_t kMaxTiles = 100;
 constexpr double kWidth = 480.0, kMargin = 8.0, kLine = 18.0;
 
 }  // namespace
 
 Picture tiles(MatrixView<const double> centroids, const TileShape& shape, const std::vector<std::int64_t>& counts) {
-  const std::vector<std::int64_t> clusters = largest_clusters(counts, kMostTiles);
+  const std::vector<std::int64_t> clusters = largest_clusters(counts, kMaxTiles);
   double low = INFINITY, high = -INFINITY;
   for (const std::int64_t c : clusters) {
     const auto [least, most] = std::minmax_element(centroids.row(c).begin(), centroids.row(c).end());
