@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/remedy.h"
 #include "app/cli/selftest.h"
 #include "app/cli/signals.h"
 #include "app/cli/terminal.h"
@@ -29,7 +30,7 @@ int run(int count, char** words) {
     app::finish_out();
     return code;
   } catch (const Error& error) {
-    return fail(error.code(), error.what());
+    return fail(error.code(), app::message_with_remedy(error));
   } catch (const std::bad_alloc&) {
     return fail(ExitCode::internal, "out of memory; free some, or give fewer rows, columns or clusters");
   } catch (const std::exception& error) {

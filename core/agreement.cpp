@@ -1,4 +1,4 @@
-// Scores of two labelings from their contingency table, with the limits that scikit-learn gives them.
+// Scores of two labelings from their contingency table; degenerate tables score as in scikit-learn.
 //
 // L. Hubert, P. Arabie: Comparing partitions (1985): adjusted Rand index. A. Rosenberg, J. Hirschberg: V-measure
 // (2007). E. B. Fowlkes, C. L. Mallows: A method for comparing two hierarchical clusterings (1983). N. X. Vinh, J.
@@ -23,14 +23,14 @@ std::vector<std::int64_t> count(std::span<const std::int32_t> labels) {
   std::vector<std::int64_t> rows;
   for (const std::int32_t label : labels) {
     if (label < 0)
-      throw Error(ExitCode::internal, fmt::format("contingency: found the label {}, expected 0 or more", label));
+      throw Error(ExitCode::internal, fmt::format("contingency: expected labels of at least 0, found {}", label));
     if (static_cast<std::size_t>(label) >= rows.size()) rows.resize(static_cast<std::size_t>(label) + 1);
     ++rows[static_cast<std::size_t>(label)];
   }
   return rows;
 }
 
-/// Pairs of two rows among `rows`.
+/// The number of pairs among `rows` rows.
 Wide pairs_of(std::int64_t rows) { return Wide{rows} * (rows - 1) / 2; }
 
 Wide pairs_within(const std::vector<std::int64_t>& groups) {
@@ -51,24 +51,25 @@ Real entropy(const std::vector<std::int64_t>& groups, std::int64_t n) {
   return sum / static_cast<Real>(n);
 }
 
-/// Both products are exact in 64 bits, so that a table of independent labelings gives exactly 0.
+/// Both products are exact in 64 bits, so a table of independent labelings gives exactly 0.
 Real mutual_information(const Contingency& table) {
   const auto n = static_cast<Real>(table.rows);
   Real sum = 0.0L;
   for (const Contingency::Cell& cell : table.cells) {
-    const Real expected = static_cast<Real>(table.clusters[cell.cluster]) * static_cast<Real>(table.classes[cell.kind]);
+    const Real expected =
+        static_cast<Real>(table.clusters[cell.cluster]) * static_cast<Real>(table.classes[cell.class_label]);
     sum += static_cast<Real>(cell.rows) * std::log(n * static_cast<Real>(cell.rows) / expected);
   }
   return std::max(sum / n, 0.0L);
 }
 
-/// What two groups of a and b of n rows, drawn at random, give to the mutual information on average. How many rows they
-/// share is hypergeometric; its probabilities follow from each other, so they are made from the most probable one
-/// outwards, relative to it, and divided by their sum. The rest beyond kLeast is below any rounding. Costs some twenty
-/// standard deviations of that number, and needs no factorial.
-class SharedInformation {
+/// The expected contribution of two random groups of a and b out of n rows to the mutual information. The number of
+/// shared rows is hypergeometric. Ratios of neighbouring probabilities give all probabilities relative to the mode;
+/// their sum normalises them. Terms below kLeast are smaller than any rounding. Evaluates about twenty standard
+/// deviations of the distribution and no factorial.
+class ExpectedContribution {
  public:
-  SharedInformation(std::int64_t n, std::int64_t most_shared) : n_(n) {
+  ExpectedContribution(std::int64_t n, std::int64_t most_shared) : n_(n) {
     constexpr std::int64_t kTable = std::int64_t{1} << 20;
     log_.resize(static_cast<std::size_t>(std::min(most_shared, kTable)) + 1);
     for (std::size_t m = 1; m < log_.size(); ++m) log_[m] = std::log(static_cast<Real>(m));
@@ -85,7 +86,7 @@ class SharedInformation {
       if (m > 0) sum += weight * static_cast<Real>(m) * (log_of(m) - log_expected);
     };
     add(mode, 1.0L);
-    // Probability of m + 1 beside that of m.
+    // P(m + 1) / P(m).
     const auto ratio = [&](std::int64_t m) {
       return static_cast<Real>(a - m) * static_cast<Real>(b - m) /
              (static_cast<Real>(m + 1) * static_cast<Real>(n_ - a - b + m + 1));
@@ -109,23 +110,25 @@ class SharedInformation {
   std::vector<Real> log_;
 };
 
-/// How many groups have each size.
+/// The number of groups of each size.
 std::map<std::int64_t, std::int64_t> sizes(const std::vector<std::int64_t>& groups) {
-  std::map<std::int64_t, std::int64_t> found;
+  std::map<std::int64_t, std::int64_t> groups_of_size;
   for (const std::int64_t rows : groups) {
-    if (rows > 0) ++found[rows];
+    if (rows > 0) ++groups_of_size[rows];
   }
-  return found;
+  return groups_of_size;
 }
 
-/// The mean of the mutual information over all labelings with these sizes. Groups of one size are computed once: there
-/// are at most sqrt(2 n) sizes.
+/// The mean of the mutual information over all labelings with these sizes. Equal sizes are computed once; there are at
+/// most sqrt(2 n) different sizes.
 Real expected_information(const Contingency& table) {
   const auto clusters = sizes(table.clusters), classes = sizes(table.classes);
-  const SharedInformation shared(table.rows, std::min(clusters.rbegin()->first, classes.rbegin()->first));
+  const ExpectedContribution expected_contribution(table.rows,
+                                                   std::min(clusters.rbegin()->first, classes.rbegin()->first));
   Real sum = 0.0L;
   for (const auto& [a, as_a] : clusters) {
-    for (const auto& [b, as_b] : classes) sum += static_cast<Real>(as_a) * static_cast<Real>(as_b) * shared(a, b);
+    for (const auto& [b, as_b] : classes)
+      sum += static_cast<Real>(as_a) * static_cast<Real>(as_b) * expected_contribution(a, b);
   }
   return sum;
 }
@@ -146,16 +149,16 @@ Real purity(const Contingency& table) {
   return static_cast<Real>(rows) / static_cast<Real>(table.rows);
 }
 
-/// The scores of entropies, where the labelings differ.
+/// Fills in the scores that rest on entropies; the labelings differ.
 void add_information(const Contingency& table, Agreement& out) {
   const Real of_clusters = entropy(table.clusters, table.rows), of_classes = entropy(table.classes, table.rows);
   const Real shared = mutual_information(table), mean = (of_clusters + of_classes) / 2;
-  const bool trivial = used(table.clusters) == 1 || used(table.classes) == 1;  // nothing can be learnt from one group
+  const bool trivial = used(table.clusters) == 1 || used(table.classes) == 1;  // one group carries no information
   const Real homogeneity = of_classes > 0 ? shared / of_classes : 1.0L;
   const Real completeness = of_clusters > 0 ? shared / of_clusters : 1.0L;
   out.homogeneity = static_cast<double>(homogeneity);
   out.completeness = static_cast<double>(completeness);
-  // The harmonic mean of both is the mutual information by the arithmetic mean of the entropies.
+  // The harmonic mean of both equals the mutual information divided by the arithmetic mean of the entropies.
   out.v_measure = out.normalized_mutual_information = static_cast<double>(shared / mean);
   if (trivial) return;
   const Real expected = expected_information(table);
@@ -168,14 +171,15 @@ Contingency contingency(std::span<const std::int32_t> labels, std::span<const st
                         std::span<const std::int64_t> copies) {
   const auto count_of = [copies](std::size_t row) { return copies.empty() ? 1 : copies[row]; };
   std::int64_t n = 0;
-  for (std::size_t i = 0; i < labels.size() && n <= kMostPairedRows; ++i) n += count_of(i);
-  if (labels.size() != classes.size() || n == 0 || n > kMostPairedRows) {
-    throw Error(ExitCode::internal, fmt::format("contingency: expected as many labels as classes, 1 to {}, found {} "
-                                                "and {}",
-                                                kMostPairedRows, labels.size(), classes.size()));
+  for (std::size_t i = 0; i < labels.size() && n <= kMaxContingencyRows; ++i) n += count_of(i);
+  if (labels.size() != classes.size() || n == 0 || n > kMaxContingencyRows) {
+    throw Error(ExitCode::internal,
+                fmt::format("contingency: expected 1 to {} rows and one class for each label, found "
+                            "{} labels and {} classes",
+                            kMaxContingencyRows, labels.size(), classes.size()));
   }
   Contingency table{.rows = n, .clusters = {}, .classes = {}, .cells = {}};
-  // The rows, cluster after cluster.
+  // Sort the rows by cluster.
   const std::vector<std::int64_t> members = count(labels);
   std::vector<std::int64_t> next(members.size(), 0);
   for (std::size_t c = 1; c < next.size(); ++c) next[c] = next[c - 1] + members[c - 1];
@@ -187,16 +191,16 @@ Contingency contingency(std::span<const std::int32_t> labels, std::span<const st
   for (std::size_t c = 0; c < next.size(); ++c) {
     std::vector<std::int32_t> present;
     for (std::int64_t at = next[c] - members[c]; at < next[c]; ++at) {
-      const std::int32_t kind = classes[sorted[at]];
-      if (rows[kind] == 0) present.push_back(kind);
-      rows[kind] += count_of(sorted[at]);
+      const std::int32_t class_label = classes[sorted[at]];
+      if (rows[class_label] == 0) present.push_back(class_label);
+      rows[class_label] += count_of(sorted[at]);
     }
     std::sort(present.begin(), present.end());
-    for (const std::int32_t kind : present) {
-      table.cells.push_back({static_cast<std::int64_t>(c), kind, rows[kind]});
-      table.clusters[c] += rows[kind];
-      table.classes[kind] += rows[kind];
-      rows[kind] = 0;
+    for (const std::int32_t class_label : present) {
+      table.cells.push_back({static_cast<std::int64_t>(c), class_label, rows[class_label]});
+      table.clusters[c] += rows[class_label];
+      table.classes[class_label] += rows[class_label];
+      rows[class_label] = 0;
     }
   }
   return table;

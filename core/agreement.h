@@ -1,4 +1,4 @@
-// How far two labelings of the same rows agree: their contingency table, and the scores that are made of it.
+// Agreement of two labelings of the same rows: their contingency table, and the scores computed from it.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace kith {
 
-/// Rows of each pair of a cluster and a class. Pairs without rows are not stored.
+/// The number of rows in each pair of a cluster and a class. Pairs without rows are not stored.
 struct Contingency {
   struct Cell {
     std::int64_t cluster = 0;
-    std::int64_t kind = 0;  // the class
+    std::int64_t class_label = 0;
     std::int64_t rows = 0;  // 1 or more
   };
   std::int64_t rows = 0;
@@ -20,28 +20,28 @@ struct Contingency {
   std::vector<Cell> cells;             // by cluster, then by class
 };
 
-constexpr std::int64_t kMostPairedRows = std::int64_t{1} << 32;
+constexpr std::int64_t kMaxContingencyRows = std::int64_t{1} << 32;
 
-/// Of the labels (n) and the true classes (n) of the same rows, both from 0. copies: (n) how often each row counts, 1
-/// or more; empty: once. Costs n + clusters + classes. Throws Error(internal) when the lengths differ, nothing is
-/// labelled, a label is negative, or all copies are more than kMostPairedRows.
+/// The contingency table of labels (n) and true classes (n), both numbered from 0. copies: (n) the number of times that
+/// each row counts, at least 1; empty: once. Time O(n + clusters + classes). Throws Error(internal) if the lengths
+/// differ, no row is labelled, a label is negative, or the copies add up to more than kMaxContingencyRows.
 Contingency contingency(std::span<const std::int32_t> labels, std::span<const std::int32_t> classes,
                         std::span<const std::int64_t> copies = {});
 
-/// 1: the labelings are the same but for names. Adjusted scores are 0 on average for labels drawn at random with the
-/// same sizes, and can be below 0; the others are 0 to 1.
+/// Every score is 1 for labelings that differ in names only. Adjusted scores average 0 over random labelings with the
+/// same sizes and can be negative; the other scores lie in [0, 1].
 struct Agreement {
   double adjusted_rand_index = 0.0;
-  double adjusted_mutual_information = 0.0;    // by the arithmetic mean of the entropies
-  double normalized_mutual_information = 0.0;  // by the same mean
+  double adjusted_mutual_information = 0.0;    // normalised by the arithmetic mean of the entropies
+  double normalized_mutual_information = 0.0;  // normalised by the same mean
   double homogeneity = 0.0;                    // 1: no cluster has rows of two classes
   double completeness = 0.0;                   // 1: no class has rows in two clusters
-  double v_measure = 0.0;                      // harmonic mean of these two
+  double v_measure = 0.0;                      // harmonic mean of homogeneity and completeness
   double fowlkes_mallows = 0.0;
   double purity = 0.0;  // share of rows in the largest class of their cluster
 };
 
-/// Pairs of rows are counted in integers; everything else is computed as long double and rounded once.
+/// The scores of a table. Pairs of rows are counted in integers; the rest is computed in long double and rounded once.
 Agreement agreement(const Contingency& table);
 
 }  // namespace kith

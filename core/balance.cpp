@@ -1,4 +1,4 @@
-// Rows moved from clusters that are too large, or can spare them, to those with room.
+// Moves rows from clusters above a size to clusters below it, in order of regret.
 #include "core/balance.h"
 
 #include <fmt/format.h>
@@ -14,9 +14,9 @@
 namespace kith {
 namespace {
 
-/// A row that may move, and where that costs least.
+/// A row that may move, and its cheapest target.
 struct Move {
-  double regret = 0.0;  // what it adds to the inertia
+  double regret = 0.0;  // increase of the inertia
   std::int64_t row = 0;
   std::int32_t target = 0;
   bool operator>(const Move& other) const {
@@ -31,7 +31,7 @@ class Balancer {
     for (const std::int32_t label : labels) ++counts_[static_cast<std::size_t>(label)];
   }
 
-  /// From clusters of more than `size` rows to those of fewer, as long as there are both.
+  /// Moves rows from clusters of more than `size` rows to clusters of fewer, as long as both exist.
   void move_rows(std::int64_t size) {
     const auto gives = [&](std::int32_t c) { return counts_[static_cast<std::size_t>(c)] > size; };
     const auto takes = [&](std::int32_t c) { return counts_[static_cast<std::size_t>(c)] < size; };
@@ -53,7 +53,7 @@ class Balancer {
   }
 
  private:
-  /// The best move of every row of a cluster that gives, in blocks of centroids.
+  /// The best move for every row of a cluster that gives rows, computed in blocks of centroids.
   template <class Gives, class Takes>
   std::vector<Move> first_moves(const Gives& gives, const Takes& takes) const {
     constexpr std::int64_t kBlockValues = kBalanceBytes / static_cast<std::int64_t>(sizeof(double));
@@ -84,7 +84,7 @@ class Balancer {
     return moves;
   }
 
-  /// The best move of one row now; target -1: nobody takes it.
+  /// The best move for one row at present; target -1: no cluster takes rows.
   template <class Takes>
   Move best_move(std::int64_t row, std::int32_t label, const Takes& takes) const {
     Matrix<double> values(1, centroids_.columns);
@@ -96,9 +96,9 @@ class Balancer {
     Move move{0.0, row, -1};
     for (std::int32_t c = 0; c < static_cast<std::int32_t>(centroids_.rows); ++c) {
       if (c == label || !takes(c)) continue;
-      const double found = distance(c);
-      if (!(found < best)) continue;
-      best = found;
+      const double candidate = distance(c);
+      if (!(candidate < best)) continue;
+      best = candidate;
       move.target = c;
     }
     move.regret = best - distance(label);
@@ -118,15 +118,21 @@ void check_limits(const SizeLimits& limits, std::int64_t rows, std::int64_t clus
   const std::int64_t largest = limits.largest > 0 ? limits.largest : rows;
   if (limits.smallest > largest) {
     throw Error(ExitCode::usage,
-                fmt::format("--min-size {}: expected at most --max-size, {}", limits.smallest, limits.largest));
+                fmt::format("smallest cluster size {}: expected at most the largest cluster size, {}", limits.smallest,
+                            limits.largest),
+                Cause::cluster_sizes);
   }
   if (limits.smallest > rows / clusters) {
-    throw Error(ExitCode::usage, fmt::format("--min-size {}: {} rows in {} clusters; expected at most {}",
-                                             limits.smallest, rows, clusters, rows / clusters));
+    throw Error(ExitCode::usage,
+                fmt::format("smallest cluster size {}: expected at most {} for {} rows in {} clusters", limits.smallest,
+                            rows / clusters, rows, clusters),
+                Cause::cluster_sizes);
   }
   if (largest < (rows + clusters - 1) / clusters) {
-    throw Error(ExitCode::usage, fmt::format("--max-size {}: {} rows in {} clusters; expected at least {}",
-                                             limits.largest, rows, clusters, (rows + clusters - 1) / clusters));
+    throw Error(ExitCode::usage,
+                fmt::format("largest cluster size {}: expected at least {} for {} rows in {} clusters", limits.largest,
+                            (rows + clusters - 1) / clusters, rows, clusters),
+                Cause::cluster_sizes);
   }
 }
 

@@ -1,4 +1,4 @@
-// Bisecting k-means: the clusters there are, which of them is split, and the tree of splits.
+// Bisecting k-means: the current clusters, the choice of the next split, and the tree of splits.
 #include "core/bisecting.h"
 
 #include <fmt/format.h>
@@ -7,19 +7,19 @@
 #include <numeric>
 #include <utility>
 
-#include "core/labelled_rows.h"
+#include "core/label_result.h"
 #include "core/start.h"
 
 namespace kith {
 namespace {
 
-/// A cluster that may be split.
+/// A cluster of the current stage.
 struct Leaf {
   std::int64_t node = 0;
   std::vector<std::int64_t> rows;
   std::vector<double> centroid;
   double inertia = 0.0;
-  bool is_whole = false;  // cannot be split
+  bool is_final = false;  // cannot be split
 };
 
 class Bisection {
@@ -29,7 +29,7 @@ class Bisection {
     leaves_.emplace_back();
     leaves_[0].rows.resize(static_cast<std::size_t>(plan.rows));
     std::iota(leaves_[0].rows.begin(), leaves_[0].rows.end(), 0);
-    leaves_[0].is_whole = plan.rows < 2;
+    leaves_[0].is_final = plan.rows < 2;
     leaves_[0].centroid.resize(static_cast<std::size_t>(plan.columns));
     const std::int64_t first = 0;
     points.copy_rows({&first, 1}, {leaves_[0].centroid.data(), 1, plan.columns});
@@ -57,7 +57,7 @@ class Bisection {
     return labels;
   }
 
-  /// (k, d) those that the splits left.
+  /// (k, d) centroids that the splits gave.
   Matrix<double> centroids() const {
     Matrix<double> centroids(clusters(), plan_.columns);
     for (std::int64_t c = 0; c < centroids.rows(); ++c) {
@@ -84,49 +84,49 @@ class Bisection {
     return std::ssize(tree_.parent) - 1;
   }
 
-  /// The cluster to split, null when none can be.
+  /// The cluster to split next; null if no cluster can be split.
   Leaf* next() {
     const auto is_before = [this](const Leaf& a, const Leaf& b) {
-      if (a.is_whole || b.is_whole) return a.is_whole && !b.is_whole;
+      if (a.is_final || b.is_final) return a.is_final && !b.is_final;
       return by_ == SplitBy::size ? a.rows.size() < b.rows.size() : a.inertia < b.inertia;
     };
-    Leaf& leaf = *std::max_element(leaves_.begin(), leaves_.end(), is_before);  // the first of equals
-    return leaf.is_whole ? nullptr : &leaf;
+    Leaf& leaf = *std::max_element(leaves_.begin(), leaves_.end(), is_before);  // the first of equal ones
+    return leaf.is_final ? nullptr : &leaf;
   }
 
-  /// False, and the cluster is whole from then on, when it cannot be split.
+  /// Splits the cluster. Returns false and marks it as final if that is impossible.
   bool split(Leaf& leaf) {
     KMeansOptions options = options_;
     options.clusters = 2;
     options.first_run = split_ * options_.runs;
     Observer silent;
     const bool is_all = std::ssize(leaf.rows) == plan_.rows;
-    SomeRows some;
+    RowSubset some;
     if (!is_all) some = store_.hold(leaf.rows);
     Points& rows = is_all ? points_ : *some.points;
     const DataPlan plan = is_all ? plan_ : make_plan(rows);
     if (!is_all) rows.prepare(plan);
-    KMeansResult halves = kmeans(rows, plan, options, silent);
+    KMeansResult parts = kmeans(rows, plan, options, silent);
     ++split_;
-    iterations_ += halves.iterations;
+    iterations_ += parts.iterations;
     if (is_all) {
-      tree_.inertia[0] = halves.total_inertia;
-      spread_ = halves.spread;
+      tree_.inertia[0] = parts.total_inertia;
+      spread_ = parts.spread;
     }
-    leaf.is_whole = halves.spread == 0.0 || halves.counts.size() < 2 || halves.counts[0] == 0 || halves.counts[1] == 0;
-    if (leaf.is_whole) return false;
+    leaf.is_final = parts.spread == 0.0 || parts.counts.size() < 2 || parts.counts[0] == 0 || parts.counts[1] == 0;
+    if (leaf.is_final) return false;
 
     Leaf first, second;
     for (std::size_t i = 0; i < leaf.rows.size(); ++i) {
-      (halves.labels[i] == 0 ? first : second).rows.push_back(leaf.rows[i]);
+      (parts.labels[i] == 0 ? first : second).rows.push_back(leaf.rows[i]);
     }
     tree_.first_child[static_cast<std::size_t>(leaf.node)] = std::ssize(tree_.parent);
-    for (const auto& [half, number] : {std::pair{&first, 0}, std::pair{&second, 1}}) {
-      const auto centroid = std::as_const(halves.centroids).row(number);
-      half->centroid.assign(centroid.begin(), centroid.end());
-      half->inertia = halves.inertia_per_cluster[static_cast<std::size_t>(number)];
-      half->is_whole = half->inertia == 0.0;
-      half->node = add_node(leaf.node, std::ssize(half->rows), half->inertia);
+    for (const auto& [part, number] : {std::pair{&first, 0}, std::pair{&second, 1}}) {
+      const auto centroid = std::as_const(parts.centroids).row(number);
+      part->centroid.assign(centroid.begin(), centroid.end());
+      part->inertia = parts.inertia_per_cluster[static_cast<std::size_t>(number)];
+      part->is_final = part->inertia == 0.0;
+      part->node = add_node(leaf.node, std::ssize(part->rows), part->inertia);
     }
     leaf = std::move(first);
     leaves_.push_back(std::move(second));
@@ -138,7 +138,7 @@ class Bisection {
   const DataPlan& plan_;
   const KMeansOptions& options_;
   SplitBy by_;
-  std::vector<Leaf> leaves_;  // by the numbers of their clusters
+  std::vector<Leaf> leaves_;  // by cluster number
   SplitTree tree_;
   std::int64_t split_ = 0, iterations_ = 0;
   double spread_ = 0.0;
@@ -153,22 +153,23 @@ BisectingResult bisecting_kmeans(Points& points, const RowStore& store, const Da
   Bisection bisection(points, store, plan, options, by);
   while (bisection.clusters() < options.clusters && bisection.split()) observer.progress(bisection.clusters() - 1);
   if (bisection.clusters() < options.clusters) {
-    observer.warning(fmt::format("only {} of {} clusters: the rows of each of them are equal, and none can be split",
-                                 bisection.clusters(), options.clusters));
+    observer.warning(
+        fmt::format("found only {} of {} clusters: the rows within each cluster are equal, so none can be split",
+                    bisection.clusters(), options.clusters));
   }
-  BisectingResult found;
+  BisectingResult result;
   const Matrix<double> centroids = bisection.centroids();
-  found.result = labelled_rows(points, plan, bisection.labels(), centroids.view(), options);
-  found.result.spread = bisection.spread();
-  found.result.total_inertia = bisection.total_inertia();
-  found.result.iterations = bisection.iterations();
-  found.result.stopped_by = "splits";
-  found.result.stopped_value = static_cast<double>(bisection.clusters() - 1);
-  found.tree = std::move(bisection).tree();
-  if (found.tree.parent.size() == 1) {
-    found.tree.inertia[0] = found.result.spread = found.result.total_inertia = found.result.inertia;
+  result.result = result_from_labels(points, plan, bisection.labels(), centroids.view(), options);
+  result.result.spread = bisection.spread();
+  result.result.total_inertia = bisection.total_inertia();
+  result.result.iterations = bisection.iterations();
+  result.result.stopped_by = "splits";
+  result.result.stopped_value = static_cast<double>(bisection.clusters() - 1);
+  result.tree = std::move(bisection).tree();
+  if (result.tree.parent.size() == 1) {
+    result.tree.inertia[0] = result.result.spread = result.result.total_inertia = result.result.inertia;
   }
-  return found;
+  return result;
 }
 
 }  // namespace kith

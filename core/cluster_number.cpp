@@ -1,4 +1,4 @@
-// How many clusters: the knee of a curve, the rule of the gap statistic, and the reference points it needs.
+// Choosing the number of clusters: Kneedle, and the gap statistic with uniform reference sets.
 #include "core/cluster_number.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace kith {
 namespace {
 
-/// How far the curve lies from its chord, both axes scaled to 0 .. 1 and the fall turned into a rise.
+/// The difference between the curve and its chord, with both axes scaled to [0, 1] and the curve turned upside down.
 std::vector<double> differences(std::span<const double> x, std::span<const double> y) {
   const auto [low, high] = std::minmax_element(y.begin(), y.end());
   std::vector<double> away;
@@ -26,11 +26,11 @@ std::vector<double> differences(std::span<const double> x, std::span<const doubl
 std::optional<std::size_t> knee(std::span<const double> x, std::span<const double> y) {
   if (x.size() < 3 || !(y.back() < y.front())) return {};
   const std::vector<double> away = differences(x, y);
-  const double step = 1.0 / static_cast<double>(x.size() - 1);  // mean distance of two places
+  const double step = 1.0 / static_cast<double>(x.size() - 1);  // mean distance of neighbouring points
   std::optional<std::size_t> best;
   for (std::size_t i = 1; i + 1 < away.size(); ++i) {
     if (!(away[i] > away[i - 1] && away[i] >= away[i + 1])) continue;
-    // A knee when the curve falls below the threshold before it reaches the next maximum.
+    // A maximum is a knee if the curve falls below the threshold before it reaches the next maximum.
     bool falls = false;
     for (std::size_t j = i + 1; j < away.size() && !falls && (j == i + 1 || away[j] <= away[j - 1]); ++j) {
       falls = away[j] < away[i] - step;
@@ -40,7 +40,7 @@ std::optional<std::size_t> knee(std::span<const double> x, std::span<const doubl
   return best;
 }
 
-Gap bound_of(double inertia, std::span<const double> of_references) {
+Gap gap_statistic(double inertia, std::span<const double> of_references) {
   const auto count = static_cast<double>(of_references.size());
   double mean = 0.0, squares = 0.0;
   for (const double reference : of_references) mean += std::log(reference) / count;

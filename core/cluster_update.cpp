@@ -1,4 +1,4 @@
-// Relocation of empty clusters and the centroids' update from integer sums.
+// Relocation of empty clusters, and the update of centroids from integer sums.
 #include "core/cluster_update.h"
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 namespace kith {
 namespace {
 
-/// Sum over columns of the square of what rounding takes from a mean of magnitude(j): the grid's step for every row,
-/// per weight; its last place; and for fractional weights, of their own grid.
+/// The squared rounding error of a mean with magnitudes magnitude(j), summed over columns: one grid step per row and
+/// unit of weight, the last place of the mean, and for fractional weights the step of their own grid.
 template <class Magnitude>
 double squared_rounding(const DataPlan& plan, int low_bits, const Magnitude& magnitude) {
   const Weights& weights = plan.weights;
-  const double smallest = weights.whole ? 1.0 : weights.smallest;
-  const double weight_step = weights.whole ? 0.0 : std::ldexp(1.0, -(weights.grid().shift + low_bits)) / smallest;
+  const double smallest = weights.integral ? 1.0 : weights.smallest;
+  const double weight_step = weights.integral ? 0.0 : std::ldexp(1.0, -(weights.grid().shift + low_bits)) / smallest;
   double squares = 0.0;
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     const double step = std::ldexp(1.0, -(plan.scales.shift[j] + low_bits)) / smallest;
@@ -29,26 +29,26 @@ double squared_rounding(const DataPlan& plan, int low_bits, const Magnitude& mag
 }  // namespace
 
 Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts, const RelocationRule& rule) {
-  Relocation done;
+  Relocation relocation;
   const std::int64_t empty = count_empty(counts, rule.first);
-  if (empty == 0) return done;
-  // Each cluster can hold back one row, its last, so this many rows are enough.
+  if (empty == 0) return relocation;
+  // Each cluster keeps its last row, so this many rows suffice.
   const std::vector<FarRow> far = points.farthest(empty + static_cast<std::int64_t>(counts.size()));
   auto next = far.begin();
   for (auto c = static_cast<std::size_t>(rule.first); c < counts.size(); ++c) {
     if (counts[c] != 0) continue;
     while (next != far.end() && counts[next->label] == 1) ++next;
     if (next == far.end() || !(next->distance > rule.on_centroid[next->label])) {
-      ++done.unfilled;
+      ++relocation.unfilled;
       continue;
     }
     points.relabel(next->row, static_cast<std::int32_t>(c));
     --counts[next->label];
     counts[c] = 1;
-    ++done.filled;
+    ++relocation.filled;
     ++next;
   }
-  return done;
+  return relocation;
 }
 
 ClusterSums empty_sums(const DataPlan& plan, std::int64_t clusters) {
@@ -59,9 +59,9 @@ ClusterSums empty_sums(const DataPlan& plan, std::int64_t clusters) {
 
 std::vector<double> cluster_weights(const ClusterSums& sums, const std::vector<std::int64_t>& counts,
                                     const Weights& weights) {
-  std::vector<double> found(counts.begin(), counts.end());
-  for (std::size_t c = 0; c < sums.weights.size(); ++c) found[c] = total_weight(sums.weights[c], weights);
-  return found;
+  std::vector<double> totals(counts.begin(), counts.end());
+  for (std::size_t c = 0; c < sums.weights.size(); ++c) totals[c] = total_weight(sums.weights[c], weights);
+  return totals;
 }
 
 Matrix<double> centroids_of(const ClusterSums& sums, const std::vector<double>& weights, const ColumnScales& scales,
@@ -100,7 +100,8 @@ double objective_of(MatrixView<const double> centroids, const std::vector<double
 }
 
 double means_rounding(const DataPlan& plan) {
-  const int low_bits = plan.weights.whole ? 0 : plan.scales.low_bits;  // plan.mean has one limb of whole weights
+  const int low_bits =
+      plan.weights.integral ? 0 : plan.scales.low_bits;  // with integral weights plan.mean has one limb
   const auto magnitude = [&](std::int64_t j) {
     return std::max(std::abs(plan.range.minimum[j]), std::abs(plan.range.maximum[j]));
   };

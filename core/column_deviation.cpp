@@ -1,4 +1,4 @@
-// Deviations of columns from integer sums of squares.
+// Standard deviations of columns from integer sums of squares.
 #include "core/column_deviation.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ double largest_deviation(const ColumnRange& range, std::size_t j, double mean) {
 }
 
 std::vector<double> column_deviations(const PointsView& values, const KnownColumns& known, const Workers& workers) {
-  // Differences are scaled by a power of two to at most 1, so that no square leaves the range of float64.
+  // A power of two scales the differences to at most 1, so no square leaves the range of float64.
   std::vector<double> largest, deviations;
   std::vector<int> exponents;
   for (std::size_t j = 0; j < known.mean.size(); ++j) {

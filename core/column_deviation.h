@@ -1,4 +1,4 @@
-// How far the values of each column spread around their mean, the same on every machine and in every order.
+// Standard deviations of columns; the bits do not depend on the order of the rows or on the machine.
 #pragma once
 
 #include <vector>
@@ -9,22 +9,21 @@
 
 namespace kith {
 
-/// What is known of the columns (d) before their deviations are found.
+/// Statistics of the columns (d) that deviations are computed from.
 struct KnownColumns {
   const std::vector<double>& mean;
   const ColumnRange& range;
-  const Weights& weights;  // of the rows
+  const Weights& weights;
 };
 
-/// How far a value of column j can be from its mean.
+/// The largest possible difference of a value of column j from its mean.
 double largest_deviation(const ColumnRange& range, std::size_t j, double mean);
 
-/// Root of the mean squared difference of each column (d) from its mean, over all rows of `values` (n, d), by their
-/// weights. Differences must be finite; their squares are summed as integers in two limbs (docs/contract.md, Sums over
-/// rows).
+/// (d) The weighted population standard deviation of each column of `values` (n, d). Differences from the mean must be
+/// finite; their squares are summed as integers in two limbs (docs/contract.md, Sums over rows).
 std::vector<double> column_deviations(const PointsView& values, const KnownColumns& known, const Workers& workers = {});
 
-/// The same from plan.mean; the plan was made of these rows.
+/// The same with the mean, range and weights of the plan of these rows.
 std::vector<double> column_deviations(const PointsView& values, const DataPlan& plan);
 
 }  // namespace kith

@@ -1,4 +1,4 @@
-// Means, deviations and ranges of columns, and the columns scaled by them.
+// Means, deviations and ranges of columns, and the scaling of columns by them.
 #include "core/column_scaling.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 template <class T>
 ColumnRange range_of(MatrixView<const T> values, const Workers& workers) {
   std::vector<ColumnRange> ranges(static_cast<std::size_t>(workers.count), ColumnRange(values.columns));
-  for_row_runs(values.rows, values.columns, workers, [&](std::int64_t first, std::int64_t rows, int worker) {
+  for_row_ranges(values.rows, values.columns, workers, [&](std::int64_t first, std::int64_t rows, int worker) {
     ColumnRange& own = ranges[static_cast<std::size_t>(worker)];
     for (std::int64_t i = first; i < first + rows; ++i) {
       for (std::int64_t j = 0; j < values.columns; ++j) {
@@ -28,14 +28,15 @@ ColumnRange range_of(MatrixView<const T> values, const Workers& workers) {
   ColumnRange all = ranges[0];
   for (const ColumnRange& range : ranges) {
     for (std::int64_t j = 0; j < values.columns; ++j) {
-      all.minimum[j] = std::min(all.minimum[j], range.minimum[j]) + 0.0;  // -0 and 0 are equal, their bytes are not
+      all.minimum[j] =
+          std::min(all.minimum[j], range.minimum[j]) + 0.0;  // makes -0 into 0: both are equal, their bytes are not
       all.maximum[j] = std::max(all.maximum[j], range.maximum[j]) + 0.0;
     }
   }
   return all;
 }
 
-/// The mean lies between the smallest and the largest value, also where rounding would take it beyond.
+/// The clamp keeps a rounded mean within the range of the column.
 template <class T>
 std::vector<double> means_of(MatrixView<const T> values, const ColumnRange& range, const Workers& workers) {
   std::vector<double> largest, means;
@@ -52,7 +53,7 @@ std::vector<double> means_of(MatrixView<const T> values, const ColumnRange& rang
 
 [[noreturn]] void refuse(const std::string& name, std::size_t column, const ColumnRange& range, const char* what) {
   throw Error(ExitCode::data,
-              fmt::format("{}: column {} (counted from 0) runs from {} to {}: {} leaves the range of float64; divide "
+              fmt::format("{}: column {} (counted from 0) ranges from {} to {}: {} leaves the range of float64; divide "
                           "the values by a power of ten",
                           name, column, range.minimum[column], range.maximum[column], what));
 }
@@ -60,26 +61,26 @@ std::vector<double> means_of(MatrixView<const T> values, const ColumnRange& rang
 template <class T>
 ColumnScaling zscore(MatrixView<const T> values, const ColumnRange& range, const Workers& workers,
                      const std::string& name) {
-  ColumnScaling found;
-  found.center = means_of(values, range, workers);
-  for (std::size_t j = 0; j < found.center.size(); ++j) {
-    const double most = std::max(std::abs(range.minimum[j]), std::abs(range.maximum[j]));
-    if (!std::isfinite(most * static_cast<double>(values.rows))) refuse(name, j, range, "the sum of its rows");
+  ColumnScaling scaling;
+  scaling.center = means_of(values, range, workers);
+  for (std::size_t j = 0; j < scaling.center.size(); ++j) {
+    const double largest = std::max(std::abs(range.minimum[j]), std::abs(range.maximum[j]));
+    if (!std::isfinite(largest * static_cast<double>(values.rows))) refuse(name, j, range, "the sum over the rows");
   }
-  found.scale = column_deviations(values, {found.center, range, equal_weights(values.rows)}, workers);
-  for (double& deviation : found.scale) deviation = deviation > 0.0 ? deviation : 1.0;
-  return found;
+  scaling.scale = column_deviations(values, {scaling.center, range, equal_weights(values.rows)}, workers);
+  for (double& deviation : scaling.scale) deviation = deviation > 0.0 ? deviation : 1.0;
+  return scaling;
 }
 
 ColumnScaling minmax(const ColumnRange& range, const std::string& name) {
-  ColumnScaling found;
-  found.center = range.minimum;
+  ColumnScaling scaling;
+  scaling.center = range.minimum;
   for (std::size_t j = 0; j < range.minimum.size(); ++j) {
     const double width = range.maximum[j] - range.minimum[j];
-    if (!std::isfinite(width)) refuse(name, j, range, "their difference");
-    found.scale.push_back(width > 0.0 ? width : 1.0);
+    if (!std::isfinite(width)) refuse(name, j, range, "the difference");
+    scaling.scale.push_back(width > 0.0 ? width : 1.0);
   }
-  return found;
+  return scaling;
 }
 
 }  // namespace
@@ -101,7 +102,7 @@ std::vector<double> column_means(PointsView values, const Workers& workers) {
   return std::visit([&](const auto& rows) { return means_of(rows, range_of(rows, workers), workers); }, values);
 }
 
-ColumnScaling find_scaling(PointsView values, Scaling scaling, const Workers& workers, const std::string& name) {
+ColumnScaling fit_scaling(PointsView values, Scaling scaling, const Workers& workers, const std::string& name) {
   return std::visit(
       [&](const auto& rows) {
         const ColumnRange range = range_of(rows, workers);
@@ -113,7 +114,7 @@ ColumnScaling find_scaling(PointsView values, Scaling scaling, const Workers& wo
 template <class T>
 std::int64_t scale_columns(MatrixView<T> values, const ColumnScaling& scaling, const Workers& workers) {
   std::vector<std::int64_t> beyond(static_cast<std::size_t>(workers.count), values.rows);
-  for_row_runs(values.rows, values.columns, workers, [&](std::int64_t first, std::int64_t rows, int worker) {
+  for_row_ranges(values.rows, values.columns, workers, [&](std::int64_t first, std::int64_t rows, int worker) {
     for (std::int64_t i = first; i < first + rows; ++i) {
       bool finite = true;
       for (std::int64_t j = 0; j < values.columns; ++j) {

@@ -1,6 +1,6 @@
-// Columns brought to a common scale: x' = (x - center) / scale.
+// Scaling of columns: x' = (x - center) / scale.
 //
-// The parameters come from integer sums over the rows, so that neither threads nor order can change them
+// The parameters come from integer sums over the rows, so they do not depend on threads or on the order of the rows
 // (docs/contract.md, Preparation).
 #pragma once
 
@@ -12,24 +12,24 @@
 
 namespace kith {
 
-/// zscore: mean 0 and standard deviation 1 (of the rows as a population, as scikit-learn's StandardScaler); minmax:
-/// from 0 to 1; unit: rows, not columns, of length 1.
+/// zscore: mean 0 and population standard deviation 1 (as scikit-learn's StandardScaler); minmax: range 0 to 1; unit:
+/// each row is divided by its length.
 enum class Scaling { none, zscore, minmax, unit };
 const char* name_of(Scaling scaling);
 
 struct ColumnScaling {
-  std::vector<double> center, scale;  // (d); a column whose values are all equal has scale 1
+  std::vector<double> center, scale;  // (d); a constant column has scale 1
 };
 
-/// Means of the columns: rounded once from a sum in two limbs, and divided by the number of rows. values: (n, d)
+/// (d) The means of the columns of values (n, d): a sum in two limbs, rounded once, divided by the number of rows.
 std::vector<double> column_means(PointsView values, const Workers& workers);
 
-/// The parameters of zscore or minmax for these rows (n, d). Throws Error(data) with the column (counted from 0) when
-/// its range, or its squares, leave float64; `name` is the data set's.
-ColumnScaling find_scaling(PointsView values, Scaling scaling, const Workers& workers, const std::string& name);
+/// The parameters of zscore or minmax for these rows (n, d). Throws Error(data) naming the column (counted from 0) if
+/// its width or its sum leaves the range of float64. name: of the data set, for messages.
+ColumnScaling fit_scaling(PointsView values, Scaling scaling, const Workers& workers, const std::string& name);
 
-/// Scales rows (n, d) in place, in float64, each value rounded to its class at the end. T: float or double. Returns the
-/// first row with a value that leaves the class, -1 if none does.
+/// Scales rows (n, d) in place: computes in float64 and rounds each value to T (float or double). Returns the first row
+/// with a value outside the range of T, or -1.
 template <class T>
 std::int64_t scale_columns(MatrixView<T> values, const ColumnScaling& scaling, const Workers& workers);
 

@@ -1,4 +1,4 @@
-// Sums over rows of one number for each column, as integers in two limbs: the order of the rows does not matter.
+// Sums over rows, one per column, as integers in two limbs: the order of the rows does not matter.
 #pragma once
 
 #include <algorithm>
@@ -10,18 +10,19 @@
 
 namespace kith {
 
-/// Calls visit(first, rows, worker) for runs of the rows.
+/// Calls visit(first, rows, worker) for ranges of the rows, in parallel.
 template <class Visit>
-void for_row_runs(std::int64_t rows, std::int64_t columns, const Workers& workers, const Visit& visit) {
-  constexpr std::int64_t kTaskValues = std::int64_t{1} << 16;  // that one task looks at
-  const std::int64_t run = std::max<std::int64_t>(1, kTaskValues / std::max<std::int64_t>(1, columns));
-  workers.run((rows + run - 1) / run,
-              [&](std::int64_t task, int worker) { visit(task * run, std::min(run, rows - task * run), worker); });
+void for_row_ranges(std::int64_t rows, std::int64_t columns, const Workers& workers, const Visit& visit) {
+  constexpr std::int64_t kTaskValues = std::int64_t{1} << 16;  // values per task
+  const std::int64_t length = std::max<std::int64_t>(1, kTaskValues / std::max<std::int64_t>(1, columns));
+  workers.run((rows + length - 1) / length, [&](std::int64_t task, int worker) {
+    visit(task * length, std::min(length, rows - task * length), worker);
+  });
 }
 
 class ColumnSums {
  public:
-  /// No number of column j is above largest[j].
+  /// largest: (d) an upper bound of the magnitude of the terms of each column.
   ColumnSums(const std::vector<double>& largest, const Weights& weights) : bits_(term_bits(weights.terms)) {
     for (const double most : largest) scales_.push_back(fixed_scale(weights.value_bits() - exponent_above(most)));
     sums_.resize(largest.size());
@@ -46,13 +47,13 @@ class ColumnSums {
   std::vector<Limbs> sums_;
 };
 
-/// The sums of weight x term(value, column) over all rows (n, d).
+/// (d) The sums of weight x term(value, column) over all rows (n, d).
 template <class T, class Term>
 ColumnSums sum_columns(MatrixView<const T> values, const std::vector<double>& largest, const Weights& weights,
                        const Workers& workers, const Term& term) {
   std::vector<ColumnSums> sums(static_cast<std::size_t>(workers.count), ColumnSums(largest, weights));
-  const RowWeights row_weights{weights.given() ? weights.rows.data() : nullptr, weights.whole};
-  for_row_runs(values.rows, values.columns, workers, [&](std::int64_t first, std::int64_t rows, int worker) {
+  const RowWeights row_weights{weights.given() ? weights.rows.data() : nullptr, weights.integral};
+  for_row_ranges(values.rows, values.columns, workers, [&](std::int64_t first, std::int64_t rows, int worker) {
     ColumnSums& own = sums[static_cast<std::size_t>(worker)];
     for (std::int64_t i = first; i < first + rows; ++i) {
       const RowWeight weight = row_weights.of(i);

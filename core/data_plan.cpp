@@ -1,4 +1,4 @@
-// Column ranges, integer grids and screen constants of a data set, from two passes over its points.
+// Column ranges, integer grids and the screen transform of a data set, from two passes over its points.
 #include "core/data_plan.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ double largest_magnitude(const ColumnRange& range, std::int64_t j) {
   return std::max(std::abs(range.minimum[j]), std::abs(range.maximum[j]));
 }
 
-/// The squared diagonal of the box of the points: no D between points, or between points and their means, exceeds it.
+/// Throws unless the squared diagonal of the bounding box fits: it bounds every D between points and their means.
 void check_box(const ColumnRange& range) {
   double box = 0.0;
   std::size_t widest = 0;
@@ -36,16 +36,17 @@ void check_box(const ColumnRange& range) {
     box += width * width;
   }
   if (box < std::numeric_limits<double>::max() / 4) return;
-  throw Error(ExitCode::data, fmt::format("column {} (counted from 0) runs from {} to {}: squared distances leave the "
-                                          "range of float64; expected columns "
-                                          "whose width squared stays below 1e307; divide the values by a power of ten",
-                                          widest, range.minimum[widest], range.maximum[widest]));
+  throw Error(ExitCode::data,
+              fmt::format("column {} (counted from 0) ranges from {} to {}: squared distances leave the "
+                          "range of float64; expected columns whose width squared stays below 1e307; "
+                          "divide the values by a power of ten",
+                          widest, range.minimum[widest], range.maximum[widest]));
 }
 
 ColumnScales grids(const ColumnRange& range, const Weights& weights) {
   ColumnScales scales;
   scales.low_bits = term_bits(weights.terms);
-  scales.whole_weights = weights.whole;
+  scales.integral_weights = weights.integral;
   for (std::size_t j = 0; j < range.minimum.size(); ++j) {
     const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(largest_magnitude(range, j)));
     scales.shift.push_back(scale.shift);
@@ -55,11 +56,11 @@ ColumnScales grids(const ColumnRange& range, const Weights& weights) {
   return scales;
 }
 
-/// Two limbs unless every column is exactly on its grid or is not heavy-tailed: max|x| <= 4096 mean|x|, and at most
-/// half of its values are small beside the largest (a few huge ones can make up the mean). Fractional weights always
-/// take two.
+/// One limb suffices if each column lies on its grid or is not heavy-tailed: max|x| <= 4096 mean|x|, and at most half
+/// of its values are small relative to the largest (since a few huge values can dominate the mean). Otherwise, and with
+/// fractional weights, two.
 int limbs_needed(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
-  if (!plan.weights.whole) return 2;
+  if (!plan.weights.integral) return 2;
   const std::int64_t terms = plan.weights.terms;
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     const double largest = largest_magnitude(plan.range, j) * plan.scales.first[j] * plan.scales.second[j];
@@ -70,36 +71,37 @@ int limbs_needed(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
   return 1;
 }
 
-/// Columns in which more than one value in a hundred loses its digits beside the largest.
-std::vector<std::string> coarse_columns(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
+/// Warnings for columns in which more than 1 % of the values lose their digits in the sums.
+std::vector<std::string> warnings_of_lost_digits(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
   std::vector<std::string> warnings;
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     if (magnitudes.on_grid[j] || 100 * magnitudes.lost[j] <= plan.weights.terms) continue;
     warnings.push_back(
-        fmt::format("column {}: {} of {} values lose their digits in sums beside the largest, {}; if such "
-                    "large values mark missing ones, leave their rows out",
+        fmt::format("column {}: {} of {} values lose their digits in the sums, since the largest value is {}; if such "
+                    "values mark missing data, remove their rows",
                     j, magnitudes.lost[j], plan.weights.terms, largest_magnitude(plan.range, j)));
   }
   return warnings;
 }
 
-/// Whether all values seem to be whole numbers: the sums of whole numbers are whole. That others have whole sums in
-/// every column is as good as impossible, and does no harm.
-bool seem_whole(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
-  const auto is_whole = [](std::int64_t fixed, int shift) { return std::countr_zero(std::uint64_t(fixed)) >= shift; };
+/// Whether all values appear to be integers, judged by the sums of the columns. Other values are very unlikely to have
+/// integral sums in every column, and a wrong answer affects speed only.
+bool seem_integral(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
+  const auto is_integer = [](std::int64_t fixed, int shift) { return std::countr_zero(std::uint64_t(fixed)) >= shift; };
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     const int shift = plan.scales.shift[j];
-    if (!magnitudes.on_grid[j] || !is_whole(magnitudes.sum[j], shift) || !is_whole(magnitudes.absolute_sum[j], shift)) {
+    if (!magnitudes.on_grid[j] || !is_integer(magnitudes.sum[j], shift) ||
+        !is_integer(magnitudes.absolute_sum[j], shift)) {
       return false;
     }
   }
   return true;
 }
 
-/// Centre: the mean. Exponent: the widest column fills the unit interval; data whose spread is below 2^-60 of its
-/// magnitude is left small rather than scaled until the centre overflows. Whole numbers of up to ten bits, bytes among
-/// them, get a centre on their own grid: then x' is at most 1024 steps of it, and nothing is lost in float16.
-Screen screen_constants(const DataPlan& plan, bool whole) {
+/// The centre is the mean, and the exponent maps the widest column to the unit interval. Data whose width is below
+/// 2^-60 of its magnitude stays smaller, since the centre would overflow. Integers of up to ten bits, which include
+/// bytes, get a centre on their own grid: x' is then at most 1024 grid steps, which float16 holds exactly.
+ScreenTransform screen_transform(const DataPlan& plan, bool integral) {
   constexpr int kSteps = 10;  // bits
   double reach = 0.0, magnitude = 0.0;
   for (std::int64_t j = 0; j < plan.columns; ++j) {
@@ -108,11 +110,11 @@ Screen screen_constants(const DataPlan& plan, bool whole) {
   }
   int exponent = exponent_above(magnitude) - 60;
   if (reach > 0.0) exponent = std::max(exponent, exponent_above(reach));
-  Screen screen;
+  ScreenTransform screen;
   screen.exponent = std::max(exponent, -126);  // 2^126 is the largest scale of float32
   for (const double m : plan.mean) {
     const double center = std::ldexp(m, -screen.exponent);
-    const bool rounded = whole && screen.exponent <= kSteps;
+    const bool rounded = integral && screen.exponent <= kSteps;
     screen.center.push_back(
         static_cast<float>(rounded ? std::ldexp(std::rint(std::ldexp(center, kSteps)), -kSteps) : center));
   }
@@ -135,11 +137,11 @@ DataPlan make_plan(const PointSet& points, const Weights& weights) {
   ColumnMagnitudes magnitudes(plan.columns);
   points.add_magnitudes(plan.scales, magnitudes);
   plan.scales.limbs = limbs_needed(plan, magnitudes);
-  plan.warnings = coarse_columns(plan, magnitudes);
+  plan.warnings = warnings_of_lost_digits(plan, magnitudes);
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     plan.mean.push_back(from_fixed(magnitudes.sum[j], plan.scales.shift[j]) / weights.total);
   }
-  plan.screen = screen_constants(plan, seem_whole(plan, magnitudes));
+  plan.screen = screen_transform(plan, seem_integral(plan, magnitudes));
   return plan;
 }
 
@@ -151,7 +153,7 @@ double squared_box(const std::vector<double>& low, const std::vector<double>& hi
   return box;
 }
 
-/// Squared distances between points and centroids, and between centroids, stay in the range of float64.
+/// Throws unless squared distances between points and centroids, and between centroids, fit into float64.
 void check_reach(const DataPlan& plan, MatrixView<const double> centroids) {
   std::vector<double> low = plan.range.minimum, high = plan.range.maximum;
   for (std::int64_t c = 0; c < centroids.rows; ++c) {
@@ -162,17 +164,18 @@ void check_reach(const DataPlan& plan, MatrixView<const double> centroids) {
   }
   const double box = squared_box(low, high);
   if (!(box < std::numeric_limits<double>::max() / 4)) {
-    throw Error(ExitCode::data,
-                "centroids lie so far from the points that squared distances leave the range of float64");
+    throw Error(
+        ExitCode::data,
+        "centroids lie so far from the points that squared distances leave the range of float64; move them closer");
   }
   if (plan.weights.given() && !(box * plan.weights.total < std::numeric_limits<double>::max() / 4)) {
-    throw Error(ExitCode::data, fmt::format("weights that add up to {} let the inertia leave the range of float64; "
-                                            "multiply all of them by a small number",
+    throw Error(ExitCode::data, fmt::format("the weights add up to {}, so the inertia leaves the range of float64; "
+                                            "multiply all weights by a small number",
                                             plan.weights.total));
   }
 }
 
-/// The largest squared distance that a point in the box can have to a centroid (d).
+/// The largest squared distance from a point of the bounding box to a centroid (d).
 double farthest_corner(const ColumnRange& range, std::span<const double> centroid) {
   double sum = 0.0;
   for (std::size_t j = 0; j < centroid.size(); ++j) {

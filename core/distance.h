@@ -1,9 +1,8 @@
-// The definitions of kith's distances, in float64: every label is an argmin of squared_distance, every neighbour of one
-// of them.
+// The definitions of kith's distances in float64. Labels and neighbours are those that minimise these functions.
 //
-// Thirty-two accumulators, lane l taking columns l, l+32, l+64, ...; then a tree of additions. Zero columns appended
-// change nothing, and thirty-two lanes fit a GPU warp and four 512-bit registers. The vector twins in kernels/ do the
-// same operations in the same order; tests/support/reference.cpp states it once more in plain loops.
+// Lane l of thirty-two accumulators adds up columns l, l+32, l+64, ...; a tree of additions joins the lanes. Appended
+// zero columns change nothing. Thirty-two lanes fit a GPU warp and four 512-bit registers. The vectorised versions in
+// kernels/ do the same operations in the same order; tests/support/reference.cpp repeats the definition in plain loops.
 #pragma once
 
 #include <cmath>
@@ -16,12 +15,12 @@ namespace kith {
 
 inline constexpr int kLanes = 32;
 
-/// The relative error of D in float64, without underflow: of the difference, its square, and every addition.
+/// A bound of the relative error of D in float64, without underflow: from differences, squares and additions.
 KITH_BOTH constexpr double definition_rounding(std::int64_t columns) {
   return (static_cast<double>(columns) / kLanes + 8) * 0x1p-53;
 }
 
-/// The sum of the squares of term(0), ..., term(d - 1) in the definition's order.
+/// The sum of the squares of term(0), ..., term(d - 1) in the order of the definition.
 template <class Term>
 inline double sum_of_squares(std::int64_t d, const Term& term) {
   double lane[kLanes] = {};
@@ -35,7 +34,7 @@ inline double sum_of_squares(std::int64_t d, const Term& term) {
   return lane[0];
 }
 
-/// Squared Euclidean distance D of two rows of d columns. The operand types may differ; all arithmetic is float64.
+/// The squared Euclidean distance D of two rows of d columns. Operand types may differ; all arithmetic is float64.
 template <class A, class B>
 inline double squared_distance(const A* x, const B* c, std::int64_t d) {
   return sum_of_squares(d, [&](std::int64_t j) { return static_cast<double>(x[j]) - static_cast<double>(c[j]); });
@@ -47,7 +46,7 @@ inline double squared_length(const A* x, std::int64_t d) {
   return sum_of_squares(d, [&](std::int64_t j) { return static_cast<double>(x[j]); });
 }
 
-/// D of two rows of d columns by any measure, in the same lanes: docs/contract.md, section 2.
+/// D of two rows of d columns by any measure, in the same lanes. docs/contract.md, section 2.
 template <class A, class B>
 inline double distance_by(Measure measure, const A* x, const B* c, std::int64_t d) {
   if (measure == Measure::squared_euclidean) return squared_distance(x, c, d);
@@ -64,7 +63,7 @@ inline double distance_by(Measure measure, const A* x, const B* c, std::int64_t 
       lane[l] = measure == Measure::chebyshev ? std::fmax(lane[l], lane[l + w]) : lane[l] + lane[l + w];
     }
   }
-  return measure == Measure::inner_product ? 0.0 - lane[0] : lane[0];  // no -0
+  return measure == Measure::inner_product ? 0.0 - lane[0] : lane[0];  // avoids -0
 }
 
 }  // namespace kith

@@ -1,4 +1,4 @@
-// Clusters without rows: counted, taken out of a run, or refused.
+// Counts clusters without rows, removes them, or ends the run.
 #include "core/empty_clusters.h"
 
 #include <fmt/format.h>
@@ -23,23 +23,23 @@ std::int64_t count_empty(const std::vector<std::int64_t>& counts, std::int64_t f
 
 std::int64_t drop_empty_clusters(Points& points, LloydState& state, std::int64_t first) {
   const auto clusters = static_cast<std::int64_t>(state.counts.size());
-  std::vector<std::int32_t> number;  // (k) of those that stay
+  std::vector<std::int32_t> number;  // (k) new number of each cluster
   std::vector<std::int64_t> counts;
   for (std::int64_t c = 0; c < clusters; ++c) {
     const bool stays = c < first || state.counts[c] > 0;
     number.push_back(static_cast<std::int32_t>(counts.size()));
     if (stays) counts.push_back(state.counts[c]);
   }
-  const auto left = static_cast<std::int64_t>(counts.size());
-  if (left == clusters) return 0;
+  const auto remaining = static_cast<std::int64_t>(counts.size());
+  if (remaining == clusters) return 0;
 
-  Matrix<double> centroids(left, state.centroids.columns());
+  Matrix<double> centroids(remaining, state.centroids.columns());
   for (std::int64_t c = 0; c < clusters; ++c) {
     if (c >= first && state.counts[c] == 0) continue;
     const auto from = state.centroids.row(c);
     std::copy(from.begin(), from.end(), centroids.row(number[c]).begin());
   }
-  Untouched<std::int32_t> labels;
+  UninitializedVector<std::int32_t> labels;
   labels.resize(points.rows());
   points.labels(labels);
   for (std::int32_t& label : labels) label = number[label];
@@ -48,9 +48,9 @@ std::int64_t drop_empty_clusters(Points& points, LloydState& state, std::int64_t
   state.centroids = std::move(centroids);
   state.counts = std::move(counts);
   const bool weighted = !state.sums.weights.empty();
-  state.sums = ClusterSums(left, state.centroids.columns(), state.sums.limbs);
-  if (weighted) state.sums.weights.resize(static_cast<std::size_t>(left));
-  return clusters - left;
+  state.sums = ClusterSums(remaining, state.centroids.columns(), state.sums.limbs);
+  if (weighted) state.sums.weights.resize(static_cast<std::size_t>(remaining));
+  return clusters - remaining;
 }
 
 std::string dropped_message(std::int64_t dropped, const LloydState& state, std::int64_t iteration) {
@@ -59,11 +59,11 @@ std::string dropped_message(std::int64_t dropped, const LloydState& state, std::
 }
 
 void refuse_empty_clusters(const std::vector<std::int64_t>& counts, std::int64_t first, std::int64_t iteration) {
-  const auto found = std::find(counts.begin() + first, counts.end(), 0) - counts.begin();
+  const auto empty = std::find(counts.begin() + first, counts.end(), 0) - counts.begin();
   throw Error(ExitCode::data,
-              fmt::format("{} left {} of {} clusters without rows, of which cluster {} is the first; expected none, as "
-                          "--empty error asks; give a smaller -k, another --seed or --init, or --empty relocate",
-                          name_of_iteration(iteration), count_empty(counts, first), counts.size(), found));
+              fmt::format("{} left {} of {} clusters without rows, of which cluster {} is the first; expected none",
+                          name_of_iteration(iteration), count_empty(counts, first), counts.size(), empty),
+              Cause::empty_clusters);
 }
 
 }  // namespace kith

@@ -1,4 +1,4 @@
-// What becomes of clusters that an assignment leaves without rows: the rule, and those that are dropped.
+// Rules for clusters that have no rows after an assignment.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,25 @@
 
 namespace kith {
 
-/// relocate: they are given a row (core/cluster_update.h); keep: their centroids stay where they are; drop: they
-/// disappear and k shrinks; error: the run ends.
+/// relocate: an empty cluster takes a row (core/cluster_update.h); keep: its centroid stays unchanged; drop: it is
+/// removed and k decreases; error: the run ends.
 enum class EmptyRule { relocate, keep, drop, error };
 inline const char* name_of(EmptyRule rule) {
   constexpr const char* kNames[] = {"relocate", "keep", "drop", "error"};
   return kNames[static_cast<int>(rule)];
 }
 
-/// Clusters without rows, from number `first` on: those before it are not asked to have any.
+/// The number of clusters without rows among clusters first .. k - 1; clusters before `first` may be empty.
 std::int64_t count_empty(const std::vector<std::int64_t>& counts, std::int64_t first);
 
-/// Takes these out of centroids and counts. The others move up, and the labels that `points` hold become their new
-/// numbers; the sums are those of no row, so that update_sums() brings all. Returns how many there were.
+/// Removes clusters without rows from centroids and counts and renumbers the rest, also in the labels that `points`
+/// hold. Clears the sums, so the next update_sums() adds all rows. Returns the number of removed clusters.
 std::int64_t drop_empty_clusters(Points& points, LloydState& state, std::int64_t first);
 
-/// What a run says of them. iteration: from 1; 0: the last assignment.
+/// The warning about dropped clusters. iteration: from 1; 0: the last assignment.
 std::string dropped_message(std::int64_t dropped, const LloydState& state, std::int64_t iteration);
 
-/// Throws Error(data) with the number of these, the first of them and what to do. iteration: from 1; 0: the last
-/// assignment.
+/// Throws Error(data) with the number of empty clusters and the first one. iteration: from 1; 0: the last assignment.
 [[noreturn]] void refuse_empty_clusters(const std::vector<std::int64_t>& counts, std::int64_t first,
                                         std::int64_t iteration);
 

@@ -1,4 +1,4 @@
-// The one exception kith throws, with the exit code that it ends the program with.
+// The only exception that kith throws. It carries the exit code of the program.
 #pragma once
 
 #include <stdexcept>
@@ -6,17 +6,33 @@
 
 namespace kith {
 
-/// Exit codes of the program. A run ended by signal n exits with 128 + n.
+/// Exit codes of the program. A run that signal n ends exits with 128 + n.
 enum class ExitCode : int { done = 0, internal = 1, usage = 2, data = 3, device = 4, output = 5 };
 
-/// The message says what was expected, what was found, where, and what to do.
+/// What went wrong, for callers that know a remedy: the program names the option that helps (app/cli/remedy.h).
+enum class Cause {
+  other,
+  faulty_hardware,   // a count or an objective that correct arithmetic cannot give
+  empty_clusters,    // EmptyRule::error
+  value_class,       // a value leaves the range of its class when it is scaled
+  column_products,   // products of columns leave the range of float64
+  component_count,   // more principal components than rows or columns
+  cluster_sizes,     // limits of cluster sizes that no clustering can keep
+  radius,            // a radius that no distance can have
+  own_row_excluded,  // more neighbours than other rows
+};
+
+/// The message states what was expected, what was found, and where.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Error(ExitCode code, const std::string& message, Cause cause = Cause::other)
+      : std::runtime_error(message), code_(code), cause_(cause) {}
   ExitCode code() const { return code_; }
+  Cause cause() const { return cause_; }
 
  private:
   ExitCode code_;
+  Cause cause_;
 };
 
 }  // namespace kith

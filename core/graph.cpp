@@ -1,4 +1,4 @@
-// Transposed by counting; rows of the graph and of its transpose are merged one after the other.
+// Transposes a graph by counting and merges each row with the same row of the transpose.
 #include "core/graph.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ void NeighborGraph::add_row(std::span<const Neighbor> sorted) {
 
 namespace {
 
-/// Edges turned round, ordered by row.
+/// The graph with all edges reversed; edges of a row are ordered by target row.
 NeighborGraph transposed(const NeighborGraph& graph) {
   NeighborGraph out;
   out.begin.assign(static_cast<std::size_t>(graph.rows() + 1), 0);
@@ -61,21 +61,21 @@ NeighborGraph with_edges(const NeighborGraph& graph, GraphEdges edges) {
   return out;
 }
 
-Components::Components(std::int64_t rows) : parent_(static_cast<std::size_t>(rows)) {
+ConnectedComponents::ConnectedComponents(std::int64_t rows) : parent_(static_cast<std::size_t>(rows)) {
   std::iota(parent_.begin(), parent_.end(), 0);
 }
 
-std::int64_t Components::root(std::int64_t row) {
+std::int64_t ConnectedComponents::root(std::int64_t row) {
   while (parent_[row] != row) row = parent_[row] = parent_[parent_[row]];
   return row;
 }
 
-void Components::join(std::int64_t a, std::int64_t b) {
+void ConnectedComponents::unite(std::int64_t a, std::int64_t b) {
   const auto [low, high] = std::minmax({root(a), root(b)});
   parent_[high] = low;
 }
 
-std::vector<std::int64_t> Components::labels() {
+std::vector<std::int64_t> ConnectedComponents::labels() {
   std::vector<std::int64_t> labels(parent_.size());
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = root(static_cast<std::int64_t>(i));
   return labels;

@@ -1,4 +1,4 @@
-// Graphs of neighbours as compressed rows (CSR): made of lists, made symmetric or mutual, taken apart into groups.
+// Neighbour graphs in compressed sparse row (CSR) format: symmetric and mutual graphs, and connected components.
 #pragma once
 
 #include <cstdint>
@@ -9,39 +9,40 @@
 
 namespace kith {
 
-/// Row i has the edges begin[i] .. begin[i + 1] - 1, ordered by (D, row).
+/// The edges of row i are begin[i] .. begin[i + 1] - 1, ordered by (D, row).
 struct NeighborGraph {
   std::vector<std::int64_t> begin{0};  // (rows + 1)
-  std::vector<std::int64_t> row;       // (edges) where they lead
+  std::vector<std::int64_t> row;       // (edges) target row
   std::vector<double> distance;        // (edges) D
 
   std::int64_t rows() const { return std::ssize(begin) - 1; }
   std::int64_t edges() const { return std::ssize(row); }
-  /// Appends a row with these edges.
+  /// Appends a row with these edges, which must be ordered by (D, row).
   void add_row(std::span<const Neighbor> sorted);
 };
 
-/// Which pairs of rows have an edge, given the lists of both: as they are, where either has the other, or where both
-/// have.
+/// Which edges a graph of neighbour lists has. directed: one for each list entry; symmetric: rows a and b if either
+/// list contains the other row; mutual: if both lists do.
 enum class GraphEdges { directed, symmetric, mutual };
 
-/// The graph with other edges. D(x, y) and D(y, x) have the same bits, so each edge has one distance. Takes as much
-/// memory again as the graph has.
+/// Converts a directed graph. D(x, y) and D(y, x) have the same bits, so each edge has one distance. Takes as much
+/// additional memory as the graph.
 NeighborGraph with_edges(const NeighborGraph& graph, GraphEdges edges);
 
-/// Groups of rows that are connected, directly or through others; each is named by its lowest row. Union by the lowest
-/// row with path halving: R. E. Tarjan and J. van Leeuwen, Worst-case analysis of set union algorithms (1984).
-class Components {
+/// Connected components by union-find, each labelled with its lowest row. Path halving: R. E. Tarjan, J. van Leeuwen:
+/// Worst-case analysis of set union algorithms (1984).
+class ConnectedComponents {
  public:
-  explicit Components(std::int64_t rows);
-  void join(std::int64_t a, std::int64_t b);
-  /// The lowest row of the group. (rows)
+  explicit ConnectedComponents(std::int64_t rows);
+  /// Records an edge between rows a and b.
+  void unite(std::int64_t a, std::int64_t b);
+  /// (rows) The lowest row of the component of each row.
   std::vector<std::int64_t> labels();
 
  private:
   std::int64_t root(std::int64_t row);
 
-  std::vector<std::int64_t> parent_;  // never above the row itself
+  std::vector<std::int64_t> parent_;  // never larger than the row itself
 };
 
 }  // namespace kith

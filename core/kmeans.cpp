@@ -1,4 +1,4 @@
-// k-means: runs of Lloyd's iteration from their starts, the stopping rules, and the best run's final state.
+// k-means: runs of Lloyd's iteration, the stopping rules, and the choice of the best run.
 #include "core/kmeans.h"
 
 #include <fmt/format.h>
@@ -12,8 +12,8 @@
 
 #include "core/cluster_update.h"
 #include "core/distance.h"
-#include "core/labelled_rows.h"
-#include "core/measured.h"
+#include "core/inertia.h"
+#include "core/label_result.h"
 #include "core/start.h"
 
 namespace kith {
@@ -44,61 +44,60 @@ Matrix<double> mean_of(const DataPlan& plan) {
   return mean;
 }
 
-/// All rows around one centre (1, d).
-Measured measure_around(Points& points, const DataPlan& plan, MatrixView<const double> center) {
+/// The inertia of all rows around one centre (1, d).
+Inertia measure_around(Points& points, const DataPlan& plan, MatrixView<const double> center) {
   assign(points, plan, center);
   return measure(points, plan, center);
 }
 
-/// All rows around their mean. Per value it is the mean over columns of their variance, which scikit-learn's rule
-/// takes.
-Measured measure_spread(Points& points, const DataPlan& plan) {
+/// The inertia of all rows around their mean. Divided by n d it is the mean column variance of scikit-learn's stopping
+/// rule.
+Inertia measure_spread(Points& points, const DataPlan& plan) {
   const Matrix<double> mean = mean_of(plan);
   return measure_around(points, plan, mean.view());
 }
 
-/// The inertia of all rows as one cluster, whose centroid is the mean or, by cosine, its direction. Rows that cancel
-/// have none, and all directions are the same to them.
+/// The inertia of all rows as one cluster, whose centroid is the mean or, with cosine, the direction of the mean. If
+/// the mean has no direction, every direction gives the same inertia, and the first axis is used.
 double inertia_of_one(Points& points, const DataPlan& plan, Metric metric, double spread) {
   if (metric != Metric::cosine) return spread;
   Matrix<double> center = mean_of(plan), any(1, plan.columns);
   std::fill(any.data(), any.data() + any.size(), 0.0);
   any(0, 0) = 1.0;
-  unit_means(center.view(), any.view());
-  return measure_around(points, plan, center.view()).inertia;
+  normalize_means(center.view(), any.view());
+  return measure_around(points, plan, center.view()).total;
 }
 
-/// Says what the integer sums cannot hold: values that are lost beside far larger ones, and distances likewise.
-void warn_of_coarse_sums(const Points& points, const DataPlan& plan, const Measured& measured, Observer& observer) {
+/// Warns of values and distances that lose their digits in the integer sums next to far larger ones.
+void warn_of_coarse_sums(const Points& points, const DataPlan& plan, const Inertia& inertia, Observer& observer) {
   for (const std::string& warning : plan.warnings) observer.warning(warning);
-  const double step = measured.grid / static_cast<double>(plan.weights.terms);
-  if (measured.inertia / plan.weights.total >= step * 0x1p20) return;  // and the farthest is not nearer than the mean
+  const double step = inertia.rounding / static_cast<double>(plan.weights.terms);
+  if (inertia.total / plan.weights.total >= step * 0x1p20) return;  // the largest D is at least the mean
   const double farthest = points.farthest(1).front().distance;
   if (!(farthest > 0.0) || farthest >= step * 0x1p20) return;
   observer.warning(
-      fmt::format("inertia is a sum on a grid of {}, set by the farthest values, and squared distances reach only "
-                  "{}: it has lost most of its digits",
+      fmt::format("the inertia has lost most of its digits: the largest values set its grid to {}, and squared "
+                  "distances reach only {}",
                   step, farthest));
 }
 
-/// The objective may not rise by more than rounding (contract, Lloyd's iteration): of the means, and of both sums.
+/// Throws if the objective rises by more than `rounding` permits (docs/contract.md, Lloyd's iteration).
 void check_descent(double before, double after, double rounding) {
   if (after <= before * (1 + 1e-12) + rounding) return;
   throw Error(ExitCode::internal,
-              fmt::format("the objective rose from {} to {}: the device or the memory is faulty; run "
-                          "again, or with another --backend",
-                          before, after));
+              fmt::format("the objective rose from {} to {}: the device or the memory is faulty", before, after),
+              Cause::faulty_hardware);
 }
 
-/// One run of Lloyd's iteration from its start to its final assignment; labels and distances stay in `points`.
+/// One run of Lloyd's iteration, from initial centroids to the final assignment; labels and distances stay in `points`.
 class Run {
  public:
-  Run(Points& points, const DataPlan& plan, const KMeansOptions& options, const Measured& spread, Observer& observer)
+  Run(Points& points, const DataPlan& plan, const KMeansOptions& options, const Inertia& spread, Observer& observer)
       : points_(points),
         plan_(plan),
         options_(options),
-        spread_(spread.inertia),
-        rounding_(objective_rounding(plan, reach(plan, options, spread.inertia), options.clusters) + spread.grid),
+        spread_(spread.total),
+        rounding_(objective_rounding(plan, reach(plan, options, spread.total), options.clusters) + spread.rounding),
         observer_(observer) {
     stop_.max_iterations = options.max_iterations;
     if (options.tolerance > 0.0) {
@@ -113,26 +112,26 @@ class Run {
     result.shift_threshold = std::max(stop_.threshold, 0.0);
     LloydState state{first_centroids(points_, plan_, options_, run, observer_), empty_sums(plan_, options_.clusters),
                      std::vector<std::int64_t>(options_.clusters, 0)};
-    inertia_scale(plan_, state.centroids.view());  // refuses a start out of the range of float64
+    inertia_scale(plan_, state.centroids.view());  // throws if the start exceeds the range of float64
     if (options_.batch.rows > 0 && !options_.stopped) run_batches(state, result);
     points_.reset();
     observer_.phase("iterate", options_.max_iterations);
     while (result.stopped_by.empty()) {
       const auto begin = Clock::now();
-      // A backend's steps compare labels with those before, of which only a stopped run knows the difference.
-      IterateResult steps;
+      // A resumed run takes its first count of changed labels from the stopped run; a backend could not know it.
+      IterateResult iterated;
       const bool is_first = options_.stopped && result.history.empty();
       if (is_first) {
-        steps.unfinished = first_after(*options_.stopped, state, result);
+        iterated.unfinished = first_after(*options_.stopped, state, result);
       } else if (ends_in_means()) {
-        steps = points_.iterate({stop_, result.iterations, spread_}, state);
+        iterated = points_.iterate({stop_, result.iterations, spread_}, state);
       }
-      converged_ = steps.converged;
-      for (const IterationRecord& record : steps.records) note(record, result);
-      if (!steps.unfinished && !steps.records.empty()) continue;
-      IterationRecord record = step(state, std::move(steps.unfinished), result.iterations + 1);
+      converged_ = iterated.converged;
+      for (const IterationRecord& record : iterated.records) note(record, result);
+      if (!iterated.unfinished && !iterated.records.empty()) continue;
+      IterationRecord record = iterate_once(state, std::move(iterated.unfinished), result.iterations + 1);
       record.seconds = seconds_since(begin);
-      for (const IterationRecord& before : steps.records) record.seconds -= before.seconds;
+      for (const IterationRecord& before : iterated.records) record.seconds -= before.seconds;
       if (is_first && result.continues) record.changed = options_.stopped->changed;
       note(record, result);
     }
@@ -142,17 +141,17 @@ class Run {
       state.counts = std::move(last.counts);
       result.changed = last.changed;
     }
-    const bool relocates = options_.empty == EmptyRule::relocate;  // another iteration would do that
-    if (!relocates && count_empty(state.counts, frozen()) > 0) treat_empty_clusters(state, 0);
-    Measured measured = measure(points_, plan_, state.centroids.view());
+    const bool relocates = options_.empty == EmptyRule::relocate;  // happens before an update only
+    if (!relocates && count_empty(state.counts, frozen()) > 0) handle_empty_clusters(state, 0);
+    Inertia inertia = measure(points_, plan_, state.centroids.view());
     check_counts(state.counts, plan_);
     if (!result.history.empty()) {
-      check_descent(result.history.back().inertia, measured.inertia, rounding_ + measured.grid);
+      check_descent(result.history.back().inertia, inertia.total, rounding_ + inertia.rounding);
     }
-    if (run == 0) warn_of_coarse_sums(points_, plan_, measured, observer_);
+    if (run == 0) warn_of_coarse_sums(points_, plan_, inertia, observer_);
     result.centroids = std::move(state.centroids);
-    result.inertia = measured.inertia;
-    result.inertia_per_cluster = std::move(measured.per_cluster);
+    result.inertia = inertia.total;
+    result.inertia_per_cluster = std::move(inertia.per_cluster);
     if (plan_.weights.given()) {
       points_.update_sums(state.sums);
       result.weights = cluster_weights(state.sums, state.counts, plan_.weights);
@@ -163,7 +162,7 @@ class Run {
   }
 
  private:
-  /// An upper bound of the objective of any labels: frozen centroids may lie far from the mean.
+  /// An upper bound of the objective for any labels; frozen centroids may lie far from the mean.
   static double reach(const DataPlan& plan, const KMeansOptions& options, double spread) {
     double farthest = 0.0;
     for (std::int64_t c = 0; c < options.frozen.rows; ++c) {
@@ -174,13 +173,13 @@ class Run {
 
   void run_batches(LloydState& state, KMeansResult& result) {
     const RandomStream random{options_.seed, static_cast<std::uint64_t>(options_.first_run + result.run)};
-    follow_batches(state.centroids, plan_, {options_.batch, frozen(), options_.metric, random}, observer_);
+    run_mini_batches(state.centroids, plan_, {options_.batch, frozen(), options_.metric, random}, observer_);
     if (options_.batch.finish) return;
     result.stopped_by = "epochs";
     result.stopped_value = static_cast<double>(options_.batch.epochs);
   }
 
-  /// The assignment that another run stopped before.
+  /// The first assignment of a resumed run.
   Assignment first_after(const StoppedRun& stopped, const LloydState& state, KMeansResult& result) {
     Assignment assignment = assign(points_, plan_, state.centroids.view());
     result.continues = assignment.counts == stopped.counts;
@@ -188,19 +187,19 @@ class Run {
       result.iterations = stopped.iterations;
       stop_.max_iterations += stopped.iterations;
     } else {
-      observer_.warning("the points are not those of the run that stopped: this one begins with its centroids, anew");
+      observer_.warning("the points differ from those of the stopped run: a new run starts from its centroids");
     }
     return assignment;
   }
 
-  /// One iteration verb by verb, from its assignment on if there is none yet.
-  IterationRecord step(LloydState& state, std::optional<Assignment> begun, std::int64_t iteration) {
+  /// One iteration through single backend calls. begun: its assignment, if it exists already.
+  IterationRecord iterate_once(LloydState& state, std::optional<Assignment> begun, std::int64_t iteration) {
     const auto begin = Clock::now();
     Assignment assignment = begun ? std::move(*begun) : assign(points_, plan_, state.centroids.view());
     IterationRecord record = record_of(assignment);
     record.assign_seconds = begun ? 0.0 : seconds_since(begin);
     state.counts = std::move(assignment.counts);
-    if (count_empty(state.counts, frozen()) > 0) record.relocated = treat_empty_clusters(state, iteration);
+    if (count_empty(state.counts, frozen()) > 0) record.relocated = handle_empty_clusters(state, iteration);
     points_.update_sums(state.sums);
     const std::vector<double> weights = cluster_weights(state.sums, state.counts, plan_.weights);
     Matrix<double> moved = centroids_of(state.sums, weights, plan_.scales, state.centroids.view());
@@ -212,8 +211,8 @@ class Run {
     return record;
   }
 
-  /// Returns how many were given a row. iteration: from 1; 0: the last assignment.
-  std::int64_t treat_empty_clusters(LloydState& state, std::int64_t iteration) {
+  /// Returns the number of relocated rows. iteration: from 1; 0: the last assignment.
+  std::int64_t handle_empty_clusters(LloydState& state, std::int64_t iteration) {
     switch (options_.empty) {
       case EmptyRule::relocate:
         measure(points_, plan_, state.centroids.view());
@@ -229,23 +228,22 @@ class Run {
     return 0;
   }
 
-  /// The largest D of rows that lie on each centroid; rows of one direction were rounded themselves.
+  /// (k) The largest D at which a row counts as lying on its centroid; with cosine the rows themselves are rounded.
   std::vector<double> on_centroids(MatrixView<const double> centroids) const {
     if (options_.metric == Metric::cosine) return std::vector<double>(centroids.rows, kUnitRounding);
     return distances_on_centroids(plan_, centroids);
   }
 
   std::int64_t frozen() const { return options_.frozen.rows; }
-  /// Whether centroids become the means of their rows, and nothing else.
+  /// Whether the update sets every centroid to the mean of its rows.
   bool ends_in_means() const { return options_.metric == Metric::euclidean && frozen() == 0; }
 
-  /// Scales means to length 1 for the metric cosine, and leaves frozen centroids where they are; returns what that adds
-  /// to the objective of the means.
+  /// Normalises means for cosine and restores frozen centroids. Returns the increase over the objective of the means.
   double place_centroids(Matrix<double>& means, const std::vector<double>& weights,
                          MatrixView<const double> before) const {
     Matrix<double> placed(means.rows(), means.columns());
     std::copy(means.data(), means.data() + means.size(), placed.data());
-    if (options_.metric == Metric::cosine) unit_means(placed.view(), before);
+    if (options_.metric == Metric::cosine) normalize_means(placed.view(), before);
     std::copy_n(before.data, frozen() * means.columns(), placed.data());
     double added = 0.0;
     for (std::int64_t c = 0; c < means.rows(); ++c) {
@@ -255,7 +253,7 @@ class Run {
     return added;
   }
 
-  /// Enters an iteration into the result, and stops there if a rule says so.
+  /// Appends an iteration to the result and applies the stopping rules.
   void note(const IterationRecord& record, KMeansResult& result) {
     if (!result.history.empty()) check_descent(result.history.back().inertia, record.inertia, rounding_);
     result.history.push_back(record);
@@ -282,10 +280,9 @@ class Run {
   const DataPlan& plan_;
   const KMeansOptions& options_;
   double spread_;    // inertia of all rows around their mean
-  double rounding_;  // of the objective
+  double rounding_;  // bound of the rounding error of the objective
   StopRule stop_;
-  bool converged_ =
-      false;  // the labels are those of the centroids: the last update changed no bit, and no row was moved
+  bool converged_ = false;  // the last update changed no bit and relocated no row, so labels belong to the centroids
   Observer& observer_;
 };
 
@@ -293,8 +290,8 @@ class Run {
 
 KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& options, Observer& observer) {
   check_start(plan, options);
-  const Measured spread = measure_spread(points, plan);
-  const double total = inertia_of_one(points, plan, options.metric, spread.inertia);
+  const Inertia spread = measure_spread(points, plan);
+  const double total = inertia_of_one(points, plan, options.metric, spread.total);
   Run lloyd(points, plan, options, spread, observer);
   KMeansResult best;
   std::vector<RunRecord> runs;
@@ -326,16 +323,16 @@ KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const 
   points.reset();
   const auto begin = Clock::now();
   Assignment assignment = assign(points, plan, centroids);
-  Measured measured = measure(points, plan, centroids);
-  warn_of_coarse_sums(points, plan, measured, observer);
+  Inertia inertia = measure(points, plan, centroids);
+  warn_of_coarse_sums(points, plan, inertia, observer);
   KMeansResult result;
   result.history.push_back(record_of(assignment));
-  result.history.back().inertia = measured.inertia;
+  result.history.back().inertia = inertia.total;
   result.history.back().seconds = seconds_since(begin);
   result.centroids = Matrix<double>(centroids.rows, centroids.columns);
   std::copy(centroids.data, centroids.data + centroids.size(), result.centroids.data());
-  result.inertia = measured.inertia;
-  result.inertia_per_cluster = std::move(measured.per_cluster);
+  result.inertia = inertia.total;
+  result.inertia_per_cluster = std::move(inertia.per_cluster);
   if (plan.weights.given()) {
     ClusterSums sums = empty_sums(plan, centroids.rows);
     points.update_sums(sums);

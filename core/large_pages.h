@@ -1,5 +1,5 @@
-// Memory for large arrays: aligned, in large pages where the system has them, spread over the memory nodes, and not
-// initialised, so that the threads that fill it touch it first.
+// Memory for large arrays: aligned, in huge pages where available, spread over the NUMA nodes, and not initialised, so
+// that the threads that fill it touch it first.
 #pragma once
 
 #include <sys/mman.h>
@@ -11,33 +11,33 @@
 #include <utility>
 #include <vector>
 
-#include "core/memory_nodes.h"
+#include "core/numa.h"
 
 namespace kith {
 
-/// At least `bytes` of memory, 64-byte aligned, for std::free. Large arrays ask for large pages: first touches and
-/// walks through them then cost less. On several memory nodes each has an equal part of a large array: of rows, those
-/// that the threads near it look at first (kernels/cpu/runtime/threads.h). Throws std::bad_alloc.
+/// At least `bytes` of memory, 64-byte aligned, to be released by std::free. Large arrays use huge pages, which make
+/// page faults and address translation cheaper. Each NUMA node gets an equal part of a large array: the rows that its
+/// threads process first (kernels/cpu/runtime/threads.h). Throws std::bad_alloc.
 inline void* allocate_pages(std::size_t bytes) {
   constexpr std::size_t kLine = 64, kPage = std::size_t{1} << 21;
   const std::size_t unit = bytes < 2 * kPage ? kLine : kPage;
   void* memory = bytes > SIZE_MAX - unit ? nullptr : std::aligned_alloc(unit, (bytes / unit + 1) * unit);
   if (memory == nullptr) throw std::bad_alloc();
   if (unit == kPage) {
-    madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: small pages do as well
-    spread_over_nodes(memory, bytes, kPage);
+    madvise(memory, bytes, MADV_HUGEPAGE);  // only a hint
+    spread_over_numa_nodes(memory, bytes, kPage);
   }
   return memory;
 }
 
-/// Leaves elements uninitialised.
+/// An allocator that does not initialise elements.
 template <class T>
-struct UntouchedAllocator {
+struct UninitializedAllocator {
   using value_type = T;
 
-  UntouchedAllocator() = default;
+  UninitializedAllocator() = default;
   template <class U>
-  UntouchedAllocator(const UntouchedAllocator<U>&) {}  // NOLINT: allocators convert
+  UninitializedAllocator(const UninitializedAllocator<U>&) {}  // NOLINT: allocators convert
 
   T* allocate(std::size_t count) { return static_cast<T*>(allocate_pages(count * sizeof(T))); }
   void deallocate(T* memory, std::size_t) { std::free(memory); }
@@ -50,11 +50,11 @@ struct UntouchedAllocator {
   void construct(U* at, Values&&... values) {
     ::new (static_cast<void*>(at)) U(std::forward<Values>(values)...);
   }
-  bool operator==(const UntouchedAllocator&) const { return true; }
+  bool operator==(const UninitializedAllocator&) const { return true; }
 };
 
-/// resize() does not initialise.
+/// A vector whose resize() does not initialise.
 template <class T>
-using Untouched = std::vector<T, UntouchedAllocator<T>>;
+using UninitializedVector = std::vector<T, UninitializedAllocator<T>>;
 
 }  // namespace kith

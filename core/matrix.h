@@ -1,4 +1,4 @@
-// Row-major matrices: a view that borrows and a matrix that owns uninitialised, aligned memory.
+// Row-major matrices: a borrowing view, and an owner of uninitialised, aligned memory.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace kith {
 
-/// a * b for sizes that are not negative; throws Error(data) naming `what` when the product leaves 63 bits.
+/// a * b for sizes; throws Error(data) naming `what` if one is negative or the product does not fit in 63 bits.
 inline std::int64_t checked_product(std::int64_t a, std::int64_t b, const char* what) {
   std::int64_t product = 0;
   if (a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product)) {
@@ -36,7 +36,7 @@ struct MatrixView {
   std::int64_t size() const { return rows * columns; }
   std::span<T> row(std::int64_t i) const { return {data + i * columns, static_cast<std::size_t>(columns)}; }
   T& operator()(std::int64_t i, std::int64_t j) const { return data[i * columns + j]; }
-  /// `count` rows from row `first` on.
+  /// Rows first .. first + count - 1.
   MatrixView middle(std::int64_t first, std::int64_t count) const { return {data + first * columns, count, columns}; }
   operator MatrixView<const T>() const  // NOLINT: a view of mutable rows is a view of rows
       requires(!std::is_const_v<T>) {
@@ -44,7 +44,7 @@ struct MatrixView {
   }
 };
 
-/// Owned rows in 64-byte aligned memory that is NOT initialised: threads that fill it touch it first.
+/// Owned rows in 64-byte aligned memory that is NOT initialised: the threads that fill it touch it first.
 template <class T>
 class Matrix {
  public:
@@ -54,7 +54,7 @@ class Matrix {
     data_.reset(static_cast<T*>(allocate_pages(static_cast<std::size_t>(bytes))));
   }
 
-  /// Keeps the memory and gives its beginning another shape, not larger than the old one.
+  /// Keeps the memory and changes the shape, which must not be larger than before.
   void reshape(std::int64_t rows, std::int64_t columns) {
     rows_ = rows;
     columns_ = columns;
@@ -80,11 +80,11 @@ class Matrix {
   std::int64_t columns_ = 0;
 };
 
-/// The two classes of values (docs/contract.md, Values).
+/// The two value classes (docs/contract.md, Values).
 enum class ValueClass { f32, f64 };
 inline const char* name_of(ValueClass c) { return c == ValueClass::f32 ? "f32" : "f64"; }
 
-/// Points of either class, borrowed. Bytes are points of class f32 in a quarter of the memory.
+/// Borrowed points of either class. Bytes are points of class f32 in a quarter of the memory.
 using PointsView = std::variant<MatrixView<const float>, MatrixView<const double>, MatrixView<const std::uint8_t>,
                                 MatrixView<const std::int8_t>>;
 inline std::int64_t rows_of(const PointsView& p) {
@@ -97,13 +97,13 @@ inline ValueClass class_of(const PointsView& p) {
   return std::holds_alternative<MatrixView<const double>>(p) ? ValueClass::f64 : ValueClass::f32;
 }
 
-/// Points of either class, owned.
+/// Owned points of either class.
 using PointsMatrix = std::variant<Matrix<float>, Matrix<double>, Matrix<std::uint8_t>, Matrix<std::int8_t>>;
 inline PointsView view_of(const PointsMatrix& p) {
   return std::visit([](const auto& m) -> PointsView { return m.view(); }, p);
 }
 
-/// M(T) for every type that points may have: where the kernels instantiate their templates.
+/// Expands to M(T) for every element type of points; kernels instantiate their templates with it.
 #define KITH_FOR_POINT_TYPES(M) M(float) M(double) M(std::uint8_t) M(std::int8_t)
 
 }  // namespace kith

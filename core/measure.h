@@ -1,9 +1,9 @@
-// The names of kith's measures of distance; core/distance.h defines them.
+// The kinds of distance that kernels compute; core/distance.h defines them.
 #pragma once
 
 namespace kith {
 
-/// What D is: the smaller, the nearer. An inner product counts negated.
+/// The quantity D that is minimised. Inner products are negated.
 enum class Measure { squared_euclidean, inner_product, manhattan, chebyshev };
 
 }  // namespace kith

@@ -1,4 +1,4 @@
-// Rows and centroids scaled to length 1.
+// Normalises rows and centroids to length 1.
 #include "core/metric.h"
 
 #include <fmt/format.h>
@@ -12,9 +12,9 @@
 namespace kith {
 namespace {
 
-constexpr double kSmallest = std::numeric_limits<double>::min();  // squares below it have lost digits
+constexpr double kSmallest = std::numeric_limits<double>::min();  // smaller squares have lost digits
 
-/// Whether a row of this squared length can be scaled.
+/// Whether a row of this squared length can be normalised.
 bool has_direction(double squares) { return squares >= kSmallest && std::isfinite(squares); }
 
 template <class T>
@@ -29,18 +29,18 @@ template <class T>
     throw Error(
         ExitCode::data,
         fmt::format("{}: row {} (counted from 0) is zero and has no direction; expected rows with a value other "
-                    "than 0 for {}; leave the row out",
-                    place.name, place.first_row, place.option));
+                    "than 0 for {}; remove the row",
+                    place.name, place.first_row, place.purpose));
   }
   throw Error(ExitCode::data,
               fmt::format("{}: the squared length of row {} (counted from 0) leaves the range of float64; expected "
                           "lengths from 1e-153 to 1e153 for {}; scale the row",
-                          place.name, place.first_row, place.option));
+                          place.name, place.first_row, place.purpose));
 }
 
-/// Whether the centroid has a direction; then it is of length 1 afterwards.
+/// Normalises a centroid. Returns false if it has no direction.
 bool scale_centroid(std::span<double> centroid) {
-  constexpr double kNearOne = 0x1p-40;  // far above rounding, far below what moves a label
+  constexpr double kNearOne = 0x1p-40;  // far above rounding errors, too small to change labels
   const double squares = squared_length(centroid.data(), static_cast<std::int64_t>(centroid.size()));
   if (!has_direction(squares)) return false;
   const double length = std::sqrt(squares);
@@ -79,24 +79,24 @@ Measure measure_of(Metric metric) {
 }
 
 template <class T>
-void unit_rows(MatrixView<T> rows, const RowPlace& place) {
+void normalize_rows(MatrixView<T> rows, const RowPlace& place) {
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     const double squares = squared_length(rows.row(i).data(), rows.columns);
-    if (!has_direction(squares)) refuse(rows.row(i), RowPlace{place.name, place.first_row + i, place.option});
+    if (!has_direction(squares)) refuse(rows.row(i), RowPlace{place.name, place.first_row + i, place.purpose});
     scale(rows.row(i), std::sqrt(squares));
   }
 }
 
-template void unit_rows(MatrixView<float>, const RowPlace&);
-template void unit_rows(MatrixView<double>, const RowPlace&);
+template void normalize_rows(MatrixView<float>, const RowPlace&);
+template void normalize_rows(MatrixView<double>, const RowPlace&);
 
-void unit_centroids(MatrixView<double> centroids, const std::string& name) {
+void normalize_centroids(MatrixView<double> centroids, const std::string& name) {
   for (std::int64_t c = 0; c < centroids.rows; ++c) {
     if (!scale_centroid(centroids.row(c))) refuse(centroids.row(c), RowPlace{name, c});
   }
 }
 
-void unit_means(MatrixView<double> means, MatrixView<const double> before) {
+void normalize_means(MatrixView<double> means, MatrixView<const double> before) {
   for (std::int64_t c = 0; c < means.rows; ++c) {
     if (!scale_centroid(means.row(c))) std::copy(before.row(c).begin(), before.row(c).end(), means.row(c).begin());
   }

@@ -1,8 +1,8 @@
-// The metrics, and rows of length 1: cosine is Euclidean distance between directions.
+// Metrics, and the normalisation of rows to length 1: cosine is Euclidean distance between directions.
 //
-// A row x becomes u = x / |x| before anything else is done; after that every rule is the Euclidean one, on u. Centroids
-// are scaled to length 1 after every update, which maximises the sum of cosines to the rows of a cluster: I. S. Dhillon
-// and D. S. Modha, Concept decompositions for large sparse text data using clustering (2001). docs/contract.md, Cosine.
+// Each row x is replaced by u = x / |x|; all Euclidean rules then apply to u. Centroids are normalised after every
+// update, which maximises the sum of cosines to the rows of a cluster (spherical k-means): I. S. Dhillon, D. S. Modha:
+// Concept decompositions for large sparse text data using clustering (2001). docs/contract.md, Cosine.
 #pragma once
 
 #include <cstdint>
@@ -13,33 +13,33 @@
 
 namespace kith {
 
-/// The last three are for neighbours and distances alone: the mean of some rows is not what is nearest to all of them.
+/// The last three serve neighbours and distances only, since a mean does not minimise their sum over rows.
 enum class Metric { euclidean, cosine, inner_product, manhattan, chebyshev };
 const char* name_of(Metric metric);
-/// What D is, of rows that are scaled as the metric asks.
+/// The measure that computes D for a metric; for cosine, on normalised rows.
 Measure measure_of(Metric metric);
 
-/// A row of length 1 that was rounded to its class lies within the square root of this of the centroid that has its
-/// direction: such a row is on its centroid.
+/// A normalised row, rounded to its class, has at most this D to a centroid of the same direction. Rows within it count
+/// as lying on their centroid.
 inline constexpr double kUnitRounding = 0x1p-46;
 
-/// Where a block of rows belongs.
+/// What error messages say about a block of rows.
 struct RowPlace {
-  std::string name;                        // of the data set, for messages
-  std::int64_t first_row = 0;              // the number of row 0 there
-  const char* option = "--metric cosine";  // that asks for directions
+  std::string name;                         // of the data set
+  std::int64_t first_row = 0;               // the number of row 0 in the data set
+  const char* purpose = "cosine distance";  // what needs rows that are not zero
 };
 
-/// Scales every row (n, d) in place to x_j / sqrt(dot(x, x)), in float64, rounded to T. Throws Error(data) with the
-/// first row that has no direction (all values 0) or whose squared length leaves the range of float64.
+/// Replaces each row (n, d) by x_j / sqrt(dot(x, x)), computed in float64 and rounded to T. Throws Error(data) naming
+/// the first row that is zero or whose squared length leaves the range of float64.
 template <class T>
-void unit_rows(MatrixView<T> rows, const RowPlace& place);
+void normalize_rows(MatrixView<T> rows, const RowPlace& place);
 
-/// Scales given centroids (k, d) to length 1; errors as for rows. One whose length is within 2^-40 of 1 is kept, so
-/// that scaling again changes nothing.
-void unit_centroids(MatrixView<double> centroids, const std::string& name);
+/// Normalises given centroids (k, d); errors as for rows. A centroid whose length is within 2^-40 of 1 stays unchanged,
+/// so normalising twice gives the same bits. name: of the centroids, for messages.
+void normalize_centroids(MatrixView<double> centroids, const std::string& name);
 
-/// The same for means (k, d): one without a direction, of rows that cancel, becomes that of `before` (k, d).
-void unit_means(MatrixView<double> means, MatrixView<const double> before);
+/// Normalises means (k, d). A mean without direction, whose rows cancel, becomes the centroid of `before` (k, d).
+void normalize_means(MatrixView<double> means, MatrixView<const double> before);
 
 }  // namespace kith

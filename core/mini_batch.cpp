@@ -1,4 +1,4 @@
-// Batches of rows in the order of a shuffle, and the centroids' way towards the means of each.
+// Batches of shuffled rows, and the update of centroids towards the means of each batch.
 #include "core/mini_batch.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace kith {
 namespace {
 
-/// Sums and counts of the clusters of some rows.
+/// Sums and counts of the clusters of one batch.
 struct BatchSums {
   ClusterSums sums;
   std::vector<std::int64_t> counts;
@@ -22,25 +22,26 @@ struct BatchSums {
 
 BatchSums sums_of(std::span<const std::int64_t> rows, MatrixView<const double> centroids, const DataPlan& plan,
                   const RowStore& store) {
-  const SomeRows batch = store.hold(rows);
+  const RowSubset batch = store.hold(rows);
   batch.points->prepare(plan);
   Assignment assignment(centroids.rows);
   batch.points->assign({centroids}, assignment);
   const auto counted = std::accumulate(assignment.counts.begin(), assignment.counts.end(), std::int64_t{0});
   if (counted != std::ssize(rows)) {
-    throw Error(ExitCode::internal, fmt::format("the assignment counted {} rows of a batch of {}: the device or the "
-                                                "memory is faulty; run again, or with another --backend",
-                                                counted, rows.size()));
+    throw Error(ExitCode::internal,
+                fmt::format("the assignment counted {} of the {} rows of a batch: the device or the memory is faulty",
+                            counted, rows.size()),
+                Cause::faulty_hardware);
   }
-  BatchSums found{empty_sums(plan, centroids.rows), std::move(assignment.counts)};
-  batch.points->update_sums(found.sums);
-  return found;
+  BatchSums result{empty_sums(plan, centroids.rows), std::move(assignment.counts)};
+  batch.points->update_sums(result.sums);
+  return result;
 }
 
 }  // namespace
 
 std::vector<std::int64_t> epoch_order(std::int64_t rows, std::int64_t epoch, RandomStream random) {
-  constexpr std::uint64_t kFirstDraw = std::uint64_t{1} << 62;  // beyond those of any start
+  constexpr std::uint64_t kFirstDraw = std::uint64_t{1} << 62;  // above the draws of every initialisation
   std::vector<std::int64_t> order(static_cast<std::size_t>(rows));
   std::iota(order.begin(), order.end(), 0);
   const std::uint64_t draw = kFirstDraw + static_cast<std::uint64_t>(epoch) * static_cast<std::uint64_t>(rows);
@@ -52,7 +53,7 @@ std::vector<std::int64_t> epoch_order(std::int64_t rows, std::int64_t epoch, Ran
   return order;
 }
 
-void follow_batches(Matrix<double>& centroids, const DataPlan& plan, const BatchRule& rule, Observer& observer) {
+void run_mini_batches(Matrix<double>& centroids, const DataPlan& plan, const BatchRule& rule, Observer& observer) {
   const std::int64_t per_epoch = (plan.rows + rule.batch.rows - 1) / rule.batch.rows;
   observer.phase("batches", per_epoch * rule.batch.epochs);
   std::vector<std::int64_t> seen(static_cast<std::size_t>(centroids.rows()), 0);
@@ -62,20 +63,20 @@ void follow_batches(Matrix<double>& centroids, const DataPlan& plan, const Batch
       observer.progress(epoch * per_epoch + b);
       const std::int64_t first = b * rule.batch.rows, count = std::min(rule.batch.rows, plan.rows - first);
       const std::span<std::int64_t> rows(order.data() + first, static_cast<std::size_t>(count));
-      std::sort(rows.begin(), rows.end());  // read in the order of memory; sums do not depend on it
+      std::sort(rows.begin(), rows.end());  // memory order is faster; the sums do not depend on it
       const BatchSums batch = sums_of(rows, centroids.view(), plan, *rule.batch.store);
       Matrix<double> moved = centroids_of(batch.sums, cluster_weights(batch.sums, batch.counts, plan.weights),
                                           plan.scales, centroids.view());
       for (std::int64_t c = rule.frozen; c < centroids.rows(); ++c) {
-        const std::int64_t came = batch.counts[static_cast<std::size_t>(c)];
-        seen[static_cast<std::size_t>(c)] += came;
-        if (came == 0) continue;
-        const double rate = static_cast<double>(came) / static_cast<double>(seen[static_cast<std::size_t>(c)]);
+        const std::int64_t received = batch.counts[static_cast<std::size_t>(c)];
+        seen[static_cast<std::size_t>(c)] += received;
+        if (received == 0) continue;
+        const double rate = static_cast<double>(received) / static_cast<double>(seen[static_cast<std::size_t>(c)]);
         for (std::int64_t j = 0; j < centroids.columns(); ++j) {
           moved(c, j) = centroids(c, j) + rate * (moved(c, j) - centroids(c, j));
         }
       }
-      if (rule.metric == Metric::cosine) unit_means(moved.view(), centroids.view());
+      if (rule.metric == Metric::cosine) normalize_means(moved.view(), centroids.view());
       std::copy_n(centroids.data(), rule.frozen * centroids.columns(), moved.data());
       centroids = std::move(moved);
     }

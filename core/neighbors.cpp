@@ -1,5 +1,4 @@
-// Blocks of queries against all held points, each block's lists handed on when complete; a set in itself at once where
-// the backend can.
+// Searches blocks of queries in all held points; searches a set in itself with a symmetric join if the backend can.
 #include "core/neighbors.h"
 
 #include <fmt/format.h>
@@ -27,17 +26,17 @@ std::int64_t block_size(const NeighborOptions& options, std::int64_t queries, st
 
 void check(const PointNeighbors& base, const PointsView& queries, const NeighborOptions& options) {
   check_queries(base, queries, options.measure);
-  const bool leaves_out = options.base_is_queries && !options.include_self;
-  const std::int64_t available = base.rows() - (leaves_out ? 1 : 0);
+  const bool excludes_self = options.base_is_queries && !options.include_self;
+  const std::int64_t available = base.rows() - (excludes_self ? 1 : 0);
   if (options.neighbors < 1 || options.neighbors > available) {
-    throw Error(
-        ExitCode::usage,
-        fmt::format("k = {} neighbors: expected 1 to {}, the rows that can be found{}", options.neighbors, available,
-                    leaves_out ? " (each row is left out of its own list; see --include-self)" : ""));
+    throw Error(ExitCode::usage,
+                fmt::format("k = {} neighbours: expected 1 to {}, the number of rows{}", options.neighbors, available,
+                            excludes_self ? " other than the query itself" : ""),
+                excludes_self ? Cause::own_row_excluded : Cause::other);
   }
 }
 
-/// Lists of the whole set in itself, by a search that looks at each pair once. False where there is none.
+/// Searches the base in itself with a symmetric join. Returns false if the backend has none for this problem.
 bool join_itself(const PointNeighbors& base, const NeighborOptions& options, const NeighborSink& sink,
                  Observer& observer) {
   constexpr std::int64_t kPlaceBytes = 16;
@@ -49,7 +48,7 @@ bool join_itself(const PointNeighbors& base, const NeighborOptions& options, con
                                      .bytes = options.join_bytes - list_bytes,
                                      .progress = [&](std::int64_t rows) { observer.progress(rows); }});
   if (!lists) {
-    observer.progress(0);  // what was told of it counts no more
+    observer.progress(0);  // discards the progress of the declined join
     return false;
   }
   const std::int64_t k = options.neighbors, block = block_size(options, base.rows(), base.columns());
@@ -111,7 +110,7 @@ void nearest_neighbors(const PointNeighbors& base, PointsView queries, const Nei
   check(base, queries, options);
   const std::int64_t count = rows_of(queries), columns = base.columns();
   const std::int64_t block = block_size(options, count, columns);
-  const bool leaves_out = options.base_is_queries && !options.include_self;
+  const bool excludes_self = options.base_is_queries && !options.include_self;
   observer.phase("search", count);
   if (options.base_is_queries && join_itself(base, options, sink, observer)) return;
   Matrix<double> values(block, columns);
@@ -120,7 +119,7 @@ void nearest_neighbors(const PointNeighbors& base, PointsView queries, const Nei
     const MatrixView<double> block_values = values.view().middle(0, rows);
     copy_queries(queries, first, block_values);
     NeighborLists lists(rows, options.neighbors);
-    base.search({block_values, leaves_out ? first : -1, options.measure}, lists);
+    base.search({block_values, excludes_self ? first : -1, options.measure}, lists);
     sink(first, lists);
     observer.progress(first + rows);
   }

@@ -1,4 +1,4 @@
-// k-means||: rounds of draws, then weighted greedy k-means++ among the candidates.
+// k-means||: rounds of sampling, then weighted greedy k-means++ among the candidates.
 #include "core/parallel_seeding.h"
 
 #include <algorithm>
@@ -12,16 +12,16 @@ namespace kith {
 namespace {
 
 constexpr int kRounds = 2;
-constexpr std::uint64_t kChoiceStream = std::uint64_t{1} << 32;  // added to the run's for the choice among candidates
-constexpr double kLightest = 0x1p-40;                            // of the heaviest candidate: what weigh() accepts
+constexpr std::uint64_t kChoiceStream = std::uint64_t{1} << 32;  // added to the stream for the choice among candidates
+constexpr double kLightest = 0x1p-40;  // relative to the heaviest candidate; checked_weights() accepts it
 
-/// Rows that were drawn, and what the rows nearest to each weigh.
+/// Drawn rows, each with the total weight of the rows nearest to it.
 struct Candidates {
   std::vector<std::int64_t> rows;
   std::vector<double> weights;
 
-  /// Leaves out those that no row is nearest to: they repeat another one, or a centroid that is given.
-  void leave_out_repeated() {
+  /// Removes candidates that no row is nearest to: they repeat another candidate or a given centroid.
+  void remove_repeated() {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (weights[i] == 0.0) continue;
@@ -33,8 +33,8 @@ struct Candidates {
   }
 };
 
-/// Weighs the candidates; every row keeps its distance to the nearest one, of which the largest is returned.
-/// given (g, d): centroids that are there already.
+/// Computes the weights of the candidates. Every row keeps its D to the nearest candidate or given centroid (g, d); the
+/// largest D is returned.
 double weigh_candidates(Points& points, const DataPlan& plan, MatrixView<const double> given, Candidates& candidates) {
   const std::int64_t count = given.rows + std::ssize(candidates.rows);
   Matrix<double> values(count, plan.columns);
@@ -49,7 +49,7 @@ double weigh_candidates(Points& points, const DataPlan& plan, MatrixView<const d
   if (plan.weights.given()) points.update_sums(sums);
   const std::vector<double> weights = cluster_weights(sums, assignment.counts, plan.weights);
   candidates.weights.assign(weights.begin() + given.rows, weights.end());
-  candidates.leave_out_repeated();
+  candidates.remove_repeated();
   return points.farthest(1).front().distance;
 }
 
@@ -58,11 +58,13 @@ std::vector<std::int64_t> choose(const Points& points, const DataPlan& plan, Can
                                  std::int64_t clusters, RandomStream random, Observer& observer,
                                  MatrixView<const double> given) {
   const double heaviest = *std::max_element(candidates.weights.begin(), candidates.weights.end());
-  const double unit = plan.weights.whole ? 1.0 : power_of_two(exponent_above(heaviest));  // for weigh(), too
+  const double unit = plan.weights.integral
+                          ? 1.0
+                          : power_of_two(exponent_above(heaviest));  // keeps weights in the range of checked_weights()
   for (double& weight : candidates.weights) weight = std::max(weight, heaviest * kLightest) / unit;
   const Matrix<double> values = rows_of_points(points, candidates.rows);
   const auto held = points.hold({.values = values.view(), .weights = candidates.weights});
-  const Weights weights = weigh(candidates.weights, "candidates of k-means||");
+  const Weights weights = checked_weights(candidates.weights, "candidates of k-means||");
   held->prepare(make_plan(*held, weights));
   random.stream += kChoiceStream;
   std::vector<std::int64_t> seeds = greedy_kmeans_plus_plus(*held, weights, clusters, random, observer, given);

@@ -1,4 +1,4 @@
-// Starting centroids for large k: k-means||, which draws many rows at a time and chooses among these.
+// Initial centroids for large k: k-means||, which samples many rows per round and then chooses among them.
 //
 // B. Bahmani, B. Moseley, A. Vattani, R. Kumar, S. Vassilvitskii: Scalable k-means++ (2012), with exactly 2 k draws in
 // each of two rounds.
@@ -13,11 +13,11 @@
 
 namespace kith {
 
-/// Row numbers of k starting centroids. Every round draws 2 k rows by their distance to the candidates so far, and
-/// costs one assignment to all candidates; there are more than two rounds only while candidates are fewer than k.
-/// Greedy k-means++ chooses among the candidates, each of which weighs what the rows nearest to it weigh. When fewer
-/// than k rows are distinct, the remaining centroids are the lowest rows not yet chosen, with a warning. `given` (g,
-/// d): centroids that are there already, beside which the k are drawn.
+/// Row numbers of k = `clusters` initial centroids. Each round draws 2 k rows with probability proportional to their D
+/// to the nearest candidate, and costs one assignment to all candidates. More than two rounds follow only while there
+/// are fewer than k candidates. Weighted greedy k-means++ chooses among the candidates; the weight of a candidate is
+/// that of the rows nearest to it. If fewer than k rows are distinct, the lowest rows not yet chosen fill up, with a
+/// warning. given: (g, d) existing centroids, which count as chosen.
 std::vector<std::int64_t> kmeans_parallel(Points& points, const DataPlan& plan, std::int64_t clusters,
                                           RandomStream random, Observer& observer, MatrixView<const double> given = {});
 

@@ -1,4 +1,4 @@
-// Philox4x32-10, the counter-based random generator: the same number for the same (seed, stream, draw) everywhere.
+// Philox4x32-10, a counter-based random generator: (seed, stream, draw) determines each number on every machine.
 //
 // J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011).
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace kith {
 
-/// Four random words for counter (stream, draw) under key `seed`.
+/// Four random words for the counter (draw, stream) and the key `seed`.
 inline std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t stream, std::uint64_t draw) {
   std::uint32_t c0 = static_cast<std::uint32_t>(draw), c1 = static_cast<std::uint32_t>(draw >> 32);
   std::uint32_t c2 = static_cast<std::uint32_t>(stream), c3 = static_cast<std::uint32_t>(stream >> 32);
@@ -28,13 +28,13 @@ inline std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t str
   return {c0, c1, c2, c3};
 }
 
-/// Sixty-four random bits: words 0 (low) and 1 (high) of the block.
+/// Sixty-four random bits: output words 0 (low) and 1 (high).
 inline std::uint64_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t draw) {
   const auto w = philox(seed, stream, draw);
   return w[0] | (std::uint64_t{w[1]} << 32);
 }
 
-/// A number in [0, total): the high 64 bits of (64 random bits x total).
+/// A random number in [0, total): the high 64 bits of (64 random bits x total).
 inline std::int64_t random_below(std::uint64_t seed, std::uint64_t stream, std::uint64_t draw, std::int64_t total) {
   const auto wide = static_cast<unsigned __int128>(random_bits(seed, stream, draw)) * static_cast<std::uint64_t>(total);
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(wide >> 64));

@@ -1,4 +1,4 @@
-// Lets one formula serve the host and the device: KITH_BOTH marks functions that nvcc compiles for both.
+// KITH_BOTH marks functions that nvcc compiles for the host and the device.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,4 +1,4 @@
-// The steps of a preparation in their order: scaling, then principal components.
+// The steps of a preparation: scaling, then projection onto principal components.
 #include "core/preparation.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 
 bool scales_columns(Scaling scaling) { return scaling == Scaling::zscore || scaling == Scaling::minmax; }
 
-/// Calls visit(Matrix<T>&). Bytes have no room for what is prepared: a source is opened to hold them as float32.
+/// Calls visit(Matrix<T>&). Bytes cannot hold prepared values; callers read them as float32.
 template <class Visit>
 void visit_floats(const PreparedRows& rows, const Visit& visit) {
   std::visit(
@@ -21,7 +21,8 @@ void visit_floats(const PreparedRows& rows, const Visit& visit) {
         if constexpr (std::is_floating_point_v<T>) {
           visit(values);
         } else {
-          throw Error(ExitCode::internal, rows.name + ": preparation asked of values that are held as bytes");
+          throw Error(ExitCode::internal,
+                      rows.name + ": expected float32 or float64 values for preparation, found bytes");
         }
       },
       rows.values);
@@ -31,15 +32,17 @@ std::int64_t number_of(const PreparedRows& rows, std::int64_t row) {
   return rows.rows.empty() ? row : rows.rows[static_cast<std::size_t>(row)];
 }
 
-void scale(const PreparedRows& rows, const Preparation& found, const Workers& workers) {
-  if (found.scaling == Scaling::unit) return prepare_directions(rows, "--scale unit");
-  if (!scales_columns(found.scaling)) return;
+void scale(const PreparedRows& rows, const Preparation& preparation, const Workers& workers) {
+  if (preparation.scaling == Scaling::unit) return normalize_prepared_rows(rows, "scaling to length 1");
+  if (!scales_columns(preparation.scaling)) return;
   visit_floats(rows, [&](auto& values) {
-    const std::int64_t beyond = scale_columns(values.view(), found.columns, workers);
+    const std::int64_t beyond = scale_columns(values.view(), preparation.columns, workers);
     if (beyond < 0) return;
-    throw Error(ExitCode::data, fmt::format("{}: row {} has a value that leaves the range of its class when it is "
-                                            "scaled; leave the row out, or give --precision f64",
-                                            rows.name, number_of(rows, beyond)));
+    throw Error(
+        ExitCode::data,
+        fmt::format("{}: row {} (counted from 0) has a value that leaves the range of its class when it is scaled",
+                    rows.name, number_of(rows, beyond)),
+        Cause::value_class);
   });
 }
 
@@ -49,51 +52,53 @@ Preparation prepare(const PreparedRows& rows, const PreparationRequest& request,
   const PointsView view = view_of(rows.values);
   const std::int64_t most = std::min(rows_of(view), columns_of(view));
   if (request.components > most) {
-    throw Error(ExitCode::usage, fmt::format("--pca {}: {} has {} rows of {} columns; expected at most {} components",
-                                             request.components, rows.name, rows_of(view), columns_of(view), most));
+    throw Error(ExitCode::usage,
+                fmt::format("{}: expected at most {} components, found {}: the data set has {} rows of {} columns",
+                            rows.name, most, request.components, rows_of(view), columns_of(view)),
+                Cause::component_count);
   }
-  Preparation found;
-  found.scaling = request.scaling;
+  Preparation preparation;
+  preparation.scaling = request.scaling;
   if (scales_columns(request.scaling)) {
-    found.columns = find_scaling(view_of(rows.values), request.scaling, workers, rows.name);
+    preparation.columns = fit_scaling(view_of(rows.values), request.scaling, workers, rows.name);
   }
-  scale(rows, found, workers);
+  scale(rows, preparation, workers);
   if (request.components > 0) {
-    found.pca = principal_components(view_of(rows.values), request.components, workers);
-    visit_floats(rows, [&](auto& values) { project(values, found.pca, workers); });
+    preparation.pca = principal_components(view_of(rows.values), request.components, workers);
+    visit_floats(rows, [&](auto& values) { project(values, preparation.pca, workers); });
   }
-  return found;
+  return preparation;
 }
 
-void prepare_with(const PreparedRows& rows, const Preparation& found, const Workers& workers) {
-  scale(rows, found, workers);
-  if (found.pca.size() > 0) visit_floats(rows, [&](auto& values) { project(values, found.pca, workers); });
+void apply_preparation(const PreparedRows& rows, const Preparation& preparation, const Workers& workers) {
+  scale(rows, preparation, workers);
+  if (preparation.pca.size() > 0) visit_floats(rows, [&](auto& values) { project(values, preparation.pca, workers); });
 }
 
-void prepare_directions(const PreparedRows& rows, const char* option) {
+void normalize_prepared_rows(const PreparedRows& rows, const char* purpose) {
   visit_floats(rows, [&](auto& values) {
-    if (rows.rows.empty()) return unit_rows(values.view(), {rows.name, 0, option});
-    RowPlace place{rows.name, 0, option};
+    if (rows.rows.empty()) return normalize_rows(values.view(), {rows.name, 0, purpose});
+    RowPlace place{rows.name, 0, purpose};
     for (std::int64_t i = 0; i < values.rows(); ++i) {
       place.first_row = number_of(rows, i);
-      unit_rows(values.view().middle(i, 1), place);
+      normalize_rows(values.view().middle(i, 1), place);
     }
   });
 }
 
-std::optional<Matrix<double>> original_units(MatrixView<const double> points, const Preparation& found) {
-  if (found.scaling == Scaling::unit) return std::nullopt;
+std::optional<Matrix<double>> original_units(MatrixView<const double> points, const Preparation& preparation) {
+  if (preparation.scaling == Scaling::unit) return std::nullopt;
   Matrix<double> out;
-  if (found.pca.size() > 0) {
-    out = unprojected(points, found.pca);
+  if (preparation.pca.size() > 0) {
+    out = back_projected(points, preparation.pca);
   } else {
     out = Matrix<double>(points.rows, points.columns);
     std::copy(points.data, points.data + points.size(), out.data());
   }
-  if (!scales_columns(found.scaling)) return out;
+  if (!scales_columns(preparation.scaling)) return out;
   for (std::int64_t i = 0; i < out.rows(); ++i) {
     for (std::int64_t j = 0; j < out.columns(); ++j) {
-      out(i, j) = out(i, j) * found.columns.scale[j] + found.columns.center[j];
+      out(i, j) = out(i, j) * preparation.columns.scale[j] + preparation.columns.center[j];
     }
   }
   return out;

@@ -1,6 +1,6 @@
-// What is done to points before anything else: columns or rows scaled, then seen along their principal components.
+// Preparation of points: scaling of columns or rows, then projection onto principal components.
 //
-// The parameters are those of the rows that a model was made from; new points are prepared with the same ones.
+// The parameters come from the rows that a model is made from; new points are prepared with the same parameters.
 // docs/contract.md, Preparation.
 #pragma once
 
@@ -16,36 +16,36 @@ namespace kith {
 
 struct PreparationRequest {
   Scaling scaling = Scaling::none;
-  std::int64_t components = 0;  // principal components to keep; 0: the columns as they are
+  std::int64_t components = 0;  // principal components to keep; 0: keep the columns
   bool is_none() const { return scaling == Scaling::none && components == 0; }
 };
 
-/// The parameters that were found.
+/// The parameters of a preparation.
 struct Preparation {
   Scaling scaling = Scaling::none;
-  ColumnScaling columns;    // of zscore and minmax
-  PrincipalComponents pca;  // of size 0: none
+  ColumnScaling columns;    // for zscore and minmax
+  PrincipalComponents pca;  // size 0: no projection
   bool is_none() const { return scaling == Scaling::none && pca.size() == 0; }
 };
 
-/// Rows to be prepared, float32 or float64, and what they are called.
+/// Rows to prepare, float32 or float64, and their names for messages.
 struct PreparedRows {
   PointsMatrix& values;                     // (n, d), changed in place; (n, D) with principal components
-  std::string name = {};                    // of the data set, for messages
-  std::span<const std::int64_t> rows = {};  // their numbers in the data set, where these are not 0, 1, ...
+  std::string name = {};                    // of the data set
+  std::span<const std::int64_t> rows = {};  // their numbers in the data set; empty: 0, 1, ...
 };
 
-/// Finds the parameters of these rows and prepares them. Throws Error(usage) for more components than rows or columns,
-/// Error(data) for rows that cannot be scaled and values that leave their range.
+/// Computes the parameters from these rows and prepares the rows. Throws Error(usage) for more components than rows or
+/// columns, Error(data) for rows that cannot be scaled and for results outside the range of their class.
 Preparation prepare(const PreparedRows& rows, const PreparationRequest& request, const Workers& workers);
-/// Prepares rows with parameters that were found before; d is that of these parameters.
-void prepare_with(const PreparedRows& rows, const Preparation& found, const Workers& workers);
+/// Prepares rows with existing parameters, which determine d.
+void apply_preparation(const PreparedRows& rows, const Preparation& preparation, const Workers& workers);
 
-/// Scales rows to length 1, one after another. `option` asked for it. Throws Error(data) with the row's number.
-void prepare_directions(const PreparedRows& rows, const char* option);
+/// Normalises rows to length 1. purpose: for messages (RowPlace). Throws Error(data) naming the row.
+void normalize_prepared_rows(const PreparedRows& rows, const char* purpose);
 
-/// Points (m, D) of the prepared space in the units of the data set (m, d): on the plane of the principal components,
-/// where there are some. Nothing with Scaling::unit, which cannot be undone.
-std::optional<Matrix<double>> original_units(MatrixView<const double> points, const Preparation& found);
+/// Maps points (m, D) of the prepared space back to the units of the data set (m, d), within the span of the principal
+/// components if there are any. Returns nothing for Scaling::unit, which cannot be inverted.
+std::optional<Matrix<double>> original_units(MatrixView<const double> points, const Preparation& preparation);
 
 }  // namespace kith

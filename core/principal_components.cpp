@@ -1,4 +1,4 @@
-// Products of all pairs of columns, tile by tile, and the eigenvectors of their matrix.
+// PCA: the scatter matrix of the columns, computed tile by tile, and its eigenvectors.
 #include "core/principal_components.h"
 
 #include <Eigen/Eigenvalues>
@@ -10,22 +10,22 @@
 namespace kith {
 namespace {
 
-constexpr std::int64_t kTile = 64;    // columns whose products with as many others one task sums
-constexpr std::int64_t kBlock = 256;  // rows whose products are added up before they join the others
-constexpr std::int64_t kMostRuns = 32;
-constexpr std::int64_t kStep = 4;  // products of so many columns with so many others are summed in registers
+constexpr std::int64_t kTile = 64;    // columns per tile; a task sums the products of two tiles
+constexpr std::int64_t kBlock = 256;  // rows summed before the sum is added to that of the partition
+constexpr std::int64_t kMaxPartitions = 32;
+constexpr std::int64_t kStep = 4;  // columns per register block
 
-/// Rows are taken in runs, whose length depends on their number alone: the sums of the runs are added in order.
-std::int64_t run_rows(std::int64_t rows) {
-  constexpr std::int64_t kLeast = 16 * kBlock;
-  const std::int64_t even = (rows + kMostRuns - 1) / kMostRuns;
-  return std::max(kLeast, (even + kBlock - 1) / kBlock * kBlock);
+/// Rows per partition, which depends on the number of rows only. The sums of the partitions are added in order.
+std::int64_t partition_rows(std::int64_t rows) {
+  constexpr std::int64_t kMinimum = 16 * kBlock;
+  const std::int64_t even = (rows + kMaxPartitions - 1) / kMaxPartitions;
+  return std::max(kMinimum, (even + kBlock - 1) / kBlock * kBlock);
 }
 
-/// Columns of a tile.
+/// The number of columns in a tile.
 std::int64_t width_of(std::int64_t tile, std::int64_t columns) { return std::min(kTile, columns - tile * kTile); }
 
-/// A block of rows of one tile, centred: value r of column j is at r * kTile + j; columns that are not there are 0.
+/// A block of centred rows of one tile: row r of column j is at r * kTile + j; missing columns are 0.
 using Tile = std::vector<double>;
 
 template <class T>
@@ -40,8 +40,8 @@ void load(MatrixView<const T> rows, const std::vector<double>& mean, std::int64_
   }
 }
 
-/// sums(j, l) += sum over r, ascending, of a(r, j) b(r, l), for j < a_columns and l < b_columns. Every product and
-/// every sum is rounded.
+/// sums(j, l) += sum over r, ascending, of a(r, j) b(r, l) for j < a_columns and l < b_columns. Rounds each product and
+/// each sum.
 void add_products(const Tile& a, std::int64_t a_columns, const Tile& b, std::int64_t b_columns, std::int64_t rows,
                   double* sums) {
   for (std::int64_t j = 0; j < a_columns; j += kStep) {
@@ -61,39 +61,40 @@ void add_products(const Tile& a, std::int64_t a_columns, const Tile& b, std::int
   }
 }
 
-/// The sums of products of the columns of two tiles over one run of rows.
+/// The sums of products of the columns of tiles j and l over one partition of the rows.
 template <class T>
-std::vector<double> products(MatrixView<const T> run, const std::vector<double>& mean, std::int64_t j, std::int64_t l) {
+std::vector<double> products(MatrixView<const T> part, const std::vector<double>& mean, std::int64_t j,
+                             std::int64_t l) {
   std::vector<double> sums(kTile * kTile, 0.0);
   Tile a(kBlock * kTile), b(kBlock * kTile);
-  for (std::int64_t first = 0; first < run.rows; first += kBlock) {
-    const auto block = run.middle(first, std::min(kBlock, run.rows - first));
+  for (std::int64_t first = 0; first < part.rows; first += kBlock) {
+    const auto block = part.middle(first, std::min(kBlock, part.rows - first));
     load(block, mean, j, a);
     if (l != j) load(block, mean, l, b);
-    add_products(a, width_of(j, run.columns), l == j ? a : b, width_of(l, run.columns), block.rows, sums.data());
+    add_products(a, width_of(j, part.columns), l == j ? a : b, width_of(l, part.columns), block.rows, sums.data());
   }
   return sums;
 }
 
-/// The d x d sums of products of centred columns, lower triangle.
+/// The lower triangle of the scatter matrix (d, d).
 template <class T>
 Eigen::MatrixXd product_matrix(MatrixView<const T> values, const std::vector<double>& mean, const Workers& workers) {
-  const std::int64_t d = values.columns, length = run_rows(values.rows);
-  const std::int64_t runs = (values.rows + length - 1) / length, tiles = (d + kTile - 1) / kTile;
+  const std::int64_t d = values.columns, length = partition_rows(values.rows);
+  const std::int64_t partitions = (values.rows + length - 1) / length, tiles = (d + kTile - 1) / kTile;
   std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
   for (std::int64_t j = 0; j < tiles; ++j) {
     for (std::int64_t l = 0; l <= j; ++l) pairs.emplace_back(j, l);
   }
   const std::int64_t count = std::ssize(pairs);
-  std::vector<std::vector<double>> parts(static_cast<std::size_t>(runs * count));
-  workers.run(runs * count, [&](std::int64_t task, int) {
+  std::vector<std::vector<double>> parts(static_cast<std::size_t>(partitions * count));
+  workers.run(partitions * count, [&](std::int64_t task, int) {
     const std::int64_t first = task / count * length;
     const auto [j, l] = pairs[static_cast<std::size_t>(task % count)];
     parts[static_cast<std::size_t>(task)] =
         products(values.middle(first, std::min(length, values.rows - first)), mean, j, l);
   });
   Eigen::MatrixXd all = Eigen::MatrixXd::Zero(d, d);
-  for (std::int64_t task = 0; task < runs * count; ++task) {
+  for (std::int64_t task = 0; task < partitions * count; ++task) {
     const auto [j, l] = pairs[static_cast<std::size_t>(task % count)];
     const std::vector<double>& part = parts[static_cast<std::size_t>(task)];
     for (std::int64_t p = 0; p < width_of(j, d); ++p) {
@@ -105,7 +106,7 @@ Eigen::MatrixXd product_matrix(MatrixView<const T> values, const std::vector<dou
   return all;
 }
 
-/// 1, or -1 where the value that is largest in magnitude, the first of several, is negative.
+/// -1 if the entry with the largest magnitude (the first of equal ones) is negative, else 1.
 double sign_of(const Eigen::VectorXd& component) {
   Eigen::Index largest = 0;
   for (Eigen::Index j = 1; j < component.size(); ++j) {
@@ -117,14 +118,15 @@ double sign_of(const Eigen::VectorXd& component) {
 }  // namespace
 
 std::int64_t principal_components_bytes(std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t kOfSolver = 4;  // d x d: the matrix, the eigenvectors, what the solver works in
-  const std::int64_t length = run_rows(rows), runs = (rows + length - 1) / length;
+  constexpr std::int64_t kOfSolver = 4;  // d x d arrays: the matrix, the eigenvectors, workspace of the solver
+  const std::int64_t length = partition_rows(rows), partitions = (rows + length - 1) / length;
   const std::int64_t square = checked_product(8 * columns, columns, "columns");
-  return checked_product(square, runs + kOfSolver, "columns") + checked_product(kTile * kTile, 8 * runs, "rows");
+  return checked_product(square, partitions + kOfSolver, "columns") +
+         checked_product(kTile * kTile, 8 * partitions, "rows");
 }
 
 PrincipalComponents principal_components(PointsView values, std::int64_t count, const Workers& workers) {
-  // Eigen chooses the order of its sums by the sizes of the caches: let these be the same on every machine.
+  // Eigen orders its sums by cache sizes; fixed sizes give the same bits on every machine.
   Eigen::setCpuCacheSizes(32 << 10, 256 << 10, 2 << 20);
   const std::int64_t d = columns_of(values), n = rows_of(values);
   PrincipalComponents pca;
@@ -134,12 +136,11 @@ PrincipalComponents principal_components(PointsView values, std::int64_t count, 
   const double total = products.trace();
   Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;
   if (!std::isfinite(total) || solver.compute(products).info() != Eigen::Success) {
-    throw Error(ExitCode::data,
-                "--pca: products of columns leave the range of float64; divide the values by a power of ten, or give "
-                "--scale zscore");
+    throw Error(ExitCode::data, "principal components: products of columns leave the range of float64",
+                Cause::column_products);
   }
   pca.components = Matrix<double>(count, d);
-  for (std::int64_t c = 0; c < count; ++c) {  // Eigen has the smallest first
+  for (std::int64_t c = 0; c < count; ++c) {  // Eigen sorts in ascending order
     const double spread = std::max(solver.eigenvalues()[d - 1 - c], 0.0);
     pca.variance.push_back(n > 1 ? spread / static_cast<double>(n - 1) : 0.0);
     pca.variance_ratio.push_back(total > 0.0 ? spread / total : 0.0);
@@ -152,23 +153,23 @@ PrincipalComponents principal_components(PointsView values, std::int64_t count, 
 
 template <class T>
 void project(Matrix<T>& values, const PrincipalComponents& pca, const Workers& workers) {
-  constexpr std::int64_t kRows = 64;  // of a task
+  constexpr std::int64_t kRows = 64;  // rows per task
   const std::int64_t n = values.rows(), d = values.columns(), size = pca.size();
-  Matrix<double> weights(d, size);  // value j of all components together
+  Matrix<double> weights(d, size);  // transposed components
   for (std::int64_t j = 0; j < d; ++j) {
     for (std::int64_t c = 0; c < size; ++c) weights(j, c) = pca.components(c, j);
   }
-  // First every row in its own place, so that tasks do not meet; then all moved together.
+  // Tasks first write each row in place; the rows are then moved together.
   workers.run((n + kRows - 1) / kRows, [&](std::int64_t task, int) {
-    std::vector<double> places(static_cast<std::size_t>(size));
+    std::vector<double> coordinates(static_cast<std::size_t>(size));
     for (std::int64_t i = task * kRows; i < std::min(n, (task + 1) * kRows); ++i) {
-      std::fill(places.begin(), places.end(), 0.0);
+      std::fill(coordinates.begin(), coordinates.end(), 0.0);
       for (std::int64_t j = 0; j < d; ++j) {
         const double t = static_cast<double>(values(i, j)) - pca.mean[static_cast<std::size_t>(j)];
         const double* row = weights.row(j).data();
-        for (std::int64_t c = 0; c < size; ++c) places[static_cast<std::size_t>(c)] += t * row[c];
+        for (std::int64_t c = 0; c < size; ++c) coordinates[static_cast<std::size_t>(c)] += t * row[c];
       }
-      for (std::int64_t c = 0; c < size; ++c) values(i, c) = static_cast<T>(places[static_cast<std::size_t>(c)]);
+      for (std::int64_t c = 0; c < size; ++c) values(i, c) = static_cast<T>(coordinates[static_cast<std::size_t>(c)]);
     }
   });
   T* const all = values.data();
@@ -179,7 +180,7 @@ void project(Matrix<T>& values, const PrincipalComponents& pca, const Workers& w
 template void project(Matrix<float>&, const PrincipalComponents&, const Workers&);
 template void project(Matrix<double>&, const PrincipalComponents&, const Workers&);
 
-Matrix<double> unprojected(MatrixView<const double> points, const PrincipalComponents& pca) {
+Matrix<double> back_projected(MatrixView<const double> points, const PrincipalComponents& pca) {
   const std::int64_t d = pca.components.columns();
   Matrix<double> out(points.rows, d);
   for (std::int64_t i = 0; i < points.rows; ++i) {

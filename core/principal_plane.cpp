@@ -1,4 +1,4 @@
-// Orthogonal iteration towards the widest axes, and their spreads by Rayleigh quotients.
+// Orthogonal iteration for the two leading eigenvectors; their variances are Rayleigh quotients.
 #include "core/principal_plane.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace kith {
 namespace {
 
-constexpr std::int64_t kVectors = 4;  // two that are wanted, and two that make them come sooner
+constexpr std::int64_t kVectors = 4;  // two that are requested, and two that speed up convergence
 constexpr int kRounds = 60;
 
 double dot(const double* a, const double* b, std::int64_t count) {
@@ -16,13 +16,12 @@ double dot(const double* a, const double* b, std::int64_t count) {
   return sum;
 }
 
-/// Makes the vectors (q, d) orthogonal and of length 1, in their order; those without a direction of their own become
-/// 0.
+/// Orthonormalises the vectors (q, d) in order (Gram-Schmidt); linearly dependent vectors become 0.
 void orthogonalise(MatrixView<double> vectors) {
   for (std::int64_t a = 0; a < vectors.rows; ++a) {
     const auto row = vectors.row(a);
     const double before = std::sqrt(dot(row.data(), row.data(), vectors.columns));
-    // Twice: the first time leaves what rounding made.
+    // Repeat once to remove the rounding errors of the first pass.
     for (int time = 0; time < 2; ++time) {
       for (std::int64_t b = 0; b < a; ++b) {
         const double along = dot(row.data(), vectors.row(b).data(), vectors.columns);
@@ -35,7 +34,7 @@ void orthogonalise(MatrixView<double> vectors) {
   }
 }
 
-/// next (q, d) = the sum of squares and products of the centred rows, times vectors (q, d).
+/// next (q, d) = vectors (q, d) times the scatter matrix of the rows.
 void multiply(MatrixView<const double> rows, const std::vector<double>& centre, MatrixView<const double> vectors,
               MatrixView<double> next) {
   std::vector<double> centred(centre.size());
@@ -57,7 +56,7 @@ double total_spread(MatrixView<const double> rows, const std::vector<double>& ce
   return spread;
 }
 
-/// Largest value positive, the first of equal ones.
+/// Flips the axis if its entry with the largest magnitude (the first of equal ones) is negative.
 void fix_sign(std::span<double> axis) {
   const auto largest =
       std::max_element(axis.begin(), axis.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
@@ -73,7 +72,7 @@ PrincipalPlane principal_plane(MatrixView<const double> rows) {
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) plane.centre[j] += rows(i, j) / static_cast<double>(rows.rows);
   }
-  // A start that is orthogonal to no axis but by accident.
+  // Start vectors that are unlikely to be orthogonal to any axis.
   Matrix<double> axes(vectors, columns), next(vectors, columns);
   for (std::int64_t a = 0; a < vectors; ++a) {
     for (std::int64_t j = 0; j < columns; ++j) {

@@ -1,8 +1,8 @@
-// A block of queries is searched with limited capacity; where it finds more, its counts say in which parts to ask
-// again.
+// Searches blocks of queries with limited capacity. If a block finds more rows, its counts determine the parts to
+// search again.
 //
-// A set in itself: D(x, y) and D(y, x) have the same bits, so that a block looks at the rows from its first on, and
-// what it finds behind its last row is kept for the blocks to come: half the products and a block's more.
+// A set searched in itself needs about half the distances: D(x, y) and D(y, x) have the same bits, so a block searches
+// only rows from its first row on and buffers the pairs with rows of later blocks.
 #include "core/radius.h"
 
 #include <fmt/format.h>
@@ -16,8 +16,10 @@ namespace kith {
 double limit_of_radius(double radius, Metric metric) {
   const bool is_product = metric == Metric::inner_product;
   if (!std::isfinite(radius) || (radius < 0.0 && !is_product)) {
-    throw Error(ExitCode::usage, fmt::format("--radius {}: expected a finite number{}", radius,
-                                             is_product ? "" : ", 0 or above, in the unit of the distances"));
+    throw Error(ExitCode::usage,
+                fmt::format("radius {}: expected a finite number{}", radius,
+                            is_product ? "" : ", 0 or above, in the unit of the distances"),
+                Cause::radius);
   }
   if (is_product) return -radius;
   return measure_of(metric) == Measure::squared_euclidean ? radius * radius : radius;
@@ -27,35 +29,35 @@ namespace {
 
 using Lists = std::vector<std::vector<Neighbor>>;
 
-/// Pairs of rows of a set that were found for the first one and wait for the block of the second.
-class KeptPairs {
+/// A buffer for pairs that the block of the first row finds, until the block of the second row needs them.
+class BufferedPairs {
  public:
-  KeptPairs(std::int64_t rows, std::int64_t block, std::int64_t most)
+  BufferedPairs(std::int64_t rows, std::int64_t block, std::int64_t capacity)
       : block_(block),
-        most_(std::max<std::int64_t>(most, 0)),
-        waiting_(static_cast<std::size_t>((rows + block - 1) / block)) {}
+        capacity_(std::max<std::int64_t>(capacity, 0)),
+        pairs_of_block_(static_cast<std::size_t>((rows + block - 1) / block)) {}
 
-  /// The lowest row that the block which begins with this row has to look at.
+  /// The lowest row that the block starting at row `first` has to search.
   std::int64_t lowest_row(std::int64_t first) const { return is_complete(first / block_) ? first : 0; }
 
-  void keep(std::int64_t row, const Neighbor& neighbor) {
+  void add(std::int64_t row, const Neighbor& neighbor) {
     const std::int64_t block = neighbor.row / block_;
     if (!is_complete(block)) return;
-    waiting_[block].push_back({neighbor.row, {neighbor.distance, row}});
-    ++kept_;
-    while (kept_ > most_) {  // those of the last block would wait for the longest
-      kept_ -= std::ssize(waiting_.back());
-      waiting_.pop_back();
+    pairs_of_block_[block].push_back({neighbor.row, {neighbor.distance, row}});
+    ++size_;
+    while (size_ > capacity_) {  // drop the last block, whose pairs would wait longest
+      size_ -= std::ssize(pairs_of_block_.back());
+      pairs_of_block_.pop_back();
     }
   }
 
-  /// What waited for a block of `count` rows, in no order, with rows below lowest_row(first) alone. Once.
+  /// Removes and returns the unordered pairs of a block of `count` rows with rows below lowest_row(first).
   Lists take(std::int64_t first, std::int64_t count) {
     Lists lists(static_cast<std::size_t>(count));
     if (!is_complete(first / block_)) return lists;
-    const std::vector<Pair> pairs = std::exchange(waiting_[first / block_], {});
+    const std::vector<Pair> pairs = std::exchange(pairs_of_block_[first / block_], {});
     for (const Pair& pair : pairs) lists[pair.row - first].push_back(pair.neighbor);
-    kept_ -= std::ssize(pairs);
+    size_ -= std::ssize(pairs);
     return lists;
   }
 
@@ -65,10 +67,10 @@ class KeptPairs {
     Neighbor neighbor;
   };
 
-  bool is_complete(std::int64_t block) const { return block < std::ssize(waiting_); }
+  bool is_complete(std::int64_t block) const { return block < std::ssize(pairs_of_block_); }
 
-  std::int64_t block_, most_, kept_ = 0;
-  std::vector<std::vector<Pair>> waiting_;  // [block]; the last ones are missing when there were too many
+  std::int64_t block_, capacity_, size_ = 0;
+  std::vector<std::vector<Pair>> pairs_of_block_;  // [block]; dropped blocks are missing at the end
 };
 
 /// Blocks of queries against the base.
@@ -79,20 +81,20 @@ class RadiusSearch {
     check_queries(base, queries, options.measure);
   }
 
-  /// Queries of a block: as many as a search of few neighbours has.
+  /// Queries per block, as in a search of few neighbours.
   std::int64_t block() const {
     const std::int64_t usual = kQueryBlockBytes / bytes_per_query(1, base_.columns());
     return std::clamp<std::int64_t>(options_.block_queries > 0 ? options_.block_queries : usual, 1, rows_of(queries_));
   }
 
-  /// Of a set in itself: so many blocks that little is looked at twice, each with work enough for a backend.
+  /// Queries per block for a set in itself: small blocks avoid repeated distances, large ones keep a backend busy.
   std::int64_t block_of_set() const {
     constexpr std::int64_t kBlocks = 16, kLeastRows = 2048;
     if (options_.block_queries > 0) return block();
     return std::min(block(), std::max((rows_of(queries_) + kBlocks - 1) / kBlocks, kLeastRows));
   }
 
-  /// work(first, count) on all blocks, until it returns false; then that is the answer.
+  /// Calls work(first, count) for all blocks until it returns false. Returns false in that case.
   template <class Work>
   bool for_blocks(std::int64_t block, Observer& observer, const Work& work) const {
     const std::int64_t count = rows_of(queries_);
@@ -105,28 +107,28 @@ class RadiusSearch {
     return true;
   }
 
-  /// Rows from `lowest` on for queries first .. first + count - 1.
-  RadiusLists ask(std::int64_t first, std::int64_t count, std::int64_t lowest, std::int64_t capacity) const {
+  /// Searches rows from `lowest` on for queries first .. first + count - 1.
+  RadiusLists search(std::int64_t first, std::int64_t count, std::int64_t lowest, std::int64_t capacity) const {
     Matrix<double> values(count, base_.columns());
     copy_queries(queries_, first, values.view());
-    const bool leaves_out = options_.base_is_queries && !options_.include_self;
-    RadiusLists found(count, options_.limit, capacity);
-    found.first_row = lowest;
-    base_.search_radius({values.view(), leaves_out ? first : -1, options_.measure}, found);
-    return found;
+    const bool excludes_self = options_.base_is_queries && !options_.include_self;
+    RadiusLists result(count, options_.limit, capacity);
+    result.first_row = lowest;
+    base_.search_radius({values.view(), excludes_self ? first : -1, options_.measure}, result);
+    return result;
   }
 
-  /// What ask() finds goes to take(first, lists), in parts where it is more than there is capacity for, until that
-  /// returns false; then that is the answer.
+  /// Passes the lists of search() to take(first, lists), in parts if they exceed the capacity, until take() returns
+  /// false. Returns false in that case.
   template <class Take>
   bool find(std::int64_t first, std::int64_t count, std::int64_t lowest, const Take& take) const {
-    RadiusLists found = ask(first, count, lowest, options_.capacity);
-    if (found.is_complete()) return take(first, found.rows);
+    RadiusLists result = search(first, count, lowest, options_.capacity);
+    if (result.is_complete()) return take(first, result.rows);
     for (std::int64_t begin = 0; begin < count;) {
-      std::int64_t end = begin + 1, total = found.counts[begin];
-      while (end < count && total + found.counts[end] <= options_.capacity) total += found.counts[end++];
-      found.rows.clear();
-      RadiusLists part = ask(first + begin, end - begin, lowest, total);
+      std::int64_t end = begin + 1, total = result.counts[begin];
+      while (end < count && total + result.counts[end] <= options_.capacity) total += result.counts[end++];
+      result.rows.clear();
+      RadiusLists part = search(first + begin, end - begin, lowest, total);
       if (!take(first + begin, part.rows)) return false;
       begin = end;
     }
@@ -139,13 +141,13 @@ class RadiusSearch {
   const RadiusOptions& options_;
 };
 
-/// Lists in their order to the sink.
-bool hand_on(std::int64_t first, Lists& lists, const RadiusSink& sink) {
+/// Sorts the lists and passes them to the sink.
+bool emit(std::int64_t first, Lists& lists, const RadiusSink& sink) {
   for (std::vector<Neighbor>& list : lists) std::sort(list.begin(), list.end());
   return sink(first, lists);
 }
 
-/// Each pair in the list of its lower row.
+/// Searches a set in itself and reports each pair in the list of its lower row.
 bool pairs_within(const RadiusSearch& search, const RadiusSink& sink, Observer& observer) {
   return search.for_blocks(search.block_of_set(), observer, [&](std::int64_t first, std::int64_t count) {
     return search.find(first, count, first, [&](std::int64_t row, Lists& lists) {
@@ -153,28 +155,28 @@ bool pairs_within(const RadiusSearch& search, const RadiusSink& sink, Observer& 
         const std::int64_t own = row + static_cast<std::int64_t>(i);
         std::erase_if(lists[i], [&](const Neighbor& neighbor) { return neighbor.row < own; });
       }
-      return hand_on(row, lists, sink);
+      return emit(row, lists, sink);
     });
   });
 }
 
-/// A set in itself.
-bool rows_within_set(const RadiusSearch& search, std::int64_t rows, std::int64_t most_kept, const RadiusSink& sink,
-                     Observer& observer) {
+/// Searches a set in itself with buffered pairs.
+bool rows_within_set(const RadiusSearch& search, std::int64_t rows, std::int64_t max_buffered_pairs,
+                     const RadiusSink& sink, Observer& observer) {
   const std::int64_t block = search.block_of_set();
-  KeptPairs kept(rows, block, most_kept);
+  BufferedPairs buffer(rows, block, max_buffered_pairs);
   return search.for_blocks(block, observer, [&](std::int64_t first, std::int64_t count) {
-    const std::int64_t lowest = kept.lowest_row(first);
-    Lists waited = kept.take(first, count);
+    const std::int64_t lowest = buffer.lowest_row(first);
+    Lists buffered = buffer.take(first, count);
     return search.find(first, count, lowest, [&](std::int64_t row, Lists& lists) {
       for (std::size_t i = 0; i < lists.size(); ++i) {
         for (const Neighbor& neighbor : lists[i]) {
-          if (neighbor.row >= first + count) kept.keep(row + static_cast<std::int64_t>(i), neighbor);
+          if (neighbor.row >= first + count) buffer.add(row + static_cast<std::int64_t>(i), neighbor);
         }
-        const std::vector<Neighbor> lower = std::exchange(waited[row - first + static_cast<std::int64_t>(i)], {});
+        const std::vector<Neighbor> lower = std::exchange(buffered[row - first + static_cast<std::int64_t>(i)], {});
         lists[i].insert(lists[i].end(), lower.begin(), lower.end());
       }
-      return hand_on(row, lists, sink);
+      return emit(row, lists, sink);
     });
   });
 }
@@ -185,9 +187,9 @@ bool radius_neighbors(const PointNeighbors& base, PointsView queries, const Radi
                       const RadiusSink& sink, Observer& observer) {
   const RadiusSearch search(base, queries, options);
   if (options.base_is_queries && options.pairs_once) return pairs_within(search, sink, observer);
-  if (options.base_is_queries) return rows_within_set(search, base.rows(), options.most_kept, sink, observer);
+  if (options.base_is_queries) return rows_within_set(search, base.rows(), options.max_buffered_pairs, sink, observer);
   return search.for_blocks(search.block(), observer, [&](std::int64_t first, std::int64_t count) {
-    return search.find(first, count, 0, [&](std::int64_t query, Lists& lists) { return hand_on(query, lists, sink); });
+    return search.find(first, count, 0, [&](std::int64_t query, Lists& lists) { return emit(query, lists, sink); });
   });
 }
 
@@ -196,8 +198,8 @@ std::vector<std::int64_t> count_radius_neighbors(const PointNeighbors& base, Poi
   const RadiusSearch search(base, queries, options);
   std::vector<std::int64_t> counts;
   search.for_blocks(search.block(), observer, [&](std::int64_t first, std::int64_t count) {
-    const RadiusLists found = search.ask(first, count, 0, 0);
-    counts.insert(counts.end(), found.counts.begin(), found.counts.end());
+    const RadiusLists result = search.search(first, count, 0, 0);
+    counts.insert(counts.end(), result.counts.begin(), result.counts.end());
     return true;
   });
   return counts;

@@ -1,12 +1,12 @@
-// Rows copied out of a matrix, to be held by themselves.
+// Copies a subset of the rows and holds it with a backend.
 #include "core/row_store.h"
 
 #include <algorithm>
 
 namespace kith {
 
-SomeRows RowStore::hold(std::span<const std::int64_t> rows) const {
-  SomeRows some;
+RowSubset RowStore::hold(std::span<const std::int64_t> rows) const {
+  RowSubset subset;
   std::visit(
       [&]<class T>(MatrixView<const T> all) {
         Matrix<T> copy(static_cast<std::int64_t>(rows.size()), all.columns);
@@ -14,11 +14,11 @@ SomeRows RowStore::hold(std::span<const std::int64_t> rows) const {
           const auto row = all.row(rows[static_cast<std::size_t>(i)]);
           std::copy(row.begin(), row.end(), copy.row(i).begin());
         }
-        some.values = std::move(copy);
+        subset.values = std::move(copy);
       },
       values_);
-  some.points = backend_.hold({view_of(some.values), 0});
-  return some;
+  subset.points = backend_.hold({view_of(subset.values), 0});
+  return subset;
 }
 
 }  // namespace kith

@@ -1,4 +1,4 @@
-// All rows on the host beside the backend that holds them: for algorithms that compute with some of the rows alone.
+// All rows in host memory, for algorithms that compute with subsets of the rows.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace kith {
 
-/// Some rows as points of their own, numbered from 0.
-struct SomeRows {
+/// A subset of the rows as separate points, numbered from 0.
+struct RowSubset {
   PointsMatrix values;
-  std::unique_ptr<Points> points;  // of these values
+  std::unique_ptr<Points> points;  // hold `values`
 };
 
-/// Borrows both; they must outlive it and what it holds.
+/// Borrows the values and the backend; both must outlive the store and its subsets.
 class RowStore {
  public:
   RowStore(PointsView values, Backend& backend) : values_(values), backend_(backend) {}
 
-  /// Copies the rows of these numbers, in this order, and holds them; prepare() is left to the caller. Throws
-  /// Error(device) when they cannot be held.
-  SomeRows hold(std::span<const std::int64_t> rows) const;
+  /// Copies the rows with these numbers, in this order, and holds them; the caller calls prepare(). Throws
+  /// Error(device) if the backend cannot hold them.
+  RowSubset hold(std::span<const std::int64_t> rows) const;
 
  private:
   PointsView values_;  // (n, d)

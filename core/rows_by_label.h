@@ -1,4 +1,4 @@
-// Rows put in the order of their labels: each cluster's rows follow one another.
+// Row numbers sorted by label, so that the rows of each cluster are contiguous.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 namespace kith {
 
 struct RowsByLabel {
-  std::vector<std::int64_t> rows;   // positions, by label, then ascending
-  std::vector<std::int64_t> first;  // (k + 1) where the rows of each cluster begin; the last one ends them all
+  std::vector<std::int64_t> rows;   // row numbers by label, then ascending
+  std::vector<std::int64_t> first;  // (k + 1) begin of the rows of each cluster, and the end of the last
 };
 
-/// Of labels (n); rows whose label is not one of 0 .. clusters - 1 are left out. n + k operations.
+/// Sorts the rows of labels (n) by counting, in O(n + k); excludes rows whose label is not in 0 .. clusters - 1.
 inline RowsByLabel rows_by_label(std::span<const std::int32_t> labels, std::int64_t clusters) {
   RowsByLabel sorted;
   sorted.first.assign(static_cast<std::size_t>(clusters + 1), 0);

@@ -1,4 +1,4 @@
-// Screened copies of centroids and the margin below which a screened score proves nothing.
+// Screened copies of centroids, and the margin that certifies scores.
 #include "core/screen.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace kith {
 
-ScreenedRows screen_rows(MatrixView<const double> rows, const Screen& screen) {
+ScreenedRows screen_rows(MatrixView<const double> rows, const ScreenTransform& screen) {
   ScreenedRows screened;
   screened.values = Matrix<float>(rows.rows, rows.columns);
   screened.half_sq_norm.resize(rows.rows);
@@ -18,7 +18,7 @@ ScreenedRows screen_rows(MatrixView<const double> rows, const Screen& screen) {
     screened.half_sq_norm[c] = static_cast<float>(norms.squared_norm / 2);
     screened.largest_norm = std::max(screened.largest_norm, std::sqrt(norms.squared_norm));
     screened.largest_residual = std::max(screened.largest_residual, std::sqrt(norms.squared_residual));
-    // max() passes over a NaN, which a centroid beyond float32 leaves behind.
+    // max() ignores NaN, which a centroid outside the range of float32 gives.
     if (!(norms.squared_residual <= norms.squared_norm)) {
       screened.largest_norm = std::numeric_limits<double>::infinity();
     }
@@ -27,7 +27,7 @@ ScreenedRows screen_rows(MatrixView<const double> rows, const Screen& screen) {
 }
 
 double tensor_accumulation(std::int64_t columns) {
-  constexpr double kAtOnce = 8, kPadding = 32;  // the last products of a row are added to zeros
+  constexpr double kAtOnce = 8, kPadding = 32;  // the last products of a row are padded with zeros
   const double errors = (kAtOnce + 1) / kAtOnce * (static_cast<double>(columns) + kPadding) * 0x1p-23;
   return errors / (1 - std::min(errors, 0.5));
 }

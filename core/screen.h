@@ -1,9 +1,9 @@
-// The certificate: how far a screened score may be from the true one, so that a low-precision screen may decide a row.
+// The certificate of low-precision screens: a bound of the error of a screened score.
 //
-// The score of centroid c for row x is h(c) - x'.c' with h = |c'|^2 / 2 on centred, scaled values (Screen); it ranks
-// like D. A row is decided when second best - best > 2 E; otherwise every c within 2 E of the best is recomputed by the
-// definition. docs/contract.md, Screens, derives E; N. J. Higham, Accuracy and Stability of Numerical Algorithms
-// (2002), chapter 3, is the source of the summation bounds.
+// The score of centroid c for row x is h(c) - x'.c' with h = |c'|^2 / 2 on transformed values (ScreenTransform); it
+// ranks like D. With E the error bound, a label is certified if second best - best > 2 E; otherwise the row is
+// ambiguous, and the definition is evaluated for every c within 2 E of the best. docs/contract.md, Screens, derives E.
+// The summation bounds come from N. J. Higham: Accuracy and Stability of Numerical Algorithms (2002), chapter 3.
 #pragma once
 
 #include <cmath>
@@ -18,9 +18,9 @@
 
 namespace kith {
 
-/// One row on its way into the screen: its squared norm before and what rounding took from it, as squares.
+/// The squared norm of a transformed row, and that of its rounding error.
 struct ScreenedNorms {
-  double squared_norm = 0.0;      // |c'|^2
+  double squared_norm = 0.0;      // |c'|^2, before rounding
   double squared_residual = 0.0;  // |c' - c^|^2
 };
 
@@ -38,7 +38,7 @@ inline ScreenedNorms screen_row(const T* row, std::int64_t d, double scale, cons
   return norms;
 }
 
-/// Rows as the screen multiplies them, and what was lost on the way.
+/// Rows in the precision of the screen, with bounds of their rounding errors.
 struct ScreenedRows {
   Matrix<float> values;             // (k, d) c^ = float(c 2^-exponent - center)
   std::vector<float> half_sq_norm;  // (k) float(|c'|^2 / 2)
@@ -46,11 +46,12 @@ struct ScreenedRows {
   double largest_residual = 0.0;    // max |c' - c^|
 };
 
-ScreenedRows screen_rows(MatrixView<const double> rows, const Screen& screen);
+/// Transforms and rounds rows (k, d).
+ScreenedRows screen_rows(MatrixView<const double> rows, const ScreenTransform& screen);
 
-/// E as a function of a row's screened norm |x^|, in units of the score; already doubled and rounded outwards, so that
-/// at(norm) >= 2 E when norm was summed in float32 in any order. Infinite when nothing can be certified; a comparison
-/// with it must be written so that NaN certifies nothing.
+/// The margin 2 E as a function of the screened norm |x^| of a row, in units of the score, rounded outwards: at(norm)
+/// >= 2 E if norm was summed in float32 in any order. Infinite if nothing can be certified. Comparisons with it must be
+/// written so that NaN certifies nothing.
 struct ScreenMargin {
   float constant = 0.0F;
   float linear = 0.0F;
@@ -58,31 +59,31 @@ struct ScreenMargin {
   KITH_BOTH float at(float norm) const { return constant + norm * (linear + norm * quadratic); }
 };
 
-/// A screened score above this proves D(x, c) >= kept: D = 4^exponent (|x'|^2 + 2 score), and the screened score is
-/// within margin / 2 of the true one. half_sq_norm: a lower bound of |x'|^2 / 2; scale: 2^-exponent. What is infinite
-/// makes a NaN or an infinity here, above which no score is.
+/// A limit of screened scores: a score above it proves D(x, c) >= kept, since D = 4^exponent (|x'|^2 + 2 score) and the
+/// screened score is within margin / 2 of the exact one. half_sq_norm: a lower bound of |x'|^2 / 2; scale: 2^-exponent.
+/// Infinite inputs give NaN or infinity, which no score exceeds.
 KITH_BOTH static inline float score_limit(double kept, double scale, double half_sq_norm, float margin) {
   const double limit = kept * scale * scale / 2 - half_sq_norm + static_cast<double>(margin) / 2;
   return static_cast<float>(limit + fabs(limit) * 0x1p-20);
 }
 
-/// What a screen's arithmetic may lose.
+/// Error bounds of the arithmetic of a screen.
 struct ScreenArithmetic {
-  double rounding = 0x1p-24;   // unit roundoff of the screened operands of the rows x
+  double rounding = 0x1p-24;   // unit roundoff of the operands x^
   double accumulation = 0.0;   // A(d): error of x^.c^ relative to |x^||c^|
-  double half_sq_norm = 0.0;   // what a sum that begins with the half-norm may lose of it
-  double marking = 0.0;        // what marking a score with its column changes, relative to the score
-  double smallest = 0x1p-140;  // what one operation may lose when numbers vanish
+  double half_sq_norm = 0.0;   // relative error in h if the sum starts with h
+  double marking = 0.0;        // relative change from storing the column index in the low bits of a score
+  double smallest = 0x1p-140;  // absolute error of one operation by underflow
 };
 
-/// A(d) of products of halves on tensor cores, which add m products at a time to a float32 sum, the m + 1 aligned to
-/// the largest of them and truncated there at float32's precision or better, and truncate the result: at most m + 1
-/// errors of 2^-23 of the sum of magnitudes per m products, in whatever order. m is 16 from compute capability 9.0 on
-/// and 8 on 8.x (M. Fasi et al., Numerical behavior of NVIDIA tensor cores, 2021, measured it; no manual says it). The
-/// fewer at a time, the more errors, so 8 bounds both.
+/// A(d) for fp16 products on tensor cores. They add m products at a time to a float32 sum, align the m + 1 terms to the
+/// largest, truncate them at float32 precision or better, and truncate the result. This gives at most m + 1 errors of
+/// 2^-23 of the sum of magnitudes per m products, in any order. m is 16 from compute capability 9.0 on and 8 on 8.x
+/// (measured by M. Fasi et al.: Numerical behavior of NVIDIA tensor cores, 2021; not documented by NVIDIA). A smaller m
+/// gives more errors, so m = 8 bounds both.
 double tensor_accumulation(std::int64_t columns);
 
-/// The largest norms of rows that were screened, before rounding and of what rounding took.
+/// The largest norms of transformed rows and of their rounding errors.
 struct LargestNorms {
   double norm = 0.0;      // max |c'|
   double residual = 0.0;  // max |c' - c^|
@@ -91,7 +92,7 @@ struct LargestNorms {
 /// The margin for rows of d columns against screened rows with these norms.
 KITH_BOTH inline ScreenMargin screen_margin(LargestNorms largest, std::int64_t columns, int exponent,
                                             ScreenArithmetic arithmetic) {
-  constexpr double kUnit = 0x1p-24;   // float32: half-norms, the subtraction, the comparison
+  constexpr double kUnit = 0x1p-24;   // float32: h, the subtraction, the comparison
   constexpr double kOutward = 1.001;  // float32 evaluation of the margin itself, products of roundings
   constexpr double kLargestFloat = 0x1p127;
   const double d = static_cast<double>(columns);
@@ -107,10 +108,10 @@ KITH_BOTH inline ScreenMargin screen_margin(LargestNorms largest, std::int64_t c
       (arithmetic.accumulation + (3 * kUnit + arithmetic.marking) * (1 + arithmetic.accumulation)) * (norm + residual);
   const double constant = (4 * kUnit + arithmetic.half_sq_norm + arithmetic.marking * (1 + kUnit)) * half_sq_norm +
                           definition * norm * norm + vanished * (1 + norm);
-  // The norm that at() is given was itself summed in float32.
+  // The argument of at() was itself summed in float32.
   const double summed = 1 + (d + 8) * kUnit * 1.01;
 
-  // Written so that a NaN is not usable.
+  // Written so that NaN makes the margin unusable.
   const bool usable = 2 * kOutward * constant < kLargestFloat &&
                       2 * kOutward * (linear + vanished) * summed < kLargestFloat && half_sq_norm < 0x1p120 &&
                       exponent >= -126;
@@ -121,13 +122,14 @@ KITH_BOTH inline ScreenMargin screen_margin(LargestNorms largest, std::int64_t c
   return margin;
 }
 
-/// What the constant of that margin grows by where scores rank like inner products of rows x and q of which only x was
-/// centred: x is up to `length` long before that, in units of 2^exponent, and D is rounded by up to (d / 32 + 8) 2^-53
-/// |x| |q|, of which the margin's quadratic term has half.
+/// The increase of the margin's constant for inner products of rows x and q of which only x is centred. length: an
+/// upper bound of |x| before centring, in units of 2^exponent. D is rounded by up to (d / 32 + 8) 2^-53 |x| |q|, of
+/// which the quadratic term of the margin covers half.
 KITH_BOTH inline float product_definition_margin(double length, std::int64_t columns) {
   return static_cast<float>(2.01 * definition_rounding(columns) * length * length);
 }
 
+/// The same with the norms of screened rows.
 ScreenMargin screen_margin(const ScreenedRows& rows, std::int64_t columns, int exponent, ScreenArithmetic arithmetic);
 
 }  // namespace kith

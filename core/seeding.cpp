@@ -1,4 +1,4 @@
-// Starting centroids: greedy k-means++ with integer totals, farthest rows, random rows.
+// Initial centroids: greedy k-means++ with integer totals, farthest-first traversal, random rows.
 #include "core/seeding.h"
 
 #include <fmt/format.h>
@@ -24,20 +24,18 @@ void complete_with_lowest(std::vector<std::int64_t>& seeds, std::int64_t cluster
   observer.warning(
       fmt::format("only {} distinct rows{} for {} clusters: the remaining centroids repeat rows, and their "
                   "clusters stay empty",
-                  seeds.size(), beside_given ? " beside the centroids that are given" : "", clusters));
+                  seeds.size(), beside_given ? " other than the given centroids" : "", clusters));
   const std::unordered_set<std::int64_t> chosen(seeds.begin(), seeds.end());
   for (std::int64_t row = 0; static_cast<std::int64_t>(seeds.size()) < clusters; ++row) {
     if (!chosen.contains(row)) seeds.push_back(row);
   }
 }
 
-/// The first row, by draw 0. Weights are integers here, as in their sums: the row is the first whose inclusive prefix
-/// of them exceeds the number drawn.
 std::int64_t draw_by_weight(const Weights& weights, RandomStream random) {
   if (!weights.given()) return random_below(random.seed, random.stream, 0, weights.terms);
   const FixedScale grid = weights.grid();
   const auto fixed = [&](double weight) {
-    return weighted_fixed(1.0, grid.first, grid.second, row_weight(weight, weights.whole));
+    return weighted_fixed(1.0, grid.first, grid.second, row_weight(weight, weights.integral));
   };
   std::int64_t total = 0;
   for (const double weight : weights.rows) total += fixed(weight);
@@ -49,8 +47,8 @@ std::int64_t draw_by_weight(const Weights& weights, RandomStream random) {
 
 namespace {
 
-/// The largest distance that points keep to the given centroids, or, where there are none, to a row that is drawn by
-/// weight and becomes the first of the seeds.
+/// Sets the kept distances to those from the given centroids; without any, to those from a row drawn by weight, which
+/// becomes the first seed. Returns the largest.
 double begin_seeds(PointSeeding& points, const Weights& weights, RandomStream random, MatrixView<const double> given,
                    std::vector<std::int64_t>& seeds) {
   points.reset();
@@ -69,7 +67,7 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(PointSeeding& points, const We
   const auto trials = static_cast<std::int64_t>(2 + std::floor(std::log(static_cast<double>(given.rows + clusters))));
   std::vector<std::int64_t> seeds;
   double largest = begin_seeds(points, weights, random, given, seeds);
-  const auto even = static_cast<std::int64_t>(seeds.size());  // drawn by weight alone, not by distance
+  const auto even = static_cast<std::int64_t>(seeds.size());  // number of rows drawn by weight only, not by distance
 
   std::vector<std::int64_t> targets(trials), candidates(trials), totals(trials);
   while (static_cast<std::int64_t>(seeds.size()) < clusters) {
@@ -87,15 +85,16 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(PointSeeding& points, const We
     points.draw_rows(scale, targets, candidates);
     std::fill(totals.begin(), totals.end(), 0);
     points.try_candidates(rows_of_points(points, candidates).view(), scale, totals);
-    const auto winner = std::min_element(totals.begin(), totals.end()) - totals.begin();  // the first of equals
+    const auto winner = std::min_element(totals.begin(), totals.end()) - totals.begin();  // the first of equal totals
     seeds.push_back(candidates[winner]);
     largest = points.commit_candidate(winner);
   }
   return seeds;
 }
 
-std::vector<std::int64_t> farthest_first(PointSeeding& points, const Weights& weights, std::int64_t clusters,
-                                         RandomStream random, Observer& observer, MatrixView<const double> given) {
+std::vector<std::int64_t> farthest_first_traversal(PointSeeding& points, const Weights& weights, std::int64_t clusters,
+                                                   RandomStream random, Observer& observer,
+                                                   MatrixView<const double> given) {
   std::vector<std::int64_t> seeds;
   double largest = begin_seeds(points, weights, random, given, seeds);
   while (static_cast<std::int64_t>(seeds.size()) < clusters) {
@@ -111,10 +110,10 @@ std::vector<std::int64_t> farthest_first(PointSeeding& points, const Weights& we
 }
 
 std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t clusters, RandomStream random) {
-  std::unordered_map<std::int64_t, std::int64_t> moved;  // the shuffled places that differ from their own number
+  std::unordered_map<std::int64_t, std::int64_t> moved;  // place -> row number, where they differ
   const auto at = [&](std::int64_t place) {
-    const auto found = moved.find(place);
-    return found == moved.end() ? place : found->second;
+    const auto entry = moved.find(place);
+    return entry == moved.end() ? place : entry->second;
   };
   std::vector<std::int64_t> chosen;
   for (std::int64_t i = 0; i < clusters; ++i) {

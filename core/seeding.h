@@ -1,9 +1,9 @@
-// Starting centroids: greedy k-means++, farthest rows, random rows.
+// Initial centroids: greedy k-means++, farthest-first traversal, random rows.
 //
 // D. Arthur, S. Vassilvitskii: k-means++: the advantages of careful seeding (2007); the greedy variant, which draws
 // several candidates and keeps the best, is in Arthur's implementation and was analysed by A. Bhattacharya, J. Eube,
-// H. Roeglin, M. Schmidt: Noisy, greedy and not so greedy k-means++ (2020). Farthest first: T. F. Gonzalez: Clustering
-// to minimize the maximum intercluster distance (1985).
+// H. Roeglin, M. Schmidt: Noisy, greedy and not so greedy k-means++ (2020). Farthest-first traversal: T. F. Gonzalez:
+// Clustering to minimize the maximum intercluster distance (1985).
 #pragma once
 
 #include <cstdint>
@@ -14,49 +14,50 @@
 
 namespace kith {
 
-/// Running totals of to_fixed(kept distance) over groups of rows, which a backend keeps for drawing.
+/// Prefix sums of to_fixed(kept distance) over groups of rows, which a backend keeps for sampling.
 struct DistanceTotals {
   static constexpr std::int64_t kGroup = 1024;  // rows per total
-  bool current = false;                         // no kept distance has changed since
+  bool current = false;                         // no kept distance has changed since the sums
   int shift = 0;                                // of the scale
-  double largest = 0.0;                         // kept distance
+  double largest = 0.0;                         // largest kept distance
   std::vector<std::int64_t> inclusive;          // (groups) prefix sums
 };
 
-/// Which random numbers a start may use: those of (seed, stream).
+/// The random numbers of an initialisation: those of (seed, stream).
 struct RandomStream {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;  // the number of the run
 };
 
-/// Row numbers of k starting centroids. Costs one pass over the points per centroid for its 2 + floor(ln k) candidates,
-/// in low precision for most rows. weights: those that the points hold. When fewer than k rows are distinct, the
-/// remaining centroids are the lowest rows not yet chosen, with a warning. `given` (g, d): centroids that are there
-/// already, beside which the k are drawn.
+/// Row numbers of k = `clusters` initial centroids. Each centroid costs one pass over the points for its 2 + floor(ln
+/// k) candidates, in low precision for most rows. weights: those that the points hold. If fewer than k rows are
+/// distinct, the lowest rows not yet chosen fill up, with a warning. given: (g, d) existing centroids, which count as
+/// chosen.
 std::vector<std::int64_t> greedy_kmeans_plus_plus(PointSeeding& points, const Weights& weights, std::int64_t clusters,
                                                   RandomStream random, Observer& observer,
                                                   MatrixView<const double> given = {});
 
-/// Row numbers of k starting centroids: the first drawn by weight, every further one the row with the largest distance
-/// to its nearest one, ties to the lowest row. Costs n d in float64 per centroid. Where rows run out, and beside given
-/// centroids, as above.
-std::vector<std::int64_t> farthest_first(PointSeeding& points, const Weights& weights, std::int64_t clusters,
-                                         RandomStream random, Observer& observer, MatrixView<const double> given = {});
+/// Row numbers of k initial centroids: the first is drawn by weight; each further one is the row with the largest D to
+/// its nearest chosen row (ties: lowest row). O(n d) float64 operations per centroid. Given centroids and a lack of
+/// distinct rows are handled as above.
+std::vector<std::int64_t> farthest_first_traversal(PointSeeding& points, const Weights& weights, std::int64_t clusters,
+                                                   RandomStream random, Observer& observer,
+                                                   MatrixView<const double> given = {});
 
-/// k different row numbers of n in random order (a sparse Fisher-Yates shuffle).
+/// k distinct row numbers below n in random order (sparse Fisher-Yates shuffle).
 std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t clusters, RandomStream random);
 
-// What starts are made of.
+// Building blocks of initialisations.
 
-/// A row, by draw 0. Weights are integers here, as in their sums: the row is the first whose inclusive prefix of them
-/// exceeds the number drawn.
+/// A row drawn by draw 0 with probability proportional to its weight: the first row whose inclusive prefix sum of
+/// integer weights exceeds the random number.
 std::int64_t draw_by_weight(const Weights& weights, RandomStream random);
 
-/// Values (r, d) of some rows.
+/// The values (r, d) of rows (r).
 Matrix<double> rows_of_points(const PointSet& points, const std::vector<std::int64_t>& rows);
 
-/// Every row coincides with a seed, or with a centroid that is given: any choice is as good, so the lowest rows not yet
-/// chosen, with a warning.
+/// Appends the lowest rows not yet chosen, with a warning. For use when every row coincides with a seed or with a given
+/// centroid.
 void complete_with_lowest(std::vector<std::int64_t>& seeds, std::int64_t clusters, bool beside_given,
                           Observer& observer);
 

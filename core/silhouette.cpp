@@ -1,4 +1,4 @@
-// Silhouettes: how much nearer each row is to its own cluster than to the nearest other one.
+// Exact silhouettes from integer sums of distances, and simplified silhouettes from distances to centroids.
 #include "core/silhouette.h"
 
 #include <algorithm>
@@ -20,14 +20,16 @@ double silhouette_of(double own, double other) {
   return larger > 0.0 ? (other - own) / larger : 0.0;
 }
 
-RowWeights of_rows(const Weights& weights) { return {weights.given() ? weights.rows.data() : nullptr, weights.whole}; }
+RowWeights of_rows(const Weights& weights) {
+  return {weights.given() ? weights.rows.data() : nullptr, weights.integral};
+}
 
-/// What the rows of each cluster weigh, and whether one of them is there alone.
+/// The total weight and the number of terms of each cluster.
 struct ClusterWeights {
   std::vector<double> total;        // (k)
-  std::vector<std::int64_t> terms;  // (k) copies with whole weights, else rows
+  std::vector<std::int64_t> terms;  // (k) copies with integral weights, else rows
 
-  /// rows: numbers of some rows; empty: all
+  /// rows: row numbers; empty: all rows
   ClusterWeights(const SilhouetteRequest& request, std::span<const std::int64_t> rows) : terms(request.counts.size()) {
     const std::size_t count = rows.empty() ? request.labels.size() : rows.size();
     const RowWeights weights = of_rows(request.weights);
@@ -36,7 +38,7 @@ struct ClusterWeights {
       terms[request.labels[row]] += weights.of(row).copies;
     }
     const int bits = term_bits(sum());
-    const FixedScale grid = fixed_scale(request.weights.whole ? 0 : bits - request.weights.exponent);
+    const FixedScale grid = fixed_scale(request.weights.integral ? 0 : bits - request.weights.exponent);
     std::vector<Limbs> sums(terms.size());
     for (std::size_t i = 0; i < count; ++i) {
       const std::int64_t row = rows.empty() ? static_cast<std::int64_t>(i) : rows[i];
@@ -49,14 +51,14 @@ struct ClusterWeights {
   std::int64_t sum() const { return std::accumulate(terms.begin(), terms.end(), std::int64_t{0}); }
 };
 
-/// The grid on which a cluster's distances are added: no distance exceeds the diagonal of the box.
+/// The grid for sums of distances to a cluster; no distance exceeds the diagonal of the bounding box.
 FixedScale root_scale(const DataPlan& plan, std::int64_t largest_cluster) {
   const int squared_exponent = plan.weights.value_bits() - inertia_scale(plan, {}).shift;
   const int exponent = (squared_exponent + 1) >> 1;  // half of it, rounded up
   return fixed_scale(term_bits(largest_cluster) - exponent);
 }
 
-/// Fills the means, as sums of integers: the order of the rows does not matter.
+/// Computes the means from integer sums, so the order of the rows does not matter.
 void add_means(const SilhouetteRequest& request, Silhouette& result) {
   const ClusterWeights scored(request, request.scored);
   const FixedScale scale = fixed_scale(term_bits(scored.sum()) - request.weights.exponent - 1);  // no value exceeds 1
@@ -74,16 +76,16 @@ void add_means(const SilhouetteRequest& request, Silhouette& result) {
   result.mean = from_fixed(std::accumulate(sums.begin(), sums.end(), std::int64_t{0}), scale.shift) / total;
 }
 
-/// Rows of one cluster and one weight, whose distances are added together.
+/// The rows of one cluster with one weight; their distances are summed together.
 struct Group {
   std::int32_t cluster = 0;
   RowWeight weight;
 };
 
-/// The groups by ascending cluster and weight, and the group of every row. Without weights they are the clusters.
+/// All groups by ascending cluster and weight, and the group of each row. Without weights, groups are clusters.
 struct Groups {
   std::vector<Group> all;
-  std::vector<std::int32_t> of_rows;  // empty without weights: the labels
+  std::vector<std::int32_t> of_rows;  // (n); empty without weights, where labels are groups
 
   explicit Groups(const SilhouetteRequest& request) {
     if (!request.weights.given()) {
@@ -94,7 +96,7 @@ struct Groups {
     for (std::size_t i = 0; i < request.labels.size(); ++i) numbers[{request.labels[i], request.weights.rows[i]}] = 0;
     for (auto& [key, number] : numbers) {
       number = static_cast<std::int32_t>(all.size());
-      all.push_back({key.first, row_weight(key.second, request.weights.whole)});
+      all.push_back({key.first, row_weight(key.second, request.weights.integral)});
     }
     for (std::size_t i = 0; i < request.labels.size(); ++i) {
       of_rows.push_back(numbers[{request.labels[i], request.weights.rows[i]}]);
@@ -102,7 +104,7 @@ struct Groups {
   }
 };
 
-/// The exact silhouette of a row from the sums of its distances to each group.
+/// Computes the exact silhouette of a row from the sums of its distances to each group.
 class FromSums {
  public:
   FromSums(const Groups& groups, const SilhouetteRequest& request, int shift)
@@ -117,18 +119,18 @@ class FromSums {
       if (request_.counts[c] == 0 || static_cast<std::int32_t>(c) == label) continue;
       nearest = std::min(nearest, distance_[c] / clusters_.total[c]);
     }
-    const double itself = of_rows(request_.weights).of(row).factor;  // of whole weights one copy
+    const double itself = of_rows(request_.weights).of(row).factor;  // one copy with integral weights
     return silhouette_of(distance_[label] / (clusters_.total[label] - itself), nearest);
   }
 
  private:
-  /// Sums of the distances to each cluster. With whole weights integers are added.
+  /// Adds up the distances to each cluster; with integral weights in integers.
   void add(std::span<const std::int64_t> sums) {
     std::fill(distance_.begin(), distance_.end(), 0.0);
     std::int64_t copies = 0;
     for (std::size_t g = 0; g < sums.size(); ++g) {
       const auto& [cluster, weight] = groups_.all[g];
-      if (!request_.weights.whole) {
+      if (!request_.weights.integral) {
         distance_[cluster] += weight.factor * from_fixed(sums[g], shift_);
         continue;
       }
@@ -143,20 +145,21 @@ class FromSums {
   const SilhouetteRequest& request_;
   ClusterWeights clusters_;
   int shift_;
-  std::vector<double> distance_;  // (k) of the row at hand
+  std::vector<double> distance_;  // (k) sums for the current row
 };
 
 }  // namespace
 
 Silhouette exact_silhouette(Points& points, const DataPlan& plan, const SilhouetteRequest& request,
                             Observer& observer) {
-  constexpr std::int64_t kBlockValues = std::int64_t{1} << 23;  // of queries and of their sums
-  constexpr std::int64_t kLeast = 4096, kSteps = 20;            // rows of a block; blocks, so that progress is seen
+  constexpr std::int64_t kBlockValues = std::int64_t{1} << 23;  // limit for queries and for sums
+  constexpr std::int64_t kMinRows = 4096,
+                         kSteps = 20;  // minimum rows per block; number of blocks, for progress reports
   const Groups groups(request);
   const std::int64_t sums_each = std::ssize(groups.all);
   const std::int64_t scored = request.scored.empty() ? points.rows() : std::ssize(request.scored);
   const std::int64_t fitting = std::max<std::int64_t>(kBlockValues / std::max(points.columns(), sums_each), 1);
-  const std::int64_t block = std::min({fitting, std::max(kLeast, scored / kSteps), scored});
+  const std::int64_t block = std::min({fitting, std::max(kMinRows, scored / kSteps), scored});
   const ClusterWeights clusters(request, {});
   const FixedScale scale = root_scale(plan, *std::max_element(clusters.terms.begin(), clusters.terms.end()));
   FromSums silhouette(groups, request, scale.shift);
@@ -184,11 +187,11 @@ Silhouette exact_silhouette(Points& points, const DataPlan& plan, const Silhouet
 
 CentroidDistances centroid_distances(const Points& points, MatrixView<const double> centroids,
                                      const SilhouetteRequest& request) {
-  constexpr std::int64_t kBlockValues = std::int64_t{1} << 24;  // distances at a time
+  constexpr std::int64_t kBlockValues = std::int64_t{1} << 24;  // distances per block
   const std::int64_t n = points.rows();
   const std::int64_t block = std::clamp<std::int64_t>(kBlockValues / n, 1, centroids.rows);
   Matrix<double> distances(block, n);
-  CentroidDistances found{std::vector<double>(n, 0.0), std::vector<double>(n, kInfinity)};
+  CentroidDistances result{std::vector<double>(n, 0.0), std::vector<double>(n, kInfinity)};
   for (std::int64_t first = 0; first < centroids.rows; first += block) {
     const std::int64_t count = std::min(block, centroids.rows - first);
     points.all_distances({centroids.middle(first, count)}, distances.view().middle(0, count));
@@ -197,13 +200,13 @@ CentroidDistances centroid_distances(const Points& points, MatrixView<const doub
       const std::span<const double> to_centroid = distances.row(c - first);
       const double on_centroid = request.on_centroid.empty() ? 0.0 : request.on_centroid[c];
       for (std::int64_t i = 0; i < n; ++i) {
-        double& kept = request.labels[i] == c ? found.own[i] : found.nearest[i];
+        double& kept = request.labels[i] == c ? result.own[i] : result.nearest[i];
         const double distance = to_centroid[i] > on_centroid ? to_centroid[i] : 0.0;
         kept = request.labels[i] == c ? distance : std::min(kept, distance);
       }
     }
   }
-  return found;
+  return result;
 }
 
 Silhouette simplified_silhouette(const CentroidDistances& distances, const SilhouetteRequest& request) {

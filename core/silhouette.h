@@ -1,4 +1,4 @@
-// Silhouettes: how much nearer each row is to its own cluster than to the nearest other one.
+// Silhouettes: compare the distances from each row to its own cluster and to the nearest other cluster.
 //
 // P. J. Rousseeuw: Silhouettes: a graphical aid to the interpretation and validation of cluster analysis (1987). With
 // the distance to the centroid in place of the mean distance to a cluster's rows: E. R. Hruschka, L. N. de Castro,
@@ -14,40 +14,39 @@
 namespace kith {
 
 struct Silhouette {
-  std::vector<double> rows;      // -1 to 1, of the rows that were scored
-  std::vector<double> clusters;  // (k) their means; NaN where no row was scored
-  double mean = 0.0;             // of all rows that were scored
+  std::vector<double> rows;      // silhouettes of the scored rows, -1 to 1
+  std::vector<double> clusters;  // (k) their means; NaN if no row of the cluster was scored
+  double mean = 0.0;             // over all scored rows
 };
 
-/// Labels that points hold, and the rows to score.
+/// The labels of the points, and the rows to score.
 struct SilhouetteRequest {
   std::span<const std::int32_t> labels;       // (n), 0 to k - 1, as the points hold them
-  std::span<const std::int64_t> counts;       // (k) rows of each cluster; at least two are not 0
+  std::span<const std::int64_t> counts;       // (k) rows of each cluster; at least two clusters are not empty
   std::span<const std::int64_t> scored = {};  // row numbers; empty: all rows
-  Weights weights = {};                       // those of the points; what is said of rows holds for copies of them
-  std::span<const double> on_centroid = {};   // (k) D to centroids up to this count as 0; empty: none but 0 does
+  Weights weights = {};                       // those of the points; a row of integral weight w counts w times
+  std::span<const double> on_centroid = {};   // (k) D to a centroid up to this counts as 0; empty: no threshold
 };
 
-/// s = (b - a) / max(a, b) with a the mean distance to the other rows of the own cluster, b the smallest mean distance
-/// to the rows of another one; 0 for a row that is alone in its cluster, and where a = b = 0. Distances are square
-/// roots of D; their sums are integers of 61 - ceil(log2 of the largest cluster's rows) bits below the diagonal of the
-/// box of the points, so the result does not depend on order. Costs n distances for each row that is scored, and with
-/// weights a sum for each weight that differs within a cluster. A mean distance to other rows divides by the weight of
-/// the cluster less that of the row, of which with whole weights one copy alone is left out. The points hold the labels
-/// afterwards.
+/// s = (b - a) / max(a, b), with a the mean distance to the other rows of the own cluster and b the smallest mean
+/// distance to the rows of another cluster; 0 for a row that is alone in its cluster and for a = b = 0. Distances are
+/// square roots of D. Their sums are integers of 61 - ceil(log2(rows of the largest cluster)) bits below the diagonal
+/// of the bounding box, so the order of rows does not matter. Costs n distances per scored row, and with weights one
+/// sum per distinct weight within a cluster. a divides by the weight of the cluster minus that of the row; with
+/// integral weights minus 1. The points hold the labels afterwards.
 Silhouette exact_silhouette(Points& points, const DataPlan& plan, const SilhouetteRequest& request, Observer& observer);
 
-/// Squared distances of every row to the centroid of its label, and to the nearest other one.
+/// Squared distances from every row to the centroid of its label and to the nearest other centroid.
 struct CentroidDistances {
   std::vector<double> own;      // (n)
   std::vector<double> nearest;  // (n)
 };
-/// centroids: (k, d); those of clusters without rows are left out. Costs n k distances.
+/// Computes n k distances to centroids (k, d); ignores centroids of clusters without rows.
 CentroidDistances centroid_distances(const Points& points, MatrixView<const double> centroids,
                                      const SilhouetteRequest& request);
 
-/// The silhouette with a the distance to the row's own centroid and b that to the nearest other one; `scored` must be
-/// empty.
+/// The silhouette with a the distance to the row's own centroid and b the distance to the nearest other centroid.
+/// request.scored must be empty.
 Silhouette simplified_silhouette(const CentroidDistances& distances, const SilhouetteRequest& request);
 Silhouette simplified_silhouette(const Points& points, MatrixView<const double> centroids,
                                  const SilhouetteRequest& request);

@@ -1,4 +1,4 @@
-// The first centroids of a run, by the rule that was asked for.
+// The initial centroids of a run.
 #include "core/start.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ void warn_of_duplicates(MatrixView<const double> centroids, Observer& observer) 
     repeated += std::equal(row(order[i]).begin(), row(order[i]).end(), row(order[i - 1]).begin());
   }
   if (repeated > 0)
-    observer.warning(fmt::format("{} of the {} initial centroids repeat another one", repeated, centroids.rows));
+    observer.warning(fmt::format("{} of {} initial centroids repeat another one", repeated, centroids.rows));
 }
 
 }  // namespace
@@ -37,8 +37,8 @@ void check_start(const DataPlan& plan, const KMeansOptions& options) {
                 fmt::format("k = {} clusters: expected 1 to {}, the number of rows", options.clusters, plan.rows));
   }
   if (options.clusters > std::numeric_limits<std::int32_t>::max()) {
-    throw Error(ExitCode::usage, fmt::format("k = {} clusters: labels are 32-bit, at most {}", options.clusters,
-                                             std::numeric_limits<std::int32_t>::max()));
+    throw Error(ExitCode::usage, fmt::format("k = {} clusters: expected at most {}, since labels are 32-bit",
+                                             options.clusters, std::numeric_limits<std::int32_t>::max()));
   }
   const std::int64_t others = options.clusters - options.frozen.rows;
   if (others < 0 || (options.frozen.rows > 0 && options.frozen.columns != plan.columns)) {
@@ -59,7 +59,7 @@ void check_start(const DataPlan& plan, const KMeansOptions& options) {
                             "frozen or given, found {} x {}",
                             options.clusters, plan.columns, options.known.rows, options.known.columns));
   }
-  if (options.frozen.rows > 0) inertia_scale(plan, options.frozen);  // refuses far ones
+  if (options.frozen.rows > 0) inertia_scale(plan, options.frozen);  // throws if they are too far away
 }
 
 Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMeansOptions& options, int run,
@@ -71,7 +71,7 @@ Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMean
   const MatrixView<double> there = centroids.view().middle(0, chosen.rows);
   const MatrixView<double> others = centroids.view().middle(there.rows, options.clusters - there.rows);
   std::copy_n(chosen.data, there.size(), there.data);
-  if (options.metric == Metric::cosine) unit_centroids(there, "frozen centroids");
+  if (options.metric == Metric::cosine) normalize_centroids(there, "frozen centroids");
   if (options.init == Init::given) {
     std::copy_n(options.given.data, others.size(), others.data);
   } else {
@@ -81,7 +81,7 @@ Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMean
     } else if (options.init == Init::kmeans_parallel) {
       rows = kmeans_parallel(points, plan, others.rows, random, observer, there);
     } else if (options.init == Init::farthest) {
-      rows = farthest_first(points, plan.weights, others.rows, random, observer, there);
+      rows = farthest_first_traversal(points, plan.weights, others.rows, random, observer, there);
     } else if (options.init == Init::random) {
       rows = random_rows(points.rows(), others.rows, random);
     } else {
@@ -89,7 +89,7 @@ Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMean
     }
     points.copy_rows(rows, others);
   }
-  if (options.metric == Metric::cosine) unit_centroids(centroids.view(), "initial centroids");
+  if (options.metric == Metric::cosine) normalize_centroids(centroids.view(), "initial centroids");
   const bool may_repeat = options.init == Init::given || options.init == Init::random || options.init == Init::first;
   if (may_repeat && run == 0) warn_of_duplicates(centroids.view(), observer);
   return centroids;

@@ -1,15 +1,15 @@
-// The first centroids of a run: those that are frozen, then those of a rule or given ones.
+// The initial centroids of a run: frozen or known centroids, then those of options.init.
 #pragma once
 
 #include "core/kmeans.h"
 
 namespace kith {
 
-/// Throws Error(usage) for k out of range or centroids of the wrong shape, naming n, d and k; Error(data) for frozen
+/// Throws Error(usage) naming n, d and k for k out of range or centroids of the wrong shape; Error(data) for frozen
 /// centroids so far away that squared distances leave the range of float64.
 void check_start(const DataPlan& plan, const KMeansOptions& options);
 
-/// Centroids (k, d) that run number `run`, from 0, begins with. Uses what `points` hold per row.
+/// (k, d) The initial centroids of run `run`, from 0. Overwrites the labels and distances that `points` hold.
 Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMeansOptions& options, int run,
                                Observer& observer);
 

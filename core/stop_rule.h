@@ -1,4 +1,4 @@
-// When Lloyd's iteration stops: one test for the host, and for backends that iterate without it.
+// The stopping rules of Lloyd's iteration, shared by the host and by backends that iterate on their own.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ enum class Stop { none, labels, tolerance, max_iterations };
 
 /// The rules of docs/contract.md, Stopping.
 struct StopRule {
-  double threshold = -1.0;  // a squared shift of at most this stops; negative: never
+  double threshold = -1.0;  // stop at a squared shift of at most this; negative: never
   std::int64_t max_iterations = 300;
 
-  /// After `iterations` of them, of which `last` was the last. No test before two assignments: the first has nothing to
-  /// be compared with.
+  /// The rule that stops after iteration number `iterations`, whose record is `last`. The first iteration is not tested
+  /// for labels and tolerance, since it has no predecessor.
   KITH_BOTH Stop test(std::int64_t iterations, const IterationRecord& last) const {
     const bool comparable = iterations >= 2;
     if (comparable && last.changed == 0 && last.relocated == 0) return Stop::labels;

@@ -1,8 +1,8 @@
-// The columns of a row in the order in which a depth-first walk of the definition's tree of additions needs them.
+// The order of columns in a depth-first traversal of the tree of additions of the definition.
 //
-// The tree of core/distance.h adds lane l + w to lane l for w = 16, 8, 4, 2, 1. Walked depth first it needs six numbers
-// at a time in place of thirty-two, so that one thread, or one lane of a vector, has several distances in its
-// registers; and rows packed in this order are read from front to back.
+// The tree of core/distance.h adds lane l + w to lane l for w = 16, 8, 4, 2, 1. A depth-first traversal needs six
+// partial sums at a time rather than thirty-two, so one thread, or one lane of a vector, keeps several distances in
+// registers. Rows packed in this order are read sequentially.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace kith {
 
-/// Appends the columns of lane `lane`, then of the lanes that join it after step `width` of the tree, and so on.
+/// Appends the columns of lane `lane` and, recursively, of the lanes that the tree adds to it from step `width` on.
 inline void append_tree_order(std::int64_t lane, std::int64_t width, std::int64_t d, std::vector<std::int32_t>& order) {
   if (lane >= d) return;
   if (width == kLanes) {
@@ -23,7 +23,7 @@ inline void append_tree_order(std::int64_t lane, std::int64_t width, std::int64_
   append_tree_order(lane + width, 2 * width, d, order);
 }
 
-/// All d columns, each once.
+/// A permutation of the d columns.
 inline std::vector<std::int32_t> tree_order(std::int64_t d) {
   std::vector<std::int32_t> order;
   append_tree_order(0, 1, d, order);

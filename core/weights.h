@@ -1,7 +1,7 @@
-// What rows weigh: weights that are checked, and how a weight enters the integer sums.
+// Row weights: their validation, and how they enter the integer sums.
 //
-// Whole weights multiply the integers of a row, so that a row of weight w is w copies of it, to the last bit. Others
-// multiply its values before these are rounded. docs/contract.md, Weights.
+// Integral weights multiply the integers of a row, so a row of weight w has exactly the same effect as w copies of it.
+// Fractional weights multiply the values before rounding. docs/contract.md, Weights.
 #pragma once
 
 #include <cstdint>
@@ -13,55 +13,55 @@
 
 namespace kith {
 
-/// The weights of all rows, and what sums over them have to know. Rows of weight 0 are no part of the sums.
+/// The weights of all rows, and the parameters of weighted sums. Rows of weight 0 do not enter sums.
 struct Weights {
-  std::span<const double> rows = {};  // (n), in the caller's memory; empty: every row weighs 1
-  bool whole = true;                  // whole numbers, so that rows count as copies
-  std::int64_t terms = 0;             // that sums must have room for: copies of whole weights, rows of others
-  int exponent = 0;                   // 2^exponent is above every weight; 0 of whole ones, whose copies are the terms
-  double total = 0.0;                 // of all weights, from the integers that are also summed for each cluster
-  double smallest = 1.0;              // above 0
+  std::span<const double> rows = {};  // (n) borrowed; empty: every row has weight 1
+  bool integral = true;               // all weights are integers, so rows count as copies
+  std::int64_t terms = 0;             // number of terms of the sums: copies with integral weights, else rows
+  int exponent = 0;                   // 2^exponent exceeds every fractional weight; 0 with integral weights
+  double total = 0.0;                 // sum of all weights, from the same integers as the sums per cluster
+  double smallest = 1.0;              // smallest weight above 0
 
   bool given() const { return !rows.empty(); }
-  /// The bits that a value may have before its weight multiplies it, so that sums stay in an int64.
+  /// The bits of a value before its weight multiplies it, such that sums fit into an int64.
   int value_bits() const { return term_bits(terms) - exponent; }
-  /// The grid of the sums of weights, which are in two limbs of term_bits(terms) bits.
-  FixedScale grid() const { return fixed_scale(whole ? 0 : value_bits()); }
+  /// The grid of sums of weights, which take two limbs of term_bits(terms) bits.
+  FixedScale grid() const { return fixed_scale(integral ? 0 : value_bits()); }
 };
 
-/// Of n rows that weigh 1 each.
+/// n rows of weight 1.
 Weights equal_weights(std::int64_t rows);
 
-/// Checks the weights (n) and finds what is to be known. Throws Error(data) naming the row: weights that are negative
-/// or not finite, that are not whole and too large, too small or too far apart for the sums; and where all are 0.
-Weights weigh(std::span<const double> weights, const std::string& name);
+/// Validates weights (n) and computes their parameters. Throws Error(data) naming the row for weights that are negative
+/// or not finite, or fractional and too large, too small or too far apart for the sums; also if all weights are 0.
+Weights checked_weights(std::span<const double> weights, const std::string& name);
 
-/// The total of some weights from its limbs.
+/// A sum of weights from its limbs.
 inline double total_weight(Limbs sum, const Weights& weights) {
   return from_limbs(sum, weights.grid().shift, term_bits(weights.terms));
 }
 
-/// A weight as it enters a sum.
+/// The two ways in which a weight enters a sum; one of them is always 1.
 struct RowWeight {
-  double factor = 1.0;      // of the value
-  std::int64_t copies = 1;  // of its integers
+  double factor = 1.0;      // multiplies the value
+  std::int64_t copies = 1;  // multiplies the integers
 };
-KITH_BOTH static inline RowWeight row_weight(double weight, bool whole) {
-  return whole ? RowWeight{1.0, static_cast<std::int64_t>(weight)} : RowWeight{weight, 1};
+KITH_BOTH static inline RowWeight row_weight(double weight, bool integral) {
+  return integral ? RowWeight{1.0, static_cast<std::int64_t>(weight)} : RowWeight{weight, 1};
 }
 
-/// The weights of some rows as kernels take them.
+/// The weights of a range of rows, for kernels.
 struct RowWeights {
-  const double* weight = nullptr;  // null: every row weighs 1
-  bool whole = true;
+  const double* weight = nullptr;  // null: every row has weight 1
+  bool integral = true;
 
   KITH_BOTH RowWeight of(std::int64_t row) const {
-    return weight == nullptr ? RowWeight{} : row_weight(weight[row], whole);
+    return weight == nullptr ? RowWeight{} : row_weight(weight[row], integral);
   }
-  RowWeights from(std::int64_t row) const { return {weight == nullptr ? nullptr : weight + row, whole}; }
+  RowWeights from(std::int64_t row) const { return {weight == nullptr ? nullptr : weight + row, integral}; }
 };
 
-/// to_fixed() and to_limbs() of a value of a row of this weight.
+/// to_fixed() and to_limbs() of a value with a weight.
 KITH_BOTH static inline std::int64_t weighted_fixed(double v, double first, double second, RowWeight weight) {
   return to_fixed(v, first, second * weight.factor) * weight.copies;
 }

@@ -1,4 +1,4 @@
-// How the caller shares out work over rows: core has no threads of its own.
+// The interface for parallel work over rows: callers provide the threads.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace kith {
 
 struct Workers {
   int count = 1;
-  /// Calls work(task, worker) once for every task in [0, tasks), 0 <= worker < count, and returns when all are done.
+  /// Calls work(task, worker) once for every task in [0, tasks), 0 <= worker < count. Returns when all tasks are done.
   std::function<void(std::int64_t tasks, const std::function<void(std::int64_t task, int worker)>& work)> run =
       [](std::int64_t tasks, const std::function<void(std::int64_t, int)>& work) {
         for (std::int64_t task = 0; task < tasks; ++task) work(task, 0);

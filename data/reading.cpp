@@ -15,9 +15,9 @@ constexpr std::int64_t kMinBlocks = 16;  // of a large dataset, so that work can
 
 /// Scales rows to length 1. Bytes cannot hold such rows, so the source must be opened without ReadOptions::keep_bytes.
 template <class T>
-void normalize_rows(MatrixView<T> rows, const RowPlace& place) {
+void normalize_block(MatrixView<T> rows, const RowPlace& place) {
   if constexpr (std::is_floating_point_v<T>) {
-    unit_rows(rows, place);
+    normalize_rows(rows, place);
   } else {
     throw Error(ExitCode::internal, place.name + ": cannot scale rows that are held as bytes to length 1");
   }
@@ -86,14 +86,14 @@ void Reading::read_all() {
 template <class T>
 void Reading::prepare(Matrix<T>& values, std::int64_t first, std::int64_t rows) {
   const bool normalize = metric_ == Metric::cosine;
-  RowPlace place{source_.name(), first};
+  RowPlace place{source_.name(), first, "--metric cosine"};
   if (!missing_) {
-    if (normalize) normalize_rows(values.view().middle(first, rows), place);
+    if (normalize) normalize_block(values.view().middle(first, rows), place);
     return;
   }
   for (; place.first_row < first + rows; ++place.first_row) {
     if (!missing_->keep(values.view(), place.first_row) || !normalize) continue;
-    normalize_rows(values.view().middle(std::ssize(missing_->kept()) - 1, 1), place);
+    normalize_block(values.view().middle(std::ssize(missing_->kept()) - 1, 1), place);
   }
 }
 

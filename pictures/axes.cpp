@@ -1,4 +1,4 @@
-// Ticks at round numbers, and the lines and words of a frame.
+// Ticks at round numbers, and the grid, axes and labels of a chart.
 #include "pictures/axes.h"
 
 #include <fmt/format.h>
@@ -9,18 +9,18 @@
 namespace kith::pictures {
 namespace {
 
-std::vector<double> powers_of_ten(const Scale& scale, int wanted) {
+std::vector<double> powers_of_ten(const Scale& scale, int requested) {
   const int first = static_cast<int>(std::ceil(std::log10(scale.low) - 1e-9));
   const int last = static_cast<int>(std::floor(std::log10(scale.high) + 1e-9));
-  const int step = std::max(1, (last - first + wanted - 1) / std::max(wanted - 1, 1));
+  const int step = std::max(1, (last - first + requested - 1) / std::max(requested - 1, 1));
   std::vector<double> values;
   for (int e = first; e <= last; e += step) values.push_back(std::pow(10.0, e));
   return values;
 }
 
-/// Short enough for the room beside an axis: "-3.505e6".
+/// A label that fits beside an axis: "-3.505e6".
 std::string tick_label(double value) {
-  if (std::abs(value) < 1e6) return shown(value);
+  if (std::abs(value) < 1e6) return display(value);
   std::string text = fmt::format("{:.4g}", value);
   const std::size_t exponent = text.find("e+");
   if (exponent != text.npos) text.erase(exponent + 1, text[exponent + 2] == '0' ? 2 : 1);
@@ -35,12 +35,12 @@ double Scale::operator()(double value) const {
   return from + share * (to - from);
 }
 
-std::vector<double> ticks(const Scale& scale, int wanted) {
+std::vector<double> ticks(const Scale& scale, int requested) {
   if (scale.spacing == Spacing::powers) {
-    const std::vector<double> powers = powers_of_ten(scale, wanted);
+    const std::vector<double> powers = powers_of_ten(scale, requested);
     return powers.size() > 1 ? powers : std::vector<double>{scale.low, scale.high};
   }
-  const double rough = (scale.high - scale.low) / wanted;
+  const double rough = (scale.high - scale.low) / requested;
   const double power = std::pow(10.0, std::floor(std::log10(rough)));
   const double part = rough / power;
   const double step = power * (part <= 1.0 ? 1.0 : part <= 2.0 ? 2.0 : part <= 5.0 ? 5.0 : 10.0);

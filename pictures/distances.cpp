@@ -1,4 +1,4 @@
-// How far the rows of each cluster lie from its centroid.
+// Histograms of the distances between rows and their centroid, one per cluster.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace kith::pictures {
 namespace {
 
-constexpr std::size_t kMostShown = 30;
+constexpr std::size_t kMaxClusters = 30;
 constexpr int kBins = 48;
 constexpr double kRow = 30.0;
 
@@ -34,14 +34,14 @@ Picture distances(std::span<const float> distances, std::span<const std::int32_t
     ++histogram.rows[std::min(static_cast<int>(kBins * (distances[i] / reach)), kBins - 1)];
     histogram.sorted.push_back(distances[i]);
   }
-  const std::vector<std::int64_t> shown_ones = largest_clusters(counts, kMostShown);
-  const double bottom = 10 + kRow * static_cast<double>(shown_ones.size());
+  const std::vector<std::int64_t> displayed = largest_clusters(counts, kMaxClusters);
+  const double bottom = 10 + kRow * static_cast<double>(displayed.size());
   Canvas canvas(480, bottom + 42);
   const Scale x{0, reach, 48, 466};
   draw_frame(canvas, x, {0, 1, bottom, 10}, {"distance to the centroid", "", 6, 0});
   std::int64_t nearest = -1, widest = -1;
-  for (std::size_t i = 0; i < shown_ones.size(); ++i) {
-    const std::int64_t c = shown_ones[i];
+  for (std::size_t i = 0; i < displayed.size(); ++i) {
+    const std::int64_t c = displayed[i];
     Histogram& histogram = histograms[c];
     if (histogram.sorted.empty()) continue;
     std::sort(histogram.sorted.begin(), histogram.sorted.end());
@@ -49,24 +49,24 @@ Picture distances(std::span<const float> distances, std::span<const std::int32_t
     if (widest < 0 || histogram.median() > histograms[widest].median()) widest = c;
     const double base = 10 + kRow * static_cast<double>(i + 1);
     const double highest = static_cast<double>(*std::max_element(histogram.rows.begin(), histogram.rows.end()));
-    std::string data = fmt::format("M{} {}", place(x(0)), place(base));
+    std::string data = fmt::format("M{} {}", coordinate(x(0)), coordinate(base));
     for (int bin = 0; bin < kBins; ++bin) {
       const double height = (kRow - 4) * static_cast<double>(histogram.rows[bin]) / highest;
-      data += fmt::format("V{}H{}", place(base - height), place(x(reach * (bin + 1) / kBins)));
+      data += fmt::format("V{}H{}", coordinate(base - height), coordinate(x(reach * (bin + 1) / kBins)));
     }
-    canvas.path(data + fmt::format("V{}z", place(base)), colour_of(c));
+    canvas.path(data + fmt::format("V{}z", coordinate(base)), colour_of(c));
     const double middle = x(histogram.median());
     canvas.line({middle, base}, {middle, base - kRow + 4}, "mark");
     canvas.text({42, base - 6}, std::to_string(c), "end");
   }
-  std::string caption = fmt::format("Euclidean distances; the largest is {}.", shown(most));
+  std::string caption = fmt::format("Euclidean distances; the largest is {}.", display(most));
   if (nearest >= 0) {
     caption += fmt::format(
         " The rows of cluster {} lie nearest to their centroid, with a median of {}, those of cluster {} farthest, "
         "with {}. Dashed: the medians. Each histogram has its own height.",
-        nearest, shown(histograms[nearest].median()), widest, shown(histograms[widest].median()));
+        nearest, display(histograms[nearest].median()), widest, display(histograms[widest].median()));
   }
-  return {"distances", "Distances to the centroids", caption + note_on_clusters(shown_ones.size(), counts), canvas};
+  return {"distances", "Distances to the centroids", caption + note_on_clusters(displayed.size(), counts), canvas};
 }
 
 }  // namespace kith::pictures

@@ -1,4 +1,4 @@
-// HTML around pictures.
+// Writes the HTML page.
 #include "pictures/page.h"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ std::string cells(const std::vector<std::string>& row, const char* tag) {
   return out + "</tr>\n";
 }
 
-std::string of(const Table& table) {
+std::string section_of(const Table& table) {
   std::string out = fmt::format("<section>\n<h2>{}</h2>\n<table>\n<thead>\n", escaped(table.title));
   out += cells(table.head, "th") + "</thead>\n<tbody>\n";
   for (const auto& row : table.rows) out += cells(row, "td");
@@ -68,7 +68,7 @@ std::string html(const Page& page) {
                        inline_svg(picture), escaped(picture.caption));
   }
   out += "</div>\n";
-  for (const Table& table : page.tables) out += of(table);
+  for (const Table& table : page.tables) out += section_of(table);
   return out + "</main>\n</body>\n</html>\n";
 }
 

@@ -1,4 +1,4 @@
-// A page that holds all it shows: facts, pictures and a table, without scripts, fonts or addresses elsewhere.
+// A self-contained HTML page of facts, pictures and tables, without scripts, fonts or external links.
 #pragma once
 
 #include <string>
@@ -19,12 +19,12 @@ struct Table {
 struct Page {
   std::string title;
   std::vector<std::pair<std::string, std::string>> facts;  // name and value
-  std::vector<std::string> notes;                          // what is missing, and what to do
+  std::vector<std::string> notes;                          // warnings: what is missing, and the remedy
   std::vector<Picture> pictures;
   std::vector<Table> tables;
 };
 
-/// HTML that is also well-formed XML.
+/// The page as HTML that is also well-formed XML.
 std::string html(const Page& page);
 
 }  // namespace kith::pictures

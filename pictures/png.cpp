@@ -1,4 +1,4 @@
-// PNG (W3C recommendation, third edition) with stored blocks of deflate (RFC 1950 and 1951), in base64 (RFC 4648).
+// Writes PNG (W3C recommendation, third edition) with stored deflate blocks (RFC 1950, 1951), and base64 (RFC 4648).
 #include "pictures/png.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ std::string big_endian(std::uint32_t value) {
           static_cast<char>(value)};
 }
 
-std::uint32_t cyclic_redundancy_check(const std::string& bytes) {
+std::uint32_t crc32(const std::string& bytes) {
   std::uint32_t check = 0xffffffffU;
   for (const char byte : bytes) {
     check ^= static_cast<unsigned char>(byte);
@@ -22,11 +22,10 @@ std::uint32_t cyclic_redundancy_check(const std::string& bytes) {
 }
 
 std::string chunk(const std::string& type, const std::string& data) {
-  return big_endian(static_cast<std::uint32_t>(data.size())) + type + data +
-         big_endian(cyclic_redundancy_check(type + data));
+  return big_endian(static_cast<std::uint32_t>(data.size())) + type + data + big_endian(crc32(type + data));
 }
 
-/// A zlib stream whose blocks are stored as they are.
+/// A zlib stream of uncompressed blocks.
 std::string stored_stream(const std::string& bytes) {
   constexpr std::size_t kLongest = 65535;
   std::string out = "\x78\x01";

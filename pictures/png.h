@@ -1,4 +1,4 @@
-// Grey pictures as PNG, for pages that hold all they show.
+// Grey images as PNG data URLs, for self-contained pages.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace kith::pictures {
 
-/// The bytes of an 8-bit grey PNG of values (rows, columns), not compressed: the same for the same values everywhere.
+/// An uncompressed 8-bit grey PNG of values (rows, columns); equal values give equal bytes.
 std::string grey_png(MatrixView<const std::uint8_t> values);
 
-/// "data:image/png;base64,..." for these bytes.
+/// The data URL "data:image/png;base64,..." of these bytes.
 std::string data_address(const std::string& png);
 
 }  // namespace kith::pictures

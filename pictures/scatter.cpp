@@ -1,4 +1,4 @@
-// Rows in a plane, coloured by their cluster: marks, or cells with the density of many rows.
+// A scatter plot of rows coloured by cluster, or a density map for many rows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,23 +13,23 @@
 namespace kith::pictures {
 namespace {
 
-constexpr std::size_t kMostMarks = 3000;  // more rows than this are counted in cells
-constexpr int kAcross = 100, kUp = 76;    // cells
+constexpr std::size_t kMaxMarks = 3000;  // more rows than this become a density map
+constexpr int kAcross = 100, kUp = 76;   // cells
 constexpr double kLeft = 58, kRight = 466, kTop = 26, kBottom = 336;
 
 const std::string kGrey = "7";
 
-/// Circles for the first clusters, and other shapes where colours repeat.
+/// Circles for the first clusters, other shapes where colours repeat.
 std::string mark(std::int64_t cluster, double x, double y) {
   switch (std::max<std::int64_t>(cluster, 0) / kColours % 4) {
     case 0:
-      return fmt::format("M{} {}h0", place(x), place(y));
+      return fmt::format("M{} {}h0", coordinate(x), coordinate(y));
     case 1:
-      return fmt::format("M{} {}l4 0l-2-3.6z", place(x - 2), place(y + 1.6));
+      return fmt::format("M{} {}l4 0l-2-3.6z", coordinate(x - 2), coordinate(y + 1.6));
     case 2:
-      return fmt::format("M{} {}h3.4v3.4h-3.4z", place(x - 1.7), place(y - 1.7));
+      return fmt::format("M{} {}h3.4v3.4h-3.4z", coordinate(x - 1.7), coordinate(y - 1.7));
     default:
-      return fmt::format("M{} {}l2.4 2.4l-2.4 2.4l-2.4-2.4z", place(x), place(y - 2.4));
+      return fmt::format("M{} {}l2.4 2.4l-2.4 2.4l-2.4-2.4z", coordinate(x), coordinate(y - 2.4));
   }
 }
 
@@ -44,19 +44,19 @@ void draw_marks(Canvas& canvas, const Plane& plane, const Scale& x, const Scale&
   }
 }
 
-/// All rows in one cell.
+/// The rows in one cell of the density map.
 struct Cell {
   std::int64_t rows = 0;
   std::map<std::int32_t, std::int64_t> clusters;
-  std::int32_t main() const {  // the cluster with most of them, ties: the lower number
+  std::int32_t majority() const {  // the cluster with most rows; ties: the lower number
     return std::max_element(clusters.begin(), clusters.end(),
                             [](const auto& a, const auto& b) { return a.second < b.second; })
         ->first;
   }
 };
 
-/// Cells in the colour of the cluster that has most of their rows, the more opaque the more rows. Returns the most rows
-/// in a cell.
+/// Draws each cell in the colour of its majority cluster; opacity grows with the number of rows. Returns the maximum
+/// number of rows in a cell.
 std::int64_t draw_cells(Canvas& canvas, const Plane& plane, const Scale& x, const Scale& y,
                         std::span<const std::int32_t> labels) {
   const double width = (kRight - kLeft) / kAcross, height = (kBottom - kTop) / kUp;
@@ -71,23 +71,25 @@ std::int64_t draw_cells(Canvas& canvas, const Plane& plane, const Scale& x, cons
   const auto fullest =
       std::max_element(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) { return a.rows < b.rows; });
   const double most = std::log1p(static_cast<double>(fullest->rows));
-  std::map<std::pair<std::string, int>, std::string> shapes;  // colour and opacity
+  std::map<std::pair<std::string, int>, std::string> shapes;  // by colour and opacity
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (cells[i].rows == 0) continue;
     const int opacity = std::min(static_cast<int>(5 * std::log1p(static_cast<double>(cells[i].rows)) / most), 4);
-    const std::int32_t cluster = cells[i].main();
+    const std::int32_t cluster = cells[i].majority();
     const double left = kLeft + width * static_cast<double>(i % kAcross);
     const double top = kTop + height * static_cast<double>(i / kAcross);
     shapes[{cluster < 0 ? "c" + kGrey : colour_of(cluster), opacity}] +=
-        fmt::format("M{} {}h{}v{}h-{}z", place(left), place(top), place(width), place(height), place(width));
+        fmt::format("M{} {}h{}v{}h-{}z", coordinate(left), coordinate(top), coordinate(width), coordinate(height),
+                    coordinate(width));
   }
-  for (const auto& [look, data] : shapes) {
-    canvas.path(data, fmt::format("cells {}{}", look.first, look.second < 4 ? fmt::format(" o{}", look.second) : ""));
+  for (const auto& [style, data] : shapes) {
+    canvas.path(data,
+                fmt::format("cells {}{}", style.first, style.second < 4 ? fmt::format(" o{}", style.second) : ""));
   }
   return fullest->rows;
 }
 
-/// Numbers of clusters at their centroids, larger clusters first, where they do not cover each other. Returns how many.
+/// Draws cluster numbers at the centroids, larger clusters first, skipping overlaps. Returns the number drawn.
 std::int64_t draw_numbers(Canvas& canvas, const Plane& plane, const Scale& x, const Scale& y,
                           const std::vector<std::int64_t>& counts) {
   std::vector<std::int64_t> order(counts.size());
@@ -122,13 +124,14 @@ Picture scatter(const Plane& plane, std::span<const std::int32_t> labels, const 
   const Scale x = scale_of(plane.x, plane.centre_x, kLeft, kRight);
   const Scale y = scale_of(plane.y, plane.centre_y, kBottom, kTop);
   draw_frame(canvas, x, y, {plane.across, plane.up});
-  const bool many = labels.size() > kMostMarks;
+  const bool many = labels.size() > kMaxMarks;
   std::string caption = fmt::format("{} ", plane.note);
   if (many) {
     const std::int64_t most = draw_cells(canvas, plane, x, y, labels);
     caption += fmt::format(
-        "All {} rows are counted in cells: each has the colour of the cluster that most of its rows belong to, and is "
-        "the stronger the more rows it has, {} at most.",
+        "All {} rows are counted in cells. Each cell has the colour of the cluster to which most of its rows belong, "
+        "and "
+        "is more opaque the more rows it has, {} at most.",
         labels.size(), most);
   } else {
     draw_marks(canvas, plane, x, y, labels);
@@ -136,7 +139,7 @@ Picture scatter(const Plane& plane, std::span<const std::int32_t> labels, const 
   }
   const std::int64_t numbers = draw_numbers(canvas, plane, x, y, counts);
   const bool all_have = numbers == std::ssize(counts) - std::count(counts.begin(), counts.end(), 0);
-  caption += fmt::format(" Numbers stand at the centroids{}.", all_have ? "" : ", where there is room for them");
+  caption += fmt::format(" Numbers mark the centroids{}.", all_have ? "" : ", where they do not overlap");
   if (std::ssize(counts) > kColours) caption += fmt::format(" Colours repeat after {} clusters.", kColours);
   return {"scatter", "The points in a plane", caption, canvas};
 }

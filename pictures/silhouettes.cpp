@@ -1,4 +1,4 @@
-// How much nearer rows are to their own cluster than to the next: blades of sorted silhouettes.
+// A silhouette plot: the sorted silhouettes of each cluster.
 //
 // P. J. Rousseeuw: Silhouettes: a graphical aid to the interpretation and validation of cluster analysis (1987).
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace kith::pictures {
 namespace {
 
-constexpr std::size_t kMostShown = 60;
+constexpr std::size_t kMaxClusters = 60;
 constexpr double kHeight = 360.0, kGap = 3.0;
 
 }  // namespace
@@ -32,10 +32,10 @@ Picture silhouettes(std::span<const float> values, std::span<const std::int32_t>
     lowest = std::min(lowest, static_cast<double>(values[i]));
   }
   const double mean = rows > 0 ? sum / static_cast<double>(rows) : 0.0;
-  const std::vector<std::int64_t> shown_ones = largest_clusters(counts, kMostShown);
+  const std::vector<std::int64_t> displayed = largest_clusters(counts, kMaxClusters);
   std::int64_t shown_rows = 0;
-  for (const std::int64_t c : shown_ones) shown_rows += std::ssize(blades[c]);
-  const double gaps = kGap * static_cast<double>(shown_ones.size());
+  for (const std::int64_t c : displayed) shown_rows += std::ssize(blades[c]);
+  const double gaps = kGap * static_cast<double>(displayed.size());
   const double row_height = kHeight / static_cast<double>(std::max<std::int64_t>(shown_rows, 1));
   const double bottom = 10 + kHeight + gaps;
   Canvas canvas(480, bottom + 42);
@@ -44,7 +44,7 @@ Picture silhouettes(std::span<const float> values, std::span<const std::int32_t>
   double top = 10, last_number = 0;
   std::int64_t best = -1, worst = -1;
   std::vector<double> means(counts.size(), 0.0);
-  for (const std::int64_t c : shown_ones) {
+  for (const std::int64_t c : displayed) {
     std::vector<float>& blade = blades[c];
     if (blade.empty()) continue;
     std::sort(blade.begin(), blade.end(), std::greater<>());
@@ -53,14 +53,14 @@ Picture silhouettes(std::span<const float> values, std::span<const std::int32_t>
     if (worst < 0 || means[c] < means[worst]) worst = c;
     const double height = row_height * static_cast<double>(blade.size());
     const auto steps = std::clamp<std::size_t>(static_cast<std::size_t>(2 * height), 2, 400);
-    std::vector<Spot> spots{{x(0), top}};
+    std::vector<Point> points{{x(0), top}};
     for (std::size_t i = 0; i < steps; ++i) {
       const double share = static_cast<double>(i) / static_cast<double>(steps - 1);
       const auto at = static_cast<std::size_t>(std::llround(share * static_cast<double>(blade.size() - 1)));
-      spots.push_back({x(blade[at]), top + share * height});
+      points.push_back({x(blade[at]), top + share * height});
     }
-    spots.push_back({x(0), top + height});
-    canvas.path(line_through(spots) + "z", colour_of(c));
+    points.push_back({x(0), top + height});
+    canvas.path(line_through(points) + "z", colour_of(c));
     const double middle = top + height / 2 + 4;
     if (middle - last_number >= 12) {  // numbers do not overlap
       canvas.text({42, middle}, std::to_string(c), "end");
@@ -77,7 +77,7 @@ Picture silhouettes(std::span<const float> values, std::span<const std::int32_t>
     caption += fmt::format(" Cluster {} is set apart best, with a mean of {:.3f}, cluster {} least, with {:.3f}.", best,
                            means[best], worst, means[worst]);
   }
-  return {"silhouettes", "Silhouettes", caption + note_on_clusters(shown_ones.size(), counts), canvas};
+  return {"silhouettes", "Silhouettes", caption + note_on_clusters(displayed.size(), counts), canvas};
 }
 
 }  // namespace kith::pictures

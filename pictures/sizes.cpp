@@ -1,4 +1,4 @@
-// How many rows each cluster has.
+// The number of rows in each cluster.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace kith::pictures {
 namespace {
 
-constexpr std::size_t kMostBars = 40;
-constexpr double kBar = 18.0;  // height of one and what is between
+constexpr std::size_t kMaxBars = 40;
+constexpr double kBar = 18.0;  // height of a bar with its spacing
 
 std::string caption_of(const std::vector<std::int64_t>& counts, std::int64_t rows) {
   const auto [smallest, largest] = std::minmax_element(counts.begin(), counts.end());
@@ -44,16 +44,16 @@ Canvas sorted_curve(std::vector<std::int64_t> counts) {
   const Scale x{0, static_cast<double>(counts.size()), 64, 466};
   const Scale y{0, 1.05 * static_cast<double>(std::max<std::int64_t>(counts.front(), 1)), 226, 26};
   draw_frame(canvas, x, y, {"clusters, the largest first", "rows"});
-  // No more steps than can be seen.
+  // Limit the number of steps to what is visible.
   const std::size_t steps = std::min<std::size_t>(counts.size(), 400);
-  std::vector<Spot> spots;
+  std::vector<Point> points;
   for (std::size_t i = 0; i < steps; ++i) {
     const std::size_t first = i * counts.size() / steps, end = (i + 1) * counts.size() / steps;
     const double height = y(static_cast<double>(counts[first]));
-    spots.push_back({x(static_cast<double>(first)), height});
-    spots.push_back({x(static_cast<double>(end)), height});
+    points.push_back({x(static_cast<double>(first)), height});
+    points.push_back({x(static_cast<double>(end)), height});
   }
-  canvas.path(line_through(spots), "curve s0");
+  canvas.path(line_through(points), "curve s0");
   return canvas;
 }
 
@@ -62,7 +62,7 @@ Canvas sorted_curve(std::vector<std::int64_t> counts) {
 Picture sizes(const std::vector<std::int64_t>& counts) {
   const std::int64_t rows = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   return {"sizes", "Sizes of the clusters", caption_of(counts, rows),
-          counts.size() <= kMostBars ? bars(counts, rows) : sorted_curve(counts)};
+          counts.size() <= kMaxBars ? bars(counts, rows) : sorted_curve(counts)};
 }
 
 std::vector<std::int64_t> largest_clusters(const std::vector<std::int64_t>& counts, std::size_t most) {

@@ -1,8 +1,8 @@
-// The style of all pictures: colours for light and dark paper, lines and letters.
+// The style sheet of all pictures: fonts, lines, and colours for light and dark backgrounds.
 //
-// The colours of clusters are those of M. Okabe and K. Ito: Color Universal Design (2008), which people with any kind
-// of colour blindness tell apart, made darker or lighter until they stand out from the paper by 3 to 1, and grey in
-// place of black. Those of the map go from blue to orange.
+// The cluster colours come from M. Okabe, K. Ito: Color Universal Design (2008) and are distinguishable with any colour
+// blindness. They are made darker or lighter until their contrast with the background is 3 to 1; grey replaces black.
+// The colours of the heat map range from blue to orange.
 #include "pictures/svg.h"
 
 namespace kith::pictures {

@@ -1,4 +1,4 @@
-// Scalable vector graphics as text: shapes on a canvas, and a picture with the words that stand for it.
+// SVG as text: shapes on a canvas, and a picture with title and caption.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,23 @@
 
 namespace kith::pictures {
 
-/// `text` for XML: markup written out, characters that XML does not allow and bytes that are not UTF-8 replaced.
+/// Escapes `text` for XML; replaces bytes that are not UTF-8 and characters that XML does not allow.
 std::string escaped(std::string_view text);
-/// At most `letters` of it, the last one an ellipsis where it is longer.
+/// The text cut to at most `letters` characters, the last of which is then an ellipsis.
 std::string shortened(const std::string& text, std::size_t letters);
-/// A coordinate: one decimal at most.
-std::string place(double value);
-/// A number to be read: four digits, or all of those before the point.
-std::string shown(double value);
+/// A coordinate with at most one decimal.
+std::string coordinate(double value);
+/// A number for display: four significant digits, or all digits before the decimal point.
+std::string display(double value);
 
-struct Spot {
+struct Point {
   double x = 0.0, y = 0.0;
 };
 struct Box {
   double x = 0.0, y = 0.0, width = 0.0, height = 0.0;
 };
 
-/// Shapes in the order of drawing. Classes are those of style(); lengths are those of the view box.
+/// Shapes in drawing order. Classes refer to style(); coordinates to the view box.
 class Canvas {
  public:
   Canvas(double width, double height) : width_(width), height_(height) {}
@@ -33,11 +33,11 @@ class Canvas {
   void height(double height) { height_ = height; }
 
   void box(const Box& box, std::string_view classes);
-  void line(Spot from, Spot to, std::string_view classes);
+  void line(Point from, Point to, std::string_view classes);
   void path(const std::string& data, std::string_view classes);
-  void text(Spot at, const std::string& text, std::string_view classes = "");
-  /// Turned by a quarter, reading upwards.
-  void upright_text(Spot at, const std::string& text, std::string_view classes = "");
+  void text(Point at, const std::string& text, std::string_view classes = "");
+  /// Text that reads upwards.
+  void vertical_text(Point at, const std::string& text, std::string_view classes = "");
   void image(const Box& box, const std::string& address);
   const std::string& shapes() const { return shapes_; }
 
@@ -46,25 +46,25 @@ class Canvas {
   std::string shapes_;
 };
 
-/// "M0 0L1 2L..." through the spots.
-std::string line_through(const std::vector<Spot>& spots);
+/// The path "M0 0L1 2L..." through the points.
+std::string line_through(const std::vector<Point>& points);
 
 struct Picture {
-  std::string name;     // of its file, and its identifier on a page: "sizes"
+  std::string name;     // file name, and identifier on a page: "sizes"
   std::string title;    // "Sizes of the clusters"
-  std::string caption;  // what one sees, in words and numbers
+  std::string caption;  // description in words and numbers
   Canvas canvas;
 };
 
-/// For a page that has style(): an element with title and description for screen readers.
+/// An SVG element for a page that includes style(), with title and description for screen readers.
 std::string inline_svg(const Picture& picture);
-/// A file of its own.
+/// A standalone SVG file.
 std::string svg_file(const Picture& picture);
 
-/// What the classes look like on light and on dark paper.
+/// The style sheet, for light and dark backgrounds.
 const std::string& style();
 
-/// Class of a cluster's colour; they repeat after kColours clusters.
+/// The class of the colour of a cluster; colours repeat after kColours clusters.
 inline constexpr int kColours = 8;
 std::string colour_of(std::int64_t cluster);
 

@@ -1,4 +1,4 @@
-// Scores of clusterings by their number of clusters.
+// Charts of scores against the number of clusters.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 constexpr double kChart = 160.0;
 
 /// "inertia is 40.1 at k = 2, 4.5 at k = 20, largest at k = 2 and smallest at k = 20"
-std::string words_of(const std::vector<double>& k, const SweepCurve& curve) {
+std::string description_of(const std::vector<double>& k, const SweepCurve& curve) {
   std::size_t first = k.size(), last = 0, largest = 0, smallest = 0;
   for (std::size_t i = 0; i < k.size(); ++i) {
     if (!std::isfinite(curve.values[i])) continue;
@@ -24,8 +24,8 @@ std::string words_of(const std::vector<double>& k, const SweepCurve& curve) {
   }
   if (first == k.size()) return fmt::format("{} has no value", curve.name);
   return fmt::format("{} is {} at k = {}, {} at k = {}, largest at k = {} and smallest at k = {}", curve.name,
-                     shown(curve.values[first]), shown(k[first]), shown(curve.values[last]), shown(k[last]),
-                     shown(k[largest]), shown(k[smallest]));
+                     display(curve.values[first]), display(k[first]), display(curve.values[last]), display(k[last]),
+                     display(k[largest]), display(k[smallest]));
 }
 
 }  // namespace
@@ -38,18 +38,18 @@ Picture sweep(const std::vector<double>& k, const std::vector<SweepCurve>& curve
     const Scale x = scale_over(k, 76, 466), y = scale_over(curves[i].values, bottom, top);
     draw_frame(canvas, x, y, {i + 1 == curves.size() ? "number of clusters" : "", curves[i].name, 6, 3});
     if (suggested) canvas.line({x(*suggested), bottom}, {x(*suggested), top}, "mark");
-    std::vector<Spot> spots;
+    std::vector<Point> points;
     std::string dots;
     for (std::size_t j = 0; j < k.size(); ++j) {
       if (!std::isfinite(curves[i].values[j])) continue;
-      spots.push_back({x(k[j]), y(curves[i].values[j])});
-      dots += fmt::format("M{} {}h0", place(spots.back().x), place(spots.back().y));
+      points.push_back({x(k[j]), y(curves[i].values[j])});
+      dots += fmt::format("M{} {}h0", coordinate(points.back().x), coordinate(points.back().y));
     }
-    canvas.path(line_through(spots), fmt::format("curve s{}", i % kColours));
+    canvas.path(line_through(points), fmt::format("curve s{}", i % kColours));
     canvas.path(dots, fmt::format("dots s{}", i % kColours));
-    caption += fmt::format("{}{}", i == 0 ? "" : "; ", words_of(k, curves[i]));
+    caption += fmt::format("{}{}", i == 0 ? "" : "; ", description_of(k, curves[i]));
   }
-  if (suggested) caption += fmt::format(". Dashed: the suggestion, k = {}", shown(*suggested));
+  if (suggested) caption += fmt::format(". Dashed: the suggestion, k = {}", display(*suggested));
   return {"sweep", "Scores by the number of clusters", caption + ".", canvas};
 }
 

@@ -1,4 +1,4 @@
-// Centroids of pictures as pictures.
+// Centroids of image data as grey images.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 namespace kith::pictures {
 namespace {
 
-constexpr std::size_t kMostTiles = 100;
+constexpr std::size_t kMaxTiles = 100;
 constexpr double kWidth = 480.0, kMargin = 8.0, kLine = 18.0;
 
 }  // namespace
 
 Picture tiles(MatrixView<const double> centroids, const TileShape& shape, const std::vector<std::int64_t>& counts) {
-  const std::vector<std::int64_t> clusters = largest_clusters(counts, kMostTiles);
+  const std::vector<std::int64_t> clusters = largest_clusters(counts, kMaxTiles);
   double low = INFINITY, high = -INFINITY;
   for (const std::int64_t c : clusters) {
     const auto [least, most] = std::minmax_element(centroids.row(c).begin(), centroids.row(c).end());
@@ -40,10 +40,10 @@ Picture tiles(MatrixView<const double> centroids, const TileShape& shape, const 
     canvas.text({x + width / 2, y + height + 14}, std::to_string(clusters[i]), "middle");
   }
   const std::string caption = fmt::format(
-      "Centroids as pictures of {} x {} values, row by row: black is {}, white {}. Below each the number of "
+      "Centroids as images of {} x {} values, row by row: black is {}, white {}. Below each image is the number of "
       "its cluster.",
-      shape.rows, shape.columns, shown(low), shown(high));
-  return {"tiles", "Centroids as pictures", caption + note_on_clusters(clusters.size(), counts), canvas};
+      shape.rows, shape.columns, display(low), display(high));
+  return {"tiles", "Centroids as images", caption + note_on_clusters(clusters.size(), counts), canvas};
 }
 
 }  // namespace kith::pictures

@@ -1,5 +1,5 @@
-// Checks the result files of ./dev demo against the definition, in plain loops over all rows: labels, assignment,
-// neighbours.
+// Checks the result files of ./dev demo (labels, assignment, neighbours) against the definition, in plain loops over
+// all rows.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -15,7 +15,7 @@ namespace {
 
 using kith::Matrix;
 
-/// A dataset as float64, which holds every value that the demo stores; rank 1 is one column.
+/// Reads a dataset as float64, which represents all values of the demo exactly. A vector becomes one column.
 Matrix<double> read(const std::string& location) {
   auto source = kith::data::open_points(location, {.precision = kith::data::Precision::f64, .vector_as_column = true});
   Matrix<double> values(source->rows(), source->columns());
@@ -23,19 +23,19 @@ Matrix<double> read(const std::string& location) {
   return values;
 }
 
-/// The rows of `base` by distance to x, ties to the lowest row; `left_out` (-1: none) is not among them.
+/// The `count` rows of `base` nearest to x with their D; ties go to the lowest row. excluded: a row to skip, or -1.
 std::vector<std::pair<double, std::int64_t>> nearest(const double* x, const Matrix<double>& base, std::int64_t count,
-                                                     std::int64_t left_out) {
+                                                     std::int64_t excluded) {
   std::vector<std::pair<double, std::int64_t>> all;
   for (std::int64_t i = 0; i < base.rows(); ++i) {
-    if (i != left_out) all.emplace_back(kith::squared_distance(x, base.row(i).data(), base.columns()), i);
+    if (i != excluded) all.emplace_back(kith::squared_distance(x, base.row(i).data(), base.columns()), i);
   }
   std::partial_sort(all.begin(), all.begin() + count, all.end());
   all.resize(count);
   return all;
 }
 
-/// Prints how many of `total` agreed; returns whether all did.
+/// Prints how many of `total` values agree. Returns whether all do.
 bool report(const char* what, std::int64_t agreed, std::int64_t total) {
   std::printf("%-48s %lld of %lld\n", what, static_cast<long long>(agreed), static_cast<long long>(total));
   return agreed == total;
@@ -49,27 +49,28 @@ bool verify(const std::string& points_file, const std::string& clusters, const s
   const auto labels_assigned = read(assigned + ":/labels");
   const auto neighbors = read(lists + ":/neighbors");
   if (labels.rows() != points.rows() || labels_assigned.rows() != points.rows() || neighbors.rows() != points.rows()) {
-    std::fprintf(stderr, "verify: the files do not belong together: %lld points, %lld and %lld labels, %lld lists\n",
+    std::fprintf(stderr,
+                 "verify: expected files of one data set, found %lld points, %lld and %lld labels, %lld lists\n",
                  static_cast<long long>(points.rows()), static_cast<long long>(labels.rows()),
                  static_cast<long long>(labels_assigned.rows()), static_cast<long long>(neighbors.rows()));
     return false;
   }
 
-  std::int64_t right_labels = 0, same_labels = 0, right_neighbors = 0;
+  std::int64_t correct_labels = 0, same_labels = 0, correct_neighbors = 0;
   for (std::int64_t i = 0; i < points.rows(); ++i) {
     const double* x = points.row(i).data();
     const auto label = static_cast<std::int64_t>(labels(i, 0));
-    right_labels += label == nearest(x, centroids, 1, -1).front().second;
+    correct_labels += label == nearest(x, centroids, 1, -1).front().second;
     same_labels += labels(i, 0) == labels_assigned(i, 0);
     const auto expected = nearest(x, points, neighbors.columns(), i);
     for (std::int64_t j = 0; j < neighbors.columns(); ++j) {
-      right_neighbors += static_cast<std::int64_t>(neighbors(i, j)) == expected[j].second;
+      correct_neighbors += static_cast<std::int64_t>(neighbors(i, j)) == expected[j].second;
     }
   }
-  bool right = report("labels that name the nearest centroid", right_labels, points.rows());
-  right &= report("labels that assign gives again", same_labels, points.rows());
-  right &= report("neighbours in the right place of their list", right_neighbors, neighbors.size());
-  return right;
+  bool correct = report("labels that name the nearest centroid", correct_labels, points.rows());
+  correct &= report("labels that kith assign reproduces", same_labels, points.rows());
+  correct &= report("neighbours at the correct place of their list", correct_neighbors, neighbors.size());
+  return correct;
 }
 
 }  // namespace

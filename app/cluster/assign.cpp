@@ -144,7 +144,7 @@ class AssignJob final : public PointsJob {
 
 void AssignJob::compute() {
   auto centroids = std::get<Matrix<double>>(data::read_all(*centroids_));
-  if (metric_of(common) == Metric::cosine) unit_centroids(centroids.view(), centroids_->name());
+  if (metric_of(common) == Metric::cosine) normalize_centroids(centroids.view(), centroids_->name());
   result_ = assign_only(*held.points, held.plan, centroids.view(), progress);
   if (options_.save_distances) {
     result_.distances.resize(result_.labels.size());

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "app/run/results.h"
-#include "core/labelled_rows.h"
+#include "core/label_result.h"
 
 namespace kith::app {
 namespace {
@@ -20,7 +20,7 @@ void balance_sizes(HeldPoints& held, const KMeansOptions& options, const SizeLim
   std::vector<std::int32_t> labels(result.labels.begin(), result.labels.end());
   run.moved = balance(*held.points, result.centroids.view(), sizes, labels);
   run.nearest_inertia = result.inertia;
-  KMeansResult balanced = labelled_rows(*held.points, held.plan, labels, result.centroids.view(), options);
+  KMeansResult balanced = result_from_labels(*held.points, held.plan, labels, result.centroids.view(), options);
   result.centroids = std::move(balanced.centroids);
   result.labels = std::move(balanced.labels);
   result.distances = std::move(balanced.distances);

@@ -70,12 +70,12 @@ Contingency contingency_of(const data::Labels& labels, const data::Labels& truth
     const double weight = weighting->of_rows[i];
     if (weight == 0.0) continue;
     total += weight;
-    if (weight != std::rint(weight) || total > static_cast<double>(kMostPairedRows)) {
+    if (weight != std::rint(weight) || total > static_cast<double>(kMaxContingencyRows)) {
       throw Error(
           ExitCode::usage,
           fmt::format("--truth: expected whole weights with a sum of at most {}, found {} in row {} (counted from "
                       "0) of {}; leave out the weights, or --truth",
-                      kMostPairedRows, weight, i, weighting->name));
+                      kMaxContingencyRows, weight, i, weighting->name));
     }
     clusters.push_back(labels.codes[i]);
     classes.push_back(truth.codes[i]);

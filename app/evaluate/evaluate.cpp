@@ -106,7 +106,7 @@ void for_rows(const Contingency& table, const Visit& visit) {
     Matrix<std::int64_t> block(std::min(rows, clusters - first), classes);
     std::fill_n(block.data(), block.size(), 0);
     for (; cell != table.cells.end() && cell->cluster < first + block.rows(); ++cell) {
-      block(cell->cluster - first, cell->kind) = cell->rows;
+      block(cell->cluster - first, cell->class_label) = cell->rows;
     }
     visit(first, block);
   }

@@ -115,7 +115,7 @@ InnerScores inner_scores(const HeldPoints& held, const data::Labels& labels, con
         ExitCode::data,
         fmt::format("{}: scores of labels and points need 2 to n - 1 clusters with rows, found {} rows in {}; give "
                     "labels of several clusters, or known classes with --truth",
-                    labels.name, labelled.rows, labelled.filled()));
+                    labels.name, labelled.rows, labelled.non_empty()));
   }
   scores.counts = labelled.counts;
   if (held.plan.weights.given()) scores.weights = labelled.weights;

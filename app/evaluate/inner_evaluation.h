@@ -10,7 +10,7 @@
 
 #include "app/evaluate/scores.h"
 #include "app/run/held_points.h"
-#include "core/inner_scores.h"
+#include "core/internal_scores.h"
 #include "core/silhouette.h"
 #include "data/labels.h"
 #include "data/results/result.h"

@@ -16,7 +16,7 @@
 #include "app/run/dropped_rows.h"
 #include "app/run/points_job.h"
 #include "app/run/results.h"
-#include "core/inner_scores.h"
+#include "core/internal_scores.h"
 #include "core/metric.h"
 #include "core/silhouette.h"
 #include "data/io/file_kind.h"
@@ -177,7 +177,7 @@ void add_gaps(HeldPoints& held, const SweepOptions& options, Sweep& sweep, Job& 
     if (metric_of(options.common) == Metric::cosine) {
       std::visit(
           [&]<class T>(Matrix<T>& rows) {
-            if constexpr (std::is_floating_point_v<T>) unit_rows(rows.view(), {"reference set", 0});
+            if constexpr (std::is_floating_point_v<T>) normalize_rows(rows.view(), {"reference set", 0});
           },
           values);
     }
@@ -192,7 +192,7 @@ void add_gaps(HeldPoints& held, const SweepOptions& options, Sweep& sweep, Job& 
     }
   }
   for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
-    const Gap gap = bound_of(sweep.rows[i].result.inertia, inertia[i]);
+    const Gap gap = gap_statistic(sweep.rows[i].result.inertia, inertia[i]);
     sweep.rows[i].scores.gap = gap.value;
     sweep.rows[i].scores.gap_error = gap.error;
   }

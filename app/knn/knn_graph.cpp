@@ -57,14 +57,14 @@ class GraphMaker {
                                .include_self = options_.include_self,
                                .block_queries = options_.common.block_rows,
                                .pairs_once = options_.components && run_.queries == nullptr,
-                               .most_kept = run_.spare_bytes / 4 / kKeptPairBytes};
+                               .max_buffered_pairs = run_.spare_bytes / 4 / kBufferedPairBytes};
     if (options_.components) {
       write_components_within(search);
       return nullptr;
     }
     // Try to keep all edges in memory. If they do not fit, count them, and search again while writing.
     NeighborGraph graph;
-    const std::int64_t spare = run_.spare_bytes - search.most_kept * kKeptPairBytes;
+    const std::int64_t spare = run_.spare_bytes - search.max_buffered_pairs * kBufferedPairBytes;
     const std::int64_t most = spare / (2 * kEdgeBytes);  // a vector may have twice the capacity of its size
     if (search_all(search, [&](std::int64_t, const NeighborGraph& part) {
           graph.row.insert(graph.row.end(), part.row.begin(), part.row.end());
@@ -129,16 +129,16 @@ class GraphMaker {
   }
 
   void write_components_of(const NeighborGraph& graph) {
-    Components components(graph.rows());
+    ConnectedComponents components(graph.rows());
     for (std::int64_t i = 0; i < graph.rows(); ++i) {
-      for (std::int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) components.join(i, graph.row[e]);
+      for (std::int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) components.unite(i, graph.row[e]);
     }
     write_labels(components, graph.edges());
   }
 
   /// Keeps no edges. Each pair of rows is found once, and counts as two edges.
   void write_components_within(const RadiusOptions& search) {
-    Components components(run_.base.rows());
+    ConnectedComponents components(run_.base.rows());
     std::int64_t edges = 0;
     radius_neighbors(
         *run_.held.points, run_.query_values, search,
@@ -146,7 +146,7 @@ class GraphMaker {
           for (std::size_t i = 0; i < lists.size(); ++i) {
             const std::int64_t row = first + static_cast<std::int64_t>(i);
             for (const Neighbor& neighbor : lists[i]) {
-              components.join(row, neighbor.row);
+              components.unite(row, neighbor.row);
               edges += neighbor.row == row ? 1 : 2;
             }
           }
@@ -156,7 +156,7 @@ class GraphMaker {
     write_labels(components, edges);
   }
 
-  void write_labels(Components& components, std::int64_t edges) {
+  void write_labels(ConnectedComponents& components, std::int64_t edges) {
     run_.job.progress.phase("write", 0);
     run_.job.report.edges = edges;
     request_.head.format = "kith-components";

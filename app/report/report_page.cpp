@@ -163,9 +163,9 @@ pictures::CentroidMap map_of(const Clustering& clustering, const ClusteredPoints
 }
 
 /// columns: of the points as they were clustered
-pictures::Course course_of(const data::StoredResult& result, std::int64_t columns) {
-  pictures::Course course{result.vector("iteration_inertia"), result.vector("iteration_shift"),
-                          result.text("stopped_by"), 0.0};
+pictures::RunHistory course_of(const data::StoredResult& result, std::int64_t columns) {
+  pictures::RunHistory course{result.vector("iteration_inertia"), result.vector("iteration_shift"),
+                              result.text("stopped_by"), 0.0};
   const auto total = result.number("totss"), tolerance = result.number("tolerance");
   const std::vector<std::int64_t> shape = result.wholes("points_shape");
   if (total && tolerance && shape.size() == 2) {

@@ -12,8 +12,8 @@ namespace {
 
 /// Expands entries of the kept rows to entries of all rows of the file.
 template <class T>
-void spread(Untouched<T>& values, std::span<const std::int64_t> kept, std::int64_t rows, T elsewhere) {
-  Untouched<T> all(static_cast<std::size_t>(rows), elsewhere);
+void spread(UninitializedVector<T>& values, std::span<const std::int64_t> kept, std::int64_t rows, T elsewhere) {
+  UninitializedVector<T> all(static_cast<std::size_t>(rows), elsewhere);
   for (std::size_t i = 0; i < kept.size(); ++i) all[static_cast<std::size_t>(kept[i])] = values[i];
   values = std::move(all);
 }

@@ -102,9 +102,9 @@ Preparation prepare(data::Reading& reading, const PreparationStep& step, const C
   if (step.given == nullptr) {
     found = kith::prepare(rows, step.request, workers);
   } else {
-    prepare_with(rows, *step.given, workers);
+    apply_preparation(rows, *step.given, workers);
   }
-  if (metric_of(common) == Metric::cosine) prepare_directions(rows, "--metric cosine");
+  if (metric_of(common) == Metric::cosine) normalize_prepared_rows(rows, "--metric cosine");
   return found;
 }
 

@@ -28,9 +28,9 @@ PointsMatrix some_rows(const PointsView& values, const std::vector<std::int64_t>
 
 /// Merges the entries of two disjoint sets of rows.
 template <class T>
-void merge(Untouched<T>& values, const std::vector<std::int64_t>& rows, const Untouched<T>& others,
+void merge(UninitializedVector<T>& values, const std::vector<std::int64_t>& rows, const UninitializedVector<T>& others,
            const std::vector<std::int64_t>& other_rows) {
-  Untouched<T> all(rows.size() + other_rows.size());
+  UninitializedVector<T> all(rows.size() + other_rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) all[static_cast<std::size_t>(rows[i])] = values[i];
   for (std::size_t i = 0; i < other_rows.size(); ++i) all[static_cast<std::size_t>(other_rows[i])] = others[i];
   values = std::move(all);
@@ -42,7 +42,7 @@ Weighting checked(data::RowNumbers read, std::int64_t rows, const std::string& n
                                              "row a weight, 0 for rows to ignore",
                                              read.name, rows, name, read.values.size()));
   }
-  const double total = weigh(read.values, read.name).total;
+  const double total = checked_weights(read.values, read.name).total;
   const auto absent = std::count(read.values.begin(), read.values.end(), 0.0);
   return {std::move(read.name), std::move(read.values), total, absent};
 }
@@ -100,7 +100,7 @@ WeighedRows::WeighedRows(const Weighting& weighting, const data::Reading& readin
     (weight > 0.0 ? counted : absent_rows_).push_back(i);
     if (weight > 0.0) counted_weights_.push_back(weight);
   }
-  weights_ = weigh(counted_weights_, weighting.name);
+  weights_ = checked_weights(counted_weights_, weighting.name);
   if (absent_rows_.empty()) return;
   counted_ = some_rows(all_, counted);
   absent_ = some_rows(all_, absent_rows_);
@@ -116,7 +116,7 @@ void WeighedRows::label_absent_rows(KMeansResult& result, Backend& backend) cons
   const KMeansResult others = assign_only(*points, plan, result.centroids.view(), silent);
   merge(result.labels, counted_rows_, others.labels, absent_rows_);
   if (!result.distances.empty()) {
-    Untouched<double> distances(absent_rows_.size());
+    UninitializedVector<double> distances(absent_rows_.size());
     points->distances(distances);
     merge(result.distances, counted_rows_, distances, absent_rows_);
   }

@@ -27,7 +27,7 @@ struct Weighting {
 };
 
 /// The weights of the points; nothing without --weights and --weight-column. Throws Error(usage) if the number of
-/// weights is not that of the points, and the errors of read_weights() and weigh().
+/// weights is not that of the points, and the errors of read_weights() and checked_weights().
 std::optional<Weighting> read_weighting(const CommonOptions& common, const data::PointSource& points);
 /// The same for rows that are not read: --weights alone applies. `name` names the rows in messages.
 std::optional<Weighting> read_weighting(const CommonOptions& common, std::int64_t rows, const std::string& name);

@@ -31,7 +31,7 @@ class CpuPoints final : public Points {
   }
   void prepare(const DataPlan& plan) override {
     held_.plan = plan;
-    held_.weights.whole = plan.scales.whole_weights;
+    held_.weights.integral = plan.scales.integral_weights;
     held_.forgotten = false;
     held_.reset();
   }

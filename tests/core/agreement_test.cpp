@@ -1,4 +1,4 @@
-// Scores of two labelings: those of scikit-learn, those of the definition over all permutations, and their limits.
+// Agreement scores: scikit-learn's values, the definition over all permutations of the rows, and limiting cases.
 #include "core/agreement.h"
 
 #include <algorithm>
@@ -31,10 +31,10 @@ Scores scores(const Labels& labels, const Labels& classes) {
 }
 
 void check(const Labels& labels, const Labels& classes, const Scores& expected) {
-  const Scores found = scores(labels, classes);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    INFO("score " << i << ": expected " << expected[i] << ", found " << found[i]);
-    CHECK(std::abs(found[i] - expected[i]) <= 1e-12);
+  const Scores actual = scores(labels, classes);
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    INFO("score " << i << ": expected " << expected[i] << ", found " << actual[i]);
+    CHECK(std::abs(actual[i] - expected[i]) <= 1e-12);
   }
 }
 
@@ -48,9 +48,9 @@ Labels rows(int n, const Rule& rule) {
 /// Mutual information by its definition.
 double information(const Labels& a, const Labels& b) {
   const auto share = [&](const auto& holds) {
-    int found = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) found += holds(i) ? 1 : 0;
-    return static_cast<double>(found) / static_cast<double>(a.size());
+    int count = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) count += holds(i) ? 1 : 0;
+    return static_cast<double>(count) / static_cast<double>(a.size());
   };
   double sum = 0.0;
   for (std::int32_t x = 0; x <= *std::max_element(a.begin(), a.end()); ++x) {
@@ -64,16 +64,16 @@ double information(const Labels& a, const Labels& b) {
   return sum;
 }
 
-/// Pairs of rows that are together in both.
+/// The number of pairs of rows that share a group in both labelings.
 double pairs(const Labels& a, const Labels& b) {
-  int found = 0;
+  int count = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) found += a[i] == a[j] && b[i] == b[j] ? 1 : 0;
+    for (std::size_t j = 0; j < i; ++j) count += a[i] == a[j] && b[i] == b[j] ? 1 : 0;
   }
-  return found;
+  return count;
 }
 
-/// What is left of a measure when its mean over all orders of the rows is taken from it and from its largest value.
+/// The adjusted score: (score - mean) / (largest - mean), with the mean over all permutations of the rows.
 template <class Measure>
 double adjusted(const Labels& a, const Labels& b, const Measure& measure) {
   std::vector<std::size_t> order(a.size());
@@ -91,7 +91,7 @@ double adjusted(const Labels& a, const Labels& b, const Measure& measure) {
 
 }  // namespace
 
-TEST_CASE("scores are those of scikit-learn") {
+TEST_CASE("agreement scores equal those of scikit-learn") {
   // adjusted_rand_score, adjusted_mutual_info_score, normalized_mutual_info_score, homogeneity_completeness_v_measure
   // and fowlkes_mallows_score of scikit-learn 1.9.1; purity from its contingency_matrix.
   check({0, 1, 0, 1, 2, 2}, {0, 0, 0, 1, 1, 1},
@@ -113,26 +113,26 @@ TEST_CASE("scores are those of scikit-learn") {
          0.41720437514735503, 0.33990543419397445, 0.56505});
 }
 
-TEST_CASE("adjusted scores are those of the definition over all orders of the rows") {
+TEST_CASE("adjusted scores equal the definition over all permutations of the rows") {
   const std::vector<std::pair<Labels, Labels>> cases{{{0, 1, 0, 1, 2, 2, 2}, {0, 0, 0, 1, 1, 1, 2}},
                                                      {{0, 0, 0, 0, 0, 0, 1}, {0, 1, 1, 1, 1, 1, 1}},
                                                      {{0, 0, 0, 1, 1, 1, 1}, {0, 0, 0, 0, 0, 1, 1}},
                                                      {{0, 0, 1, 1, 1, 2, 3}, {1, 1, 0, 0, 0, 0, 2}},
                                                      {{0, 1, 2, 3, 4, 5, 5}, {5, 4, 3, 2, 1, 0, 0}}};
   for (const auto& [labels, classes] : cases) {
-    const Agreement found = agreement(contingency(labels, classes));
-    CHECK(std::abs(found.adjusted_mutual_information - adjusted(labels, classes, information)) <= 1e-13);
-    CHECK(std::abs(found.adjusted_rand_index - adjusted(labels, classes, pairs)) <= 1e-13);
+    const Agreement actual = agreement(contingency(labels, classes));
+    CHECK(std::abs(actual.adjusted_mutual_information - adjusted(labels, classes, information)) <= 1e-13);
+    CHECK(std::abs(actual.adjusted_rand_index - adjusted(labels, classes, pairs)) <= 1e-13);
   }
 }
 
-TEST_CASE("limits: one group, rows alone, equal labelings, other names") {
+TEST_CASE("limiting cases: one group, single rows, equal labelings, renamed labels") {
   const double root = std::sqrt(1.0 / 3.0);
   CHECK(scores({0, 0, 0, 0}, {0, 0, 1, 1}) == Scores{0, 0, 0, 0, 1, 0, root, 0.5});
   CHECK(scores({0, 0, 1, 1}, {0, 0, 0, 0}) == Scores{0, 0, 0, 1, 0, 0, root, 1});
   CHECK(scores({0, 0, 0}, {0, 0, 0}) == Scores{1, 1, 1, 1, 1, 1, 1, 1});
   CHECK(scores({0, 1}, {0, 0}) == Scores{0, 0, 0, 1, 0, 0, 0, 1});
-  // Without a pair of rows in one group Fowlkes-Mallows is 0.
+  // Fowlkes-Mallows is 0 if no group has two rows.
   CHECK(scores({0}, {0}) == Scores{1, 1, 1, 1, 1, 1, 0, 1});
   CHECK(scores({0, 1, 2, 3}, {3, 1, 0, 2}) == Scores{1, 1, 1, 1, 1, 1, 0, 1});
   check({0, 1, 2, 3, 4, 5}, {0, 0, 1, 1, 1, 2},
@@ -147,8 +147,8 @@ TEST_CASE("limits: one group, rows alone, equal labelings, other names") {
   CHECK(scores({0, 2, 0, 2, 5, 5}, {0, 0, 0, 4, 4, 4}) == scores({0, 1, 0, 1, 2, 2}, {0, 0, 0, 1, 1, 1}));
 }
 
-TEST_CASE("large groups: nothing overflows, and independent labelings score 0") {
-  // Counts as 2^32 rows have them; the table of two independent halvings of all.
+TEST_CASE("counts of 2^32 rows do not overflow, and independent labelings score 0") {
+  // The table of two independent labelings that each halve 2^32 rows.
   constexpr std::int64_t half = std::int64_t{1} << 31;
   const Agreement independent = agreement(
       {2 * half, {half, half}, {half, half}, {{0, 0, half / 2}, {0, 1, half / 2}, {1, 0, half / 2}, {1, 1, half / 2}}});
@@ -166,13 +166,13 @@ TEST_CASE("large groups: nothing overflows, and independent labelings score 0") 
   CHECK(near.adjusted_mutual_information > 1.0 - 1e-7);
 }
 
-TEST_CASE("the contingency table counts pairs, by cluster and class") {
+TEST_CASE("the contingency table counts rows by cluster and class") {
   const Contingency table = contingency(Labels{1, 0, 1, 3, 1}, Labels{2, 0, 0, 2, 2});
   CHECK(table.rows == 5);
   CHECK(table.clusters == std::vector<std::int64_t>{1, 3, 0, 1});
   CHECK(table.classes == std::vector<std::int64_t>{2, 0, 3});
   std::vector<std::array<std::int64_t, 3>> cells;
-  for (const Contingency::Cell& cell : table.cells) cells.push_back({cell.cluster, cell.kind, cell.rows});
+  for (const Contingency::Cell& cell : table.cells) cells.push_back({cell.cluster, cell.class_label, cell.rows});
   CHECK(cells == std::vector<std::array<std::int64_t, 3>>{{0, 0, 1}, {1, 0, 1}, {1, 2, 2}, {3, 2, 1}});
 
   CHECK_THROWS_AS(contingency(Labels{0, 1}, Labels{0}), Error);

@@ -1,10 +1,10 @@
-// Balanced sizes: the moves against a search of all pairs, limits that are kept, and limits that cannot be.
+// Balanced cluster sizes: the moves against an exhaustive search, and limits that are kept or refused.
 #include <algorithm>
 #include <limits>
 #include <tuple>
 
 #include "core/balance.h"
-#include "core/labelled_rows.h"
+#include "core/label_result.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"
@@ -15,7 +15,7 @@ using namespace kith::test;
 
 namespace {
 
-/// One move after the other, each found among all rows and clusters.
+/// The reference: one move after the other, each found by search over all rows and clusters.
 std::vector<std::int32_t> balanced_by_hand(const Matrix<double>& values, const Matrix<double>& centroids,
                                            const SizeLimits& limits, std::vector<std::int32_t> labels) {
   const std::int64_t d = values.columns();
@@ -46,7 +46,7 @@ std::vector<std::int32_t> balanced_by_hand(const Matrix<double>& values, const M
 
 }  // namespace
 
-TEST_CASE("sizes are balanced by the moves of least regret, on every backend", "[balance]") {
+TEST_CASE("sizes are balanced by moves of least regret on every backend", "[balance]") {
   for (const Shape shape : {Shape{60, 1, 4}, Shape{240, 3, 7}, Shape{200, 40, 12}}) {
     for (const int kind : {1, 2}) {
       const Matrix<double> values = kinds()[kind].make(shape.n, shape.d, 5);
@@ -75,7 +75,7 @@ TEST_CASE("sizes are balanced by the moves of least regret, on every backend", "
           std::vector<std::int32_t> labels = nearest;
           CHECK(balance(*points, plain.centroids.view(), limits, labels) == moved);
           CHECK(labels == expected);
-          const KMeansResult result = labelled_rows(*points, plan, labels, plain.centroids.view(), {});
+          const KMeansResult result = result_from_labels(*points, plan, labels, plain.centroids.view(), {});
           CHECK(result.counts == counts);
           double inertia = 0.0;
           for (std::int64_t i = 0; i < shape.n; ++i) {
@@ -88,9 +88,12 @@ TEST_CASE("sizes are balanced by the moves of least regret, on every backend", "
   }
 }
 
-TEST_CASE("sizes that cannot be kept are refused", "[balance]") {
+TEST_CASE("size limits that no clustering can keep are refused", "[balance]") {
   CHECK_NOTHROW(check_limits({3, 4}, 10, 3));
-  CHECK_THROWS_WITH(check_limits({4, 0}, 10, 3), "--min-size 4: 10 rows in 3 clusters; expected at most 3");
-  CHECK_THROWS_WITH(check_limits({0, 3}, 10, 3), "--max-size 3: 10 rows in 3 clusters; expected at least 4");
-  CHECK_THROWS_WITH(check_limits({5, 4}, 10, 2), "--min-size 5: expected at most --max-size, 4");
+  CHECK_THROWS_WITH(check_limits({4, 0}, 10, 3),
+                    "smallest cluster size 4: expected at most 3 for 10 rows in 3 clusters");
+  CHECK_THROWS_WITH(check_limits({0, 3}, 10, 3),
+                    "largest cluster size 3: expected at least 4 for 10 rows in 3 clusters");
+  CHECK_THROWS_WITH(check_limits({5, 4}, 10, 2),
+                    "smallest cluster size 5: expected at most the largest cluster size, 4");
 }

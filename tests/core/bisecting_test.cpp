@@ -1,4 +1,4 @@
-// Bisecting k-means: every split against k-means of its rows alone, the tree, and every backend.
+// Bisecting k-means: every split against k-means of a copy of its rows, and the tree, on every backend.
 #include <algorithm>
 #include <numeric>
 
@@ -25,7 +25,7 @@ BisectingResult bisected(Backend& backend, const Matrix<double>& values, ValueCl
   return bisecting_kmeans(*points, store, plan, options, by, ignored);
 }
 
-/// Labels of the splits, one by one, each by k-means of a copy of its rows.
+/// The reference: the labels after each split, by k-means of a copy of the rows of the cluster.
 std::vector<std::int32_t> split_by_hand(const Matrix<double>& values, const KMeansOptions& options, SplitBy by) {
   struct Part {
     std::vector<std::int64_t> rows;
@@ -63,20 +63,20 @@ std::vector<std::int32_t> split_by_hand(const Matrix<double>& values, const KMea
   return labels;
 }
 
-void check_tree(const BisectingResult& found, std::int64_t rows, Metric metric = Metric::euclidean) {
-  const SplitTree& tree = found.tree;
-  const auto k = static_cast<std::int64_t>(found.result.counts.size());
+void check_tree(const BisectingResult& actual, std::int64_t rows, Metric metric = Metric::euclidean) {
+  const SplitTree& tree = actual.tree;
+  const auto k = static_cast<std::int64_t>(actual.result.counts.size());
   REQUIRE(std::ssize(tree.parent) == 2 * k - 1);
   CHECK(tree.parent[0] == -1);
   CHECK(tree.count[0] == rows);
-  CHECK(tree.inertia[0] == found.result.total_inertia);
+  CHECK(tree.inertia[0] == actual.result.total_inertia);
   std::int64_t leaves = 0;
   for (std::int64_t node = 0; node < 2 * k - 1; ++node) {
     const std::int64_t child = tree.first_child[node];
     CHECK((child < 0) == (tree.cluster[node] >= 0));
     if (child < 0) {
       ++leaves;
-      CHECK(tree.count[node] == found.result.counts[tree.cluster[node]]);
+      CHECK(tree.count[node] == actual.result.counts[tree.cluster[node]]);
       continue;
     }
     CHECK(tree.parent[child] == node);
@@ -90,14 +90,14 @@ void check_tree(const BisectingResult& found, std::int64_t rows, Metric metric =
 
 }  // namespace
 
-TEST_CASE("clusters are split as by hand, on every backend", "[bisecting]") {
+TEST_CASE("splits equal k-means of the rows of each cluster on every backend", "[bisecting]") {
   ReferenceBackend reference;
   for (const Shape shape : {Shape{60, 2, 5}, Shape{500, 20, 9}}) {
     for (const int kind : {0, 1, 10}) {
       for (const SplitBy by : {SplitBy::inertia, SplitBy::size}) {
         for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
           Matrix<double> values = kinds()[kind].make(shape.n, shape.d, 5);
-          if (metric == Metric::cosine) unit_rows(values.view(), {"values", 0});
+          if (metric == Metric::cosine) normalize_rows(values.view(), {"values", 0});
           const KMeansOptions options{
               .clusters = shape.k, .runs = 2, .seed = 3, .metric = metric, .keep_distances = true};
           const BisectingResult expected = bisected(reference, values, ValueClass::f64, options, by);
@@ -106,10 +106,10 @@ TEST_CASE("clusters are split as by hand, on every backend", "[bisecting]") {
           CHECK(std::equal(labels.begin(), labels.end(), expected.result.labels.begin()));
           for (const Tested& tested : every_backend()) {
             INFO(tested.name << ", " << kinds()[kind].name << ", d " << shape.d);
-            const BisectingResult found = bisected(*tested.backend, values, ValueClass::f64, options, by);
-            check_same(expected.result, found.result);
-            CHECK(found.tree.parent == expected.tree.parent);
-            CHECK(found.tree.inertia == expected.tree.inertia);
+            const BisectingResult actual = bisected(*tested.backend, values, ValueClass::f64, options, by);
+            check_same(expected.result, actual.result);
+            CHECK(actual.tree.parent == expected.tree.parent);
+            CHECK(actual.tree.inertia == expected.tree.inertia);
           }
         }
       }
@@ -117,13 +117,13 @@ TEST_CASE("clusters are split as by hand, on every backend", "[bisecting]") {
   }
 }
 
-TEST_CASE("equal rows are not split", "[bisecting]") {
+TEST_CASE("clusters of equal rows are not split", "[bisecting]") {
   ReferenceBackend reference;
   const Matrix<double> values = kinds()[4].make(200, 3, 5);  // five different rows
-  const BisectingResult found = bisected(reference, values, ValueClass::f64, {.clusters = 9}, SplitBy::size);
-  CHECK(found.result.counts.size() == 5);
-  CHECK(found.result.inertia == 0.0);
-  check_tree(found, 200);
+  const BisectingResult actual = bisected(reference, values, ValueClass::f64, {.clusters = 9}, SplitBy::size);
+  CHECK(actual.result.counts.size() == 5);
+  CHECK(actual.result.inertia == 0.0);
+  check_tree(actual, 200);
   const BisectingResult one = bisected(reference, values, ValueClass::f64, {.clusters = 1}, SplitBy::inertia);
   CHECK(one.result.counts == std::vector<std::int64_t>{200});
   CHECK(one.tree.cluster == std::vector<std::int64_t>{0});

@@ -1,4 +1,4 @@
-// The knee of a curve, the rule of the gap statistic, and its reference points.
+// The knee of a curve, the gap statistic, and its reference data sets.
 #include "core/cluster_number.h"
 
 #include <cmath>
@@ -34,7 +34,7 @@ TEST_CASE("the knee is where the curve lies farthest from its chord") {
     y.push_back(1 / (i / 9.0 + 0.1) - 5);
   }
   CHECK(knee(x, y) == 2);
-  // Where x is not even, as for 2, 4, 8, 16.
+  // Uneven x, such as 2, 4, 8, 16.
   CHECK(knee(std::vector<double>{2, 4, 8, 16}, std::vector<double>{90, 20, 10, 0}) == 1);
   CHECK(!knee_of({4, 3, 2, 1}));      // straight
   CHECK(!knee_of({100, 99, 95, 0}));  // the wrong way round
@@ -44,19 +44,19 @@ TEST_CASE("the knee is where the curve lies farthest from its chord") {
   CHECK(!knee_of({5, kNothing, 1}));
 }
 
-TEST_CASE("gaps and their rule are those of Tibshirani, Walther and Hastie") {
-  const Gap gap = bound_of(std::exp(2.0), std::vector<double>{std::exp(3.0), std::exp(5.0)});
+TEST_CASE("the gap statistic and its rule follow Tibshirani, Walther and Hastie") {
+  const Gap gap = gap_statistic(std::exp(2.0), std::vector<double>{std::exp(3.0), std::exp(5.0)});
   CHECK(gap.value == Approx(2.0).epsilon(1e-14));
   CHECK(gap.error == Approx(std::sqrt(1.5)).epsilon(1e-14));
-  CHECK(std::isnan(bound_of(0.0, std::vector<double>{1.0}).value));
-  CHECK(std::isnan(bound_of(1.0, std::vector<double>{0.0}).value));
+  CHECK(std::isnan(gap_statistic(0.0, std::vector<double>{1.0}).value));
+  CHECK(std::isnan(gap_statistic(1.0, std::vector<double>{0.0}).value));
   CHECK(gap_rule(std::vector<Gap>{{0.1, 0.1}, {0.5, 0.1}, {0.9, 0.1}, {0.95, 0.1}, {1.5, 0.1}}) == 2);
   CHECK(gap_rule(std::vector<Gap>{{0.9, 0.1}, {0.5, 0.1}}) == 0);
   CHECK(!gap_rule(std::vector<Gap>{{0.1, 0.1}, {0.5, 0.1}}));
   CHECK(!gap_rule(std::vector<Gap>{{0.1, 0.1}, {kNothing, kNothing}}));
 }
 
-TEST_CASE("reference points fill the ranges of the columns, and each set is its own") {
+TEST_CASE("reference sets fill the ranges of the columns and differ from each other") {
   const Matrix<double> values = kinds()[0].make(2000, 3, 5);
   const auto points = reference_points(values.view());
   const DataPlan plan = make_plan(*points);

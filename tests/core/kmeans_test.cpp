@@ -1,9 +1,9 @@
-// k-means end to end: against the definition's backend, against published exact answers, and its rules one by one.
+// k-means: complete runs against the reference backend and against known exact results, and each of its rules.
 #include <algorithm>
 #include <cmath>
 
+#include "core/inertia.h"
 #include "core/kmeans.h"
-#include "core/measured.h"
 #include "core/seeding.h"
 #include "data/source.h"
 #include "tests/support/cases.h"
@@ -26,8 +26,8 @@ double relative(double a, double b) { return std::abs(a - b) / std::max(std::abs
 
 }  // namespace
 
-// Failures 19, 20, 21, 25, 43, 46, 105: every kind of data, whole runs, bit for bit.
-TEST_CASE("whole runs equal those of the definition", "[kmeans]") {
+// Complete runs on every kind of data, compared bit for bit.
+TEST_CASE("complete runs equal those of the definition", "[kmeans]") {
   for (const Tested& tested : tested_backends()) {
     for (const Kind& kind : kinds()) {
       for (const Shape shape :
@@ -65,8 +65,8 @@ TEST_CASE("the objective of an iteration is the inertia of its update", "[kmeans
   }
 }
 
-// Squared distances that are subnormal lose most of their digits: no run may end as a rise of the objective for it.
-TEST_CASE("rounding is no rise of the objective", "[kmeans]") {
+// Subnormal squared distances lose most of their digits; this must not end a run as a rise of the objective.
+TEST_CASE("rounding errors do not count as a rise of the objective", "[kmeans]") {
   for (const double scale : {1e-163, 1e-161, 1e-159, 1e-156, 1e-140, 1e140}) {
     for (const int kind : {0, 1, 5, 10}) {
       Matrix<double> values = kinds()[kind].make(700, 6, 3);
@@ -77,7 +77,6 @@ TEST_CASE("rounding is no rise of the objective", "[kmeans]") {
   }
 }
 
-// Failures 44, 47.
 TEST_CASE("threads and blocks do not change a result", "[kmeans]") {
   const Matrix<double> values = kinds()[0].make(1021, 33, 8);
   KMeansOptions options;
@@ -97,8 +96,8 @@ TEST_CASE("threads and blocks do not change a result", "[kmeans]") {
   }
 }
 
-// Labels by an independent program, hundreds of iterations long (photo, k = 64: 556).
-TEST_CASE("the exact answers of the shared data", "[kmeans][shared]") {
+// Labels from an independent program, after up to hundreds of iterations (photo, k = 64: 556).
+TEST_CASE("labels of the shared data equal those of an independent program", "[kmeans][shared]") {
   const std::string folder = shared_data();
   if (folder.empty()) return;
   struct Set {
@@ -143,8 +142,8 @@ TEST_CASE("the exact answers of the shared data", "[kmeans][shared]") {
   }
 }
 
-// Row numbers from another program, in another language, written from docs/contract.md alone.
-TEST_CASE("starts are the contract's draws", "[kmeans]") {
+// Row numbers from an independent program in another language, written from docs/contract.md alone.
+TEST_CASE("initial centroids are the rows that the contract draws", "[kmeans]") {
   const auto source = data::open_points(KITH_SOURCE_DIR "/samples/digits.h5:/train");
   const PointsMatrix digits = data::read_all(*source);
   using Rows = std::vector<std::int64_t>;
@@ -162,14 +161,14 @@ TEST_CASE("starts are the contract's draws", "[kmeans]") {
   CHECK(random_rows(1797, 6, {42, 2}) == Rows{934, 1587, 640, 1691, 1784, 645});
 }
 
-TEST_CASE("k = n gives every row its own cluster (failure 19)", "[kmeans]") {
+TEST_CASE("k = n gives every row its own cluster", "[kmeans]") {
   const Matrix<double> values = kinds()[1].make(50, 3, 2);
   const KMeansResult result = run(*reference_points(values.view()), {.clusters = 50});
   CHECK(result.inertia == 0.0);
   CHECK(result.empty_clusters == 0);
 }
 
-TEST_CASE("fewer distinct rows than clusters ends, with a warning (failures 20, 21, 22)", "[kmeans]") {
+TEST_CASE("a run with fewer distinct rows than clusters ends with a warning", "[kmeans]") {
   for (const int kind : {3, 4}) {
     const Matrix<double> values = kinds()[kind].make(40, 3, 2);
     Warnings warnings;
@@ -181,7 +180,7 @@ TEST_CASE("fewer distinct rows than clusters ends, with a warning (failures 20, 
   }
 }
 
-TEST_CASE("k out of range names k and n (failure 18)", "[kmeans]") {
+TEST_CASE("the error for k out of range names k and n", "[kmeans]") {
   const Matrix<double> values = kinds()[0].make(10, 2, 2);
   const auto points = reference_points(values.view());
   for (const std::int64_t k : {0, -1, 11}) {
@@ -190,7 +189,7 @@ TEST_CASE("k out of range names k and n (failure 18)", "[kmeans]") {
   }
 }
 
-TEST_CASE("an empty cluster takes the farthest row (failures 23, 27)", "[kmeans]") {
+TEST_CASE("an empty cluster takes the farthest row", "[kmeans]") {
   Matrix<double> values(6, 1);
   for (std::int64_t i = 0; i < 6; ++i) values(i, 0) = static_cast<double>(i * i);  // 0 1 4 9 16 25
   Matrix<double> start(3, 1);
@@ -202,12 +201,12 @@ TEST_CASE("an empty cluster takes the farthest row (failures 23, 27)", "[kmeans]
                                    {.clusters = 3, .init = Init::given, .given = std::as_const(start).view()});
     CHECK(result.history[0].relocated == 2);
     CHECK(result.empty_clusters == 0);
-    // All went to cluster 0; then 25 became cluster 1 and 16 cluster 2.
-    CHECK(result.labels == Untouched<std::int32_t>{0, 0, 0, 0, 2, 1});
+    // All rows were in cluster 0; then 25 moved to cluster 1 and 16 to cluster 2.
+    CHECK(result.labels == UninitializedVector<std::int32_t>{0, 0, 0, 0, 2, 1});
   }
 }
 
-TEST_CASE("initial centroids: wrong shape is refused, duplicates are told (failure 28)", "[kmeans]") {
+TEST_CASE("initial centroids of the wrong shape are refused, and duplicates give a warning", "[kmeans]") {
   const Matrix<double> values = kinds()[0].make(20, 4, 2);
   const auto points = reference_points(values.view());
   const Matrix<double> narrow = kinds()[0].make(3, 3, 1);
@@ -217,10 +216,10 @@ TEST_CASE("initial centroids: wrong shape is refused, duplicates are told (failu
   for (std::int64_t c = 0; c < 3; ++c) std::copy(values.row(0).begin(), values.row(0).end(), repeated.row(c).begin());
   Warnings warnings;
   run(*points, {.clusters = 3, .init = Init::given, .given = std::as_const(repeated).view()}, warnings);
-  CHECK(warnings.said == std::vector<std::string>{"2 of the 3 initial centroids repeat another one"});
+  CHECK(warnings.said == std::vector<std::string>{"2 of 3 initial centroids repeat another one"});
 }
 
-TEST_CASE("stopping rules (failures 33 to 36)", "[kmeans]") {
+TEST_CASE("each stopping rule stops at its iteration", "[kmeans]") {
   const Matrix<double> values = kinds()[1].make(500, 4, 6);
   const auto points = reference_points(values.view());
   const KMeansResult exact = run(*points, {.clusters = 8, .max_iterations = 1000, .tolerance = 0});
@@ -236,7 +235,7 @@ TEST_CASE("stopping rules (failures 33 to 36)", "[kmeans]") {
   CHECK(cut.iterations == 3);
 }
 
-TEST_CASE("the objective never rises and labels belong to the returned centroids (failures 26, 38)", "[kmeans]") {
+TEST_CASE("the objective never rises, and labels belong to the returned centroids", "[kmeans]") {
   for (const Tested& tested : tested_backends()) {
     for (const int kind : {0, 2, 5, 10}) {
       const Matrix<double> values = kinds()[kind].make(800, 7, 12);
@@ -258,7 +257,7 @@ TEST_CASE("the objective never rises and labels belong to the returned centroids
   }
 }
 
-TEST_CASE("markers of missing values do not round the rest away unsaid", "[kmeans]") {
+TEST_CASE("a warning reports values that lose their digits next to markers of missing values", "[kmeans]") {
   Matrix<double> values(3000, 1);
   for (std::int64_t i = 0; i < 3000; ++i)
     values(i, 0) = i % 50 == 7 ? 1e20 : 10.0 * static_cast<double>(i % 3) + 0.001 * (i % 11);
@@ -283,7 +282,7 @@ TEST_CASE("markers of missing values do not round the rest away unsaid", "[kmean
   CHECK(warnings.said[0].find("column 0") == 0);
 }
 
-TEST_CASE("a centroid far from all points takes nothing from the inertia of the others", "[kmeans]") {
+TEST_CASE("a centroid far from all points does not coarsen the inertia", "[kmeans]") {
   Matrix<double> values(10, 1), centroids(3, 1);
   for (std::int64_t i = 0; i < 10; ++i) values(i, 0) = static_cast<double>(i);
   centroids(0, 0) = 2;
@@ -302,20 +301,20 @@ TEST_CASE("a centroid far from all points takes nothing from the inertia of the 
              {.clusters = 3, .init = Init::given, .frozen = given.middle(2, 1), .given = given.middle(0, 2)});
       CHECK(frozen.inertia == 20.0);
     }
-    // Labels that are not the nearest: the far centroid has a row, or none.
+    // Labels other than the nearest: the far centroid has no row, then one.
     const auto points = reference_points(values.view());
     const DataPlan plan = make_plan(*points);
     points->prepare(plan);
     std::vector<std::int32_t> labels{0, 0, 0, 0, 0, 1, 1, 1, 1, 1};
     points->set_labels(labels);
-    CHECK(measure_labels(*points, plan, given, std::vector<std::int64_t>{5, 5, 0}).inertia == 20.0);
+    CHECK(measure_labels(*points, plan, given, std::vector<std::int64_t>{5, 5, 0}).total == 20.0);
     labels[0] = 2;
     points->set_labels(labels);
-    CHECK(measure_labels(*points, plan, given, std::vector<std::int64_t>{4, 5, 1}).inertia == far * far);
+    CHECK(measure_labels(*points, plan, given, std::vector<std::int64_t>{4, 5, 1}).total == far * far);
   }
 }
 
-TEST_CASE("inertia that the grid has lost is told, whatever the sums of the columns take", "[kmeans]") {
+TEST_CASE("a warning reports inertia that its grid has lost", "[kmeans]") {
   Matrix<double> values(3, 1);
   values(0, 0) = 0;
   values(1, 0) = 1;
@@ -324,10 +323,10 @@ TEST_CASE("inertia that the grid has lost is told, whatever the sums of the colu
   const KMeansResult result = run(*reference_points(values.view()), {.clusters = 2}, warnings);
   CHECK(result.inertia == 0.0);  // 0.5 on a grid of 8
   REQUIRE(warnings.said.size() == 1);
-  CHECK(warnings.said[0].find("it has lost most of its digits") != std::string::npos);
+  CHECK(warnings.said[0].find("the inertia has lost most of its digits") != std::string::npos);
 }
 
-TEST_CASE("a centroid far away ends no run (failure 27)", "[kmeans]") {
+TEST_CASE("a run continues with a centroid far from all rows", "[kmeans]") {
   const Matrix<double> values = kinds()[1].make(1000, 2, 3);
   Matrix<double> start(2, 2);
   for (std::int64_t j = 0; j < 2; ++j) {
@@ -342,7 +341,7 @@ TEST_CASE("a centroid far away ends no run (failure 27)", "[kmeans]") {
   }
 }
 
-TEST_CASE("the best of several runs wins, ties go to the first (failure 37)", "[kmeans]") {
+TEST_CASE("the best of several runs wins; ties go to the first", "[kmeans]") {
   const Matrix<double> values = kinds()[1].make(300, 3, 6);
   const auto points = reference_points(values.view());
   KMeansOptions options{.clusters = 9, .init = Init::random};
@@ -351,7 +350,7 @@ TEST_CASE("the best of several runs wins, ties go to the first (failure 37)", "[
   for (options.runs = 1; options.runs <= 6; ++options.runs) {
     const KMeansResult best = run(*points, options);
     CHECK(best.inertia <= lowest);
-    CHECK((best.run == options.runs - 1) == (best.inertia < lowest));  // a new run wins only when it is better
+    CHECK((best.run == options.runs - 1) == (best.inertia < lowest));  // a later run wins only if it is better
     REQUIRE(static_cast<int>(best.runs.size()) == options.runs);
     const auto first_lowest =
         std::min_element(best.runs.begin(), best.runs.end(),
@@ -367,7 +366,7 @@ TEST_CASE("the best of several runs wins, ties go to the first (failure 37)", "[
   CHECK(run(*reference_points(equal.view()), {.clusters = 2, .runs = 4}).run == 0);
 }
 
-TEST_CASE("integer data gives exact means whatever the offset (failure 1)", "[kmeans]") {
+TEST_CASE("integer data have exact means at any offset", "[kmeans]") {
   Matrix<double> values = kinds()[2].make(300, 5, 3);
   const KMeansResult plain = run(*reference_points(values.view()), {.clusters = 6, .init = Init::first});
   for (std::int64_t i = 0; i < values.size(); ++i) values.data()[i] += 1e6;

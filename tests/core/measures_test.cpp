@@ -1,4 +1,4 @@
-// Inner product, Manhattan, Chebyshev: every distance and every list equals the definition, on every backend.
+// Inner product, Manhattan, Chebyshev: distances and lists equal the definition on every backend.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -20,47 +20,47 @@ bool equal_bits(const Matrix<double>& a, const Matrix<double>& b) {
   return std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(double)) == 0;
 }
 
-/// Points of one storage on every backend, beside the reference.
+/// The same points on the reference and on every backend.
 struct Held {
   std::unique_ptr<Points> expected;
   PointsMatrix stored;
-  std::vector<std::pair<std::string, std::unique_ptr<Points>>> actual;
+  std::vector<std::pair<std::string, std::unique_ptr<Points>>> tested_points;
 
   Held(const Matrix<double>& values, Stored how, const std::vector<Tested>& backends)
       : expected(reference_points(values.view())), stored(stored_as(values.view(), how)) {
     expected->prepare(make_plan(*expected));
     for (const Tested& tested : backends) {
-      actual.emplace_back(tested.name, tested.backend->hold({view_of(stored), 0}));
-      actual.back().second->prepare(make_plan(*expected));
+      tested_points.emplace_back(tested.name, tested.backend->hold({view_of(stored), 0}));
+      tested_points.back().second->prepare(make_plan(*expected));
     }
   }
 
   void check_search(const Queries& queries, std::int64_t k) const {
-    NeighborLists wanted(queries.values.rows, k);
-    expected->search(queries, wanted);
-    for (const auto& [name, points] : actual) {
+    NeighborLists correct(queries.values.rows, k);
+    expected->search(queries, correct);
+    for (const auto& [name, points] : tested_points) {
       INFO(name << ", " << queries.values.rows << " queries, k " << k);
-      NeighborLists found(queries.values.rows, k);
-      points->search(queries, found);
-      CHECK(std::equal(wanted.index.data(), wanted.index.data() + wanted.index.size(), found.index.data()));
-      CHECK(equal_bits(wanted.distance, found.distance));
+      NeighborLists actual(queries.values.rows, k);
+      points->search(queries, actual);
+      CHECK(std::equal(correct.index.data(), correct.index.data() + correct.index.size(), actual.index.data()));
+      CHECK(equal_bits(correct.distance, actual.distance));
     }
   }
 
   void check_distances(const Queries& queries) const {
-    Matrix<double> wanted(queries.values.rows, expected->rows()), found(queries.values.rows, expected->rows());
-    expected->all_distances(queries, wanted.view());
-    for (const auto& [name, points] : actual) {
+    Matrix<double> correct(queries.values.rows, expected->rows()), actual(queries.values.rows, expected->rows());
+    expected->all_distances(queries, correct.view());
+    for (const auto& [name, points] : tested_points) {
       INFO(name);
-      points->all_distances(queries, found.view());
-      CHECK(equal_bits(wanted, found));
+      points->all_distances(queries, actual.view());
+      CHECK(equal_bits(correct, actual));
     }
   }
 };
 
 }  // namespace
 
-TEST_CASE("core's distances are those of the reference, in every lane") {
+TEST_CASE("distances in core/ equal those of the reference in every lane") {
   for (const Measure measure : kMeasures) {
     for (const std::int64_t d : {1, 2, 3, 4, 7, 8, 9, 16, 31, 32, 33, 64, 100}) {
       const Matrix<double> rows = kinds()[1].make(2, d, 5);
@@ -73,10 +73,10 @@ TEST_CASE("core's distances are those of the reference, in every lane") {
   CHECK(distance_by(Measure::inner_product, x, y, 3) == 5);
   CHECK(distance_by(Measure::manhattan, x, y, 3) == 13);
   CHECK(distance_by(Measure::chebyshev, x, y, 3) == 6);
-  CHECK_FALSE(std::signbit(distance_by(Measure::inner_product, x, x + 2, 1)));  // 1 * 0 is no -0
+  CHECK_FALSE(std::signbit(distance_by(Measure::inner_product, x, x + 2, 1)));  // 1 * 0 gives 0, not -0
 }
 
-TEST_CASE("distances and lists by every measure equal the definition") {
+TEST_CASE("distances and lists equal the definition for every measure") {
   const std::vector<Tested> backends = every_backend();
   for (const Kind& kind : kinds()) {
     for (const Stored stored : storages(kind)) {
@@ -96,7 +96,7 @@ TEST_CASE("distances and lists by every measure equal the definition") {
   }
 }
 
-TEST_CASE("1, 19 and 20 queries, k of 1 to n, among rows of several tiles") {
+TEST_CASE("lists are exact for few queries and k up to n among several tiles of rows") {
   const std::vector<Tested> backends = every_backend();
   for (const int kind : {1, 2, 4, 5}) {
     const Matrix<double> values = kinds()[kind].make(1100, 12, 3);
@@ -111,7 +111,7 @@ TEST_CASE("1, 19 and 20 queries, k of 1 to n, among rows of several tiles") {
   }
 }
 
-TEST_CASE("rows in two blocks, merged: the lists of all rows") {
+TEST_CASE("merged lists of two blocks equal the lists of all rows") {
   const Matrix<double> values = kinds()[1].make(301, 9, 3);
   const auto whole = reference_points(values.view());
   const DataPlan plan = make_plan(*whole);
@@ -120,20 +120,20 @@ TEST_CASE("rows in two blocks, merged: the lists of all rows") {
     const PointsMatrix first = as_class(values.view().middle(0, 200), ValueClass::f64),
                        rest = as_class(values.view().middle(200, 101), ValueClass::f64);
     for (const Measure measure : kMeasures) {
-      NeighborLists wanted(40, 7), found(40, 7);
+      NeighborLists correct(40, 7), actual(40, 7);
       const Queries queries{values.view().middle(180, 40), 180, measure};
-      whole->search(queries, wanted);
+      whole->search(queries, correct);
       for (const auto& [rows, at] : {std::pair{&first, 0}, std::pair{&rest, 200}}) {
         const auto points = tested.backend->hold({view_of(*rows), at});
         points->prepare(plan);
-        points->search(queries, found);
+        points->search(queries, actual);
       }
-      CHECK(std::equal(wanted.index.data(), wanted.index.data() + wanted.index.size(), found.index.data()));
+      CHECK(std::equal(correct.index.data(), correct.index.data() + correct.index.size(), actual.index.data()));
     }
   }
 }
 
-TEST_CASE("inner products beyond float64 are refused, by their bound") {
+TEST_CASE("data whose inner products may leave the range of float64 are refused") {
   Matrix<double> values(2, 1);
   values(0, 0) = 1e150;
   values(1, 0) = -1e150;

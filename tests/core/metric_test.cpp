@@ -1,4 +1,4 @@
-// Cosine: rows and centroids of length 1 by the definition, and k-means of directions on every backend.
+// Cosine: normalised rows and centroids by the definition, and k-means of directions on every backend.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -32,7 +32,7 @@ std::string refused(double value, std::int64_t row) {
   std::fill(values.data(), values.data() + values.size(), 1.0);
   for (double& v : values.row(row)) v = value;
   try {
-    unit_rows(values.view(), {"points.h5:/train", 100});
+    normalize_rows(values.view(), {"points.h5:/train", 100});
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::data);
     return error.what();
@@ -43,8 +43,8 @@ std::string refused(double value, std::int64_t row) {
 /// Directions of the rows, rounded to the class.
 PointsMatrix directions(const Matrix<double>& values, ValueClass c) {
   PointsMatrix stored = as_class(values.view(), c);
-  if (auto* floats = std::get_if<Matrix<float>>(&stored)) unit_rows(floats->view(), {"values", 0});
-  if (auto* doubles = std::get_if<Matrix<double>>(&stored)) unit_rows(doubles->view(), {"values", 0});
+  if (auto* floats = std::get_if<Matrix<float>>(&stored)) normalize_rows(floats->view(), {"values", 0});
+  if (auto* doubles = std::get_if<Matrix<double>>(&stored)) normalize_rows(doubles->view(), {"values", 0});
   return stored;
 }
 
@@ -71,7 +71,7 @@ bool same_bytes(const Matrix<double>& a, const Matrix<double>& b) {
 
 }  // namespace
 
-TEST_CASE("rows of length 1 are the definition's", "[metric]") {
+TEST_CASE("normalised rows equal the definition", "[metric]") {
   for (const std::int64_t d : {1, 3, 31, 32, 33, 129, 1025}) {
     for (const int kind : {0, 5, 6, 7, 8, 9}) {
       INFO(kinds()[kind].name << ", d " << d);
@@ -90,7 +90,7 @@ TEST_CASE("rows of length 1 are the definition's", "[metric]") {
   }
 }
 
-TEST_CASE("rows without a direction are refused by their number", "[metric]") {
+TEST_CASE("the error for a row without a direction names the row", "[metric]") {
   CHECK(refused(1e-3, 2).empty());
   CHECK(refused(0.0, 2).find("points.h5:/train: row 102 (counted from 0) is zero") == 0);
   CHECK(refused(-0.0, 4).find("row 104 (counted from 0) is zero") != std::string::npos);
@@ -98,29 +98,29 @@ TEST_CASE("rows without a direction are refused by their number", "[metric]") {
   CHECK(refused(1e160, 0).find("squared length of row 100") != std::string::npos);
 }
 
-TEST_CASE("scaling centroids again changes nothing", "[metric]") {
+TEST_CASE("normalising centroids twice gives the same bits", "[metric]") {
   for (const std::int64_t d : {1, 2, 3, 17, 64, 1025}) {
     Matrix<double> centroids = kinds()[0].make(300, d, 4);
-    unit_centroids(centroids.view(), "centroids");
+    normalize_centroids(centroids.view(), "centroids");
     const Matrix<double> once = copy_of(centroids.view());
-    unit_centroids(centroids.view(), "centroids");
+    normalize_centroids(centroids.view(), "centroids");
     CHECK(same_bytes(once, centroids));
     for (std::int64_t c = 0; c < 300; ++c) CHECK(std::abs(squared(once.row(c)) - 1) <= 1e-12);
   }
 }
 
-TEST_CASE("rows that cancel leave their centroid where it was", "[metric]") {
+TEST_CASE("rows that cancel do not change their centroid", "[metric]") {
   Matrix<double> means(2, 2), before(2, 2);
   means(0, 0) = 0.0, means(0, 1) = 0.0, means(1, 0) = 3.0, means(1, 1) = 4.0;
   before(0, 0) = 0.0, before(0, 1) = -1.0, before(1, 0) = 1.0, before(1, 1) = 0.0;
-  unit_means(means.view(), before.view());
+  normalize_means(means.view(), before.view());
   CHECK(means(0, 0) == 0.0);
   CHECK(means(0, 1) == -1.0);
   CHECK(means(1, 0) == 3.0 / 5);
   CHECK(means(1, 1) == 4.0 / 5);
 }
 
-TEST_CASE("clusters of directions are the definition's on every backend", "[metric]") {
+TEST_CASE("cosine k-means equals the definition on every backend", "[metric]") {
   for (const ValueClass c : {ValueClass::f32, ValueClass::f64}) {
     for (const int kind : {0, 1, 7}) {
       const PointsMatrix stored = directions(kinds()[kind].make(1021, 33, 6), c);
@@ -131,24 +131,24 @@ TEST_CASE("clusters of directions are the definition's on every backend", "[metr
       for (const Tested& tested : every_backend()) {
         INFO(tested.name << ", " << kinds()[kind].name << ", " << name_of(c));
         const auto points = tested.backend->hold({view_of(stored), 0});
-        const KMeansResult found = clusters_of(*points, options);
-        CHECK(found.labels == expected.labels);
-        CHECK(same_bytes(found.centroids, expected.centroids));
-        CHECK(found.distances == expected.distances);
-        CHECK(found.inertia == expected.inertia);
-        CHECK(found.iterations == expected.iterations);
+        const KMeansResult actual = clusters_of(*points, options);
+        CHECK(actual.labels == expected.labels);
+        CHECK(same_bytes(actual.centroids, expected.centroids));
+        CHECK(actual.distances == expected.distances);
+        CHECK(actual.inertia == expected.inertia);
+        CHECK(actual.iterations == expected.iterations);
 
         Observer ignored;
-        Matrix<double> again = copy_of(found.centroids.view());
-        unit_centroids(again.view(), "centroids");
+        Matrix<double> again = copy_of(actual.centroids.view());
+        normalize_centroids(again.view(), "centroids");
         CHECK(assign_only(*points, make_plan(*points), again.view(), ignored).labels == expected.labels);
       }
     }
   }
 }
 
-// Rows of one direction lie on its centroid although they were rounded: nothing is relocated to and fro.
-TEST_CASE("more clusters than directions stop", "[metric]") {
+// Rows of one direction count as lying on its centroid despite rounding, so relocation does not cycle.
+TEST_CASE("k-means with more clusters than directions stops", "[metric]") {
   for (const ValueClass c : {ValueClass::f32, ValueClass::f64}) {
     const PointsMatrix stored = directions(kinds()[4].make(200, 9, 6), c);  // five different rows
     const auto points = reference_points(as_doubles(stored).view());

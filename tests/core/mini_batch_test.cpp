@@ -1,4 +1,4 @@
-// Mini-batches: their rows, and centroids against plain loops and on every backend.
+// Mini-batches: the order of rows, and centroids against plain loops on every backend.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -17,7 +17,7 @@ using namespace kith::test;
 
 namespace {
 
-/// The rule of docs/contract.md in plain loops, for whole numbers, whose sums are exact.
+/// The rule of docs/contract.md in plain loops, for integers, whose sums are exact.
 Matrix<double> plain_batches(const Matrix<double>& values, const Matrix<double>& start, std::int64_t batch,
                              std::int64_t epochs, std::uint64_t seed) {
   const std::int64_t n = values.rows(), d = values.columns(), k = start.rows();
@@ -67,8 +67,8 @@ KMeansResult with_batches(Backend& backend, const Matrix<double>& values, ValueC
 
 }  // namespace
 
-// Row numbers from another program, written from docs/contract.md alone.
-TEST_CASE("an epoch is the contract's order of all rows", "[batches]") {
+// Row numbers from an independent program written from docs/contract.md alone.
+TEST_CASE("an epoch has the order that the contract defines", "[batches]") {
   const std::vector<std::int64_t> first = epoch_order(1797, 0, {0, 0}), second = epoch_order(1797, 1, {0, 0});
   CHECK(std::vector<std::int64_t>(first.begin(), first.begin() + 5) ==
         std::vector<std::int64_t>{432, 642, 928, 35, 336});
@@ -78,7 +78,7 @@ TEST_CASE("an epoch is the contract's order of all rows", "[batches]") {
   for (const auto& order : {first, second}) CHECK(std::set<std::int64_t>(order.begin(), order.end()).size() == 1797);
 }
 
-TEST_CASE("batches move centroids as in plain loops, then whole iterations follow", "[batches]") {
+TEST_CASE("batches update centroids as plain loops do, and iterations over all rows follow", "[batches]") {
   ReferenceBackend reference;
   std::vector<Tested> backends = every_backend();
   for (Tested& tested : tested_backends({.threads = 3, .block_rows = 50})) {
@@ -126,12 +126,12 @@ TEST_CASE("batches move centroids as in plain loops, then whole iterations follo
   }
 }
 
-TEST_CASE("batches with drawn starts, frozen centroids, directions and two limbs", "[batches]") {
+TEST_CASE("batches work with every initialisation, frozen centroids, cosine and two limbs", "[batches]") {
   ReferenceBackend reference;
   for (const int kind : {0, 10}) {
     for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
       Matrix<double> values = kinds()[kind].make(500, 9, 3);
-      if (metric == Metric::cosine) unit_rows(values.view(), {"values", 0});
+      if (metric == Metric::cosine) normalize_rows(values.view(), {"values", 0});
       const KMeansOptions options{.clusters = 8,
                                   .frozen = values.view().middle(3, 2),
                                   .runs = 2,

@@ -1,4 +1,4 @@
-// The arithmetic everything rests on: the distance, fixed-point sums, random numbers, and the screen's margin.
+// Basic arithmetic: the distance, fixed-point sums, random numbers, and the margin of screens.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,7 +15,7 @@
 using namespace kith;
 using namespace kith::test;
 
-TEST_CASE("the squared distance is the definition's, for every width", "[numerics]") {
+TEST_CASE("the squared distance equals the definition for every number of columns", "[numerics]") {
   for (const std::int64_t d : {1, 2, 3, 15, 16, 17, 31, 32, 33, 64, 127, 129, 1025, 4097}) {
     for (const Kind& kind : kinds()) {
       const Matrix<double> m = kind.make(3, d, 5);
@@ -26,7 +26,7 @@ TEST_CASE("the squared distance is the definition's, for every width", "[numeric
   }
 }
 
-TEST_CASE("zero columns appended change no bit of a distance (failure 2)", "[numerics]") {
+TEST_CASE("appended zero columns change no bit of a distance", "[numerics]") {
   const std::int64_t d = 37;
   const Matrix<double> m = kinds()[0].make(2, d, 9);
   for (const std::int64_t wider : {38, 64, 65, 200}) {
@@ -38,7 +38,7 @@ TEST_CASE("zero columns appended change no bit of a distance (failure 2)", "[num
   }
 }
 
-// Known answers of the authors' test vectors (Random123, kat_vectors).
+// Test vectors of the authors (Random123, kat_vectors).
 TEST_CASE("Philox4x32-10 gives the published numbers", "[numerics]") {
   CHECK(philox(0, 0, 0) == std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   CHECK(philox(~0ULL, ~0ULL, ~0ULL) == std::array<std::uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
@@ -46,7 +46,7 @@ TEST_CASE("Philox4x32-10 gives the published numbers", "[numerics]") {
         std::array<std::uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("random numbers below a total stay below it and reach everything", "[numerics]") {
+TEST_CASE("random numbers below a total take all values below it", "[numerics]") {
   std::vector<int> seen(7, 0);
   for (std::uint64_t draw = 0; draw < 7000; ++draw) {
     const std::int64_t r = random_below(1, 0, draw, 7);
@@ -57,7 +57,7 @@ TEST_CASE("random numbers below a total stay below it and reach everything", "[n
   CHECK(random_below(1, 0, 0, std::int64_t{1} << 61) < (std::int64_t{1} << 61));
 }
 
-TEST_CASE("random rows are different rows", "[numerics]") {
+TEST_CASE("random rows are distinct", "[numerics]") {
   for (const std::int64_t k : {1, 5, 100}) {
     std::vector<std::int64_t> rows = random_rows(100, k, {3, 0});
     std::sort(rows.begin(), rows.end());
@@ -68,7 +68,7 @@ TEST_CASE("random rows are different rows", "[numerics]") {
   CHECK(random_rows(100, 10, {3, 0}) != random_rows(100, 10, {3, 1}));
 }
 
-TEST_CASE("the grid's exponent is the smallest power of two above", "[numerics]") {
+TEST_CASE("the exponent of a grid is that of the smallest power of two above a value", "[numerics]") {
   for (const double v : {1.0, 0.99, 1.5, 2.0, 1e300, 1e-300, 0x1p-1074, 0x1.fffffffffffffp+1023}) {
     const int e = exponent_above(v);
     CHECK(std::scalbn(v, -e) < 1.0);
@@ -82,7 +82,7 @@ TEST_CASE("the grid's exponent is the smallest power of two above", "[numerics]"
   CHECK(term_bits((1 << 20) + 1) == 40);
 }
 
-TEST_CASE("one limb keeps integers, two limbs keep what one drops", "[numerics]") {
+TEST_CASE("one limb keeps integers, and two limbs keep the fractions that one limb drops", "[numerics]") {
   const FixedScale scale = fixed_scale(41);
   CHECK(from_fixed(to_fixed(16.0, scale.first, scale.second), 41) == 16.0);
   CHECK(from_fixed(to_fixed(-0.5, scale.first, scale.second), 41) == -0.5);
@@ -90,7 +90,7 @@ TEST_CASE("one limb keeps integers, two limbs keep what one drops", "[numerics]"
     const Limbs limbs = to_limbs(v, scale.first, scale.second, power_of_two(41));
     CHECK(std::abs(from_limbs(limbs, 41, 41) - v) <= 0x1p-83);
   }
-  // Far outside float64's own exponents: a subnormal on a grid of 2^1130.
+  // A subnormal on a grid of 2^1130, outside the exponents of float64.
   const FixedScale deep = fixed_scale(1130);
   CHECK(from_fixed(to_fixed(0x1p-1074, deep.first, deep.second), 1130) == 0x1p-1074);
 }
@@ -122,7 +122,7 @@ TEST_CASE("sums of limbs do not depend on order", "[numerics]") {
 namespace {
 
 /// The score of row x for centroid c in long double, on centred, scaled values.
-long double true_score(const double* x, const double* c, std::int64_t d, const Screen& screen) {
+long double true_score(const double* x, const double* c, std::int64_t d, const ScreenTransform& screen) {
   long double dot = 0, norm = 0;
   for (std::int64_t j = 0; j < d; ++j) {
     const long double xj = std::ldexp(static_cast<long double>(x[j]), -screen.exponent) - screen.center[j];
@@ -135,8 +135,8 @@ long double true_score(const double* x, const double* c, std::int64_t d, const S
 
 }  // namespace
 
-// Vectors of one sign make every rounding of a chain of additions point the same way.
-TEST_CASE("the margin covers what a float32 screen loses", "[numerics][screen]") {
+// With vectors of one sign, all roundings of a chain of additions have the same direction.
+TEST_CASE("the margin covers the error of a float32 screen", "[numerics][screen]") {
   for (const Kind& kind : kinds()) {
     for (const std::int64_t d : {1, 3, 17, 128, 1000}) {
       INFO(kind.name << ", d " << d);
@@ -163,7 +163,7 @@ TEST_CASE("the margin covers what a float32 screen loses", "[numerics][screen]")
   }
 }
 
-// The compiler's own conversion of 128-bit integers is the definition.
+// The reference is the conversion of 128-bit integers by the compiler.
 TEST_CASE("two limbs are joined with one rounding, ties to even", "[numerics]") {
   const auto check = [](std::int64_t high, std::int64_t low, int bits) {
     const auto whole = static_cast<__int128>(high) * (std::int64_t{1} << bits) + low;

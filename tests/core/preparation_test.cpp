@@ -1,4 +1,4 @@
-// Scaling and principal components: parameters against plain loops, the same bits for any workers and order of rows.
+// Scaling and PCA: parameters against plain loops, and the same bits for any workers and order of rows.
 #include "core/preparation.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using namespace kith::testing;
 
 namespace {
 
-/// Tasks in an order of their own, shared out among workers that never meet.
+/// Workers that run one after the other and process tasks in an unusual order.
 Workers shuffled(int count) {
   return {count, [count](std::int64_t tasks, const std::function<void(std::int64_t, int)>& work) {
             std::vector<std::int64_t> order(static_cast<std::size_t>(tasks));
@@ -27,7 +27,7 @@ Workers shuffled(int count) {
           }};
 }
 
-/// Columns of very different place and width, the last one constant.
+/// Columns of very different offset and width; the last one is constant.
 template <class T>
 Matrix<T> table(std::int64_t n, std::int64_t d) {
   Matrix<T> values(n, d);
@@ -67,20 +67,20 @@ std::vector<long double> column(const Matrix<T>& values, std::int64_t j) {
   return out;
 }
 
-/// Prepares a copy, and returns it with its parameters.
+/// Prepares a copy and returns it with the parameters.
 template <class T>
 std::pair<Preparation, Matrix<T>> prepared(const Matrix<T>& values, const PreparationRequest& request,
                                            const Workers& workers = {}) {
   PointsMatrix rows = copy_of(values);
-  Preparation found = prepare({rows, "x"}, request, workers);
-  return {std::move(found), std::move(std::get<Matrix<T>>(rows))};
+  Preparation actual = prepare({rows, "x"}, request, workers);
+  return {std::move(actual), std::move(std::get<Matrix<T>>(rows))};
 }
 
 template <class T>
 void check_zscore() {
   for (const auto& [n, d] : {std::pair<std::int64_t, std::int64_t>{1, 3}, {2, 1}, {997, 9}, {20011, 3}}) {
     const Matrix<T> values = table<T>(n, d);
-    const auto [found, out] = prepared(values, {.scaling = Scaling::zscore});
+    const auto [actual, out] = prepared(values, {.scaling = Scaling::zscore});
     for (std::int64_t j = 0; j < d; ++j) {
       const std::vector<long double> all = column(values, j);
       const long double mean = std::accumulate(all.begin(), all.end(), 0.0L) / n;
@@ -88,10 +88,11 @@ void check_zscore() {
       for (const long double x : all) squares += (x - mean) * (x - mean);
       const bool constant = std::all_of(all.begin(), all.end(), [&](long double x) { return x == all[0]; });
       const double deviation = constant ? 1.0 : static_cast<double>(std::sqrt(squares / n));
-      CHECK(std::abs(found.columns.center[j] - static_cast<double>(mean)) <= 1e-15 * std::abs(mean));
-      CHECK(std::abs(found.columns.scale[j] - deviation) <= 1e-12 * deviation);
+      CHECK(std::abs(actual.columns.center[j] - static_cast<double>(mean)) <= 1e-15 * std::abs(mean));
+      CHECK(std::abs(actual.columns.scale[j] - deviation) <= 1e-12 * deviation);
       for (std::int64_t i = 0; i < n; ++i) {
-        const double expected = (static_cast<double>(values(i, j)) - found.columns.center[j]) / found.columns.scale[j];
+        const double expected =
+            (static_cast<double>(values(i, j)) - actual.columns.center[j]) / actual.columns.scale[j];
         if (out(i, j) != static_cast<T>(expected)) FAIL("row " << i << ", column " << j);
       }
       if (constant) CHECK(out(n - 1, j) == T{0});
@@ -102,12 +103,12 @@ void check_zscore() {
 template <class T>
 void check_minmax() {
   const Matrix<T> values = table<T>(500, 8);
-  const auto [found, out] = prepared(values, {.scaling = Scaling::minmax});
+  const auto [actual, out] = prepared(values, {.scaling = Scaling::minmax});
   for (std::int64_t j = 0; j < 8; ++j) {
     const auto all = column(values, j);
     const auto [least, most] = std::minmax_element(all.begin(), all.end());
-    CHECK(found.columns.center[j] == static_cast<double>(*least));
-    CHECK(found.columns.scale[j] == (j == 7 ? 1.0 : static_cast<double>(*most) - static_cast<double>(*least)));
+    CHECK(actual.columns.center[j] == static_cast<double>(*least));
+    CHECK(actual.columns.scale[j] == (j == 7 ? 1.0 : static_cast<double>(*most) - static_cast<double>(*least)));
     const auto scaled = column(out, j);
     CHECK(*std::min_element(scaled.begin(), scaled.end()) == 0);
     CHECK(*std::max_element(scaled.begin(), scaled.end()) == (j == 7 ? 0 : 1));
@@ -116,28 +117,28 @@ void check_minmax() {
 
 }  // namespace
 
-TEST_CASE("zscore: mean 0 and deviation 1 of the population; constant columns become 0") {
+TEST_CASE("zscore gives mean 0 and population deviation 1; constant columns become 0") {
   check_zscore<float>();
   check_zscore<double>();
 }
 
-TEST_CASE("deviations whose squares leave the range of float64 are found, and are no constant columns") {
+TEST_CASE("deviations whose squares leave the range of float64 are computed") {
   for (const double scale : {0x1p-1060, 0x1p-570, 0x1p+0, 0x1p+520, 0x1p+1020}) {
     Matrix<double> values(4, 1);
     for (std::int64_t i = 0; i < 4; ++i) values(i, 0) = scale * (i < 2 ? 1.0 : -1.0);
-    const auto [found, out] = prepared(values, {.scaling = Scaling::zscore});
-    CHECK(found.columns.scale[0] == scale);
+    const auto [actual, out] = prepared(values, {.scaling = Scaling::zscore});
+    CHECK(actual.columns.scale[0] == scale);
     CHECK(out(0, 0) == 1.0);
     CHECK(out(3, 0) == -1.0);
   }
 }
 
-TEST_CASE("minmax: exactly 0 to 1; constant columns become 0") {
+TEST_CASE("minmax gives exactly 0 to 1; constant columns become 0") {
   check_minmax<float>();
   check_minmax<double>();
 }
 
-TEST_CASE("parameters of columns do not depend on the order of the rows, on workers, or on tasks") {
+TEST_CASE("scaling parameters do not depend on the order of rows, workers or tasks") {
   const Matrix<double> values = table<double>(5003, 31);
   Matrix<double> backwards(values.rows(), values.columns());
   for (std::int64_t i = 0; i < values.rows(); ++i) {
@@ -158,12 +159,12 @@ TEST_CASE("parameters of columns do not depend on the order of the rows, on work
   }
 }
 
-TEST_CASE("unit: rows of length 1, one after another; a row of zeros is refused by its own number") {
+TEST_CASE("unit scaling gives rows of length 1, and the error for a zero row names it") {
   Matrix<float> values(3, 2);
   std::copy_n(std::vector<float>{3, 4, 0, 5, -8, 6}.begin(), 6, values.data());
-  const auto [found, out] = prepared(values, {.scaling = Scaling::unit});
+  const auto [actual, out] = prepared(values, {.scaling = Scaling::unit});
   CHECK(std::vector<float>(out.data(), out.data() + 6) == std::vector<float>{0.6F, 0.8F, 0, 1, -0.8F, 0.6F});
-  CHECK(!original_units(Matrix<double>(1, 2).view(), found));
+  CHECK(!original_units(Matrix<double>(1, 2).view(), actual));
   values(1, 1) = 0;
   PointsMatrix rows = copy_of(values);
   const std::vector<std::int64_t> numbers{2, 17, 40};
@@ -174,12 +175,12 @@ TEST_CASE("unit: rows of length 1, one after another; a row of zeros is refused 
           {"x: row 17 (counted from 0) is zero", "--scale unit"});
 }
 
-TEST_CASE("principal components are the eigenvectors of the covariance, largest first, largest value positive") {
+TEST_CASE("principal components are eigenvectors of the covariance, in order and with fixed signs") {
   for (const auto& [n, d] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {5, 9}, {300, 2}, {2000, 9}, {700, 130}}) {
     const Matrix<double> values = table<double>(n, d);
     const std::int64_t count = std::min(n, d);
-    const auto [found, out] = prepared(values, {.components = count});
-    const PrincipalComponents& pca = found.pca;
+    const auto [actual, out] = prepared(values, {.components = count});
+    const PrincipalComponents& pca = actual.pca;
     REQUIRE(pca.size() == count);
     REQUIRE(out.columns() == count);
     std::vector<long double> covariance(static_cast<std::size_t>(d * d), 0);
@@ -216,7 +217,7 @@ TEST_CASE("principal components are the eigenvectors of the covariance, largest 
       explained += pca.variance_ratio[c];
     }
     CHECK(std::abs(explained - (n > 1 ? 1.0 : 0.0)) <= 1e-12);
-    // Places along the components, by plain loops, to the bit.
+    // Coordinates along the components equal plain loops bit for bit.
     for (std::int64_t i = 0; i < n; ++i) {
       for (std::int64_t c = 0; c < count; ++c) {
         double place = 0;
@@ -227,7 +228,7 @@ TEST_CASE("principal components are the eigenvectors of the covariance, largest 
   }
 }
 
-TEST_CASE("principal components are the same bits for any workers") {
+TEST_CASE("principal components have the same bits for any workers") {
   const Matrix<float> values = table<float>(9000, 70);
   const auto [one, out] = prepared(values, {.scaling = Scaling::zscore, .components = 5});
   for (const int count : {2, 3}) {
@@ -239,18 +240,18 @@ TEST_CASE("principal components are the same bits for any workers") {
   }
 }
 
-TEST_CASE("new rows are prepared with the parameters that were found, and taken back to their units") {
+TEST_CASE("new rows are prepared with existing parameters and mapped back to their units") {
   const Matrix<double> values = table<double>(400, 9), other = table<double>(50, 9);
   for (const PreparationRequest& request : {PreparationRequest{.scaling = Scaling::zscore},
                                             {.scaling = Scaling::minmax},
                                             {.components = 9},
                                             {.scaling = Scaling::minmax, .components = 9}}) {
-    const auto [found, out] = prepared(values, request);
+    const auto [actual, out] = prepared(values, request);
     PointsMatrix same = copy_of(values), rows = copy_of(other);
-    prepare_with({same, "x"}, found, {});
+    apply_preparation({same, "x"}, actual, {});
     CHECK(same_bits(std::get<Matrix<double>>(same).data(), out.data(), out.size()));
-    prepare_with({rows, "y"}, found, {});
-    const auto back = original_units(std::get<Matrix<double>>(rows).view(), found);
+    apply_preparation({rows, "y"}, actual, {});
+    const auto back = original_units(std::get<Matrix<double>>(rows).view(), actual);
     REQUIRE(back);
     for (std::int64_t i = 0; i < other.size(); ++i) {
       CHECK(std::abs(back->data()[i] - other.data()[i]) <= 1e-11 * std::abs(other.data()[i]) + 1e-9);
@@ -258,7 +259,7 @@ TEST_CASE("new rows are prepared with the parameters that were found, and taken 
   }
 }
 
-TEST_CASE("what cannot be prepared is refused") {
+TEST_CASE("data that cannot be prepared are refused") {
   const auto refuse = [](Matrix<double> values, const PreparationRequest& request, ExitCode code,
                          std::initializer_list<const char*> words) {
     PointsMatrix rows = std::move(values);
@@ -269,7 +270,8 @@ TEST_CASE("what cannot be prepared is refused") {
         },
         words);
   };
-  refuse(table<double>(5, 3), {.components = 4}, ExitCode::usage, {"--pca 4", "5 rows of 3 columns", "at most 3"});
+  refuse(table<double>(5, 3), {.components = 4}, ExitCode::usage,
+         {"x: ", "5 rows of 3 columns", "at most 3 components, found 4"});
   refuse(table<double>(2, 3), {.components = 3}, ExitCode::usage, {"at most 2"});
   for (const Scaling scaling : {Scaling::zscore, Scaling::minmax}) {
     Matrix<double> values = table<double>(2, 2);
@@ -279,18 +281,18 @@ TEST_CASE("what cannot be prepared is refused") {
   }
   Matrix<double> wide = table<double>(2, 2);
   wide(0, 0) = 1e200;
-  refuse(std::move(wide), {.components = 1}, ExitCode::data, {"--pca", "--scale"});
-  // Found in narrow columns, used for wide ones.
+  refuse(std::move(wide), {.components = 1}, ExitCode::data, {"products of columns", "float64"});
+  // Parameters of narrow columns applied to wide ones.
   Matrix<float> narrow(2, 1), far(2, 1);
   narrow(0, 0) = 0;
   narrow(1, 0) = 1e-30F;
   far(0, 0) = 0;
   far(1, 0) = 1e30F;
-  const auto [found, out] = prepared(narrow, {.scaling = Scaling::minmax});
+  const auto [actual, out] = prepared(narrow, {.scaling = Scaling::minmax});
   PointsMatrix rows = std::move(far);
   refused(ExitCode::data,
-          [&, &found = found] {
-            prepare_with({rows, "y"}, found, {});
+          [&, &actual = actual] {
+            apply_preparation({rows, "y"}, actual, {});
           },
-          {"y: row 1", "--precision f64"});
+          {"y: row 1", "the range of its class"});
 }

@@ -1,4 +1,4 @@
-// Radius search and graphs: every row within the limit and no other, on every backend; edges and groups of them.
+// Radius search on every backend, neighbour graphs, and connected components.
 #include <algorithm>
 #include <set>
 
@@ -22,9 +22,9 @@ bool same(const Lists& a, const Lists& b) {
   });
 }
 
-Lists sorted(RadiusLists found) {
-  for (auto& list : found.rows) std::sort(list.begin(), list.end());
-  return std::move(found.rows);
+Lists sorted(RadiusLists actual) {
+  for (auto& list : actual.rows) std::sort(list.begin(), list.end());
+  return std::move(actual.rows);
 }
 
 Lists all_within(const Points& base, PointsView queries, const RadiusOptions& options) {
@@ -46,7 +46,7 @@ constexpr Measure kMeasures[] = {Measure::squared_euclidean, Measure::inner_prod
 
 }  // namespace
 
-TEST_CASE("rows within a limit equal the definition: none, some up to a distance that occurs, all", "[radius]") {
+TEST_CASE("rows within a limit equal the definition for limits with no, some and all rows", "[radius]") {
   const std::vector<Tested> backends = every_backend();
   for (const Kind& kind : kinds()) {
     for (const Stored stored : storages(kind)) {
@@ -67,13 +67,13 @@ TEST_CASE("rows within a limit equal the definition: none, some up to a distance
             std::sort(occurring.begin(), occurring.end());
             const double least = occurring.front(), most = occurring.back();
             for (const double limit : {std::nextafter(least, -INFINITY), occurring[occurring.size() / 9], most}) {
-              RadiusLists wanted(count, limit, count * n), found(count, limit, count * n);
-              expected->search_radius(queries, wanted);
-              points->search_radius(queries, found);
+              RadiusLists correct(count, limit, count * n), actual(count, limit, count * n);
+              expected->search_radius(queries, correct);
+              points->search_radius(queries, actual);
               INFO(tested.name << ", " << kind.name << ", " << name_of(stored) << ", d " << d << ", measure "
                                << static_cast<int>(measure) << ", " << count << " queries, limit " << limit);
-              CHECK(found.counts == wanted.counts);
-              CHECK(same(sorted(found), sorted(wanted)));
+              CHECK(actual.counts == correct.counts);
+              CHECK(same(sorted(actual), sorted(correct)));
             }
           }
         }
@@ -82,12 +82,12 @@ TEST_CASE("rows within a limit equal the definition: none, some up to a distance
   }
 }
 
-TEST_CASE("little capacity: counts are right, and no list is cut short", "[radius]") {
+TEST_CASE("with little capacity, counts are exact and lists complete", "[radius]") {
   const Matrix<double> values = kinds()[0].make(300, 5, 3);
   const auto reference = reference_points(values.view());
-  const Lists wanted = all_within(*reference, values.view(), {.limit = 16.0, .base_is_queries = true});
+  const Lists correct = all_within(*reference, values.view(), {.limit = 16.0, .base_is_queries = true});
   std::int64_t total = 0;
-  for (const auto& list : wanted) total += std::ssize(list);
+  for (const auto& list : correct) total += std::ssize(list);
   REQUIRE(total > 2000);
   for (const Tested& tested : every_backend()) {
     INFO(tested.name);
@@ -95,7 +95,7 @@ TEST_CASE("little capacity: counts are right, and no list is cut short", "[radiu
     points->prepare(make_plan(*reference));
     for (const std::int64_t capacity : {1, 50, 100'000}) {
       for (const std::int64_t block : {0, 19}) {
-        CHECK(same(wanted,
+        CHECK(same(correct,
                    all_within(*points, values.view(),
                               {.limit = 16.0, .base_is_queries = true, .block_queries = block, .capacity = capacity})));
       }
@@ -103,13 +103,13 @@ TEST_CASE("little capacity: counts are right, and no list is cut short", "[radiu
     Observer nobody;
     const auto counts =
         count_radius_neighbors(*points, values.view(), {.limit = 16.0, .base_is_queries = true}, nobody);
-    for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(counts[i] == std::ssize(wanted[i]));
+    for (std::size_t i = 0; i < correct.size(); ++i) CHECK(counts[i] == std::ssize(correct[i]));
   }
 }
 
 namespace {
 
-/// Of every row all rows within the limit, in plain loops.
+/// The rows within the limit of every row, in plain loops.
 Lists plain_lists(const Matrix<double>& values, const RadiusOptions& options) {
   Lists lists(static_cast<std::size_t>(values.rows()));
   for (std::int64_t i = 0; i < values.rows(); ++i) {
@@ -124,7 +124,7 @@ Lists plain_lists(const Matrix<double>& values, const RadiusOptions& options) {
   return lists;
 }
 
-/// A D of the set that about one in `share` of its pairs has or is below.
+/// A D such that about one in `share` of the pairs of rows is within it.
 double limit_for(const Matrix<double>& values, Measure measure, std::int64_t share) {
   std::vector<double> occurring;
   for (std::int64_t i = 0; i < values.rows(); i += 7) {
@@ -139,8 +139,7 @@ double limit_for(const Matrix<double>& values, Measure measure, std::int64_t sha
 
 }  // namespace
 
-TEST_CASE("a set in itself equals plain loops: blocks, kept pairs that are too many at once, later, never",
-          "[radius]") {
+TEST_CASE("a set searched in itself equals plain loops for any block size and pair buffer", "[radius]") {
   const std::vector<Tested> backends = every_backend();
   for (const Kind& kind : kinds()) {
     const std::int64_t n = 70;
@@ -150,7 +149,7 @@ TEST_CASE("a set in itself equals plain loops: blocks, kept pairs that are too m
     for (const Measure measure : kMeasures) {
       RadiusOptions options{
           .limit = limit_for(values, measure, 9), .measure = measure, .base_is_queries = true, .include_self = true};
-      const Lists wanted = plain_lists(values, options);
+      const Lists correct = plain_lists(values, options);
       options.include_self = false;
       const Lists others = plain_lists(values, options);
       options.pairs_once = true;
@@ -165,7 +164,7 @@ TEST_CASE("a set in itself equals plain loops: blocks, kept pairs that are too m
           CHECK(same(others, all_within(*points, values.view(), asked)));
           if (block != 16) continue;
           for (const std::int64_t most : {0, 1, 80}) {
-            asked.most_kept = most;
+            asked.max_buffered_pairs = most;
             CHECK(same(others, all_within(*points, values.view(), asked)));
           }
           asked.capacity = 40;
@@ -174,21 +173,21 @@ TEST_CASE("a set in itself equals plain loops: blocks, kept pairs that are too m
           CHECK(same(once, all_within(*points, values.view(), asked)));
           asked.include_self = true;
           asked.pairs_once = false;
-          CHECK(same(wanted, all_within(*points, values.view(), asked)));
+          CHECK(same(correct, all_within(*points, values.view(), asked)));
         }
       }
     }
   }
 }
 
-TEST_CASE("thousands of rows in themselves, in blocks of rows and queries; a base that begins elsewhere", "[radius]") {
+TEST_CASE("thousands of rows are searched in themselves in blocks, also with a row offset", "[radius]") {
   const std::int64_t n = 4200;
   const Kind& kind = kinds()[0];
   const Matrix<double> values = kind.make(n, 6, 5);
   const PointsMatrix stored = stored_as(values.view(), storages(kind).front());
   const DataPlan plan = make_plan(*reference_points(values.view()));
   RadiusOptions options{.limit = limit_for(values, Measure::squared_euclidean, 400), .base_is_queries = true};
-  const Lists wanted = plain_lists(values, options);
+  const Lists correct = plain_lists(values, options);
   for (const std::int64_t block_rows : {0, 700}) {
     BackendOptions backend;
     backend.block_rows = block_rows;
@@ -197,31 +196,31 @@ TEST_CASE("thousands of rows in themselves, in blocks of rows and queries; a bas
       const auto points = tested.backend->hold({view_of(stored), 0});
       points->prepare(plan);
       for (const std::int64_t most : {20'000, 1'000'000}) {
-        options.most_kept = most;
-        CHECK(same(wanted, all_within(*points, values.view(), options)));
+        options.max_buffered_pairs = most;
+        CHECK(same(correct, all_within(*points, values.view(), options)));
       }
       const auto later = tested.backend->hold({view_of(stored), 10'000});
       later->prepare(plan);
       for (const std::int64_t first : {0, 10'000, 10'001, 11'300, 14'199, 14'200, 20'000}) {
-        RadiusLists found(50, options.limit, 1'000'000);
-        found.first_row = first;
-        later->search_radius({values.view().middle(0, 50)}, found);
+        RadiusLists actual(50, options.limit, 1'000'000);
+        actual.first_row = first;
+        later->search_radius({values.view().middle(0, 50)}, actual);
         Lists expected(50);
         for (std::size_t q = 0; q < 50; ++q) {
-          for (const Neighbor& neighbor : wanted[q]) {
+          for (const Neighbor& neighbor : correct[q]) {
             if (neighbor.row + 10'000 >= first) expected[q].push_back({neighbor.distance, neighbor.row + 10'000});
           }
           const auto own = static_cast<std::int64_t>(q) + 10'000;
           if (own >= first) expected[q].push_back({0.0, own});
           std::sort(expected[q].begin(), expected[q].end());
         }
-        CHECK(same(expected, sorted(std::move(found))));
+        CHECK(same(expected, sorted(std::move(actual))));
       }
     }
   }
 }
 
-TEST_CASE("failures 59, 60: little device memory does not change what is within", "[radius]") {
+TEST_CASE("little device memory does not change the rows within a limit", "[radius]") {
   const Matrix<double> values = kinds()[0].make(6000, 64, 11);
   const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
   const auto reference = reference_points(values.view());
@@ -230,8 +229,8 @@ TEST_CASE("failures 59, 60: little device memory does not change what is within"
   Matrix<double> distances(60, 6000);
   reference->all_distances(queries, distances.view());
   const double limit = distances(7, 3000);
-  RadiusLists wanted(60, limit, 60 * 6000);
-  reference->search_radius(queries, wanted);
+  RadiusLists correct(60, limit, 60 * 6000);
+  reference->search_radius(queries, correct);
   BackendOptions options;
   for (const std::int64_t bytes : {1 << 20, 3 << 20, 12 << 20}) {
     options.device_memory = bytes;
@@ -239,14 +238,14 @@ TEST_CASE("failures 59, 60: little device memory does not change what is within"
       INFO(tested.name << ", " << bytes);
       const auto points = tested.backend->hold({view_of(stored), 0});
       points->prepare(plan);
-      RadiusLists found(60, limit, 60 * 6000);
-      points->search_radius(queries, found);
-      CHECK(same(sorted(found), sorted(wanted)));
+      RadiusLists actual(60, limit, 60 * 6000);
+      points->search_radius(queries, actual);
+      CHECK(same(sorted(actual), sorted(correct)));
     }
   }
 }
 
-TEST_CASE("thousands of rows: few within, most", "[radius]") {
+TEST_CASE("thousands of rows are searched with small and large limits", "[radius]") {
   const std::vector<Tested> backends = every_backend();
   for (const Kind& kind : kinds()) {
     const Matrix<double> values = kind.make(2000, 20, 5);
@@ -264,18 +263,18 @@ TEST_CASE("thousands of rows: few within, most", "[radius]") {
         points->prepare(plan);
         for (const std::size_t rank : {30, 9000}) {
           INFO(tested.name << ", " << kind.name << ", measure " << static_cast<int>(measure) << ", rank " << rank);
-          RadiusLists wanted(6, occurring[rank], 6 * 2000), found(6, occurring[rank], 6 * 2000);
-          reference->search_radius(queries, wanted);
-          points->search_radius(queries, found);
-          CHECK(found.counts == wanted.counts);
-          CHECK(same(sorted(found), sorted(wanted)));
+          RadiusLists correct(6, occurring[rank], 6 * 2000), actual(6, occurring[rank], 6 * 2000);
+          reference->search_radius(queries, correct);
+          points->search_radius(queries, actual);
+          CHECK(actual.counts == correct.counts);
+          CHECK(same(sorted(actual), sorted(correct)));
         }
       }
     }
   }
 }
 
-TEST_CASE("lists longer than there was capacity for, in little device memory", "[radius]") {
+TEST_CASE("lists longer than the capacity are complete with little device memory", "[radius]") {
   const Matrix<double> values = kinds()[0].make(12'000, 12, 11);
   const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
   const auto reference = reference_points(values.view());
@@ -285,8 +284,8 @@ TEST_CASE("lists longer than there was capacity for, in little device memory", "
   reference->all_distances({values.view().middle(0, 1)}, first.view());
   std::nth_element(first.data(), first.data() + 400, first.data() + 12'000);
   const double limit = first(0, 400);
-  RadiusLists wanted(300, limit, 300 * 12'000);
-  reference->search_radius(queries, wanted);
+  RadiusLists correct(300, limit, 300 * 12'000);
+  reference->search_radius(queries, correct);
   BackendOptions options;
   for (const std::int64_t bytes : {4 << 20, 5 << 20, 6 << 20, 8 << 20}) {
     options.device_memory = bytes;
@@ -294,25 +293,25 @@ TEST_CASE("lists longer than there was capacity for, in little device memory", "
       INFO(tested.name << ", " << bytes);
       const auto points = tested.backend->hold({view_of(stored), 0});
       points->prepare(plan);
-      RadiusLists found(300, limit, 300 * 12'000);
-      points->search_radius(queries, found);
-      CHECK(found.counts == wanted.counts);
-      CHECK(same(sorted(found), sorted(wanted)));
+      RadiusLists actual(300, limit, 300 * 12'000);
+      points->search_radius(queries, actual);
+      CHECK(actual.counts == correct.counts);
+      CHECK(same(sorted(actual), sorted(correct)));
     }
   }
 }
 
-TEST_CASE("a radius becomes the largest D", "[radius]") {
+TEST_CASE("a radius is converted to the largest D", "[radius]") {
   CHECK(limit_of_radius(3.0, Metric::euclidean) == 9.0);
   CHECK(limit_of_radius(0.1, Metric::cosine) == 0.1 * 0.1);
   CHECK(limit_of_radius(3.0, Metric::manhattan) == 3.0);
   CHECK(limit_of_radius(-3.0, Metric::inner_product) == 3.0);
   CHECK_THROWS_WITH(limit_of_radius(-1.0, Metric::chebyshev),
-                    "--radius -1: expected a finite number, 0 or above, in the unit of the distances");
+                    "radius -1: expected a finite number, 0 or above, in the unit of the distances");
   CHECK_THROWS(limit_of_radius(INFINITY, Metric::inner_product));
 }
 
-TEST_CASE("symmetric and mutual edges, and groups, equal plain loops", "[graph]") {
+TEST_CASE("symmetric and mutual edges and connected components equal plain loops", "[graph]") {
   const Matrix<double> values = kinds()[4].make(90, 4, 3);  // duplicates: many ties
   const auto points = reference_points(values.view());
   NeighborLists lists(90, 4);
@@ -332,22 +331,22 @@ TEST_CASE("symmetric and mutual edges, and groups, equal plain loops", "[graph]"
     REQUIRE(made.rows() == 90);
     std::vector<std::int64_t> lowest(90);
     for (std::int64_t i = 0; i < 90; ++i) lowest[i] = i;
-    Components components(90);
+    ConnectedComponents components(90);
     for (std::int64_t i = 0; i < 90; ++i) {
-      std::vector<Neighbor> wanted, found;
+      std::vector<Neighbor> correct, actual;
       for (std::int64_t j = 0; j < 90; ++j) {
         const bool there = directed.contains({i, j}), back = directed.contains({j, i});
         const bool has = edges == GraphEdges::directed    ? there
                          : edges == GraphEdges::symmetric ? there || back
                                                           : there && back;
-        if (has) wanted.push_back({reference_distance(values.row(i).data(), values.row(j).data(), 4), j});
+        if (has) correct.push_back({reference_distance(values.row(i).data(), values.row(j).data(), 4), j});
       }
-      std::sort(wanted.begin(), wanted.end());
+      std::sort(correct.begin(), correct.end());
       for (std::int64_t e = made.begin[i]; e < made.begin[i + 1]; ++e) {
-        found.push_back({made.distance[e], made.row[e]});
-        components.join(i, made.row[e]);
+        actual.push_back({made.distance[e], made.row[e]});
+        components.unite(i, made.row[e]);
       }
-      CHECK(same({wanted}, {found}));
+      CHECK(same({correct}, {actual}));
     }
     for (bool changed = true; changed;) {  // the lowest row spreads along edges until nothing changes
       changed = false;

@@ -1,4 +1,4 @@
-// Starts by k-means||, by the farthest rows and by labels: rules of the contract, the same rows on every backend.
+// Initial centroids by k-means||, farthest-first traversal and labels: the same rows on every backend.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -26,7 +26,7 @@ std::vector<double> some_weights(std::int64_t n, double unit) {
   return weights;
 }
 
-/// The start of every backend is that of the definition, without weights, with whole and with fractional ones.
+/// Checks that every backend chooses the rows of the definition, without weights and with both kinds of weights.
 template <class Start>
 void check_everywhere(Shape shape, const Start& start) {
   std::vector<Tested> backends = every_backend();
@@ -38,7 +38,7 @@ void check_everywhere(Shape shape, const Start& start) {
     const PointsMatrix stored = stored_as(values.view(), storages(kind).back());
     for (const double unit : {0.0, 1.0, 0.3}) {
       const std::vector<double> row_weights = unit > 0 ? some_weights(shape.n, unit) : std::vector<double>();
-      const Weights weights = unit > 0 ? weigh(row_weights, "weights") : equal_weights(shape.n);
+      const Weights weights = unit > 0 ? checked_weights(row_weights, "weights") : equal_weights(shape.n);
       const auto reference = reference_points(values.view(), row_weights);
       const DataPlan plan = make_plan(*reference, weights);
       reference->prepare(plan);
@@ -56,7 +56,7 @@ void check_everywhere(Shape shape, const Start& start) {
 
 }  // namespace
 
-TEST_CASE("k-means|| chooses the definition's rows", "[starts]") {
+TEST_CASE("k-means|| chooses the rows of the definition", "[starts]") {
   const std::int64_t k = 12;
   check_everywhere({400, 6, k}, [k](Points& points, const DataPlan& plan) {
     Observer silent;
@@ -64,20 +64,20 @@ TEST_CASE("k-means|| chooses the definition's rows", "[starts]") {
   });
 }
 
-TEST_CASE("farthest first chooses the definition's rows", "[starts]") {
+TEST_CASE("farthest-first traversal chooses the rows of the definition", "[starts]") {
   const std::int64_t k = 9;
   check_everywhere({300, 5, k}, [k](Points& points, const DataPlan& plan) {
     Observer silent;
-    return farthest_first(points, plan.weights, k, {7, 1}, silent);
+    return farthest_first_traversal(points, plan.weights, k, {7, 1}, silent);
   });
 }
 
-TEST_CASE("starts beside given centroids are the definition's", "[starts]") {
+TEST_CASE("initialisation with given centroids chooses the rows of the definition", "[starts]") {
   const std::int64_t k = 7;
   const Matrix<double> given = kinds()[1].make(3, 5, 2);
   check_everywhere({200, 5, k}, [&](Points& points, const DataPlan& plan) {
     Observer silent;
-    return farthest_first(points, plan.weights, k, {7, 1}, silent, given.view());
+    return farthest_first_traversal(points, plan.weights, k, {7, 1}, silent, given.view());
   });
   check_everywhere({200, 5, k}, [&](Points& points, const DataPlan& plan) {
     Observer silent;
@@ -85,13 +85,13 @@ TEST_CASE("starts beside given centroids are the definition's", "[starts]") {
   });
 }
 
-TEST_CASE("every farthest row is the one farthest from those before", "[starts]") {
+TEST_CASE("farthest-first traversal always chooses the row farthest from those chosen before", "[starts]") {
   for (const int kind : {0, 1, 2}) {
     const Matrix<double> values = kinds()[kind].make(200, 3, 8);
     const auto points = reference_points(values.view());
     points->prepare(make_plan(*points));
     Observer silent;
-    const Rows rows = farthest_first(*points, equal_weights(200), 6, {1, 0}, silent);
+    const Rows rows = farthest_first_traversal(*points, equal_weights(200), 6, {1, 0}, silent);
     for (std::size_t s = 1; s < rows.size(); ++s) {
       std::vector<double> nearest(200, 1e300);
       for (std::int64_t i = 0; i < 200; ++i) {
@@ -104,7 +104,7 @@ TEST_CASE("every farthest row is the one farthest from those before", "[starts]"
   }
 }
 
-TEST_CASE("copies and whole weights give k-means|| the same candidates", "[starts]") {
+TEST_CASE("k-means|| chooses the same candidates from copies and from integral weights", "[starts]") {
   const Matrix<double> values = kinds()[0].make(150, 4, 3);
   const std::vector<double> row_weights = some_weights(150, 1.0);
   const auto total = static_cast<std::int64_t>(std::accumulate(row_weights.begin(), row_weights.end(), 0.0));
@@ -117,7 +117,8 @@ TEST_CASE("copies and whole weights give k-means|| the same candidates", "[start
     }
   }
   const auto copied = reference_points(copies.view()), weighted = reference_points(values.view(), row_weights);
-  const DataPlan plan = make_plan(*copied), weighted_plan = make_plan(*weighted, weigh(row_weights, "weights"));
+  const DataPlan plan = make_plan(*copied),
+                 weighted_plan = make_plan(*weighted, checked_weights(row_weights, "weights"));
   copied->prepare(plan);
   weighted->prepare(weighted_plan);
   Observer silent;
@@ -126,7 +127,7 @@ TEST_CASE("copies and whole weights give k-means|| the same candidates", "[start
   CHECK(kmeans_parallel(*weighted, weighted_plan, 11, {5, 0}, silent) == expected);
 }
 
-TEST_CASE("k-means|| and farthest first end where rows run out (failures 20 to 22)", "[starts]") {
+TEST_CASE("k-means|| and farthest-first traversal end when no distinct rows are left", "[starts]") {
   for (const int kind : {3, 4}) {
     const Matrix<double> values = kinds()[kind].make(40, 3, 2);
     for (const Init init : {Init::kmeans_parallel, Init::farthest}) {
@@ -152,12 +153,12 @@ TEST_CASE("k-means|| finds separated clusters", "[starts]") {
   CHECK(run(*points, {.clusters = 7, .init = Init::kmeans_parallel}).inertia <= greedy * (1 + 1e-9));
 }
 
-TEST_CASE("means of labels are those of an iteration", "[starts]") {
+TEST_CASE("means of labels equal those of an iteration", "[starts]") {
   for (const Kind& kind : kinds()) {
     const Matrix<double> values = kind.make(300, 4, 6);
     for (const double unit : {0.0, 1.0, 0.3}) {
       const std::vector<double> row_weights = unit > 0 ? some_weights(300, unit) : std::vector<double>();
-      const Weights weights = unit > 0 ? weigh(row_weights, "weights") : equal_weights(300);
+      const Weights weights = unit > 0 ? checked_weights(row_weights, "weights") : equal_weights(300);
       const auto points = reference_points(values.view(), row_weights);
       const DataPlan plan = make_plan(*points, weights);
       points->prepare(plan);
@@ -176,14 +177,14 @@ TEST_CASE("means of labels are those of an iteration", "[starts]") {
       for (const Tested& tested : tested_backends()) {
         const auto held = tested.backend->hold({view_of(stored), 0, nullptr, row_weights});
         held->prepare(plan);
-        const Matrix<double> found = means_of_labels(*held, plan, result.labels, 5);
-        CHECK(std::equal(found.data(), found.data() + found.size(), means.data()));
+        const Matrix<double> actual = means_of_labels(*held, plan, result.labels, 5);
+        CHECK(std::equal(actual.data(), actual.data() + actual.size(), means.data()));
       }
     }
   }
 }
 
-TEST_CASE("centroids that are known begin a start as frozen ones do") {
+TEST_CASE("known centroids affect an initialisation as frozen ones do") {
   const Shape shape{60, 3, 6};
   const Matrix<double> values = kinds().front().make(shape.n, shape.d, 7);
   const Matrix<double> known = kinds().front().make(2, shape.d, 8);

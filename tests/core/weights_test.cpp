@@ -1,4 +1,4 @@
-// Weighted rows: whole weights are copies to the last bit, others equal the definition, and wrong ones are refused.
+// Weighted rows: integral weights equal copies bit for bit, fractional ones the definition; invalid ones are refused.
 #include "core/weights.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using namespace kith::test;
 
 namespace {
 
-/// Weights of n rows by a rule on random numbers from 0 to 1.
+/// Weights of n rows, computed by a rule from random numbers in [0, 1).
 template <class Rule>
 std::vector<double> weights_of(std::int64_t n, const Rule& rule) {
   std::vector<double> weights;
@@ -34,7 +34,7 @@ std::vector<double> fractions(std::int64_t n) {
   return weights_of(n, [](double u) { return 0.01 + u; });
 }
 
-/// Every row as often as it weighs, the copies one after the other.
+/// Repeats every row as often as its weight; copies are adjacent.
 Matrix<double> copies_of(MatrixView<const double> values, const std::vector<double>& weights) {
   std::int64_t total = 0;
   for (const double weight : weights) total += std::llrint(weight);
@@ -53,7 +53,7 @@ bool same(std::span<const double> a, std::span<const double> b) {
 }
 std::span<const double> all(const Matrix<double>& m) { return {m.data(), static_cast<std::size_t>(m.size())}; }
 
-/// A run on copies and one on weighted rows: all that does not count rows is the same, bit for bit.
+/// Checks that a run on copies and one on weighted rows agree bit for bit in everything but counts of rows.
 void check_copies(const KMeansResult& copies, const KMeansResult& weighted, const std::vector<double>& weights) {
   CHECK(same(all(copies.centroids), all(weighted.centroids)));
   CHECK(copies.inertia == weighted.inertia);
@@ -78,13 +78,13 @@ void check_copies(const KMeansResult& copies, const KMeansResult& weighted, cons
 KMeansResult weighted_on(Backend& backend, const PointsMatrix& stored, const std::vector<double>& weights,
                          const KMeansOptions& options) {
   const auto points = backend.hold({view_of(stored), 0, nullptr, weights});
-  return run(*points, weigh(weights, "weights"), options);
+  return run(*points, checked_weights(weights, "weights"), options);
 }
 
 }  // namespace
 
-// Failure 32. Runs in which a cluster loses all its rows are left out: a copy can move alone, a weighted row cannot.
-TEST_CASE("a row of weight w is w copies of it", "[weights]") {
+// Skips runs in which a cluster loses all its rows: a single copy can be relocated, a part of a weighted row cannot.
+TEST_CASE("a row of weight w has the same effect as w copies", "[weights]") {
   for (const Shape shape : {Shape{1, 3, 1}, Shape{257, 17, 5}, Shape{600, 3, 9}, Shape{300, 70, 7}}) {
     const std::vector<double> weights = small_whole(shape.n);
     const std::vector<Tested> backends = shape.k == 5 ? every_backend() : tested_backends();
@@ -99,7 +99,7 @@ TEST_CASE("a row of weight w is w copies of it", "[weights]") {
         if (std::any_of(expected.history.begin(), expected.history.end(), relocated)) continue;
         if (expected.empty_clusters > 0) continue;
         const KMeansResult definition =
-            run(*reference_points(values.view(), weights), weigh(weights, "weights"), options);
+            run(*reference_points(values.view(), weights), checked_weights(weights, "weights"), options);
         INFO(kind.name << ", n " << shape.n << ", d " << shape.d << ", k " << shape.k << ", seed " << seed);
         check_copies(expected, definition, weights);
         for (const Stored as : storages(kind)) {
@@ -114,7 +114,7 @@ TEST_CASE("a row of weight w is w copies of it", "[weights]") {
   }
 }
 
-TEST_CASE("weights of 1 are none", "[weights]") {
+TEST_CASE("weights of 1 have no effect", "[weights]") {
   for (const int kind : {0, 2, 10}) {
     const Matrix<double> values = kinds()[kind].make(500, 6, 9);
     const std::vector<double> ones(500, 1.0);
@@ -128,7 +128,7 @@ TEST_CASE("weights of 1 are none", "[weights]") {
   }
 }
 
-// Failures 24, 44, 47: fractions, with empty clusters and relocations too; threads and blocks.
+// Fractional weights, with empty clusters and relocations, for several threads and blocks.
 TEST_CASE("weighted runs equal those of the definition", "[weights]") {
   std::vector<Tested> backends = every_backend();
   for (const std::int64_t block_rows : {1, 100}) {
@@ -155,9 +155,10 @@ TEST_CASE("weighted runs equal those of the definition", "[weights]") {
       const Shape shape{260, 5, 12};
       const Matrix<double> values = kind.make(shape.n, shape.d, 6);
       const std::vector<double> weights = c.make(shape.n);
-      if (std::abs(values(0, 0)) * weights[0] > 1e150) continue;  // whose inertia no float64 holds
+      if (std::abs(values(0, 0)) * weights[0] > 1e150) continue;  // the inertia would overflow
       const KMeansOptions options{.clusters = shape.k, .max_iterations = 15, .seed = 1, .keep_distances = true};
-      const KMeansResult expected = run(*reference_points(values.view(), weights), weigh(weights, "weights"), options);
+      const KMeansResult expected =
+          run(*reference_points(values.view(), weights), checked_weights(weights, "weights"), options);
       const PointsMatrix stored = stored_as(values.view(), storages(kind).back());
       for (const Tested& tested : backends) {
         INFO(tested.name << ", " << c.what << ", " << kind.name);
@@ -167,12 +168,12 @@ TEST_CASE("weighted runs equal those of the definition", "[weights]") {
   }
 }
 
-TEST_CASE("weighted means and inertia are those of arithmetic", "[weights]") {
+TEST_CASE("weighted means and inertia equal plain arithmetic", "[weights]") {
   const Matrix<double> values = kinds()[0].make(400, 3, 2);
   for (const double unit : {1.0, 1e-25, 1e25}) {
     std::vector<double> weights = fractions(400);
     for (double& weight : weights) weight *= unit;
-    const KMeansResult result = run(*reference_points(values.view(), weights), weigh(weights, "weights"),
+    const KMeansResult result = run(*reference_points(values.view(), weights), checked_weights(weights, "weights"),
                                     {.clusters = 6, .max_iterations = 1000, .tolerance = 0});
     REQUIRE(result.stopped_by == "labels");
     double inertia = 0.0;
@@ -192,8 +193,8 @@ TEST_CASE("weighted means and inertia are those of arithmetic", "[weights]") {
   }
 }
 
-// A row that outweighs the rest by far pulls its centroid, and clusters of light rows keep their digits.
-TEST_CASE("light clusters beside a heavy one keep their means", "[weights]") {
+// A very heavy row determines its centroid, and clusters of light rows keep their digits.
+TEST_CASE("the means of light clusters stay exact next to a heavy cluster", "[weights]") {
   Matrix<double> values(60, 1);
   std::vector<double> weights(60, 1.5);
   for (std::int64_t i = 0; i < 60; ++i) {
@@ -212,7 +213,7 @@ TEST_CASE("light clusters beside a heavy one keep their means", "[weights]") {
   }
 }
 
-TEST_CASE("weights are copies beside frozen centroids, and where clusters are dropped or kept", "[weights]") {
+TEST_CASE("weights equal copies with frozen centroids and with dropped or kept clusters", "[weights]") {
   const Matrix<double> values = kinds()[0].make(300, 4, 7);
   const std::vector<double> weights = small_whole(300);
   const Matrix<double> copies = copies_of(values.view(), weights);
@@ -239,7 +240,7 @@ TEST_CASE("weights are copies beside frozen centroids, and where clusters are dr
   }
 }
 
-TEST_CASE("assignment to given centroids weighs inertia and clusters", "[weights]") {
+TEST_CASE("assignment to given centroids gives weighted inertia and cluster weights", "[weights]") {
   const Matrix<double> values = kinds()[0].make(300, 4, 7);
   const std::vector<double> weights = small_whole(300);
   const Matrix<double> centroids = centroids_near(values.view(), 9), copies = copies_of(values.view(), weights);
@@ -252,7 +253,7 @@ TEST_CASE("assignment to given centroids weighs inertia and clusters", "[weights
   for (const Tested& tested : tested_backends()) {
     INFO(tested.name);
     const auto points = tested.backend->hold({view_of(stored), 0, nullptr, weights});
-    const DataPlan weighted = make_plan(*points, weigh(weights, "weights"));
+    const DataPlan weighted = make_plan(*points, checked_weights(weights, "weights"));
     points->prepare(weighted);
     const KMeansResult result = assign_only(*points, weighted, centroids.view(), ignored);
     CHECK(result.inertia == expected.inertia);
@@ -261,11 +262,10 @@ TEST_CASE("assignment to given centroids weighs inertia and clusters", "[weights
   }
 }
 
-// Failure 31.
-TEST_CASE("weights that are none are refused with their row", "[weights]") {
+TEST_CASE("the error for an invalid weight names its row", "[weights]") {
   const auto refused = [](std::vector<double> weights) -> std::string {
     try {
-      weigh(weights, "w.npy");
+      checked_weights(weights, "w.npy");
     } catch (const Error& error) {
       CHECK(error.code() == ExitCode::data);
       return error.what();
@@ -275,7 +275,7 @@ TEST_CASE("weights that are none are refused with their row", "[weights]") {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   CHECK(refused({1, 0, 2.5}) == "accepted");
   CHECK(refused({1, 2, -0.5}) ==
-        "w.npy: row 2 (counted from 0): expected a weight of 0 or more, found -0.5; give rows that are not to count "
+        "w.npy: row 2 (counted from 0): expected a weight of 0 or more, found -0.5; give ignored rows "
         "the weight 0");
   CHECK(
       refused({1, std::nan(""), 3}).find("w.npy: row 1 (counted from 0): expected a weight of 0 or more, found nan") ==
@@ -293,12 +293,12 @@ TEST_CASE("weights that are none are refused with their row", "[weights]") {
   CHECK(refused({1e300, 1}).find("row 0") != std::string::npos);
 }
 
-TEST_CASE("the total of weights", "[weights]") {
-  CHECK(weigh(std::vector<double>{1, 2, 0, 4}, "w").total == 7.0);
-  CHECK(weigh(std::vector<double>{1, 2, 0, 4}, "w").terms == 7);
-  CHECK(weigh(std::vector<double>{0.1, 0.2, 0, 0.4}, "w").terms == 3);
-  CHECK(weigh(std::vector<double>{0.5, 0.25, 0.125}, "w").total == 0.875);
-  CHECK(!weigh(std::vector<double>{0.5, 1}, "w").whole);
-  CHECK(weigh(std::vector<double>{0x1p35, 0x1p35}, "w").whole);
-  CHECK(!weigh(std::vector<double>{0x1p36, 1}, "w").whole);
+TEST_CASE("the parameters of weights follow from their values", "[weights]") {
+  CHECK(checked_weights(std::vector<double>{1, 2, 0, 4}, "w").total == 7.0);
+  CHECK(checked_weights(std::vector<double>{1, 2, 0, 4}, "w").terms == 7);
+  CHECK(checked_weights(std::vector<double>{0.1, 0.2, 0, 0.4}, "w").terms == 3);
+  CHECK(checked_weights(std::vector<double>{0.5, 0.25, 0.125}, "w").total == 0.875);
+  CHECK(!checked_weights(std::vector<double>{0.5, 1}, "w").integral);
+  CHECK(checked_weights(std::vector<double>{0x1p35, 0x1p35}, "w").integral);
+  CHECK(!checked_weights(std::vector<double>{0x1p36, 1}, "w").integral);
 }

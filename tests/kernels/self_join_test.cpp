@@ -55,7 +55,7 @@ struct Wanted {
 
 void check(const Bench& bench, const Order& order, Wanted wanted) {
   // Values that are too small for a screen, or too near to each other for inner products, are left to search().
-  const Screen& screen = bench.plan.screen;
+  const ScreenTransform& screen = bench.plan.screen;
   const bool is_far =
       order.measure == Measure::inner_product &&
       std::any_of(screen.center.begin(), screen.center.end(), [](float v) { return std::abs(v) > 1e6F; });

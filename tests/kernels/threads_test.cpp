@@ -143,7 +143,7 @@ TEST_CASE("nodes are those of the processors that may be used", "[threads]") {
     cpu_set_t set;
     CPU_ZERO(&set);
     for (const int processor : processors) CPU_SET(static_cast<std::size_t>(processor), &set);
-    return nodes_of(set, folder.path().string());
+    return numa_nodes_of(set, folder.path().string());
   };
   CHECK(nodes({0, 1}).empty());                 // a system that says nothing
   write(folder.path() / "has_cpu", "0,2-3\n");  // node 1 is memory alone
@@ -160,7 +160,7 @@ TEST_CASE("nodes are those of the processors that may be used", "[threads]") {
 }
 
 TEST_CASE("a thread is on one of the nodes of the process", "[threads]") {
-  REQUIRE(memory_nodes() >= 1);
-  const int node = current_node();
-  CHECK((node >= 0 && node < memory_nodes()));
+  REQUIRE(numa_nodes() >= 1);
+  const int node = current_numa_node();
+  CHECK((node >= 0 && node < numa_nodes()));
 }

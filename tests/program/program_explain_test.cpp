@@ -106,7 +106,7 @@ TEST_CASE("what goes on, what begins anew, and what is told") {
   done({"generate", other, "-n", "500", "-d", "3", "--seed", "1", "-q"});
   cluster({one, "-k", "8"}, {"--max-iterations", "1"}, part);
   const Outcome anew = cluster({other}, {"--init", part, "--max-iterations", "1"}, more);
-  CHECK(anew.says("warning: the points are not those of the run that stopped"));
+  CHECK(anew.says("warning: the points differ from those of the stopped run"));
   CHECK(StoredResult(more).whole("iterations") == 1);
   CHECK(StoredResult(more).text("init") == "part.h5");
 }

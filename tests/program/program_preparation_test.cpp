@@ -87,7 +87,7 @@ TEST_CASE("prepared points are clustered and assigned as points that were prepar
       const Preparation found = stored(out, prepared.request);
       const auto beforehand = [&](const std::string& from, const std::string& to) {
         PointsMatrix rows = data::read_all(*data::open_points(from));
-        prepare_with({rows, from}, found, {});
+        apply_preparation({rows, from}, found, {});
         make<float>(to, std::as_const(std::get<Matrix<float>>(rows)).view());
       };
       beforehand(file, folder / "x-prepared.h5");
@@ -118,7 +118,7 @@ TEST_CASE("neighbours are those of the prepared points; queries are prepared as 
     INFO(prepared.options.back());
     PointsMatrix base_rows = data::read_all(*data::open_points(file)), rows = data::read_all(*data::open_points(asked));
     const Preparation found = prepare({base_rows, "x"}, prepared.request, {});
-    prepare_with({rows, "q"}, found, {});
+    apply_preparation({rows, "q"}, found, {});
     make<float>(folder / "x-prepared.h5", std::as_const(std::get<Matrix<float>>(base_rows)).view());
     make<float>(folder / "q-prepared.h5", std::as_const(std::get<Matrix<float>>(rows)).view());
     for (const bool own : {true, false}) {

@@ -94,9 +94,9 @@ const Wrong kHdf5[] = {
      "9007199254740993 | replace the value"},
     {"4", 3, "cluster x.h5:/zero -k 2 --metric cosine",
      "x.h5:/zero | row 1 (counted from 0) | expected rows with a value other than 0 for --metric cosine | is zero | "
-     "leave the row out"},
+     "remove the row"},
     {"", 3, "cluster x.h5:/zero -k 2 --scale unit",
-     "x.h5:/zero | row 1 (counted from 0) | for --scale unit | is zero | leave the row out"},
+     "x.h5:/zero | row 1 (counted from 0) | for scaling to length 1 | is zero | remove the row"},
     {"10", 3, "cluster x.h5:/far -k 2",
      "x.h5:/far | column 0 (counted from 0) | expected columns whose width squared | -1e+200 to 1e+200 | divide the "
      "values"},

@@ -76,7 +76,7 @@ class ReferencePoints final : public Points {
   void add_magnitudes(const ColumnScales& scales, ColumnMagnitudes& magnitudes) const override {
     for (std::int64_t i = 0; i < rows(); ++i) {
       for (std::int64_t j = 0; j < columns(); ++j) {
-        const bool whole = scales.whole_weights;
+        const bool whole = scales.integral_weights;
         const double scaled = values_(i, j) * scales.first[j] * scales.second[j] * (whole ? 1.0 : weight(i));
         const auto q = static_cast<std::int64_t>(std::rint(scaled));
         const std::int64_t copies = whole ? static_cast<std::int64_t>(weight(i)) : 1;
@@ -232,13 +232,13 @@ class ReferencePoints final : public Points {
   /// What row i adds of a value on its grid: whole weights multiply the integer, others the value.
   std::int64_t fixed(std::int64_t i, double v, FixedScale scale) const {
     const double scaled = v * scale.first * scale.second;
-    if (scales_.whole_weights) return static_cast<std::int64_t>(std::rint(scaled)) * std::llrint(weight(i));
+    if (scales_.integral_weights) return static_cast<std::int64_t>(std::rint(scaled)) * std::llrint(weight(i));
     return static_cast<std::int64_t>(std::rint(scaled * weight(i)));
   }
   /// The same in two limbs.
   void add_limbs(std::int64_t i, double scaled, int low_bits, std::int64_t sign, Limbs& sum) const {
-    const std::int64_t times = sign * (scales_.whole_weights ? std::llrint(weight(i)) : 1);
-    if (!scales_.whole_weights) scaled *= weight(i);
+    const std::int64_t times = sign * (scales_.integral_weights ? std::llrint(weight(i)) : 1);
+    if (!scales_.integral_weights) scaled *= weight(i);
     sum.high += times * static_cast<std::int64_t>(std::floor(scaled));
     sum.low += times * static_cast<std::int64_t>(std::rint(std::ldexp(scaled - std::floor(scaled), low_bits)));
   }

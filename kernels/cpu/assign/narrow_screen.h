@@ -74,7 +74,7 @@ class NarrowScreen {
   MatrixView<const double> centroids_;
   NarrowColumns columns_{};
   std::vector<float> groups_, by_column_;
-  mutable Untouched<float> panels_;  // of all rows, or empty; label() fills in those of its rows
+  mutable UninitializedVector<float> panels_;  // of all rows, or empty; label() fills in those of its rows
   bool aimed_ = false, packed_ = false;
 };
 

@@ -82,7 +82,7 @@ template <class T>
 void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes) {
   const std::int64_t d = held.columns();
   const double small = scales.small_limit(), lost = scales.lost_limit();
-  const RowWeights weights{held.weights.weight, scales.whole_weights};
+  const RowWeights weights{held.weights.weight, scales.integral_weights};
   std::mutex merging;
   held.for_ranges(held.rows_per_task(8 * d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
     ColumnMagnitudes part(d);

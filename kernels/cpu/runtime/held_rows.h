@@ -32,11 +32,11 @@ struct LabelBounds {
     rest = std::max(rest - 1, 0);
   }
 
-  Untouched<float> bound{};     // (n)
-  Matrix<double> centroids{};   // (k, d) that the bounds are about
-  std::int64_t clusters = 0;    // k; 0: nothing is known
-  bool wanted = false;          // labels change so seldom that assignments are to keep bounds
-  int rest = 0, next_rest = 1;  // assignments that keep none, since those before left hardly a row alone
+  UninitializedVector<float> bound{};  // (n)
+  Matrix<double> centroids{};          // (k, d) that the bounds are about
+  std::int64_t clusters = 0;           // k; 0: nothing is known
+  bool wanted = false;                 // labels change so seldom that assignments are to keep bounds
+  int rest = 0, next_rest = 1;         // assignments that keep none, since those before left hardly a row alone
 };
 
 /// Whether looking again at what the coarse screen left open took longer than it had saved: the next assignments then
@@ -65,11 +65,11 @@ class ScreenTrials {
 
 /// The seeds so far, and the candidates that were tried last.
 struct Seeding {
-  std::vector<double> seeds;        // (s, d)
-  Untouched<std::int32_t> nearest;  // (n) the seed that the kept distance belongs to
-  Matrix<double> candidates;        // (t, d)
+  std::vector<double> seeds;                  // (s, d)
+  UninitializedVector<std::int32_t> nearest;  // (n) the seed that the kept distance belongs to
+  Matrix<double> candidates;                  // (t, d)
   FixedScale scale;
-  Untouched<std::uint32_t> near;  // (n) bit t: candidate t is nearer than the kept distance
+  UninitializedVector<std::uint32_t> near;  // (n) bit t: candidate t is nearer than the kept distance
 };
 
 template <class T>
@@ -83,11 +83,11 @@ struct HeldRows {
   RowWeights weights{};  // whole ones until the plan says otherwise
   DataPlan plan;
 
-  Untouched<std::int32_t> label{};   // (n) -1 before the first assignment
-  Untouched<std::int32_t> summed{};  // (n) the label contained in the sums handed out
-  bool unsummed = false;             // those two may differ
-  Untouched<double> distance{};      // (n) kept squared distance
-  bool forgotten = false;            // all of that is as reset() leaves it
+  UninitializedVector<std::int32_t> label{};   // (n) -1 before the first assignment
+  UninitializedVector<std::int32_t> summed{};  // (n) the label contained in the sums handed out
+  bool unsummed = false;                       // those two may differ
+  UninitializedVector<double> distance{};      // (n) kept squared distance
+  bool forgotten = false;                      // all of that is as reset() leaves it
   LabelBounds bounds{};
   ScreenTrials coarse{};
   mutable DistanceTotals totals{};  // found when they are asked for

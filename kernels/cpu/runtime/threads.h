@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/memory_nodes.h"
+#include "core/numa.h"
 
 namespace kith::cpu {
 
@@ -20,8 +20,10 @@ int usable_threads();
 
 /// Memory nodes, and where threads are among them: as the machine has them, or as a test pretends.
 struct NearMemory {
-  int nodes = memory_nodes();
-  std::function<int(int thread)> node_of = [](int) { return current_node(); };  // at this moment; asked where nodes > 1
+  int nodes = numa_nodes();
+  std::function<int(int thread)> node_of = [](int) {
+    return current_numa_node();
+  };  // at this moment; asked where nodes > 1
 };
 
 class Threads {

@@ -246,8 +246,8 @@ class Search {
   std::vector<PanelNorms> norms_;  // of the panels
   std::vector<float> margin_of_;   // (queries, padded)
   std::int64_t parts_ = 1;
-  std::vector<Listed> survivors_;       // [query][part]
-  Untouched<Listed::Kept> workspaces_;  // [query][part][first room]
+  std::vector<Listed> survivors_;                 // [query][part]
+  UninitializedVector<Listed::Kept> workspaces_;  // [query][part][first room]
 };
 
 }  // namespace

@@ -325,13 +325,13 @@ class Join {
   std::int64_t first_row_ = 0, last_row_ = 0;  // that these panels have
   Matrix<std::byte> panels_;
   std::vector<PanelNorms> norms_;
-  LargestNorms largest_;                       // of all panels so far
-  std::vector<float> half_sq_norm_, norm_;     // (n)
-  std::vector<List> survivors_;                // (n)
-  Untouched<typename List::Kept> workspaces_;  // (n, first room)
-  std::vector<std::atomic<float>> limit_;      // (n) of the survivors
-  std::array<std::mutex, kLocks> locks_;       // of survivors
-  std::vector<Scratch> scratch_;               // one for each thread
+  LargestNorms largest_;                                 // of all panels so far
+  std::vector<float> half_sq_norm_, norm_;               // (n)
+  std::vector<List> survivors_;                          // (n)
+  UninitializedVector<typename List::Kept> workspaces_;  // (n, first room)
+  std::vector<std::atomic<float>> limit_;                // (n) of the survivors
+  std::array<std::mutex, kLocks> locks_;                 // of survivors
+  std::vector<Scratch> scratch_;                         // one for each thread
   NeighborLists lists_;
   double done_ = 0.0;  // pairs
 };

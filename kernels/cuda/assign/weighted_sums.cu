@@ -99,7 +99,7 @@ __global__ void move_kernel(const T* values, std::int64_t rows, std::int64_t d, 
 
 template <class T>
 void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes) {
-  const RowWeights weights{held.weight.data(), scales.whole_weights};
+  const RowWeights weights{held.weight.data(), scales.integral_weights};
   sum_magnitudes(held, scales, magnitudes, [&](const double* factors, const MagnitudeSums& out) {
     held.for_blocks([&](const Block<T>& block) {
       const WalkShape shape = walk_shape(*held.context, block.rows, held.columns());

@@ -134,7 +134,7 @@ struct HeldRows {
   std::int64_t columns() const { return values.columns; }
   /// Of the rows from position `first` on.
   RowWeights weights(std::int64_t first) const {
-    return RowWeights{weight.data(), plan.scales.whole_weights}.from(first);
+    return RowWeights{weight.data(), plan.scales.integral_weights}.from(first);
   }
   const Stream& stream() const { return context->stream; }
   Pool& pool() const { return context->pool; }

@@ -20,7 +20,7 @@ namespace kith::cuda {
 /// subnormals.
 inline constexpr int kFp16Shift = 8;
 /// Products and norms are in units of 4^-kFp16Shift of the screen's.
-inline int fp16_exponent(const Screen& screen) { return screen.exponent - kFp16Shift; }
+inline int fp16_exponent(const ScreenTransform& screen) { return screen.exponent - kFp16Shift; }
 
 inline std::int64_t pieces_of(std::int64_t columns) { return (columns + kPieceColumns - 1) / kPieceColumns; }
 /// Groups of 128 rows, an even number: two consumers take them in pairs.

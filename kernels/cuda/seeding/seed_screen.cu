@@ -186,7 +186,7 @@ template <class T>
 ScreenedCandidates screen_candidates(const HeldRows<T>& held, MatrixView<const double> candidates,
                                      const double* on_device) {
   const std::int64_t d = held.columns();
-  const Screen& screen = held.plan.screen;
+  const ScreenTransform& screen = held.plan.screen;
   const ScreenedRows screened = screen_rows(candidates, screen);
   ScreenedCandidates out;
   out.count = static_cast<int>(candidates.rows);

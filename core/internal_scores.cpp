@@ -1,5 +1,5 @@
-// How well labels fit the points themselves: scores of the clusters' means and of distances to them.
-#include "core/inner_scores.h"
+// Internal scores of a clustering from cluster means and distances to them.
+#include "core/internal_scores.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "core/cluster_update.h"
 #include "core/distance.h"
-#include "core/measured.h"
+#include "core/inertia.h"
 
 namespace kith {
 namespace {
@@ -21,28 +21,28 @@ Matrix<double> repeated(const std::vector<double>& row, std::int64_t rows) {
   return matrix;
 }
 
-/// Rows that are all equal to the mean but for its rounding: their distances (n) are 0, and so is their inertia.
-void leave_out_rounding(std::span<const std::int32_t> labels, std::vector<double>& distance, LabelledClusters& found) {
-  std::vector<char> is_point(found.counts.size(), 1);
+/// Sets the distances (n) and the inertia of clusters to 0 if all their rows equal the mean up to its rounding.
+void clear_rounding(std::span<const std::int32_t> labels, std::vector<double>& distance, LabelledClusters& result) {
+  std::vector<char> is_point(result.counts.size(), 1);
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (distance[i] > found.on_mean[labels[i]]) is_point[labels[i]] = 0;
+    if (distance[i] > result.on_mean[labels[i]]) is_point[labels[i]] = 0;
   }
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (is_point[labels[i]]) distance[i] = 0.0;
   }
   for (std::size_t c = 0; c < is_point.size(); ++c) {
-    if (is_point[c]) found.inertia[c] = 0.0;
+    if (is_point[c]) result.inertia[c] = 0.0;
   }
   const auto has_inertia = [](double inertia) { return inertia > 0.0; };
-  if (std::none_of(found.inertia.begin(), found.inertia.end(), has_inertia)) found.total_inertia = 0.0;
+  if (std::none_of(result.inertia.begin(), result.inertia.end(), has_inertia)) result.total_inertia = 0.0;
 }
 
-/// The mean over each cluster of the roots of distances (n): sums of integers. totals: (k) weights
+/// (k) The mean distance of each cluster, from integer sums. distance: (n) squared; totals: (k) weights.
 std::vector<double> mean_distances(const std::vector<double>& distance, const Weights& weights,
                                    std::span<const std::int32_t> labels, const std::vector<double>& totals) {
   const double largest = std::sqrt(*std::max_element(distance.begin(), distance.end()));
   const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(largest));
-  const RowWeights of_rows{weights.given() ? weights.rows.data() : nullptr, weights.whole};
+  const RowWeights of_rows{weights.given() ? weights.rows.data() : nullptr, weights.integral};
   std::vector<std::int64_t> sums(totals.size());
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const RowWeight weight = of_rows.of(static_cast<std::int64_t>(i));
@@ -57,38 +57,38 @@ std::vector<double> mean_distances(const std::vector<double>& distance, const We
 
 }  // namespace
 
-std::int64_t LabelledClusters::filled() const {
+std::int64_t LabelledClusters::non_empty() const {
   return std::ssize(counts) - std::count(counts.begin(), counts.end(), 0);
 }
 
 LabelledClusters labelled_clusters(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
                                    std::int64_t clusters) {
-  LabelledClusters found;
-  found.rows = plan.weights.terms;
-  found.columns = plan.columns;
-  found.total = plan.weights.total;
-  found.counts.resize(clusters);
-  for (const std::int32_t label : labels) ++found.counts[label];
+  LabelledClusters result;
+  result.rows = plan.weights.terms;
+  result.columns = plan.columns;
+  result.total = plan.weights.total;
+  result.counts.resize(clusters);
+  for (const std::int32_t label : labels) ++result.counts[label];
 
   points.reset();
   points.set_labels(labels);
   ClusterSums sums = empty_sums(plan, clusters);
   points.update_sums(sums);
-  found.weights = cluster_weights(sums, found.counts, plan.weights);
-  found.means = centroids_of(sums, found.weights, plan.scales, repeated(plan.mean, clusters).view());
+  result.weights = cluster_weights(sums, result.counts, plan.weights);
+  result.means = centroids_of(sums, result.weights, plan.scales, repeated(plan.mean, clusters).view());
 
-  Measured measured = measure_labels(points, plan, found.means.view(), found.counts);
-  found.total_inertia = measured.inertia;
-  found.inertia = std::move(measured.per_cluster);
+  Inertia measured = measure_labels(points, plan, result.means.view(), result.counts);
+  result.total_inertia = measured.total;
+  result.inertia = std::move(measured.per_cluster);
   for (std::int64_t c = 0; c < clusters; ++c) {
-    found.distance_to_mean.push_back(squared_distance(found.means.row(c).data(), plan.mean.data(), plan.columns));
+    result.distance_to_mean.push_back(squared_distance(result.means.row(c).data(), plan.mean.data(), plan.columns));
   }
   std::vector<double> distance(labels.size());
   points.distances(distance);
-  found.on_mean = distances_on_centroids(plan, found.means.view());
-  leave_out_rounding(labels, distance, found);
-  found.mean_distance = mean_distances(distance, plan.weights, labels, found.weights);
-  return found;
+  result.on_mean = distances_on_centroids(plan, result.means.view());
+  clear_rounding(labels, distance, result);
+  result.mean_distance = mean_distances(distance, plan.weights, labels, result.weights);
+  return result;
 }
 
 double calinski_harabasz(const LabelledClusters& clusters) {
@@ -98,7 +98,7 @@ double calinski_harabasz(const LabelledClusters& clusters) {
   for (std::size_t c = 0; c < clusters.counts.size(); ++c) {
     between += weighted_distance(clusters.weights[c], clusters.distance_to_mean[c]);
   }
-  const auto k = static_cast<double>(clusters.filled());
+  const auto k = static_cast<double>(clusters.non_empty());
   return between * (clusters.total - k) / (clusters.total_inertia * (k - 1.0));
 }
 
@@ -119,13 +119,13 @@ double davies_bouldin(const LabelledClusters& clusters) {
   }
   double sum = 0.0;
   for (const double ratio : worst) sum += ratio;
-  return sum / static_cast<double>(clusters.filled());
+  return sum / static_cast<double>(clusters.non_empty());
 }
 
 double bayesian_information(const LabelledClusters& clusters) {
   const double n = clusters.total;
   const auto d = static_cast<double>(clusters.columns);
-  const auto k = static_cast<double>(clusters.filled());
+  const auto k = static_cast<double>(clusters.non_empty());
   if (!(clusters.total_inertia > 0.0) || k >= n) return kUndefined;
   const double variance = clusters.total_inertia / (d * (n - k));
   double likelihood = -n * d / 2 * std::log(2 * std::numbers::pi * variance) - d * (n - k) / 2;

@@ -1,5 +1,5 @@
-// Scores of labels by the points themselves: the sums they are made of, scikit-learn's values, and their limits.
-#include "core/inner_scores.h"
+// Internal scores: their sums against the definition, scikit-learn's values, and limiting cases.
+#include "core/internal_scores.h"
 
 #include <algorithm>
 #include <cmath>
@@ -63,7 +63,7 @@ double distance(MatrixView<const double> values, std::int64_t i, std::int64_t j)
   return std::sqrt(reference_distance(values.row(i).data(), values.row(j).data(), values.columns));
 }
 
-/// The silhouette of a row by its definition, with sums of float64.
+/// The silhouette of a row by its definition, with float64 sums.
 double plain_silhouette(MatrixView<const double> values, const Labels& labels, std::int64_t k, std::int64_t row) {
   std::vector<double> sum(k, 0.0), count(k, 0.0);
   for (std::int64_t i = 0; i < values.rows; ++i) {
@@ -90,7 +90,7 @@ void same_bits(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
-TEST_CASE("the order of the tree has each column once, lanes that meet first beside each other") {
+TEST_CASE("tree order is a permutation of the columns with lanes that are added first next to each other") {
   CHECK(tree_order(1) == std::vector<std::int32_t>{0});
   CHECK(tree_order(5) == std::vector<std::int32_t>{0, 4, 2, 1, 3});
   const std::vector<std::int32_t> order = tree_order(70);
@@ -101,7 +101,7 @@ TEST_CASE("the order of the tree has each column once, lanes that meet first bes
   CHECK(sorted == all);
 }
 
-TEST_CASE("rows by label: ascending in each cluster, without rows of no cluster") {
+TEST_CASE("rows by label are ascending in each cluster and exclude rows without a cluster") {
   const RowsByLabel sorted = rows_by_label(Labels{2, 0, -1, 2, 5, 0}, 4);
   CHECK(sorted.rows == std::vector<std::int64_t>{1, 5, 0, 3});
   CHECK(sorted.first == std::vector<std::int64_t>{0, 2, 2, 4, 4});
@@ -119,7 +119,7 @@ TEST_CASE("sums of distances to clusters equal the definition on every backend")
         for (const Stored as : storages(kind)) {
           INFO(kind.name << ", " << name_of(as) << ", n " << shape.n << ", d " << shape.d << ", blocks of " << block);
           Bench bench(kind, as, shape, backends);
-          // Clusters without rows, of one row, and rows that belong to none.
+          // Clusters without rows, clusters of one row, and rows without a cluster.
           const Labels labels = labels_of(shape.n, [&](auto i) { return i % 11 == 3 ? -1 : i * i % shape.k; });
           const Matrix<double> queries = centroids_near(bench.values.view(), 70);
           const FixedScale scale =
@@ -144,7 +144,7 @@ TEST_CASE("sums of distances to clusters equal the definition on every backend")
   }
 }
 
-TEST_CASE("all scores are the same bits on every backend") {
+TEST_CASE("all internal scores have the same bits on every backend") {
   const Shape shape{700, 40, 6};
   const std::vector<Tested> backends = every_backend();
   for (const int which : {0, 5, 16}) {
@@ -155,25 +155,25 @@ TEST_CASE("all scores are the same bits on every backend") {
       CHECK(near(expected.exact.rows[i], plain_silhouette(bench.values.view(), labels, shape.k, i)));
     }
     bench.on_each([&](Points& points) {
-      const Scores found = scores_of(points, bench.plan, labels, shape.k);
-      same_bits(expected.exact.rows, found.exact.rows);
-      same_bits(expected.exact.clusters, found.exact.clusters);
-      same_bits(expected.simplified.rows, found.simplified.rows);
+      const Scores actual = scores_of(points, bench.plan, labels, shape.k);
+      same_bits(expected.exact.rows, actual.exact.rows);
+      same_bits(expected.exact.clusters, actual.exact.clusters);
+      same_bits(expected.simplified.rows, actual.simplified.rows);
       same_bits({expected.exact.mean, expected.simplified.mean, expected.clusters.total_inertia},
-                {found.exact.mean, found.simplified.mean, found.clusters.total_inertia});
+                {actual.exact.mean, actual.simplified.mean, actual.clusters.total_inertia});
       same_bits({calinski_harabasz(expected.clusters), davies_bouldin(expected.clusters)},
-                {calinski_harabasz(found.clusters), davies_bouldin(found.clusters)});
-      // Some rows alone have the values that they have among all.
+                {calinski_harabasz(actual.clusters), davies_bouldin(actual.clusters)});
+      // The values of a subset of rows equal their values among all rows.
       const std::vector<std::int64_t> some{699, 3, 350};
       Observer silent;
-      const Silhouette sampled = exact_silhouette(points, bench.plan, {labels, found.clusters.counts, some}, silent);
+      const Silhouette sampled = exact_silhouette(points, bench.plan, {labels, actual.clusters.counts, some}, silent);
       same_bits(sampled.rows, {expected.exact.rows[699], expected.exact.rows[3], expected.exact.rows[350]});
     });
   }
 }
 
 // scikit-learn 1.9.1: silhouette_score, silhouette_samples, calinski_harabasz_score, davies_bouldin_score.
-TEST_CASE("scores are those of scikit-learn") {
+TEST_CASE("internal scores equal those of scikit-learn") {
   const Scores good = scores_of(grid_points(30, 3).view(), labels_of(30, [](auto i) { return i / 2 % 3; }), 3);
   CHECK(near(good.exact.mean, 0.8476926321249488));
   CHECK(near(good.exact.rows[0], 0.8288696156533522));
@@ -183,7 +183,7 @@ TEST_CASE("scores are those of scikit-learn") {
   CHECK(near(calinski_harabasz(good.clusters), 378.254505128916));
   CHECK(near(davies_bouldin(good.clusters), 0.21785544507091847));
 
-  // Seventy columns, and a cluster of a single row.
+  // Seventy columns, and a cluster of one row.
   const Labels mixed = labels_of(41, [](auto i) { return i < 36 ? (i * i + i) % 4 : 1 + i % 3; });
   const Scores bad = scores_of(grid_points(41, 70).view(), mixed, 4);
   CHECK(near(bad.exact.mean, -0.34469195191357205));
@@ -207,7 +207,7 @@ TEST_CASE("scores are those of scikit-learn") {
   }
 }
 
-TEST_CASE("simplified silhouettes by hand") {
+TEST_CASE("simplified silhouettes equal values computed by hand") {
   // On a line: 0, 2 | 9, 11 | 20, with means 1, 10 and 20.
   Matrix<double> values(5, 1);
   for (const auto& [i, x] : {std::pair{0, 0.0}, {1, 2.0}, {2, 9.0}, {3, 11.0}, {4, 20.0}}) values(i, 0) = x;
@@ -220,16 +220,16 @@ TEST_CASE("simplified silhouettes by hand") {
   CHECK(near(calinski_harabasz(scores.clusters), (2 * 7.4 * 7.4 + 2 * 1.6 * 1.6 + 11.6 * 11.6) / 2 / (4.0 / 2)));
 }
 
-TEST_CASE("the Bayesian information criterion is its formula, and prefers the clusters that are there") {
+TEST_CASE("the Bayesian information criterion equals its formula and prefers the true clusters") {
   Matrix<double> values(5, 1);
   for (const auto& [i, x] : {std::pair{0, 0.0}, {1, 2.0}, {2, 9.0}, {3, 11.0}, {4, 20.0}}) values(i, 0) = x;
-  const double found = bayesian_information(scores_of(values.view(), {0, 0, 1, 1, 2}, 3).clusters);
+  const double actual = bayesian_information(scores_of(values.view(), {0, 0, 1, 1, 2}, 3).clusters);
   // The likelihood row by row: weight of the cluster times the normal density, of variance 4 / (5 - 3).
   double expected = -(2 + 3 + 1) / 2.0 * std::log(5.0);
   for (const auto& [weight, off] : {std::pair{0.4, 1.0}, {0.4, 1.0}, {0.4, 1.0}, {0.4, 1.0}, {0.2, 0.0}}) {
     expected += std::log(weight / std::sqrt(2 * 3.141592653589793 * 2) * std::exp(-off * off / (2 * 2)));
   }
-  CHECK(near(found, expected));
+  CHECK(near(actual, expected));
   const Matrix<double> points = grid_points(30, 3);
   const auto criterion = [&](auto rule, std::int64_t k) {
     return bayesian_information(scores_of(points.view(), labels_of(30, rule), k).clusters);
@@ -238,7 +238,7 @@ TEST_CASE("the Bayesian information criterion is its formula, and prefers the cl
   CHECK(criterion([](auto i) { return i / 2 % 3; }, 3) > criterion([](auto i) { return i / 2 % 3 + 3 * (i % 2); }, 6));
 }
 
-TEST_CASE("scores of equal rows are not made of rounding") {
+TEST_CASE("scores of equal rows do not consist of rounding errors") {
   Matrix<double> values(7, 2);
   for (std::int64_t i = 0; i < 7; ++i) {
     values(i, 0) = 0.1;
@@ -248,28 +248,29 @@ TEST_CASE("scores of equal rows are not made of rounding") {
   const DataPlan plan = make_plan(*points);
   points->prepare(plan);
   const Labels labels{0, 0, 0, 0, 0, 0, 1};
-  const LabelledClusters found = labelled_clusters(*points, plan, labels, 2);
-  REQUIRE(squared_distance(found.means.row(0).data(), values.row(0).data(), 2) > 0.0);
-  CHECK(found.total_inertia == 0.0);
-  CHECK(calinski_harabasz(found) == 1.0);
-  CHECK(davies_bouldin(found) == 0.0);
-  CHECK(simplified_silhouette(*points, found.means.view(), {labels, found.counts, {}, {}, found.on_mean}).mean == 0.0);
+  const LabelledClusters actual = labelled_clusters(*points, plan, labels, 2);
+  REQUIRE(squared_distance(actual.means.row(0).data(), values.row(0).data(), 2) > 0.0);
+  CHECK(actual.total_inertia == 0.0);
+  CHECK(calinski_harabasz(actual) == 1.0);
+  CHECK(davies_bouldin(actual) == 0.0);
+  CHECK(simplified_silhouette(*points, actual.means.view(), {labels, actual.counts, {}, {}, actual.on_mean}).mean ==
+        0.0);
 }
 
-TEST_CASE("scores that compare clusters are undefined for one cluster and for as many as rows") {
+TEST_CASE("scores that compare clusters are undefined for one cluster and for n clusters") {
   const Matrix<double> values = grid_points(6, 2);
   const auto points = reference_points(values.view());
   const DataPlan plan = make_plan(*points);
   points->prepare(plan);
   const LabelledClusters one = labelled_clusters(*points, plan, Labels(6, 1), 3);
-  CHECK(one.filled() == 1);
+  CHECK(one.non_empty() == 1);
   CHECK(std::isnan(calinski_harabasz(one)));
   CHECK(std::isnan(davies_bouldin(one)));
   CHECK(std::isfinite(bayesian_information(one)));
   const LabelledClusters all = labelled_clusters(*points, plan, Labels{0, 1, 2, 3, 4, 5}, 6);
   CHECK(std::isnan(calinski_harabasz(all)));
   CHECK(std::isnan(bayesian_information(all)));
-  // Rows on their means: scikit-learn says 1 and 0.
+  // All rows lie on their means; scikit-learn gives 1 and 0.
   const Scores exact = scores_of(kinds()[3].make(6, 2, 1).view(), {0, 0, 0, 1, 1, 1}, 2);
   CHECK(calinski_harabasz(exact.clusters) == 1.0);
   CHECK(davies_bouldin(exact.clusters) == 0.0);

@@ -1,15 +1,15 @@
-// The means, counts and inertia of given labels, and the rows nearest to centroids.
-#include "core/labelled_rows.h"
+// The k-means result of given labels, and the rows nearest to centroids.
+#include "core/label_result.h"
 
 #include <algorithm>
 
 #include "core/cluster_update.h"
-#include "core/measured.h"
+#include "core/inertia.h"
 
 namespace kith {
 
-KMeansResult labelled_rows(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
-                           MatrixView<const double> before, const KMeansOptions& options) {
+KMeansResult result_from_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
+                                MatrixView<const double> before, const KMeansOptions& options) {
   const std::int64_t k = before.rows;
   KMeansResult result;
   result.counts.assign(static_cast<std::size_t>(k), 0);
@@ -19,10 +19,10 @@ KMeansResult labelled_rows(Points& points, const DataPlan& plan, std::span<const
   ClusterSums sums = empty_sums(plan, k);
   points.update_sums(sums);
   result.centroids = centroids_of(sums, cluster_weights(sums, result.counts, plan.weights), plan.scales, before);
-  if (options.metric == Metric::cosine) unit_means(result.centroids.view(), before);
+  if (options.metric == Metric::cosine) normalize_means(result.centroids.view(), before);
   std::copy_n(before.data, options.frozen.rows * plan.columns, result.centroids.data());
-  Measured measured = measure_labels(points, plan, result.centroids.view(), result.counts);
-  result.inertia = measured.inertia;
+  Inertia measured = measure_labels(points, plan, result.centroids.view(), result.counts);
+  result.inertia = measured.total;
   result.inertia_per_cluster = std::move(measured.per_cluster);
   result.empty_clusters = count_empty(result.counts, 0);
   result.labels.assign(labels.begin(), labels.end());
@@ -37,7 +37,7 @@ KMeansResult labelled_rows(Points& points, const DataPlan& plan, std::span<const
 void find_nearest_rows(const Points& points, const KMeansOptions& options, KMeansResult& result) {
   const std::int64_t k = result.centroids.rows();
   NeighborLists nearest(k, 1);
-  // A run should not need more memory at its end than before: at most a byte for eight values of the points.
+  // Limit the memory of this last step: at most one byte for eight values of the points.
   constexpr std::int64_t kEnough = std::int64_t{64} << 20;
   const std::int64_t share = points.rows() * points.columns() / 8;
   points.search({.values = result.centroids.view(), .working_bytes = std::max(kEnough, share)}, nearest);

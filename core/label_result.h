@@ -1,0 +1,20 @@
+// The k-means result of given labels: the means of their rows, counts and inertia.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/kmeans.h"
+
+namespace kith {
+
+/// The result of labels (n), each below before.rows: counts, means, inertia, and what the options request. Clusters
+/// without rows and frozen clusters keep their centroids of `before` (k, d). The points hold the labels afterwards.
+/// Iterations and stopping fields stay empty.
+KMeansResult result_from_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
+                                MatrixView<const double> before, const KMeansOptions& options);
+
+/// Fills nearest_row and frozen, and medoids if requested, from the centroids of a result.
+void find_nearest_rows(const Points& points, const KMeansOptions& options, KMeansResult& result);
+
+}  // namespace kith
