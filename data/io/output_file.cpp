@@ -124,7 +124,7 @@ std::string checked_target(const std::string& path, const OutputOptions& options
     refuse(path, fmt::format("cannot be written: {}", std::strerror(errno)));
   }
   check_ending(path, options);
-  if (exists && !options.force) refuse(path, "already exists; use -f/--force to replace it or choose another name");
+  if (exists && !options.force) refuse(path, "exists; use -f/--force to replace it or choose another name");
   const std::string directory = directory_of(target);
   if (stat(directory.c_str(), &status) != 0) {
     refuse(path, fmt::format("the directory {} does not exist; create it with `mkdir -p {}`", directory, directory));

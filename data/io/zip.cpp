@@ -128,8 +128,8 @@ std::vector<std::byte> inflate_member(const InputBytes& input, const ZipMember& 
 }  // namespace
 
 std::vector<ZipMember> zip_members(const InputBytes& input) {
-  const Directory found = find_directory(input);
-  const Bytes directory(input, found.at, found.bytes);
+  const Directory location = find_directory(input);
+  const Bytes directory(input, location.at, location.bytes);
   std::vector<ZipMember> members;
   for (std::int64_t at = 0; at + kEntryBytes <= directory.size();) {
     if (directory.number(at, 4) != 0x02014b50) fail(input.name(), "an entry of its directory has a wrong signature");

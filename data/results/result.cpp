@@ -305,24 +305,24 @@ void ResultFile::create_vector(const std::string& name, std::int64_t size) {
 template <class T>
 void ResultFile::write_rows(const std::string& name, std::int64_t first_row, MatrixView<const T> values) {
   prepare_hdf5();
-  const auto found =
+  const auto target =
       std::find_if(state_->written.begin(), state_->written.end(), [&](const auto& w) { return w.name == name; });
   const auto columns_of = [](const Written& w) {
     return w.shape.size() == 2 ? static_cast<std::int64_t>(w.shape[1]) : 1;
   };
-  if (found == state_->written.end() || H5Tequal(found->memory_type, Stored<T>::memory_type()) <= 0 ||
-      values.columns != columns_of(*found) || first_row < 0 || values.rows > found->unwritten_rows) {
+  if (target == state_->written.end() || H5Tequal(target->memory_type, Stored<T>::memory_type()) <= 0 ||
+      values.columns != columns_of(*target) || first_row < 0 || values.rows > target->unwritten_rows) {
     throw Error(ExitCode::internal, fmt::format("{}: rows {} to {} of '{}' do not fit the dataset that was created",
                                                 state_->output.name(), first_row, first_row + values.rows, name));
   }
-  found->unwritten_rows -= values.rows;
+  target->unwritten_rows -= values.rows;
   if (values.size() == 0) return;
   const hsize_t start[2] = {static_cast<hsize_t>(first_row), 0};
   const hsize_t count[2] = {static_cast<hsize_t>(values.rows), static_cast<hsize_t>(values.columns)};
-  const Handle in_file(H5Dget_space(found->dataset.get()));
-  const Handle in_memory(H5Screate_simple(static_cast<int>(found->shape.size()), count, nullptr));
+  const Handle in_file(H5Dget_space(target->dataset.get()));
+  const Handle in_memory(H5Screate_simple(static_cast<int>(target->shape.size()), count, nullptr));
   state_->require(H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start, nullptr, count, nullptr) >= 0 &&
-                      H5Dwrite(found->dataset.get(), found->memory_type, in_memory.get(), in_file.get(), H5P_DEFAULT,
+                      H5Dwrite(target->dataset.get(), target->memory_type, in_memory.get(), in_file.get(), H5P_DEFAULT,
                                values.data) >= 0,
                   "writing " + name);
 }

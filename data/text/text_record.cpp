@@ -8,8 +8,8 @@ namespace kith::data {
 namespace {
 
 const char* find(const char* begin, const char* end, char c) {
-  const auto* found = begin < end ? std::memchr(begin, c, static_cast<std::size_t>(end - begin)) : nullptr;
-  return found != nullptr ? static_cast<const char*>(found) : end;
+  const auto* match = begin < end ? std::memchr(begin, c, static_cast<std::size_t>(end - begin)) : nullptr;
+  return match != nullptr ? static_cast<const char*>(match) : end;
 }
 
 }  // namespace
@@ -39,13 +39,13 @@ bool RecordCursor::next(std::string_view& record) {
       }
     }
     const char* last = stop > at_ && stop[-1] == '\r' ? stop - 1 : stop;
-    const std::string_view found(at_, static_cast<std::size_t>(last - at_));
+    const std::string_view text(at_, static_cast<std::size_t>(last - at_));
     at_ = stop < end_ ? stop + 1 : end_;
     line_ = next_line_;
     next_line_ += lines;
     const auto is_space = [this](char c) { return c == ' ' || (c == '\t' && delimiter_ != '\t'); };
-    if (comment || std::all_of(found.begin(), found.end(), is_space)) continue;
-    record = found;
+    if (comment || std::all_of(text.begin(), text.end(), is_space)) continue;
+    record = text;
     return true;
   }
   return false;

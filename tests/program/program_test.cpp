@@ -75,7 +75,8 @@ TEST_CASE("info walks paths as the other commands do, and goes on after a bad fi
   for (const char* path : {"group", "/group/", "soft_group", "group/inner"}) shows(path, "/group/inner");
   shows("soft", "/soft");
   refuses(3, {"info", file + ":nothing"}, {"'nothing' is not in /, which holds", "points"});
-  refuses(3, {"info", file + ":empty"}, {"no dataset is in it; the file holds /group/inner"});
+  refuses(3, {"info", file + ":empty"},
+          {"expected a dataset or a group with datasets, found neither; the file holds /group/inner"});
   CHECK(done({"info", file}).out.find("  /outside: is an external link to other.h5:/x") != std::string::npos);
 
   const Outcome several = run_kith({"info", folder / "none.h5", file, file + ":nothing", kDigits});

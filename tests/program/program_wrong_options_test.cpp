@@ -167,7 +167,7 @@ const Wrong kFiles[] = {
      "/dev/null | | expected a new or regular file | a device | give a file"},
     {"80", 5, "knn p.csv -k 2 -o -", "- | | expected a file name | found standard output | give a file name"},
     {"81", 5, "cluster p.csv -k 2 -o no/such/out.h5",
-     "no/such/out.h5 | | the directory no/such | does not exist | make it with `mkdir -p no/such`"},
+     "no/such/out.h5 | | the directory no/such | does not exist | create it with `mkdir -p no/such`"},
     {"", 5, "knn p.csv -k 2 -o y.csv",
      "y.csv | | expected the name of an HDF5 file | y.csv | a name that ends with .h5"},
     {"", 5, "knn p.csv --radius 1 --components -o y.csv",
