@@ -35,7 +35,7 @@ class CpuPoints final : public Points {
   void prepare(const DataPlan& plan) override {
     held_.plan = plan;
     held_.weights.whole = plan.scales.whole_weights;
-    held_.forgotten = false;
+    held_.pristine = false;
     held_.reset();
   }
 
@@ -98,7 +98,7 @@ class CpuPoints final : public Points {
  private:
   /// The rows, of which something is about to be kept.
   HeldRows<T>& remember() {
-    held_.forgotten = false;
+    held_.pristine = false;
     return held_;
   }
   template <class V>
