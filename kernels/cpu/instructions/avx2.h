@@ -10,7 +10,7 @@
 namespace kith::cpu {
 namespace {
 
-struct Avx2 {
+struct Avx2 : FusedScalars {
   using F = __m256;
   using D = __m256d;
   using I = __m256i;
@@ -60,13 +60,6 @@ struct Avx2 {
         _mm256_sub_pd(_mm256_mul_pd(_mm256_loadu_pd(x + 4), s), _mm256_cvtps_pd(_mm256_extractf128_ps(center, 1)));
     return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
   }
-  template <class T>
-  static float centred_one(T x, double scale, float center) {
-    return __builtin_fmaf(static_cast<float>(x), static_cast<float>(scale), -center);
-  }
-  static float centred_one(double x, double scale, float center) {
-    return static_cast<float>(x * scale - static_cast<double>(center));
-  }
 
   /// Transposes an 8 x 8 matrix: within 128-bit lanes, then the lanes.
   static void transpose(F* m) {
@@ -98,7 +91,7 @@ struct Avx2 {
     return _mm256_cvtps_pd(_mm_maskload_ps(p, mask));
   }
   static D load_first_d(const double* p, int count) { return _mm256_maskload_pd(p, first_lanes(count)); }
-  /// Bytes have no masked load: up to four of them, behind zeros.
+  /// Up to four bytes, padded with zeros: there is no masked load of bytes.
   static __m128i first_bytes(const void* p, int count) {
     std::int32_t four = 0;
     __builtin_memcpy(&four, p, static_cast<std::size_t>(count));
@@ -153,7 +146,7 @@ struct Avx2 {
   }
   /// The first four columns of eight rows that lie `stride` apart.
   static void load_four_columns(const float* rows, std::int64_t stride, F* column) {
-    F row[4];  // half h of row[r]: row 4 h + r
+    F row[4];  // 128-bit lane h of row[r]: row 4 h + r
     for (int r = 0; r < 4; ++r)
       row[r] = _mm256_set_m128(_mm_loadu_ps(rows + (r + 4) * stride), _mm_loadu_ps(rows + r * stride));
     const F a = _mm256_unpacklo_ps(row[0], row[1]), b = _mm256_unpackhi_ps(row[0], row[1]);

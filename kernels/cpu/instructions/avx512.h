@@ -10,7 +10,7 @@
 namespace kith::cpu {
 namespace {
 
-struct Avx512 {
+struct Avx512 : FusedScalars {
   using F = __m512;
   using D = __m512d;
   using I = __m512i;
@@ -81,13 +81,6 @@ struct Avx512 {
     double values[16] = {};
     for (int i = 0; i < count; ++i) values[i] = x[i];
     return centred(values, scale, _mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << count) - 1), center));
-  }
-  template <class T>
-  static float centred_one(T x, double scale, float center) {
-    return __builtin_fmaf(static_cast<float>(x), static_cast<float>(scale), -center);
-  }
-  static float centred_one(double x, double scale, float center) {
-    return static_cast<float>(x * scale - static_cast<double>(center));
   }
 
   /// Transposes a 16 x 16 matrix: within 128-bit lanes, then the lanes.
@@ -169,7 +162,7 @@ struct Avx512 {
   }
   /// The first four columns of sixteen rows that lie `stride` apart.
   static void load_four_columns(const float* rows, std::int64_t stride, F* column) {
-    F row[4];  // quarter q of row[r]: row 4 q + r
+    F row[4];  // 128-bit lane q of row[r]: row 4 q + r
     for (int r = 0; r < 4; ++r) {
       row[r] = _mm512_castps128_ps512(_mm_loadu_ps(rows + r * stride));
       row[r] = _mm512_insertf32x4(row[r], _mm_loadu_ps(rows + (r + 4) * stride), 1);

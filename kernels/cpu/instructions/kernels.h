@@ -16,6 +16,21 @@
 
 namespace kith::cpu {
 
+namespace {
+
+/// What instruction sets with fused multiply-add share. Internal linkage: each set is compiled with its own -m flags.
+struct FusedScalars {
+  template <class T>
+  static float centred_one(T x, double scale, float center) {
+    return __builtin_fmaf(static_cast<float>(x), static_cast<float>(scale), -center);
+  }
+  static float centred_one(double x, double scale, float center) {
+    return static_cast<float>(x * scale - static_cast<double>(center));
+  }
+};
+
+}  // namespace
+
 template <class V>
 struct Kernels {
   using F = typename V::F;

@@ -6,7 +6,7 @@
 namespace kith::cpu {
 namespace {
 
-struct Neon {
+struct Neon : FusedScalars {
   using F = float32x4_t;
   using D = float64x2_t;
   using I = int64x2_t;
@@ -59,13 +59,6 @@ struct Neon {
     const D high = vsubq_f64(vmulq_f64(vld1q_f64(x + 2), s), vcvt_high_f64_f32(center));
     return vcvt_high_f32_f64(vcvt_f32_f64(low), high);
   }
-  template <class T>
-  static float centred_one(T x, double scale, float center) {
-    return __builtin_fmaf(static_cast<float>(x), static_cast<float>(scale), -center);
-  }
-  static float centred_one(double x, double scale, float center) {
-    return static_cast<float>(x * scale - static_cast<double>(center));
-  }
 
   /// Transposes a 4 x 4 matrix: pairs, then pairs of pairs.
   static void transpose(F* m) {
@@ -92,6 +85,8 @@ struct Neon {
   static D broadcast_d(double v) { return vdupq_n_f64(v); }
   static D add_d(D a, D b) { return vaddq_f64(a, b); }
   static D subtract_d(D a, D b) { return vsubq_f64(a, b); }
+  static D absolute_d(D a) { return vabsq_f64(a); }
+  static D maximum_d(D a, D b) { return vmaxnmq_f64(a, b); }  // std::fmax
   static D multiply_d(D a, D b) { return vmulq_f64(a, b); }
   static D multiply_add_d(D a, D b, D c) { return vfmaq_f64(c, a, b); }
   static D floor_d(D a) { return vrndmq_f64(a); }
