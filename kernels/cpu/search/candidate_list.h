@@ -20,7 +20,7 @@ struct Candidate {
 template <class Row>
 class CandidateList {
  public:
-  using Kept = Candidate<Row>;
+  using Entry = Candidate<Row>;
 
   /// Small, because pruning early lowers the limit early.
   static std::int64_t initial_capacity(std::int64_t k) { return 2 * k + 24; }
@@ -28,7 +28,7 @@ class CandidateList {
   static std::int64_t max_capacity(std::int64_t k) { return 16 * initial_capacity(k); }
 
   /// buffer: initial_capacity(k) rows. max_capacity: maximum number of rows in memory of their own.
-  void reset(std::int64_t k, Kept* buffer, std::int64_t max_capacity) {
+  void reset(std::int64_t k, Entry* buffer, std::int64_t max_capacity) {
     k_ = k;
     capacity_ = initial_capacity(k);
     max_capacity_ = max_capacity;
@@ -39,7 +39,7 @@ class CandidateList {
   /// The limit for scores of candidates; -infinity after an overflow.
   float limit() const { return overflowed_ ? -kInfinity : kth_score_ + margin_; }
   bool overflowed() const { return overflowed_; }
-  void add(Kept candidate) {
+  void add(Entry candidate) {
     if (overflowed_ || candidate.score > limit()) return;  // the limit may have fallen in the meantime
     kept_[count_++] = candidate;
     if (count_ == capacity_) prune_or_grow();
@@ -59,16 +59,16 @@ class CandidateList {
     const float highest = limit();
     std::int64_t remaining = 0;
     for (std::int64_t i = 0; i < count_; ++i) {  // without unpredictable branches
-      const Kept each = kept_[i];
+      const Entry each = kept_[i];
       kept_[remaining] = each;
       remaining += each.score <= highest ? 1 : 0;
     }
     count_ = remaining;
   }
-  std::span<const Kept> kept() const { return {kept_, static_cast<std::size_t>(count_)}; }
+  std::span<const Entry> kept() const { return {kept_, static_cast<std::size_t>(count_)}; }
   void clear() {
     count_ = capacity_ = 0;
-    std::vector<Kept>().swap(own_);
+    std::vector<Entry>().swap(own_);
   }
 
  private:
@@ -97,7 +97,7 @@ class CandidateList {
     overflowed_ ? clear() : grow(2 * capacity_);
   }
   void grow(std::int64_t capacity) {
-    std::vector<Kept> more(static_cast<std::size_t>(capacity));
+    std::vector<Entry> more(static_cast<std::size_t>(capacity));
     std::copy_n(kept_, count_, more.begin());
     own_.swap(more);
     kept_ = own_.data();
@@ -110,8 +110,8 @@ class CandidateList {
   float kth_score_ = kInfinity;  // the k-th best score
   bool overflowed_ = false;
   std::int64_t count_ = 0, capacity_ = 0, max_capacity_ = 0;
-  Kept* kept_ = nullptr;  // (capacity_)
-  std::vector<Kept> own_;
+  Entry* kept_ = nullptr;  // (capacity_)
+  std::vector<Entry> own_;
 };
 
 }  // namespace kith::cpu

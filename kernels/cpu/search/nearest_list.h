@@ -10,7 +10,7 @@
 
 namespace kith::cpu {
 
-/// Keeps more than twice k rows between selections, so that adding one takes constant time on average.
+/// Keeps up to 2 k + 64 rows between selections, so that adding one takes constant time on average.
 class NearestList {
  public:
   explicit NearestList(std::int64_t k) : k_(k) {}

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "kernels/cpu/operations.h"
-#include "kernels/cpu/runtime/panels.h"
+#include "kernels/cpu/search/query_panels.h"
 
 namespace kith::cpu {
 namespace {
@@ -30,7 +30,7 @@ class RadiusSearch {
     if (rows_ == 0) return;
     const bool screened = queries_.measure == Measure::squared_euclidean && queries_.values.rows * 3 >= kernels_.lanes;
     const std::int64_t groups = ceil_div(queries_.values.rows, screened ? kernels_.lanes : kDirectQueries);
-    partitions_ = std::clamp<std::int64_t>(4 * held_.threads.count() / groups, 1, 64);
+    partitions_ = partitions_for(held_.threads, groups);
     results_.resize(static_cast<std::size_t>(queries_.values.rows * partitions_));
     screened ? screen() : measure_all();
     for (std::int64_t q = 0; q < queries_.values.rows; ++q) gather(q);
@@ -82,69 +82,28 @@ class RadiusSearch {
   }
 
   void screen() {
-    const int lanes = kernels_.lanes;
-    const std::int64_t count = queries_.values.rows, d = held_.columns(), panels = ceil_div(count, lanes);
-    Matrix<std::byte> packed(panels, kernels_.panel_bytes(d));
-    norms_.resize(static_cast<std::size_t>(panels));
-    held_.threads.run(panels, [&](std::int64_t p, int) {
-      const double* rows[kMaxLanes];
-      for (int lane = 0; lane < lanes; ++lane) {
-        rows[lane] = queries_.values.row(std::min(p * lanes + lane, count - 1)).data();
-      }
-      kernels_.pack_rows.of<double>()(rows, d, held_.scale(), held_.plan.screen.center.data(), packed.row(p).data(),
-                                      &norms_[p]);
-    });
-    const std::int64_t step = tile_columns(kernels_);
-    constexpr std::int64_t kBlockBytes = 1 << 20;  // fits the second-level cache
-    const std::int64_t target =
-        held_.block_rows > 0 ? held_.block_rows : std::max(kBlockBytes / kernels_.column_bytes(d), 4 * step);
-    const std::int64_t block = std::min(ceil_div(target, step), ceil_div(rows_, step)) * step;
-    ScreenColumns base(held_, kernels_, block);
-    for (std::int64_t first = first_; first < held_.rows(); first += block) {
-      base.pack(held_, held_.row(first), std::min(block, held_.rows() - first));
-      const std::int64_t tiles = ceil_div(base.count(), step);
-      held_.threads.run(panels * partitions_, [&](std::int64_t task, int) {
-        const std::int64_t panel = task / partitions_, partition = task % partitions_;
-        screen_panel(base, first,
-                     {panel, partition, tiles * partition / partitions_, tiles * (partition + 1) / partitions_},
-                     packed.row(panel).data());
-      });
-    }
-  }
-
-  struct Task {
-    std::int64_t panel, partition, first_tile, last_tile;
-  };
-
-  void screen_panel(const ScreenColumns& base, std::int64_t first, Task task, const std::byte* panel) {
-    const int lanes = kernels_.lanes;
-    float limit[kMaxLanes];
-    for (int lane = 0; lane < lanes; ++lane) limit[lane] = limit_of(base, task.panel * lanes + lane);
-    Matrix<float> products(kTileColumns, lanes);
-    std::vector<Hit> hits(static_cast<std::size_t>(kTileColumns) * lanes);
-    for (std::int64_t tile = task.first_tile; tile < task.last_tile; ++tile) {
-      base.multiply_tile(tile, panel, products.data(),
-                         [&](std::int64_t from, std::int64_t columns, const float* half_sq_norm) {
-                           const std::int64_t found =
-                               kernels_.scores.collect(products.data(), half_sq_norm, columns, limit, hits.data());
-                           for (std::int64_t h = 0; h < found; ++h) {
-                             const std::int64_t q = task.panel * lanes + hits[h].lane;
-                             if (q >= queries_.values.rows) continue;
-                             measure(q, first + from + hits[h].column, results_[q * partitions_ + task.partition]);
-                           }
-                         });
-    }
+    const QueryPanels<T> panels(held_, kernels_, queries_.values, held_.plan.screen.center);
+    panels.for_blocks(
+        first_, partitions_, Scores::plain, [](const ScreenColumns&) {},
+        [&](const ScreenColumns& base, std::int64_t first, const QueryTask& task) {
+          float limits[kMaxLanes];
+          for (int lane = 0; lane < kernels_.lanes; ++lane) {
+            limits[lane] = limit_of(panels, base, task.panel * kernels_.lanes + lane);
+          }
+          panels.collect(
+              base, first, task, [&](float* limit) { std::copy_n(limits, kMaxLanes, limit); },
+              [&](std::int64_t q, std::int64_t i, float) {
+                measure(q, i, results_[q * partitions_ + task.partition]);
+              });
+        });
   }
 
   /// A score above this proves that D is above the limit of the search.
-  float limit_of(const ScreenColumns& base, std::int64_t q) const {
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  float limit_of(const QueryPanels<T>& panels, const ScreenColumns& base, std::int64_t q) const {
     if (q >= queries_.values.rows) return -std::numeric_limits<float>::infinity();
-    const int lane = static_cast<int>(q % kernels_.lanes);
-    const PanelNorms& norms = norms_[q / kernels_.lanes];
-    return score_limit(std::nextafter(lists_.limit, kInfinity), held_.scale(),
-                       lower_half_sq_norm(norms.norm[lane], held_.columns()),
-                       base.margin(norms.norm[lane], norms.residual[lane]));
+    const double above = std::nextafter(lists_.limit, std::numeric_limits<double>::infinity());
+    return score_limit(above, held_.scale(), lower_half_sq_norm(panels.norm(q), held_.columns()),
+                       panels.margin(base, q));
   }
 
   const HeldRows<T>& held_;
@@ -156,7 +115,6 @@ class RadiusSearch {
   std::atomic<std::int64_t> found_;  // rows found so far
   std::int64_t partitions_ = 1;      // partitions of the rows, to give every thread work
   std::vector<Result> results_;      // [query][partition]
-  std::vector<PanelNorms> norms_;
 };
 
 }  // namespace

@@ -10,9 +10,9 @@
 #include <mutex>
 
 #include "kernels/cpu/operations.h"
-#include "kernels/cpu/runtime/panels.h"
 #include "kernels/cpu/search/candidate_list.h"
 #include "kernels/cpu/search/nearest_list.h"
+#include "kernels/cpu/search/query_panels.h"
 
 namespace kith::cpu {
 namespace {
@@ -36,8 +36,17 @@ class Search {
       return;
     }
     // For inner products only the base is centred, which subtracts the same value from all scores of a query.
-    pack_queries(is_product ? std::vector<float>(held_.plan.screen.center.size(), 0.0F) : held_.plan.screen.center);
-    screen(is_product ? Scores::product : Scores::plain);
+    const std::vector<float>& center = held_.plan.screen.center;
+    const QueryPanels<T> panels(held_, kernels_, queries_.values,
+                                is_product ? std::vector<float>(center.size(), 0.0F) : center);
+    allocate(panels);
+    panels.for_blocks(
+        0, partitions_, is_product ? Scores::product : Scores::plain,
+        [&](const ScreenColumns& base) { set_margins(panels, base); },
+        [&](const ScreenColumns& base, std::int64_t first, const QueryTask& task) {
+          if (first == 0) set_initial_limits(panels, base, task);
+          screen(panels, base, first, task);
+        });
     for (std::int64_t q = 0; q < queries_.values.rows; ++q) {
       if (!is_complete(q)) search_directly(q);
     }
@@ -103,7 +112,6 @@ class Search {
     return list;
   }
 
-  std::int64_t panels() const { return ceil_div(queries_.values.rows, kernels_.lanes); }
   bool usable(std::int64_t q) const { return std::isfinite(margin_of_[q]); }
   /// Whether the candidates of a query certainly include its neighbours.
   bool is_complete(std::int64_t q) const {
@@ -112,21 +120,11 @@ class Search {
            std::none_of(partitions.begin(), partitions.end(), [](const List& list) { return list.overflowed(); });
   }
 
-  void pack_queries(const std::vector<float>& center) {
-    const int lanes = kernels_.lanes;
-    const std::int64_t count = queries_.values.rows, d = held_.columns();
-    panels_ = Matrix<std::byte>(panels(), kernels_.panel_bytes(d));
-    norms_.resize(panels());
-    margin_of_.assign(panels() * lanes, 0.0F);
-    held_.threads.run(panels(), [&](std::int64_t p, int) {
-      const double* rows[kMaxLanes];
-      for (int lane = 0; lane < lanes; ++lane)
-        rows[lane] = queries_.values.row(std::min(p * lanes + lane, count - 1)).data();
-      kernels_.pack_rows.of<double>()(rows, d, held_.scale(), center.data(), panels_.row(p).data(), &norms_[p]);
-    });
-    // Enough partitions of the base to give every thread work; each has its own candidates.
-    partitions_ = std::clamp<std::int64_t>(4 * held_.threads.count() / panels(), 1, 64);
-    candidates_.resize(panels() * lanes * partitions_);
+  /// Each partition of the base has its own candidates.
+  void allocate(const QueryPanels<T>& panels) {
+    partitions_ = partitions_for(held_.threads, panels.count());
+    margin_of_.assign(panels.count() * kernels_.lanes, 0.0F);
+    candidates_.resize(margin_of_.size() * partitions_);
     const std::int64_t capacity = List::initial_capacity(k_);
     storage_.resize(candidates_.size() * capacity);
     for (std::size_t s = 0; s < candidates_.size(); ++s)
@@ -134,38 +132,11 @@ class Search {
   }
 
   /// Updates the margins, which grow with the longest row packed so far.
-  void set_margins(const ScreenColumns& base) {
-    for (std::int64_t q = 0; q < panels() * kernels_.lanes; ++q) {
-      const PanelNorms& norms = norms_[q / kernels_.lanes];
-      margin_of_[q] = base.margin(norms.norm[q % kernels_.lanes], norms.residual[q % kernels_.lanes]);
+  void set_margins(const QueryPanels<T>& panels, const ScreenColumns& base) {
+    for (std::int64_t q = 0; q < std::ssize(margin_of_); ++q) {
+      margin_of_[q] = panels.margin(base, q);
       for (std::int64_t partition = 0; partition < partitions_; ++partition)
         candidates_[q * partitions_ + partition].raise_margin(margin_of_[q]);
-    }
-  }
-
-  struct Task {
-    std::int64_t panel, partition, first_tile, last_tile;
-  };
-
-  /// Packs each block of the base on all threads, then multiplies it with all panels of queries.
-  void screen(Scores scores) {
-    const std::int64_t step = tile_columns(kernels_);
-    constexpr std::int64_t kBlockBytes = 1 << 20;  // fits the second-level cache
-    const std::int64_t target = held_.block_rows > 0
-                                    ? held_.block_rows
-                                    : std::max(kBlockBytes / kernels_.column_bytes(held_.columns()), 4 * step);
-    const std::int64_t block = std::min(ceil_div(target, step), ceil_div(held_.rows(), step)) * step;
-    ScreenColumns base(held_, kernels_, block, scores);
-    for (std::int64_t first = 0; first < held_.rows(); first += block) {
-      base.pack(held_, held_.row(first), std::min(block, held_.rows() - first));
-      set_margins(base);
-      const std::int64_t tiles = ceil_div(base.count(), step);
-      held_.threads.run(panels() * partitions_, [&](std::int64_t number, int) {
-        const std::int64_t panel = number / partitions_, partition = number % partitions_;
-        const Task task{panel, partition, tiles * partition / partitions_, tiles * (partition + 1) / partitions_};
-        if (first == 0) set_initial_limits(base, task);
-        screen_panel(base, first, task);
-      });
     }
   }
 
@@ -183,7 +154,7 @@ class Search {
 
   /// Limits for the queries of a panel from group minima of the first tiles: k of them are scores of k rows. A query
   /// that is itself one of these rows needs one more.
-  void set_initial_limits(const ScreenColumns& base, Task task) {
+  void set_initial_limits(const QueryPanels<T>& panels, const ScreenColumns& base, const QueryTask& task) {
     const std::int64_t tiles = limit_tiles(task.last_tile - task.first_tile);
     if (tiles == 0) return;
     const int lanes = kernels_.lanes;
@@ -191,7 +162,7 @@ class Search {
     Matrix<float> minima(tiles * kTileGroups, lanes);
     std::int64_t groups = 0;
     for (std::int64_t tile = task.first_tile; tile < task.first_tile + tiles; ++tile) {
-      base.multiply_tile(tile, panels_.row(task.panel).data(), products.data(),
+      base.multiply_tile(tile, panels.panel(task.panel), products.data(),
                          [&](std::int64_t, std::int64_t columns, const float* half_sq_norm) {
                            kernels_.scores.group_minima(products.data(), half_sq_norm, columns,
                                                         minima.row(groups).data());
@@ -204,30 +175,21 @@ class Search {
       candidates_[(task.panel * lanes + lane) * partitions_ + task.partition].set_limit(limit[lane]);
   }
 
-  void screen_panel(const ScreenColumns& base, std::int64_t first, Task task) {
-    const int lanes = kernels_.lanes;
-    Matrix<float> products(kTileColumns, lanes);
-    std::vector<Hit> hits(static_cast<std::size_t>(kTileColumns) * lanes);
-    float limit[kMaxLanes];
-    for (std::int64_t tile = task.first_tile; tile < task.last_tile; ++tile) {
-      for (int lane = 0; lane < lanes; ++lane) {
-        const std::int64_t q = task.panel * lanes + lane;
-        const bool active = q < queries_.values.rows && usable(q);
-        limit[lane] =
-            active ? candidates_[q * partitions_ + task.partition].limit() : -std::numeric_limits<float>::infinity();
-      }
-      base.multiply_tile(tile, panels_.row(task.panel).data(), products.data(),
-                         [&](std::int64_t from, std::int64_t columns, const float* half_sq_norm) {
-                           const std::int64_t found =
-                               kernels_.scores.collect(products.data(), half_sq_norm, columns, limit, hits.data());
-                           for (std::int64_t h = 0; h < found; ++h) {
-                             const std::int64_t q = task.panel * lanes + hits[h].lane;
-                             const std::int64_t row = held_.first_row + first + from + hits[h].column;
-                             if (q >= queries_.values.rows || !usable(q) || row == excluded(q)) continue;
-                             candidates_[q * partitions_ + task.partition].add({hits[h].score, row});
-                           }
-                         });
-    }
+  void screen(const QueryPanels<T>& panels, const ScreenColumns& base, std::int64_t first, const QueryTask& task) {
+    panels.collect(
+        base, first, task,
+        [&](float* limit) {
+          for (int lane = 0; lane < kernels_.lanes; ++lane) {
+            const std::int64_t q = task.panel * kernels_.lanes + lane;
+            const bool active = q < queries_.values.rows && usable(q);
+            limit[lane] = active ? candidates_[q * partitions_ + task.partition].limit()
+                                 : -std::numeric_limits<float>::infinity();
+          }
+        },
+        [&](std::int64_t q, std::int64_t i, float score) {
+          const std::int64_t row = held_.first_row + i;
+          if (usable(q) && row != excluded(q)) candidates_[q * partitions_ + task.partition].add({score, row});
+        });
   }
 
   /// Ranks the candidates of one query by the definition.
@@ -248,12 +210,10 @@ class Search {
   std::int64_t k_;
   typename RowKernels<T>::Distance distance_;
   const ScreenKernels& kernels_;
-  Matrix<std::byte> panels_;
-  std::vector<PanelNorms> norms_;  // of the panels
-  std::vector<float> margin_of_;   // (queries, padded)
+  std::vector<float> margin_of_;  // (queries, padded)
   std::int64_t partitions_ = 1;
-  std::vector<List> candidates_;   // [query][partition]
-  Untouched<List::Kept> storage_;  // [query][partition][initial capacity]
+  std::vector<List> candidates_;    // [query][partition]
+  Untouched<List::Entry> storage_;  // [query][partition][initial capacity]
 };
 
 }  // namespace

@@ -58,7 +58,7 @@ class Join {
  private:
   using Row = std::int32_t;
   using List = CandidateList<Row>;
-  static constexpr std::int64_t kKeptBytes = sizeof(typename List::Kept);
+  static constexpr std::int64_t kEntryBytes = sizeof(typename List::Entry);
   static constexpr std::int64_t kPanelBytes = std::int64_t{1} << 28;  // panels in memory at a time
   static constexpr std::int64_t kBlockBytes = std::int64_t{1} << 20;  // a block, which fits the second-level cache
   static constexpr std::int64_t kLimitTiles = 32;                     // minimum number of tiles for initial limits
@@ -69,7 +69,7 @@ class Join {
   bool is_worthwhile() const {
     constexpr std::int64_t kInsertCost = 16384;  // cost of inserting rows per list entry, in multiply-adds
     if (join_.measure != Measure::squared_euclidean && join_.measure != Measure::inner_product) return false;
-    const std::int64_t bytes = List::initial_capacity(k_) * kKeptBytes + static_cast<std::int64_t>(sizeof(List));
+    const std::int64_t bytes = List::initial_capacity(k_) * kEntryBytes + static_cast<std::int64_t>(sizeof(List));
     if (held_.rows() > std::min<std::int64_t>(join_.bytes / 2 / bytes, std::numeric_limits<Row>::max())) return false;
     return held_.small_joins || held_.columns() > kernels_.scan_cost + kInsertCost * k_ / held_.rows();
   }
@@ -97,7 +97,7 @@ class Join {
     candidates_.resize(static_cast<std::size_t>(n));
     const std::int64_t capacity = List::initial_capacity(k_);
     storage_.resize(static_cast<std::size_t>(n * capacity));
-    const std::int64_t most = std::min(List::max_capacity(k_), join_.bytes / 4 / kKeptBytes / n);
+    const std::int64_t most = std::min(List::max_capacity(k_), join_.bytes / 4 / kEntryBytes / n);
     for (std::int64_t r = 0; r < n; ++r) {
       candidates_[r].reset(k_, storage_.data() + r * capacity, most);
       limit_[r] = candidates_[r].limit();
@@ -237,19 +237,19 @@ class Join {
     float negated_limit[kTileColumns], limit[kMaxLanes];
     for (std::int64_t lane = 0; lane < lanes_; ++lane)
       limit[lane] = lane < rows ? limit_of(task.first_row + lane) : -kInfinity;
-    std::int64_t found = kernels_.scores.collect(products, half_sq_norm_.data() + first, columns, limit, hits);
-    for (std::int64_t h = 0; h < found; ++h) {
+    std::int64_t hit_count = kernels_.scores.collect(products, half_sq_norm_.data() + first, columns, limit, hits);
+    for (std::int64_t h = 0; h < hit_count; ++h) {
       const std::int64_t r = task.first_row + hits[h].lane, c = first + hits[h].column;
       if (hits[h].lane < rows && (r != c || join_.include_self)) add(task, r, hits[h].score, c);
     }
     if (task.first_row < task.block + block_) return;
     for (std::int64_t c = 0; c < columns; ++c) negated_limit[c] = -limit_of(first + c);
     for (std::int64_t lane = 0; lane < lanes_; ++lane) limit[lane] = lane < rows ? -half_sq_norm[lane] : -kInfinity;
-    found = kernels_.scores.collect(products, negated_limit, columns, limit, hits);
-    for (std::int64_t h = 0; h < found;) {  // column by column
+    hit_count = kernels_.scores.collect(products, negated_limit, columns, limit, hits);
+    for (std::int64_t h = 0; h < hit_count;) {  // column by column
       const std::int32_t c = hits[h].column;
       update(task, first + c, [&](List& list) {
-        for (; h < found && hits[h].column == c; ++h) {
+        for (; h < hit_count && hits[h].column == c; ++h) {
           const int lane = hits[h].lane;
           if (lane >= rows) continue;
           list.add({half_sq_norm[lane] - products[c * lanes_ + lane], static_cast<Row>(task.first_row + lane)});
@@ -324,13 +324,13 @@ class Join {
   std::int64_t first_row_ = 0, last_row_ = 0;  // rows of these panels
   Matrix<std::byte> panels_;
   std::vector<PanelNorms> norms_;
-  LargestNorms largest_;                    // of all panels so far
-  std::vector<float> half_sq_norm_, norm_;  // (n)
-  std::vector<List> candidates_;            // (n)
-  Untouched<typename List::Kept> storage_;  // (n, initial capacity)
-  std::vector<std::atomic<float>> limit_;   // (n) of the lists
-  std::array<std::mutex, kLocks> locks_;    // of the lists
-  std::vector<Scratch> scratch_;            // one per thread
+  LargestNorms largest_;                     // of all panels so far
+  std::vector<float> half_sq_norm_, norm_;   // (n)
+  std::vector<List> candidates_;             // (n)
+  Untouched<typename List::Entry> storage_;  // (n, initial capacity)
+  std::vector<std::atomic<float>> limit_;    // (n) of the lists
+  std::array<std::mutex, kLocks> locks_;     // of the lists
+  std::vector<Scratch> scratch_;             // one per thread
   NeighborLists lists_;
   double done_ = 0.0;  // pairs
 };
