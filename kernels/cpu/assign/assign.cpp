@@ -3,10 +3,9 @@
 //
 // Cost per row: k d multiply-adds in the type that the processor multiplies fastest. The panel of rows stays in the
 // first-level cache while packed centroids stream from the second; no distance matrix exists. A row keeps the best
-// score of every group of 16 centroids; the group bests within its limit are its candidates, and a single candidate is
-// its label. If a centroid that is not the best of its group may be within the limit, the row is ambiguous: a
-// refinement pass screens full panels of ambiguous rows again for all their candidates. Only candidates get float64
-// distances.
+// score of every group of 16 centroids. The group bests within its limit are its candidates: a single one is its label,
+// several are compared by the definition. If a centroid that is not the best of its group may be within the limit, a
+// refinement pass screens the row again, in a full panel of such rows, for all its candidates.
 #include <bit>
 #include <memory>
 
@@ -83,9 +82,9 @@ class Assigner {
                         [&](std::int64_t from, std::int64_t columns, const float* half_sq_norm) {
                           centroids_.errors(from, ambiguous_panel_.norms(), limit);
                           for (int lane = 0; lane < kernels_.lanes; ++lane) limit[lane] += ambiguous_limit_[lane];
-                          const std::int64_t found = kernels_.scores.collect(ambiguous_panel_.tile(), half_sq_norm,
-                                                                             columns, limit, hits_.data());
-                          for (std::int64_t h = 0; h < found; ++h) {
+                          const std::int64_t hit_count = kernels_.scores.collect(ambiguous_panel_.tile(), half_sq_norm,
+                                                                                 columns, limit, hits_.data());
+                          for (std::int64_t h = 0; h < hit_count; ++h) {
                             const int lane = hits_[h].lane;
                             if (lane >= ambiguous_count_) continue;  // a NaN in a lane that repeats the last row
                             compare(nearest, lane, ambiguous_row_[lane], from + hits_[h].column);
@@ -155,10 +154,10 @@ class Assigner {
     std::fill_n(first_candidate, kMaxLanes, -1);
     Nearest nearest;
     for (std::int64_t first = 0; first < groups; first += kTileColumns) {
-      const std::int64_t found =
+      const std::int64_t hit_count =
           kernels_.scores.collect(group_best_.row(first).data(), kZeros,
                                   std::min<std::int64_t>(kTileColumns, groups - first), limit, hits_.data());
-      for (std::int64_t h = 0; h < found; ++h) {
+      for (std::int64_t h = 0; h < hit_count; ++h) {
         const int lane = hits_[h].lane;
         if (limit[lane] == -kInfinity) continue;  // a NaN
         const std::int64_t group = first + hits_[h].column;
@@ -247,7 +246,7 @@ class Assigner {
   std::vector<Hit> hits_;
   double norm_rounding_;  // relative error of a squared norm in float32
   int queued_ = 0, ambiguous_count_ = 0;
-  std::int64_t queued_row_[kMaxLanes];  // of the queue or the panel
+  std::int64_t queued_row_[kMaxLanes];  // of the queue, then of the panel
   std::int64_t ambiguous_row_[kMaxLanes];
   float ambiguous_limit_[kMaxLanes];    // upper bounds of the best scores
   double ambiguous_others_[kMaxLanes];  // lower bounds of squared distances to non-candidates

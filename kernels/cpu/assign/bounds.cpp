@@ -36,8 +36,8 @@ BoundWorkspace::BoundWorkspace(HeldRows<T>& held, MatrixView<const double> centr
   bounds.bound.resize(static_cast<std::size_t>(held.rows()));
   shift_.resize(static_cast<std::size_t>(k));
   if (bounds.centroids.size() != k * d) bounds.centroids = Matrix<double>(k, d);
-  constexpr std::int64_t kCentroidsPerTask = 256;  // per task
-  held.threads.run((k + kCentroidsPerTask - 1) / kCentroidsPerTask, [&](std::int64_t task, int) {
+  constexpr std::int64_t kCentroidsPerTask = 256;
+  held.threads.run(ceil_div(k, kCentroidsPerTask), [&](std::int64_t task, int) {
     for (std::int64_t c = task * kCentroidsPerTask; c < std::min((task + 1) * kCentroidsPerTask, k); ++c) {
       const double* now = centroids.row(c).data();
       double* before = bounds.centroids.row(c).data();
@@ -53,7 +53,7 @@ BoundWorkspace::BoundWorkspace(HeldRows<T>& held, MatrixView<const double> centr
     if (move > largest_shift_) {
       second_shift_ = largest_shift_;
       largest_shift_ = move;
-      farthest_centroid_ = static_cast<std::int32_t>(c);
+      most_shifted_ = static_cast<std::int32_t>(c);
     } else {
       second_shift_ = std::max(second_shift_, move);
     }
@@ -69,9 +69,9 @@ void BoundWorkspace::finish(HeldRows<T>& held, std::int64_t screened) const {
   const bool is_narrow = narrow_is_best(held, k);  // then bounds replace a faster screen
   const std::int64_t min_certified = is_narrow ? held.rows() / 2 : held.rows() / 16;
   const int max_backoff = is_narrow ? 32 : 8;
-  const bool worthwhile = held.rows() - screened >= min_certified;
-  held.bounds.backoff = worthwhile ? 0 : held.bounds.next_backoff;
-  held.bounds.next_backoff = worthwhile ? 1 : std::min(2 * held.bounds.next_backoff, max_backoff);
+  const bool effective = held.rows() - screened >= min_certified;
+  held.bounds.backoff = effective ? 0 : held.bounds.next_backoff;
+  held.bounds.next_backoff = effective ? 1 : std::min(2 * held.bounds.next_backoff, max_backoff);
 }
 
 #define KITH_INSTANTIATE(T)                                                                \

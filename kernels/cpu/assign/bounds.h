@@ -32,7 +32,7 @@ class BoundWorkspace {
   /// Lowers the bound of a row with this label by the shifts of the centroids. True if the row certainly keeps the
   /// label.
   bool certifies(float& bound, std::int32_t label) const {
-    bound = lowered_bound(bound, shift_[label], label == farthest_centroid_ ? second_shift_ : largest_shift_);
+    bound = lowered_bound(bound, shift_[label], label == most_shifted_ ? second_shift_ : largest_shift_);
     return bound > guard_;  // false for NaN
   }
 
@@ -45,7 +45,7 @@ class BoundWorkspace {
   bool known_ = false;
   std::vector<float> shift_;                          // (k) in the scale of the screen
   float largest_shift_ = 0.0F, second_shift_ = 0.0F;  // the largest shifts of two centroids
-  std::int32_t farthest_centroid_ = 0;                // the centroid with the largest shift
+  std::int32_t most_shifted_ = 0;                     // the centroid with the largest shift
   float guard_ = 0.0F;
 };
 

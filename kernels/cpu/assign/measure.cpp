@@ -8,7 +8,7 @@
 namespace kith::cpu {
 namespace {
 
-constexpr std::int64_t kBlock = 256;  // rows; their distances are still in the first-level cache when they are summed
+constexpr std::int64_t kBlock = 256;  // rows per block, whose distances stay in the first-level cache
 
 /// Both limbs of each weighted distance.
 void weighted_to_grid(const RowWeights& weights, const double* distance, std::int64_t count,

@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kBlockValues = 4096;  // floats in the panels of a block, which stay in the first-level cache
 constexpr std::int64_t kMaxBlockRows = 512;
 
-std::int64_t rounded_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
+std::int64_t rounded_up(std::int64_t n, std::int64_t multiple) { return ceil_div(n, multiple) * multiple; }
 
 /// Rounding errors of the screening pass: d products and as many additions to the half norm, of magnitude at most |h| +
 /// |x^||c^|.

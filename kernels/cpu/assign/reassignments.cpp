@@ -39,7 +39,7 @@ void ReassignmentTables::merge(ClusterSums& sums, std::span<std::int64_t> counts
   constexpr std::int64_t kCellsPerTask = std::int64_t{1} << 16;  // cells of all tables that are worth a task
   const std::int64_t stride = limbs_ * pitch_, cells = std::max<std::int64_t>(std::ssize(tables), 1) * stride;
   const std::int64_t clusters_per_task = std::max<std::int64_t>(kCellsPerTask / cells, 1);
-  threads_.run((clusters_ + clusters_per_task - 1) / clusters_per_task, [&](std::int64_t task, int) {
+  threads_.run(ceil_div(clusters_, clusters_per_task), [&](std::int64_t task, int) {
     for (std::int64_t c = task * clusters_per_task; c < std::min((task + 1) * clusters_per_task, clusters_); ++c) {
       for (ThreadTable* table : tables) {
         std::int64_t* high = table->sums.data() + c * stride;

@@ -83,7 +83,7 @@ template <class T>
 void add_sorted(HeldRows<T>& held, ClusterSums& sums, std::int64_t clusters) {
   const std::int64_t d = held.columns();
   // One range per thread, because every range costs one flush per cluster.
-  const std::int64_t rows_per_thread = (held.rows() + held.threads.count() - 1) / held.threads.count();
+  const std::int64_t rows_per_thread = ceil_div(held.rows(), held.threads.count());
   const std::int64_t rows_per_range =
       std::max(held.block_rows > 0 ? held.block_rows : rows_per_thread, held.rows_per_task(d));
   held.for_ranges(rows_per_range, [&](std::int64_t first, std::int64_t last, std::int64_t, int) {

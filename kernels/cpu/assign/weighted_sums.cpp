@@ -114,7 +114,7 @@ void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales
 
 template <class T>
 void update_weighted_sums(HeldRows<T>& held, ClusterSums& sums) {
-  const std::int64_t rows_per_thread = (held.rows() + held.threads.count() - 1) / held.threads.count();
+  const std::int64_t rows_per_thread = ceil_div(held.rows(), held.threads.count());
   const std::int64_t rows_per_range =
       std::max(held.block_rows > 0 ? held.block_rows : rows_per_thread, held.rows_per_task(held.columns()));
   held.for_ranges(rows_per_range, [&](std::int64_t first, std::int64_t last, std::int64_t, int) {

@@ -16,6 +16,9 @@
 
 namespace kith::cpu {
 
+/// a / b, rounded up.
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 /// Bounds on the labels of the last assignment (core/bounds.h): how much nearer each row is to its centroid than to any
 /// other, in the scale of the screen.
 struct LabelBounds {
@@ -67,7 +70,7 @@ class LowPrecisionBackoff {
 /// The seeds so far, and the candidates tried last.
 struct Seeding {
   std::vector<double> seeds;        // (s, d)
-  Untouched<std::int32_t> nearest;  // the seed nearest to the row
+  Untouched<std::int32_t> nearest;  // (n) the seed nearest to the row
   Matrix<double> candidates;        // (t, d)
   FixedScale scale;
   Untouched<std::uint32_t> lowered_by;  // (n) bit t: candidate t is nearer than the kept distance
@@ -126,16 +129,16 @@ struct HeldRows {
     if (block_rows > 0) return block_rows;
     constexpr std::int64_t kMinWork = 2'500'000;
     const std::int64_t min_rows = kMinWork / std::max<std::int64_t>(work_per_row, 1) + 1;
-    const std::int64_t rounds = (rows() / min_rows + threads.count() - 1) / threads.count();
+    const std::int64_t rounds = ceil_div(rows() / min_rows, threads.count());
     if (rows() < 2 * min_rows) return rows();
-    const std::int64_t share = (rows() + rounds * threads.count() - 1) / (rounds * threads.count());
-    return (share + lanes - 1) / lanes * lanes;
+    const std::int64_t share = ceil_div(rows(), rounds * threads.count());
+    return ceil_div(share, lanes) * lanes;
   }
 
   /// work(first, last, task, thread) for ranges of rows.
   template <class Work>
   void for_ranges(std::int64_t rows_per_range, const Work& work) const {
-    const std::int64_t ranges = (rows() + rows_per_range - 1) / rows_per_range;
+    const std::int64_t ranges = ceil_div(rows(), rows_per_range);
     threads.run(ranges, [&](std::int64_t task, int thread) {
       const std::int64_t first = task * rows_per_range;
       work(first, std::min(first + rows_per_range, rows()), task, thread);

@@ -18,8 +18,6 @@ inline std::int64_t tile_columns(const ScreenKernels& screen) {
   return kTileColumns / screen.panel_columns * screen.panel_columns;
 }
 
-inline std::int64_t ceil_div(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
-
 /// A lower bound of |x'|^2 / 2 from the norm of a panel, which was summed in float32.
 inline double lower_half_sq_norm(float norm, std::int64_t d) {
   const double least =
@@ -154,8 +152,8 @@ class ScreenColumns {
 
   template <class T>
   Margin margin_of(const HeldRows<T>& held, LargestNorms largest) const {
-    // The rounding of inner products by the definition is relative to |x| |c|, and c is as long as c' and the center
-    // together. Half norms differ from half of that square by at most twice |center| |c'|.
+    // The definition rounds inner products relative to |x| |c|, and c is at most as long as c' and the center together.
+    // The terms in place of half norms are at most |center| |c'|, less than half of the square of that length.
     if (scores_ == Scores::product || scores_ == Scores::centred_product) {
       const std::vector<float>& center = held.plan.screen.center;
       largest.norm += std::sqrt(squared_length(center.data(), std::ssize(center))) * (1 + 0x1p-20);
@@ -171,7 +169,7 @@ class ScreenColumns {
   template <class T, class X>
   void sort(const HeldRows<T>& held, const X* rows) {
     std::vector<std::pair<double, std::int32_t>> lengths(count_);
-    constexpr std::int64_t kRowsPerTask = 256;  // per task
+    constexpr std::int64_t kRowsPerTask = 256;
     held.threads.run(ceil_div(count_, kRowsPerTask), [&](std::int64_t task, int) {
       for (std::int64_t c = task * kRowsPerTask; c < std::min((task + 1) * kRowsPerTask, count_); ++c) {
         const double length = held.set.template rows<X>().distance(rows + c * d_, held.plan.mean.data(), d_);

@@ -23,7 +23,7 @@ std::int64_t fixed(double distance, FixedScale scale, RowWeight weight) {
 /// Negative if no row can be skipped: in the range of subnormal numbers, and if there are too many seeds.
 template <class T>
 std::vector<double> skip_limits(const HeldRows<T>& held, MatrixView<const double> candidates) {
-  constexpr std::int64_t kMinRowsPerSeed = 16;  // minimum number of rows per seed
+  constexpr std::int64_t kMinRowsPerSeed = 16;
   constexpr double kRounding = 1 - 0x1p-20, kSubnormal = 0x1p-900;
   const std::int64_t d = held.columns(), seeds = std::ssize(held.seeding.seeds) / d;
   const auto distance = held.set.template rows<double>().distance;
@@ -98,9 +98,9 @@ class Trial {
     }
     columns_.multiply(panel_.panel(), panel_.tile(),
                       [&](std::int64_t from, std::int64_t width, const float* half_sq_norm) {
-                        const std::int64_t found =
+                        const std::int64_t hit_count =
                             held_.set.float32.scores.collect(panel_.tile(), half_sq_norm, width, limit, hits_.data());
-                        for (std::int64_t h = 0; h < found; ++h) {
+                        for (std::int64_t h = 0; h < hit_count; ++h) {
                           if (hits_[h].lane < rows.count) compare(rows.row[hits_[h].lane], from + hits_[h].column);
                         }
                       });
@@ -156,7 +156,7 @@ double largest_of(const double* distance, std::int64_t count) {
   return std::max(std::max(largest[0], largest[1]), std::max(largest[2], largest[3]));
 }
 
-/// update(first, last) for every group of rows; then the group's total and largest kept distance are taken.
+/// Calls update(first, last) for every group of rows, then computes the group's total and its largest kept distance.
 template <class T, class Update>
 void update_totals(const HeldRows<T>& held, FixedScale scale, const Update& update) {
   constexpr std::int64_t kWorkOfOneRow = 16;

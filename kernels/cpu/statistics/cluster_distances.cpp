@@ -22,7 +22,7 @@ std::int64_t panels_per_task(std::int64_t panels, std::int64_t panel_values, int
 /// packed[p][j][i] = column order[j] of query i of panel p; the last query fills a partial panel.
 void pack_queries(MatrixView<const double> queries, const std::vector<std::int32_t>& order, int width,
                   std::vector<double>& packed) {
-  const std::int64_t panels = (queries.rows + width - 1) / width;
+  const std::int64_t panels = ceil_div(queries.rows, width);
   packed.resize(static_cast<std::size_t>(panels * queries.columns * width));
   double* to = packed.data();
   for (std::int64_t p = 0; p < panels; ++p) {
@@ -42,10 +42,10 @@ void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& r
   const RowsByLabel sorted = rows_by_label({held.label.data(), held.label.size()}, k);
   const auto count = static_cast<std::int64_t>(sorted.rows.size());
   const std::int64_t block_rows = held.block_rows > 0 ? held.block_rows : std::max<std::int64_t>(kBlockValues / d, 8);
-  const std::int64_t panels = (request.queries.rows + kernels.queries - 1) / kernels.queries;
+  const std::int64_t panels = ceil_div(request.queries.rows, kernels.queries);
   const std::int64_t task_queries =
       panels_per_task(panels, d * kernels.queries, held.threads.count()) * kernels.queries;
-  const std::int64_t tasks = (request.queries.rows + task_queries - 1) / task_queries;
+  const std::int64_t tasks = ceil_div(request.queries.rows, task_queries);
 
   held.threads.run(tasks, [&](std::int64_t task, int) {
     const std::int64_t first_query = task * task_queries;

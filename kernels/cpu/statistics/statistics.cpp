@@ -11,7 +11,7 @@ namespace {
 /// The number of values processed at a time: several rows if they are short, so that inner loops are long.
 std::int64_t width_of(std::int64_t d) {
   constexpr std::int64_t kLong = 64;
-  return (kLong + d - 1) / d * d;
+  return ceil_div(kLong, d) * d;
 }
 
 /// The values of a row, repeated up to the width.
