@@ -19,16 +19,15 @@ namespace {
 constexpr std::int64_t kArrayWords = std::int64_t{1} << 26;  // 512 MiB of 64-bit words
 constexpr std::int64_t kRounds = 2'000'000;                  // rounds of multiply-adds per repetition
 
-double seconds_of(const std::function<void()>& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 std::vector<double> timed(int repeat, const std::function<void()>& work) {
+  using Clock = std::chrono::steady_clock;
   work();
   std::vector<double> seconds;
-  for (int i = 0; i < repeat; ++i) seconds.push_back(seconds_of(work));
+  for (int i = 0; i < repeat; ++i) {
+    const auto begin = Clock::now();
+    work();
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+  }
   return seconds;
 }
 

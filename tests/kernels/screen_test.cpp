@@ -180,7 +180,7 @@ struct Lists {
   }
 };
 
-void check_problem(const Problem& problem, Stored as, const std::vector<Tested>& backends) {
+void check_one(const Problem& problem, Stored as, const std::vector<Tested>& backends) {
   const std::int64_t n = problem.points.rows(), k = problem.centroids.rows();
   const PointsMatrix stored = stored_as(problem.points.view(), as);
   const auto reference = reference_points(problem.points.view());
@@ -216,13 +216,13 @@ void check_problem(const Problem& problem, Stored as, const std::vector<Tested>&
   }
 }
 
-void check_problems(MakeProblem make, const std::vector<Stored>& storages, const std::vector<Shape>& shapes) {
+void check(MakeProblem make, const std::vector<Stored>& storages, const std::vector<Shape>& shapes) {
   const std::vector<Tested> backends = every_backend();
   for (const Shape s : shapes) {
     const Problem problem = make(s);
     for (const Stored as : storages) {
       INFO("n " << s.n << ", d " << s.d << ", k " << s.k << ", " << name_of(as));
-      check_problem(problem, as, backends);
+      check_one(problem, as, backends);
     }
   }
 }
@@ -258,36 +258,33 @@ const std::vector<Shape> kShapes{{1, 1, 1},
 
 }  // namespace
 
-TEST_CASE("ties of all degrees", "[screen]") { check_problems(ties_of_all_degrees, kBoth, kShapes); }
-TEST_CASE("near ties, one part in 1e7 apart", "[screen]") { check_problems(near_ties, kBoth, kShapes); }
-TEST_CASE("near ties, one part in 1e12 apart", "[screen]") { check_problems(nearest_ties, kBoth, kShapes); }
-TEST_CASE("points 1e6 from zero, 1 apart", "[screen]") { check_problems(far_from_zero, kBoth, kShapes); }
-TEST_CASE("columns of all scales", "[screen]") { check_problems(columns_of_all_scales, kBoth, kShapes); }
-TEST_CASE("centroids that overflow in fp16", "[screen]") { check_problems(far_centroids, kBoth, kShapes); }
-TEST_CASE("columns that underflow in fp16", "[screen]") { check_problems(vanishing_columns, kBoth, kShapes); }
-TEST_CASE("repeated rows and centroids", "[screen]") { check_problems(repeated, kBoth, kShapes); }
+TEST_CASE("ties of all degrees", "[screen]") { check(ties_of_all_degrees, kBoth, kShapes); }
+TEST_CASE("near ties, one part in 1e7 apart", "[screen]") { check(near_ties, kBoth, kShapes); }
+TEST_CASE("near ties, one part in 1e12 apart", "[screen]") { check(nearest_ties, kBoth, kShapes); }
+TEST_CASE("points 1e6 from zero, 1 apart", "[screen]") { check(far_from_zero, kBoth, kShapes); }
+TEST_CASE("columns of all scales", "[screen]") { check(columns_of_all_scales, kBoth, kShapes); }
+TEST_CASE("centroids that overflow in fp16", "[screen]") { check(far_centroids, kBoth, kShapes); }
+TEST_CASE("columns that underflow in fp16", "[screen]") { check(vanishing_columns, kBoth, kShapes); }
+TEST_CASE("repeated rows and centroids", "[screen]") { check(repeated, kBoth, kShapes); }
 TEST_CASE("exact ties on a lattice", "[screen]") {
-  check_problems(lattice, {Stored::float32, Stored::float64, Stored::bytes}, kShapes);
+  check(lattice, {Stored::float32, Stored::float64, Stored::bytes}, kShapes);
 }
 
-TEST_CASE("exact ties between centroids of different lengths", "[screen]") {
-  check_problems(ties_of_lengths, kBoth, kShapes);
-}
+TEST_CASE("exact ties between centroids of different lengths", "[screen]") { check(ties_of_lengths, kBoth, kShapes); }
 
 TEST_CASE("small products beside large ones", "[screen]") {
   std::vector<Shape> shapes = kShapes;
   for (const std::int64_t d : {16, 31, 256, 700, 2048, 4097}) shapes.push_back({641, d, 330});
   for (const std::int64_t d : {16, 64, 128, 200}) shapes.push_back({257, d, 1200});
-  check_problems(lost_products, kBoth, shapes);
+  check(lost_products, kBoth, shapes);
 }
 
 TEST_CASE("few columns against many centroids", "[screen]") {
-  check_problems(dense_centroids, {Stored::float32}, {{6007, 2, 4096}, {2003, 1, 6500}});
+  check(dense_centroids, {Stored::float32}, {{6007, 2, 4096}, {2003, 1, 6500}});
 }
 
 TEST_CASE("tight clusters of many centroids each", "[screen]") {
-  check_problems(tight_clusters, {Stored::float32},
-                 {{1021, 128, 1100}, {515, 300, 320}, {515, 64, 1500}, {1021, 96, 40}});
+  check(tight_clusters, {Stored::float32}, {{1021, 128, 1100}, {515, 300, 320}, {515, 64, 1500}, {1021, 96, 40}});
 }
 
 // A screen that certifies nothing would pass all tests above.

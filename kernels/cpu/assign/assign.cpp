@@ -99,7 +99,8 @@ class Assigner {
   /// Compares a candidate (a column) with the nearest so far; ties keep the lowest centroid.
   void compare(Nearest& nearest, int lane, std::int64_t row, std::int64_t column) {
     const auto candidate = static_cast<std::int32_t>(centroids_.row_of(column));
-    const double distance = distance_to(row, candidate);
+    const double* centroid = request_.centroids.row(candidate).data();
+    const double distance = held_.set.template rows<T>().distance(held_.row(row), centroid, held_.columns());
     ++sums.candidates;
     const bool is_first = nearest.label[lane] < 0;
     const bool is_lower = distance == nearest.distance[lane] && candidate < nearest.label[lane];
@@ -218,11 +219,6 @@ class Assigner {
     ambiguous_limit_[ambiguous_count_] = limit;
     ambiguous_others_[ambiguous_count_] = others;
     if (++ambiguous_count_ == kernels_.lanes) refine();
-  }
-
-  double distance_to(std::int64_t row, std::int32_t centroid) const {
-    return held_.set.template rows<T>().distance(held_.row(row), request_.centroids.row(centroid).data(),
-                                                 held_.columns());
   }
 
   void store(std::int64_t row, std::int32_t label, float bound) {

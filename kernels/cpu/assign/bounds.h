@@ -29,8 +29,7 @@ class BoundWorkspace {
   explicit operator bool() const { return !shift_.empty(); }
   /// Whether there are bounds from an earlier assignment.
   bool known() const { return known_; }
-  /// Lowers the bound of a row with this label by the shifts of the centroids. True if the row certainly keeps the
-  /// label.
+  /// Lowers the bound of a row with this label by the centroid shifts. True if the row certainly keeps its label.
   bool certifies(float& bound, std::int32_t label) const {
     bound = lowered_bound(bound, shift_[label], label == most_shifted_ ? second_shift_ : largest_shift_);
     return bound > guard_;  // false for NaN

@@ -1,6 +1,5 @@
-// The distance of every row to the centroid of its label by the definition, and the inertia as integers.
-//
-// One pass over the points: n d operations in float64.
+// The distance of every row to the centroid of its label by the definition, and the inertia as integers: n d float64
+// operations in one pass over the points.
 #include <mutex>
 
 #include "kernels/cpu/operations.h"

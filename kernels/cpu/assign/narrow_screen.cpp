@@ -1,5 +1,4 @@
-// The narrow screen: blocks of a few hundred rows are packed, screened and labelled while they are in the first-level
-// cache.
+// The narrow screen: blocks of a few hundred rows are packed, screened and labelled in the first-level cache.
 //
 // Cost: n k (d + 4) vector operations on 16 rows at a time (AVX-512); reading n d values and writing n labels cost as
 // much as two or three columns. The refinement pass takes ambiguous rows one by one, with one centroid per lane, and

@@ -1,5 +1,4 @@
-// Updates the integer sums of clusters: each reassigned row is subtracted from its old cluster and added to its new
-// one.
+// Updates cluster sums: reassigned rows are subtracted from their old cluster and added to their new one.
 //
 // Each thread adds its reassigned rows to a table of its own if the tables fit the cache. Otherwise it sorts the
 // reassignments of its range of rows by cluster (a counting sort), adds up the rows of one cluster at a time and

@@ -1,5 +1,4 @@
-// The screen for rows of few columns, and sums of reassigned rows: the kernels of narrow_kernels.h over a vector type
-// V.
+// The narrow screen and the sums of reassigned rows: kernels of narrow_kernels.h over a vector type V.
 //
 // Per row and centroid: d multiply-adds and four operations for the two best scores. The number of a centroid replaces
 // the last bits of its score, so that the minimum contains it; the margin covers the change. V is that of kernels.h,

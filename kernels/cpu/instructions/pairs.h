@@ -1,5 +1,4 @@
-// Screens that multiply and add pairs of 16-bit values: panels [pair][lane], as AMX and the AVX-512 extensions read
-// them, and columns.
+// Screens that multiply and add pairs of 16-bit values; panels [pair][lane], as AMX and AVX-512 read them.
 //
 // Number has: kScaled (whether values are multiples of a quantization step per row), kPanelVectors (vectors of lanes),
 // round (two vectors of floats to 32 values in the order of the columns) and values (the exact inverse).

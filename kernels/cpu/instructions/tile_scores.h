@@ -134,11 +134,7 @@ struct TileScores {
 template <class V>
 constexpr ScoreKernels score_kernels_of() {
   using S = TileScores<V>;
-  return {.errors = S::errors,
-          .update_best = S::update_best,
-          .collect = S::collect,
-          .group_minima = S::group_minima,
-          .kth_limit = S::kth_limit};
+  return {S::errors, S::update_best, S::collect, S::group_minima, S::kth_limit};
 }
 
 }  // namespace kith::cpu

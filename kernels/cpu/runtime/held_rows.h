@@ -1,5 +1,4 @@
-// The rows that the CPU backend holds: the memory of the caller, state per row, and the resources that every operation
-// needs.
+// The rows that the CPU backend holds: the caller's memory, per-row state, and what every operation needs.
 #pragma once
 
 #include <algorithm>

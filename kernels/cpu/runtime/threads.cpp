@@ -45,8 +45,7 @@ int group_quota() {
   return granted;
 }
 
-/// Spins for a few microseconds before the caller sleeps: rounds of an iteration follow each other faster than a
-/// sleeping thread wakes up.
+/// Spins a few microseconds before the caller sleeps: rounds follow each other faster than sleeping threads wake up.
 template <class Condition>
 void spin_until(const Condition& condition) {
   constexpr int kSpins = 300;

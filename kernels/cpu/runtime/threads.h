@@ -1,5 +1,4 @@
-// A pool of threads that share numbered tasks, preferring those of their memory node, and the number of threads that
-// this process may use.
+// A pool of threads that share numbered tasks, those of their memory node first, and the number of usable threads.
 #pragma once
 
 #include <atomic>
@@ -26,8 +25,7 @@ struct MemoryTopology {
 
 class Threads {
  public:
-  /// count 0: usable_threads(). The calling thread is one of them. Throws Error(usage) if the system refuses to start
-  /// threads.
+  /// count 0: usable_threads(). The calling thread is one of them. Throws Error(usage) if threads cannot be started.
   explicit Threads(int count, MemoryTopology topology = {});
   ~Threads();
   Threads(const Threads&) = delete;

@@ -1,5 +1,4 @@
-// Queries packed in row panels, and their products with blocks of the base: the screening pass of search.cpp and
-// radius.cpp.
+// Queries packed in row panels, and their products with blocks of the base, for search.cpp and radius.cpp.
 #pragma once
 
 #include "kernels/cpu/runtime/panels.h"

@@ -1,5 +1,4 @@
-// The rows farthest from their centroids: one pass over the kept distances with a heap of `count` rows, n log(count) at
-// most.
+// The rows farthest from their centroids: one pass over the kept distances with a heap, at most n log(count).
 #include "kernels/cpu/operations.h"
 
 namespace kith::cpu {

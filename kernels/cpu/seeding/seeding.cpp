@@ -1,5 +1,4 @@
-// Seeding for k-means++: the smallest distance of every row to any seed, integer totals, draws, and the gain of
-// candidates.
+// Seeding for k-means++: the smallest distance of every row to any seed, totals, draws, and gains of candidates.
 //
 // A candidate lowers the minimum of few rows. Rows much nearer to their seed than any candidate is to that seed are not
 // read; the float32 screen proves for most other rows that their minimum does not fall; the remaining rows get the
