@@ -11,7 +11,6 @@
 
 #include "kernels/cpu/assign/bounds.h"
 #include "kernels/cpu/assign/narrow_screen.h"
-#include "kernels/cpu/assign/screen_choice.h"
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/runtime/panels.h"
 
@@ -287,7 +286,7 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   Assignment result(request.centroids.rows);
   for (const Assigner<T>* assigner : used) add(assigner->sums, result);
   if (bounds) bounds.finish(held, result.screened);
-  note_changed(held, result.changed);
+  held.bounds.note_changed(result.changed, held.rows());
   if (is_low_precision) held.backoff.update(result);
   add(result, assignment);
 }

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "kernels/cpu/assign/screen_choice.h"
-
 namespace kith::cpu {
 namespace {
 

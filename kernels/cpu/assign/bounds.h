@@ -6,15 +6,17 @@
 #include <vector>
 
 #include "core/bounds.h"
+#include "kernels/cpu/assign/narrow_screen.h"
 #include "kernels/cpu/runtime/held_rows.h"
 
 namespace kith::cpu {
 
-/// Records how many labels of the held rows an assignment changed. When few do, the following assignments keep bounds.
+/// Whether the next assignment should use bounds even if the narrow screen, which keeps none, is faster for all rows.
 template <class T>
-void note_changed(HeldRows<T>& held, std::int64_t changed) {
-  constexpr std::int64_t kFew = 8;  // one row of this many
-  held.bounds.enabled = held.bounds.enabled || changed < held.rows() / kFew;
+bool bounds_pay(const HeldRows<T>& held, std::int64_t clusters) {
+  constexpr std::int64_t kMinWork = 1024;  // multiply-adds per row
+  if (clusters == 1 || !held.bounds.due()) return false;
+  return held.small_gaps || (clusters * held.columns() >= kMinWork && !is_small(held, clusters));
 }
 
 /// The bounds of rows during one assignment, which may keep none.

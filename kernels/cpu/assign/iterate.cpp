@@ -11,7 +11,6 @@
 #include "kernels/cpu/assign/bounds.h"
 #include "kernels/cpu/assign/narrow_screen.h"
 #include "kernels/cpu/assign/reassignments.h"
-#include "kernels/cpu/assign/screen_choice.h"
 #include "kernels/cpu/operations.h"
 
 namespace kith::cpu {
@@ -64,7 +63,7 @@ class LloydIterations {
       record.ambiguous += std::exchange(worker->totals.ambiguous, 0);
       record.candidates += std::exchange(worker->totals.candidates, 0);
     }
-    note_changed(held_, record.changed);
+    held_.bounds.note_changed(record.changed, held_.rows());
     return record;
   }
 

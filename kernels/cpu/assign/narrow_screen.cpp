@@ -9,8 +9,6 @@
 #include <limits>
 #include <memory>
 
-#include "kernels/cpu/assign/bounds.h"
-
 namespace kith::cpu {
 namespace {
 
@@ -171,7 +169,7 @@ void assign_narrow(HeldRows<T>& held, const AssignRequest& request, Assignment& 
     assignment.candidates += worker->totals.candidates;
   }
   assignment.changed += changed;
-  note_changed(held, changed);
+  held.bounds.note_changed(changed, held.rows());
 }
 
 #define KITH_INSTANTIATE(T)       \

@@ -10,6 +10,20 @@
 
 namespace kith::cpu {
 
+/// Whether the narrow screen keeps packed rows from one iteration to the next.
+template <class T>
+bool is_small(const HeldRows<T>& held, std::int64_t clusters) {
+  constexpr std::int64_t kMaxColumns = 256, kMaxWork = 16'000'000;  // in multiply-adds
+  return held.columns() <= kMaxColumns && clusters * held.columns() <= kMaxWork / held.rows();
+}
+
+/// The narrow screen is the fastest for few columns, and for small problems with few clusters.
+template <class T>
+bool narrow_is_best(const HeldRows<T>& held, std::int64_t clusters) {
+  constexpr std::int64_t kFewColumns = 16, kFewClusters = 16;
+  return held.columns() <= kFewColumns || (clusters <= kFewClusters && is_small(held, clusters));
+}
+
 /// Counts of the screen.
 struct NarrowTotals {
   std::int64_t ambiguous = 0;   // rows that the screening pass did not certify

@@ -27,6 +27,8 @@ struct LabelBounds {
     next_backoff = 1;
     enabled = false;
   }
+  /// Call after an assignment that changed so many labels of `rows` rows: once few change, bounds are worthwhile.
+  void note_changed(std::int64_t changed, std::int64_t rows) { enabled = enabled || changed < rows / 8; }
   /// Whether the next assignment keeps bounds.
   bool due() const { return enabled && backoff == 0; }
   /// Call for an assignment that keeps no bounds: older bounds are about other labels.
