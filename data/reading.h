@@ -31,8 +31,8 @@ class Reading final : public Arrival {
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
-  /// As in Arrival; rethrows what PointSource::read() or normalize_rows() threw, or that every row was dropped. Rows arrive
-  /// in blocks of about 100 MB. Counts rows of the source, including dropped ones.
+  /// As in Arrival; rethrows what PointSource::read() or normalize_rows() threw, or that every row was dropped. Rows
+  /// arrive in blocks of about 100 MB. Counts rows of the source, including dropped ones.
   std::int64_t wait_for(std::int64_t rows) override;
   /// (n, d). Only rows returned by wait_for() may be read; with drop_missing, only after waiting for all rows, and then
   /// n counts the kept rows.

@@ -1,4 +1,4 @@
-// What the rooms of kernels/ offer to the table of backends.
+// The entry points of the backends, for the table of backends.
 #pragma once
 
 #include "core/backend.h"

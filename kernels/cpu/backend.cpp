@@ -1,4 +1,4 @@
-// The CPU backend: any x86-64 or arm64 processor, its best instruction set, all threads this process may use.
+// The CPU backend: any x86-64 or arm64 processor, its best instruction set, and all threads that this process may use.
 #include <fmt/format.h>
 
 #include <fstream>

@@ -1,40 +1,40 @@
-// The operations of the CPU backend, one file each; the CUDA room has files of the same names. See core/backend.h for
-// what each one computes. T: one of KITH_FOR_POINT_TYPES.
+// The operations of the CPU backend, one file each; kernels/cuda has files of the same names. core/backend.h documents
+// each operation. T: one of KITH_FOR_POINT_TYPES.
 #pragma once
 
 #include "kernels/cpu/runtime/held_rows.h"
 
 namespace kith::cpu {
 
-// statistics.cpp
+// statistics/statistics.cpp
 template <class T>
 void add_range(const HeldRows<T>& held, ColumnRange& range);
 template <class T>
 void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes);
 
-// assign.cpp
+// assign/assign.cpp
 template <class T>
 void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment);
 
-// measure.cpp
+// assign/measure.cpp
 template <class T>
 void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> inertia);
 
-// update.cpp
+// assign/update.cpp
 template <class T>
 void update_sums(HeldRows<T>& held, ClusterSums& sums);
 
-// weighted_sums.cpp, which add_magnitudes() and update_sums() hand weighted rows to
+// assign/weighted_sums.cpp, called by add_magnitudes() and update_sums() for weighted rows
 template <class T>
 void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes);
 template <class T>
 void update_weighted_sums(HeldRows<T>& held, ClusterSums& sums);
 
-// steps.cpp
+// assign/iterate.cpp
 template <class T>
 IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydState& state);
 
-// seeding.cpp
+// seeding/seeding.cpp
 template <class T>
 double update_min_distance(HeldRows<T>& held, std::span<const double> seed);
 template <class T>
@@ -48,27 +48,27 @@ void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, Fixe
 template <class T>
 double commit_candidate(HeldRows<T>& held, std::int64_t chosen);
 
-// farthest.cpp
+// seeding/farthest.cpp
 template <class T>
 std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count);
 
-// search.cpp
+// search/search.cpp
 template <class T>
 void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists);
 
-// self_join.cpp
+// search/self_join.cpp
 template <class T>
 std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join);
 
-// within.cpp
+// search/radius.cpp
 template <class T>
-void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& found);
+void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& lists);
 
-// distances.cpp
+// search/distances.cpp
 template <class T>
 void all_distances(const HeldRows<T>& held, const Queries& queries, MatrixView<double> out);
 
-// cluster_distances.cpp
+// statistics/cluster_distances.cpp
 template <class T>
 void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums);
 

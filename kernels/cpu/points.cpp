@@ -32,7 +32,7 @@ class CpuPoints final : public Points {
   void prepare(const DataPlan& plan) override {
     held_.plan = plan;
     held_.weights.integral = plan.scales.integral_weights;
-    held_.forgotten = false;
+    held_.pristine = false;
     held_.reset();
   }
 
@@ -95,7 +95,7 @@ class CpuPoints final : public Points {
  private:
   /// The rows, of which something is about to be kept.
   HeldRows<T>& remember() {
-    held_.forgotten = false;
+    held_.pristine = false;
     return held_;
   }
   template <class V>

@@ -1,4 +1,5 @@
-// The screen on data made to break its certificate: labels and distances must be the definition's on every path.
+// Screens on data that challenges their certificate: labels and distances must be those of the definition on every
+// path.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -16,7 +17,7 @@ using namespace kith::test;
 
 namespace {
 
-/// A normal number, roughly; the same for the same arguments.
+/// An approximately normal number, determined by the arguments.
 double noise(std::uint64_t seed, std::int64_t i, std::int64_t j) {
   double sum = -2.0;
   for (std::uint64_t part = 0; part < 4; ++part) {
@@ -38,101 +39,101 @@ Matrix<double> filled(std::int64_t rows, std::int64_t columns, const Value& valu
   return m;
 }
 
-/// Points and centroids of one attempt.
-struct Attempt {
+/// Points and centroids of one test.
+struct Problem {
   Matrix<double> points;     // (n, d)
   Matrix<double> centroids;  // (k, d)
 };
 
-using Attack = Attempt (*)(Shape);
+using MakeProblem = Problem (*)(Shape);
 
-/// Points halfway between two centroids, but for a part of the way that closeness(i) gives, to this side or that. The
-/// centroids lie close together, so that many of them compete.
+/// Points halfway between two centroids, except for a fraction closeness(i) towards either. The centroids lie close
+/// together, so many of them compete.
 template <class Closeness>
-Attempt halfway(Shape s, std::uint64_t seed, const Closeness& closeness) {
-  Attempt attempt;
-  attempt.centroids = filled(s.k, s.d, [&](auto c, auto j) { return as_float(noise(seed, c, j)); });
-  const auto& at = attempt.centroids;
-  attempt.points = filled(s.n, s.d, [&](auto i, auto j) {
+Problem halfway(Shape s, std::uint64_t seed, const Closeness& closeness) {
+  Problem problem;
+  problem.centroids = filled(s.k, s.d, [&](auto c, auto j) { return as_float(noise(seed, c, j)); });
+  const auto& at = problem.centroids;
+  problem.points = filled(s.n, s.d, [&](auto i, auto j) {
     const std::int64_t a = i % s.k, b = (i * 7 + 1) % s.k;
     const double side = static_cast<double>(i % 5 - 2) * closeness(i);
     return as_float((at(a, j) + at(b, j)) / 2 + side * (at(a, j) - at(b, j)));
   });
-  return attempt;
+  return problem;
 }
-/// As close as one part in 10 to one in 10^8: on both sides of what a screen can decide.
-Attempt ties_of_all_degrees(Shape s) {
+/// From one part in 10 to one in 10^8: on both sides of what a screen can certify.
+Problem ties_of_all_degrees(Shape s) {
   return halfway(s, 18, [](std::int64_t i) { return std::pow(10.0, -1 - 0.1 * static_cast<double>(i % 71)); });
 }
-Attempt near_ties(Shape s) {
+Problem near_ties(Shape s) {
   return halfway(s, 1, [](std::int64_t) { return 1e-7; });
 }
-/// Centroids one part in 10^12 beside others.
-Attempt nearest_ties(Shape s) {
-  Attempt attempt = near_ties(s);
-  auto& at = attempt.centroids;
+/// Pairs of centroids one part in 10^12 apart.
+Problem nearest_ties(Shape s) {
+  Problem problem = near_ties(s);
+  auto& at = problem.centroids;
   for (std::int64_t c = 1; c < s.k; c += 2) {
     for (std::int64_t j = 0; j < s.d; ++j) at(c, j) = at(c - 1, j) * (1 + 1e-12 * noise(2, c, j));
   }
-  return attempt;
+  return problem;
 }
 
-Attempt far_from_zero(Shape s) {
+Problem far_from_zero(Shape s) {
   return {filled(s.n, s.d, [](auto i, auto j) { return as_float(1e6 + noise(3, i, j)); }),
           filled(s.k, s.d, [](auto c, auto j) { return 1e6 + noise(4, c, j) / 2; })};
 }
 
-/// Columns from 1e-6 to 1e6. The centroids come in threes that are equal in the largest.
-Attempt columns_of_all_scales(Shape s) {
-  Attempt attempt;
-  attempt.centroids = filled(s.k, s.d, [](auto c, auto j) { return noise(5, j % 13 == 12 ? c / 3 : c, j); });
-  const auto& at = attempt.centroids;
+/// Columns from 1e-6 to 1e6. The centroids come in threes that are equal in the largest columns.
+Problem columns_of_all_scales(Shape s) {
+  Problem problem;
+  problem.centroids = filled(s.k, s.d, [](auto c, auto j) { return noise(5, j % 13 == 12 ? c / 3 : c, j); });
+  const auto& at = problem.centroids;
   const auto scale = [&](std::int64_t j) { return std::pow(10.0, static_cast<double>(j % 13 - 6)); };
-  attempt.points = filled(s.n, s.d, [&](auto i, auto j) {
+  problem.points = filled(s.n, s.d, [&](auto i, auto j) {
     const double between = (at(i % s.k, j) + at((i + 1) % s.k, j)) / 2;
     return as_float(scale(j) * (between + 1e-3 * noise(6, i, j)));
   });
   for (std::int64_t c = 0; c < s.k; ++c) {
-    for (std::int64_t j = 0; j < s.d; ++j) attempt.centroids(c, j) *= scale(j);
+    for (std::int64_t j = 0; j < s.d; ++j) problem.centroids(c, j) *= scale(j);
   }
-  return attempt;
+  return problem;
 }
 
-/// Few clusters far apart, each of many centroids that half precision hardly tells apart.
-Attempt tight_clusters(Shape s) {
+/// Few clusters far apart, each of many centroids that fp16 hardly separates.
+Problem tight_clusters(Shape s) {
   const auto center = [](std::int64_t c, std::int64_t j) { return 10 * noise(18, c % 5, j); };
   return {filled(s.n, s.d, [&](auto i, auto j) { return as_float(center(i, j) + noise(19, i, j)); }),
           filled(s.k, s.d, [&](auto c, auto j) { return center(c, j) + noise(20, c, j); })};
 }
 
-/// Centroids up to 1e7 times as far away as the points: their halves overflow.
-Attempt far_centroids(Shape s) {
+/// Centroids up to 1e7 times as far away as the points: their fp16 values overflow.
+Problem far_centroids(Shape s) {
   return {filled(s.n, s.d, [](auto i, auto j) { return as_float(noise(8, i, j)); }),
           filled(s.k, s.d, [](auto c, auto j) {
             return noise(9, c, j) * (c % 3 == 0 ? 1.0 : std::pow(10.0, static_cast<double>(c % 8)));
           })};
 }
 
-/// One column as large as it gets; what tells the clusters apart is in the others, and vanishes as a half.
-Attempt vanishing_columns(Shape s) {
+/// One large column; the columns that separate the clusters underflow in fp16.
+Problem vanishing_columns(Shape s) {
   return {filled(s.n, s.d, [](auto i, auto j) { return as_float(j == 0 ? noise(10, i, j) : 1e-11 * noise(11, i, j)); }),
           filled(s.k, s.d, [](auto c, auto j) { return j == 0 ? noise(10, c % 3, j) : 1e-11 * noise(12, c, j); })};
 }
 
 /// Every row and every centroid several times: ties go to the lowest index.
-Attempt repeated(Shape s) {
+Problem repeated(Shape s) {
   return {filled(s.n, s.d, [](auto i, auto j) { return as_float(noise(13, i % 11, j)); }),
           filled(s.k, s.d, [&](auto c, auto j) { return as_float(noise(13, (s.k - c) % 5, j)); })};
 }
 
-/// Whole numbers, so that many distances are equal, exactly.
-Attempt lattice(Shape s) {
+/// Integers, so that many distances are exactly equal.
+Problem lattice(Shape s) {
   return {filled(s.n, s.d, [](auto i, auto j) { return std::floor(noise(14, i, j)); }),
           filled(s.k, s.d, [](auto c, auto j) { return std::floor(noise(15, c, j)) + 0.5; })};
 }
 
-/// Two centroids at exactly the same distance from a row, one of them longer: now the first, now the second.
-Attempt ties_of_lengths(Shape s) {
+/// Two centroids at exactly the same distance from a row, one of them longer; either may come first.
+Problem ties_of_lengths(Shape s) {
   const auto row = [](std::int64_t m, std::int64_t j) { return 4 * std::floor(8 * noise(21, m, j)); };
   const std::int64_t pairs = (s.k + 1) / 2;
   return {filled(s.n, s.d, [&](auto i, auto j) { return row(i % pairs, j); }), filled(s.k, s.d, [&](auto c, auto j) {
@@ -141,9 +142,9 @@ Attempt ties_of_lengths(Shape s) {
           })};
 }
 
-/// Tensor cores lose the small products beside the large one. Rows come with their negatives, so that the screen's
-/// center is 0 and halves hold rows and centroids exactly: nothing but the accumulation is in doubt.
-Attempt lost_products(Shape s) {
+/// Tensor cores lose small products beside a large one. Rows come with their negatives, so the screen's center is 0 and
+/// fp16 represents rows and centroids exactly: only the accumulation has errors.
+Problem lost_products(Shape s) {
   const Matrix<double> rows = truncating_rows({s.n, s.d}), centroids = truncating_centroids({s.k, s.d});
   return {
       filled(s.n, s.d,
@@ -151,85 +152,85 @@ Attempt lost_products(Shape s) {
       filled(s.k, s.d, [&](auto c, auto j) { return (c % 2 ? -1 : 1) * centroids(c / 2, j); })};
 }
 
-/// Centroids so close together, beside a score's last place on a coarse grid, that few rows are decided there.
-Attempt dense_centroids(Shape s) {
+/// Centroids so close together that quantized scores certify few rows.
+Problem dense_centroids(Shape s) {
   return {filled(s.n, s.d, [](auto i, auto j) { return as_float(noise(20, i, j)); }),
           filled(s.k, s.d, [](auto c, auto j) { return as_float(noise(20, c, j)); })};
 }
 
-/// The points nearest to the centroids, so many that a card's half-precision screen takes part.
+/// Nearest points of the centroids, enough for the fp16 search of a GPU.
 struct Lists {
   MatrixView<const double> queries;
   NeighborLists expected;
 
-  Lists(const Points& reference, const Attempt& attempt)
-      : queries(attempt.centroids.view().middle(0, std::min<std::int64_t>(attempt.centroids.rows(), 100))),
-        expected(empty(attempt.points.rows())) {
+  Lists(const Points& reference, const Problem& problem)
+      : queries(problem.centroids.view().middle(0, std::min<std::int64_t>(problem.centroids.rows(), 100))),
+        expected(empty(problem.points.rows())) {
     reference.search({queries}, expected);
   }
   NeighborLists empty(std::int64_t n) const { return {queries.rows, std::clamp<std::int64_t>(n / 65, 1, 10)}; }
   void check(const Points& points) const {
-    NeighborLists found = empty(points.rows());
-    points.search({queries}, found);
+    NeighborLists result = empty(points.rows());
+    points.search({queries}, result);
     const std::int64_t size = expected.index.size();
-    const auto wrong = std::mismatch(expected.index.data(), expected.index.data() + size, found.index.data());
+    const auto wrong = std::mismatch(expected.index.data(), expected.index.data() + size, result.index.data());
     INFO("first wrong neighbour at place " << wrong.first - expected.index.data());
     CHECK((wrong.first == expected.index.data() + size));
-    CHECK(std::memcmp(expected.distance.data(), found.distance.data(), size * sizeof(double)) == 0);
+    CHECK(std::memcmp(expected.distance.data(), result.distance.data(), size * sizeof(double)) == 0);
   }
 };
 
-void check_attempt(const Attempt& attempt, Stored as, const std::vector<Tested>& backends) {
-  const std::int64_t n = attempt.points.rows(), k = attempt.centroids.rows();
-  const PointsMatrix stored = stored_as(attempt.points.view(), as);
-  const auto reference = reference_points(attempt.points.view());
+void check_one(const Problem& problem, Stored as, const std::vector<Tested>& backends) {
+  const std::int64_t n = problem.points.rows(), k = problem.centroids.rows();
+  const PointsMatrix stored = stored_as(problem.points.view(), as);
+  const auto reference = reference_points(problem.points.view());
   const DataPlan plan = make_plan(*reference);
   reference->prepare(plan);
-  const AssignRequest request{attempt.centroids.view()};
-  const MeasureRequest measured{attempt.centroids.view(), inertia_scale(plan, attempt.centroids.view()), term_bits(n)};
+  const AssignRequest request{problem.centroids.view()};
+  const MeasureRequest measured{problem.centroids.view(), inertia_scale(plan, problem.centroids.view()), term_bits(n)};
   std::vector<Limbs> inertia(k);
   Assignment expected(k);
   reference->assign(request, expected);
-  std::vector<std::int32_t> labels(n), found_labels(n);
-  std::vector<double> distances(n), found_distances(n);
+  std::vector<std::int32_t> labels(n), result_labels(n);
+  std::vector<double> distances(n), result_distances(n);
   reference->measure(measured, inertia);
   reference->labels(labels);
   reference->distances(distances);
-  const Lists lists(*reference, attempt);
+  const Lists lists(*reference, problem);
   for (const Tested& tested : backends) {
     INFO(tested.name);
     const auto points = tested.backend->hold({view_of(stored), 0});
     points->prepare(plan);
-    Assignment found(k);
-    points->assign(request, found);
-    std::vector<Limbs> found_inertia(k);
-    points->measure(measured, found_inertia);
-    points->labels(found_labels);
-    points->distances(found_distances);
-    const auto wrong = std::mismatch(labels.begin(), labels.end(), found_labels.begin());
+    Assignment result(k);
+    points->assign(request, result);
+    std::vector<Limbs> result_inertia(k);
+    points->measure(measured, result_inertia);
+    points->labels(result_labels);
+    points->distances(result_distances);
+    const auto wrong = std::mismatch(labels.begin(), labels.end(), result_labels.begin());
     INFO("first wrong label at row " << wrong.first - labels.begin());
     CHECK((wrong.first == labels.end()));
-    CHECK(std::memcmp(distances.data(), found_distances.data(), n * sizeof(double)) == 0);
-    CHECK(found.counts == expected.counts);
+    CHECK(std::memcmp(distances.data(), result_distances.data(), n * sizeof(double)) == 0);
+    CHECK(result.counts == expected.counts);
     lists.check(*points);
   }
 }
 
-void attack(Attack make, const std::vector<Stored>& storages, const std::vector<Shape>& shapes) {
+void check(MakeProblem make, const std::vector<Stored>& storages, const std::vector<Shape>& shapes) {
   const std::vector<Tested> backends = every_backend();
   for (const Shape s : shapes) {
-    const Attempt attempt = make(s);
+    const Problem problem = make(s);
     for (const Stored as : storages) {
       INFO("n " << s.n << ", d " << s.d << ", k " << s.k << ", " << name_of(as));
-      check_attempt(attempt, as, backends);
+      check_one(problem, as, backends);
     }
   }
 }
 
 const std::vector<Stored> kBoth{Stored::float32, Stored::float64};
 
-/// Rows and clusters around the sizes of tiles; dimensions around the pieces of 64 and the ways to hold them; clusters
-/// few and so many that cards find groups of them first; rows of few columns.
+/// Rows and clusters around the sizes of tiles; columns around multiples of 64 and the supported layouts; few clusters,
+/// and enough for group minima on GPUs; rows of few columns.
 const std::vector<Shape> kShapes{{1, 1, 1},
                                  {31, 2, 3},
                                  {33, 17, 1},
@@ -245,7 +246,7 @@ const std::vector<Shape> kShapes{{1, 1, 1},
                                  {129, 128, 1021},
                                  {129, 129, 1100},
                                  {33, 320, 1600},
-                                 // few columns, and few centroids: on both sides of the sixteen that are told apart
+                                 // few columns and few centroids, around the limit of 16 numbered columns
                                  {1021, 1, 40},
                                  {1021, 2, 17},
                                  {700, 4, 33},
@@ -257,38 +258,38 @@ const std::vector<Shape> kShapes{{1, 1, 1},
 
 }  // namespace
 
-TEST_CASE("ties of all degrees", "[screen]") { attack(ties_of_all_degrees, kBoth, kShapes); }
-TEST_CASE("near ties, one part in 1e7 apart", "[screen]") { attack(near_ties, kBoth, kShapes); }
-TEST_CASE("near ties, one part in 1e12 apart", "[screen]") { attack(nearest_ties, kBoth, kShapes); }
-TEST_CASE("points 1e6 from zero, 1 apart", "[screen]") { attack(far_from_zero, kBoth, kShapes); }
-TEST_CASE("columns of all scales", "[screen]") { attack(columns_of_all_scales, kBoth, kShapes); }
-TEST_CASE("centroids whose halves overflow", "[screen]") { attack(far_centroids, kBoth, kShapes); }
-TEST_CASE("columns whose halves vanish", "[screen]") { attack(vanishing_columns, kBoth, kShapes); }
-TEST_CASE("repeated rows and centroids", "[screen]") { attack(repeated, kBoth, kShapes); }
+TEST_CASE("ties of all degrees", "[screen]") { check(ties_of_all_degrees, kBoth, kShapes); }
+TEST_CASE("near ties, one part in 1e7 apart", "[screen]") { check(near_ties, kBoth, kShapes); }
+TEST_CASE("near ties, one part in 1e12 apart", "[screen]") { check(nearest_ties, kBoth, kShapes); }
+TEST_CASE("points 1e6 from zero, 1 apart", "[screen]") { check(far_from_zero, kBoth, kShapes); }
+TEST_CASE("columns of all scales", "[screen]") { check(columns_of_all_scales, kBoth, kShapes); }
+TEST_CASE("centroids that overflow in fp16", "[screen]") { check(far_centroids, kBoth, kShapes); }
+TEST_CASE("columns that underflow in fp16", "[screen]") { check(vanishing_columns, kBoth, kShapes); }
+TEST_CASE("repeated rows and centroids", "[screen]") { check(repeated, kBoth, kShapes); }
 TEST_CASE("exact ties on a lattice", "[screen]") {
-  attack(lattice, {Stored::float32, Stored::float64, Stored::bytes}, kShapes);
+  check(lattice, {Stored::float32, Stored::float64, Stored::bytes}, kShapes);
 }
 
-TEST_CASE("exact ties between centroids of different lengths", "[screen]") { attack(ties_of_lengths, kBoth, kShapes); }
+TEST_CASE("exact ties between centroids of different lengths", "[screen]") { check(ties_of_lengths, kBoth, kShapes); }
 
-TEST_CASE("products that are lost beside larger ones", "[screen]") {
+TEST_CASE("small products beside large ones", "[screen]") {
   std::vector<Shape> shapes = kShapes;
   for (const std::int64_t d : {16, 31, 256, 700, 2048, 4097}) shapes.push_back({641, d, 330});
   for (const std::int64_t d : {16, 64, 128, 200}) shapes.push_back({257, d, 1200});
-  attack(lost_products, kBoth, shapes);
+  check(lost_products, kBoth, shapes);
 }
 
 TEST_CASE("few columns against many centroids", "[screen]") {
-  attack(dense_centroids, {Stored::float32}, {{6007, 2, 4096}, {2003, 1, 6500}});
+  check(dense_centroids, {Stored::float32}, {{6007, 2, 4096}, {2003, 1, 6500}});
 }
 
 TEST_CASE("tight clusters of many centroids each", "[screen]") {
-  attack(tight_clusters, {Stored::float32}, {{1021, 128, 1100}, {515, 300, 320}, {515, 64, 1500}, {1021, 96, 40}});
+  check(tight_clusters, {Stored::float32}, {{1021, 128, 1100}, {515, 300, 320}, {515, 64, 1500}, {1021, 96, 40}});
 }
 
-// A screen that decides nothing would pass all of the above.
-TEST_CASE("rows of separate clusters are decided on every path", "[screen]") {
-  const Shape s{1021, 72, 40};  // enough for the coarse screens of processors
+// A screen that certifies nothing would pass all tests above.
+TEST_CASE("rows of separate clusters are certified on every path", "[screen]") {
+  const Shape s{1021, 72, 40};  // enough for low-precision screens on the CPU
   const auto center = [](std::int64_t c, std::int64_t j) { return 30 * noise(16, c, j); };
   const Matrix<double> values =
       filled(s.n, s.d, [&](auto i, auto j) { return as_float(center(i % s.k, j) + noise(17, i, j)); });
@@ -299,15 +300,15 @@ TEST_CASE("rows of separate clusters are decided on every path", "[screen]") {
     const auto points = tested.backend->hold({view_of(stored), 0});
     const DataPlan plan = make_plan(*points);
     points->prepare(plan);
-    Assignment found(s.k);
-    points->assign({centroids.view()}, found);
-    if (tested.name != "cuda auto") CHECK(found.screened == s.n);  // which does without for so few rows
-    CHECK(found.ambiguous * 50 <= s.n);
+    Assignment result(s.k);
+    points->assign({centroids.view()}, result);
+    if (tested.name != "cuda auto") CHECK(result.screened == s.n);  // auto does not screen so few rows
+    CHECK(result.ambiguous * 50 <= s.n);
   }
 }
 
-// As where some clusters have one row: the margin of their long centroids would leave most rows open.
-TEST_CASE("a few long centroids do not leave the others undecided on a processor", "[screen]") {
+// For example, clusters of one row: with the margin of their long centroids, most rows would be ambiguous.
+TEST_CASE("a few long centroids do not make most rows ambiguous on the CPU", "[screen]") {
   const Shape s{1021, 72, 256};
   const auto center = [](std::int64_t c, std::int64_t j) { return noise(22, c, j) * (c % 32 == 5 ? 16.0 : 0.5); };
   const Matrix<double> values =
@@ -319,14 +320,14 @@ TEST_CASE("a few long centroids do not leave the others undecided on a processor
     INFO(tested.name);
     const auto points = tested.backend->hold({view_of(stored), 0});
     points->prepare(make_plan(*points));
-    Assignment found(s.k);
-    points->assign({centroids.view()}, found);
-    CHECK(found.screened == s.n);
-    CHECK(found.ambiguous * 50 <= s.n);
+    Assignment result(s.k);
+    points->assign({centroids.view()}, result);
+    CHECK(result.screened == s.n);
+    CHECK(result.ambiguous * 50 <= s.n);
   }
 }
 
-TEST_CASE("the screen that is asked for is the one that is used; others are refused by name", "[screen]") {
+TEST_CASE("the requested screen is used, and unknown screens are refused by name", "[screen]") {
   for (const Tested& tested : tested_backends()) {
     const std::vector<std::string> screens = tested.backend->device().screens;
     if (screens.empty()) continue;

@@ -1,4 +1,4 @@
-// Tasks that threads share out, on as many memory nodes as a test pretends, and the nodes that a system lists.
+// The thread pool: tasks on simulated memory nodes, and the nodes that the system lists.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -21,22 +21,22 @@ using kith::testing::Scratch;
 
 namespace {
 
-struct Pretended {
-  const char* what;
+struct Topology {
+  const char* name;
   int nodes;
   std::function<int(int thread)> node_of;
 };
 
-std::vector<Pretended> pretended() {
-  const auto moves = std::make_shared<std::atomic<int>>(0);
+std::vector<Topology> topologies() {
+  const auto calls = std::make_shared<std::atomic<int>>(0);
   return {{"one node", 1, [](int) { return 0; }},
           {"two nodes", 2, [](int thread) { return thread % 2; }},
           {"a node without threads", 3, [](int thread) { return 2 * (thread % 2); }},
           {"more nodes than threads", 9, [](int thread) { return 8 - thread; }},
-          {"threads that move", 4, [moves](int) { return (*moves)++ % 4; }}};
+          {"threads that move", 4, [calls](int) { return (*calls)++ % 4; }}};
 }
 
-/// Where the equal part of a node begins.
+/// First task of the range of a node.
 std::int64_t begin_of(int node, int nodes, std::int64_t tasks) { return tasks * node / nodes; }
 
 void write(const std::filesystem::path& file, const std::string& text) {
@@ -46,20 +46,20 @@ void write(const std::filesystem::path& file, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("every task is done once, wherever threads are", "[threads]") {
-  for (const Pretended& near : pretended()) {
+TEST_CASE("every task runs once on any topology", "[threads]") {
+  for (const Topology& topology : topologies()) {
     for (const int count : {1, 2, 5}) {
-      Threads threads(count, {near.nodes, near.node_of});
+      Threads threads(count, {topology.nodes, topology.node_of});
       for (const std::int64_t tasks : {0, 1, 2, 3, 7, 8, 9, 10, 64, 1000}) {
-        INFO(near.what << ", " << count << " threads, " << tasks << " tasks");
+        INFO(topology.name << ", " << count << " threads, " << tasks << " tasks");
         std::vector<std::atomic<int>> done(static_cast<std::size_t>(tasks));
-        std::atomic<int> strangers = 0;
+        std::atomic<int> invalid_threads = 0;
         threads.run(tasks, [&](std::int64_t task, int thread) {
           ++done[task];
-          if (thread < 0 || thread >= count) ++strangers;
+          if (thread < 0 || thread >= count) ++invalid_threads;
         });
         CHECK(std::all_of(done.begin(), done.end(), [](const auto& times) { return times == 1; }));
-        CHECK(strangers == 0);
+        CHECK(invalid_threads == 0);
       }
     }
   }
@@ -76,40 +76,40 @@ TEST_CASE("a thread takes the tasks of its node first, and in order", "[threads]
     });
     for (int thread = 0; thread < 4; ++thread) {
       INFO(nodes << " nodes, thread " << thread);
-      // Seen from the beginning of its own part, and round from the last task to the first, it only goes forward.
-      std::vector<std::int64_t>& mine = taken[thread];
-      for (std::int64_t& task : mine) task = (task - begin_of(thread % nodes, nodes, kTasks) + kTasks) % kTasks;
-      CHECK(std::is_sorted(mine.begin(), mine.end()));
+      // Relative to the first task of its own node, modulo the number of tasks, its tasks ascend.
+      std::vector<std::int64_t>& own = taken[thread];
+      for (std::int64_t& task : own) task = (task - begin_of(thread % nodes, nodes, kTasks) + kTasks) % kTasks;
+      CHECK(std::is_sorted(own.begin(), own.end()));
     }
   }
 }
 
-TEST_CASE("a thread that is slow holds no task of its node up", "[threads]") {
+TEST_CASE("a slow thread does not delay other tasks of its node", "[threads]") {
   constexpr std::int64_t kTasks = 40;
-  for (const Pretended& near : pretended()) {
-    INFO(near.what);
-    Threads threads(2, {near.nodes, near.node_of});
-    std::atomic<std::int64_t> begun = 0, others = 0;
-    bool waited_for_others = false;
+  for (const Topology& topology : topologies()) {
+    INFO(topology.name);
+    Threads threads(2, {topology.nodes, topology.node_of});
+    std::atomic<std::int64_t> started = 0, other_tasks = 0;
+    bool others_ran = false;
     threads.run(kTasks, [&](std::int64_t, int) {
-      if (begun++ > 0) {
-        ++others;
+      if (started++ > 0) {
+        ++other_tasks;
         return;
       }
-      const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-      while (others < kTasks - 1 && std::chrono::steady_clock::now() < late) std::this_thread::yield();
-      waited_for_others = others == kTasks - 1;
+      const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (other_tasks < kTasks - 1 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+      others_ran = other_tasks == kTasks - 1;
     });
-    CHECK(waited_for_others);
+    CHECK(others_ran);
   }
 }
 
-TEST_CASE("an exception ends the tasks of all nodes and reaches who asked", "[threads]") {
-  for (const Pretended& near : pretended()) {
-    INFO(near.what);
-    Threads threads(3, {near.nodes, near.node_of});
+TEST_CASE("an exception stops the tasks of all nodes and reaches the caller", "[threads]") {
+  for (const Topology& topology : topologies()) {
+    INFO(topology.name);
+    Threads threads(3, {topology.nodes, topology.node_of});
     std::atomic<std::int64_t> done = 0;
-    constexpr std::int64_t kTasks = 1'000'000'000;  // which nobody could do
+    constexpr std::int64_t kTasks = 1'000'000'000;  // too many to finish
     CHECK_THROWS_AS(threads.run(kTasks,
                                 [&](std::int64_t, int) {
                                   if (++done == 100) throw std::runtime_error("the hundredth");
@@ -122,22 +122,22 @@ TEST_CASE("an exception ends the tasks of all nodes and reaches who asked", "[th
   }
 }
 
-TEST_CASE("clusters do not depend on the nodes that threads are on", "[threads]") {
+TEST_CASE("clusters do not depend on the topology", "[threads]") {
   const Matrix<double> values = test::kinds()[1].make(6000, 24, 1);
   const PointsMatrix points = test::as_class(values.view(), ValueClass::f32);
   const PointBlock block{.values = view_of(points)};
   const BackendOptions options{.block_rows = 100};
-  const KMeansOptions wanted{.clusters = 40, .seed = 1, .keep_distances = true};
+  const KMeansOptions requested{.clusters = 40, .seed = 1, .keep_distances = true};
   Threads alone(1, {});
-  const KMeansResult expected = test::run(*hold_points(block, instructions(), alone, options), wanted);
-  for (const Pretended& near : pretended()) {
-    INFO(near.what);
-    Threads threads(5, {near.nodes, near.node_of});
-    test::check_same(expected, test::run(*hold_points(block, instructions(), threads, options), wanted));
+  const KMeansResult expected = test::run(*hold_points(block, instructions(), alone, options), requested);
+  for (const Topology& topology : topologies()) {
+    INFO(topology.name);
+    Threads threads(5, {topology.nodes, topology.node_of});
+    test::check_same(expected, test::run(*hold_points(block, instructions(), threads, options), requested));
   }
 }
 
-TEST_CASE("nodes are those of the processors that may be used", "[threads]") {
+TEST_CASE("nodes_of lists the nodes of the allowed processors", "[threads]") {
   const Scratch folder;
   const auto nodes = [&](std::initializer_list<int> processors) {
     cpu_set_t set;
@@ -145,8 +145,8 @@ TEST_CASE("nodes are those of the processors that may be used", "[threads]") {
     for (const int processor : processors) CPU_SET(static_cast<std::size_t>(processor), &set);
     return numa_nodes_of(set, folder.path().string());
   };
-  CHECK(nodes({0, 1}).empty());                 // a system that says nothing
-  write(folder.path() / "has_cpu", "0,2-3\n");  // node 1 is memory alone
+  CHECK(nodes({0, 1}).empty());                 // a system without node information
+  write(folder.path() / "has_cpu", "0,2-3\n");  // node 1 has only memory
   write(folder.path() / "node0/cpulist", "0-1,8-9\n");
   write(folder.path() / "node1/cpulist", "\n");
   write(folder.path() / "node2/cpulist", "2,10\n");
@@ -159,7 +159,7 @@ TEST_CASE("nodes are those of the processors that may be used", "[threads]") {
   CHECK(nodes({5, 1023}) == std::vector<int>{3});
 }
 
-TEST_CASE("a thread is on one of the nodes of the process", "[threads]") {
+TEST_CASE("current_node is one of the nodes of the process", "[threads]") {
   REQUIRE(numa_nodes() >= 1);
   const int node = current_numa_node();
   CHECK((node >= 0 && node < numa_nodes()));

@@ -244,10 +244,10 @@ std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const Back
       }
     }
   }
-  std::set<int> widths;  // sets whose fine screens are as wide have the same vectors
+  std::set<int> widths;  // sets with float32 screens of the same width have the same vectors
   for (const cpu::Instructions* set : cpu::instruction_sets()) {
     if (!set->supported()) continue;
-    if (!widths.insert(set->fine.lanes).second && &set->screen_for(d, others) == &set->fine) continue;
+    if (!widths.insert(set->float32.lanes).second && &set->screen_for(d, others) == &set->float32) continue;
     setenv("KITH_CPU", set->name, 1);
     for (Tested& tested : tested_backends(options, forced)) {
       if (tested.name == "cpu") opened.push_back({"cpu " + std::string(set->name), std::move(tested.backend)});

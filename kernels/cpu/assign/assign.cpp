@@ -1,10 +1,11 @@
-// Nearest centroid of every row: a screen with the certificate, and the definition where it does not decide.
+// Assigns every row to its nearest centroid: a screen with the certificate of core/screen.h, and the definition for
+// ambiguous rows.
 //
-// Per row k d multiply-adds in what the processor multiplies fastest; the panel of rows stays in the first-level cache
-// while packed centroids stream from the second, and no distance matrix exists. Of every run of 16 centroids a row
-// keeps the best; what is within its limit are its candidates, and a single one is its label. Rows for which a centroid
-// that won no run is within the limit wait until a panel of them is full, and are screened once more for all their
-// candidates. Candidates, and only those, get float64 distances.
+// Cost per row: k d multiply-adds in the type that the processor multiplies fastest. The panel of rows stays in the
+// first-level cache while packed centroids stream from the second; no distance matrix exists. A row keeps the best
+// score of every group of 16 centroids. The group bests within its limit are its candidates: a single one is its label,
+// several are compared by the definition. If a centroid that is not the best of its group may be within the limit, a
+// refinement pass screens the row again, in a full panel of such rows, for all its candidates.
 #include <bit>
 #include <memory>
 
@@ -16,7 +17,7 @@
 namespace kith::cpu {
 namespace {
 
-/// Labels rows of one range after another for one thread; what it adds up is merged at the end.
+/// Labels ranges of rows on one thread; the counts are merged at the end.
 template <class T>
 class Assigner {
  public:
@@ -28,75 +29,77 @@ class Assigner {
         centroids_(centroids),
         bounds_(bounds),
         rows_(held, kernels),
-        waiting_rows_(held, kernels),
-        winners_(groups_of(centroids.count(), tile_columns(kernels)) * kWinnersOfTile, kernels.lanes),
+        ambiguous_panel_(held, kernels),
+        group_best_(ceil_div(centroids.count(), tile_columns(kernels)) * kTileGroups, kernels.lanes),
         hits_(static_cast<std::size_t>(kTileColumns) * kernels.lanes),
-        summed_((static_cast<double>(held.columns()) + 16) * 0x1p-23),
+        norm_rounding_((static_cast<double>(held.columns()) + 16) * 0x1p-23),
         sums(request.centroids.rows) {}
 
   void run(std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
-      if (bounds_.known() && bounds_.vouches(held_.bounds.bound[i], held_.label[i])) {
+      if (bounds_.known() && bounds_.certifies(held_.bounds.bound[i], held_.label[i])) {
         count(i, held_.label[i]);
         continue;
       }
-      row_[queued_] = i;
+      queued_row_[queued_] = i;
       if (++queued_ == kernels_.lanes) screen();
     }
   }
 
-  /// Labels the rows that fill no panel.
+  /// Labels the remaining rows, which do not fill a panel.
   void finish() {
     if (queued_ > 0) screen();
-    if (waiting_ > 0) refine();
+    if (ambiguous_count_ > 0) refine();
   }
 
  private:
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-  /// By the definition, of the candidates seen so far.
+  /// The nearest candidate of each lane so far, by the definition.
   struct Nearest {
     Nearest() { std::fill_n(label, kMaxLanes, -1); }
     std::int32_t label[kMaxLanes];
-    double distance[kMaxLanes], second[kMaxLanes];  // to that centroid, and to the next one
+    double distance[kMaxLanes], second[kMaxLanes];  // to that candidate, and to the second nearest
   };
 
-  /// What the first look found of the rows of the panel, as Leaders say it; scores are negated.
-  struct Look {
-    Look() {
-      for (float* each : {surest, first, second, runner_up}) std::fill_n(each, kMaxLanes, -kInfinity);
+  /// Result of the screening pass for the rows of a panel (BestScores, negated scores).
+  struct Screening {
+    Screening() {
+      for (float* each : {best_lower, best_upper, second_upper, others_upper}) std::fill_n(each, kMaxLanes, -kInfinity);
     }
-    float surest[kMaxLanes], first[kMaxLanes], second[kMaxLanes], runner_up[kMaxLanes];
+    float best_lower[kMaxLanes], best_upper[kMaxLanes], second_upper[kMaxLanes], others_upper[kMaxLanes];
   };
 
-  /// Screens the waiting rows once more for the columns within their limits, and compares those by the definition.
+  /// The refinement pass: screens the ambiguous rows again for the columns within their limits, and compares those by
+  /// the definition.
   void refine() {
     Nearest nearest;
-    std::fill(limit_ + waiting_, limit_ + kMaxLanes, -kInfinity);
+    std::fill(ambiguous_limit_ + ambiguous_count_, ambiguous_limit_ + kMaxLanes, -kInfinity);
     float limit[kMaxLanes];
-    waiting_rows_.pack(waiting_, [&](int lane) { return waiting_row_[lane]; });
-    centroids_.multiply(waiting_rows_.panel(), waiting_rows_.tile(),
+    ambiguous_panel_.pack(ambiguous_count_, [&](int lane) { return ambiguous_row_[lane]; });
+    centroids_.multiply(ambiguous_panel_.panel(), ambiguous_panel_.tile(),
                         [&](std::int64_t from, std::int64_t columns, const float* half_sq_norm) {
-                          centroids_.errors(from, waiting_rows_.norms(), limit);
-                          for (int lane = 0; lane < kernels_.lanes; ++lane) limit[lane] += limit_[lane];
-                          const std::int64_t found =
-                              kernels_.scores.within(waiting_rows_.tile(), half_sq_norm, columns, limit, hits_.data());
-                          for (std::int64_t h = 0; h < found; ++h) {
+                          centroids_.errors(from, ambiguous_panel_.norms(), limit);
+                          for (int lane = 0; lane < kernels_.lanes; ++lane) limit[lane] += ambiguous_limit_[lane];
+                          const std::int64_t hit_count = kernels_.scores.collect(ambiguous_panel_.tile(), half_sq_norm,
+                                                                                 columns, limit, hits_.data());
+                          for (std::int64_t h = 0; h < hit_count; ++h) {
                             const int lane = hits_[h].lane;
-                            if (lane >= waiting_) continue;  // a NaN in a lane that repeats the last row
-                            compare(nearest, lane, waiting_row_[lane], from + hits_[h].column);
+                            if (lane >= ambiguous_count_) continue;  // a NaN in a lane that repeats the last row
+                            compare(nearest, lane, ambiguous_row_[lane], from + hits_[h].column);
                           }
                         });
-    for (int lane = 0; lane < waiting_; ++lane)
-      settle(waiting_row_[lane], nearest.label[lane], measured_bound(nearest, lane, others_[lane]));
-    sums.ambiguous += waiting_;
-    waiting_ = 0;
+    for (int lane = 0; lane < ambiguous_count_; ++lane)
+      store(ambiguous_row_[lane], nearest.label[lane], measured_bound(nearest, lane, ambiguous_others_[lane]));
+    sums.ambiguous += ambiguous_count_;
+    ambiguous_count_ = 0;
   }
 
-  /// The column of a candidate; ties keep the lowest centroid.
+  /// Compares a candidate (a column) with the nearest so far; ties keep the lowest centroid.
   void compare(Nearest& nearest, int lane, std::int64_t row, std::int64_t column) {
     const auto candidate = static_cast<std::int32_t>(centroids_.row_of(column));
-    const double distance = distance_to(row, candidate);
+    const double* centroid = request_.centroids.row(candidate).data();
+    const double distance = held_.set.template rows<T>().distance(held_.row(row), centroid, held_.columns());
     ++sums.candidates;
     const bool is_first = nearest.label[lane] < 0;
     const bool is_lower = distance == nearest.distance[lane] && candidate < nearest.label[lane];
@@ -109,116 +112,115 @@ class Assigner {
     nearest.label[lane] = candidate;
   }
 
-  /// The queued rows.
+  /// The screening pass, for the queued rows.
   void screen() {
     const int queued = std::exchange(queued_, 0);
     sums.screened += queued;
     if (centroids_.count() == 1) {
-      for (int lane = 0; lane < queued; ++lane) settle(row_[lane], 0, 0.0F);
+      for (int lane = 0; lane < queued; ++lane) store(queued_row_[lane], 0, 0.0F);
       return;
     }
-    Look look;
-    rows_.pack(queued, [&](int lane) { return row_[lane]; });
-    std::int64_t runs = 0;
+    Screening screening;
+    rows_.pack(queued, [&](int lane) { return queued_row_[lane]; });
+    std::int64_t groups = 0;
     float error[kMaxLanes];
     centroids_.multiply(
         rows_.panel(), rows_.tile(), [&](std::int64_t from, std::int64_t columns, const float* half_sq_norm) {
           centroids_.errors(from, rows_.norms(), error);
-          kernels_.scores.lead(rows_.tile(), half_sq_norm, columns, error,
-                               {winners_.row(runs).data(), look.surest, look.first, look.second, look.runner_up});
-          runs += groups_of(columns, kWinnerColumns);
+          kernels_.scores.update_best(rows_.tile(), half_sq_norm, columns, error,
+                                      {group_best_.row(groups).data(), screening.best_lower, screening.best_upper,
+                                       screening.second_upper, screening.others_upper});
+          groups += ceil_div(columns, kGroupColumns);
         });
     float limit[kMaxLanes];
     std::fill_n(limit, kMaxLanes, -kInfinity);
     for (int lane = 0; lane < queued; ++lane) {
       const bool usable = centroids_.margin(rows_.norms().norm[lane], rows_.norms().residual[lane]) < kInfinity;
-      if (usable && look.runner_up[lane] < look.surest[lane]) {
-        limit[lane] = -look.surest[lane];
+      if (usable && screening.others_upper[lane] < screening.best_lower[lane]) {
+        limit[lane] = -screening.best_lower[lane];
       } else {
-        wait(row_[lane], usable ? -look.surest[lane] : kInfinity, beyond(look, lane));
+        append_ambiguous(queued_row_[lane], usable ? -screening.best_lower[lane] : kInfinity,
+                         others_bound(screening, lane));
       }
     }
-    decide(look, limit, runs);
+    label_rows(screening, limit, groups);
   }
 
-  /// Labels the rows of the panel whose candidates are all among the winners; the limit of the others is -infinity.
-  void decide(const Look& look, const float* limit, std::int64_t runs) {
-    static constexpr float kNothing[kTileColumns] = {};  // winners have their half norms and errors in them
-    constexpr std::int32_t kColumnMask = kWinnerColumns - 1;
-    std::int64_t only[kMaxLanes];  // the first candidate, a column
-    std::fill_n(only, kMaxLanes, -1);
+  /// Labels the rows of the panel whose candidates are all group bests; the limit of the other rows is -infinity.
+  void label_rows(const Screening& screening, const float* limit, std::int64_t groups) {
+    static constexpr float kZeros[kTileColumns] = {};  // group bests include half norms and errors
+    constexpr std::int32_t kColumnMask = kGroupColumns - 1;
+    std::int64_t first_candidate[kMaxLanes];  // a column
+    std::fill_n(first_candidate, kMaxLanes, -1);
     Nearest nearest;
-    for (std::int64_t run = 0; run < runs; run += kTileColumns) {
-      const std::int64_t found = kernels_.scores.within(
-          winners_.row(run).data(), kNothing, std::min<std::int64_t>(kTileColumns, runs - run), limit, hits_.data());
-      for (std::int64_t h = 0; h < found; ++h) {
+    for (std::int64_t first = 0; first < groups; first += kTileColumns) {
+      const std::int64_t hit_count =
+          kernels_.scores.collect(group_best_.row(first).data(), kZeros,
+                                  std::min<std::int64_t>(kTileColumns, groups - first), limit, hits_.data());
+      for (std::int64_t h = 0; h < hit_count; ++h) {
         const int lane = hits_[h].lane;
         if (limit[lane] == -kInfinity) continue;  // a NaN
-        const std::int64_t winner = run + hits_[h].column;
-        const std::int32_t in_run = std::bit_cast<std::int32_t>(hits_[h].score) & kColumnMask;
+        const std::int64_t group = first + hits_[h].column;
+        const std::int32_t in_group = std::bit_cast<std::int32_t>(hits_[h].score) & kColumnMask;
         const std::int64_t candidate =
-            winner / kWinnersOfTile * tile_columns(kernels_) + winner % kWinnersOfTile * kWinnerColumns + in_run;
-        if (only[lane] < 0) {
-          only[lane] = candidate;
+            group / kTileGroups * tile_columns(kernels_) + group % kTileGroups * kGroupColumns + in_group;
+        if (first_candidate[lane] < 0) {
+          first_candidate[lane] = candidate;
           continue;
         }
-        if (nearest.label[lane] < 0) compare(nearest, lane, row_[lane], only[lane]);
-        compare(nearest, lane, row_[lane], candidate);
+        if (nearest.label[lane] < 0) compare(nearest, lane, queued_row_[lane], first_candidate[lane]);
+        compare(nearest, lane, queued_row_[lane], candidate);
       }
     }
     for (int lane = 0; lane < kernels_.lanes; ++lane) {
-      if (only[lane] < 0) continue;
+      if (first_candidate[lane] < 0) continue;
       const bool several = nearest.label[lane] >= 0;
       sums.ambiguous += several;
-      settle(row_[lane], several ? nearest.label[lane] : static_cast<std::int32_t>(centroids_.row_of(only[lane])),
-             several ? measured_bound(nearest, lane, beyond(look, lane)) : screened_bound(look, lane));
+      store(queued_row_[lane],
+            several ? nearest.label[lane] : static_cast<std::int32_t>(centroids_.row_of(first_candidate[lane])),
+            several ? measured_bound(nearest, lane, others_bound(screening, lane)) : screened_bound(screening, lane));
     }
   }
 
-  // The bound of a row (core/bounds.h), from an upper bound of its squared distance to its centroid and what any other
-  // is farther. A score s stands for |x'|^2 + 2 s (core/screen.h).
+  // The bound of a row (core/bounds.h), from an upper bound of its squared distance to its centroid (own) and a lower
+  // bound of the difference to any other. A score s stands for |x'|^2 + 2 s (core/screen.h).
 
   float bound_between(double own, double difference) const {
     constexpr double kToFloat = 0x1p-22;
     return bound_of(static_cast<float>(std::max(own, 0.0) * (1 + kToFloat)),
                     static_cast<float>(difference * (1 - kToFloat)));
   }
-  /// Of a row that the first look decided.
-  float screened_bound(const Look& look, int lane) const {
+  /// For a row that the screening pass certified.
+  float screened_bound(const Screening& screening, int lane) const {
     if (!bounds_) return 0.0F;
-    const double own = look.surest[lane], others = std::max(look.second[lane], look.runner_up[lane]);
-    return bound_between(squared_norm(lane) * (1 + summed_) - 2 * own, 2 * (own - others));
+    const double own = screening.best_lower[lane];
+    const double others = std::max(screening.second_upper[lane], screening.others_upper[lane]);
+    return bound_between(squared_norm(lane) * (1 + norm_rounding_) - 2 * own, 2 * (own - others));
   }
-  /// Of a row that the definition decided among candidates; others: lower bound for what is no candidate.
+  /// For a row labelled by the definition; others: lower bound of squared distances to non-candidates.
   float measured_bound(const Nearest& nearest, int lane, double others) const {
     if (!bounds_) return 0.0F;
-    const double unit = held_.scale() * held_.scale(), rounding = definition_rounding(held_.columns());
-    const double own = nearest.distance[lane] * unit * (1 + rounding);
-    return bound_between(own, std::min(nearest.second[lane] * unit * (1 - rounding), others) - own);
+    const double squared_scale = held_.scale() * held_.scale(), rounding = definition_rounding(held_.columns());
+    const double own = nearest.distance[lane] * squared_scale * (1 + rounding);
+    return bound_between(own, std::min(nearest.second[lane] * squared_scale * (1 - rounding), others) - own);
   }
-  /// A lower bound of the squared distances to centroids that are no candidates: their scores are surely above the
-  /// best.
-  double beyond(const Look& look, int lane) const {
-    return squared_norm(lane) * (1 - summed_) - 2.0 * look.surest[lane];
+  /// A lower bound of the squared distances to centroids that are not candidates: their scores are above the best.
+  double others_bound(const Screening& screening, int lane) const {
+    return squared_norm(lane) * (1 - norm_rounding_) - 2.0 * screening.best_lower[lane];
   }
   double squared_norm(int lane) const {
     const double norm = rows_.norms().norm[lane];
     return norm * norm;
   }
 
-  void wait(std::int64_t row, float limit, double others) {
-    waiting_row_[waiting_] = row;
-    limit_[waiting_] = limit;
-    others_[waiting_] = others;
-    if (++waiting_ == kernels_.lanes) refine();
+  void append_ambiguous(std::int64_t row, float limit, double others) {
+    ambiguous_row_[ambiguous_count_] = row;
+    ambiguous_limit_[ambiguous_count_] = limit;
+    ambiguous_others_[ambiguous_count_] = others;
+    if (++ambiguous_count_ == kernels_.lanes) refine();
   }
 
-  double distance_to(std::int64_t row, std::int32_t centroid) const {
-    return held_.set.template rows<T>().distance(held_.row(row), request_.centroids.row(centroid).data(),
-                                                 held_.columns());
-  }
-
-  void settle(std::int64_t row, std::int32_t label, float bound) {
+  void store(std::int64_t row, std::int32_t label, float bound) {
     held_.label[row] = label;
     if (bounds_) held_.bounds.bound[row] = bound;
     count(row, label);
@@ -234,15 +236,15 @@ class Assigner {
   const ScreenKernels& kernels_;
   const ScreenColumns& centroids_;
   const BoundWorkspace& bounds_;
-  RowPanel<T> rows_, waiting_rows_;
-  Matrix<float> winners_;  // (runs of columns, lanes)
+  RowPanel<T> rows_, ambiguous_panel_;
+  Matrix<float> group_best_;  // (groups of columns, lanes)
   std::vector<Hit> hits_;
-  double summed_;  // what summing squares in float32 loses of them, and rounding before
-  int queued_ = 0, waiting_ = 0;
-  std::int64_t row_[kMaxLanes];  // queued, then those of the panel
-  std::int64_t waiting_row_[kMaxLanes];
-  float limit_[kMaxLanes];    // the best score of each is not above
-  double others_[kMaxLanes];  // what is beyond the limits
+  double norm_rounding_;  // relative error of a squared norm in float32
+  int queued_ = 0, ambiguous_count_ = 0;
+  std::int64_t queued_row_[kMaxLanes];  // of the queue, then of the panel
+  std::int64_t ambiguous_row_[kMaxLanes];
+  float ambiguous_limit_[kMaxLanes];    // upper bounds of the best scores
+  double ambiguous_others_[kMaxLanes];  // lower bounds of squared distances to non-candidates
 
  public:
   Assignment sums;
@@ -263,9 +265,9 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   if (narrow_is_best(held, request.centroids.rows) && !bounds_pay(held, request.centroids.rows)) {
     return assign_narrow(held, request, assignment);
   }
-  const ScreenKernels& usual = held.set.screen_for(held.columns(), request.centroids.rows);
-  const bool may_be_coarse = &usual != &held.set.fine;
-  const ScreenKernels& kernels = may_be_coarse && held.coarse.passed_over() ? held.set.closer_screen() : usual;
+  const ScreenKernels& fastest = held.set.screen_for(held.columns(), request.centroids.rows);
+  const bool is_low_precision = &fastest != &held.set.float32;
+  const ScreenKernels& kernels = is_low_precision && held.backoff.active() ? held.set.finer_screen() : fastest;
   ScreenColumns centroids(held, kernels, request.centroids.rows, Scores::marked);
   centroids.pack(held, request.centroids.data, request.centroids.rows);
   const BoundWorkspace bounds(held, request.centroids, centroids.largest_norm());
@@ -280,13 +282,13 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   for (const auto& assigner : assigners) {
     if (assigner) used.push_back(assigner.get());
   }
-  held.threads.run(static_cast<std::int64_t>(used.size()), [&](std::int64_t which, int) { used[which]->finish(); });
-  Assignment found(request.centroids.rows);
-  for (const Assigner<T>* assigner : used) add(assigner->sums, found);
-  if (bounds) bounds.finish(held, found.screened);
-  note_changed(held, found.changed);
-  if (may_be_coarse) held.coarse.note(found);
-  add(found, assignment);
+  held.threads.run(static_cast<std::int64_t>(used.size()), [&](std::int64_t task, int) { used[task]->finish(); });
+  Assignment result(request.centroids.rows);
+  for (const Assigner<T>* assigner : used) add(assigner->sums, result);
+  if (bounds) bounds.finish(held, result.screened);
+  held.bounds.note_changed(result.changed, held.rows());
+  if (is_low_precision) held.backoff.update(result);
+  add(result, assignment);
 }
 
 #define KITH_INSTANTIATE(T) template void assign(HeldRows<T>&, const AssignRequest&, Assignment&);

@@ -1,4 +1,4 @@
-// What the centroids moved since the bounds of rows were kept: k distances.
+// Bounds of one assignment: the shifts of the centroids, at the cost of k distances.
 #include "kernels/cpu/assign/bounds.h"
 
 #include <cmath>
@@ -7,7 +7,7 @@
 namespace kith::cpu {
 namespace {
 
-/// An upper bound of |x'| of every row, from the box that holds them.
+/// An upper bound of |x'| of every row, from the bounding box of the rows.
 double largest_norm(const DataPlan& plan) {
   const double scale = power_of_two(-plan.screen.exponent);
   double squares = 0.0;
@@ -32,28 +32,28 @@ BoundWorkspace::BoundWorkspace(HeldRows<T>& held, MatrixView<const double> centr
   }
   known_ = std::exchange(bounds.clusters, 0) == k;
   bounds.bound.resize(static_cast<std::size_t>(held.rows()));
-  moved_.resize(static_cast<std::size_t>(k));
+  shift_.resize(static_cast<std::size_t>(k));
   if (bounds.centroids.size() != k * d) bounds.centroids = Matrix<double>(k, d);
-  constexpr std::int64_t kAtOnce = 256;  // centroids of a task
-  held.threads.run((k + kAtOnce - 1) / kAtOnce, [&](std::int64_t task, int) {
-    for (std::int64_t c = task * kAtOnce; c < std::min((task + 1) * kAtOnce, k); ++c) {
+  constexpr std::int64_t kCentroidsPerTask = 256;
+  held.threads.run(ceil_div(k, kCentroidsPerTask), [&](std::int64_t task, int) {
+    for (std::int64_t c = task * kCentroidsPerTask; c < std::min((task + 1) * kCentroidsPerTask, k); ++c) {
       const double* now = centroids.row(c).data();
       double* before = bounds.centroids.row(c).data();
       if (known_) {
         const double squared_move = held.set.template rows<double>().distance(now, before, d);
-        moved_[static_cast<std::size_t>(c)] = shift_bound(squared_move, d, held.scale());
+        shift_[static_cast<std::size_t>(c)] = shift_bound(squared_move, d, held.scale());
       }
       std::copy_n(now, d, before);
     }
   });
   for (std::int64_t c = 0; c < k; ++c) {
-    const float move = moved_[static_cast<std::size_t>(c)];
-    if (move > first_) {
-      second_ = first_;
-      first_ = move;
-      farthest_ = static_cast<std::int32_t>(c);
+    const float move = shift_[static_cast<std::size_t>(c)];
+    if (move > largest_shift_) {
+      second_shift_ = largest_shift_;
+      largest_shift_ = move;
+      most_shifted_ = static_cast<std::int32_t>(c);
     } else {
-      second_ = std::max(second_, move);
+      second_shift_ = std::max(second_shift_, move);
     }
   }
   guard_ = bound_guard(largest_norm(held.plan) + largest_centroid, d);
@@ -61,15 +61,15 @@ BoundWorkspace::BoundWorkspace(HeldRows<T>& held, MatrixView<const double> centr
 
 template <class T>
 void BoundWorkspace::finish(HeldRows<T>& held, std::int64_t screened) const {
-  const auto k = static_cast<std::int64_t>(moved_.size());
+  const auto k = static_cast<std::int64_t>(shift_.size());
   held.bounds.clusters = k;
   if (!known_) return;
-  const bool is_narrow = narrow_is_best(held, k);  // then a faster screen rests
-  const std::int64_t worthwhile = is_narrow ? held.rows() / 2 : held.rows() / 16;
-  const int longest_rest = is_narrow ? 32 : 8;
-  const bool paid = held.rows() - screened >= worthwhile;
-  held.bounds.rest = paid ? 0 : held.bounds.next_rest;
-  held.bounds.next_rest = paid ? 1 : std::min(2 * held.bounds.next_rest, longest_rest);
+  const bool is_narrow = narrow_is_best(held, k);  // then bounds replace a faster screen
+  const std::int64_t min_certified = is_narrow ? held.rows() / 2 : held.rows() / 16;
+  const int max_backoff = is_narrow ? 32 : 8;
+  const bool effective = held.rows() - screened >= min_certified;
+  held.bounds.backoff = effective ? 0 : held.bounds.next_backoff;
+  held.bounds.next_backoff = effective ? 1 : std::min(2 * held.bounds.next_backoff, max_backoff);
 }
 
 #define KITH_INSTANTIATE(T)                                                                \

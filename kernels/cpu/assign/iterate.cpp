@@ -1,7 +1,7 @@
-// Whole iterations in one pass over the points each, for rows of few columns and for small problems.
+// Complete Lloyd iterations with one pass over the points each, for few columns and small problems.
 //
-// A block of a few hundred rows gets its labels, and the rows that move are added up, while it is in the first-level
-// cache. Nothing is written for rows that stay where they are.
+// A block of a few hundred rows is labelled, and its reassigned rows are added to the sums, while it is in the
+// first-level cache. Rows that keep their label cause no writes. Cost per iteration: as in narrow_screen.cpp.
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -18,43 +18,43 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kMostSeconds = 0.5;                       // of one call
-constexpr std::int64_t kMostKept = std::int64_t{1} << 20;  // values of all rows that stay in panels
+constexpr double kMaxSeconds = 0.5;                              // per call
+constexpr std::int64_t kMaxPanelValues = std::int64_t{1} << 20;  // values of all rows, to keep them in panels
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// The iterations of one call.
 template <class T>
-class Stepper {
+class LloydIterations {
  public:
-  Stepper(HeldRows<T>& held, LloydState& state)
+  LloydIterations(HeldRows<T>& held, LloydState& state)
       : held_(held),
         state_(state),
         clusters_(state.centroids.rows()),
         screen_(held),
-        moves_(held.plan, state.sums.limbs, clusters_, held.threads),
+        reassignments_(held.plan, state.sums.limbs, clusters_, held.threads),
         workers_(static_cast<std::size_t>(held.threads.count())),
-        moved_(clusters_, held.columns()) {
-    if (held.values.size() <= kMostKept) screen_.keep_panels();
+        next_centroids_(clusters_, held.columns()) {
+    if (held.values.size() <= kMaxPanelValues) screen_.keep_panels();
   }
 
-  /// Assigns all rows and moves them in sums and counts.
+  /// Assigns all rows and updates sums and counts.
   IterationRecord assign() {
     held_.bounds.skip();
-    screen_.aim(state_.centroids.view());
+    screen_.set_centroids(state_.centroids.view());
     const std::int64_t d = held_.columns(), block = screen_.block();
     held_.for_ranges(screen_.rows_per_task(), [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
       std::unique_ptr<Worker>& worker = workers_[static_cast<std::size_t>(thread)];
       if (!worker) worker = std::make_unique<Worker>(screen_);
-      const ReassignmentTable& table = moves_.of(thread);
+      const ReassignmentTable& table = reassignments_.of(thread);
       for (std::int64_t i = first; i < last; i += block) {
         const std::int64_t count = std::min(block, last - i);
-        const std::int32_t* label = screen_.label(i, count, worker->desk, worker->totals);
+        const std::int32_t* label = screen_.label(i, count, worker->workspace, worker->totals);
         worker->changed +=
-            held_.set.narrow.template rows<T>().move(held_.row(i), count, d, label, held_.kept(i), table);
+            held_.set.narrow.template rows<T>().reassign(held_.row(i), count, d, label, held_.kept_labels(i), table);
       }
     });
-    moves_.merge(state_.sums, state_.counts);
+    reassignments_.merge(state_.sums, state_.counts);
     IterationRecord record;
     record.screened = held_.rows();
     for (const std::unique_ptr<Worker>& worker : workers_) {
@@ -63,12 +63,12 @@ class Stepper {
       record.ambiguous += std::exchange(worker->totals.ambiguous, 0);
       record.candidates += std::exchange(worker->totals.candidates, 0);
     }
-    note_changed(held_, record.changed);
+    held_.bounds.note_changed(record.changed, held_.rows());
     return record;
   }
 
-  /// Means of the sums, the same as centroids_of(), objective_of() and squared_shift() of core make. True when they are
-  /// the centroids that were there, to the last bit.
+  /// Replaces the centroids with the means of the sums, with the same results as centroids_of(), objective_of() and
+  /// squared_shift() of core. Returns whether no bit of the centroids changed.
   bool update(double spread, IterationRecord& record) {
     const std::int64_t d = held_.columns();
     const ColumnScales& scales = held_.plan.scales;
@@ -77,7 +77,7 @@ class Stepper {
     double between = 0.0;
     for (std::int64_t c = 0; c < clusters_; ++c) {
       const auto count = static_cast<double>(state_.counts[c]);
-      double* const mean = moved_.row(c).data();
+      double* const mean = next_centroids_.row(c).data();
       for (std::int64_t j = 0; j < d; ++j) {
         const std::int64_t at = c * d + j;
         mean[j] = mean_of({state_.sums.high[at], two_limbs ? state_.sums.low[at] : 0}, scales.shift[j],
@@ -87,15 +87,15 @@ class Stepper {
       between += weighted_distance(count, distance(mean, held_.plan.mean.data(), d));
     }
     record.inertia = remaining_objective(spread, between);
-    std::swap(moved_, state_.centroids);
-    return std::memcmp(moved_.data(), state_.centroids.data(),
-                       static_cast<std::size_t>(moved_.size()) * sizeof(double)) == 0;
+    std::swap(next_centroids_, state_.centroids);
+    return std::memcmp(next_centroids_.data(), state_.centroids.data(),
+                       static_cast<std::size_t>(next_centroids_.size()) * sizeof(double)) == 0;
   }
 
  private:
   struct Worker {
-    explicit Worker(const NarrowScreen<T>& screen) : desk(screen) {}
-    typename NarrowScreen<T>::Desk desk;
+    explicit Worker(const NarrowScreen<T>& screen) : workspace(screen) {}
+    typename NarrowScreen<T>::Workspace workspace;
     NarrowTotals totals;
     std::int64_t changed = 0;
   };
@@ -104,18 +104,18 @@ class Stepper {
   LloydState& state_;
   std::int64_t clusters_;
   NarrowScreen<T> screen_;
-  ReassignmentTables moves_;
+  ReassignmentTables reassignments_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  Matrix<double> moved_;  // the centroids of the next iteration
+  Matrix<double> next_centroids_;  // centroids of the next iteration
 };
 
-Assignment unfinished(const IterationRecord& begun, const std::vector<std::int64_t>& counts) {
+Assignment unfinished(const IterationRecord& record, const std::vector<std::int64_t>& counts) {
   Assignment assignment(static_cast<std::int64_t>(counts.size()));
   assignment.counts = counts;
-  assignment.changed = begun.changed;
-  assignment.screened = begun.screened;
-  assignment.ambiguous = begun.ambiguous;
-  assignment.candidates = begun.candidates;
+  assignment.changed = record.changed;
+  assignment.screened = record.screened;
+  assignment.ambiguous = record.ambiguous;
+  assignment.candidates = record.candidates;
   return assignment;
 }
 
@@ -127,21 +127,21 @@ IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydSta
   const std::int64_t k = state.centroids.rows();
   IterateResult result;
   if (held.weights.weight != nullptr) return result;
-  const bool pays = (narrow_is_best(held, k) || is_small(held, k)) && !bounds_pay(held, k);
-  if (!pays || !ReassignmentTables::fit(k, held.columns(), state.sums.limbs)) return result;
+  const bool worthwhile = (narrow_is_best(held, k) || is_small(held, k)) && !bounds_pay(held, k);
+  if (!worthwhile || !ReassignmentTables::fit(k, held.columns(), state.sums.limbs)) return result;
   if (held.plan.rows != held.rows() || held.unsummed) return result;
-  Stepper<T> stepper(held, state);
+  LloydIterations<T> iterations(held, state);
   Stop stop = Stop::none;
   double before = 0.0;
-  while (stop == Stop::none && (result.records.empty() || before < kMostSeconds)) {
+  while (stop == Stop::none && (result.records.empty() || before < kMaxSeconds)) {
     if (bounds_pay(held, k)) break;
-    IterationRecord record = stepper.assign();
+    IterationRecord record = iterations.assign();
     if (std::find(state.counts.begin(), state.counts.end(), 0) != state.counts.end()) {
       result.unfinished = unfinished(record, state.counts);
       break;
     }
     record.assign_seconds = seconds_since(begin) - before;
-    result.converged = stepper.update(request.spread, record);
+    result.converged = iterations.update(request.spread, record);
     const double now = seconds_since(begin);
     record.seconds = now - before;
     before = now;

@@ -1,5 +1,5 @@
-// The distance of every row to the centroid of its label by the definition, and the inertia as integers: one pass over
-// the points.
+// The distance of every row to the centroid of its label by the definition, and the inertia as integers: n d float64
+// operations in one pass over the points.
 #include <mutex>
 
 #include "kernels/cpu/operations.h"
@@ -7,9 +7,9 @@
 namespace kith::cpu {
 namespace {
 
-constexpr std::int64_t kBlock = 256;  // rows whose distances are still in the first-level cache when they are added
+constexpr std::int64_t kBlock = 256;  // rows per block, whose distances stay in the first-level cache
 
-/// Both limbs of weighted distances.
+/// Both limbs of each weighted distance.
 void weighted_to_grid(const RowWeights& weights, const double* distance, std::int64_t count,
                       const MeasureRequest& request, std::int64_t* high, std::int64_t* low) {
   const double low_scale = power_of_two(request.inertia_bits);
@@ -28,7 +28,7 @@ void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> 
   const std::int64_t d = held.columns();
   const double low_scale = power_of_two(request.inertia_bits);
   const std::int64_t k = request.centroids.rows;
-  // Rows that follow each other often have the same label: two sums keep them from waiting for each other.
+  // Consecutive rows often have the same label; two sums avoid dependent additions.
   constexpr std::int64_t kWays = 2;
   held.totals.current = false;
   std::mutex merging;
@@ -39,7 +39,8 @@ void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> 
       const std::int64_t count = std::min(kBlock, last - i);
       const std::int32_t* label = held.label.data() + i;
       double* distance = held.distance.data() + i;
-      held.set.narrow.template rows<T>().own_distances(held.row(i), count, d, request.centroids.data, label, distance);
+      held.set.narrow.template rows<T>().label_distances(held.row(i), count, d, request.centroids.data, label,
+                                                         distance);
       if (held.weights.weight == nullptr) {
         held.set.to_grid(distance, count, request.inertia, low_scale, high, low);
       } else {

@@ -1,26 +1,24 @@
-// The float32 screen of rows of few columns: a few hundred rows are packed, looked at and converged while they are in
-// the first-level cache.
+// The narrow screen: blocks of a few hundred rows are packed, screened and labelled in the first-level cache.
 //
-// n k (d + 4) vector operations on 16 rows at a time (AVX-512), beside which reading n d values and writing n labels
-// count for two or three columns. Rows that the first look leaves open are looked at again one by one, with one
-// centroid per lane, and the definition decides among those within the limit.
+// Cost: n k (d + 4) vector operations on 16 rows at a time (AVX-512); reading n d values and writing n labels cost as
+// much as two or three columns. The refinement pass takes ambiguous rows one by one, with one centroid per lane, and
+// compares the candidates by the definition.
 #include "kernels/cpu/assign/narrow_screen.h"
 
 #include <bit>
 #include <limits>
 #include <memory>
 
-#include "kernels/cpu/assign/bounds.h"
-
 namespace kith::cpu {
 namespace {
 
-constexpr std::int64_t kBlockValues = 4096;  // floats of a block of panels: they stay in the first-level cache
-constexpr std::int64_t kMostBlockRows = 512;
+constexpr std::int64_t kBlockValues = 4096;  // floats in the panels of a block, which stay in the first-level cache
+constexpr std::int64_t kMaxBlockRows = 512;
 
-std::int64_t rounded_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
+std::int64_t rounded_up(std::int64_t n, std::int64_t multiple) { return ceil_div(n, multiple) * multiple; }
 
-/// What the look may lose: d products and as many additions to the half-norm, of magnitude |h| + |x^||c^| at most.
+/// Rounding errors of the screening pass: d products and as many additions to the half norm, of magnitude at most |h| +
+/// |x^||c^|.
 ScreenArithmetic narrow_arithmetic(const NarrowKernels& kernels, std::int64_t d) {
   constexpr double kOutward = 1.001, kRounding = 0x1p-24;
   const double additions = static_cast<double>(d + 1) * kRounding * kOutward;
@@ -35,7 +33,7 @@ ScreenArithmetic narrow_arithmetic(const NarrowKernels& kernels, std::int64_t d)
 template <class T>
 NarrowScreen<T>::NarrowScreen(const HeldRows<T>& held) : held_(held), kernels_(held.set.narrow) {
   const std::int64_t lanes = kernels_.lanes, d = held.columns();
-  block_ = std::clamp(kBlockValues / d / lanes * lanes, lanes, kMostBlockRows / lanes * lanes);
+  block_ = std::clamp(kBlockValues / d / lanes * lanes, lanes, kMaxBlockRows / lanes * lanes);
   centers_.reserve(static_cast<std::size_t>(lanes * d));
   for (std::int64_t lane = 0; lane < lanes; ++lane) {
     centers_.insert(centers_.end(), held.plan.screen.center.begin(), held.plan.screen.center.end());
@@ -43,18 +41,18 @@ NarrowScreen<T>::NarrowScreen(const HeldRows<T>& held) : held_(held), kernels_(h
 }
 
 template <class T>
-void NarrowScreen<T>::aim(MatrixView<const double> centroids) {
+void NarrowScreen<T>::set_centroids(MatrixView<const double> centroids) {
   const std::int64_t k = centroids.rows, d = centroids.columns;
-  constexpr float kNever = 3e38F;  // of a column that is not there
+  constexpr float kAbsent = 3e38F;  // score of a missing column
   const ScreenedRows screened = screen_rows(centroids, held_.plan.screen);
   const ScreenMargin margin = screen_margin(screened, d, held_.plan.screen.exponent, narrow_arithmetic(kernels_, d));
   centroids_ = centroids;
-  packed_ = aimed_ && !panels_.empty();
-  aimed_ = true;
+  packed_ = has_centroids_ && !panels_.empty();
+  has_centroids_ = true;
   const std::int64_t padded = rounded_up(k, kernels_.floats);
-  groups_.resize(static_cast<std::size_t>(rounded_up(k, kNarrowGroup) * (2 + d)));
+  column_panels_.resize(static_cast<std::size_t>(rounded_up(k, kNarrowPanelColumns) * (2 + d)));
   by_column_.resize(static_cast<std::size_t>(padded * (1 + d)));
-  columns_ = {.groups = groups_.data(),
+  columns_ = {.column_panels = column_panels_.data(),
               .by_column = by_column_.data(),
               .count = k,
               .padded = padded,
@@ -63,20 +61,21 @@ void NarrowScreen<T>::aim(MatrixView<const double> centroids) {
               .linear = margin.linear,
               .quadratic = margin.quadratic};
   for (std::int64_t c = 0; c < columns_.padded; ++c) {
-    const bool there = c < k;
-    const float* values = there ? screened.values.row(c).data() : nullptr;
-    by_column_[c] = there ? screened.half_sq_norm[c] : kNever;
-    for (std::int64_t j = 0; j < d; ++j) by_column_[(1 + j) * columns_.padded + c] = there ? values[j] : 0.0F;
-    if (c >= rounded_up(k, kNarrowGroup)) continue;
-    float* group = groups_.data() + c / kNarrowGroup * kNarrowGroup * (2 + d) + c % kNarrowGroup;
-    group[0] = by_column_[c];
-    group[kNarrowGroup] = std::bit_cast<float>(static_cast<std::int32_t>(c % kMarks));
-    for (std::int64_t j = 0; j < d; ++j) group[(2 + j) * kNarrowGroup] = there ? values[j] : 0.0F;
+    const bool exists = c < k;
+    const float* values = exists ? screened.values.row(c).data() : nullptr;
+    by_column_[c] = exists ? screened.half_sq_norm[c] : kAbsent;
+    for (std::int64_t j = 0; j < d; ++j) by_column_[(1 + j) * columns_.padded + c] = exists ? values[j] : 0.0F;
+    if (c >= rounded_up(k, kNarrowPanelColumns)) continue;
+    float* panel =
+        column_panels_.data() + c / kNarrowPanelColumns * kNarrowPanelColumns * (2 + d) + c % kNarrowPanelColumns;
+    panel[0] = by_column_[c];
+    panel[kNarrowPanelColumns] = std::bit_cast<float>(static_cast<std::int32_t>(c % kMarks));
+    for (std::int64_t j = 0; j < d; ++j) panel[(2 + j) * kNarrowPanelColumns] = exists ? values[j] : 0.0F;
   }
 }
 
 template <class T>
-NarrowScreen<T>::Desk::Desk(const NarrowScreen& screen)
+NarrowScreen<T>::Workspace::Workspace(const NarrowScreen& screen)
     : flat_(1, screen.kernels_.lanes * screen.columns_.d + kMaxLanes),  // transposes read whole vectors
       panels_(screen.block_, screen.columns_.d),
       label_(static_cast<std::size_t>(screen.block_)),
@@ -86,45 +85,46 @@ NarrowScreen<T>::Desk::Desk(const NarrowScreen& screen)
 }
 
 template <class T>
-const std::int32_t* NarrowScreen<T>::label(std::int64_t first, std::int64_t count, Desk& desk,
+const std::int32_t* NarrowScreen<T>::label(std::int64_t first, std::int64_t count, Workspace& workspace,
                                            NarrowTotals& totals) const {
-  float* const panels = panels_.empty() ? desk.panels_.data() : panels_.data() + first * columns_.d;
+  float* const panels = panels_.empty() ? workspace.panels_.data() : panels_.data() + first * columns_.d;
   if (!packed_) {
-    kernels_.rows<T>().pack(held_.row(first), count, columns_.d, held_.scale(), centers_.data(), desk.flat_.data(),
+    kernels_.rows<T>().pack(held_.row(first), count, columns_.d, held_.scale(), centers_.data(), workspace.flat_.data(),
                             panels);
   }
-  const std::int64_t open = kernels_.look(panels, count, columns_, desk.label_.data(), desk.ambiguous_.data());
-  for (std::int64_t i = 0; i < open; ++i) {
-    const NarrowAmbiguousRows& row = desk.ambiguous_[i];
-    desk.label_[row.position] = decide(first + row.position, row, panels, desk, totals);
+  const std::int64_t ambiguous =
+      kernels_.screen(panels, count, columns_, workspace.label_.data(), workspace.ambiguous_.data());
+  for (std::int64_t i = 0; i < ambiguous; ++i) {
+    const NarrowAmbiguousRow& row = workspace.ambiguous_[i];
+    workspace.label_[row.position] = refine(first + row.position, row, panels, workspace, totals);
   }
-  totals.ambiguous += open;
-  return desk.label_.data();
+  totals.ambiguous += ambiguous;
+  return workspace.label_.data();
 }
 
 template <class T>
-std::int32_t NarrowScreen<T>::decide(std::int64_t row, const NarrowAmbiguousRows& ambiguous, const float* panels,
-                                     Desk& desk, NarrowTotals& totals) const {
-  const std::int64_t found = kernels_.candidates(panels, columns_, ambiguous, desk.candidate_.data());
+std::int32_t NarrowScreen<T>::refine(std::int64_t row, const NarrowAmbiguousRow& ambiguous, const float* panels,
+                                     Workspace& workspace, NarrowTotals& totals) const {
+  const std::int64_t count = kernels_.candidates(panels, columns_, ambiguous, workspace.candidate_.data());
   const auto distance = held_.set.template rows<T>().distance;
   double nearest = std::numeric_limits<double>::infinity();
   std::int32_t label = 0;
-  for (std::int64_t i = 0; i < found; ++i) {
-    const std::int32_t c = desk.candidate_[i];
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int32_t c = workspace.candidate_[i];
     const double to_c = distance(held_.row(row), centroids_.row(c).data(), columns_.d);
-    if (to_c < nearest) {  // in ascending order: ties keep the lowest
+    if (to_c < nearest) {  // candidates ascend, so ties keep the lowest
       nearest = to_c;
       label = c;
     }
   }
-  totals.candidates += found;
+  totals.candidates += count;
   return label;
 }
 
 template <class T>
 void NarrowScreen<T>::keep_panels() {
   panels_.resize(static_cast<std::size_t>(rounded_up(held_.rows(), kernels_.lanes) * held_.columns()));
-  aimed_ = false;
+  has_centroids_ = false;
 }
 
 template <class T>
@@ -138,13 +138,13 @@ void assign_narrow(HeldRows<T>& held, const AssignRequest& request, Assignment& 
   const std::int64_t k = request.centroids.rows;
   held.bounds.skip();
   NarrowScreen<T> screen(held);
-  screen.aim(request.centroids);
-  // Rows that follow each other often have the same label: several counters keep them from waiting for each other.
+  screen.set_centroids(request.centroids);
+  // Consecutive rows often have the same label; several counters avoid dependent additions.
   const std::int64_t ways = k <= 1024 ? 4 : 1;
   struct Worker {
     Worker(const NarrowScreen<T>& screen, std::int64_t counters)
-        : desk(screen), counts(static_cast<std::size_t>(counters)) {}
-    typename NarrowScreen<T>::Desk desk;
+        : workspace(screen), counts(static_cast<std::size_t>(counters)) {}
+    typename NarrowScreen<T>::Workspace workspace;
     std::vector<std::int64_t> counts;  // (ways, k)
     NarrowTotals totals;
     std::int64_t changed = 0;
@@ -152,11 +152,11 @@ void assign_narrow(HeldRows<T>& held, const AssignRequest& request, Assignment& 
   std::vector<std::unique_ptr<Worker>> workers(held.threads.count());
   held.for_ranges(screen.rows_per_task(), [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
     if (!workers[thread]) workers[thread] = std::make_unique<Worker>(screen, ways * k);
-    Worker& mine = *workers[thread];
+    Worker& own = *workers[thread];
     for (std::int64_t i = first; i < last; i += screen.block()) {
       const std::int64_t count = std::min(screen.block(), last - i);
-      const std::int32_t* label = screen.label(i, count, mine.desk, mine.totals);
-      mine.changed += held.set.narrow.settle(label, count, held.kept(i), mine.counts.data(), k, ways);
+      const std::int32_t* label = screen.label(i, count, own.workspace, own.totals);
+      own.changed += held.set.narrow.store_labels(label, count, held.kept_labels(i), own.counts.data(), k, ways);
     }
   });
   assignment.screened += held.rows();
@@ -169,7 +169,7 @@ void assign_narrow(HeldRows<T>& held, const AssignRequest& request, Assignment& 
     assignment.candidates += worker->totals.candidates;
   }
   assignment.changed += changed;
-  note_changed(held, changed);
+  held.bounds.note_changed(changed, held.rows());
 }
 
 #define KITH_INSTANTIATE(T)       \

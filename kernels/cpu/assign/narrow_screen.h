@@ -1,4 +1,4 @@
-// The float32 screen of rows of few columns, and of small problems: labels of a few hundred rows at a time, proven.
+// The narrow screen: a float32 screen for few columns and small problems, which labels a few hundred rows at a time.
 #pragma once
 
 #include <algorithm>
@@ -10,61 +10,62 @@
 
 namespace kith::cpu {
 
-/// Small problems have their rows in panels from one iteration to the next.
+/// Whether the narrow screen keeps packed rows from one iteration to the next.
 template <class T>
 bool is_small(const HeldRows<T>& held, std::int64_t clusters) {
-  constexpr std::int64_t kMostColumns = 256, kMostWork = 16'000'000;  // in multiply-adds
-  return held.columns() <= kMostColumns && clusters * held.columns() <= kMostWork / held.rows();
+  constexpr std::int64_t kMaxColumns = 256, kMaxWork = 16'000'000;  // in multiply-adds
+  return held.columns() <= kMaxColumns && clusters * held.columns() <= kMaxWork / held.rows();
 }
 
-/// This screen is the fastest for few columns against any number of centroids, and for small problems with few.
+/// The narrow screen is the fastest for few columns, and for small problems with few clusters.
 template <class T>
 bool narrow_is_best(const HeldRows<T>& held, std::int64_t clusters) {
   constexpr std::int64_t kFewColumns = 16, kFewClusters = 16;
   return held.columns() <= kFewColumns || (clusters <= kFewClusters && is_small(held, clusters));
 }
 
-/// What the screen did.
+/// Counts of the screen.
 struct NarrowTotals {
-  std::int64_t ambiguous = 0;   // rows that the first look did not decide
+  std::int64_t ambiguous = 0;   // rows that the screening pass did not certify
   std::int64_t candidates = 0;  // distances computed for them
 };
 
-/// Centroids ready for the screen. One object serves a whole run: aim() at the centroids of each iteration.
+/// Packed centroids. One object serves a whole run: call set_centroids() in each iteration.
 template <class T>
 class NarrowScreen {
  public:
   explicit NarrowScreen(const HeldRows<T>& held);
 
   /// centroids: (k, d); must outlive the calls of label().
-  void aim(MatrixView<const double> centroids);
+  void set_centroids(MatrixView<const double> centroids);
 
-  /// Rows of one call of label() at most; ranges of rows for threads are multiples of it.
+  /// Maximum rows per call of label(); ranges of rows for threads are multiples of it.
   std::int64_t block() const { return block_; }
 
-  /// Rows that are worth handing to a thread, a multiple of block().
+  /// Rows of a task that is worth scheduling, a multiple of block().
   std::int64_t rows_per_task() const;
 
-  /// One thread's memory.
-  class Desk {
+  /// Memory of one thread.
+  class Workspace {
    public:
-    explicit Desk(const NarrowScreen& screen);
+    explicit Workspace(const NarrowScreen& screen);
 
    private:
     friend NarrowScreen;
     Matrix<float> flat_, panels_;
     std::vector<std::int32_t> label_, candidate_;
-    std::vector<NarrowAmbiguousRows> ambiguous_;
+    std::vector<NarrowAmbiguousRow> ambiguous_;
   };
 
-  /// Labels of rows first, first + 1, ..., at most block() of them: label[0], ..., valid until the desk's next call.
-  const std::int32_t* label(std::int64_t first, std::int64_t count, Desk& desk, NarrowTotals& totals) const;
+  /// Labels of `count` rows from `first` on, at most block(); valid until the next call with the same workspace.
+  const std::int32_t* label(std::int64_t first, std::int64_t count, Workspace& workspace, NarrowTotals& totals) const;
 
-  /// From now on every row has label() called for it between one aim() and the next: rows stay in panels, n d floats.
+  /// Keeps packed rows (n d floats) from one iteration to the next. From now on, label() must be called for every row
+  /// after each set_centroids().
   void keep_panels();
 
  private:
-  std::int32_t decide(std::int64_t row, const NarrowAmbiguousRows& ambiguous, const float* panels, Desk& desk,
+  std::int32_t refine(std::int64_t row, const NarrowAmbiguousRow& ambiguous, const float* panels, Workspace& workspace,
                       NarrowTotals& totals) const;
 
   const HeldRows<T>& held_;
@@ -73,12 +74,12 @@ class NarrowScreen {
   std::vector<float> centers_;  // (lanes, d)
   MatrixView<const double> centroids_;
   NarrowColumns columns_{};
-  std::vector<float> groups_, by_column_;
-  mutable UninitializedVector<float> panels_;  // of all rows, or empty; label() fills in those of its rows
-  bool aimed_ = false, packed_ = false;
+  std::vector<float> column_panels_, by_column_;
+  mutable UninitializedVector<float> panels_;  // of all rows, or empty; filled by label()
+  bool has_centroids_ = false, packed_ = false;
 };
 
-/// One assignment of all rows by this screen.
+/// Assigns all rows by this screen.
 template <class T>
 void assign_narrow(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment);
 

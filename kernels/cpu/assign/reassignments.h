@@ -1,4 +1,4 @@
-// Where the rows that changed their cluster are added up: a table per thread, merged into the sums of all.
+// Sums of reassigned rows: a table per thread, merged into the cluster sums.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace kith::cpu {
 
-/// Sums of moved rows, for as many clusters and columns as fit the second-level cache. A row is read once, in order,
-/// and its cells are near; nothing is sorted.
+/// Sums of reassigned rows, if clusters and columns fit the second-level cache. Each row is read once, in order;
+/// nothing is sorted.
 class ReassignmentTables {
  public:
   ReassignmentTables(const DataPlan& plan, int limbs, std::int64_t clusters, Threads& threads);
 
   static bool fit(std::int64_t clusters, std::int64_t columns, int limbs) {
-    constexpr std::int64_t kMostCells = std::int64_t{1} << 18;
-    return clusters * limbs <= kMostCells / columns;
+    constexpr std::int64_t kMaxCells = std::int64_t{1} << 18;
+    return clusters * limbs <= kMaxCells / columns;
   }
 
-  /// A thread's own table, for NarrowRowKernels::move.
+  /// The table of a thread, for NarrowRowKernels::reassign.
   const ReassignmentTable& of(int thread);
 
-  /// Adds what the tables hold to the sums, and to counts (k) if there are any; empties them.
+  /// Adds the tables to the sums, and to counts (k) unless empty; clears them.
   void merge(ClusterSums& sums, std::span<std::int64_t> counts);
 
  private:
-  struct Own {
+  struct ThreadTable {
     std::vector<std::int64_t> sums, counts;  // (k, limbs, pitch), (k)
     ReassignmentTable table{};
   };
@@ -39,7 +39,7 @@ class ReassignmentTables {
   int limbs_;
   double low_scale_;
   std::vector<double> first_, second_;  // (pitch)
-  std::vector<std::unique_ptr<Own>> own_;
+  std::vector<std::unique_ptr<ThreadTable>> tables_;
 };
 
 }  // namespace kith::cpu

@@ -1,8 +1,8 @@
-// The sums of clusters: rows that left a cluster are subtracted from its integer sums, rows that came are added.
+// Updates cluster sums: reassigned rows are subtracted from their old cluster and added to their new one.
 //
-// Each thread adds its moved rows to a table of its own as they come, where the tables fit the cache. Else it sorts the
-// moves of its range of rows by cluster (a counting sort), adds up one cluster's rows at a time and flushes with
-// integer atomics. In a late iteration few rows move, and the cost is one comparison of labels per row.
+// Each thread adds its reassigned rows to a table of its own if the tables fit the cache. Otherwise it sorts the
+// reassignments of its range of rows by cluster (a counting sort), adds up the rows of one cluster at a time and
+// flushes with integer atomics. Late iterations reassign few rows and cost one comparison of labels per row.
 #include <atomic>
 #include <span>
 
@@ -12,7 +12,7 @@
 namespace kith::cpu {
 namespace {
 
-/// Adds the rows of one cluster after another to the sums.
+/// Adds rows to the sums, one cluster at a time.
 template <class T>
 class Accumulator {
  public:
@@ -46,19 +46,19 @@ class Accumulator {
   std::vector<std::int64_t> high_, low_;
 };
 
-/// Adds the rows of `moved` to the clusters that cluster_of names (-1: none), with a sign.
+/// Adds the reassigned rows, with a sign, to the clusters in cluster_of (-1: none).
 template <class T>
-void add_by_cluster(const HeldRows<T>& held, const std::vector<std::int64_t>& moved,
+void add_by_cluster(const HeldRows<T>& held, const std::vector<std::int64_t>& reassigned,
                     std::span<const std::int32_t> cluster_of, std::int64_t sign, std::int64_t clusters,
                     Accumulator<T>& accumulator) {
   std::vector<std::int64_t> start(clusters + 1, 0);
-  for (const std::int64_t row : moved) {
+  for (const std::int64_t row : reassigned) {
     if (cluster_of[row] >= 0) ++start[cluster_of[row] + 1];
   }
   for (std::int64_t c = 0; c < clusters; ++c) start[c + 1] += start[c];
   std::vector<const T*> sorted(start[clusters]);
   std::vector<std::int64_t> next(start.begin(), start.end() - 1);
-  for (const std::int64_t row : moved) {
+  for (const std::int64_t row : reassigned) {
     if (cluster_of[row] >= 0) sorted[next[cluster_of[row]]++] = held.row(row);
   }
   const std::span<const T* const> all(sorted);
@@ -72,8 +72,8 @@ void add_in_tables(HeldRows<T>& held, ClusterSums& sums, std::int64_t clusters) 
   const std::int64_t d = held.columns();
   ReassignmentTables tables(held.plan, sums.limbs, clusters, held.threads);
   held.for_ranges(held.rows_per_task(4 * d), [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
-    held.set.narrow.template rows<T>().move(held.row(first), last - first, d, held.label.data() + first,
-                                            held.kept(first), tables.of(thread));
+    held.set.narrow.template rows<T>().reassign(held.row(first), last - first, d, held.label.data() + first,
+                                                held.kept_labels(first), tables.of(thread));
   });
   tables.merge(sums, {});
 }
@@ -81,19 +81,20 @@ void add_in_tables(HeldRows<T>& held, ClusterSums& sums, std::int64_t clusters) 
 template <class T>
 void add_sorted(HeldRows<T>& held, ClusterSums& sums, std::int64_t clusters) {
   const std::int64_t d = held.columns();
-  // One range per thread: every range pays one flush per cluster.
-  const std::int64_t share = (held.rows() + held.threads.count() - 1) / held.threads.count();
-  const std::int64_t rows_per_range = std::max(held.block_rows > 0 ? held.block_rows : share, held.rows_per_task(d));
+  // One range per thread, because every range costs one flush per cluster.
+  const std::int64_t rows_per_thread = ceil_div(held.rows(), held.threads.count());
+  const std::int64_t rows_per_range =
+      std::max(held.block_rows > 0 ? held.block_rows : rows_per_thread, held.rows_per_task(d));
   held.for_ranges(rows_per_range, [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
-    std::vector<std::int64_t> moved;
+    std::vector<std::int64_t> reassigned;
     for (std::int64_t i = first; i < last; ++i) {
-      if (held.label[i] != held.summed[i]) moved.push_back(i);
+      if (held.label[i] != held.summed[i]) reassigned.push_back(i);
     }
-    if (moved.empty()) return;
+    if (reassigned.empty()) return;
     Accumulator<T> accumulator(held, sums);
-    add_by_cluster(held, moved, held.summed, -1, clusters, accumulator);
-    add_by_cluster(held, moved, held.label, 1, clusters, accumulator);
-    for (const std::int64_t row : moved) held.summed[row] = held.label[row];
+    add_by_cluster(held, reassigned, held.summed, -1, clusters, accumulator);
+    add_by_cluster(held, reassigned, held.label, 1, clusters, accumulator);
+    for (const std::int64_t row : reassigned) held.summed[row] = held.label[row];
   });
 }
 

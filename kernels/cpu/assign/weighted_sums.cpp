@@ -1,7 +1,7 @@
-// Sums of weighted rows: column magnitudes, and the sums of clusters with the weights of their rows.
+// Weighted rows: column magnitudes, and cluster sums with the weights of the rows.
 //
-// Moves are sorted by cluster; each thread adds up the rows of one cluster after another and flushes with integer
-// atomics. Whole weights multiply integers, others multiply values (core/weights.h).
+// Reassignments are sorted by cluster; each thread adds up the rows of one cluster at a time and flushes with integer
+// atomics. Whole weights multiply integers, others multiply values (core/weights.h). Cost: n d and a sort.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -13,8 +13,8 @@
 namespace kith::cpu {
 namespace {
 
-/// A row that comes to a cluster or leaves it.
-struct Move {
+/// A row added to a cluster (sign 1) or removed from it (-1).
+struct Reassignment {
   std::int32_t cluster;
   std::int32_t sign;
   std::int64_t row;
@@ -35,23 +35,23 @@ class Accumulator {
         weight_grid_(held.plan.weights.grid()),
         columns_(static_cast<std::size_t>(held.columns())) {}
 
-  void add_row(const Move& move) {
+  void add_row(const Reassignment& reassignment) {
     const ColumnScales& scales = held_.plan.scales;
-    const RowWeight weight = held_.weights.of(move.row);
-    const T* x = held_.row(move.row);
+    const RowWeight weight = held_.weights.of(reassignment.row);
+    const T* x = held_.row(reassignment.row);
     for (std::size_t j = 0; j < columns_.size(); ++j) {
       const auto value = static_cast<double>(x[j]);
       if (sums_.limbs == 2) {
         const Limbs limbs = weighted_limbs(value, scales.first[j], scales.second[j], low_scale_, weight);
-        columns_[j].high += move.sign * limbs.high;
-        columns_[j].low += move.sign * limbs.low;
+        columns_[j].high += reassignment.sign * limbs.high;
+        columns_[j].low += reassignment.sign * limbs.low;
       } else {
-        columns_[j].high += move.sign * weighted_fixed(value, scales.first[j], scales.second[j], weight);
+        columns_[j].high += reassignment.sign * weighted_fixed(value, scales.first[j], scales.second[j], weight);
       }
     }
-    const Limbs own = weighted_limbs(1.0, weight_grid_.first, weight_grid_.second, low_scale_, weight);
-    weight_.high += move.sign * own.high;
-    weight_.low += move.sign * own.low;
+    const Limbs terms = weighted_limbs(1.0, weight_grid_.first, weight_grid_.second, low_scale_, weight);
+    weight_.high += reassignment.sign * terms.high;
+    weight_.low += reassignment.sign * terms.low;
   }
 
   void flush(std::int64_t cluster) {
@@ -113,22 +113,24 @@ void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales
 
 template <class T>
 void update_weighted_sums(HeldRows<T>& held, ClusterSums& sums) {
-  const std::int64_t share = (held.rows() + held.threads.count() - 1) / held.threads.count();
+  const std::int64_t rows_per_thread = ceil_div(held.rows(), held.threads.count());
   const std::int64_t rows_per_range =
-      std::max(held.block_rows > 0 ? held.block_rows : share, held.rows_per_task(held.columns()));
+      std::max(held.block_rows > 0 ? held.block_rows : rows_per_thread, held.rows_per_task(held.columns()));
   held.for_ranges(rows_per_range, [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
-    std::vector<Move> moves;
+    std::vector<Reassignment> reassignments;
     for (std::int64_t i = first; i < last; ++i) {
       if (held.label[i] == held.summed[i]) continue;
-      if (held.summed[i] >= 0) moves.push_back({held.summed[i], -1, i});
-      moves.push_back({held.label[i], 1, i});
+      if (held.summed[i] >= 0) reassignments.push_back({held.summed[i], -1, i});
+      reassignments.push_back({held.label[i], 1, i});
       held.summed[i] = held.label[i];
     }
-    std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) { return a.cluster < b.cluster; });
+    std::sort(reassignments.begin(), reassignments.end(),
+              [](const Reassignment& a, const Reassignment& b) { return a.cluster < b.cluster; });
     Accumulator<T> accumulator(held, sums);
-    for (std::size_t m = 0; m < moves.size(); ++m) {
-      accumulator.add_row(moves[m]);
-      if (m + 1 == moves.size() || moves[m + 1].cluster != moves[m].cluster) accumulator.flush(moves[m].cluster);
+    for (std::size_t m = 0; m < reassignments.size(); ++m) {
+      accumulator.add_row(reassignments[m]);
+      if (m + 1 == reassignments.size() || reassignments[m + 1].cluster != reassignments[m].cluster)
+        accumulator.flush(reassignments[m].cluster);
     }
   });
 }

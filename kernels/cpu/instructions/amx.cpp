@@ -1,8 +1,9 @@
 // AMX: products of tiles of bfloat16, added in float32.
 //
-// A register tile is 16 rows of 64 bytes. The first operand holds 16 columns of the screen (centroids), 32 values of
-// each; the second 16 pairs of columns of the points, 16 rows each, as a panel has them. Their product is 16 columns by
-// 16 rows: what a tile of products has. Two of each are multiplied at a time, so that every load serves two products.
+// A register tile is 16 rows of 64 bytes. The first operand holds 32 values of each of 16 columns of the screen
+// (centroids); the second holds 16 pairs of columns of the points for each of 16 rows, in the layout of a panel. Their
+// product has 16 columns by 16 rows, the layout of a tile of products. Two operands of each kind are loaded at a time,
+// so that every load serves two products.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,13 +13,13 @@ namespace kith::cpu {
 namespace {
 
 struct Tile : Bfloat16 {
-  static constexpr int kPanel = 4, kGroup = 32, kPadding = 32;
+  static constexpr int kPanelVectors = 4, kPanelColumns = 32, kPadding = 32;
 };
-constexpr int kSide = 16;  // of a register tile
-constexpr int kLanes = kSide * Tile::kPanel;
-constexpr int kValues = kSide * Tile::kPadding;  // of one operand in a register tile
+constexpr int kSide = 16;  // rows of a register tile
+constexpr int kLanes = kSide * Tile::kPanelVectors;
+constexpr int kValues = kSide * Tile::kPadding;  // values of one operand in a register tile
 
-/// All eight register tiles are whole.
+/// Configures all eight register tiles with their full size.
 struct alignas(64) TileConfiguration {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -33,11 +34,11 @@ void configure_thread() {
   configured = true;
 }
 
-void products(const void* panel, const void* columns, float, std::int64_t d, std::int64_t groups, float* tile) {
+void products(const void* panel, const void* columns, float, std::int64_t d, std::int64_t column_panels, float* tile) {
   configure_thread();
   const std::int64_t steps = (d + Tile::kPadding - 1) / Tile::kPadding;
   constexpr std::int64_t kRowBytes = 64, kPanelBytes = kLanes * sizeof(std::int32_t);
-  for (std::int64_t g = 0; g < groups; ++g) {
+  for (std::int64_t g = 0; g < column_panels; ++g) {
     for (int lane = 0; lane < kLanes; lane += 2 * kSide) {
       const auto* upper = static_cast<const std::uint16_t*>(columns) + 2 * g * steps * kValues;
       const auto* lower = upper + steps * kValues;
@@ -56,7 +57,7 @@ void products(const void* panel, const void* columns, float, std::int64_t d, std
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
       }
-      float* to = tile + g * Tile::kGroup * kLanes + lane;
+      float* to = tile + g * Tile::kPanelColumns * kLanes + lane;
       _tile_stored(0, to, kPanelBytes);
       _tile_stored(1, to + kSide, kPanelBytes);
       _tile_stored(2, to + kSide * kLanes, kPanelBytes);
@@ -65,7 +66,7 @@ void products(const void* panel, const void* columns, float, std::int64_t d, std
   }
 }
 
-/// Register tiles as products() loads them: [tile of 16 columns][32 values of each].
+/// Layout as products() loads it: [tile of 16 columns][32 values of each].
 PackedColumns pack_columns(const float* rows, std::int64_t count, std::int64_t d, float largest_norm, void* packed) {
   const std::int64_t steps = (d + Tile::kPadding - 1) / Tile::kPadding;
   return Pairs<Tile>::pack_columns(rows, count, d, largest_norm, [&](std::int64_t c, std::int64_t j, __m512i values) {
@@ -74,8 +75,8 @@ PackedColumns pack_columns(const float* rows, std::int64_t count, std::int64_t d
   });
 }
 
-/// Each of d / 32 products of tiles makes 32 products for an element, with two roundings at most for each, and adds
-/// their sum to it. It flushes what vanishes.
+/// Each of d / 32 tile products adds 32 products to an element, with at most two roundings per product and one for the
+/// sum. Subnormal results become zero.
 double accumulation(std::int64_t d) { return (2 * 34 + static_cast<double>(d) / 32 + 2) * 0x1p-24 * 1.001; }
 
 double multiply_adds(std::int64_t rounds, float* result) {
@@ -96,7 +97,7 @@ double multiply_adds(std::int64_t rounds, float* result) {
   return 2.0 * 4 * kSide * kValues * static_cast<double>(rounds);
 }
 
-/// Linux gives the registers only to processes that ask for them.
+/// Linux enables the tile registers only on request.
 bool permitted() {
   constexpr int kRequestPermission = 0x1023, kTileData = 18;
   static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
@@ -109,13 +110,13 @@ bool supported() {
 }
 
 constexpr ScreenKernels screen() {
-  return {.unit = "bfloat16 tiles",
+  return {.arithmetic = "bfloat16 tiles",
           .lanes = kLanes,
-          .group = Tile::kGroup,
+          .panel_columns = Tile::kPanelColumns,
           .padding = Tile::kPadding,
           .value_bytes = sizeof(std::uint16_t),
           .smallest = 0x1p-110,
-          .second_look = 128,
+          .scan_cost = 128,
           .accumulation = accumulation,
           .pack_rows = {Pairs<Tile>::pack<float>, Pairs<Tile>::pack<double>, Pairs<Tile>::pack<std::uint8_t>,
                         Pairs<Tile>::pack<std::int8_t>},

@@ -1,4 +1,4 @@
-// AVX2 with FMA, on vectors of 32 bytes.
+// The instruction set AVX2 with FMA.
 #include "kernels/cpu/instructions/avx2_pairs.h"
 
 namespace kith::cpu {

@@ -1,6 +1,6 @@
-// Vectors of AVX2 with FMA: eight floats each, panels of 16 rows, groups of six columns.
+// AVX2 with FMA: vectors of eight floats, panels of 16 rows, column panels of six columns.
 //
-// Without a name outside of the file that includes it: each is compiled with its own -m flags.
+// Everything has internal linkage: each including file is compiled with its own -m flags.
 #pragma once
 
 #include <immintrin.h>
@@ -10,11 +10,11 @@
 namespace kith::cpu {
 namespace {
 
-struct Avx2 {
+struct Avx2 : FusedScalars {
   using F = __m256;
   using D = __m256d;
   using I = __m256i;
-  static constexpr int floats = 8, doubles = 4, panel = 2, group = 6;
+  static constexpr int floats = 8, doubles = 4, panel_vectors = 2, panel_columns = 6;
   static constexpr double roundings_per_product = 1;
 
   static F zero() { return _mm256_setzero_ps(); }
@@ -27,11 +27,11 @@ struct Avx2 {
   static F maximum(F a, F b) { return _mm256_max_ps(a, b); }
   static F minimum(F a, F b) { return _mm256_min_ps(a, b); }
   static F mark(int number) { return _mm256_castsi256_ps(_mm256_set1_epi32(number)); }
-  /// The last four bits of a score give way to those of a mark.
+  /// Replaces the last four bits of a score with those of a mark.
   static F marked(F score, F mark) {
     return _mm256_or_ps(_mm256_and_ps(score, _mm256_castsi256_ps(_mm256_set1_epi32(~15))), mark);
   }
-  /// With the mark of another.
+  /// Replaces the mark of a score with that of another.
   static F marked_as(F score, F other) {
     return marked(score, _mm256_and_ps(other, _mm256_castsi256_ps(_mm256_set1_epi32(15))));
   }
@@ -40,7 +40,7 @@ struct Avx2 {
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_NGT_UQ)));
   }
 
-  /// Eight values of points, as floats.
+  /// Eight values of points as floats.
   static F load_points(const float* x) { return _mm256_loadu_ps(x); }
   static F load_points(const std::uint8_t* x) {
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(x))));
@@ -60,15 +60,8 @@ struct Avx2 {
         _mm256_sub_pd(_mm256_mul_pd(_mm256_loadu_pd(x + 4), s), _mm256_cvtps_pd(_mm256_extractf128_ps(center, 1)));
     return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
   }
-  template <class T>
-  static float centred_one(T x, double scale, float center) {
-    return __builtin_fmaf(static_cast<float>(x), static_cast<float>(scale), -center);
-  }
-  static float centred_one(double x, double scale, float center) {
-    return static_cast<float>(x * scale - static_cast<double>(center));
-  }
 
-  /// Eight vectors as an 8 x 8 matrix, transposed: within 128-bit halves, then the halves.
+  /// Transposes an 8 x 8 matrix: within 128-bit lanes, then the lanes.
   static void transpose(F* m) {
     F t[8];
     for (int i = 0; i < 8; i += 4) {
@@ -98,7 +91,7 @@ struct Avx2 {
     return _mm256_cvtps_pd(_mm_maskload_ps(p, mask));
   }
   static D load_first_d(const double* p, int count) { return _mm256_maskload_pd(p, first_lanes(count)); }
-  /// Bytes have no masked load: up to four of them, behind zeros.
+  /// Up to four bytes, padded with zeros: there is no masked load of bytes.
   static __m128i first_bytes(const void* p, int count) {
     std::int32_t four = 0;
     __builtin_memcpy(&four, p, static_cast<std::size_t>(count));
@@ -135,10 +128,10 @@ struct Avx2 {
                              _mm_cvtsd_si64(_mm_unpackhi_pd(low, low)), _mm_cvtsd_si64(low));
   }
 
-  // For rows of few columns.
+  // For narrow.h.
   static F subtract_product(F a, F b, F c) { return _mm256_fnmadd_ps(a, b, c); }
-  /// tile where the best is what it was before, else first.
-  static F renamed(F tile, F best, F before, std::int32_t first) {
+  /// The tile if the best score is unchanged, else first.
+  static F updated_tile(F tile, F best, F before, std::int32_t first) {
     return _mm256_blendv_ps(tile, _mm256_castsi256_ps(_mm256_set1_epi32(first)),
                             _mm256_cmp_ps(best, before, _CMP_NEQ_UQ));
   }
@@ -152,8 +145,8 @@ struct Avx2 {
     return static_cast<unsigned>(~_mm256_movemask_ps(_mm256_castsi256_ps(equal)) & 0xff);
   }
   /// The first four columns of eight rows that lie `stride` apart.
-  static void quads(const float* rows, std::int64_t stride, F* column) {
-    F row[4];  // half h of row[r]: row 4 h + r
+  static void load_four_columns(const float* rows, std::int64_t stride, F* column) {
+    F row[4];  // 128-bit lane h of row[r]: row 4 h + r
     for (int r = 0; r < 4; ++r)
       row[r] = _mm256_set_m128(_mm_loadu_ps(rows + (r + 4) * stride), _mm_loadu_ps(rows + r * stride));
     const F a = _mm256_unpacklo_ps(row[0], row[1]), b = _mm256_unpackhi_ps(row[0], row[1]);
@@ -167,7 +160,7 @@ struct Avx2 {
     return _mm256_cvtps_pd(_mm256_i64gather_ps(p, load_i(at), 4));
   }
   static D gather_d(const double* p, const std::int64_t* at) { return _mm256_i64gather_pd(p, load_i(at), 8); }
-  /// Bytes have no gather.
+  /// There is no gather of bytes.
   template <class T>
   static D gather_d(const T* p, const std::int64_t* at) {
     double values[doubles];

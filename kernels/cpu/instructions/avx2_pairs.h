@@ -1,7 +1,7 @@
-// AVX2: products of pairs of 16-bit integers, added as integers of 32 bits; panels [pair][lane].
+// AVX2: products of pairs of 16-bit integers, added as 32-bit integers; panels [pair][lane].
 //
-// A multiplication of pairs does sixteen products where one in float32 does eight, and the addition after it has a port
-// of its own on many processors. Nothing is lost but by rounding to 16 bits.
+// A multiplication of pairs does sixteen products where one in float32 does eight, and on many processors the following
+// addition has its own port. Only quantization to 16 bits loses precision.
 #pragma once
 
 #include "kernels/cpu/instructions/avx2.h"
@@ -13,7 +13,8 @@ namespace {
 struct Avx2Pairs {
   typedef std::uint32_t Sum __attribute__((vector_size(32)));  // GCC 12 keeps arrays of __m256i in memory
   using K = Kernels<Avx2>;
-  static constexpr int kLanes = K::kLanes, kGroup = K::kGroup, kPanel = Avx2::panel, kFloats = Avx2::floats;
+  static constexpr int kLanes = K::kLanes, kPanelColumns = K::kPanelColumns, kPanelVectors = Avx2::panel_vectors,
+                       kFloats = Avx2::floats;
 
   template <class T>
   static float norm_of(const T* row, std::int64_t d, double scale, const float* center) {
@@ -33,15 +34,15 @@ struct Avx2Pairs {
     return __builtin_sqrtf(sum);
   }
 
-  /// One column of a panel on its way: its squares and what rounding takes of it are added up.
+  /// Quantizes columns of a panel and accumulates their squares and squared rounding errors.
   struct Rounding {
-    __m256 unit, per_unit, squares = _mm256_setzero_ps(), residual = _mm256_setzero_ps();
-    explicit Rounding(const float* units) : unit(_mm256_loadu_ps(units)) {
-      per_unit = _mm256_div_ps(_mm256_set1_ps(1.0F), unit);
+    __m256 step, per_step, squares = _mm256_setzero_ps(), residual = _mm256_setzero_ps();
+    explicit Rounding(const float* steps) : step(_mm256_loadu_ps(steps)) {
+      per_step = _mm256_div_ps(_mm256_set1_ps(1.0F), step);
     }
     __m256i round(__m256 x) {
-      const __m256i rounded = _mm256_cvtps_epi32(_mm256_mul_ps(x, per_unit));
-      const __m256 lost = _mm256_fnmadd_ps(_mm256_cvtepi32_ps(rounded), unit, x);
+      const __m256i rounded = _mm256_cvtps_epi32(_mm256_mul_ps(x, per_step));
+      const __m256 lost = _mm256_fnmadd_ps(_mm256_cvtepi32_ps(rounded), step, x);
       squares = _mm256_fmadd_ps(x, x, squares);
       residual = _mm256_fmadd_ps(lost, lost, residual);
       return rounded;
@@ -57,10 +58,10 @@ struct Avx2Pairs {
                    PanelNorms* norms) {
     const std::int64_t pairs = (d + 1) / 2;
     auto* panel = static_cast<std::int32_t*>(packed);
-    auto* units = reinterpret_cast<float*>(panel + pairs * kLanes);
-    for (int lane = 0; lane < kLanes; ++lane) units[lane] = unit_of(norm_of(rows[lane], d, scale, center));
+    auto* steps = reinterpret_cast<float*>(panel + pairs * kLanes);
+    for (int lane = 0; lane < kLanes; ++lane) steps[lane] = quantization_step(norm_of(rows[lane], d, scale, center));
     for (int first = 0; first < kLanes; first += kFloats) {
-      Rounding rounding(units + first);
+      Rounding rounding(steps + first);
       const auto store = [&](std::int64_t j, __m256 even, __m256 odd) {
         const __m256i low = rounding.round(even);
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(panel + j / 2 * kLanes + first),
@@ -82,23 +83,23 @@ struct Avx2Pairs {
         }
         store(j, _mm256_loadu_ps(column[0]), _mm256_loadu_ps(column[1]));
       }
-      // Squares of what is small may vanish: no more than 2^-149 each.
+      // Squares may underflow by up to 2^-149 each.
       const __m256 vanished = _mm256_set1_ps(static_cast<float>(d) * 0x1p-148F);
       _mm256_storeu_ps(norms->norm + first, _mm256_sqrt_ps(rounding.squares));
       _mm256_storeu_ps(norms->residual + first, _mm256_sqrt_ps(_mm256_add_ps(rounding.residual, vanished)));
     }
   }
 
-  /// Groups laid out [g][pair][r].
+  /// Layout: [panel][pair][column].
   static PackedColumns pack_columns(const float* rows, std::int64_t count, std::int64_t d, float largest_norm,
                                     void* packed) {
     const std::int64_t pairs = (d + 1) / 2;
-    const float unit = unit_of(largest_norm);
-    float units[kFloats], largest = 0.0F;
-    for (float& each : units) each = unit;
-    for (std::int64_t c = 0; c < (count + kGroup - 1) / kGroup * kGroup; ++c) {
-      auto* to = static_cast<std::int32_t*>(packed) + c / kGroup * pairs * kGroup + c % kGroup;
-      Rounding rounding(units);
+    const float step = quantization_step(largest_norm);
+    float steps[kFloats], largest = 0.0F;
+    for (float& each : steps) each = step;
+    for (std::int64_t c = 0; c < (count + kPanelColumns - 1) / kPanelColumns * kPanelColumns; ++c) {
+      auto* to = static_cast<std::int32_t*>(packed) + c / kPanelColumns * pairs * kPanelColumns + c % kPanelColumns;
+      Rounding rounding(steps);
       for (std::int64_t j = 0; j < d; j += kFloats) {
         float left[kFloats] = {};
         for (std::int64_t i = 0; c < count && i < kFloats && j + i < d; ++i) left[i] = rows[c * d + j + i];
@@ -106,41 +107,41 @@ struct Avx2Pairs {
         std::int32_t pair[kFloats / 2];
         _mm_storeu_si128(reinterpret_cast<__m128i*>(pair),
                          _mm_packs_epi32(_mm256_castsi256_si128(rounded), _mm256_extracti128_si256(rounded, 1)));
-        for (std::int64_t i = 0; i < kFloats / 2 && j / 2 + i < pairs; ++i) to[(j / 2 + i) * kGroup] = pair[i];
+        for (std::int64_t i = 0; i < kFloats / 2 && j / 2 + i < pairs; ++i) to[(j / 2 + i) * kPanelColumns] = pair[i];
       }
       float each[kFloats], squared = static_cast<float>(d) * 0x1p-148F;
       _mm256_storeu_ps(each, rounding.residual);
       for (const float part : each) squared += part;
       if (!(squared <= largest)) largest = squared;  // keeps a NaN
     }
-    return {unit, largest};
+    return {step, largest};
   }
 
-  /// One register tile as of Kernels::multiply, all columns at once: what is added up does not lose by it.
-  static void products(const void* panel, const void* columns, float unit, std::int64_t d, std::int64_t groups,
+  /// Register tiles as in Kernels::multiply, over all columns at once.
+  static void products(const void* panel, const void* columns, float step, std::int64_t d, std::int64_t column_panels,
                        float* tile) {
     const std::int64_t pairs = (d + 1) / 2;
     const auto* rows = static_cast<const std::int32_t*>(panel);
-    const auto* units = reinterpret_cast<const float*>(rows + pairs * kLanes);
-    for (std::int64_t g = 0; g < groups; ++g) {
-      const auto* group = static_cast<const std::int32_t*>(columns) + g * pairs * kGroup;
-      Sum sum[kGroup][kPanel];
-      for (int r = 0; r < kGroup; ++r) {
-        for (int p = 0; p < kPanel; ++p) sum[r][p] = Sum{};
+    const auto* steps = reinterpret_cast<const float*>(rows + pairs * kLanes);
+    for (std::int64_t g = 0; g < column_panels; ++g) {
+      const auto* column_panel = static_cast<const std::int32_t*>(columns) + g * pairs * kPanelColumns;
+      Sum sum[kPanelColumns][kPanelVectors];
+      for (int r = 0; r < kPanelColumns; ++r) {
+        for (int p = 0; p < kPanelVectors; ++p) sum[r][p] = Sum{};
       }
       for (std::int64_t j = 0; j < pairs; ++j) {
-        __m256i x[kPanel];
-        for (int p = 0; p < kPanel; ++p)
+        __m256i x[kPanelVectors];
+        for (int p = 0; p < kPanelVectors; ++p)
           x[p] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows + j * kLanes + kFloats * p));
-        for (int r = 0; r < kGroup; ++r) {
-          const __m256i c = _mm256_set1_epi32(group[j * kGroup + r]);
-          for (int p = 0; p < kPanel; ++p) sum[r][p] += (Sum)_mm256_madd_epi16(x[p], c);
+        for (int r = 0; r < kPanelColumns; ++r) {
+          const __m256i c = _mm256_set1_epi32(column_panel[j * kPanelColumns + r]);
+          for (int p = 0; p < kPanelVectors; ++p) sum[r][p] += (Sum)_mm256_madd_epi16(x[p], c);
         }
       }
-      for (int p = 0; p < kPanel; ++p) {
-        const __m256 factor = _mm256_mul_ps(_mm256_loadu_ps(units + kFloats * p), _mm256_set1_ps(unit));
-        for (int r = 0; r < kGroup; ++r) {
-          _mm256_storeu_ps(tile + (g * kGroup + r) * kLanes + kFloats * p,
+      for (int p = 0; p < kPanelVectors; ++p) {
+        const __m256 factor = _mm256_mul_ps(_mm256_loadu_ps(steps + kFloats * p), _mm256_set1_ps(step));
+        for (int r = 0; r < kPanelColumns; ++r) {
+          _mm256_storeu_ps(tile + (g * kPanelColumns + r) * kLanes + kFloats * p,
                            _mm256_mul_ps(_mm256_cvtepi32_ps((__m256i)sum[r][p]), factor));
         }
       }
@@ -154,7 +155,7 @@ struct Avx2Pairs {
     __m256i x = _mm256_set1_epi32(0);
     for (std::int64_t round = 0; round < rounds; ++round) {
       for (int i = 0; i < kChains; ++i) {
-        asm volatile("" : "+x"(x));  // or the sums would be left out, and their products be one
+        asm volatile("" : "+x"(x));  // keeps the compiler from removing or merging products
         sum[i] += (Sum)_mm256_madd_epi16(x, x);
       }
     }
@@ -164,13 +165,13 @@ struct Avx2Pairs {
   }
 
   static constexpr ScreenKernels screen() {
-    return {.unit = "int16",
+    return {.arithmetic = "int16",
             .lanes = kLanes,
-            .group = kGroup,
+            .panel_columns = kPanelColumns,
             .padding = 2,
             .value_bytes = sizeof(std::int16_t),
             .smallest = 0x1p-110,
-            .second_look = 32,
+            .scan_cost = 32,
             .accumulation = int16_accumulation,
             .pack_rows = {pack<float>, pack<double>, pack<std::uint8_t>, pack<std::int8_t>},
             .pack_columns = pack_columns,

@@ -1,4 +1,4 @@
-// AVX-512 with products in float32.
+// The instruction set AVX-512, with products in float32.
 #include "kernels/cpu/instructions/avx512.h"
 
 namespace kith::cpu {

@@ -1,6 +1,6 @@
-// Vectors of AVX-512 (F, DQ, BW, VL): sixteen floats each, panels of 48 rows, groups of eight columns.
+// AVX-512 (F, DQ, BW, VL): vectors of sixteen floats, panels of 48 rows, column panels of eight columns.
 //
-// Without a name outside of the file that includes it: each is compiled with its own -m flags.
+// Everything has internal linkage: each including file is compiled with its own -m flags.
 #pragma once
 
 #include <immintrin.h>
@@ -10,11 +10,11 @@
 namespace kith::cpu {
 namespace {
 
-struct Avx512 {
+struct Avx512 : FusedScalars {
   using F = __m512;
   using D = __m512d;
   using I = __m512i;
-  static constexpr int floats = 16, doubles = 8, panel = 3, group = 8;
+  static constexpr int floats = 16, doubles = 8, panel_vectors = 3, panel_columns = 8;
   static constexpr double roundings_per_product = 1;
 
   static F zero() { return _mm512_setzero_ps(); }
@@ -27,13 +27,13 @@ struct Avx512 {
   static F maximum(F a, F b) { return _mm512_max_ps(a, b); }
   static F minimum(F a, F b) { return _mm512_min_ps(a, b); }
   static F mark(int number) { return _mm512_castsi512_ps(_mm512_set1_epi32(number)); }
-  /// The last four bits of a score give way to those of a mark.
+  /// Replaces the last four bits of a score with those of a mark.
   static F marked(F score, F mark) {
     constexpr int kKeptOrMark = 0xea;  // (first & second) | third
     return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_castps_si512(score), _mm512_set1_epi32(~15),
                                                          _mm512_castps_si512(mark), kKeptOrMark));
   }
-  /// With the mark of another.
+  /// Replaces the mark of a score with that of another.
   static F marked_as(F score, F other) {
     constexpr int kFirstOrOther = 0xca;  // first ? second : third
     return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_set1_epi32(15), _mm512_castps_si512(other),
@@ -42,7 +42,7 @@ struct Avx512 {
   static F root(F a) { return _mm512_sqrt_ps(a); }
   static unsigned not_greater(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_NGT_UQ); }
 
-  /// Sixteen values of points, as floats.
+  /// Sixteen values of points as floats.
   static F load_points(const float* x) { return _mm512_loadu_ps(x); }
   static F load_points(const std::uint8_t* x) {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x))));
@@ -50,7 +50,7 @@ struct Avx512 {
   static F load_points(const std::int8_t* x) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x))));
   }
-  /// Those in the mask, zeros elsewhere.
+  /// Values in the mask, zeros elsewhere.
   static F load_points(const float* x, __mmask16 mask) { return _mm512_maskz_loadu_ps(mask, x); }
   static F load_points(const std::uint8_t* x, __mmask16 mask) {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, x)));
@@ -70,7 +70,7 @@ struct Avx512 {
         _mm512_sub_pd(_mm512_mul_pd(_mm512_loadu_pd(x + 8), s), _mm512_cvtps_pd(_mm512_extractf32x8_ps(center, 1)));
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
   }
-  /// The first `count` of sixteen, zeros behind.
+  /// The first `count` of sixteen values, then zeros.
   template <class T>
   static F centred_first(const T* x, double scale, const float* center, int count) {
     const auto mask = static_cast<__mmask16>((1U << count) - 1);
@@ -82,15 +82,8 @@ struct Avx512 {
     for (int i = 0; i < count; ++i) values[i] = x[i];
     return centred(values, scale, _mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << count) - 1), center));
   }
-  template <class T>
-  static float centred_one(T x, double scale, float center) {
-    return __builtin_fmaf(static_cast<float>(x), static_cast<float>(scale), -center);
-  }
-  static float centred_one(double x, double scale, float center) {
-    return static_cast<float>(x * scale - static_cast<double>(center));
-  }
 
-  /// Sixteen vectors as a 16 x 16 matrix, transposed: within 128-bit quarters, then the quarters.
+  /// Transposes a 16 x 16 matrix: within 128-bit lanes, then the lanes.
   static void transpose(F* m) {
     F t[16];
     for (int i = 0; i < 16; i += 4) {
@@ -153,10 +146,10 @@ struct Avx512 {
   static I add_i(I a, I b) { return _mm512_add_epi64(a, b); }
   static I nearest_i(D a) { return _mm512_cvtpd_epi64(a); }
 
-  // For rows of few columns.
+  // For narrow.h.
   static F subtract_product(F a, F b, F c) { return _mm512_fnmadd_ps(a, b, c); }
-  /// tile where the best is what it was before, else first.
-  static F renamed(F tile, F best, F before, std::int32_t first) {
+  /// The tile if the best score is unchanged, else first.
+  static F updated_tile(F tile, F best, F before, std::int32_t first) {
     return _mm512_mask_mov_ps(tile, _mm512_cmp_ps_mask(best, before, _CMP_NEQ_UQ),
                               _mm512_castsi512_ps(_mm512_set1_epi32(first)));
   }
@@ -168,8 +161,8 @@ struct Avx512 {
     return _mm512_cmpneq_epi32_mask(_mm512_loadu_si512(a), _mm512_loadu_si512(b));
   }
   /// The first four columns of sixteen rows that lie `stride` apart.
-  static void quads(const float* rows, std::int64_t stride, F* column) {
-    F row[4];  // quarter q of row[r]: row 4 q + r
+  static void load_four_columns(const float* rows, std::int64_t stride, F* column) {
+    F row[4];  // 128-bit lane q of row[r]: row 4 q + r
     for (int r = 0; r < 4; ++r) {
       row[r] = _mm512_castps128_ps512(_mm_loadu_ps(rows + r * stride));
       row[r] = _mm512_insertf32x4(row[r], _mm_loadu_ps(rows + (r + 4) * stride), 1);
@@ -189,7 +182,7 @@ struct Avx512 {
   static D gather_d(const double* p, const std::int64_t* at) {
     return _mm512_i64gather_pd(_mm512_loadu_si512(at), p, 8);
   }
-  /// Bytes have no gather.
+  /// There is no gather of bytes.
   template <class T>
   static D gather_d(const T* p, const std::int64_t* at) {
     double values[doubles];

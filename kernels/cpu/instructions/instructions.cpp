@@ -14,8 +14,7 @@ namespace kith::cpu {
 namespace {
 
 #if defined(__x86_64__)
-// Best first. The products of pairs of bfloat16 outside of AMX are slower than those of float32 where they were
-// measured.
+// Best first. bfloat16 products without AMX measured slower than float32.
 constexpr std::array<const Instructions*, 6> kTable{&kAmx, &kVnni, &kAvx512, &kBf16, &kAvx2, &kPlain};
 #elif defined(__aarch64__)
 constexpr std::array<const Instructions*, 2> kTable{&kNeon, &kPlain};

@@ -1,12 +1,12 @@
-// The table of instruction sets: what the hot loops ask of the processor, one implementation per set.
+// The table of instruction sets: the kernels of the inner loops, implemented once per instruction set.
 //
-// Rows are screened in panels of `lanes` rows, one row per vector lane, so that the running minimum of a row needs no
-// reduction; columns of the product (centroids, or base rows of a search) come in groups that are multiplied together.
-// A tile holds the products of one panel with a run of groups: tile[column * lanes + lane]. How a screen packs panels
-// and groups, and in which precision, is its own affair: it says what the packing took from each row.
+// A screen packs rows in panels of `lanes` rows, one row per vector lane, so that the running minimum of a row needs no
+// reduction. It packs columns of the product (centroids, or base rows of a search) in column panels, whose columns are
+// multiplied together. A tile holds the products of one panel and several column panels: tile[column * lanes + lane].
+// The layout and precision of packed panels differ between screens; packing returns the rounding error of each row.
 //
 // The files of instructions/ are compiled with their own -m flags. They must include nothing that instantiates shared
-// inline code with external linkage (no standard containers): the linker would keep one copy, perhaps the one this
+// inline code with external linkage (no standard containers): the linker would keep one copy, possibly one that this
 // processor cannot run.
 #pragma once
 
@@ -21,39 +21,39 @@
 namespace kith::cpu {
 
 inline constexpr int kMaxLanes = 64;
-inline constexpr int kTileColumns = 64;        // columns of one tile: it stays in the first-level cache
-inline constexpr int kWinnerColumns = kMarks;  // columns of a tile of which a row keeps the best
-inline constexpr int kWinnersOfTile = kTileColumns / kWinnerColumns;
+inline constexpr int kTileColumns = 64;       // columns of one tile, which stays in the first-level cache
+inline constexpr int kGroupColumns = kMarks;  // columns of a group, of which a row keeps the best score
+inline constexpr int kTileGroups = kTileColumns / kGroupColumns;
 
-/// A screened score that may matter: its column within the tile and its row's lane.
+/// A score that is not above the limit of its row: its column in the tile and the lane of its row.
 struct Hit {
   float score;
   std::int32_t column;
   std::int32_t lane;
 };
 
-/// The grid of one accumulation: factors of ColumnScales, and 2^bits of the second limb (0: one limb).
+/// The grid of integer sums: factors of ColumnScales, and 2^bits of the second limb (0: one limb).
 struct GridView {
   const double* first;   // (d)
   const double* second;  // (d)
   double low_scale;
 };
 
-/// What screening made of the rows of a panel, per lane. x~ = float(x'); x^ is what is multiplied.
+/// Norms of the packed rows of a panel, per lane. x~ = float(x'); x^ is the packed row.
 struct PanelNorms {
   float norm[kMaxLanes];      // |x~|
   float residual[kMaxLanes];  // |x~ - x^|
 };
 
-/// One row on its way into the screen: |c'|^2 and |c' - c~|^2, c~ = float(c').
+/// Norms of a centred row: |c'|^2 and |c' - c~|^2, c~ = float(c').
 struct CentredNorms {
   double squared_norm;
   double squared_residual;
 };
 
-/// Columns as they were packed: what 1 of a packed value stands for, and the largest |c~ - c^|^2.
+/// Result of packing columns: the quantization step (the value of a packed 1) and the largest |c~ - c^|^2.
 struct PackedColumns {
-  float unit;
+  float step;
   float squared_residual;
 };
 
@@ -62,45 +62,44 @@ struct TileError {
   float constant = 0.0F, linear = 0.0F, quadratic = 0.0F, per_residual = 0.0F;
 };
 
-/// The best scores of a panel's rows so far, NEGATED (products less half norms), so that more is nearer. The true score
-/// of a column is within the error of its tile, which a row has `error` of: at most score + error, at least score -
-/// error.
-struct Leaders {
-  float* winners;    // [run of kWinnerColumns columns][lane] at most: the best, its column in the lowest four bits
-  float* surest;     // (lanes) at least: the best of all
-  float* first;      // (lanes) at most: the best winner
-  float* second;     // (lanes) at most: the second best winner
-  float* runner_up;  // (lanes) at most: the best of all that won no run
+/// The best scores of a panel's rows so far, NEGATED (products less half norms), so that larger is nearer. The true
+/// score of a column is within `error` of its score; bounds include that error.
+struct BestScores {
+  float* group_best;    // [group][lane] upper bound of the best of the group, its column in the lowest four bits
+  float* best_lower;    // (lanes) lower bound of the best score
+  float* best_upper;    // (lanes) largest of group_best
+  float* second_upper;  // (lanes) second largest of group_best
+  float* others_upper;  // (lanes) upper bound of all scores that are not the best of their group
 };
 
-/// What becomes of a tile of products.
+/// Operations on the scores of a tile of products.
 struct ScoreKernels {
-  /// error (lanes) = E of the rows of a panel.
+  /// error (lanes) = E of each row of a panel.
   void (*errors)(const PanelNorms& norms, const TileError& of_tile, float* error);
-  /// Enters columns 0 .. count - 1 of a tile into the leaders. error: (lanes) of this tile. leaders.winners: those of
-  /// this tile.
-  void (*lead)(const float* tile, const float* half_sq_norm, std::int64_t count, const float* error, Leaders leaders);
-  /// Every column of the tile with !(score > limit[lane]), score = half_sq_norm[column] - tile; returns how many. hits:
-  /// room for count * lanes.
-  std::int64_t (*within)(const float* tile, const float* half_sq_norm, std::int64_t count, const float* limit,
-                         Hit* hits);
-  /// The smallest score (half_sq_norm[column] - tile) of every run of kWinnerColumns columns, the last of which may be
-  /// shorter. smallest: [run][lane].
-  void (*minima)(const float* tile, const float* half_sq_norm, std::int64_t count, float* smallest);
-  /// limit (lanes): at least k of the `runs` minima of each lane are not above it, and it is hardly above the k-th of
-  /// them. minima: [run][lane], 1 <= k <= runs.
-  void (*bound)(const float* minima, std::int64_t runs, std::int64_t k, float* limit);
+  /// Updates `best` with columns 0 .. count - 1 of a tile. error: (lanes) of this tile. best.group_best: of this tile.
+  void (*update_best)(const float* tile, const float* half_sq_norm, std::int64_t count, const float* error,
+                      BestScores best);
+  /// Lists every column of the tile with !(score > limit[lane]), score = half_sq_norm[column] - tile. Returns their
+  /// number. hits: capacity count * lanes.
+  std::int64_t (*collect)(const float* tile, const float* half_sq_norm, std::int64_t count, const float* limit,
+                          Hit* hits);
+  /// smallest [group][lane] = smallest score (half_sq_norm[column] - tile) of each group of kGroupColumns columns; the
+  /// last group may be shorter.
+  void (*group_minima)(const float* tile, const float* half_sq_norm, std::int64_t count, float* smallest);
+  /// limit (lanes): slightly above the k-th smallest of the group minima of each lane, never below it. minima:
+  /// [group][lane], 1 <= k <= groups.
+  void (*kth_limit)(const float* minima, std::int64_t groups, std::int64_t k, float* limit);
 };
 
-/// A screen: packed operands, their products, and what becomes of a tile of products.
+/// A screen: packing, products, and operations on the scores of a tile.
 struct ScreenKernels {
-  const char* unit;  // what multiplies, for `kith bench limits`
-  int lanes;         // rows of a panel
-  int group;         // columns that are multiplied together
-  int padding;       // packed rows have a multiple of so many values
-  int value_bytes;   // of a packed value
-  double smallest;   // what one operation may lose when numbers vanish
-  int second_look;   // columns of the points whose products take as long as a second look at a product (self_join.cpp)
+  const char* arithmetic;  // type of the products, for `kith bench limits`
+  int lanes;               // rows of a panel
+  int panel_columns;       // columns of a column panel
+  int padding;             // the length of packed rows is a multiple of this
+  int value_bytes;         // size of a packed value
+  double smallest;         // largest error of one operation by underflow
+  int scan_cost;           // cost of another scan of a product, in columns of the points (self_join.cpp)
   /// A(d) of core/screen.h.
   double (*accumulation)(std::int64_t d);
 
@@ -109,25 +108,25 @@ struct ScreenKernels {
   using PackRows = void (*)(const T* const* rows, std::int64_t d, double scale, const float* center, void* panel,
                             PanelNorms* norms);
   ForPointTypes<PackRows> pack_rows;
-  /// Packs rows c~ (count, d), none longer than largest_norm, into whole groups; what is not there becomes zero.
-  /// groups: column_bytes(d) for each column of the groups.
+  /// Packs rows c~ (count, d), |c~| <= largest_norm, in column panels and fills the last one with zeros. column_panels:
+  /// column_bytes(d) per column.
   PackedColumns (*pack_columns)(const float* rows, std::int64_t count, std::int64_t d, float largest_norm,
-                                void* groups);
-  /// tile[column * lanes + lane] = x^ . c^. unit: of the packed columns.
-  void (*products)(const void* panel, const void* columns, float unit, std::int64_t d, std::int64_t groups,
+                                void* column_panels);
+  /// tile[column * lanes + lane] = x^ . c^. step: PackedColumns::step.
+  void (*products)(const void* panel, const void* columns, float step, std::int64_t d, std::int64_t column_panels,
                    float* tile);
   ScoreKernels scores;
-  /// For measuring: products that never leave the registers, `rounds` times. Returns how many operations that was;
-  /// *result keeps them from being left out.
+  /// Benchmark: multiply-adds in registers, `rounds` times. Returns the number of operations; *result keeps the
+  /// compiler from removing them.
   double (*multiply_adds)(std::int64_t rounds, float* result);
 
   std::int64_t column_bytes(std::int64_t d) const { return (d + padding - 1) / padding * padding * value_bytes; }
   std::int64_t panel_bytes(std::int64_t d) const {
-    return lanes * (column_bytes(d) + static_cast<std::int64_t>(sizeof(float)));  // and a unit for each row
+    return lanes * (column_bytes(d) + static_cast<std::int64_t>(sizeof(float)));  // plus a quantization step per row
   }
 };
 
-/// Kernels that read points of type T.
+/// Kernels for points of type T.
 template <class T>
 struct RowKernels {
   /// out (d) = float(row * scale - center).
@@ -135,22 +134,22 @@ struct RowKernels {
   /// D by the definition (core/distance.h).
   using Distance = double (*)(const T* x, const double* c, std::int64_t d);
   Distance distance, inner_product, manhattan, chebyshev;
-  /// high[j] += sum of the high limbs of rows[i][j] (low[j] alike when low is not null).
+  /// high[j] += sum of the high limbs of rows[i][j]; low[j] likewise unless low is null.
   void (*add_rows)(const T* const* rows, std::int64_t count, std::int64_t d, GridView grid, std::int64_t* high,
                    std::int64_t* low);
 
-  Distance by(Measure measure) const {
+  Distance distance_by(Measure measure) const {
     if (measure == Measure::inner_product) return inner_product;
     if (measure == Measure::manhattan) return manhattan;
     return measure == Measure::chebyshev ? chebyshev : distance;
   }
 };
 
-/// Sums of distances to many rows, for several queries at a time.
+/// Sums of distances from several queries to many rows.
 struct RootSumKernels {
-  int queries;  // of a panel
-  /// sums (queries) += to_fixed(root of D(query, row)) over `count` rows. panel: [column][query]; rows (count, d); the
-  /// columns of both in the order of core/tree_order.h.
+  int queries;  // per panel
+  /// sums (queries) += to_fixed(root of D(query, row)) over `count` rows. panel: [column][query]; rows: (count, d);
+  /// columns in the order of core/tree_order.h.
   void (*add)(const double* panel, const double* rows, std::int64_t count, std::int64_t d, FixedScale scale,
               std::int64_t* sums);
 };
@@ -160,18 +159,17 @@ struct Instructions {
   const char* summary;  // for `kith devices`
   bool (*supported)();
 
-  ScreenKernels fine;    // float32
-  ScreenKernels coarse;  // in what the set multiplies fastest; the same where that is float32
+  ScreenKernels float32;
+  ScreenKernels low_precision;  // in the type that the set multiplies fastest, possibly float32
 
-  /// Both limbs of each value (to_limbs of core/fixed_point.h); the high one alone, rounded (to_fixed), when low is
-  /// null.
+  /// Both limbs of each value (to_limbs of core/fixed_point.h). If low is null: one rounded limb (to_fixed).
   void (*to_grid)(const double* values, std::int64_t count, FixedScale scale, double low_scale, std::int64_t* high,
                   std::int64_t* low);
 
   RootSumKernels root_sums;
   NarrowKernels narrow;
   ForPointTypes<RowKernels> row_kernels;
-  const Instructions* closer;  // a set whose coarse screen decides more rows than this one's, or null
+  const Instructions* finer;  // a set whose low-precision screen certifies more rows, or null
 
   template <class T>
   const RowKernels<T>& rows() const {
@@ -179,13 +177,13 @@ struct Instructions {
   }
   /// The faster screen for rows of d columns against k others.
   const ScreenKernels& screen_for(std::int64_t d, std::int64_t k) const {
-    // Much of a coarse tile is padding below these, and rows that it leaves open cost more than it saves.
+    // For smaller problems, padding and ambiguous rows cost more than low precision saves.
     constexpr std::int64_t kFewColumns = 8, kFewOthers = 16, kLittle = 2048;
-    return d > kFewColumns && k > kFewOthers && d * k > kLittle ? coarse : fine;
+    return d > kFewColumns && k > kFewOthers && d * k > kLittle ? low_precision : float32;
   }
-  /// The screen for rows that the coarse one leaves open for the most part.
-  const ScreenKernels& closer_screen() const {
-    return closer != nullptr && closer->supported() ? closer->coarse : fine;
+  /// The screen to use if the low-precision one certifies too few rows.
+  const ScreenKernels& finer_screen() const {
+    return finer != nullptr && finer->supported() ? finer->low_precision : float32;
   }
 };
 
@@ -200,11 +198,11 @@ extern const Instructions kAmx;
 extern const Instructions kNeon;
 #endif
 
-/// Every set compiled in, best first, whether this processor has it or not.
+/// All compiled sets, best first, including those that this processor does not support.
 std::span<const Instructions* const> instruction_sets();
 
-/// The best set that this processor has, or the one named by the environment variable KITH_CPU. Throws Error(usage) for
-/// a name that does not exist or cannot run here.
+/// The best set that this processor supports, or the one named by the environment variable KITH_CPU. Throws
+/// Error(usage) for an unknown or unsupported name.
 const Instructions& instructions();
 
 }  // namespace kith::cpu

@@ -1,6 +1,6 @@
-// Rows as 16-bit integers, whose products are added as integers: what 1 stands for, and what is lost.
+// Quantization of rows to 16-bit integers, whose products are added as integers.
 //
-// Without a name outside of the file that includes it: each is compiled with its own -m flags.
+// Everything has internal linkage: each including file is compiled with its own -m flags.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 namespace kith::cpu {
 namespace {
 
-/// Rows of this length at most: sums of products then stay below 2^31 (Cauchy-Schwarz), and values below 2^15.
-constexpr float kLongestInt16 = 32700.0F;
+/// The largest norm of a quantized row: sums of products stay below 2^31 (Cauchy-Schwarz), values below 2^15.
+constexpr float kMaxInt16Norm = 32700.0F;
 
-/// What 1 stands for in a row of this length. Rows too short for that keep zeros.
-inline float unit_of(float norm) {
-  const float longest = norm > 0x1p-100F ? norm : 0x1p-100F;  // a NaN makes zeros too; its row is not certified
-  return longest / kLongestInt16;
+/// The quantization step of a row with this norm. Very short rows become zeros.
+inline float quantization_step(float norm) {
+  const float clamped = norm > 0x1p-100F ? norm : 0x1p-100F;  // NaN also gives zeros; such a row is not certified
+  return clamped / kMaxInt16Norm;
 }
 
-/// A(d): the sum is exact; its conversion, the factor and their product are rounded.
+/// A(d): the sum is exact; its conversion, the step and their product are rounded.
 inline double int16_accumulation(std::int64_t) { return 4 * 0x1p-24; }
 
 }  // namespace

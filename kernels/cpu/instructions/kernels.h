@@ -1,9 +1,9 @@
-// The hot loops of the CPU, written once over a vector type V that each instruction set supplies.
+// The inner loops of the CPU backend, written once over a vector type V that each instruction set supplies.
 //
-// V has: F (floats), D (doubles, V::doubles of them), floats, and the operations used below; nothing else differs
-// between instruction sets. A panel is V::panel vectors wide; V::group columns are multiplied at a time, so that
-// panel * group accumulators stay in registers (the register tile of K. Goto, R. van de Geijn: Anatomy of
-// high-performance matrix multiplication, 2008).
+// V has: F (floats), D (doubles, V::doubles of them), floats, and the operations used below. A row panel is
+// V::panel_vectors vectors wide and a column panel V::panel_columns columns, so that the accumulators of their product
+// stay in registers (the register tile of K. Goto, R. van de Geijn: Anatomy of high-performance matrix multiplication,
+// 2008).
 #pragma once
 
 #include <cstdint>
@@ -16,48 +16,63 @@
 
 namespace kith::cpu {
 
+namespace {
+
+/// What instruction sets with fused multiply-add share. Internal linkage: each set is compiled with its own -m flags.
+struct FusedScalars {
+  template <class T>
+  static float centred_one(T x, double scale, float center) {
+    return __builtin_fmaf(static_cast<float>(x), static_cast<float>(scale), -center);
+  }
+  static float centred_one(double x, double scale, float center) {
+    return static_cast<float>(x * scale - static_cast<double>(center));
+  }
+};
+
+}  // namespace
+
 template <class V>
 struct Kernels {
   using F = typename V::F;
   using D = typename V::D;
-  static constexpr int kLanes = V::panel * V::floats;
-  static constexpr int kGroup = V::group;
+  static constexpr int kLanes = V::panel_vectors * V::floats;
+  static constexpr int kPanelColumns = V::panel_columns;
   static constexpr std::int64_t kDotBlock = 256;  // columns of the points summed by one chain of multiply-adds
 
-  /// One register tile: a panel times one group over `length` columns of the points.
+  /// One register tile: a row panel times a column panel, over `length` columns of the points.
   template <bool kAdd>
   static void multiply(const float* panel, const float* columns, std::int64_t length, float* tile) {
-    F sum[kGroup][V::panel];
-    for (int r = 0; r < kGroup; ++r) {
-      for (int p = 0; p < V::panel; ++p) sum[r][p] = V::zero();
+    F sum[kPanelColumns][V::panel_vectors];
+    for (int r = 0; r < kPanelColumns; ++r) {
+      for (int p = 0; p < V::panel_vectors; ++p) sum[r][p] = V::zero();
     }
     for (std::int64_t j = 0; j < length; ++j) {
-      F x[V::panel];
-      for (int p = 0; p < V::panel; ++p) x[p] = V::load(panel + j * kLanes + p * V::floats);
-      for (int r = 0; r < kGroup; ++r) {
-        const F c = V::broadcast(columns + j * kGroup + r);
-        for (int p = 0; p < V::panel; ++p) sum[r][p] = V::multiply_add(x[p], c, sum[r][p]);
+      F x[V::panel_vectors];
+      for (int p = 0; p < V::panel_vectors; ++p) x[p] = V::load(panel + j * kLanes + p * V::floats);
+      for (int r = 0; r < kPanelColumns; ++r) {
+        const F c = V::broadcast(columns + j * kPanelColumns + r);
+        for (int p = 0; p < V::panel_vectors; ++p) sum[r][p] = V::multiply_add(x[p], c, sum[r][p]);
       }
     }
-    for (int r = 0; r < kGroup; ++r) {
-      for (int p = 0; p < V::panel; ++p) {
+    for (int r = 0; r < kPanelColumns; ++r) {
+      for (int p = 0; p < V::panel_vectors; ++p) {
         float* at = tile + r * kLanes + p * V::floats;
         V::store(at, kAdd ? V::add(V::load(at), sum[r][p]) : sum[r][p]);
       }
     }
   }
 
-  static void products(const void* panel, const void* columns, float, std::int64_t d, std::int64_t groups,
+  static void products(const void* panel, const void* columns, float, std::int64_t d, std::int64_t column_panels,
                        float* tile) {
     const auto* rows = static_cast<const float*>(panel);
     for (std::int64_t j = 0; j < d; j += kDotBlock) {
       const std::int64_t length = d - j < kDotBlock ? d - j : kDotBlock;
-      for (std::int64_t g = 0; g < groups; ++g) {
-        const float* group = static_cast<const float*>(columns) + (g * d + j) * kGroup;
+      for (std::int64_t g = 0; g < column_panels; ++g) {
+        const float* column_panel = static_cast<const float*>(columns) + (g * d + j) * kPanelColumns;
         if (j == 0) {
-          multiply<false>(rows, group, length, tile + g * kGroup * kLanes);
+          multiply<false>(rows, column_panel, length, tile + g * kPanelColumns * kLanes);
         } else {
-          multiply<true>(rows + j * kLanes, group, length, tile + g * kGroup * kLanes);
+          multiply<true>(rows + j * kLanes, column_panel, length, tile + g * kPanelColumns * kLanes);
         }
       }
     }
@@ -74,11 +89,11 @@ struct Kernels {
   static void pack(const T* const* rows, std::int64_t d, double scale, const float* center, void* packed,
                    PanelNorms* norms) {
     auto* panel = static_cast<float*>(packed);
-    F squares[V::panel];
-    for (int p = 0; p < V::panel; ++p) squares[p] = V::zero();
+    F squares[V::panel_vectors];
+    for (int p = 0; p < V::panel_vectors; ++p) squares[p] = V::zero();
     std::int64_t j = 0;
     for (; j + V::floats <= d; j += V::floats) {
-      for (int p = 0; p < V::panel; ++p) {
+      for (int p = 0; p < V::panel_vectors; ++p) {
         F block[V::floats];
         const F middle = V::load(center + j);
         for (int i = 0; i < V::floats; ++i) block[i] = V::centred(rows[p * V::floats + i] + j, scale, middle);
@@ -92,25 +107,25 @@ struct Kernels {
     for (; j < d; ++j) {
       for (int lane = 0; lane < kLanes; ++lane)
         panel[j * kLanes + lane] = V::centred_one(rows[lane][j], scale, center[j]);
-      for (int p = 0; p < V::panel; ++p) {
+      for (int p = 0; p < V::panel_vectors; ++p) {
         const F x = V::load(panel + j * kLanes + p * V::floats);
         squares[p] = V::multiply_add(x, x, squares[p]);
       }
     }
-    for (int p = 0; p < V::panel; ++p) {
+    for (int p = 0; p < V::panel_vectors; ++p) {
       V::store(norms->norm + p * V::floats, V::root(squares[p]));
       V::store(norms->residual + p * V::floats, V::zero());
     }
   }
 
-  /// Groups laid out [g][j][r].
+  /// Layout: [panel][j][column].
   static PackedColumns pack_columns(const float* rows, std::int64_t count, std::int64_t d, float, void* packed) {
     auto* to = static_cast<float*>(packed);
-    for (std::int64_t first = 0; first < count; first += kGroup, to += d * kGroup) {
-      for (int r = 0; r < kGroup; ++r) {
+    for (std::int64_t first = 0; first < count; first += kPanelColumns, to += d * kPanelColumns) {
+      for (int r = 0; r < kPanelColumns; ++r) {
         const float* from = rows + (first + r) * d;
-        const bool there = first + r < count;
-        for (std::int64_t j = 0; j < d; ++j) to[j * kGroup + r] = there ? from[j] : 0.0F;
+        const bool exists = first + r < count;
+        for (std::int64_t j = 0; j < d; ++j) to[j * kPanelColumns + r] = exists ? from[j] : 0.0F;
       }
     }
     return {1.0F, 0.0F};
@@ -139,10 +154,11 @@ struct Kernels {
     return norms;
   }
 
-  /// The 32 accumulators of the definition are 32 / V::doubles vectors; the first steps of the tree add whole vectors.
+  /// D by the definition: its 32 accumulators are 32 / V::doubles vectors; the first steps of the tree add whole
+  /// vectors.
   template <class T>
   static double distance(const T* x, const double* c, std::int64_t d) {
-    if (d <= V::doubles) {  // one vector holds every lane that is not zero
+    if (d <= V::doubles) {  // one vector holds all accumulators that are not zero
       const D t = V::subtract_d(V::load_first_d(x, static_cast<int>(d)), V::load_first_d(c, static_cast<int>(d)));
       return V::tree_d(V::multiply_d(t, t));
     }
@@ -156,7 +172,7 @@ struct Kernels {
         lane[v] = V::multiply_add_d(t, t, lane[v]);
       }
     }
-    for (int v = 0; j < d; ++v, j += V::doubles) {  // columns that are not there count as zero differences
+    for (int v = 0; j < d; ++v, j += V::doubles) {  // missing columns count as zero differences
       const int left = static_cast<int>(d - j < V::doubles ? d - j : V::doubles);
       const D t = V::subtract_d(V::load_first_d(x + j, left), V::load_first_d(c + j, left));
       lane[v] = V::multiply_add_d(t, t, lane[v]);
@@ -170,7 +186,7 @@ struct Kernels {
   static void to_grid(const double* values, std::int64_t count, FixedScale scale, double low_scale, std::int64_t* high,
                       std::int64_t* low) {
     const D first = V::broadcast_d(scale.first), second = V::broadcast_d(scale.second),
-            fine = V::broadcast_d(low_scale);
+            limb_scale = V::broadcast_d(low_scale);
     std::int64_t i = 0;
     for (; i + V::doubles <= count; i += V::doubles) {
       const D scaled = V::multiply_d(V::multiply_d(V::load_d(values + i), first), second);
@@ -179,7 +195,7 @@ struct Kernels {
       } else {
         const D floor = V::floor_d(scaled);
         V::store_i(high + i, V::nearest_i(floor));
-        V::store_i(low + i, V::nearest_i(V::multiply_d(V::subtract_d(scaled, floor), fine)));
+        V::store_i(low + i, V::nearest_i(V::multiply_d(V::subtract_d(scaled, floor), limb_scale)));
       }
     }
     for (; i < count; ++i) {
@@ -204,7 +220,7 @@ struct Kernels {
   }
 
   static double multiply_adds(std::int64_t rounds, float* result) {
-    constexpr int kChains = 12;  // more than a processor's latency x width, fewer than its registers
+    constexpr int kChains = 12;  // more than latency x throughput, fewer than registers
     F sum[kChains];
     for (int i = 0; i < kChains; ++i) sum[i] = V::broadcast(result);
     const float near_one = 0.999F, small = 1e-3F;
@@ -259,17 +275,17 @@ struct Kernels {
   }
 };
 
-/// The screen of a set that multiplies in float32.
+/// The float32 screen of an instruction set.
 template <class V>
 constexpr ScreenKernels float_screen() {
   using K = Kernels<V>;
-  return {.unit = "float32",
+  return {.arithmetic = "float32",
           .lanes = K::kLanes,
-          .group = K::kGroup,
+          .panel_columns = K::kPanelColumns,
           .padding = 1,
           .value_bytes = sizeof(float),
           .smallest = 0x1p-140,
-          .second_look = 32,
+          .scan_cost = 32,
           .accumulation = K::accumulation,
           .pack_rows = {K::template pack<float>, K::template pack<double>, K::template pack<std::uint8_t>,
                         K::template pack<std::int8_t>},
@@ -290,22 +306,22 @@ constexpr RowKernels<T> row_kernels_of() {
           .add_rows = K::template add_rows<T>};
 }
 
-/// A row of the table of instruction sets.
+/// An entry of the table of instruction sets.
 template <class V>
 constexpr Instructions instructions_of(const char* name, const char* summary, bool (*supported)(),
-                                       const ScreenKernels& coarse = float_screen<V>(),
-                                       const Instructions* closer = nullptr) {
+                                       const ScreenKernels& low_precision = float_screen<V>(),
+                                       const Instructions* finer = nullptr) {
   return {.name = name,
           .summary = summary,
           .supported = supported,
-          .fine = float_screen<V>(),
-          .coarse = coarse,
+          .float32 = float_screen<V>(),
+          .low_precision = low_precision,
           .to_grid = Kernels<V>::to_grid,
           .root_sums = {RootSums<V>::kQueries, RootSums<V>::add},
           .narrow = narrow_kernels_of<V>(),
           .row_kernels = {row_kernels_of<V, float>(), row_kernels_of<V, double>(), row_kernels_of<V, std::uint8_t>(),
                           row_kernels_of<V, std::int8_t>()},
-          .closer = closer};
+          .finer = finer};
 }
 
 }  // namespace kith::cpu

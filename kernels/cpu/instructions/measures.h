@@ -1,4 +1,4 @@
-// Distances other than the Euclidean by their definition (core/distance.h), over the vector type V of kernels.h.
+// Distances other than Euclidean by their definition (core/distance.h), over the vector type V of kernels.h.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ struct Measures {
     std::int64_t j = 0;
     for (; j + 32 <= d; j += 32) {
       for (int v = 0; v < kVectors; ++v) {
-        lane[v] = enter(V::load_d(x + j + v * V::doubles), V::load_d(c + j + v * V::doubles), lane[v]);
+        lane[v] = accumulate(V::load_d(x + j + v * V::doubles), V::load_d(c + j + v * V::doubles), lane[v]);
       }
     }
-    for (int v = 0; j < d; ++v, j += V::doubles) {  // columns that are not there are zero
+    for (int v = 0; j < d; ++v, j += V::doubles) {  // missing columns are zero
       const int left = static_cast<int>(d - j < V::doubles ? d - j : V::doubles);
-      lane[v] = enter(V::load_first_d(x + j, left), V::load_first_d(c + j, left), lane[v]);
+      lane[v] = accumulate(V::load_first_d(x + j, left), V::load_first_d(c + j, left), lane[v]);
     }
     for (int w = kVectors / 2; w > 0; w /= 2) {
       for (int v = 0; v < w; ++v) lane[v] = join(lane[v], lane[v + w]);
@@ -41,7 +41,7 @@ struct Measures {
   }
 
  private:
-  static D enter(D x, D c, D lane) {
+  static D accumulate(D x, D c, D lane) {
     if constexpr (M == Measure::inner_product) {
       return V::multiply_add_d(x, c, lane);
     } else {

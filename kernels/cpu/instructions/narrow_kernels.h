@@ -1,8 +1,8 @@
-// The table of what rows of few columns, and small problems, ask of the processor; one implementation per instruction
-// set, in instructions/narrow.h.
+// The kernels for rows of few columns and for small problems; instructions/narrow.h implements them for each
+// instruction set.
 //
-// Rows come in panels: panel[j * lanes + lane] is column j, centred and scaled, of the row in that lane. The running
-// best of a row stays in its lane of a register; no tile of products is made. Like instructions.h, this header must
+// Rows are packed in panels: panel[j * lanes + lane] is column j, centred and scaled, of the row in that lane. The best
+// score of a row stays in its lane of a register; there is no tile of products. Like instructions.h, this header must
 // include nothing that instantiates shared inline code.
 #pragma once
 
@@ -13,29 +13,28 @@
 
 namespace kith::cpu {
 
-inline constexpr int kMarks = 16;                     // columns told apart by the last bits of their scores
-inline constexpr double kMarking = kMarks * 0x1p-23;  // what that changes, relative to the score
-inline constexpr int kNarrowGroup = 4;                // centroids that are multiplied together
-static_assert(kMarks % kNarrowGroup == 0);
+inline constexpr int kMarks = 16;                     // columns numbered by the last bits of their scores
+inline constexpr double kMarking = kMarks * 0x1p-23;  // the relative change of a score by its number
+inline constexpr int kNarrowPanelColumns = 4;         // centroids that are multiplied together
+static_assert(kMarks % kNarrowPanelColumns == 0);
 
-/// Centroids as the narrow screen multiplies them, and its margin (core/screen.h).
+/// Packed centroids of the narrow screen, and its margin (core/screen.h).
 struct NarrowColumns {
-  const float* groups;     // [g][2 + d][kNarrowGroup]: half-norms, numbers in their last bits, values
-  const float* by_column;  // (1 + d, padded): half-norms, then values
-  std::int64_t count;      // k
-  std::int64_t padded;     // k rounded up to whole vectors
+  const float* column_panels;  // [panel][2 + d][kNarrowPanelColumns]: half norms, numbers, values
+  const float* by_column;      // (1 + d, padded): half norms, then values
+  std::int64_t count;          // k
+  std::int64_t padded;         // k rounded up to whole vectors
   std::int64_t d;
   float constant, linear, quadratic;  // of the margin
 };
 
-/// A row that the first look did not decide: every centroid whose score is not above the limit may be the nearest.
-struct NarrowAmbiguousRows {
+/// A row that the screening pass did not certify. Its candidates are the centroids whose score is not above the limit.
+struct NarrowAmbiguousRow {
   std::int32_t position;
   float limit;
 };
 
-/// Where moved rows are added up: for each cluster the high limbs of `pitch` columns, then the low ones if there are
-/// two limbs.
+/// Sums of reassigned rows: for each cluster the high limbs of `pitch` columns, then the low limbs if there are two.
 struct ReassignmentTable {
   std::int64_t* sums;    // (k, limbs, pitch)
   std::int64_t* counts;  // (k)
@@ -46,7 +45,7 @@ struct ReassignmentTable {
   int limbs;
 };
 
-/// Labels kept for rows: the current one, and the one in the sums.
+/// Labels of rows: the current one, and the one contained in the sums.
 struct KeptLabels {
   std::int32_t* label;
   std::int32_t* summed;
@@ -54,17 +53,17 @@ struct KeptLabels {
 
 template <class T>
 struct NarrowRowKernels {
-  /// Centres and scales `count` rows (count, d) and turns them into panels. centers: (lanes, d) the centre of every
-  /// row. flat: room for one panel and a vector. What stands in lanes without a row is finite.
+  /// Centres and scales `count` rows (count, d) and transposes them into panels. centers: (lanes, d), the centre
+  /// repeated. flat: workspace for one panel and a vector. Lanes without a row get finite values.
   void (*pack)(const T* rows, std::int64_t count, std::int64_t d, double scale, const float* centers, float* flat,
                float* panels);
   /// out[i] = D(row i, centroid label[i]) by the definition. centroids: (k, d)
-  void (*own_distances)(const T* rows, std::int64_t count, std::int64_t d, const double* centroids,
-                        const std::int32_t* label, double* out);
+  void (*label_distances)(const T* rows, std::int64_t count, std::int64_t d, const double* centroids,
+                          const std::int32_t* label, double* out);
   /// Moves the rows with now[i] != kept.summed[i] from the sums and counts of that cluster (-1: none) to those of
-  /// now[i], and keeps that label. Returns how many moved.
-  std::int64_t (*move)(const T* rows, std::int64_t count, std::int64_t d, const std::int32_t* now, KeptLabels kept,
-                       const ReassignmentTable& table);
+  /// now[i], and stores that label. Returns their number.
+  std::int64_t (*reassign)(const T* rows, std::int64_t count, std::int64_t d, const std::int32_t* now, KeptLabels kept,
+                           const ReassignmentTable& table);
 };
 
 struct NarrowKernels {
@@ -72,15 +71,15 @@ struct NarrowKernels {
   int floats;                    // of a vector
   double roundings_per_product;  // 1 with fused multiply-add, else 2
 
-  /// label[i] of `count` rows in panels, written in whole panels; those not decided are listed. Returns how many.
-  std::int64_t (*look)(const float* panels, std::int64_t count, const NarrowColumns& columns, std::int32_t* label,
-                       NarrowAmbiguousRows* ambiguous);
-  /// The centroids that an ambiguous row (`position` in the panels) may belong to, ascending. Returns how many.
-  std::int64_t (*candidates)(const float* panels, const NarrowColumns& columns, NarrowAmbiguousRows row,
+  /// Screens `count` rows: writes label[i] in whole panels and lists the ambiguous rows. Returns their number.
+  std::int64_t (*screen)(const float* panels, std::int64_t count, const NarrowColumns& columns, std::int32_t* label,
+                         NarrowAmbiguousRow* ambiguous);
+  /// Candidates of an ambiguous row (`position` in the panels), ascending. Returns their number.
+  std::int64_t (*candidates)(const float* panels, const NarrowColumns& columns, NarrowAmbiguousRow row,
                              std::int32_t* found);
-  /// Keeps labels and counts them: counts[(i % ways) * k + now[i]]. Returns how many differ from those in the sums.
-  std::int64_t (*settle)(const std::int32_t* now, std::int64_t count, KeptLabels kept, std::int64_t* counts,
-                         std::int64_t clusters, std::int64_t ways);
+  /// Stores labels and counts them: counts[(i % ways) * k + now[i]]. Returns how many differ from those in the sums.
+  std::int64_t (*store_labels)(const std::int32_t* now, std::int64_t count, KeptLabels kept, std::int64_t* counts,
+                               std::int64_t clusters, std::int64_t ways);
 
   ForPointTypes<NarrowRowKernels> row_kernels;
 

@@ -1,4 +1,4 @@
-// NEON of arm64: four floats a vector, panels of 16 rows, groups of six columns.
+// NEON of arm64: vectors of four floats, panels of 16 rows, column panels of six columns.
 #include <arm_neon.h>
 
 #include "kernels/cpu/instructions/kernels.h"
@@ -6,11 +6,12 @@
 namespace kith::cpu {
 namespace {
 
-struct Neon {
+struct Neon : FusedScalars {
   using F = float32x4_t;
   using D = float64x2_t;
   using I = int64x2_t;
-  static constexpr int floats = 4, doubles = 2, panel = 4, group = 6;  // 24 of the 32 registers hold sums
+  static constexpr int floats = 4, doubles = 2, panel_vectors = 4,
+                       panel_columns = 6;  // 24 of the 32 registers hold sums
   static constexpr double roundings_per_product = 1;
 
   static F zero() { return vdupq_n_f32(0.0F); }
@@ -20,22 +21,22 @@ struct Neon {
   static F multiply_add(F a, F b, F c) { return vfmaq_f32(c, a, b); }
   static F add(F a, F b) { return vaddq_f32(a, b); }
   static F subtract(F a, F b) { return vsubq_f32(a, b); }
-  static F maximum(F a, F b) { return vmaxq_f32(a, b); }  // a NaN if either is one, which decides nothing
+  static F maximum(F a, F b) { return vmaxq_f32(a, b); }  // propagates NaN, which certifies nothing
   static F minimum(F a, F b) { return vminq_f32(a, b); }
   static F mark(int number) { return vreinterpretq_f32_s32(vdupq_n_s32(number)); }
-  /// The last four bits of a score give way to those of a mark.
+  /// Replaces the last four bits of a score with those of a mark.
   static F marked(F score, F mark) { return vbslq_f32(vdupq_n_u32(15), mark, score); }
-  /// With the mark of another, all of whose other bits give way.
+  /// Replaces the mark of a score with that of another.
   static F marked_as(F score, F other) { return marked(score, other); }
   static F root(F a) { return vsqrtq_f32(a); }
-  /// Bit i: lane i is all ones.
+  /// Bit i of the result: lane i is all ones.
   static unsigned bits(uint32x4_t lanes) {
     constexpr std::uint32_t kBit[4] = {1, 2, 4, 8};
     return vaddvq_u32(vandq_u32(lanes, vld1q_u32(kBit)));
   }
   static unsigned not_greater(F a, F b) { return bits(vmvnq_u32(vcgtq_f32(a, b))); }
 
-  /// Four values of points, as floats.
+  /// Four values of points as floats.
   static F load_points(const float* x) { return vld1q_f32(x); }
   static F load_points(const std::uint8_t* x) {
     std::uint32_t four;
@@ -58,15 +59,8 @@ struct Neon {
     const D high = vsubq_f64(vmulq_f64(vld1q_f64(x + 2), s), vcvt_high_f64_f32(center));
     return vcvt_high_f32_f64(vcvt_f32_f64(low), high);
   }
-  template <class T>
-  static float centred_one(T x, double scale, float center) {
-    return __builtin_fmaf(static_cast<float>(x), static_cast<float>(scale), -center);
-  }
-  static float centred_one(double x, double scale, float center) {
-    return static_cast<float>(x * scale - static_cast<double>(center));
-  }
 
-  /// A 4 x 4 matrix, transposed: pairs, then pairs of pairs.
+  /// Transposes a 4 x 4 matrix: pairs, then pairs of pairs.
   static void transpose(F* m) {
     const D a = vreinterpretq_f64_f32(vtrn1q_f32(m[0], m[1])), b = vreinterpretq_f64_f32(vtrn2q_f32(m[0], m[1]));
     const D c = vreinterpretq_f64_f32(vtrn1q_f32(m[2], m[3])), d = vreinterpretq_f64_f32(vtrn2q_f32(m[2], m[3]));
@@ -91,6 +85,8 @@ struct Neon {
   static D broadcast_d(double v) { return vdupq_n_f64(v); }
   static D add_d(D a, D b) { return vaddq_f64(a, b); }
   static D subtract_d(D a, D b) { return vsubq_f64(a, b); }
+  static D absolute_d(D a) { return vabsq_f64(a); }
+  static D maximum_d(D a, D b) { return vmaxnmq_f64(a, b); }  // std::fmax
   static D multiply_d(D a, D b) { return vmulq_f64(a, b); }
   static D multiply_add_d(D a, D b, D c) { return vfmaq_f64(c, a, b); }
   static D floor_d(D a) { return vrndmq_f64(a); }
@@ -102,10 +98,10 @@ struct Neon {
   static I add_i(I a, I b) { return vaddq_s64(a, b); }
   static I nearest_i(D a) { return vcvtnq_s64_f64(a); }  // ties to even
 
-  // For rows of few columns.
+  // For narrow.h.
   static F subtract_product(F a, F b, F c) { return vfmsq_f32(c, a, b); }
-  /// tile where the best is what it was before, else first.
-  static F renamed(F tile, F best, F before, std::int32_t first) {
+  /// The tile if the best score is unchanged, else first.
+  static F updated_tile(F tile, F best, F before, std::int32_t first) {
     return vbslq_f32(vceqq_f32(best, before), tile, mark(first));
   }
   static void store_label(std::int32_t* label, F best, F tile) {
@@ -116,7 +112,7 @@ struct Neon {
     return bits(vmvnq_u32(vceqq_s32(vld1q_s32(a), vld1q_s32(b))));
   }
   /// The first four columns of four rows that lie `stride` apart.
-  static void quads(const float* rows, std::int64_t stride, F* column) {
+  static void load_four_columns(const float* rows, std::int64_t stride, F* column) {
     for (int r = 0; r < 4; ++r) column[r] = vld1q_f32(rows + r * stride);
     transpose(column);
   }

@@ -1,5 +1,5 @@
-// No particular instruction set: vectors of four floats that the compiler maps to what every processor of the
-// architecture has (SSE2 on x86-64, NEON on arm64).
+// The portable instruction set: vectors of four floats that the compiler maps to the baseline of the architecture (SSE2
+// on x86-64, NEON on arm64).
 #include <cmath>
 
 #include "kernels/cpu/instructions/kernels.h"
@@ -12,7 +12,7 @@ struct Plain {
   typedef double D __attribute__((vector_size(16)));
   typedef std::int64_t I __attribute__((vector_size(16)));
   typedef std::int32_t N __attribute__((vector_size(16)));
-  static constexpr int floats = 4, doubles = 2, panel = 2, group = 4;
+  static constexpr int floats = 4, doubles = 2, panel_vectors = 2, panel_columns = 4;
 #ifdef FP_FAST_FMAF
   static constexpr double roundings_per_product = 1;
   static F multiply_add(F a, F b, F c) {
@@ -38,11 +38,11 @@ struct Plain {
   static F maximum(F a, F b) { return a > b ? a : b; }
   static F minimum(F a, F b) { return a < b ? a : b; }
   static F mark(int number) { return reinterpret_cast<F>(N{number, number, number, number}); }
-  /// The last four bits of a score give way to those of a mark.
+  /// Replaces the last four bits of a score with those of a mark.
   static F marked(F score, F mark) {
     return reinterpret_cast<F>((reinterpret_cast<N>(score) & ~15) | reinterpret_cast<N>(mark));
   }
-  /// With the mark of another.
+  /// Replaces the mark of a score with that of another.
   static F marked_as(F score, F other) { return marked(score, reinterpret_cast<F>(reinterpret_cast<N>(other) & 15)); }
   static F root(F a) {
     for (int i = 0; i < 4; ++i) a[i] = __builtin_sqrtf(a[i]);
@@ -60,7 +60,7 @@ struct Plain {
     for (int i = 0; i < 4; ++i) v[i] = centred_one(x[i], scale, center[i]);
     return v;
   }
-  /// In float64: the product is exact and the difference is rounded once before it becomes a float.
+  /// In float64: the product is exact, and the difference is rounded once before the conversion to float.
   template <class T>
   static float centred_one(T x, double scale, float center) {
     return static_cast<float>(static_cast<double>(x) * scale - static_cast<double>(center));
@@ -109,14 +109,14 @@ struct Plain {
     return I{static_cast<std::int64_t>(__builtin_rint(a[0])), static_cast<std::int64_t>(__builtin_rint(a[1]))};
   }
 
-  // For rows of few columns.
+  // For narrow.h.
 #ifdef FP_FAST_FMAF
   static F subtract_product(F a, F b, F c) { return multiply_add(-a, b, c); }
 #else
   static F subtract_product(F a, F b, F c) { return c - a * b; }
 #endif
-  /// tile where the best is what it was before, else first.
-  static F renamed(F tile, F best, F before, std::int32_t first) {
+  /// The tile if the best score is unchanged, else first.
+  static F updated_tile(F tile, F best, F before, std::int32_t first) {
     return reinterpret_cast<F>(best == before ? reinterpret_cast<N>(tile) : N{first, first, first, first});
   }
   static void store_label(std::int32_t* label, F best, F tile) {
@@ -129,7 +129,7 @@ struct Plain {
     return mask;
   }
   /// The first four columns of four rows that lie `stride` apart.
-  static void quads(const float* rows, std::int64_t stride, F* column) {
+  static void load_four_columns(const float* rows, std::int64_t stride, F* column) {
     for (int r = 0; r < 4; ++r) column[r] = load(rows + r * stride);
     transpose(column);
   }

@@ -1,4 +1,4 @@
-// One of something for every type that points may have (KITH_FOR_POINT_TYPES of core/matrix.h).
+// A class template instantiated for each point type (KITH_FOR_POINT_TYPES of core/matrix.h).
 //
 // Like instructions.h, this header must include nothing that instantiates shared inline code.
 #pragma once
@@ -8,15 +8,15 @@
 
 namespace kith::cpu {
 
-template <template <class> class Of>
+template <template <class> class Template>
 struct ForPointTypes {
-  Of<float> f32;
-  Of<double> f64;
-  Of<std::uint8_t> uint8;
-  Of<std::int8_t> int8;
+  Template<float> f32;
+  Template<double> f64;
+  Template<std::uint8_t> uint8;
+  Template<std::int8_t> int8;
 
   template <class T>
-  const Of<T>& of() const {
+  const Template<T>& of() const {
     if constexpr (std::is_same_v<T, float>) {
       return f32;
     } else if constexpr (std::is_same_v<T, double>) {

@@ -1,9 +1,9 @@
-// Sums of distances (not squared) by the definition, as integers: the loop of
-// kernels/cpu/statistics/cluster_distances.cpp over a vector type V.
+// Sums of distances (not squared) by the definition, as integers: the inner loop of statistics/cluster_distances.cpp
+// over a vector type V.
 //
-// A vector lane is a query; a row is broadcast to all of them. The definition's tree is walked depth first
-// (core/tree_order.h), which keeps a few partial sums of each query in registers. A distance takes d subtractions, d
-// multiply-adds, at most 31 additions and a root. V is the one of kernels.h, and has root_d beside that.
+// A vector lane is a query; each row is broadcast to all lanes. The tree of the definition is walked depth first
+// (core/tree_order.h), which needs only a few partial sums per query, in registers. A distance takes d subtractions, d
+// multiply-adds, at most 31 additions and a square root. V is that of kernels.h, and also has root_d.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ template <class V>
 struct RootSums {
   using D = typename V::D;
   using I = typename V::I;
-  static constexpr int kVectors = V::doubles == 8 ? 4 : 2;  // six of each, at most, fit the registers
+  static constexpr int kVectors = V::doubles == 8 ? 4 : 2;  // at most six partial sums per vector fit the registers
   static constexpr int kQueries = kVectors * V::doubles;
 
   static void add(const double* queries, const double* rows, std::int64_t count, std::int64_t d, FixedScale scale,
@@ -36,8 +36,8 @@ struct RootSums {
   }
 
  private:
-  /// Lane Lane of the tree before its step below Width; query and row are moved on past the columns that it takes.
-  /// Lane < d: what is not there is 0, and adding it changes nothing.
+  /// sum = accumulator Lane of the tree before its step below Width. Advances query and row past the columns that it
+  /// reads. Requires Lane < d: a missing accumulator is 0, and adding it changes nothing.
   template <int Lane, int Width>
   [[gnu::always_inline]] static inline void walk(const double*& query, const double*& row, std::int64_t d,
                                                  D (&sum)[kVectors]) {

@@ -1,4 +1,4 @@
-// What becomes of a tile of products, over the vector type V of kernels.h: leaders, columns within limits, minima.
+// Operations on the scores of a tile of products (ScoreKernels), over the vector type V of kernels.h.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace kith::cpu {
 template <class V>
 struct TileScores {
   using F = typename V::F;
-  static constexpr int kLanes = V::panel * V::floats;
+  static constexpr int kLanes = V::panel_vectors * V::floats;
 
   static void errors(const PanelNorms& norms, const TileError& of_tile, float* error) {
     for (int lane = 0; lane < kLanes; lane += V::floats) {
@@ -22,65 +22,65 @@ struct TileScores {
     }
   }
 
-  /// One run of columns; kAll: kWinnerColumns of them, so that the marks are constants.
+  /// The best score of a group of columns. kAll: the group has kGroupColumns columns, so that the marks are constants.
   template <bool kAll>
-  static F run_winner(const float* tile, const float* half_sq_norm, int count, F& runner_up) {
+  static F best_of_group(const float* tile, const float* half_sq_norm, int count, F& others_upper) {
     const auto score = [&](int c) {
       return V::marked(V::subtract(V::load(tile + c * kLanes), V::broadcast(half_sq_norm + c)), V::mark(c));
     };
-    const int columns = kAll ? kWinnerColumns : count;
-    F winner = score(0);
-    if (columns == 1) return winner;
+    const int columns = kAll ? kGroupColumns : count;
+    F best = score(0);
+    if (columns == 1) return best;
     F challenger = score(1);
-    F second = V::minimum(winner, challenger);  // of this run: runs do not wait for each other
-    winner = V::maximum(winner, challenger);
+    F second = V::minimum(best, challenger);  // of this group: groups stay independent
+    best = V::maximum(best, challenger);
 #pragma GCC unroll 16
     for (int c = 2; c < columns; ++c) {
       challenger = score(c);
-      second = V::maximum(second, V::minimum(winner, challenger));
-      winner = V::maximum(winner, challenger);
+      second = V::maximum(second, V::minimum(best, challenger));
+      best = V::maximum(best, challenger);
     }
-    runner_up = V::maximum(runner_up, second);
-    return winner;
+    others_upper = V::maximum(others_upper, second);
+    return best;
   }
 
-  static void lead(const float* tile, const float* half_sq_norm, std::int64_t count, const float* error,
-                   Leaders leaders) {
+  static void update_best(const float* tile, const float* half_sq_norm, std::int64_t count, const float* error,
+                          BestScores scores) {
     const float lowest = -__builtin_inff();
-    for (int p = 0; p < V::panel; ++p) {
+    for (int p = 0; p < V::panel_vectors; ++p) {
       const int at = p * V::floats;
       const F e = V::load(error + at);
-      F first = V::load(leaders.first + at), second = V::load(leaders.second + at);
-      F best = V::broadcast(&lowest), runner_up = best;  // of this tile
-      for (std::int64_t c = 0; c < count; c += kWinnerColumns) {
-        const float* run = tile + c * kLanes + at;
-        const F winner = count - c >= kWinnerColumns
-                             ? run_winner<true>(run, half_sq_norm + c, kWinnerColumns, runner_up)
-                             : run_winner<false>(run, half_sq_norm + c, static_cast<int>(count - c), runner_up);
-        best = V::maximum(best, winner);
-        const F at_most = V::marked_as(V::add(winner, e), winner);
-        V::store(leaders.winners + c / kWinnerColumns * kLanes + at, at_most);
-        second = V::maximum(second, V::minimum(first, at_most));
-        first = V::maximum(first, at_most);
+      F first = V::load(scores.best_upper + at), second = V::load(scores.second_upper + at);
+      F tile_best = V::broadcast(&lowest), others_upper = tile_best;
+      for (std::int64_t c = 0; c < count; c += kGroupColumns) {
+        const float* group = tile + c * kLanes + at;
+        const F best = count - c >= kGroupColumns
+                           ? best_of_group<true>(group, half_sq_norm + c, kGroupColumns, others_upper)
+                           : best_of_group<false>(group, half_sq_norm + c, static_cast<int>(count - c), others_upper);
+        tile_best = V::maximum(tile_best, best);
+        const F upper = V::marked_as(V::add(best, e), best);
+        V::store(scores.group_best + c / kGroupColumns * kLanes + at, upper);
+        second = V::maximum(second, V::minimum(first, upper));
+        first = V::maximum(first, upper);
       }
-      V::store(leaders.first + at, first);
-      V::store(leaders.second + at, second);
-      V::store(leaders.surest + at, V::maximum(V::load(leaders.surest + at), V::subtract(best, e)));
-      V::store(leaders.runner_up + at, V::maximum(V::load(leaders.runner_up + at), V::add(runner_up, e)));
+      V::store(scores.best_upper + at, first);
+      V::store(scores.second_upper + at, second);
+      V::store(scores.best_lower + at, V::maximum(V::load(scores.best_lower + at), V::subtract(tile_best, e)));
+      V::store(scores.others_upper + at, V::maximum(V::load(scores.others_upper + at), V::add(others_upper, e)));
     }
   }
 
-  static std::int64_t within(const float* tile, const float* half_sq_norm, std::int64_t count, const float* limit,
-                             Hit* hits) {
-    F highest[V::panel];
+  static std::int64_t collect(const float* tile, const float* half_sq_norm, std::int64_t count, const float* limit,
+                              Hit* hits) {
+    F highest[V::panel_vectors];
 #pragma GCC unroll 8
-    for (int p = 0; p < V::panel; ++p) highest[p] = V::load(limit + p * V::floats);
+    for (int p = 0; p < V::panel_vectors; ++p) highest[p] = V::load(limit + p * V::floats);
     Hit* out = hits;
     for (std::int64_t c = 0; c < count; ++c) {
       const F h = V::broadcast(half_sq_norm + c);
-      std::uint64_t lanes = 0;  // one test for all of them: hits are rare
+      std::uint64_t lanes = 0;  // one test per column: hits are rare
 #pragma GCC unroll 8
-      for (int p = 0; p < V::panel; ++p) {
+      for (int p = 0; p < V::panel_vectors; ++p) {
         const F score = V::subtract(h, V::load(tile + c * kLanes + p * V::floats));
         lanes |= static_cast<std::uint64_t>(V::not_greater(score, highest[p])) << (p * V::floats);
       }
@@ -92,10 +92,10 @@ struct TileScores {
     return out - hits;
   }
 
-  static void minima(const float* tile, const float* half_sq_norm, std::int64_t count, float* smallest) {
-    for (std::int64_t first = 0; first < count; first += kWinnerColumns, smallest += kLanes) {
-      const std::int64_t last = first + kWinnerColumns < count ? first + kWinnerColumns : count;
-      for (int p = 0; p < V::panel; ++p) {
+  static void group_minima(const float* tile, const float* half_sq_norm, std::int64_t count, float* smallest) {
+    for (std::int64_t first = 0; first < count; first += kGroupColumns, smallest += kLanes) {
+      const std::int64_t last = first + kGroupColumns < count ? first + kGroupColumns : count;
+      for (int p = 0; p < V::panel_vectors; ++p) {
         const float* at = tile + p * V::floats;
         F least = V::subtract(V::broadcast(half_sq_norm + first), V::load(at + first * kLanes));
         for (std::int64_t c = first + 1; c < last; ++c)
@@ -105,26 +105,26 @@ struct TileScores {
     }
   }
 
-  /// By halving the interval that holds it.
-  static void bound(const float* minima, std::int64_t runs, std::int64_t k, float* limit) {
-    constexpr int kHalvings = 12;
+  /// By bisection.
+  static void kth_limit(const float* minima, std::int64_t groups, std::int64_t k, float* limit) {
+    constexpr int kBisections = 12;
     float low[kLanes], middle[kLanes];
     std::int32_t below[kLanes];
     for (int lane = 0; lane < kLanes; ++lane) low[lane] = limit[lane] = minima[lane];
-    for (std::int64_t run = 1; run < runs; ++run) {
+    for (std::int64_t group = 1; group < groups; ++group) {
       for (int lane = 0; lane < kLanes; ++lane) {
-        const float value = minima[run * kLanes + lane];
+        const float value = minima[group * kLanes + lane];
         low[lane] = value < low[lane] ? value : low[lane];
         limit[lane] = value > limit[lane] ? value : limit[lane];
       }
     }
-    for (int halving = 0; halving < kHalvings; ++halving) {
+    for (int i = 0; i < kBisections; ++i) {
       for (int lane = 0; lane < kLanes; ++lane) {
         middle[lane] = low[lane] + (limit[lane] - low[lane]) / 2;
         below[lane] = 0;
       }
-      for (std::int64_t run = 0; run < runs; ++run) {
-        for (int lane = 0; lane < kLanes; ++lane) below[lane] += minima[run * kLanes + lane] <= middle[lane];
+      for (std::int64_t group = 0; group < groups; ++group) {
+        for (int lane = 0; lane < kLanes; ++lane) below[lane] += minima[group * kLanes + lane] <= middle[lane];
       }
       for (int lane = 0; lane < kLanes; ++lane) (below[lane] >= k ? limit : low)[lane] = middle[lane];
     }
@@ -134,7 +134,7 @@ struct TileScores {
 template <class V>
 constexpr ScoreKernels score_kernels_of() {
   using S = TileScores<V>;
-  return {.errors = S::errors, .lead = S::lead, .within = S::within, .minima = S::minima, .bound = S::bound};
+  return {S::errors, S::update_best, S::collect, S::group_minima, S::kth_limit};
 }
 
 }  // namespace kith::cpu

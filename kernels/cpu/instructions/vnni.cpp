@@ -1,4 +1,4 @@
-// AVX512-VNNI: products of pairs of 16-bit integers, added as integers of 32 bits.
+// AVX512-VNNI: products of pairs of 16-bit integers, added as 32-bit integers.
 #include "kernels/cpu/instructions/pairs.h"
 
 namespace kith::cpu {
@@ -6,7 +6,7 @@ namespace {
 
 struct Pair : Int16 {
   typedef std::int32_t Sum __attribute__((vector_size(64)));  // GCC 12 keeps arrays of __m512i in memory
-  static constexpr int kPanel = 3, kGroup = 8, kPadding = 2;
+  static constexpr int kPanelVectors = 3, kPanelColumns = 8, kPadding = 2;
   static Sum zero() { return Sum{}; }
   static Sum multiply_add(Sum sum, __m512i x, __m512i c) { return (Sum)_mm512_dpwssd_epi32((__m512i)sum, x, c); }
   static __m512 product(Sum sum, __m512 factor) { return _mm512_mul_ps(_mm512_cvtepi32_ps((__m512i)sum), factor); }

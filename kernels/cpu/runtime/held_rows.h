@@ -15,61 +15,66 @@
 
 namespace kith::cpu {
 
-/// What the last assignment proved of its labels (bounds.h): how much nearer each row is to its centroid than to any
-/// other, in the unit of the screen.
+/// a / b, rounded up.
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Bounds on the labels of the last assignment (core/bounds.h): how much nearer each row is to its centroid than to any
+/// other, in the scale of the screen.
 struct LabelBounds {
-  /// As before the first assignment; memory is kept.
+  /// Restores the state before the first assignment; keeps the memory.
   void reset() {
-    clusters = rest = 0;
-    next_rest = 1;
-    wanted = false;
+    clusters = backoff = 0;
+    next_backoff = 1;
+    enabled = false;
   }
-  /// Whether the next assignment is to keep bounds.
-  bool due() const { return wanted && rest == 0; }
-  /// An assignment that keeps none: what was known is about other labels.
+  /// Call after an assignment that changed so many labels of `rows` rows: once few change, bounds are worthwhile.
+  void note_changed(std::int64_t changed, std::int64_t rows) { enabled = enabled || changed < rows / 8; }
+  /// Whether the next assignment keeps bounds.
+  bool due() const { return enabled && backoff == 0; }
+  /// Call for an assignment that keeps no bounds: older bounds are about other labels.
   void skip() {
     clusters = 0;
-    rest = std::max(rest - 1, 0);
+    backoff = std::max(backoff - 1, 0);
   }
 
   UninitializedVector<float> bound{};  // (n)
-  Matrix<double> centroids{};          // (k, d) that the bounds are about
-  std::int64_t clusters = 0;           // k; 0: nothing is known
-  bool wanted = false;                 // labels change so seldom that assignments are to keep bounds
-  int rest = 0, next_rest = 1;         // assignments that keep none, since those before left hardly a row alone
+  Matrix<double> centroids{};          // (k, d) of the bounds
+  std::int64_t clusters = 0;           // k; 0: no bounds
+  bool enabled = false;                // few labels change, so assignments should keep bounds
+  int backoff = 0, next_backoff = 1;   // assignments without bounds, after bounds that certified too few rows
 };
 
-/// Whether looking again at what the coarse screen left open took longer than it had saved: the next assignments then
-/// take a closer one. As centroids move that changes, so it is tried again, each time later.
-class ScreenTrials {
+/// Skips the low-precision screen while its refinement pass costs more than the screen saves: the next assignments use
+/// a finer screen. Moving centroids change that, so the screen is tried again after increasing intervals.
+class LowPrecisionBackoff {
  public:
-  bool passed_over() const { return left_ > 0; }
-  /// After an assignment by the coarse screen, or one that passed it over.
-  void note(const Assignment& found) {
-    constexpr std::int64_t kDistance = 50;  // what a distance by the definition takes, in products of the screen
-    const auto k = static_cast<std::int64_t>(found.counts.size());
-    if (passed_over()) {
-      --left_;
-    } else if (found.ambiguous + found.candidates * kDistance / k > found.screened) {
-      left_ = next_;
-      next_ = std::min(2 * next_, kMost);
+  bool active() const { return remaining_ > 0; }
+  /// Call after each assignment by the low-precision screen, or by its replacement.
+  void update(const Assignment& result) {
+    constexpr std::int64_t kDistance = 50;  // cost of a distance by the definition, in products of the screen
+    const auto k = static_cast<std::int64_t>(result.counts.size());
+    if (active()) {
+      --remaining_;
+    } else if (result.ambiguous + result.candidates * kDistance / k > result.screened) {
+      remaining_ = next_;
+      next_ = std::min(2 * next_, kMax);
     } else {
       next_ = kFirst;
     }
   }
 
  private:
-  static constexpr int kFirst = 8, kMost = 64;
-  int left_ = 0, next_ = kFirst;  // assignments
+  static constexpr int kFirst = 8, kMax = 64;
+  int remaining_ = 0, next_ = kFirst;  // assignments
 };
 
-/// The seeds so far, and the candidates that were tried last.
+/// The seeds so far, and the candidates tried last.
 struct Seeding {
   std::vector<double> seeds;                  // (s, d)
-  UninitializedVector<std::int32_t> nearest;  // (n) the seed that the kept distance belongs to
+  UninitializedVector<std::int32_t> nearest;  // (n) the seed nearest to the row
   Matrix<double> candidates;                  // (t, d)
   FixedScale scale;
-  UninitializedVector<std::uint32_t> near;  // (n) bit t: candidate t is nearer than the kept distance
+  UninitializedVector<std::uint32_t> lowered_by;  // (n) bit t: candidate t is nearer than the kept distance
 };
 
 template <class T>
@@ -78,19 +83,19 @@ struct HeldRows {
   std::int64_t first_row = 0;
   const Instructions& set;
   Threads& threads;
-  std::int64_t block_rows = 0;  // forced rows per task, 0: chosen
+  std::int64_t block_rows = 0;  // rows per task; 0: chosen from the sizes
   ForcedPaths forced;
-  RowWeights weights{};  // whole ones until the plan says otherwise
+  RowWeights weights{};  // weights of 1 until the plan is known
   DataPlan plan;
 
   UninitializedVector<std::int32_t> label{};   // (n) -1 before the first assignment
-  UninitializedVector<std::int32_t> summed{};  // (n) the label contained in the sums handed out
-  bool unsummed = false;                       // those two may differ
+  UninitializedVector<std::int32_t> summed{};  // (n) the label contained in the sums
+  bool unsummed = false;                       // whether label and summed may differ
   UninitializedVector<double> distance{};      // (n) kept squared distance
-  bool forgotten = false;                      // all of that is as reset() leaves it
+  bool pristine = false;                       // whether the state is that after reset()
   LabelBounds bounds{};
-  ScreenTrials coarse{};
-  mutable DistanceTotals totals{};  // found when they are asked for
+  LowPrecisionBackoff backoff{};
+  mutable DistanceTotals totals{};  // computed on demand
   Seeding seeding{};
 
   std::int64_t rows() const { return values.rows; }
@@ -98,10 +103,10 @@ struct HeldRows {
   const T* row(std::int64_t i) const { return values.data + i * values.columns; }
   double scale() const { return power_of_two(-plan.screen.exponent); }
 
-  KeptLabels kept(std::int64_t i) { return {label.data() + i, summed.data() + i}; }
+  KeptLabels kept_labels(std::int64_t i) { return {label.data() + i, summed.data() + i}; }
 
   void reset() {
-    if (forgotten) return;
+    if (pristine) return;
     label.resize(rows());
     summed.resize(rows());
     distance.resize(rows());
@@ -110,30 +115,30 @@ struct HeldRows {
       std::fill(summed.begin() + first, summed.begin() + last, -1);
       std::fill(distance.begin() + first, distance.begin() + last, std::numeric_limits<double>::infinity());
     });
-    forgotten = true;
+    pristine = true;
     unsummed = false;
     totals.current = false;
     bounds.reset();
-    coarse = {};
+    backoff = {};
     seeding = {};
   }
 
-  /// Rows per task so that a task is worth handing to a thread, and the last round of tasks keeps all threads busy.
-  /// work_per_row: in multiply-adds or the like; whole panels of `lanes` rows.
+  /// Rows per task, so that a task is worth scheduling and the last round of tasks keeps all threads busy.
+  /// work_per_row: in multiply-adds or similar; result: whole panels of `lanes` rows.
   std::int64_t rows_per_task(std::int64_t work_per_row, int lanes = kMaxLanes) const {
     if (block_rows > 0) return block_rows;
-    constexpr std::int64_t kWorthwhile = 2'500'000;
-    const std::int64_t enough = kWorthwhile / std::max<std::int64_t>(work_per_row, 1) + 1;
-    const std::int64_t rounds = (rows() / enough + threads.count() - 1) / threads.count();
-    if (rows() < 2 * enough) return rows();
-    const std::int64_t share = (rows() + rounds * threads.count() - 1) / (rounds * threads.count());
-    return (share + lanes - 1) / lanes * lanes;
+    constexpr std::int64_t kMinWork = 2'500'000;
+    const std::int64_t min_rows = kMinWork / std::max<std::int64_t>(work_per_row, 1) + 1;
+    const std::int64_t rounds = ceil_div(rows() / min_rows, threads.count());
+    if (rows() < 2 * min_rows) return rows();
+    const std::int64_t share = ceil_div(rows(), rounds * threads.count());
+    return ceil_div(share, lanes) * lanes;
   }
 
-  /// work(first, last, task, thread) on ranges of rows.
+  /// work(first, last, task, thread) for ranges of rows.
   template <class Work>
   void for_ranges(std::int64_t rows_per_range, const Work& work) const {
-    const std::int64_t ranges = (rows() + rows_per_range - 1) / rows_per_range;
+    const std::int64_t ranges = ceil_div(rows(), rows_per_range);
     threads.run(ranges, [&](std::int64_t task, int thread) {
       const std::int64_t first = task * rows_per_range;
       work(first, std::min(first + rows_per_range, rows()), task, thread);

@@ -1,4 +1,4 @@
-// Operands of a screen: columns packed in tiles, and a thread's panel of rows with its tile of products.
+// Operands of a screen: packed columns, and the row panel of a thread with its tile of products.
 #pragma once
 
 #include <algorithm>
@@ -13,26 +13,27 @@
 
 namespace kith::cpu {
 
-/// Columns of a tile: whole groups.
-inline std::int64_t tile_columns(const ScreenKernels& screen) { return kTileColumns / screen.group * screen.group; }
+/// Columns of a tile: a multiple of the column panel.
+inline std::int64_t tile_columns(const ScreenKernels& screen) {
+  return kTileColumns / screen.panel_columns * screen.panel_columns;
+}
 
-inline std::int64_t groups_of(std::int64_t columns, std::int64_t group) { return (columns + group - 1) / group; }
-
-/// A lower bound of |x'|^2 / 2 from the norm that a panel has, which was summed in float32.
-inline double least_half_sq_norm(float norm, std::int64_t d) {
+/// A lower bound of |x'|^2 / 2 from the norm of a panel, which was summed in float32.
+inline double lower_half_sq_norm(float norm, std::int64_t d) {
   const double least =
       std::max(0.0, static_cast<double>(norm) * (1 - (static_cast<double>(d) + 10) * 0x1p-24) - 0x1p-140);
   return least * least / 2;
 }
 
-/// How the scores of a screen are compared: as they are, or as Leaders are, with their column in the lowest four bits
-/// (twice: once more when the error of the tile was added) and each tile with an error of its own.
+/// How the scores of a screen are compared.
+/// plain: score = half norm - product. marked: as in BestScores, with the column in the lowest four bits (marked twice:
+/// again after adding the error of the tile) and an error per tile.
 /// product: without half norms, so that scores rank like negated inner products. The rows x of the panels are then not
-/// centred: x.c differs from x.c' by the same for all columns. centred_product: of centred rows, with -center.c' in
-/// place of half norms, since x.c = x'.c' + center.c' and the same for all columns.
+/// centred: x.c and x.c' differ by the same value for all columns. centred_product: centred rows, with -center.c' in
+/// place of half norms, since x.c = x'.c' + center.c' and a value that is the same for all columns.
 enum class Scores { plain, marked, product, centred_product };
 
-/// What the score of a row is less its product. centred (d): x~, whose norms these are.
+/// The term added to the negated product to give the score of a row. centred (d): x~, whose norms are given.
 inline float half_sq_norm_of(Scores scores, const CentredNorms& norms, const float* centred,
                              const std::vector<float>& center) {
   if (scores == Scores::product) return 0.0F;
@@ -42,28 +43,28 @@ inline float half_sq_norm_of(Scores scores, const CentredNorms& norms, const flo
   return static_cast<float>(-product);
 }
 
-/// Raises the largest norms to those of another row.
-inline void raise(LargestNorms& largest, const CentredNorms& norms) {
+/// Updates the largest norms with those of another row.
+inline void update_largest(LargestNorms& largest, const CentredNorms& norms) {
   largest.norm = std::max(largest.norm, std::sqrt(norms.squared_norm));
   largest.residual = std::max(largest.residual, std::sqrt(norms.squared_residual));
-  // max() passes over a NaN, which a row beyond float32 leaves behind.
+  // std::max ignores NaN, which a row beyond the range of float32 produces.
   if (!(norms.squared_residual <= norms.squared_norm)) largest.norm = std::numeric_limits<double>::infinity();
 }
-inline void raise(LargestNorms& largest, const LargestNorms& other) {
+inline void update_largest(LargestNorms& largest, const LargestNorms& other) {
   largest.norm = std::max(largest.norm, other.norm);
   largest.residual = std::max(largest.residual, other.residual);
 }
 
-/// At least the residual that was summed in float32.
-inline double summed_residual(double residual, std::int64_t d) {
+/// An upper bound of a residual that was summed in float32.
+inline double upper_residual(double residual, std::int64_t d) {
   return residual * (1 + (static_cast<double>(d) + 16) * 0x1p-23);
 }
 
-/// Rows to multiply by (centroids, seeding candidates, a block of the base of a search): packed, with the margin of
-/// their certificate. Packing others replaces them; the margin holds for all that were ever packed.
+/// Packed columns of a screen (centroids, seeding candidates, a block of the base of a search), with the margin of
+/// their certificate. pack() replaces the columns; the margin covers all rows that were ever packed.
 ///
-/// Marked columns are sorted by their length: a few long ones, as clusters of few rows have, then have a margin of
-/// their own, and that of the others is small.
+/// Marked columns are sorted by length: the margin of a few long ones, such as centroids of small clusters, then does
+/// not enlarge that of the others.
 class ScreenColumns {
  public:
   template <class T>
@@ -72,70 +73,69 @@ class ScreenColumns {
       : screen_(screen),
         d_(held.columns()),
         scores_(scores),
-        columns_(groups_of(capacity, screen.group) * screen.group, screen.column_bytes(d_)),
+        columns_(ceil_div(capacity, screen.panel_columns) * screen.panel_columns, screen.column_bytes(d_)),
         half_sq_norm_(capacity),
-        tiles_(groups_of(capacity, tile_columns(screen))),
+        tiles_(ceil_div(capacity, tile_columns(screen))),
         centred_(held.threads.count()) {}
 
-  /// All threads pack rows (count, d), count <= capacity.
+  /// Packs rows (count, d), count <= capacity, on all threads.
   template <class T, class X>
   void pack(const HeldRows<T>& held, const X* rows, std::int64_t count) {
     const std::int64_t step = tile_columns(screen_);
     count_ = count;
     if (scores_ == Scores::marked) sort(held, rows);
-    held.threads.run(groups_of(count, step), [&](std::int64_t tile, int thread) {
+    held.threads.run(ceil_div(count, step), [&](std::int64_t tile, int thread) {
       const std::int64_t first = tile * step;
       pack_tile(held, rows, std::min(step, count - first), tile, centred_[thread]);
     });
-    for (std::int64_t tile = 0; tile < groups_of(count, step); ++tile) raise(largest_, tiles_[tile].largest);
+    for (std::int64_t tile = 0; tile < ceil_div(count, step); ++tile) update_largest(largest_, tiles_[tile].largest);
     margin_ = margin_of(held, largest_);
     if (scores_ != Scores::marked) return;
-    for (std::int64_t tile = 0; tile < groups_of(count, step); ++tile) {
+    for (std::int64_t tile = 0; tile < ceil_div(count, step); ++tile) {
       const Margin margin = margin_of(held, tiles_[tile].largest);  // 2 E
       tiles_[tile].error = {margin.of_length.constant / 2, margin.of_length.linear / 2, margin.of_length.quadratic / 2,
                             margin.per_residual / 2};
     }
   }
 
-  /// Panels of these norms are columns to the rows that are packed here: margins hold for both, from the next pack()
-  /// on.
-  void widen(const LargestNorms& panels) { raise(largest_, panels); }
+  /// Includes the norms of panels whose rows also act as columns: from the next pack() on, margins hold for both.
+  void include_norms(const LargestNorms& panels) { update_largest(largest_, panels); }
 
   std::int64_t count() const { return count_; }
   double largest_norm() const { return largest_.norm; }  // max |c'|
-  /// Its number among the rows that were packed.
+  /// The row from which a column was packed.
   std::int64_t row_of(std::int64_t column) const { return order_.empty() ? column : order_[column]; }
-  /// 2 E of a row. Infinite where nothing can be certified, products that leave the range of float32 included.
+  /// 2 E of a row. Infinite if nothing can be certified, e.g. if products exceed the range of float32.
   float margin(float norm, float residual) const {
     const float margin = margin_.at(norm, residual);
-    return norm < kLongest && margin < kInfinity ? margin : kInfinity;  // a NaN is neither
+    return norm < kMaxNorm && margin < kInfinity ? margin : kInfinity;  // false for NaN
   }
-  /// Whether margins are finite of all rows that are no longer than the columns.
+  /// Whether margins are finite for all rows that are no longer than the columns.
   bool is_usable() const {
     return margin(static_cast<float>(largest_.norm), static_cast<float>(largest_.residual)) < kInfinity;
   }
-  /// At least what packing took from a column.
+  /// An upper bound of the rounding error of a packed column.
   float residual(std::int64_t column) const {
     return static_cast<float>(tiles_[column / tile_columns(screen_)].largest.residual);
   }
-  /// error (lanes) = E of the rows of a panel for the tile that begins with this column. Marked columns alone; of no
-  /// use where margin() is infinite.
+  /// error (lanes) = E of the rows of a panel for the tile that begins with this column. For marked columns only;
+  /// meaningless if margin() is infinite.
   void errors(std::int64_t first_column, const PanelNorms& norms, float* error) const {
     screen_.scores.errors(norms, tiles_[first_column / tile_columns(screen_)].error, error);
   }
 
-  /// For every tile of columns: products of the panel, then see(first column, columns, half norms).
-  template <class See>
-  void multiply(const void* panel, float* tile, const See& see) const {
-    for (std::int64_t t = 0; t < groups_of(count_, tile_columns(screen_)); ++t) multiply_tile(t, panel, tile, see);
+  /// For every tile of columns: multiplies the panel, then calls visit(first column, columns, half norms).
+  template <class Visit>
+  void multiply(const void* panel, float* tile, const Visit& visit) const {
+    for (std::int64_t t = 0; t < ceil_div(count_, tile_columns(screen_)); ++t) multiply_tile(t, panel, tile, visit);
   }
-  template <class See>
-  void multiply_tile(std::int64_t number, const void* panel, float* tile, const See& see) const {
+  template <class Visit>
+  void multiply_tile(std::int64_t number, const void* panel, float* tile, const Visit& visit) const {
     const std::int64_t first = number * tile_columns(screen_);
     const std::int64_t columns = std::min(tile_columns(screen_), count_ - first);
-    screen_.products(panel, columns_.data() + first * columns_.columns(), tiles_[number].unit, d_,
-                     groups_of(columns, screen_.group), tile);
-    see(first, columns, half_sq_norm_.data() + first);
+    screen_.products(panel, columns_.data() + first * columns_.columns(), tiles_[number].step, d_,
+                     ceil_div(columns, screen_.panel_columns), tile);
+    visit(first, columns, half_sq_norm_.data() + first);
   }
 
  private:
@@ -145,15 +145,15 @@ class ScreenColumns {
     float per_residual = 0.0F;
   };
   struct Tile {
-    float unit = 1.0F;
+    float step = 1.0F;
     LargestNorms largest;
     TileError error;
   };
 
   template <class T>
   Margin margin_of(const HeldRows<T>& held, LargestNorms largest) const {
-    // The definition of products rounds |x| |c|, and c is as long as c' and the center together. So are half norms less
-    // than half of the square of that: twice |center| |c'|.
+    // The definition rounds inner products relative to |x| |c|, and c is at most as long as c' and the center together.
+    // The terms in place of half norms are at most |center| |c'|, less than half of the square of that length.
     if (scores_ == Scores::product || scores_ == Scores::centred_product) {
       const std::vector<float>& center = held.plan.screen.center;
       largest.norm += std::sqrt(squared_length(center.data(), std::ssize(center))) * (1 + 0x1p-20);
@@ -165,13 +165,13 @@ class ScreenColumns {
             static_cast<float>(2 * 1.002 * summed * largest.norm)};
   }
 
-  /// By distance to the mean: roughly by length, which is enough.
+  /// Sorts by distance to the mean, which approximates the length.
   template <class T, class X>
   void sort(const HeldRows<T>& held, const X* rows) {
     std::vector<std::pair<double, std::int32_t>> lengths(count_);
-    constexpr std::int64_t kAtOnce = 256;  // rows of a task
-    held.threads.run(groups_of(count_, kAtOnce), [&](std::int64_t task, int) {
-      for (std::int64_t c = task * kAtOnce; c < std::min((task + 1) * kAtOnce, count_); ++c) {
+    constexpr std::int64_t kRowsPerTask = 256;
+    held.threads.run(ceil_div(count_, kRowsPerTask), [&](std::int64_t task, int) {
+      for (std::int64_t c = task * kRowsPerTask; c < std::min((task + 1) * kRowsPerTask, count_); ++c) {
         const double length = held.set.template rows<X>().distance(rows + c * d_, held.plan.mean.data(), d_);
         lengths[c] = {length < kInfinity ? length : kInfinity, static_cast<std::int32_t>(c)};
       }
@@ -192,18 +192,18 @@ class ScreenColumns {
       const CentredNorms norms = held.set.template rows<X>().centre(
           rows + row_of(first + c) * d_, d_, held.scale(), held.plan.screen.center.data(), centred.row(c).data());
       half_sq_norm_[first + c] = half_sq_norm_of(scores_, norms, centred.row(c).data(), held.plan.screen.center);
-      raise(tile.largest, norms);
+      update_largest(tile.largest, norms);
     }
     const PackedColumns packed =
         screen_.pack_columns(centred.data(), count, d_, static_cast<float>(tile.largest.norm * (1 + 0x1p-20)),
                              columns_.data() + first * columns_.columns());
-    tile.unit = packed.unit;
+    tile.step = packed.step;
     if (!(packed.squared_residual < kInfinity)) tile.largest.norm = kInfinity;
-    tile.largest.residual += summed_residual(std::sqrt(static_cast<double>(packed.squared_residual)), d_);
+    tile.largest.residual += upper_residual(std::sqrt(static_cast<double>(packed.squared_residual)), d_);
   }
 
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  static constexpr float kLongest = 0x1p60F;  // columns are not longer either where the margin is finite
+  static constexpr float kMaxNorm = 0x1p60F;  // if the margin is finite, columns are no longer either
 
   const ScreenKernels& screen_;
   std::int64_t d_;
@@ -212,13 +212,13 @@ class ScreenColumns {
   Matrix<std::byte> columns_;  // (capacity, bytes of a column)
   std::vector<float> half_sq_norm_;
   std::vector<Tile> tiles_;
-  std::vector<Matrix<float>> centred_;  // one for each thread
+  std::vector<Matrix<float>> centred_;  // one per thread
   LargestNorms largest_;
   Margin margin_;
-  std::vector<std::int32_t> order_;  // of marked columns: the numbers of their rows
+  std::vector<std::int32_t> order_;  // of marked columns: their rows
 };
 
-/// One thread's panel of rows, packed for a screen, with room for a tile of products.
+/// A row panel packed for a screen and a tile of products, for one thread.
 template <class T>
 class RowPanel {
  public:
@@ -228,7 +228,7 @@ class RowPanel {
         panel_(1, screen.panel_bytes(held.columns())),
         tile_(kTileColumns, screen.lanes) {}
 
-  /// Packs rows row_of(0), row_of(1), ... row_of(count - 1), count <= lanes; further lanes repeat the last.
+  /// Packs rows row_of(0) .. row_of(count - 1), count <= lanes; the last one fills the remaining lanes.
   template <class RowOf>
   void pack(int count, const RowOf& row_of) {
     const T* rows[kMaxLanes];

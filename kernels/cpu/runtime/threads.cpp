@@ -1,4 +1,4 @@
-// The thread pool: workers sleep between rounds; within a round tasks are claimed from a counter for each memory node.
+// The thread pool: workers sleep between rounds; within a round, threads claim tasks from one counter per memory node.
 #include "kernels/cpu/runtime/threads.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ int processors(double quota, double period) {
   return quota > 0 && period > 0 ? std::max(1, static_cast<int>(quota / period + 0.5)) : kNoQuota;
 }
 
-/// Where this process is in the tree of control groups: "/" in most containers.
+/// The path of this process in the tree of control groups: "/" in most containers.
 std::string group_path() {
   std::ifstream own("/proc/self/cgroup");
   for (std::string line; std::getline(own, line);) {
@@ -29,7 +29,7 @@ std::string group_path() {
   return "/";
 }
 
-/// Processors' worth of time that the control group and those above it grant, or a large number.
+/// The quota of the control group and its ancestors, in processors, or kNoQuota.
 int group_quota() {
   int granted = kNoQuota;
   for (std::string path = group_path();; path.erase(path.rfind('/'))) {
@@ -39,18 +39,17 @@ int group_quota() {
     if (limit >> quota >> period && quota != "max") granted = std::min(granted, processors(std::stod(quota), period));
     if (path.find('/') == std::string::npos) break;
   }
-  double quota = 0, period = 0;  // the first version of control groups
+  double quota = 0, period = 0;  // control groups version 1
   std::ifstream v1_quota("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), v1_period("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
   if (v1_quota >> quota && v1_period >> period) granted = std::min(granted, processors(quota, period));
   return granted;
 }
 
-/// Waits a few microseconds for a condition before the caller goes to sleep for it: rounds of an iteration follow each
-/// other faster than a sleeping thread wakes.
+/// Spins a few microseconds before the caller sleeps: rounds follow each other faster than sleeping threads wake up.
 template <class Condition>
-void wait_shortly(const Condition& condition) {
-  constexpr int kTurns = 300;
-  for (int turn = 0; turn < kTurns && !condition(); ++turn) {
+void spin_until(const Condition& condition) {
+  constexpr int kSpins = 300;
+  for (int spin = 0; spin < kSpins && !condition(); ++spin) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #else
@@ -71,16 +70,17 @@ int usable_threads() {
   return std::max(1, std::min(allowed, group_quota()));
 }
 
-Threads::Threads(int count, NearMemory near) : near_(std::move(near)), parts_(static_cast<std::size_t>(near_.nodes)) {
-  const int wanted = count > 0 ? count : usable_threads();
+Threads::Threads(int count, MemoryTopology topology)
+    : topology_(std::move(topology)), ranges_(static_cast<std::size_t>(topology_.nodes)) {
+  const int requested = count > 0 ? count : usable_threads();
   try {
-    for (int thread = 1; thread < wanted; ++thread) workers_.emplace_back([this, thread] { serve(thread); });
-  } catch (const std::exception& refused) {  // the destructor does not run for what is half constructed
+    for (int thread = 1; thread < requested; ++thread) workers_.emplace_back([this, thread] { work_loop(thread); });
+  } catch (const std::exception& error) {  // the destructor does not run if the constructor throws
     const int started = this->count();
     stop();
     throw Error(ExitCode::usage,
                 fmt::format("the system let only {} of {} threads start ({}); give a smaller --threads", started,
-                            wanted, refused.what()));
+                            requested, error.what()));
   }
 }
 
@@ -103,56 +103,56 @@ void Threads::run(std::int64_t tasks, const std::function<void(std::int64_t, int
   {
     const std::lock_guard lock(mutex_);
     work_ = &work;
-    const std::int64_t nodes = std::ssize(parts_);
+    const std::int64_t nodes = std::ssize(ranges_);
     for (std::int64_t node = 0; node < nodes; ++node) {
-      parts_[node].next = tasks * node / nodes;
-      parts_[node].end = tasks * (node + 1) / nodes;
+      ranges_[node].next = tasks * node / nodes;
+      ranges_[node].end = tasks * (node + 1) / nodes;
     }
     failure_ = nullptr;
     busy_ = static_cast<int>(workers_.size());
     ++round_;
   }
   start_.notify_all();
-  take_tasks(0);
-  wait_shortly([this] { return busy_ == 0; });
+  run_tasks(0);
+  spin_until([this] { return busy_ == 0; });
   std::unique_lock lock(mutex_);
   finish_.wait(lock, [this] { return busy_ == 0; });
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-void Threads::serve(int thread) {
-  std::uint64_t seen = 0;
+void Threads::work_loop(int thread) {
+  std::uint64_t last_round = 0;
   for (;;) {
-    wait_shortly([&] { return round_ != seen; });
+    spin_until([&] { return round_ != last_round; });
     {
       std::unique_lock lock(mutex_);
-      start_.wait(lock, [&] { return closing_ || round_ != seen; });
+      start_.wait(lock, [&] { return closing_ || round_ != last_round; });
       if (closing_) return;
-      seen = round_;
+      last_round = round_;
     }
-    take_tasks(thread);
+    run_tasks(thread);
     const std::lock_guard lock(mutex_);
     if (--busy_ == 0) finish_.notify_one();
   }
 }
 
-void Threads::take_tasks(int thread) {
+void Threads::run_tasks(int thread) {
   try {
-    for (std::int64_t task = take_task(thread); task != kNoTask; task = take_task(thread)) (*work_)(task, thread);
+    for (std::int64_t task = claim_task(thread); task != kNoTask; task = claim_task(thread)) (*work_)(task, thread);
   } catch (...) {
-    for (Part& part : parts_) part.next = part.end;  // nobody needs the rest
+    for (TaskRange& range : ranges_) range.next = range.end;  // skip the remaining tasks
     const std::lock_guard lock(mutex_);
     if (!failure_) failure_ = std::current_exception();
   }
 }
 
-std::int64_t Threads::take_task(int thread) {
-  const std::size_t nodes = parts_.size();
-  std::size_t node = nodes > 1 ? static_cast<std::size_t>(near_.node_of(thread)) : 0;
+std::int64_t Threads::claim_task(int thread) {
+  const std::size_t nodes = ranges_.size();
+  std::size_t node = nodes > 1 ? static_cast<std::size_t>(topology_.node_of(thread)) : 0;
   for (std::size_t tried = 0; tried < nodes; ++tried) {
-    Part& part = parts_[node];
-    const std::int64_t task = part.next++;
-    if (task < part.end) return task;
+    TaskRange& range = ranges_[node];
+    const std::int64_t task = range.next++;
+    if (task < range.end) return task;
     if (++node == nodes) node = 0;
   }
   return kNoTask;

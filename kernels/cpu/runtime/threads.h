@@ -1,5 +1,4 @@
-// A pool of threads that share out numbered tasks, each the nearest ones first, and how many threads this process may
-// use.
+// A pool of threads that share numbered tasks, those of their memory node first, and the number of usable threads.
 #pragma once
 
 #include <atomic>
@@ -15,44 +14,43 @@
 
 namespace kith::cpu {
 
-/// Threads that the process may run at once: its affinity mask and the quota of its control group.
+/// The number of threads that this process may run at once, by its affinity mask and the quota of its control group.
 int usable_threads();
 
-/// Memory nodes, and where threads are among them: as the machine has them, or as a test pretends.
-struct NearMemory {
+/// The memory nodes of the machine and the current node of each thread; tests simulate others.
+struct MemoryTopology {
   int nodes = numa_nodes();
   std::function<int(int thread)> node_of = [](int) {
     return current_numa_node();
-  };  // at this moment; asked where nodes > 1
+  };  // the current node; called if nodes > 1
 };
 
 class Threads {
  public:
-  /// count 0: usable_threads(). The calling thread is one of them. Throws Error(usage) when the system refuses threads.
-  explicit Threads(int count, NearMemory near = {});
+  /// count 0: usable_threads(). The calling thread is one of them. Throws Error(usage) if threads cannot be started.
+  explicit Threads(int count, MemoryTopology topology = {});
   ~Threads();
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
   int count() const { return static_cast<int>(workers_.size()) + 1; }
 
-  /// Calls work(task, thread) once for every task in [0, tasks), 0 <= thread < count(). Returns when all are done; the
-  /// first exception is rethrown here. A single task runs on the calling thread and wakes nobody.
+  /// Calls work(task, thread) once for every task in [0, tasks), 0 <= thread < count(), and returns when all are done.
+  /// Rethrows the first exception. A single task runs on the calling thread without waking others.
   ///
-  /// Each memory node has an equal part of the tasks, in order, as it has of arrays (core/large_pages.h). A thread
-  /// takes those of the node that it runs on, and when none is left those of others, so that nobody waits for a slow
-  /// one.
+  /// Each memory node has an equal, contiguous range of tasks, as it has of arrays (core/large_pages.h). A thread first
+  /// takes tasks of its own node, then those of other nodes, so that no node waits for a slow thread.
   void run(std::int64_t tasks, const std::function<void(std::int64_t task, int thread)>& work);
 
  private:
-  struct alignas(64) Part {  // a cache line for each
+  struct alignas(64) TaskRange {  // one per cache line
     std::atomic<std::int64_t> next{0};
     std::int64_t end = 0;
   };
 
-  void serve(int thread);
-  void take_tasks(int thread);
-  std::int64_t take_task(int thread);
+  void work_loop(int thread);
+  void run_tasks(int thread);
+  std::int64_t claim_task(int thread);
   void stop();
 
   std::vector<std::thread> workers_;
@@ -62,8 +60,8 @@ class Threads {
   std::atomic<int> busy_{0};
   bool closing_ = false;
   const std::function<void(std::int64_t, int)>* work_ = nullptr;
-  NearMemory near_;
-  std::vector<Part> parts_;  // of the tasks, one for each memory node
+  MemoryTopology topology_;
+  std::vector<TaskRange> ranges_;  // one range of tasks per memory node
   std::exception_ptr failure_;
 };
 

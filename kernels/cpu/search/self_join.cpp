@@ -1,16 +1,16 @@
-// The nearest rows of every row in its own set, looking at each pair once: a product of two rows is a score of either
+// The nearest rows of every row in its own set, as a symmetric join: each product of two rows is a score of either row
 // for the other.
 //
-// Blocks of columns, which are packed as in search.cpp, meet the panels of the rows from their own first on: n^2 d / 2
-// multiply-adds and a little. A row of a panel takes columns whose score is within its limit, and a column takes rows
-// of the panel: h_q - x_q.x_c <= limit_c is -limit_c - x_q.x_c <= -h_q, so that with -limit in place of h the same loop
-// finds both. When it is a row's turn to be a column, it has a limit from all rows before it. The lists of all rows are
-// kept at a time, and any thread adds to any; the definition orders what is left, whoever came first.
+// Blocks of columns, packed as in search.cpp, are multiplied with the row panels from their own first row on: slightly
+// more than n^2 d / 2 multiply-adds. A row of a panel collects columns whose score is within its limit, and a column
+// collects rows of the panel: h_q - x_q.x_c <= limit_c is -limit_c - x_q.x_c <= -h_q, so the same kernel finds both,
+// with -limit in place of h. A row has a limit from all earlier rows when it becomes a column. The lists of all rows
+// are in memory, and any thread adds to any list; the definition ranks the candidates, so the order of insertion does
+// not matter.
 //
-// A row's margin is that of both: of a row in a panel against the columns, and of a column against the rows in panels,
-// with what either kind of packing took. Looking for rows rounds once more than looking for columns, by 2^-24 of |h| +
-// 2 |x_q| |x_c|; all roundings of scores and limits together take 5 |h| + 4 |x_q| |x_c| of the 8 |h| + 6 |x_q| |x_c|
-// that 2 E has for them.
+// The margin of a row covers both roles, as a row of a panel and as a column, with the rounding errors of both kinds of
+// packing. Collecting rows rounds once more than collecting columns, by 2^-24 of |h| + 2 |x_q| |x_c|; all roundings of
+// scores and limits together take 5 |h| + 4 |x_q| |x_c| of the 8 |h| + 6 |x_q| |x_c| that 2 E covers.
 #include <array>
 #include <atomic>
 #include <mutex>
@@ -18,8 +18,8 @@
 
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/runtime/panels.h"
+#include "kernels/cpu/search/candidate_list.h"
 #include "kernels/cpu/search/nearest_list.h"
-#include "kernels/cpu/search/survivors.h"
 
 namespace kith::cpu {
 namespace {
@@ -38,74 +38,74 @@ class Join {
         lists_(0, 0) {}
 
   std::optional<NeighborLists> run() {
-    if (!pays()) return std::nullopt;
-    make_room();
+    if (!is_worthwhile()) return std::nullopt;
+    allocate();
     ScreenColumns columns(held_, kernels_, block_, scores_);
     for (std::int64_t first = 0; first < held_.rows(); first += group_) {
       pack_panels(first, std::min(first + group_, held_.rows()));
-      columns.widen(largest_);
+      columns.include_norms(largest_);
       for (std::int64_t block = 0; block < last_row_; block += block_) {
         columns.pack(held_, held_.row(block), std::min(block_, held_.rows() - block));
         if (!columns.is_usable()) return std::nullopt;
-        meet(columns, block);
-        if (last_row_ == held_.rows()) decide(block, block + columns.count());
+        join_block(columns, block);
+        if (last_row_ == held_.rows()) rank(block, block + columns.count());
       }
     }
-    search_rest();
+    search_overflowed();
     return std::move(lists_);
   }
 
  private:
   using Row = std::int32_t;
-  using List = Survivors<Row>;
-  static constexpr std::int64_t kKeptBytes = sizeof(typename List::Kept);
-  static constexpr std::int64_t kPanelBytes = std::int64_t{1} << 28;  // panels that are kept at a time
-  static constexpr std::int64_t kBlockBytes = std::int64_t{1} << 20;  // columns, which stay in the second-level cache
-  static constexpr std::int64_t kLookedTiles = 32;                    // for first limits, or as many as these need
+  using List = CandidateList<Row>;
+  static constexpr std::int64_t kEntryBytes = sizeof(typename List::Entry);
+  static constexpr std::int64_t kPanelBytes = std::int64_t{1} << 28;  // panels in memory at a time
+  static constexpr std::int64_t kBlockBytes = std::int64_t{1} << 20;  // a block, which fits the second-level cache
+  static constexpr std::int64_t kLimitTiles = 32;                     // minimum number of tiles for initial limits
   static constexpr std::int64_t kLocks = 256;
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-  /// Half of the products against a second look at each and more rows that come for the lists.
-  bool pays() const {
-    constexpr std::int64_t kTaken = 16384;  // what taking rows for a place of a list costs, in multiply-adds
+  /// Compares the saved half of the products with the cost of a second scan and of additional insertions.
+  bool is_worthwhile() const {
+    constexpr std::int64_t kInsertCost = 16384;  // cost of inserting rows per list entry, in multiply-adds
     if (join_.measure != Measure::squared_euclidean && join_.measure != Measure::inner_product) return false;
-    const std::int64_t bytes = List::first_room(k_) * kKeptBytes + static_cast<std::int64_t>(sizeof(List));
+    const std::int64_t bytes = List::initial_capacity(k_) * kEntryBytes + static_cast<std::int64_t>(sizeof(List));
     if (held_.rows() > std::min<std::int64_t>(join_.bytes / 2 / bytes, std::numeric_limits<Row>::max())) return false;
-    return held_.forced.self_join || held_.columns() > kernels_.second_look + kTaken * k_ / held_.rows();
+    return held_.forced.self_join || held_.columns() > kernels_.scan_cost + kInsertCost * k_ / held_.rows();
   }
 
-  /// Columns of which runs give a first limit.
-  std::int64_t columns_to_bound() const { return 3 * kWinnerColumns * (k_ + 1) / 2; }
+  /// Columns needed for initial limits.
+  std::int64_t columns_for_limits() const { return 3 * kGroupColumns * (k_ + 1) / 2; }
 
-  void make_room() {
-    // A block in itself has each pair twice.
-    constexpr std::int64_t kFewestBlocks = 16, kFewestForLimits = 8;
-    const std::int64_t n = held_.rows(), d = held_.columns(), unit = std::lcm<std::int64_t>(step_, lanes_);
-    const std::int64_t wanted = std::max(std::min(kBlockBytes / kernels_.column_bytes(d), n / kFewestBlocks),
-                                         std::min(columns_to_bound(), n / kFewestForLimits));
-    block_ = std::max<std::int64_t>((held_.block_rows > 0 ? held_.block_rows : wanted) / unit, 1) * unit;
+  void allocate() {
+    // Blocks are small, because a block joined with itself computes each pair twice.
+    constexpr std::int64_t kMinBlocks = 16, kMinLimitBlocks = 8;
+    const std::int64_t n = held_.rows(), d = held_.columns(), multiple = std::lcm<std::int64_t>(step_, lanes_);
+    const std::int64_t target = std::max(std::min(kBlockBytes / kernels_.column_bytes(d), n / kMinBlocks),
+                                         std::min(columns_for_limits(), n / kMinLimitBlocks));
+    block_ = std::max<std::int64_t>((held_.block_rows > 0 ? held_.block_rows : target) / multiple, 1) * multiple;
     const std::int64_t panels = std::min(kPanelBytes, join_.bytes / 4) / kernels_.panel_bytes(d);
     const std::int64_t fitting = held_.block_rows > 0 ? 2 * block_ : panels * lanes_;
     const std::int64_t rows = std::clamp<std::int64_t>(fitting, 1, n);
-    group_ = groups_of(rows, block_) * block_;
+    group_ = ceil_div(rows, block_) * block_;
     panels_ = Matrix<std::byte>(group_ / lanes_, kernels_.panel_bytes(d));
     norms_.resize(static_cast<std::size_t>(group_ / lanes_));
     lists_ = NeighborLists(n, k_);
     half_sq_norm_.resize(static_cast<std::size_t>(n));
     norm_.resize(static_cast<std::size_t>(n));
     limit_ = std::vector<std::atomic<float>>(static_cast<std::size_t>(n));
-    survivors_.resize(static_cast<std::size_t>(n));
-    const std::int64_t room = List::first_room(k_);
-    workspaces_.resize(static_cast<std::size_t>(n * room));
-    const std::int64_t most = std::min(List::most_room(k_), join_.bytes / 4 / kKeptBytes / n);
+    candidates_.resize(static_cast<std::size_t>(n));
+    const std::int64_t capacity = List::initial_capacity(k_);
+    storage_.resize(static_cast<std::size_t>(n * capacity));
+    const std::int64_t most = std::min(List::max_capacity(k_), join_.bytes / 4 / kEntryBytes / n);
     for (std::int64_t r = 0; r < n; ++r) {
-      survivors_[r].reset(k_, workspaces_.data() + r * room, most);
-      limit_[r] = survivors_[r].limit();
+      candidates_[r].reset(k_, storage_.data() + r * capacity, most);
+      limit_[r] = candidates_[r].limit();
     }
     scratch_.resize(static_cast<std::size_t>(held_.threads.count()));
   }
 
-  /// Of rows first .. last - 1, and what they add to scores.
+  /// Packs the panels of rows first .. last - 1, and computes the terms that rows add to scores.
   void pack_panels(std::int64_t first, std::int64_t last) {
     first_row_ = first;
     last_row_ = last;
@@ -123,31 +123,31 @@ class Join {
             held_.set.template rows<T>().centre(rows[lane], d, held_.scale(), center.data(), centred.data());
         half_sq_norm_[r] = half_sq_norm_of(scores_, norms, centred.data(), center);
         norm_[r] = static_cast<float>(std::sqrt(norms.squared_norm));
-        raise(largest[p], norms);
+        update_largest(largest[p], norms);
       }
       kernels_.pack_rows.of<T>()(rows, d, held_.scale(), center.data(), panels_.row(p).data(), &norms_[p]);
       const float* residual = norms_[p].residual;
-      largest[p].residual += summed_residual(*std::max_element(residual, residual + lanes_), d);
+      largest[p].residual += upper_residual(*std::max_element(residual, residual + lanes_), d);
     });
-    for (const LargestNorms& each : largest) raise(largest_, each);
+    for (const LargestNorms& each : largest) update_largest(largest_, each);
   }
-  std::int64_t panels() const { return groups_of(last_row_ - first_row_, lanes_); }
+  std::int64_t panels() const { return ceil_div(last_row_ - first_row_, lanes_); }
 
-  /// Adds what the columns of a block and the rows of all panels from the block's first row on are to each other.
-  void meet(const ScreenColumns& columns, std::int64_t block) {
+  /// Joins a block of columns with the row panels from its first row on.
+  void join_block(const ScreenColumns& columns, std::int64_t block) {
     for (std::int64_t c = 0; c < columns.count(); ++c) {
-      change(block + c, [&](List& list) { list.raise_margin(columns.margin(norm_[block + c], columns.residual(c))); });
+      update(block + c, [&](List& list) { list.raise_margin(columns.margin(norm_[block + c], columns.residual(c))); });
     }
-    const auto panel_of = [&](std::int64_t row) {  // the first one from that row on; blocks are whole panels
-      return std::clamp<std::int64_t>(groups_of(row - first_row_, lanes_), 0, panels());
+    const auto panel_of = [&](std::int64_t row) {  // the first panel from that row on; blocks are whole panels
+      return std::clamp<std::int64_t>(ceil_div(row - first_row_, lanes_), 0, panels());
     };
     const auto with_panels = [&](std::int64_t begin, std::int64_t end) {
       held_.threads.run(end - begin, [&](std::int64_t task, int thread) {
-        look(Meeting{columns, block, begin + task, first_row_ + (begin + task) * lanes_, scratch_[thread]});
+        join_panel(PanelTask{columns, block, begin + task, first_row_ + (begin + task) * lanes_, scratch_[thread]});
       });
     };
     const std::int64_t own = panel_of(block), others = panel_of(block + block_);
-    if (block == 0) {  // its rows have no limits before they met each other
+    if (block == 0) {  // rows of the first block have no limits before they are joined
       with_panels(own, others);
       with_panels(others, panels());
     } else {
@@ -158,15 +158,15 @@ class Join {
     if (join_.progress) join_.progress(static_cast<std::int64_t>(n * std::min(done_ / all, 1.0)));
   }
 
-  /// What a thread needs for itself.
+  /// Workspace of a thread.
   struct Scratch {
     std::vector<float> centred;   // (d)
     std::vector<float> products;  // (tiles, kTileColumns, lanes)
-    std::vector<float> minima;    // (runs of columns, lanes)
+    std::vector<float> minima;    // (groups of columns, lanes)
     std::vector<Hit> hits;        // of a tile
     std::vector<double> row;      // (d)
   };
-  struct Meeting {
+  struct PanelTask {
     const ScreenColumns& columns;
     std::int64_t block;  // the row of column 0
     std::int64_t panel;
@@ -174,126 +174,125 @@ class Join {
     Scratch& scratch;
   };
 
-  void look(const Meeting& meeting) {
-    const ScreenColumns& columns = meeting.columns;
-    const std::byte* panel = panels_.row(meeting.panel).data();
-    const PanelNorms& norms = norms_[meeting.panel];
-    const std::int64_t rows = std::min<std::int64_t>(lanes_, last_row_ - meeting.first_row);
+  void join_panel(const PanelTask& task) {
+    const ScreenColumns& columns = task.columns;
+    const std::byte* panel = panels_.row(task.panel).data();
+    const PanelNorms& norms = norms_[task.panel];
+    const std::int64_t rows = std::min<std::int64_t>(lanes_, last_row_ - task.first_row);
     for (std::int64_t lane = 0; lane < rows; ++lane) {
-      raise_margin(meeting, meeting.first_row + lane, columns.margin(norms.norm[lane], norms.residual[lane]));
+      raise_margin(task, task.first_row + lane, columns.margin(norms.norm[lane], norms.residual[lane]));
     }
-    const std::int64_t tiles = groups_of(columns.count(), step_);
-    const std::int64_t wanted = std::max(kLookedTiles, groups_of(columns_to_bound(), step_));
-    const std::int64_t first_look = meeting.block == 0 ? std::min(tiles, wanted) : 0;
+    const std::int64_t tiles = ceil_div(columns.count(), step_);
+    const std::int64_t target = std::max(kLimitTiles, ceil_div(columns_for_limits(), step_));
+    const std::int64_t limit_tiles = task.block == 0 ? std::min(tiles, target) : 0;
     const std::int64_t tile_size = kTileColumns * lanes_;
-    meeting.scratch.hits.resize(static_cast<std::size_t>(tile_size));
-    meeting.scratch.products.resize(static_cast<std::size_t>(std::max<std::int64_t>(first_look, 1) * tile_size));
-    float* products = meeting.scratch.products.data();
+    task.scratch.hits.resize(static_cast<std::size_t>(tile_size));
+    task.scratch.products.resize(static_cast<std::size_t>(std::max<std::int64_t>(limit_tiles, 1) * tile_size));
+    float* products = task.scratch.products.data();
     const auto multiply = [&](std::int64_t tile, float* to) {
       columns.multiply_tile(tile, panel, to, [](std::int64_t, std::int64_t, const float*) {});
     };
-    for (std::int64_t tile = 0; tile < first_look; ++tile) multiply(tile, products + tile * tile_size);
-    bound(meeting, first_look);
-    for (std::int64_t tile = 0; tile < first_look; ++tile) take(meeting, tile, products + tile * tile_size);
-    for (std::int64_t tile = first_look; tile < tiles; ++tile) {
+    for (std::int64_t tile = 0; tile < limit_tiles; ++tile) multiply(tile, products + tile * tile_size);
+    set_initial_limits(task, limit_tiles);
+    for (std::int64_t tile = 0; tile < limit_tiles; ++tile) update_lists(task, tile, products + tile * tile_size);
+    for (std::int64_t tile = limit_tiles; tile < tiles; ++tile) {
       multiply(tile, products);
-      take(meeting, tile, products);
+      update_lists(task, tile, products);
     }
   }
 
-  std::int64_t columns_of(const Meeting& meeting, std::int64_t tile) const {
-    return std::min(step_, meeting.columns.count() - tile * step_);
+  std::int64_t columns_of(const PanelTask& task, std::int64_t tile) const {
+    return std::min(step_, task.columns.count() - tile * step_);
   }
 
-  /// First limits for the rows of a panel, from the best scores of runs of columns in the first tiles, of which one may
-  /// be the row itself.
-  void bound(const Meeting& meeting, std::int64_t tiles) {
-    const std::int64_t wanted = k_ + (join_.include_self ? 0 : 1);
-    if (tiles * kWinnersOfTile < wanted) return;
-    std::vector<float>& minima = meeting.scratch.minima;
-    minima.resize(static_cast<std::size_t>(tiles * kWinnersOfTile * lanes_));
-    std::int64_t runs = 0;
+  /// Initial limits for the rows of a panel, from group minima of the first tiles; one of them may be the row itself.
+  void set_initial_limits(const PanelTask& task, std::int64_t tiles) {
+    const std::int64_t required = k_ + (join_.include_self ? 0 : 1);
+    if (tiles * kTileGroups < required) return;
+    std::vector<float>& minima = task.scratch.minima;
+    minima.resize(static_cast<std::size_t>(tiles * kTileGroups * lanes_));
+    std::int64_t groups = 0;
     for (std::int64_t tile = 0; tile < tiles; ++tile) {
-      const std::int64_t columns = columns_of(meeting, tile);
-      kernels_.scores.minima(meeting.scratch.products.data() + tile * kTileColumns * lanes_,
-                             half_sq_norm_.data() + meeting.block + tile * step_, columns,
-                             minima.data() + runs * lanes_);
-      runs += groups_of(columns, kWinnerColumns);
+      const std::int64_t columns = columns_of(task, tile);
+      kernels_.scores.group_minima(task.scratch.products.data() + tile * kTileColumns * lanes_,
+                                   half_sq_norm_.data() + task.block + tile * step_, columns,
+                                   minima.data() + groups * lanes_);
+      groups += ceil_div(columns, kGroupColumns);
     }
-    if (runs < wanted) return;
+    if (groups < required) return;
     float limit[kMaxLanes];
-    kernels_.scores.bound(minima.data(), runs, wanted, limit);
-    for (std::int64_t r = meeting.first_row; r < std::min(meeting.first_row + lanes_, last_row_); ++r) {
-      change(meeting, r, [&](List& list) { list.set_bound(limit[r - meeting.first_row]); });
+    kernels_.scores.kth_limit(minima.data(), groups, required, limit);
+    for (std::int64_t r = task.first_row; r < std::min(task.first_row + lanes_, last_row_); ++r) {
+      update(task, r, [&](List& list) { list.set_limit(limit[r - task.first_row]); });
     }
   }
 
-  /// What the products of a tile tell the rows of the panel, and, unless these are columns of the block as well, its
-  /// columns.
-  void take(const Meeting& meeting, std::int64_t tile, const float* products) {
-    const std::int64_t first = meeting.block + tile * step_, columns = columns_of(meeting, tile);
-    const std::int64_t rows = std::min<std::int64_t>(lanes_, last_row_ - meeting.first_row);
-    const float* half_sq_norm = half_sq_norm_.data() + meeting.first_row;
-    Hit* hits = meeting.scratch.hits.data();
-    float added[kTileColumns], limit[kMaxLanes];
+  /// Adds the scores of a tile to the lists of the rows of the panel and, unless these are also columns of the block,
+  /// to those of the columns.
+  void update_lists(const PanelTask& task, std::int64_t tile, const float* products) {
+    const std::int64_t first = task.block + tile * step_, columns = columns_of(task, tile);
+    const std::int64_t rows = std::min<std::int64_t>(lanes_, last_row_ - task.first_row);
+    const float* half_sq_norm = half_sq_norm_.data() + task.first_row;
+    Hit* hits = task.scratch.hits.data();
+    float negated_limit[kTileColumns], limit[kMaxLanes];
     for (std::int64_t lane = 0; lane < lanes_; ++lane)
-      limit[lane] = lane < rows ? limit_of(meeting.first_row + lane) : -kInfinity;
-    std::int64_t found = kernels_.scores.within(products, half_sq_norm_.data() + first, columns, limit, hits);
-    for (std::int64_t h = 0; h < found; ++h) {
-      const std::int64_t r = meeting.first_row + hits[h].lane, c = first + hits[h].column;
-      if (hits[h].lane < rows && (r != c || join_.include_self)) add(meeting, r, hits[h].score, c);
+      limit[lane] = lane < rows ? limit_of(task.first_row + lane) : -kInfinity;
+    std::int64_t hit_count = kernels_.scores.collect(products, half_sq_norm_.data() + first, columns, limit, hits);
+    for (std::int64_t h = 0; h < hit_count; ++h) {
+      const std::int64_t r = task.first_row + hits[h].lane, c = first + hits[h].column;
+      if (hits[h].lane < rows && (r != c || join_.include_self)) add(task, r, hits[h].score, c);
     }
-    if (meeting.first_row < meeting.block + block_) return;
-    for (std::int64_t c = 0; c < columns; ++c) added[c] = -limit_of(first + c);
+    if (task.first_row < task.block + block_) return;
+    for (std::int64_t c = 0; c < columns; ++c) negated_limit[c] = -limit_of(first + c);
     for (std::int64_t lane = 0; lane < lanes_; ++lane) limit[lane] = lane < rows ? -half_sq_norm[lane] : -kInfinity;
-    found = kernels_.scores.within(products, added, columns, limit, hits);
-    for (std::int64_t h = 0; h < found;) {  // column by column
+    hit_count = kernels_.scores.collect(products, negated_limit, columns, limit, hits);
+    for (std::int64_t h = 0; h < hit_count;) {  // column by column
       const std::int32_t c = hits[h].column;
-      change(meeting, first + c, [&](List& list) {
-        for (; h < found && hits[h].column == c; ++h) {
+      update(task, first + c, [&](List& list) {
+        for (; h < hit_count && hits[h].column == c; ++h) {
           const int lane = hits[h].lane;
           if (lane >= rows) continue;
-          list.add({half_sq_norm[lane] - products[c * lanes_ + lane], static_cast<Row>(meeting.first_row + lane)});
+          list.add({half_sq_norm[lane] - products[c * lanes_ + lane], static_cast<Row>(task.first_row + lane)});
         }
       });
     }
   }
 
   float limit_of(std::int64_t row) const { return limit_[row].load(std::memory_order_relaxed); }
-  template <class Change>
-  void change(std::int64_t row, const Change& change) {
-    change(survivors_[row]);
-    limit_[row].store(survivors_[row].limit(), std::memory_order_relaxed);
+  template <class Update>
+  void update(std::int64_t row, const Update& update) {
+    update(candidates_[row]);
+    limit_[row].store(candidates_[row].limit(), std::memory_order_relaxed);
   }
-  /// Threads share the rows of a block; the others of a panel belong to the thread that has it.
-  template <class Change>
-  void change(const Meeting& meeting, std::int64_t row, const Change& what) {
-    if (row >= meeting.block + block_) return change(row, what);
+  /// Threads share the rows of the block; other rows of a panel belong to the thread of that panel.
+  template <class Update>
+  void update(const PanelTask& task, std::int64_t row, const Update& what) {
+    if (row >= task.block + block_) return update(row, what);
     const std::lock_guard lock(locks_[row % kLocks]);
-    change(row, what);
+    update(row, what);
   }
-  void raise_margin(const Meeting& meeting, std::int64_t row, float margin) {
-    change(meeting, row, [&](List& list) { list.raise_margin(margin); });
+  void raise_margin(const PanelTask& task, std::int64_t row, float margin) {
+    update(task, row, [&](List& list) { list.raise_margin(margin); });
   }
-  void add(const Meeting& meeting, std::int64_t row, float score, std::int64_t other) {
-    change(meeting, row, [&](List& list) { list.add({score, static_cast<Row>(other)}); });
+  void add(const PanelTask& task, std::int64_t row, float score, std::int64_t other) {
+    update(task, row, [&](List& list) { list.add({score, static_cast<Row>(other)}); });
   }
 
-  /// Orders the survivors of rows that met all others.
-  void decide(std::int64_t first, std::int64_t last) {
-    constexpr std::int64_t kTogether = 16;
-    const auto distance = held_.set.template rows<T>().by(join_.measure);
-    held_.threads.run(groups_of(last - first, kTogether), [&](std::int64_t task, int thread) {
+  /// Ranks the candidates of rows that were joined with all others.
+  void rank(std::int64_t first, std::int64_t last) {
+    constexpr std::int64_t kRowsPerTask = 16;
+    const auto distance = held_.set.template rows<T>().distance_by(join_.measure);
+    held_.threads.run(ceil_div(last - first, kRowsPerTask), [&](std::int64_t task, int thread) {
       std::vector<double>& row = scratch_[thread].row;
-      const std::int64_t begin = first + task * kTogether;
-      for (std::int64_t r = begin; r < std::min(begin + kTogether, last); ++r) {
-        List& list = survivors_[r];
-        if (list.given_up()) continue;
-        list.drop_excluded();
+      const std::int64_t begin = first + task * kRowsPerTask;
+      for (std::int64_t r = begin; r < std::min(begin + kRowsPerTask, last); ++r) {
+        List& list = candidates_[r];
+        if (list.overflowed()) continue;
+        list.prune();
         row.assign(held_.row(r), held_.row(r) + held_.columns());
         NearestList nearest(k_);
-        for (const auto& s : list.kept()) {
-          nearest.add({distance(held_.row(s.row), row.data(), held_.columns()), held_.first_row + s.row});
+        for (const auto& c : list.kept()) {
+          nearest.add({distance(held_.row(c.row), row.data(), held_.columns()), held_.first_row + c.row});
         }
         store(nearest, r, lists_);
         list.clear();
@@ -301,11 +300,11 @@ class Join {
     });
   }
 
-  /// The rows that too many others are equally near to, each by itself.
-  void search_rest() {
+  /// Searches rows whose candidate lists overflowed, one by one.
+  void search_overflowed() {
     Matrix<double> row(1, held_.columns());
     for (std::int64_t r = 0; r < held_.rows(); ++r) {
-      if (!survivors_[r].given_up()) continue;
+      if (!candidates_[r].overflowed()) continue;
       std::copy_n(held_.row(r), held_.columns(), row.data());
       NeighborLists list(1, k_);
       search(held_, {std::as_const(row).view(), join_.include_self ? -1 : held_.first_row + r, join_.measure}, list);
@@ -321,17 +320,17 @@ class Join {
   Scores scores_;
   const ScreenKernels& kernels_;
   std::int64_t lanes_, step_;                  // rows of a panel, columns of a tile
-  std::int64_t block_ = 0, group_ = 0;         // columns of a block, rows of the panels that are kept at a time
-  std::int64_t first_row_ = 0, last_row_ = 0;  // that these panels have
+  std::int64_t block_ = 0, group_ = 0;         // columns of a block, rows of the panels in memory
+  std::int64_t first_row_ = 0, last_row_ = 0;  // rows of these panels
   Matrix<std::byte> panels_;
   std::vector<PanelNorms> norms_;
-  LargestNorms largest_;                                 // of all panels so far
-  std::vector<float> half_sq_norm_, norm_;               // (n)
-  std::vector<List> survivors_;                          // (n)
-  UninitializedVector<typename List::Kept> workspaces_;  // (n, first room)
-  std::vector<std::atomic<float>> limit_;                // (n) of the survivors
-  std::array<std::mutex, kLocks> locks_;                 // of survivors
-  std::vector<Scratch> scratch_;                         // one for each thread
+  LargestNorms largest_;                               // of all panels so far
+  std::vector<float> half_sq_norm_, norm_;             // (n)
+  std::vector<List> candidates_;                       // (n)
+  UninitializedVector<typename List::Entry> storage_;  // (n, initial capacity)
+  std::vector<std::atomic<float>> limit_;              // (n) of the lists
+  std::array<std::mutex, kLocks> locks_;               // of the lists
+  std::vector<Scratch> scratch_;                       // one per thread
   NeighborLists lists_;
   double done_ = 0.0;  // pairs
 };
@@ -342,7 +341,7 @@ template <class T>
 std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join) {
   try {
     return Join<T>(held, join).run();
-  } catch (const std::bad_alloc&) {  // search() needs less at a time
+  } catch (const std::bad_alloc&) {  // search() needs less memory
     return std::nullopt;
   }
 }

@@ -1,4 +1,4 @@
-// The rows farthest from their centroids: one pass over the kept distances with a heap of as many rows as are wanted.
+// The rows farthest from their centroids: one pass over the kept distances with a heap, at most n log(count).
 #include "kernels/cpu/operations.h"
 
 namespace kith::cpu {
@@ -8,7 +8,7 @@ std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count) {
   const auto farther = [](const FarRow& a, const FarRow& b) {
     return a.distance != b.distance ? a.distance > b.distance : a.row < b.row;
   };
-  std::vector<FarRow> heap;  // its front is the nearest of the rows kept
+  std::vector<FarRow> heap;  // its front is the nearest kept row
   for (std::int64_t i = 0; i < held.rows(); ++i) {
     const FarRow row{held.distance[i], held.first_row + i, held.label[i]};
     if (static_cast<std::int64_t>(heap.size()) == count) {

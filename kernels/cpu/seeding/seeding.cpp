@@ -1,10 +1,10 @@
-// Seeding: the smallest distance to any seed so far, its integer totals and draws, and what candidates would change.
+// Seeding for k-means++: the smallest distance of every row to any seed, totals, draws, and gains of candidates.
 //
-// A candidate changes few rows' minimum. Rows much nearer to a seed than all candidates are to that seed are not even
-// read; the float32 screen proves for most others that their minimum cannot fall; the rest get the float64 distance.
-// One pass over the points per seed, n t d multiply-adds for its t candidates, remembers for each row which of them
-// lower it; the chosen one then touches only its rows. The triangle inequality is used as in E. Raff: Exact
-// acceleration of k-means++ and k-means|| (2021).
+// A candidate lowers the minimum of few rows. Rows much nearer to their seed than any candidate is to that seed are not
+// read; the float32 screen proves for most other rows that their minimum does not fall; the remaining rows get the
+// float64 distance. Each trial takes one pass over the points, n t d multiply-adds for t candidates, and records for
+// each row which candidates lower it, so that committing one updates only those rows. The triangle inequality is used
+// as in E. Raff: Exact acceleration of k-means++ and k-means|| (2021).
 #include <mutex>
 
 #include "kernels/cpu/operations.h"
@@ -17,46 +17,46 @@ std::int64_t fixed(double distance, FixedScale scale, RowWeight weight) {
   return weighted_fixed(distance, scale.first, scale.second, weight);
 }
 
-/// reach[s]: rows whose nearest seed is s and whose kept distance is at most this are nearer to that seed than to every
-/// candidate: by the triangle inequality |x - c| >= |s - c| - |x - s| >= |x - s| where D(s, c) >= 4 D(x, s). Below 0
-/// where nothing is known: in the range of subnormal numbers, and where seeds are too many to be worth it.
+/// skip_limit[s]: rows whose nearest seed is s and whose kept distance is at most this are nearer to that seed than to
+/// every candidate: by the triangle inequality |x - c| >= |s - c| - |x - s| >= |x - s| if D(s, c) >= 4 D(x, s).
+/// Negative if no row can be skipped: in the range of subnormal numbers, and if there are too many seeds.
 template <class T>
-std::vector<double> reaches(const HeldRows<T>& held, MatrixView<const double> candidates) {
-  constexpr std::int64_t kWorthwhile = 16;  // rows for each seed
+std::vector<double> skip_limits(const HeldRows<T>& held, MatrixView<const double> candidates) {
+  constexpr std::int64_t kMinRowsPerSeed = 16;
   constexpr double kRounding = 1 - 0x1p-20, kSubnormal = 0x1p-900;
   const std::int64_t d = held.columns(), seeds = std::ssize(held.seeding.seeds) / d;
   const auto distance = held.set.template rows<double>().distance;
-  std::vector<double> reach(seeds, -1.0);
-  if (seeds * kWorthwhile > held.rows()) return reach;
+  std::vector<double> skip_limit(seeds, -1.0);
+  if (seeds * kMinRowsPerSeed > held.rows()) return skip_limit;
   for (std::int64_t s = 0; s < seeds; ++s) {
     double nearest = std::numeric_limits<double>::infinity();
     for (std::int64_t t = 0; t < candidates.rows; ++t) {
       nearest = std::min(nearest, distance(held.seeding.seeds.data() + s * d, candidates.row(t).data(), d));
     }
-    if (nearest >= kSubnormal) reach[s] = nearest / 4 * kRounding;
+    if (nearest >= kSubnormal) skip_limit[s] = nearest / 4 * kRounding;
   }
-  return reach;
+  return skip_limit;
 }
 
 /// Tries candidates on one range of rows.
 template <class T>
 class Trial {
  public:
-  Trial(HeldRows<T>& held, const ScreenColumns& columns, const std::vector<double>& reach)
+  Trial(HeldRows<T>& held, const ScreenColumns& columns, const std::vector<double>& skip_limit)
       : held_(held),
         columns_(columns),
-        reach_(reach),
-        panel_(held, held.set.fine),
-        hits_(static_cast<std::size_t>(kTileColumns) * held.set.fine.lanes),
+        skip_limits_(skip_limit),
+        panel_(held, held.set.float32),
+        hits_(static_cast<std::size_t>(kTileColumns) * held.set.float32.lanes),
         gain(columns.count(), 0) {}
 
   void run(std::int64_t first, std::int64_t last) {
-    std::fill(held_.seeding.near.begin() + first, held_.seeding.near.begin() + last, 0U);
+    std::fill(held_.seeding.lowered_by.begin() + first, held_.seeding.lowered_by.begin() + last, 0U);
     next_ = first;
     last_ = last;
-    for (Rows rows = rows_in_reach(); rows.count > 0;) {
+    for (Rows rows = next_rows(); rows.count > 0;) {
       panel_.pack(rows.count, [&](int lane) { return rows.row[lane]; });
-      const Rows after = rows_in_reach();  // on their way while these are multiplied
+      const Rows after = next_rows();  // prefetched while the current rows are multiplied
       screen(rows);
       rows = after;
     }
@@ -68,17 +68,17 @@ class Trial {
     std::int64_t row[kMaxLanes];
   };
 
-  /// The next rows that a candidate may lower. Which ones these are is not foreseen by the processor: no branch asks.
-  /// They are asked for already: a panel takes them in strips, which is not foreseen either.
-  Rows rows_in_reach() {
-    constexpr std::int64_t kLine = 64, kMost = 4096;  // bytes of a row: the second-level cache holds a panel
-    const std::int64_t bytes = std::min(held_.columns() * static_cast<std::int64_t>(sizeof(T)), kMost);
+  /// The next rows whose minimum a candidate may lower. Branch-free, because the processor cannot predict which rows
+  /// these are. Prefetches the rows, because packing reads them in strips, which is not predictable either.
+  Rows next_rows() {
+    constexpr std::int64_t kLine = 64, kMax = 4096;  // bytes; a panel of rows fits the second-level cache
+    const std::int64_t bytes = std::min(held_.columns() * static_cast<std::int64_t>(sizeof(T)), kMax);
     const double* distance = held_.distance.data();
     const std::int32_t* nearest = held_.seeding.nearest.data();
     Rows rows;
-    for (; next_ < last_ && rows.count < held_.set.fine.lanes; ++next_) {
+    for (; next_ < last_ && rows.count < held_.set.float32.lanes; ++next_) {
       rows.row[rows.count] = next_;
-      rows.count += !(distance[next_] <= reach_[nearest[next_]]);
+      rows.count += !(distance[next_] <= skip_limits_[nearest[next_]]);
     }
     for (int lane = 0; lane < rows.count; ++lane) {
       const auto* row = reinterpret_cast<const char*>(held_.row(rows.row[lane]));
@@ -92,20 +92,20 @@ class Trial {
     std::fill_n(limit, kMaxLanes, -std::numeric_limits<float>::infinity());
     for (int lane = 0; lane < rows.count; ++lane) {
       const float norm = panel_.norm(lane);
-      limit[lane] = score_limit(held_.distance[rows.row[lane]], scale_, least_half_sq_norm(norm, held_.columns()),
+      limit[lane] = score_limit(held_.distance[rows.row[lane]], scale_, lower_half_sq_norm(norm, held_.columns()),
                                 columns_.margin(norm, panel_.residual(lane)));
     }
     columns_.multiply(panel_.panel(), panel_.tile(),
                       [&](std::int64_t from, std::int64_t width, const float* half_sq_norm) {
-                        const std::int64_t found =
-                            held_.set.fine.scores.within(panel_.tile(), half_sq_norm, width, limit, hits_.data());
-                        for (std::int64_t h = 0; h < found; ++h) {
-                          if (hits_[h].lane < rows.count) see(rows.row[hits_[h].lane], from + hits_[h].column);
+                        const std::int64_t hit_count =
+                            held_.set.float32.scores.collect(panel_.tile(), half_sq_norm, width, limit, hits_.data());
+                        for (std::int64_t h = 0; h < hit_count; ++h) {
+                          if (hits_[h].lane < rows.count) compare(rows.row[hits_[h].lane], from + hits_[h].column);
                         }
                       });
   }
 
-  void see(std::int64_t row, std::int64_t t) {
+  void compare(std::int64_t row, std::int64_t t) {
     const Seeding& seeding = held_.seeding;
     const double kept = held_.distance[row];
     const double distance =
@@ -113,19 +113,19 @@ class Trial {
     if (!(distance < kept)) return;
     const RowWeight weight = held_.weights.of(row);
     gain[t] += fixed(distance, seeding.scale, weight) - fixed(kept, seeding.scale, weight);
-    held_.seeding.near[row] |= 1U << t;
+    held_.seeding.lowered_by[row] |= 1U << t;
   }
 
   HeldRows<T>& held_;
   const ScreenColumns& columns_;
-  const std::vector<double>& reach_;
+  const std::vector<double>& skip_limits_;
   const double scale_ = held_.scale();
   RowPanel<T> panel_;
   std::vector<Hit> hits_;
-  std::int64_t next_ = 0, last_ = 0;  // rows that are still to come
+  std::int64_t next_ = 0, last_ = 0;  // the remaining rows
 
  public:
-  std::vector<std::int64_t> gain;  // (t) by how much a candidate changes the total
+  std::vector<std::int64_t> gain;  // (t) change of the total by each candidate
 };
 
 template <class T>
@@ -143,7 +143,7 @@ std::int64_t total_of_range(const HeldRows<T>& held, FixedScale scale, std::int6
   return sum;
 }
 
-/// Four at a time: a maximum waits for the one before.
+/// Four independent maxima avoid dependent operations.
 double largest_of(const double* distance, std::int64_t count) {
   constexpr int kWays = 4;
   double largest[kWays] = {};
@@ -155,13 +155,13 @@ double largest_of(const double* distance, std::int64_t count) {
   return std::max(std::max(largest[0], largest[1]), std::max(largest[2], largest[3]));
 }
 
-/// change(first, last) for every group of rows; then the group's total and largest kept distance are taken.
-template <class T, class Change>
-void renew_totals(const HeldRows<T>& held, FixedScale scale, const Change& change) {
+/// Calls update(first, last) for every group of rows, then computes the group's total and its largest kept distance.
+template <class T, class Update>
+void update_totals(const HeldRows<T>& held, FixedScale scale, const Update& update) {
   constexpr std::int64_t kWorkOfOneRow = 16;
   DistanceTotals& totals = held.totals;
-  const std::int64_t groups = groups_of(held.rows(), DistanceTotals::kGroup);
-  const std::int64_t groups_per_task = groups_of(held.rows_per_task(kWorkOfOneRow), DistanceTotals::kGroup);
+  const std::int64_t groups = ceil_div(held.rows(), DistanceTotals::kGroup);
+  const std::int64_t groups_per_task = ceil_div(held.rows_per_task(kWorkOfOneRow), DistanceTotals::kGroup);
   totals.inclusive.resize(groups);
   totals.largest = 0.0;
   std::mutex merging;
@@ -169,7 +169,7 @@ void renew_totals(const HeldRows<T>& held, FixedScale scale, const Change& chang
     double largest = 0.0;
     for (std::int64_t first = from; first < to; first += DistanceTotals::kGroup) {
       const std::int64_t last = std::min(first + DistanceTotals::kGroup, to);
-      change(first, last);
+      update(first, last);
       totals.inclusive[first / DistanceTotals::kGroup] = total_of_range(held, scale, first, last);
       largest = std::max(largest, largest_of(held.distance.data() + first, last - first));
     }
@@ -184,11 +184,11 @@ void renew_totals(const HeldRows<T>& held, FixedScale scale, const Change& chang
 
 template <class T>
 const std::vector<std::int64_t>& inclusive_totals(const HeldRows<T>& held, FixedScale scale) {
-  if (!held.totals.current || held.totals.shift != scale.shift) renew_totals(held, scale, [](auto, auto) {});
+  if (!held.totals.current || held.totals.shift != scale.shift) update_totals(held, scale, [](auto, auto) {});
   return held.totals.inclusive;
 }
 
-/// Its number.
+/// Appends a seed and returns its number.
 template <class T>
 std::int32_t add_seed(HeldRows<T>& held, std::span<const double> seed) {
   Seeding& seeding = held.seeding;
@@ -254,14 +254,14 @@ void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, Fixe
   seeding.scale = scale;
   seeding.candidates = Matrix<double>(candidates.rows, candidates.columns);
   std::copy(candidates.data, candidates.data + candidates.size(), seeding.candidates.data());
-  seeding.near.resize(held.rows());
-  ScreenColumns columns(held, held.set.fine, candidates.rows);
+  seeding.lowered_by.resize(held.rows());
+  ScreenColumns columns(held, held.set.float32, candidates.rows);
   columns.pack(held, candidates.data, candidates.rows);
-  const std::vector<double> reach = reaches(held, candidates);
+  const std::vector<double> skip_limit = skip_limits(held, candidates);
   std::mutex merging;
-  held.for_ranges(held.rows_per_task((candidates.rows + 8) * held.columns(), held.set.fine.lanes),
+  held.for_ranges(held.rows_per_task((candidates.rows + 8) * held.columns(), held.set.float32.lanes),
                   [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
-                    Trial<T> trial(held, columns, reach);
+                    Trial<T> trial(held, columns, skip_limit);
                     trial.run(first, last);
                     const std::lock_guard lock(merging);
                     for (std::size_t t = 0; t < totals.size(); ++t) totals[t] += trial.gain[t];
@@ -272,9 +272,9 @@ template <class T>
 double commit_candidate(HeldRows<T>& held, std::int64_t chosen) {
   const double* seed = held.seeding.candidates.row(chosen).data();
   const std::int32_t number = add_seed(held, {seed, static_cast<std::size_t>(held.columns())});
-  renew_totals(held, held.seeding.scale, [&](std::int64_t first, std::int64_t last) {
+  update_totals(held, held.seeding.scale, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
-      if ((held.seeding.near[i] >> chosen & 1U) == 0) continue;
+      if ((held.seeding.lowered_by[i] >> chosen & 1U) == 0) continue;
       held.distance[i] = held.set.template rows<T>().distance(held.row(i), seed, held.columns());
       held.seeding.nearest[i] = number;
     }

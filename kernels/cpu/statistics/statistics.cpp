@@ -1,4 +1,4 @@
-// Column ranges and magnitudes: one pass over the points each, memory-bound.
+// Column ranges and magnitudes: one memory-bound pass over the points each.
 #include <cmath>
 #include <mutex>
 
@@ -8,13 +8,13 @@ namespace kith::cpu {
 
 namespace {
 
-/// Rows of few columns are taken several at a time, so that inner loops are long: values of as many rows.
+/// The number of values processed at a time: several rows if they are short, so that inner loops are long.
 std::int64_t width_of(std::int64_t d) {
   constexpr std::int64_t kLong = 64;
-  return (kLong + d - 1) / d * d;
+  return ceil_div(kLong, d) * d;
 }
 
-/// The values of a row again and again, up to the width.
+/// The values of a row, repeated up to the width.
 template <class T>
 std::vector<T> repeated(const T* row, std::int64_t d) {
   std::vector<T> values;
@@ -55,27 +55,27 @@ void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
   const std::vector<double> second_factor = repeated(scales.second.data(), d);
   std::mutex merging;
   held.for_ranges(held.rows_per_task(d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
-    ColumnMagnitudes part(width);
+    ColumnMagnitudes partial(width);
     const T* const end = held.row(last);
     for (const T* x = held.row(first); x < end; x += width) {
       const std::int64_t count = std::min<std::int64_t>(width, end - x);
       for (std::int64_t j = 0; j < count; ++j) {
         const double scaled = static_cast<double>(x[j]) * first_factor[j] * second_factor[j];
-        const std::int64_t q = __builtin_llrint(scaled);  // to_fixed, in one instruction of any processor
-        part.sum[j] += q;
-        part.absolute_sum[j] += q < 0 ? -q : q;
-        part.on_grid[j] &= static_cast<std::uint8_t>(static_cast<double>(q) == scaled);
-        part.small[j] += x[j] != 0 && std::abs(scaled) < small;
-        part.lost[j] += x[j] != 0 && std::abs(scaled) < lost;
+        const std::int64_t q = __builtin_llrint(scaled);  // to_fixed, as one instruction on any processor
+        partial.sum[j] += q;
+        partial.absolute_sum[j] += q < 0 ? -q : q;
+        partial.on_grid[j] &= static_cast<std::uint8_t>(static_cast<double>(q) == scaled);
+        partial.small[j] += x[j] != 0 && std::abs(scaled) < small;
+        partial.lost[j] += x[j] != 0 && std::abs(scaled) < lost;
       }
     }
     const std::lock_guard lock(merging);
     for (std::int64_t j = 0; j < width; ++j) {
-      magnitudes.sum[j % d] += part.sum[j];
-      magnitudes.absolute_sum[j % d] += part.absolute_sum[j];
-      magnitudes.on_grid[j % d] &= part.on_grid[j];
-      magnitudes.small[j % d] += part.small[j];
-      magnitudes.lost[j % d] += part.lost[j];
+      magnitudes.sum[j % d] += partial.sum[j];
+      magnitudes.absolute_sum[j % d] += partial.absolute_sum[j];
+      magnitudes.on_grid[j % d] &= partial.on_grid[j];
+      magnitudes.small[j % d] += partial.small[j];
+      magnitudes.lost[j % d] += partial.lost[j];
     }
   });
 }
