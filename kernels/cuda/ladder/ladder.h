@@ -106,7 +106,7 @@ class Ladder {
   /// `line` is the measurement without its times. check() is called after one launch and returns what is wrong.
   template <class Launch, class Check>
   void climb(Measurement line, const Launch& launch, const Check& check_answer) {
-    request_.told(line.name);
+    request_.on_progress(line.name);
     launch(std::int64_t{0});
     check(cudaGetLastError());
     context_.stream.wait();

@@ -30,7 +30,7 @@ double unordered(Word order) { return std::bit_cast<double>((order & kSign) != 0
 /// How threads share the columns (screen/column_walk.h).
 struct Walkers {
   int width;
-  std::int64_t run_rows;
+  std::int64_t range_rows;
 };
 
 /// Runs for every multiprocessor: as many as keep it busy, since every run ends with atomic operations per column.
@@ -49,7 +49,7 @@ struct alignas(kSize * sizeof(T)) Pack {
 template <class T, int kSize>
 __global__ void range_kernel(const Pack<T, kSize>* values, std::int64_t rows, std::int64_t groups, Walkers walkers,
                              Word* minimum, Word* maximum) {
-  const ColumnWalk walk(rows, walkers.width, walkers.run_rows);
+  const ColumnWalk walk(rows, walkers.width, walkers.range_rows);
   if (walk.first >= walk.last) return;
   for (std::int64_t g = walk.column; g < groups; g += walk.column_step) {
     Pack<T, kSize> low = values[walk.first * groups + g], high = low;
@@ -95,7 +95,7 @@ __device__ Rounded rounded(double scaled) {
 template <bool kQuick, class T, int kSize>
 __global__ void magnitude_kernel(const Pack<T, kSize>* values, std::int64_t rows, std::int64_t groups, Walkers walkers,
                                  const double* first, const double* second, MagnitudeSums out) {
-  const ColumnWalk walk(rows, walkers.width, walkers.run_rows);
+  const ColumnWalk walk(rows, walkers.width, walkers.range_rows);
   if (walk.first >= walk.last) return;
   for (std::int64_t g = walk.column; g < groups; g += walk.column_step) {
     double factor[kSize], more[kSize];
@@ -139,10 +139,10 @@ void with_packs(const Context& context, const T* values, std::int64_t rows, std:
   constexpr int kLargest = std::min<int>(16 / sizeof(T), 4);  // registers hold the sums of so many columns
   const auto walk = [&]<int kSize>(std::integral_constant<int, kSize>) {
     const std::int64_t groups = d / kSize;
-    const std::int64_t run_rows =
-        std::max(kRunRows, rows / (std::int64_t{context.multiprocessors} * runs_each(groups)));
-    const WalkShape shape = walk_shape(context, rows, groups, run_rows);
-    launch(reinterpret_cast<const Pack<T, kSize>*>(values), groups, shape.grid, Walkers{shape.width, run_rows});
+    const std::int64_t range_rows =
+        std::max(kRangeRows, rows / (std::int64_t{context.multiprocessors} * runs_each(groups)));
+    const WalkShape shape = walk_shape(context, rows, groups, range_rows);
+    launch(reinterpret_cast<const Pack<T, kSize>*>(values), groups, shape.grid, Walkers{shape.width, range_rows});
     check(cudaGetLastError());
   };
   d % kLargest == 0 ? walk(std::integral_constant<int, kLargest>{}) : walk(std::integral_constant<int, 1>{});
