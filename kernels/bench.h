@@ -38,9 +38,9 @@ struct BenchShape {
 
 struct BenchRequest {
   BackendOptions backend{};
-  int repeat = 10;                                 // timed repetitions of each line
-  std::vector<std::string> names{};                // the limits that are wanted; empty: all
-  std::vector<BenchShape> shapes{};                // of a ladder; empty: its own
+  int repeat = 10;                                        // timed repetitions of each line
+  std::vector<std::string> names{};                       // the limits that are wanted; empty: all
+  std::vector<BenchShape> shapes{};                       // of a ladder; empty: its own
   std::function<void(const std::string&)> on_progress{};  // called with the name of what is measured next; never empty
 };
 

@@ -6,7 +6,7 @@
 // instructions of the second.
 #pragma once
 
-#include "kernels/cuda/screen/nearest_epilogues.h"
+#include "kernels/cuda/screen/scores.h"
 
 namespace kith::cuda {
 

@@ -12,8 +12,8 @@
 #include <numeric>
 #include <vector>
 
-#include "kernels/cuda/operations.h"
 #include "kernels/cuda/search/fp16_search.h"
+#include "kernels/cuda/search/operations.h"
 #include "kernels/cuda/search/query_ranges.h"
 #include "kernels/cuda/search/query_scores.h"
 #include "kernels/cuda/search/search_lists.h"

@@ -12,9 +12,9 @@
 #include <limits>
 #include <optional>
 
-#include "kernels/cuda/operations.h"
 #include "kernels/cuda/search/fp16_lists.h"
 #include "kernels/cuda/search/joined_rows.h"
+#include "kernels/cuda/search/operations.h"
 #include "kernels/cuda/search/pairs_epilogue.h"
 
 namespace kith::cuda {
