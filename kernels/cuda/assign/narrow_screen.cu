@@ -1,8 +1,7 @@
-// Rows of up to eight columns against centroids that wait in shared memory, read by all threads of a warp at once.
+// Screens rows of up to eight columns; the centroids are in shared memory, and all threads of a warp read the same one.
 //
-// Per row and centroid: d multiply-adds, two additions and five fp16 of a minimum, as in screen/nearest_epilogues.h,
-// whose coarse grid this screen shares. For 10^7 x 2 rows and 16 centroids that is 0.03 ms of an H200's integer units,
-// beside 0.03 ms for 0.12 GB.
+// Per row and centroid: d multiply-adds, two additions and 2.5 minima, as for KeepTwo of nearest_epilogues.h; both use
+// quantized scores. 10^7 x 2 rows and 16 centroids take 0.03 ms of an H200's integer units, and 0.03 ms for 0.12 GB.
 #include "kernels/cuda/assign/narrow_screen.h"
 
 #include <algorithm>
@@ -17,9 +16,9 @@
 namespace kith::cuda {
 namespace {
 
-constexpr int kChunk = 512;  // centroids in shared memory
+constexpr int kBatch = 512;  // centroids in shared memory
 constexpr int kRows = 4;     // of a thread
-static_assert(kChunk % kNumbered == 0);
+static_assert(kBatch % kNumbered == 0);
 
 template <class T>
 struct NarrowArguments {
@@ -53,14 +52,14 @@ __device__ NarrowBound bound_of(const NarrowArguments<T>& in, int d) {
   return bound;
 }
 
-/// A centroid in shared memory: its values, and what is added to its products.
+/// A centroid in shared memory: its values, and the addend of its scores.
 template <int D>
 struct NarrowColumn {
   float c[D];
   float base;
 };
 
-/// The larger of |x^|, rounded up.
+/// |x^|, rounded up.
 template <int D>
 __device__ float norm_of(const float (&x)[D]) {
   float sum = 0.0F;
@@ -71,7 +70,7 @@ __device__ float norm_of(const float (&x)[D]) {
 
 template <class T, int D>
 __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ NarrowArguments<T> arguments) {
-  __shared__ NarrowColumn<D> chunk[kChunk];
+  __shared__ NarrowColumn<D> batch[kBatch];
   __shared__ NarrowBound bound;
   const std::int64_t clusters = arguments.columns.rows, step = static_cast<std::int64_t>(gridDim.x) * kBlock * kRows;
   if (threadIdx.x == 0) bound = bound_of(arguments, D);
@@ -82,22 +81,22 @@ __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ 
 #pragma unroll
   for (int j = 0; j < D; ++j) center[j] = arguments.center[j];
 
-  const auto load_chunk = [&](std::int64_t first) {
-    __syncthreads();  // the chunk before has been read
+  const auto load_batch = [&](std::int64_t first) {
+    __syncthreads();  // all threads have read the batch before
     const int padded =
-        static_cast<int>(min((clusters - first + kNumbered - 1) / kNumbered * kNumbered, std::int64_t{kChunk}));
+        static_cast<int>(min((clusters - first + kNumbered - 1) / kNumbered * kNumbered, std::int64_t{kBatch}));
     for (int i = static_cast<int>(threadIdx.x); i < padded; i += kBlock) {
       const std::int64_t c = first + i;
-      const bool there = c < clusters;
+      const bool exists = c < clusters;
 #pragma unroll
       for (int j = 0; j < D; ++j)
-        chunk[i].c[j] = there ? arguments.columns.values[c * arguments.columns.pitch + j] : 0.0F;
-      chunk[i].base = there ? grid.base(arguments.half_sq_norm[c]) : QuantizationGrid::kNever;
+        batch[i].c[j] = exists ? arguments.columns.values[c * arguments.columns.pitch + j] : 0.0F;
+      batch[i].base = exists ? grid.base(arguments.half_sq_norm[c]) : QuantizationGrid::kNever;
     }
     __syncthreads();
     return padded;
   };
-  int loaded = load_chunk(0);
+  int loaded = load_batch(0);
 
   for (std::int64_t first = blockIdx.x * std::int64_t{kBlock} * kRows; first < arguments.rows; first += step) {
     float x[kRows][D];
@@ -109,15 +108,15 @@ __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ 
 #pragma unroll
       for (int j = 0; j < D; ++j) x[r][j] = screened(__ldg(&arguments.values[row * D + j]), arguments.scale, center[j]);
     }
-    for (std::int64_t chunk_first = 0; chunk_first < clusters; chunk_first += kChunk) {
-      if (clusters > kChunk) loaded = load_chunk(chunk_first);
+    for (std::int64_t batch_first = 0; batch_first < clusters; batch_first += kBatch) {
+      if (clusters > kBatch) loaded = load_batch(batch_first);
       for (int base = 0; base < loaded; base += kNumbered) {
         int before[kRows];
 #pragma unroll
         for (int r = 0; r < kRows; ++r) before[r] = kept[r].best;
 #pragma unroll
         for (int i = 0; i < kNumbered; i += 2) {
-          const NarrowColumn<D> a = chunk[base + i], b = chunk[base + i + 1];
+          const NarrowColumn<D> a = batch[base + i], b = batch[base + i + 1];
 #pragma unroll
           for (int r = 0; r < kRows; ++r) {
             float with_a = __fmul_rn(x[r][0], a.c[0]), with_b = __fmul_rn(x[r][0], b.c[0]);
@@ -131,7 +130,7 @@ __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ 
         }
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
-          if (kept[r].best != before[r]) tile[r] = static_cast<std::int32_t>(chunk_first) + base;
+          if (kept[r].best != before[r]) tile[r] = static_cast<std::int32_t>(batch_first) + base;
         }
       }
     }
@@ -146,15 +145,15 @@ __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ 
       const Word place = reserve_slot(mine && !decided, arguments.ambiguous.count);
       if (!mine || decided) continue;
       arguments.ambiguous.row[place] = static_cast<std::int32_t>(row);
-      // Without the bias, as device/tile.h will see the scores.
+      // Without the bias, which the scores of device/tile.h do not have.
       arguments.ambiguous.limit[place] = __fsub_ru(grid.limit(best, margin), grid.bias);
     }
   }
 }
 
-/// Blocks of a multiprocessor: more would only repeat what each one begins with.
+/// Resident blocks of a multiprocessor. More blocks would only repeat the loads of the centroids.
 template <class Kernel>
-int blocks_at_once(Kernel kernel) {
+int resident_blocks(Kernel kernel) {
   int blocks = 1;
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, kBlock, 0));
   return std::max(blocks, 1);
@@ -168,7 +167,7 @@ void launch(const HeldRows<T>& held, const NarrowArguments<T>& arguments) {
   }
   const unsigned blocks =
       std::min(held.context->grid(arguments.rows, kBlock * kRows),
-               static_cast<unsigned>(held.context->multiprocessors * blocks_at_once(narrow_kernel<T, D>)));
+               static_cast<unsigned>(held.context->multiprocessors * resident_blocks(narrow_kernel<T, D>)));
   narrow_kernel<T, D><<<blocks, kBlock, 0, held.stream()>>>(arguments);
   check(cudaGetLastError());
 }
@@ -176,7 +175,7 @@ void launch(const HeldRows<T>& held, const NarrowArguments<T>& arguments) {
 }  // namespace
 
 template <class T>
-void screen_narrow(const HeldRows<T>& held, const FloatScreen& screen, const PointOperand<T>& rows,
+void screen_narrow(const HeldRows<T>& held, const Float32Screen& screen, const PointOperand<T>& rows,
                    std::int32_t* nearest, const AmbiguousRows& ambiguous) {
   held.stream().fill(ambiguous.count, 0, 1);
   launch<1>(held,
@@ -184,8 +183,8 @@ void screen_narrow(const HeldRows<T>& held, const FloatScreen& screen, const Poi
                                held.largest, screen.largest(), held.plan.screen.exponent, nearest, ambiguous});
 }
 
-#define KITH_INSTANTIATE(T)                                                                                  \
-  template void screen_narrow(const HeldRows<T>&, const FloatScreen&, const PointOperand<T>&, std::int32_t*, \
+#define KITH_INSTANTIATE(T)                                                                                    \
+  template void screen_narrow(const HeldRows<T>&, const Float32Screen&, const PointOperand<T>&, std::int32_t*, \
                               const AmbiguousRows&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

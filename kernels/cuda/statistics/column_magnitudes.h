@@ -8,11 +8,11 @@
 
 namespace kith::cuda {
 
-/// What a kernel adds to, and what decides which values are small.
+/// The totals of a kernel, and the limits below which values count as small or lost.
 struct MagnitudeSums {
   Word* sum;           // (d)
   Word* absolute_sum;  // (d)
-  Word* off_grid;      // (d) not 0: some row is not on the grid
+  Word* off_grid;      // (d) not 0: the value of some row is not on the grid
   Word* small;         // (d)
   Word* lost;          // (d)
   double small_limit, lost_limit;
@@ -32,14 +32,14 @@ void sum_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
   launch(static_cast<const double*>(factors.data()),
          MagnitudeSums{sums.data(), sums.data() + d, sums.data() + 2 * d, sums.data() + 3 * d, sums.data() + 4 * d,
                        scales.small_limit(), scales.lost_limit()});
-  std::vector<Word> found(5 * d);
-  stream.download(found.data(), sums.data(), 5 * d);
+  std::vector<Word> downloaded(5 * d);
+  stream.download(downloaded.data(), sums.data(), 5 * d);
   for (std::int64_t j = 0; j < d; ++j) {
-    magnitudes.sum[j] += static_cast<std::int64_t>(found[j]);
-    magnitudes.absolute_sum[j] += static_cast<std::int64_t>(found[d + j]);
-    magnitudes.on_grid[j] &= static_cast<std::uint8_t>(found[2 * d + j] == 0);
-    magnitudes.small[j] += static_cast<std::int64_t>(found[3 * d + j]);
-    magnitudes.lost[j] += static_cast<std::int64_t>(found[4 * d + j]);
+    magnitudes.sum[j] += static_cast<std::int64_t>(downloaded[j]);
+    magnitudes.absolute_sum[j] += static_cast<std::int64_t>(downloaded[d + j]);
+    magnitudes.on_grid[j] &= static_cast<std::uint8_t>(downloaded[2 * d + j] == 0);
+    magnitudes.small[j] += static_cast<std::int64_t>(downloaded[3 * d + j]);
+    magnitudes.lost[j] += static_cast<std::int64_t>(downloaded[4 * d + j]);
   }
 }
 

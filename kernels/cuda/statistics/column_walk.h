@@ -1,5 +1,5 @@
-// How threads share a matrix when each owns a column and walks down a run of rows, so that neighbouring threads read
-// neighbouring values and a sum over rows stays in one register.
+// The division of a matrix among threads, each of which has a column and walks down a range of rows, so that
+// neighbouring threads read neighbouring values and a sum over rows stays in a register.
 #pragma once
 
 #include <algorithm>
@@ -11,21 +11,21 @@
 
 namespace kith::cuda {
 
-inline constexpr std::int64_t kRangeRows = 64;  // rows that a thread walks, unless told otherwise
+inline constexpr std::int64_t kRangeRows = 64;  // rows of a thread, by default
 
-/// A block of kBlock threads is `width` columns wide and kBlock / width runs high.
+/// A block of kBlock threads has `width` columns and kBlock / width ranges of rows.
 struct WalkShape {
   int width = 1;  // a power of two up to kBlock / 2
-  dim3 grid;      // x: runs, y: columns
+  dim3 grid;      // x: ranges, y: columns
 };
 
 inline WalkShape walk_shape(const Context& context, std::int64_t rows, std::int64_t d,
                             std::int64_t range_rows = kRangeRows) {
   WalkShape shape;
   shape.width = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(d, 1, kBlock / 2))));
-  const std::int64_t runs = (rows + range_rows - 1) / range_rows;
+  const std::int64_t ranges = (rows + range_rows - 1) / range_rows;
   const std::int64_t high = kBlock / shape.width;
-  const std::int64_t blocks = std::max<std::int64_t>((runs + high - 1) / high, 1);
+  const std::int64_t blocks = std::max<std::int64_t>((ranges + high - 1) / high, 1);
   // Few rows: spread the columns over blocks as well.
   const std::int64_t column_groups = (d + shape.width - 1) / shape.width;
   const std::int64_t spare = std::max<std::int64_t>(std::int64_t{context.multiprocessors} * 16 / blocks, 1);
@@ -34,11 +34,11 @@ inline WalkShape walk_shape(const Context& context, std::int64_t rows, std::int6
   return shape;
 }
 
-/// The columns and the run of rows of this thread.
+/// The columns and the range of rows of this thread.
 struct ColumnWalk {
   __device__ ColumnWalk(std::int64_t rows, int width, std::int64_t range_rows = kRangeRows) {
-    const std::int64_t run = static_cast<std::int64_t>(blockIdx.x) * (kBlock / width) + threadIdx.x / width;
-    first = run * range_rows;
+    const std::int64_t range = static_cast<std::int64_t>(blockIdx.x) * (kBlock / width) + threadIdx.x / width;
+    first = range * range_rows;
     last = first + range_rows < rows ? first + range_rows : rows;
     column = static_cast<std::int64_t>(blockIdx.y) * width + threadIdx.x % width;
     column_step = static_cast<std::int64_t>(gridDim.y) * width;
