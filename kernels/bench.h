@@ -38,10 +38,10 @@ struct BenchShape {
 
 struct BenchRequest {
   BackendOptions backend{};
-  int repeat = 10;                                 // timed repetitions of each line
-  std::vector<std::string> names{};                // the limits that are wanted; empty: all
-  std::vector<BenchShape> shapes{};                // of a ladder; empty: its own
-  std::function<void(const std::string&)> told{};  // called with the name of what is measured next; never empty
+  int repeat = 10;                                        // timed repetitions of each line
+  std::vector<std::string> names{};                       // the limits that are wanted; empty: all
+  std::vector<BenchShape> shapes{};                       // of a ladder; empty: its own
+  std::function<void(const std::string&)> on_progress{};  // called with the name of what is measured next; never empty
 };
 
 namespace cpu {
@@ -72,7 +72,7 @@ std::vector<Measurement> climb_sort(const BenchRequest& request);
 inline constexpr const char* kReadLimit = "read";
 inline constexpr const char* kWriteLimit = "write";
 inline constexpr const char* kCopyLimit = "copy";
-inline constexpr const char* kHalfLimit = "product float16";
+inline constexpr const char* kFp16Limit = "product float16";
 inline constexpr const char* kFloatLimit = "product float32";
 
 }  // namespace kith

@@ -71,15 +71,15 @@ class NearestFinder {
 
   void run(IterationRecord& record) {
     if (bounds_.known() && bounds_.lower(held_, fp16_.columns) <= held_.rows() / 2) {
-      run_open(record);
+      run_uncertified(record);
     } else if (narrow_ && few_pairs(held_.columns(), clusters_)) {
       run_narrow(record);
-    } else if (fp16_ && !held_.sent && !held_.fp16.crowded) {
+    } else if (fp16_ && !held_.sent && !held_.fp16.low_precision_ineffective) {
       run_fp16(record);
     } else {
       constexpr std::int64_t kCrowded = 8;  // one row in so many
       held_.for_blocks([&](const Block<T>& block) { step_by_step(block, whole(block), record); });
-      held_.fp16.crowded = record.ambiguous > held_.rows() / kCrowded;
+      held_.fp16.low_precision_ineffective = record.ambiguous > held_.rows() / kCrowded;
     }
     if (bounds_) bounds_.finish(held_, record.screened);
   }
@@ -92,11 +92,11 @@ class NearestFinder {
   PointOperand<T> rows(const Block<T>& block) const { return point_operand(held_, held_.on_device(block), block.rows); }
 
   /// Rows that no bound vouches for.
-  void run_open(IterationRecord& record) {
+  void run_uncertified(IterationRecord& record) {
     held_.for_blocks([&](const Block<T>& block) {
-      const RowList open = bounds_.open_rows(held_, block);
-      for (std::int64_t first = 0; first < open.count; first += Fp16Screen::kBatch) {
-        const RowList batch{open.position + first, std::min(open.count - first, Fp16Screen::kBatch)};
+      const RowList uncertified = bounds_.uncertified_rows(held_, block);
+      for (std::int64_t first = 0; first < uncertified.count; first += Fp16Screen::kBatch) {
+        const RowList batch{uncertified.position + first, std::min(uncertified.count - first, Fp16Screen::kBatch)};
         step_by_step(block, bounds_.gather(held_, fp16_, block, batch), record);
       }
     });
@@ -104,9 +104,9 @@ class NearestFinder {
 
   void run_narrow(IterationRecord& record) {
     const std::int64_t blocks = (held_.rows() + held_.block_rows - 1) / held_.block_rows;
-    Buffer<Word> left(held_.pool(), blocks);
+    Buffer<Word> ambiguous_counts(held_.pool(), blocks);
     AmbiguousRows ambiguous = workspace_.ambiguous();
-    ambiguous.count = left.data();
+    ambiguous.count = ambiguous_counts.data();
     floats_.prepare(held_, centroids_);
     held_.for_blocks([&](const Block<T>& block) {
       const PointOperand<T> operand = rows(block);
@@ -118,9 +118,9 @@ class NearestFinder {
       ++ambiguous.count;
     });
     std::vector<Word> found(blocks);
-    held_.stream().download(found.data(), left.data(), blocks);
+    held_.stream().download(found.data(), ambiguous_counts.data(), blocks);
     record.screened += held_.rows();
-    for (const Word count : found) add_rechecked(count, count * static_cast<Word>(clusters_), record);
+    for (const Word count : found) add_refined(count, count * static_cast<Word>(clusters_), record);
   }
 
   void run_fp16(IterationRecord& record) {
@@ -128,15 +128,17 @@ class NearestFinder {
       screen_fp16(held_, fp16_, block, whole(block), workspace_);
       if (one_look()) return;
       const PointOperand<T> operand = rows(block);
-      ScreeningCounts* left = fp16_.left(block);
+      ScreeningCounts* counts = fp16_.counts(block);
       if (fp16_.groups.groups > 0) {
-        decide_listed(held_, workspace_, operand, centroids_, {workspace_.capacity(), &left->candidates},
+        decide_listed(held_, workspace_, operand, centroids_, {workspace_.capacity(), &counts->listed_candidates},
                       nearest(block));
       }
-      const Count count{most_ambiguous(block), &left->ambiguous};
-      collect_fp16_candidates(held_, fp16_, block, {workspace_.candidates(), workspace_.capacity(), &left->second}, 0,
+      const Count count{most_ambiguous(block), &counts->ambiguous};
+      collect_fp16_candidates(held_, fp16_, block,
+                              {workspace_.candidates(), workspace_.capacity(), &counts->ambiguous_candidates}, 0,
                               count);
-      ListedBatch<T> batch{operand, fp16_.ambiguous(block).row, count, {workspace_.capacity(), &left->second}};
+      ListedBatch<T> batch{
+          operand, fp16_.ambiguous(block).row, count, {workspace_.capacity(), &counts->ambiguous_candidates}};
       batch.rows.chosen = batch.positions;
       decide_batch(held_, workspace_, batch, centroids_, nearest(block));
     });
@@ -144,18 +146,19 @@ class NearestFinder {
       record.screened += held_.rows();
       return;
     }
-    const std::vector<ScreeningCounts> found = fp16_.download_left(held_.stream());
+    const std::vector<ScreeningCounts> found = fp16_.download_counts(held_.stream());
     held_.for_blocks([&](const Block<T>& block) {
-      const ScreeningCounts& left = found[static_cast<std::size_t>(block.first / held_.block_rows)];
+      const ScreeningCounts& counts = found[static_cast<std::size_t>(block.first / held_.block_rows)];
       const auto room = static_cast<Word>(workspace_.capacity());
-      if (left.ambiguous > static_cast<Word>(most_ambiguous(block)) || left.candidates > room || left.second > room) {
-        held_.fp16.crowded = true;
+      if (counts.ambiguous > static_cast<Word>(most_ambiguous(block)) || counts.listed_candidates > room ||
+          counts.ambiguous_candidates > room) {
+        held_.fp16.low_precision_ineffective = true;
         step_by_step(block, whole(block), record);
         return;
       }
       record.screened += block.rows;
-      add_rechecked(left.open, left.candidates, record);
-      add_rechecked(left.ambiguous, left.second, record);
+      add_refined(counts.listed, counts.listed_candidates, record);
+      add_refined(counts.ambiguous, counts.ambiguous_candidates, record);
     });
   }
 
@@ -168,66 +171,67 @@ class NearestFinder {
   void step_by_step(const Block<T>& block, const ScreeningInput& looked, IterationRecord& record) {
     std::int32_t* labels = nearest(block);
     AmbiguousRows ambiguous = workspace_.ambiguous();
-    std::int64_t left = looked.count;
+    std::int64_t count = looked.count;
     if (narrow_) {
       floats_.prepare(held_, centroids_);
       screen_narrow(held_, floats_, rows(block), labels, ambiguous);
-      left = downloaded(ambiguous.count);
+      count = downloaded(ambiguous.count);
     } else if (fp16_) {
-      left = look_and_decide_open(block, looked, record);
+      count = screen_and_decide_listed(block, looked, record);
       ambiguous = fp16_.ambiguous(block);
-      if (looked.chosen != nullptr) bounds_.put_back(held_, block, looked, ambiguous, left);
+      if (looked.chosen != nullptr) bounds_.put_back(held_, block, looked, ambiguous, count);
     }
     // Where the first look decides little, the float32 product decides much of the rest at less cost than the
     // definition.
     bool floats = narrow_ || !fp16_;
-    if ((!narrow_ && !fp16_) || left > looked.count / 2) {
+    if ((!narrow_ && !fp16_) || count > looked.count / 2) {
       // All rows again after the screen of few columns: its list is where this one's goes.
-      const bool all = narrow_ || (looked.chosen == nullptr && left == looked.count);
-      const RowChoice which{all ? nullptr : ambiguous.row, all ? looked.count : left};
+      const bool all = narrow_ || (looked.chosen == nullptr && count == looked.count);
+      const RowChoice which{all ? nullptr : ambiguous.row, all ? looked.count : count};
       floats_.prepare(held_, centroids_);
-      left = screen_floats(held_, floats_, rows(block), which, held_.norm.data() + block.first, labels,
-                           workspace_.ambiguous());
+      count = screen_floats(held_, floats_, rows(block), which, held_.norm.data() + block.first, labels,
+                            workspace_.ambiguous());
       ambiguous = workspace_.ambiguous();
       floats = true;
     }
-    if (one_look()) left = 0;
-    RefinementWork work{ambiguous, left, left, {}};
+    if (one_look()) count = 0;
+    RefinementWork work{ambiguous, count, count, {}};
     if (floats) {
-      work.collect = [&](std::int64_t first, std::int64_t count) {
+      work.collect = [&](std::int64_t first, std::int64_t batch_rows) {
         collect_candidates(held_, workspace_, ambiguous, rows(block), floats_.columns(), floats_.half_sq_norm(), first,
-                           count);
+                           batch_rows);
       };
     } else {
-      work.largest_batch = std::min(left, Fp16Screen::kBatch);
+      work.largest_batch = std::min(count, Fp16Screen::kBatch);
       work.collect = [&](std::int64_t first, std::int64_t count) {
         collect_fp16_candidates(held_, fp16_, block, workspace_.list(), first, count);
       };
     }
-    const RefinementCounts rechecked = refine(held_, block, workspace_, work, centroids_, labels);
+    const RefinementCounts refined = refine(held_, block, workspace_, work, centroids_, labels);
     record.screened += looked.count;
-    record.ambiguous += rechecked.rows;
-    record.candidates += rechecked.candidates;
+    record.ambiguous += refined.rows;
+    record.candidates += refined.candidates;
   }
 
-  /// The first look at rows of a block by fp16, and the open ones; returns the number of ambiguous ones.
-  std::int64_t look_and_decide_open(const Block<T>& block, const ScreeningInput& looked, IterationRecord& record) {
+  /// The first look at rows of a block by fp16, and the listed ones; returns the number of ambiguous ones.
+  std::int64_t screen_and_decide_listed(const Block<T>& block, const ScreeningInput& looked, IterationRecord& record) {
     screen_fp16(held_, fp16_, block, looked, workspace_);
     if (one_look()) return 0;
-    ScreeningCounts left;
-    held_.stream().download(&left, fp16_.left(block), 1);
+    ScreeningCounts counts;
+    held_.stream().download(&counts, fp16_.counts(block), 1);
     // Rows that are not on the device are gathered from the list of ambiguous ones.
-    if (left.candidates > static_cast<Word>(workspace_.capacity()) || (left.open > 0 && held_.sent)) {
-      append_open_rows(held_, fp16_, block, looked);
-      return static_cast<std::int64_t>(left.ambiguous + left.open);
+    if (counts.listed_candidates > static_cast<Word>(workspace_.capacity()) || (counts.listed > 0 && held_.sent)) {
+      append_listed_rows(held_, fp16_, block, looked);
+      return static_cast<std::int64_t>(counts.ambiguous + counts.listed);
     }
-    if (left.candidates > 0) {
+    if (counts.listed_candidates > 0) {
       PointOperand<T> operand = rows(block);
       operand.chosen = looked.chosen;
-      decide_listed(held_, workspace_, operand, centroids_, static_cast<std::int64_t>(left.candidates), looked.nearest);
+      decide_listed(held_, workspace_, operand, centroids_, static_cast<std::int64_t>(counts.listed_candidates),
+                    looked.nearest);
     }
-    add_rechecked(left.open, left.candidates, record);
-    return static_cast<std::int64_t>(left.ambiguous);
+    add_refined(counts.listed, counts.listed_candidates, record);
+    return static_cast<std::int64_t>(counts.ambiguous);
   }
 
   std::int64_t downloaded(const Word* count) const {
@@ -235,7 +239,7 @@ class NearestFinder {
     held_.stream().download(&value, count, 1);
     return static_cast<std::int64_t>(value);
   }
-  static void add_rechecked(Word rows, Word candidates, IterationRecord& record) {
+  static void add_refined(Word rows, Word candidates, IterationRecord& record) {
     record.ambiguous += static_cast<std::int64_t>(rows);
     record.candidates += static_cast<std::int64_t>(candidates);
   }

@@ -1,4 +1,4 @@
-// Lowers the bounds of rows by what the centroids moved, lists the rows that these no longer vouch for, and brings them
+// Lowers the bounds of rows by what the centroids moved, lists the rows that these no longer certify, and brings them
 // together for the screen.
 //
 // For 10^6 rows 16 MB move, 0.004 ms on an H200, and the host waits once; rows that are listed cost 4 d bytes each to
@@ -56,8 +56,8 @@ struct LowerTask {
   const Word* centroids;  // (2) Fp16Centroids::largest
   double points_norm;     // largest of all rows
   std::int64_t d;
-  std::int32_t* open;  // (rows) out
-  Word* open_count;
+  std::int32_t* uncertified;  // (rows) out
+  Word* uncertified_count;
 };
 
 /// A warp takes 128 rows and adds to the length of the list once.
@@ -69,32 +69,32 @@ __global__ void lower_kernel(const __grid_constant__ LowerTask task) {
   const double centroid_norm = sqrt(__longlong_as_double(static_cast<long long>(task.centroids[0])));
   const float guard = bound_guard(task.points_norm + centroid_norm, task.d);
   for (std::int64_t base = warp_index() * kWarp * kEach; base < task.rows; base += warp_count() * kWarp * kEach) {
-    unsigned opened[kEach];
+    unsigned flags[kEach];
     int total = 0;
 #pragma unroll
     for (int e = 0; e < kEach; ++e) {
       const std::int64_t row = base + e * kWarp + lane_index();
-      bool open = false;
+      bool uncertified = false;
       if (row < task.rows) {
         const std::int32_t own = task.label[row];
-        const float left = lowered_bound(task.bound[row], task.moved[own], own == farthest ? second : first);
-        task.bound[row] = left;
-        open = !(left > guard);  // a NaN vouches for nothing
+        const float remaining = lowered_bound(task.bound[row], task.moved[own], own == farthest ? second : first);
+        task.bound[row] = remaining;
+        uncertified = !(remaining > guard);  // a NaN certifies nothing
       }
-      opened[e] = __ballot_sync(kAllLanes, open);
-      total += __popc(opened[e]);
+      flags[e] = __ballot_sync(kAllLanes, uncertified);
+      total += __popc(flags[e]);
     }
     if (total == 0) continue;
     Word place = 0;
-    if (lane_index() == 0) place = atomicAdd(task.open_count, static_cast<Word>(total));
+    if (lane_index() == 0) place = atomicAdd(task.uncertified_count, static_cast<Word>(total));
     place = __shfl_sync(kAllLanes, place, 0);
 #pragma unroll
     for (int e = 0; e < kEach; ++e) {
-      if ((opened[e] >> lane_index() & 1U) != 0) {
-        task.open[place + __popc(opened[e] & ((1U << lane_index()) - 1U))] =
+      if ((flags[e] >> lane_index() & 1U) != 0) {
+        task.uncertified[place + __popc(flags[e] & ((1U << lane_index()) - 1U))] =
             static_cast<std::int32_t>(base + e * kWarp + lane_index());
       }
-      place += static_cast<Word>(__popc(opened[e]));
+      place += static_cast<Word>(__popc(flags[e]));
     }
   }
 }
@@ -138,8 +138,8 @@ BoundWorkspace::BoundWorkspace(HeldRows<T>& held, std::int64_t clusters) {
   constexpr double kWorthwhile = 0x1p38;
   const double products = static_cast<double>(held.rows()) * static_cast<double>(clusters * held.columns());
   if (!held.context->small_gaps && products < kWorthwhile) return;
-  if (!bounds.wanted || bounds.rest-- > 0) return;
-  bounds.rest = 0;
+  if (!bounds.wanted || bounds.backoff-- > 0) return;
+  bounds.backoff = 0;
   Pool& pool = held.pool();
   const std::int64_t cells = clusters * held.columns(), block = held.largest_block();
   try {
@@ -150,8 +150,8 @@ BoundWorkspace::BoundWorkspace(HeldRows<T>& held, std::int64_t clusters) {
       bounds.centroids = Buffer<double>(pool, cells);
     }
     largest_ = Buffer<Word>(pool, 2);
-    open_ = Buffer<std::int32_t>(pool, held.rows());
-    open_count_ = Buffer<Word>(pool, (held.rows() + held.block_rows - 1) / held.block_rows);
+    uncertified_ = Buffer<std::int32_t>(pool, held.rows());
+    uncertified_count_ = Buffer<Word>(pool, (held.rows() + held.block_rows - 1) / held.block_rows);
     state_ = Buffer<float>(pool, 4 * batch_of(block));
     nearest_ = Buffer<std::int32_t>(pool, batch_of(block));
     moved_ = Buffer<float>(pool, clusters);
@@ -184,7 +184,7 @@ template <class T>
 std::int64_t BoundWorkspace::lower(const HeldRows<T>& held, const Fp16Columns& columns) {
   const Stream& stream = held.stream();
   constexpr std::int64_t kBlockRows = kBlock * 4;
-  stream.fill(open_count_.data(), 0, open_count_.size());
+  stream.fill(uncertified_count_.data(), 0, uncertified_count_.size());
   held.for_blocks([&](const Block<T>& block) {
     const LowerTask task{held.bounds.bound.data() + block.first,
                          held.label.data() + block.first,
@@ -194,14 +194,14 @@ std::int64_t BoundWorkspace::lower(const HeldRows<T>& held, const Fp16Columns& c
                          columns.centroids.largest.data(),
                          held.fp16.largest.norm,
                          held.columns(),
-                         open_.data() + block.first,
-                         open_count_.data() + block.first / held.block_rows};
+                         uncertified_.data() + block.first,
+                         uncertified_count_.data() + block.first / held.block_rows};
     lower_kernel<<<held.context->grid(block.rows, kBlockRows), kBlock, 0, stream>>>(task);
     check(cudaGetLastError());
   });
-  found_.resize(static_cast<std::size_t>(open_count_.size()));
-  stream.download(found_.data(), open_count_.data(), open_count_.size());
-  return static_cast<std::int64_t>(std::accumulate(found_.begin(), found_.end(), Word{0}));
+  counts_.resize(static_cast<std::size_t>(uncertified_count_.size()));
+  stream.download(counts_.data(), uncertified_count_.data(), uncertified_count_.size());
+  return static_cast<std::int64_t>(std::accumulate(counts_.begin(), counts_.end(), Word{0}));
 }
 
 template <class T>

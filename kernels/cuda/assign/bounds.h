@@ -47,8 +47,8 @@ class BoundWorkspace {
   std::int64_t lower(const HeldRows<T>& held, const Fp16Columns& columns);
   /// Those of a block, in any order.
   template <class T>
-  RowList open_rows(const HeldRows<T>& held, const Block<T>& block) const {
-    return {open_.data() + block.first, static_cast<std::int64_t>(found_[block.first / held.block_rows])};
+  RowList uncertified_rows(const HeldRows<T>& held, const Block<T>& block) const {
+    return {uncertified_.data() + block.first, static_cast<std::int64_t>(counts_[block.first / held.block_rows])};
   }
 
   /// Some rows of a block, at most Fp16Screen::kBatch, brought together for the first look. Queues only.
@@ -61,28 +61,28 @@ class BoundWorkspace {
   void put_back(HeldRows<T>& held, const Block<T>& block, const ScreeningInput& looked, const AmbiguousRows& ambiguous,
                 std::int64_t ambiguous_rows) const;
 
-  /// The labels and bounds of all rows are those of the centroids of begin(). Where the bounds of before left most rows
-  /// open, `screened` of all, the next assignments do without: one, then two, and so on up to eight.
+  /// The labels and bounds of all rows are those of the centroids of begin(). Where the bounds of before certified few
+  /// rows, `screened` of all, the next assignments do without: one, then two, and so on up to eight.
   template <class T>
   void finish(HeldRows<T>& held, std::int64_t screened) const {
-    constexpr int kLongestRest = 8;
+    constexpr int kLongestBackoff = 8;
     held.bounds.clusters = clusters_;
     if (!known_) return;
     const bool paid = screened <= held.rows() / 2;
-    held.bounds.rest = paid ? 0 : held.bounds.next_rest;
-    held.bounds.next_rest = paid ? 1 : std::min(2 * held.bounds.next_rest, kLongestRest);
+    held.bounds.backoff = paid ? 0 : held.bounds.next_backoff;
+    held.bounds.next_backoff = paid ? 1 : std::min(2 * held.bounds.next_backoff, kLongestBackoff);
   }
 
  private:
   std::int64_t clusters_ = 0;
   bool known_ = false;
-  Buffer<float> moved_;           // (k) at most, in the unit of the half rows
-  Buffer<Word> largest_;          // (2) bits of the largest move and its centroid's number; bits of the largest other
-  Buffer<std::int32_t> open_;     // (n) positions, those of a block from its first row's on
-  Buffer<Word> open_count_;       // (blocks)
-  std::vector<Word> found_;       // (blocks) the same, here
-  Buffer<float> state_;           // (4, rows of a batch) norm, residual, half norm and bound
-  Buffer<std::int32_t> nearest_;  // (rows of a batch)
+  Buffer<float> moved_;   // (k) at most, in the unit of the half rows
+  Buffer<Word> largest_;  // (2) bits of the largest move and its centroid's number; bits of the largest other
+  Buffer<std::int32_t> uncertified_;  // (n) positions, those of a block from its first row's on
+  Buffer<Word> uncertified_count_;    // (blocks)
+  std::vector<Word> counts_;          // (blocks) the same, here
+  Buffer<float> state_;               // (4, rows of a batch) norm, residual, half norm and bound
+  Buffer<std::int32_t> nearest_;      // (rows of a batch)
 };
 
 }  // namespace kith::cuda

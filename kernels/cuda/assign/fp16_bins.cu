@@ -25,8 +25,8 @@ enum class BinWork {
 };
 
 struct BinArguments {
-  const uint4* points;   // pieces of the block's rows
-  const uint4* columns;  // pieces of the centroids
+  const uint4* points;   // tiles of the block's rows
+  const uint4* columns;  // tiles of the centroids
   const float* score_base;
   const float* limit;             // (rows)
   const std::int32_t* order;      // (bins, kBinRows)
@@ -37,22 +37,24 @@ struct BinArguments {
   BoundOutput bounds;
   std::int32_t* nearest;
   Word* smallest;  // (rows) of RefinementWorkspace
-  Word* open_rows;
+  Word* listed_rows;
   CandidateOutput candidates;
 };
 
-/// Where a unit of a row (or column) stands in a block's shared memory: the same unit of eight neighbours touches every
-/// bank once.
-__device__ inline int held_place(int row, int unit) { return row * kRowUnits + (unit ^ (row % 2 * 4 + row / 2 % 4)); }
+/// Where a chunk of a row (or column) stands in a block's shared memory: the same chunk of eight neighbours touches
+/// every bank once.
+__device__ inline int held_place(int row, int chunk) {
+  return row * kRowChunks + (chunk ^ (row % 2 * 4 + row / 2 % 4));
+}
 
-constexpr int kHeldPieces = 2;  // of rows and columns in shared memory at a time
+constexpr int kHeldTiles = 2;  // of rows and columns in shared memory at a time
 constexpr int kHeldRows = GroupWorkspace::kBinRows + kGroupColumns;
 
 std::size_t bin_bytes(const Fp16Layout& shape) {
-  return static_cast<std::size_t>(std::min(shape.pieces, kHeldPieces)) * kHeldRows * kRowUnits * sizeof(uint4);
+  return static_cast<std::size_t>(std::min(shape.depth_tiles, kHeldTiles)) * kHeldRows * kRowChunks * sizeof(uint4);
 }
 
-/// A block takes one bin after the other, a warp 16 of its rows. A thread takes whole units of 8 fp16 for the fp16
+/// A block takes one bin after the other, a warp 16 of its rows. A thread takes whole chunks of 8 fp16 for the fp16
 /// of two products: it takes those of the columns alike, so that the same are multiplied. Which rows the next bin has
 /// is asked for while those of this one are on their way; these copies themselves nothing hides but the other blocks of
 /// the multiprocessor.
@@ -60,26 +62,26 @@ template <BinWork kWork>
 __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
     bin_kernel(const __grid_constant__ BinArguments arguments) {
 #ifdef KITH_AMPERE
-  constexpr int kTogether = kBinWarps * kWarp / kRowUnits;  // rows that are copied at once
+  constexpr int kTogether = kBinWarps * kWarp / kRowChunks;  // rows that are copied at once
   constexpr int kTurns = GroupWorkspace::kBinRows / kTogether;
   static_assert(kTogether == kGroupColumns && kBinWarps == kBlockWarps);
   static_assert(kTogether % 8 == 0, "rows that a thread copies stand alike in shared memory");
-  extern __shared__ uint4 held[];  // (pieces, rows then columns, units)
+  extern __shared__ uint4 held[];  // (tiles, rows then columns, chunks)
   __shared__ float score_base[kGroupColumns];
   __shared__ Word first_place;
-  const int thread = static_cast<int>(threadIdx.x), unit = thread % kRowUnits, place = thread / kRowUnits;
+  const int thread = static_cast<int>(threadIdx.x), chunk = thread % kRowChunks, place = thread / kRowChunks;
   const int lane = lane_index(), warp = thread / kWarp, i = lane / 4, q = lane % 4;
   const Fp16Layout shape = arguments.point_shape;
-  // Units beyond the columns meet zeros among the centroids; what is copied only has to be a number.
-  const int from_unit = unit < shape.units ? unit : 0;
-  const std::uint32_t held_at = shared_address(held), to = held_at + held_place(place, unit) * 16;
-  // What this lane loads of fragments; the units of another step are a bit of the address away.
+  // Chunks beyond the columns meet zeros among the centroids; what is copied only has to be a number.
+  const int from_chunk = chunk < shape.chunks ? chunk : 0;
+  const std::uint32_t held_at = shared_address(held), to = held_at + held_place(place, chunk) * 16;
+  // What this lane loads of fragments; the chunks of another step are a bit of the address away.
   const std::uint32_t own_rows = held_place(warp * kWarpRows + lane % 16, lane / 16) * 16;
-  // With units of columns before columns, so that the two fp16 of a fragment come side by side.
+  // With chunks of columns before columns, so that the two fp16 of a fragment come side by side.
   const std::uint32_t columns = held_place(GroupWorkspace::kBinRows + lane / 16 * 8 + lane % 8, lane / 8 % 2) * 16;
-  constexpr std::uint32_t kTurnBytes = kTogether * kRowUnits * 16, kSlotBytes = kHeldRows * kRowUnits * 16;
+  constexpr std::uint32_t kTurnBytes = kTogether * kRowChunks * 16, kSlotBytes = kHeldRows * kRowChunks * 16;
   // Places without a row take the block's first, and nobody looks at their products.
-  const auto row_of = [](std::int32_t entry) { return max(entry, 0) & ~kOpenFlag; };
+  const auto row_of = [](std::int32_t entry) { return max(entry, 0) & ~kTwoGroupsFlag; };
   const unsigned bins = *arguments.bins;
 
   std::int32_t next[kTurns], group = 0;  // of the bin to come
@@ -95,23 +97,23 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
     const std::int64_t first_column = std::int64_t{group} * kGroupColumns;
     const uint4* from[kTurns];
 #pragma unroll
-    for (int t = 0; t < kTurns; ++t) from[t] = arguments.points + shape.place(row_of(next[t]), 0, from_unit);
+    for (int t = 0; t < kTurns; ++t) from[t] = arguments.points + shape.place(row_of(next[t]), 0, from_chunk);
     const uint4* column =
-        arguments.columns + arguments.column_shape.place(slot_of_column(first_column + place), 0, unit);
+        arguments.columns + arguments.column_shape.place(slot_of_column(first_column + place), 0, chunk);
     std::int32_t entry[2];
     float limit[2], product[4][4] = {};
-    for (int first = 0; first < shape.pieces; first += kHeldPieces) {
-      const int count = min(kHeldPieces, shape.pieces - first);
+    for (int first = 0; first < shape.depth_tiles; first += kHeldTiles) {
+      const int count = min(kHeldTiles, shape.depth_tiles - first);
       if (first > 0 || kWork == BinWork::best) __syncthreads();  // else a barrier at the end of the bin before did
 #pragma unroll 1
       for (int s = 0; s < count; ++s) {
 #pragma unroll
         for (int t = 0; t < kTurns; ++t) {
-          copy_unit(to + s * kSlotBytes + t * kTurnBytes, from[t]);
-          from[t] += kPieceRows * shape.units;
+          copy_chunk(to + s * kSlotBytes + t * kTurnBytes, from[t]);
+          from[t] += kFp16TileRows * shape.chunks;
         }
-        copy_unit(to + s * kSlotBytes + kTurns * kTurnBytes, column);
-        column += kPieceRows * kRowUnits;
+        copy_chunk(to + s * kSlotBytes + kTurns * kTurnBytes, column);
+        column += kFp16TileRows * kRowChunks;
       }
       copies_commit();
       if (first == 0) {  // while the copies are on their way
@@ -130,15 +132,15 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
       copies_wait<0>();
       __syncthreads();
 #pragma unroll 1
-      for (int piece = 0; piece < count; ++piece) {
+      for (int depth_tile = 0; depth_tile < count; ++depth_tile) {
 #pragma unroll
-        for (int step = 0; step < kRowUnits / kStepUnits; ++step) {
-          const std::uint32_t units = held_at + piece * kSlotBytes;
+        for (int step = 0; step < kRowChunks / kStepChunks; ++step) {
+          const std::uint32_t chunks = held_at + depth_tile * kSlotBytes;
           unsigned a[4], b[2][4];
-          load_rows_16x16(a, units + (own_rows ^ step * kStepUnits * 16));
+          load_rows_16x16(a, chunks + (own_rows ^ step * kStepChunks * 16));
 #pragma unroll
           for (int p = 0; p < 2; ++p) {
-            load_rows_16x16(b[p], units + p * kWarpRows * kRowUnits * 16 + (columns ^ step * kStepUnits * 16));
+            load_rows_16x16(b[p], chunks + p * kWarpRows * kRowChunks * 16 + (columns ^ step * kStepChunks * 16));
           }
 #pragma unroll
           for (int n = 0; n < 4; ++n) {
@@ -149,7 +151,7 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
     }
 
     unsigned candidates[2] = {};
-    unsigned listed = 0;  // candidates of this thread, and open rows that are not counted yet in the upper half
+    unsigned additions = 0;  // candidates of this thread; listed rows not counted yet in the upper 16 bits
     constexpr unsigned kOneRow = 1U << 16;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
@@ -190,37 +192,37 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
         other = fminf(other, __shfl_xor_sync(kAllLanes, other, 1));
         other = fminf(other, __shfl_xor_sync(kAllLanes, other, 2));
       }
-      const bool mine = q == 0 && entry[r] >= 0, flagged = (entry[r] & kOpenFlag) != 0;
-      const bool open = mine && (flagged || __popc(within) != 1);
-      const std::int32_t row = entry[r] & ~kOpenFlag;
+      const bool mine = q == 0 && entry[r] >= 0, flagged = (entry[r] & kTwoGroupsFlag) != 0;
+      const bool listed = mine && (flagged || __popc(within) != 1);
+      const std::int32_t row = entry[r] & ~kTwoGroupsFlag;
       if (mine) {
         arguments.nearest[row] =
-            open ? kOpen : static_cast<std::int32_t>(first_column) + __ffs(static_cast<int>(within)) - 1;
+            listed ? kListed : static_cast<std::int32_t>(first_column) + __ffs(static_cast<int>(within)) - 1;
         if constexpr (kWork == BinWork::labels_and_bounds) {
           const BoundOutput& bounds = arguments.bounds;
-          if (open) {
+          if (listed) {
             bounds.clear(row);
           } else {
             bounds.keep(row, limit[r], fminf(other, bounds.bound[row]), arguments.bound->grid.bias);
           }
         }
       }
-      if (open) arguments.smallest[row] = ~Word{0};
-      candidates[r] = open ? within : 0U;
-      listed += static_cast<unsigned>(__popc(candidates[r])) + (open && !flagged ? kOneRow : 0U);
+      if (listed) arguments.smallest[row] = ~Word{0};
+      candidates[r] = listed ? within : 0U;
+      additions += static_cast<unsigned>(__popc(candidates[r])) + (listed && !flagged ? kOneRow : 0U);
     }
     // One addition per block: those of all warps to the same two numbers would take as long as all the rest.
-    const BlockPrefix prefix = block_prefix(listed);
+    const BlockPrefix prefix = block_prefix(additions);
     if (thread == 0) {
       first_place =
           prefix.total != 0 ? atomicAdd(arguments.candidates.count, static_cast<Word>(prefix.total % kOneRow)) : 0;
-      if (prefix.total >= kOneRow) atomicAdd(arguments.open_rows, static_cast<Word>(prefix.total / kOneRow));
+      if (prefix.total >= kOneRow) atomicAdd(arguments.listed_rows, static_cast<Word>(prefix.total / kOneRow));
     }
     __syncthreads();
     Word at = first_place + prefix.before % kOneRow;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      arguments.candidates.put(at, candidates[r], entry[r] & ~kOpenFlag, static_cast<std::int32_t>(first_column));
+      arguments.candidates.put(at, candidates[r], entry[r] & ~kTwoGroupsFlag, static_cast<std::int32_t>(first_column));
       at += static_cast<Word>(__popc(candidates[r]));
     }
   }
@@ -232,9 +234,9 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
 template <class T>
 void multiply_bins(const HeldRows<T>& held, const Fp16Columns& columns, const ScreeningInput& rows,
                    const GroupWorkspace& groups, const RefinementWorkspace& room, const BinList& bins,
-                   ScreeningCounts* left) {
+                   ScreeningCounts* counts) {
   const Fp16Layout& shape = held.fp16.shape;
-  const BinArguments arguments{rows.pieces,
+  const BinArguments arguments{rows.tiles,
                                columns.centroids.values.data(),
                                columns.score_base.data(),
                                groups.limit.data(),
@@ -247,11 +249,11 @@ void multiply_bins(const HeldRows<T>& held, const Fp16Columns& columns, const Sc
                                rows.bounds,
                                rows.nearest,
                                room.smallest(),
-                               &left->open,
-                               {room.candidates(), room.capacity(), &left->candidates}};
+                               &counts->listed,
+                               {room.candidates(), room.capacity(), &counts->listed_candidates}};
   auto kernel = rows.bounds ? bin_kernel<BinWork::labels_and_bounds> : bin_kernel<BinWork::labels>;
   if (held.context->left_out.one_look()) kernel = bin_kernel<BinWork::best>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bin_bytes({kHeldPieces})));
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bin_bytes({kHeldTiles})));
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
   const auto blocks = static_cast<unsigned>(
       std::min<std::int64_t>(bins.most, std::int64_t{kBinBlocks} * held.context->multiprocessors));

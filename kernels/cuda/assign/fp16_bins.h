@@ -5,8 +5,8 @@
 
 namespace kith::cuda {
 
-inline constexpr std::int32_t kOpenFlag = 1 << 30;  // with a row that is in two groups; blocks are smaller
-inline constexpr std::int32_t kOpen = 0x7F7F7F7F;   // as nearest of an open row: above every column
+inline constexpr std::int32_t kTwoGroupsFlag = 1 << 30;  // with a row that is in two groups; blocks are smaller
+inline constexpr std::int32_t kListed = 0x7F7F7F7F;      // as nearest of a listed row: above every column
 
 /// How many bins the room's order has.
 struct BinList {
@@ -15,10 +15,10 @@ struct BinList {
 };
 
 /// Decides the rows of all bins, as nearest_in_groups() says. An entry of the room's order is a row of the block, with
-/// kOpenFlag where it is in two groups; rows that stay open get kOpen. Queues only.
+/// kTwoGroupsFlag where it is in two groups; listed rows get kListed. Queues only.
 template <class T>
 void multiply_bins(const HeldRows<T>& held, const Fp16Columns& columns, const ScreeningInput& rows,
                    const GroupWorkspace& groups, const RefinementWorkspace& room, const BinList& bins,
-                   ScreeningCounts* left);
+                   ScreeningCounts* counts);
 
 }  // namespace kith::cuda

@@ -77,9 +77,9 @@ __global__ void first_bin_kernel(GroupSizes sizes, std::int64_t parts, unsigned*
 /// Puts rows into their bins: a block counts a chunk, reserves places once for each group, then fills them. filled:
 /// as `size` of the sizes, zero at first. The first row of a bin notes whose it is.
 __global__ void place_kernel(RowGroups of, std::int64_t rows, GroupSizes filled, const unsigned* first_bin,
-                             std::int32_t* order, std::int32_t* bin_group, Word* open_rows) {
+                             std::int32_t* order, std::int32_t* bin_group, Word* listed_rows) {
   extern __shared__ unsigned counts[];
-  Word open = 0;
+  Word in_two_groups = 0;
   for_chunks(rows, filled.groups, counts, [&](std::int64_t first, std::int64_t last) {
     unsigned* all = filled.of_part(first);
     unsigned* next = all;
@@ -96,24 +96,24 @@ __global__ void place_kernel(RowGroups of, std::int64_t rows, GroupSizes filled,
     for (std::int64_t row = first + threadIdx.x; row < last; row += blockDim.x) {
       const std::int32_t groups[2] = {of.first[row], of.second[row]};
       const bool in_two = groups[1] != RowGroups::kNone;
-      open += in_two ? 1 : 0;
+      in_two_groups += in_two ? 1 : 0;
       for (const std::int32_t g : groups) {
         if (g == RowGroups::kNone) continue;
         const std::int64_t at = bins[g] * GroupWorkspace::kBinRows + atomicAdd(&next[g], 1U);
-        order[at] = static_cast<std::int32_t>(row) | (in_two ? kOpenFlag : 0);
+        order[at] = static_cast<std::int32_t>(row) | (in_two ? kTwoGroupsFlag : 0);
         if (at % GroupWorkspace::kBinRows == 0) bin_group[at / GroupWorkspace::kBinRows] = g;
       }
     }
   });
-  open = block_sum(open);
-  if (threadIdx.x == 0 && open != 0) atomicAdd(open_rows, open);
+  in_two_groups = block_sum(in_two_groups);
+  if (threadIdx.x == 0 && in_two_groups != 0) atomicAdd(listed_rows, in_two_groups);
 }
 
-__global__ void leave_kernel(const std::int32_t* nearest, const float* limit, std::int64_t rows,
-                             AmbiguousRows ambiguous) {
+__global__ void append_listed_kernel(const std::int32_t* nearest, const float* limit, std::int64_t rows,
+                                     AmbiguousRows ambiguous) {
   for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
     const std::int64_t row = base + lane_index();
-    ambiguous.leave(row < rows && nearest[row] == kOpen, row, row < rows ? limit[row] : 0.0F);
+    ambiguous.append(row < rows && nearest[row] == kListed, row, row < rows ? limit[row] : 0.0F);
   }
 }
 
@@ -145,7 +145,7 @@ GroupWorkspace::GroupWorkspace(Pool& pool, std::int64_t rows, std::int64_t colum
 
 template <class T>
 void nearest_in_groups(const HeldRows<T>& held, const Fp16Columns& columns, const ScreeningInput& rows,
-                       const GroupWorkspace& groups, const RefinementWorkspace& room, ScreeningCounts* left) {
+                       const GroupWorkspace& groups, const RefinementWorkspace& room, ScreeningCounts* counts) {
   const Stream& stream = held.stream();
   const std::int64_t bins = most_bins(rows.count, groups), parts = parts_of(rows.count, groups.part_rows);
   const GroupSizes sizes{groups.sizes.data(), groups.groups, groups.part_rows};
@@ -160,24 +160,24 @@ void nearest_in_groups(const HeldRows<T>& held, const Fp16Columns& columns, cons
   first_bin_kernel<<<1, kBlock, 0, stream>>>(sizes, parts, groups.first_bin.data());
   check(cudaGetLastError());
   place_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), rows.count, filled, groups.first_bin.data(),
-                                                   groups.order.data(), groups.bin_group.data(), &left->open);
+                                                   groups.order.data(), groups.bin_group.data(), &counts->listed);
   check(cudaGetLastError());
-  multiply_bins(held, columns, rows, groups, room, {groups.first_bin.data() + parts * groups.groups, bins}, left);
+  multiply_bins(held, columns, rows, groups, room, {groups.first_bin.data() + parts * groups.groups, bins}, counts);
 }
 
 template <class T>
-void append_open_rows(const HeldRows<T>& held, const ScreeningInput& rows, const GroupWorkspace& groups,
-                      const AmbiguousRows& ambiguous) {
-  leave_kernel<<<held.context->grid(rows.count, kBlock), kBlock, 0, held.stream()>>>(rows.nearest, groups.limit.data(),
-                                                                                     rows.count, ambiguous);
+void append_listed_rows(const HeldRows<T>& held, const ScreeningInput& rows, const GroupWorkspace& groups,
+                        const AmbiguousRows& ambiguous) {
+  append_listed_kernel<<<held.context->grid(rows.count, kBlock), kBlock, 0, held.stream()>>>(
+      rows.nearest, groups.limit.data(), rows.count, ambiguous);
   check(cudaGetLastError());
 }
 
 #define KITH_INSTANTIATE(T)                                                                             \
   template void nearest_in_groups(const HeldRows<T>&, const Fp16Columns&, const ScreeningInput&,        \
                                   const GroupWorkspace&, const RefinementWorkspace&, ScreeningCounts*); \
-  template void append_open_rows(const HeldRows<T>&, const ScreeningInput&, const GroupWorkspace&,      \
-                                 const AmbiguousRows&);
+  template void append_listed_rows(const HeldRows<T>&, const ScreeningInput&, const GroupWorkspace&,    \
+                                   const AmbiguousRows&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

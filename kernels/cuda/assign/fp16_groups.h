@@ -21,10 +21,10 @@ struct RowGroups {
 
 /// What a block's rows still need, as the device counts it.
 struct ScreeningCounts {
-  Word ambiguous = 0;   // rows listed as ambiguous
-  Word open = 0;        // rows whose candidates are listed by position, for decide_listed of refine.h
-  Word candidates = 0;  // of the open rows
-  Word second = 0;      // candidates that a second look at the ambiguous rows found
+  Word ambiguous = 0;             // rows listed as ambiguous
+  Word listed = 0;                // rows whose candidates are listed by position, for decide_listed of refine.h
+  Word listed_candidates = 0;     // of the listed rows
+  Word ambiguous_candidates = 0;  // of the ambiguous rows, found by the refinement pass
 };
 
 /// Device memory of the step, for blocks of up to `rows` rows against `columns` centroids.
@@ -48,15 +48,15 @@ struct GroupWorkspace {
 };
 
 /// Rows whose groups are in the room: rows.nearest[i] = the only column within the row's limit. Rows with several
-/// become open: their columns are counted, and listed while there is room, as candidates of refine.h whose place is i.
-/// Where bounds are wanted, those of rows in one group hold a score that all other groups are above. Queues only.
+/// become listed: their columns are counted, and listed while there is room, as candidates of refine.h whose place is
+/// i. Where bounds are wanted, those of rows in one group hold a score that all other groups are above. Queues only.
 template <class T>
 void nearest_in_groups(const HeldRows<T>& held, const Fp16Columns& columns, const ScreeningInput& rows,
-                       const GroupWorkspace& groups, const RefinementWorkspace& room, ScreeningCounts* left);
+                       const GroupWorkspace& groups, const RefinementWorkspace& room, ScreeningCounts* counts);
 
-/// Adds the open rows to `ambiguous`, with their limits: when their candidates found no room. Queues only.
+/// Appends the listed rows to `ambiguous`, with their limits: when their candidates found no room. Queues only.
 template <class T>
-void append_open_rows(const HeldRows<T>& held, const ScreeningInput& rows, const GroupWorkspace& groups,
-                      const AmbiguousRows& ambiguous);
+void append_listed_rows(const HeldRows<T>& held, const ScreeningInput& rows, const GroupWorkspace& groups,
+                        const AmbiguousRows& ambiguous);
 
 }  // namespace kith::cuda

@@ -16,20 +16,20 @@ namespace {
 
 /// From so many columns on, two steps cost less. A score that is not compared twice saves 0.14 ps; the second step
 /// moves a row's 2 d bytes once more, at 4 TB/s.
-std::int64_t columns_for_groups(std::int64_t d) { return 2 * kFp16Columns + 4 * pieces_of(d) * kPieceColumns; }
+std::int64_t columns_for_groups(std::int64_t d) { return 2 * kFp16Columns + 4 * depth_tiles_of(d) * kFp16TileColumns; }
 
-/// Pieces of chosen rows: row i of `to` is row chosen[i] of `from`; the last pair of groups is filled with zeros.
+/// Tiles of chosen rows: row i of `to` is row chosen[i] of `from`; the last pair of groups is filled with zeros.
 __global__ void gather_kernel(const uint4* from, const std::int32_t* chosen, Count rows, Fp16Layout shape, uint4* to) {
-  const std::int64_t count = rows.get(), pair = 2 * kPieceRows, padded = (count + pair - 1) / pair * pair;
-  const int units = shape.pieces * shape.units;
-  for (std::int64_t i = thread_index(); i < padded * units; i += thread_count()) {
-    const std::int64_t row = i / units;
-    const int at = static_cast<int>(i % units), piece = at / shape.units, unit = at % shape.units;
-    to[shape.place(row, piece, unit)] = row < count ? from[shape.place(chosen[row], piece, unit)] : uint4{};
+  const std::int64_t count = rows.get(), pair = 2 * kFp16TileRows, padded = (count + pair - 1) / pair * pair;
+  const int chunks = shape.depth_tiles * shape.chunks;
+  for (std::int64_t i = thread_index(); i < padded * chunks; i += thread_count()) {
+    const std::int64_t row = i / chunks;
+    const int at = static_cast<int>(i % chunks), depth_tile = at / shape.chunks, chunk = at % shape.chunks;
+    to[shape.place(row, depth_tile, chunk)] = row < count ? from[shape.place(chosen[row], depth_tile, chunk)] : uint4{};
   }
 }
 
-/// Rows in pieces against the columns.
+/// Rows in tiles against the columns.
 template <class T>
 Fp16Problem problem_of(const HeldRows<T>& held, const Fp16Columns& columns, const uint4* points, Count rows) {
   return {.points = points,
@@ -41,7 +41,7 @@ Fp16Problem problem_of(const HeldRows<T>& held, const Fp16Columns& columns, cons
 }
 
 template <class T>
-const uint4* pieces_at(const HeldRows<T>& held, std::int64_t first) {
+const uint4* tiles_at(const HeldRows<T>& held, std::int64_t first) {
   return held.fp16.values.data() + held.fp16.shape.place(first, 0, 0);
 }
 
@@ -58,8 +58,8 @@ Fp16Screen::Fp16Screen(const HeldRows<T>& held, std::int64_t count)
       block_rows_(held.block_rows) {
   if (count >= columns_for_groups(held.columns())) groups = GroupWorkspace(held.pool(), held.largest_block(), count);
   const Fp16Layout shape = held.fp16.shape;
-  const std::int64_t batch = row_groups_of(std::min(held.largest_block(), kBatch)) * shape.pieces;
-  gathered_ = Buffer<uint4>(held.pool(), batch * (shape.piece_bytes() / 16));
+  const std::int64_t batch = row_groups_of(std::min(held.largest_block(), kBatch)) * shape.depth_tiles;
+  gathered_ = Buffer<uint4>(held.pool(), batch * (shape.tile_bytes() / 16));
 }
 
 template <class T>
@@ -68,7 +68,7 @@ ScreeningInput whole_block(const HeldRows<T>& held, const Block<T>& block, bool 
   rows.count = block.rows;
   rows.nearest = held.label.data() + block.first;
   if (held.fp16.values.size() == 0) return rows;
-  rows.pieces = pieces_at(held, block.first);
+  rows.tiles = tiles_at(held, block.first);
   rows.norm = held.fp16.norm.data() + block.first;
   rows.residual = held.fp16.residual.data() + block.first;
   if (bounds) rows.bounds = {held.bounds.bound.data() + block.first, held.half_sq_norm.data() + block.first};
@@ -79,8 +79,9 @@ template <class T>
 void gather_fp16_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
                       const std::int32_t* chosen, Count count) {
   const Fp16Layout shape = held.fp16.shape;
-  gather_kernel<<<held.context->grid(row_groups_of(count.most) * kPieceRows * shape.pieces * shape.units, kBlock),
-                  kBlock, 0, held.stream()>>>(pieces_at(held, block.first), chosen, count, shape, screen.gathered());
+  gather_kernel<<<held.context->grid(row_groups_of(count.most) * kFp16TileRows * shape.depth_tiles * shape.chunks,
+                                     kBlock),
+                  kBlock, 0, held.stream()>>>(tiles_at(held, block.first), chosen, count, shape, screen.gathered());
   check(cudaGetLastError());
 }
 
@@ -91,17 +92,17 @@ void screen_fp16(const HeldRows<T>& held, const Fp16Screen& screen, const Block<
   const LeftOut& left_out = held.context->left_out;
   const RowBounds bounds{rows.norm, rows.residual, columns.bound.data(),
                          left_out.one_look() ? AmbiguousRows{} : screen.ambiguous(block), rows.bounds};
-  Fp16Problem problem = problem_of(held, columns, rows.pieces, rows.count);
-  held.stream().fill(screen.left(block), 0, 1);
+  Fp16Problem problem = problem_of(held, columns, rows.tiles, rows.count);
+  held.stream().fill(screen.counts(block), 0, 1);
   if (screen.groups.groups > 0) {
     if (left_out.certificate) {
       launch_product<KeepBestGroup>(*held.context, problem, {screen.groups.rows()});
     } else {
       launch_product<KeepGroups>(*held.context, problem, {bounds, screen.groups.rows()});
     }
-    nearest_in_groups(held, columns, rows, screen.groups, room, screen.left(block));
+    nearest_in_groups(held, columns, rows, screen.groups, room, screen.counts(block));
   } else {
-    problem.score_base = columns.coarse_base.data();
+    problem.score_base = columns.quantized_base.data();
     if (left_out.certificate) {
       launch_product<KeepBest>(*held.context, problem, {columns.bound.data(), rows.nearest});
     } else {
@@ -111,9 +112,9 @@ void screen_fp16(const HeldRows<T>& held, const Fp16Screen& screen, const Block<
 }
 
 template <class T>
-void append_open_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
-                      const ScreeningInput& rows) {
-  append_open_rows(held, rows, screen.groups, screen.ambiguous(block));
+void append_listed_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
+                        const ScreeningInput& rows) {
+  append_listed_rows(held, rows, screen.groups, screen.ambiguous(block));
 }
 
 template <class T>
@@ -131,7 +132,7 @@ void collect_fp16_candidates(const HeldRows<T>& held, const Fp16Screen& screen, 
   template void gather_fp16_rows(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const std::int32_t*, Count); \
   template void screen_fp16(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const ScreeningInput&,            \
                             const RefinementWorkspace&);                                                              \
-  template void append_open_rows(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const ScreeningInput&);      \
+  template void append_listed_rows(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const ScreeningInput&);    \
   template void collect_fp16_candidates(const HeldRows<T>&, const Fp16Screen&, const Block<T>&,                       \
                                         const CandidateOutput&, std::int64_t, Count);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)

@@ -28,27 +28,27 @@ class Fp16Screen {
   /// AmbiguousRows rows of the block that was looked at last, with the counter of this one.
   template <class T>
   AmbiguousRows ambiguous(const Block<T>& block) const {
-    return {row_.data(), limit_.data(), &left(block)->ambiguous};
+    return {row_.data(), limit_.data(), &counts(block)->ambiguous};
   }
   template <class T>
-  ScreeningCounts* left(const Block<T>& block) const {
-    return left_.data() + block.first / block_rows_;
+  ScreeningCounts* counts(const Block<T>& block) const {
+    return counts_.data() + block.first / block_rows_;
   }
   /// Of every block. Waits for the device.
-  std::vector<ScreeningCounts> download_left(const Stream& stream) const {
-    std::vector<ScreeningCounts> left(static_cast<std::size_t>(left_.size()));
-    stream.download(left.data(), left_.data(), left_.size());
-    return left;
+  std::vector<ScreeningCounts> download_counts(const Stream& stream) const {
+    std::vector<ScreeningCounts> result(static_cast<std::size_t>(counts_.size()));
+    stream.download(result.data(), counts_.data(), counts_.size());
+    return result;
   }
   uint4* gathered() const { return gathered_.data(); }
   explicit operator bool() const { return columns.count > 0; }
 
  private:
-  Buffer<std::int32_t> row_;      // (rows of a block)
-  Buffer<float> limit_;           // (rows of a block)
-  Buffer<ScreeningCounts> left_;  // (blocks)
+  Buffer<std::int32_t> row_;        // (rows of a block)
+  Buffer<float> limit_;             // (rows of a block)
+  Buffer<ScreeningCounts> counts_;  // (blocks)
   std::int64_t block_rows_ = 1;
-  Buffer<uint4> gathered_;  // pieces of a batch of ambiguous rows
+  Buffer<uint4> gathered_;  // tiles of a batch of ambiguous rows
 };
 
 /// All rows of a block, for a first look that fills their labels, and their bounds if these are wanted. Without half
@@ -61,17 +61,17 @@ template <class T>
 void gather_fp16_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
                       const std::int32_t* chosen, Count count);
 
-/// The first look at rows of a block. rows.nearest[i] of rows that are decided; of open ones it is above every column,
-/// and their candidates are in the room, i their place. left(block) counts the rest. Queues only.
+/// The first look at rows of a block. rows.nearest[i] of rows that are decided; of listed ones it is above every
+/// column, and their candidates are in the room, i their place. counts(block) counts both kinds. Queues only.
 template <class T>
 void screen_fp16(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block, const ScreeningInput& rows,
                  const RefinementWorkspace& room);
 
-/// Adds the open rows among those of the block looked at last to the ambiguous ones: where their candidates found no
-/// room, or their values are not on the device. Queues only.
+/// Appends the listed rows among those of the block looked at last to the ambiguous ones: where their candidates found
+/// no room, or their values are not on the device. Queues only.
 template <class T>
-void append_open_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
-                      const ScreeningInput& rows);
+void append_listed_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
+                        const ScreeningInput& rows);
 
 /// The second look at ambiguous rows `first` and following of the block looked at last, up to kBatch: their candidates,
 /// by place. Queues only.

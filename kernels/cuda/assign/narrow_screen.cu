@@ -47,7 +47,7 @@ __device__ NarrowBound bound_of(const NarrowArguments<T>& in, int d) {
                                sqrt(__longlong_as_double(static_cast<long long>(in.centroids[1])))};
   NarrowBound bound;
   bound.margin = screen_margin(centroids, d, in.exponent, {0x1p-24, tile_accumulation(d)});
-  if (!coarse_grid(in.largest, centroids, bound.grid)) {
+  if (!quantization_grid(in.largest, centroids, bound.grid)) {
     bound.margin.constant = std::numeric_limits<float>::infinity();
   }
   return bound;
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ 
   if (threadIdx.x == 0) bound = bound_of(arguments, D);
   __syncthreads();
   const QuantizationGrid& grid = bound.grid;
-  const float lift = grid.lift();
+  const float offset = grid.offset();
   float center[D];
 #pragma unroll
   for (int j = 0; j < D; ++j) center[j] = arguments.center[j];
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ 
               with_a = __fmaf_rn(x[r][j], a.c[j], with_a);
               with_b = __fmaf_rn(x[r][j], b.c[j], with_b);
             }
-            kept[r].take_pair(quantized_score(a.base, with_a, lift), quantized_score(b.base, with_b, lift), i);
+            kept[r].take_pair(quantized_score(a.base, with_a, offset), quantized_score(b.base, with_b, offset), i);
           }
         }
 #pragma unroll
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ 
       const float margin = __fadd_ru(bound.margin.at(norm_of(x[r])), grid.error);
       const bool decided = __fsub_rd(second, best) > margin;
       if (mine) arguments.nearest[row] = tile[r] + quantized_column(kept[r].best);
-      const Word place = append(mine && !decided, arguments.ambiguous.count);
+      const Word place = reserve_slot(mine && !decided, arguments.ambiguous.count);
       if (!mine || decided) continue;
       arguments.ambiguous.row[place] = static_cast<std::int32_t>(row);
       // Without the bias, as device/tile.h will see the scores.

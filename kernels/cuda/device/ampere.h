@@ -21,7 +21,7 @@ __device__ inline std::uint32_t shared_address(const void* p) {
 /// Copies 16 bytes from global to shared memory, through the nearest cache: past it (.cg) an H200 asks the next one for
 /// every 16 bytes by themselves, through it for whole lines, which took fp16_bins.cu 0.13 instead of 0.20
 /// ms.
-__device__ inline void copy_unit(std::uint32_t to, const void* from) {
+__device__ inline void copy_chunk(std::uint32_t to, const void* from) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 /// Ends a group of this thread's copies; it may be empty.

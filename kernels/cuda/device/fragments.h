@@ -34,8 +34,8 @@ __device__ inline void multiply_16x8x16(float* product, uint2 upper_row, uint2 l
 
 /// Whether an epilogue of a product takes columns in runs.
 template <class Epilogue>
-inline constexpr bool has_runs = requires {
-  Epilogue::kRuns;
+inline constexpr bool has_column_ranges = requires {
+  Epilogue::kColumnRanges;
 };
 
 }  // namespace kith::cuda

@@ -88,7 +88,7 @@ __device__ inline BlockPrefix<Unsigned> block_prefix(Unsigned value) {
 }
 
 /// The place of each lane that wants one in a list that all warps append to. All lanes call it.
-__device__ inline Word append(bool wanted, Word* length) {
+__device__ inline Word reserve_slot(bool wanted, Word* length) {
   const unsigned wanting = __ballot_sync(kAllLanes, wanted);
   Word first = 0;
   if (lane_index() == 0 && wanting != 0) first = atomicAdd(length, static_cast<Word>(__popc(wanting)));

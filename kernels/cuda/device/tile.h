@@ -26,11 +26,11 @@ inline constexpr int kTileRows = 128;
 inline constexpr int kTileColumns = 128;
 inline constexpr int kTileDepth = 8;  // dimensions per step
 inline constexpr int kTileThreads = 256;
-inline constexpr int kTilePiece = 4;                   // values that a thread loads of each operand per step
+inline constexpr int kTileVector = 4;                  // values that a thread loads of each operand per step
 inline constexpr int kTileStride = kTileRows + 4;      // of a shared row: stores of a warp then hit 32 banks
 inline constexpr int kWarpColumns = kTileColumns / 2;  // columns that a warp scores
 static_assert(kTileRows == kTileColumns, "both operands are loaded by the same threads in the same way");
-static_assert(kTileRows * kTileDepth == kTileThreads * kTilePiece, "one piece of each operand per thread and step");
+static_assert(kTileRows * kTileDepth == kTileThreads * kTileVector, "one vector of each operand per thread and step");
 static_assert(kTileStride % 4 == 0, "shared rows are read 16 bytes at a time");
 
 /// Columns as the tile wants them: a whole number of steps.
@@ -49,13 +49,13 @@ struct ScreenedOperand {
   int pitch = 0;  // a multiple of kTileDepth
 
   using Value = float;
-  struct Piece {
+  struct Vector {
     float4 values;
   };
   __device__ const float* row(std::int64_t i) const { return values + (i < rows ? i : rows - 1) * pitch; }
   /// Values j .. j + 3 of a row.
-  __device__ Piece load(const float* row, int j) const { return {__ldg(reinterpret_cast<const float4*>(row + j))}; }
-  __device__ float4 finish(const Piece& piece, int) const { return piece.values; }
+  __device__ Vector load(const float* row, int j) const { return {__ldg(reinterpret_cast<const float4*>(row + j))}; }
+  __device__ float4 finish(const Vector& vector, int) const { return vector.values; }
 };
 
 /// Held points, screened on their way into shared memory.
@@ -69,39 +69,39 @@ struct PointOperand {
   const float* center = nullptr;  // (d), zero up to the tile's depth
 
   using Value = T;
-  struct Piece {
-    T x[kTilePiece];
+  struct Vector {
+    T x[kTileVector];
   };
   __device__ const T* row(std::int64_t i) const {
     if (i >= rows) i = rows - 1;
     return values + (chosen != nullptr ? static_cast<std::int64_t>(chosen[i]) : i) * d;
   }
-  __device__ Piece load(const T* row, int j) const {
-    Piece piece;
-    if (d % kTilePiece == 0 && j < d) {  // then every row starts at a multiple of four values
+  __device__ Vector load(const T* row, int j) const {
+    Vector vector;
+    if (d % kTileVector == 0 && j < d) {  // then every row starts at a multiple of four values
       if constexpr (sizeof(T) == 1) {
         const unsigned four = __ldg(reinterpret_cast<const unsigned*>(row + j));
 #pragma unroll
-        for (int i = 0; i < kTilePiece; ++i) piece.x[i] = static_cast<T>(four >> 8 * i & 0xFFU);
+        for (int i = 0; i < kTileVector; ++i) vector.x[i] = static_cast<T>(four >> 8 * i & 0xFFU);
       } else if constexpr (sizeof(T) == sizeof(float)) {
         const float4 x = __ldg(reinterpret_cast<const float4*>(row + j));
-        piece.x[0] = x.x, piece.x[1] = x.y, piece.x[2] = x.z, piece.x[3] = x.w;
+        vector.x[0] = x.x, vector.x[1] = x.y, vector.x[2] = x.z, vector.x[3] = x.w;
       } else {
         const double2 low = __ldg(reinterpret_cast<const double2*>(row + j));
         const double2 high = __ldg(reinterpret_cast<const double2*>(row + j + 2));
-        piece.x[0] = low.x, piece.x[1] = low.y, piece.x[2] = high.x, piece.x[3] = high.y;
+        vector.x[0] = low.x, vector.x[1] = low.y, vector.x[2] = high.x, vector.x[3] = high.y;
       }
     } else {
 #pragma unroll
-      for (int i = 0; i < kTilePiece; ++i) piece.x[i] = j + i < d ? __ldg(row + j + i) : T{0};
+      for (int i = 0; i < kTileVector; ++i) vector.x[i] = j + i < d ? __ldg(row + j + i) : T{0};
     }
-    return piece;
+    return vector;
   }
   /// The center comes late: it is in the nearest cache, and waiting in registers would cost more.
-  __device__ float4 finish(const Piece& piece, int j) const {
+  __device__ float4 finish(const Vector& vector, int j) const {
     const float4 at = __ldg(reinterpret_cast<const float4*>(center + j));
-    return {screened(piece.x[0], scale, at.x), screened(piece.x[1], scale, at.y), screened(piece.x[2], scale, at.z),
-            screened(piece.x[3], scale, at.w)};
+    return {screened(vector.x[0], scale, at.x), screened(vector.x[1], scale, at.y), screened(vector.x[2], scale, at.z),
+            screened(vector.x[3], scale, at.w)};
   }
 };
 
@@ -130,8 +130,8 @@ __device__ inline float smallest_of_row(float value) {
 struct TileGrid {
   unsigned row_tiles = 0;
   unsigned column_tiles = 0;
-  unsigned run = 0;  // tiles of columns per block
-  unsigned blocks() const { return row_tiles * ((column_tiles + run - 1) / run); }
+  unsigned range_tiles = 0;  // of a column range, which a block takes
+  unsigned blocks() const { return row_tiles * ((column_tiles + range_tiles - 1) / range_tiles); }
 };
 
 /// Runs as long as `wanted_blocks` allow: all columns in one run when the rows alone make enough blocks. Operations
@@ -146,11 +146,11 @@ inline TileGrid tile_grid(std::int64_t rows, std::int64_t columns, std::int64_t 
 
 using TileShared = float[2][kTileDepth][kTileStride];
 
-__device__ inline void store_piece(TileShared& shared, int buffer, int row, int j, float4 piece) {
-  shared[buffer][j][row] = piece.x;
-  shared[buffer][j + 1][row] = piece.y;
-  shared[buffer][j + 2][row] = piece.z;
-  shared[buffer][j + 3][row] = piece.w;
+__device__ inline void store_vector(TileShared& shared, int buffer, int row, int j, float4 vector) {
+  shared[buffer][j][row] = vector.x;
+  shared[buffer][j + 1][row] = vector.y;
+  shared[buffer][j + 2][row] = vector.z;
+  shared[buffer][j + 3][row] = vector.w;
 }
 
 __device__ inline void load_eight(float (&out)[8], const float* at, int apart) {
@@ -187,11 +187,11 @@ __global__ void __launch_bounds__(kTileThreads, 2)
   __shared__ typename Epilogue::Shared epilogue_shared;
 
   const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x % grid.row_tiles) * kTileRows;
-  unsigned tile = blockIdx.x / grid.row_tiles * grid.run;
-  const unsigned end = min(tile + grid.run, grid.column_tiles);
+  unsigned tile = blockIdx.x / grid.row_tiles * grid.range_tiles;
+  const unsigned end = min(tile + grid.range_tiles, grid.column_tiles);
 
   // This thread loads four values of one row and of one column per step.
-  const int load_row = static_cast<int>(threadIdx.x) / 2, load_j = static_cast<int>(threadIdx.x) % 2 * kTilePiece;
+  const int load_row = static_cast<int>(threadIdx.x) / 2, load_j = static_cast<int>(threadIdx.x) % 2 * kTileVector;
   const typename Rows::Value* const row = rows.row(first_row + load_row);
   const TilePlace place;
   Epilogue epilogue(arguments, epilogue_shared, place, first_row);
@@ -201,16 +201,16 @@ __global__ void __launch_bounds__(kTileThreads, 2)
     const typename Columns::Value* const column = columns.row(first_column + load_row);
     float product[8][8] = {};
     int buffer = 0;
-    store_piece(row_values, 0, load_row, load_j, rows.finish(rows.load(row, load_j), load_j));
-    store_piece(column_values, 0, load_row, load_j, columns.finish(columns.load(column, load_j), load_j));
+    store_vector(row_values, 0, load_row, load_j, rows.finish(rows.load(row, load_j), load_j));
+    store_vector(column_values, 0, load_row, load_j, columns.finish(columns.load(column, load_j), load_j));
     __syncthreads();
     for (int j = kTileDepth; j < depth; j += kTileDepth) {
-      const typename Rows::Piece row_piece = rows.load(row, j + load_j);
-      const typename Columns::Piece column_piece = columns.load(column, j + load_j);
+      const typename Rows::Vector row_vector = rows.load(row, j + load_j);
+      const typename Columns::Vector column_vector = columns.load(column, j + load_j);
       multiply(row_values, column_values, buffer, place, product);
       buffer ^= 1;
-      store_piece(row_values, buffer, load_row, load_j, rows.finish(row_piece, j + load_j));
-      store_piece(column_values, buffer, load_row, load_j, columns.finish(column_piece, j + load_j));
+      store_vector(row_values, buffer, load_row, load_j, rows.finish(row_vector, j + load_j));
+      store_vector(column_values, buffer, load_row, load_j, columns.finish(column_vector, j + load_j));
       __syncthreads();
     }
     multiply(row_values, column_values, buffer, place, product);

@@ -190,7 +190,7 @@ class DistanceLadder {
          .shape = concat(problem_.rows, " x ", problem_.depth, ", ", problem_.columns),
          .work = 2.0 * problem_.rows * problem_.depth * static_cast<double>(problem_.columns),
          .unit = WorkUnit::flops,
-         .limit = on_tensor_cores ? kHalfLimit : kFloatLimit,
+         .limit = on_tensor_cores ? kFp16Limit : kFloatLimit,
          .published = published >= 0 ? published_for(problem_, published) : ""},
         [&](std::int64_t) { launch(); }, [&] { return check_answer(bound, note); });
     ladder_.last().note = note;

@@ -109,7 +109,7 @@ class Ladder {
   /// or an empty string.
   template <class Launch, class Check>
   void run(Measurement line, const Launch& launch, const Check& check_answer) {
-    request_.told(line.name);
+    request_.on_progress(line.name);
     launch(std::int64_t{0});
     check(cudaGetLastError());
     context_.stream.wait();

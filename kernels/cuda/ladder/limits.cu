@@ -100,7 +100,7 @@ class LimitBenchmark {
   template <class Launch>
   void measure(const char* name, double work, WorkUnit unit, const Launch& launch) {
     if (!requested(name)) return;
-    request_.told(name);
+    request_.on_progress(name);
     measurements_.push_back(
         {.name = name, .seconds = time_launches(context_.stream, request_.repeat, launch), .work = work, .unit = unit});
   }
@@ -155,7 +155,7 @@ class LimitBenchmark {
     constexpr int kLaunches = 1000;
     const auto per_launch = [&](const char* name, const std::function<void()>& work) {
       if (!requested(name)) return;
-      request_.told(name);
+      request_.on_progress(name);
       Measurement line{.name = name};
       for (int i = -2; i < request_.repeat; ++i) {
         const auto begin = std::chrono::steady_clock::now();
@@ -180,10 +180,10 @@ class LimitBenchmark {
   }
 
   void products() {
-    if (!any_requested({kHalfLimit, "product TF32", kFloatLimit})) return;
+    if (!any_requested({kFp16Limit, "product TF32", kFloatLimit})) return;
     const VendorLibrary library(context_.stream);
     constexpr std::int64_t kCells = std::int64_t{kProductSide} * kProductSide;
-    product<__half>(library, kHalfLimit, ProductType::float16, kCells);
+    product<__half>(library, kFp16Limit, ProductType::float16, kCells);
     product<float>(library, "product TF32", ProductType::tf32, kCells);
     product<float>(library, kFloatLimit, ProductType::float32, kCells);
   }

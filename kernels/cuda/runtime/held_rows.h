@@ -54,10 +54,10 @@ struct ChosenRows {
   const std::int32_t* chosen = nullptr;
 };
 
-/// Half rows as the second operand of a product: columns that queries are multiplied with (fp16_base.h). Empty before
-/// the first search that wants them.
+/// Half rows as the second operand of a product: columns that queries are multiplied with (fp16_operands.h). Empty
+/// before the first search that wants them.
 struct SearchColumns {
-  Buffer<uint4> pieces;        // whole ones, where those of the half rows are not
+  Buffer<uint4> tiles;         // whole ones, where those of the half rows are not
   Buffer<float> score_base;    // (rows, padded, and a tile) added to the products of a search
   Buffer<float> product_base;  // the same of a search by inner product
 };
@@ -70,7 +70,7 @@ struct Fp16Rows {
   Buffer<float> norm;      // (rows) |x^|, rounded up
   Buffer<float> residual;  // (rows) |x' - x^|, rounded up
   LargestNorms largest;
-  bool crowded = false;  // a look left more rows than is usual
+  bool low_precision_ineffective = false;  // a pass left unusually many rows ambiguous
   mutable SearchColumns search;
 };
 
@@ -79,17 +79,17 @@ struct Fp16Rows {
 struct LabelBounds {
   /// As before the first assignment; memory is kept.
   void reset() {
-    clusters = rest = 0;
-    next_rest = 1;
+    clusters = backoff = 0;
+    next_backoff = 1;
     wanted = false;
   }
 
-  Buffer<float> bound;          // (n)
-  Buffer<double> centroids;     // (k, d) that the bounds are about
-  std::int64_t clusters = 0;    // k; 0: nothing is known
-  bool wanted = false;          // labels change so seldom that assignments are to keep bounds
-  bool refused = false;         // there was no memory for them
-  int rest = 0, next_rest = 1;  // assignments that keep none, since those before found too many rows open
+  Buffer<float> bound;                // (n)
+  Buffer<double> centroids;           // (k, d) that the bounds are about
+  std::int64_t clusters = 0;          // k; 0: nothing is known
+  bool wanted = false;                // labels change so seldom that assignments are to keep bounds
+  bool refused = false;               // there was no memory for them
+  int backoff = 0, next_backoff = 1;  // assignments that keep none, since the bounds before them certified too few rows
 };
 
 /// The seeding candidates that were tried last.

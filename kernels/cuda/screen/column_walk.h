@@ -11,7 +11,7 @@
 
 namespace kith::cuda {
 
-inline constexpr std::int64_t kRunRows = 64;  // rows that a thread walks, unless told otherwise
+inline constexpr std::int64_t kRangeRows = 64;  // rows that a thread walks, unless told otherwise
 
 /// A block of kBlock threads is `width` columns wide and kBlock / width runs high.
 struct WalkShape {
@@ -20,10 +20,10 @@ struct WalkShape {
 };
 
 inline WalkShape walk_shape(const Context& context, std::int64_t rows, std::int64_t d,
-                            std::int64_t run_rows = kRunRows) {
+                            std::int64_t range_rows = kRangeRows) {
   WalkShape shape;
   shape.width = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(d, 1, kBlock / 2))));
-  const std::int64_t runs = (rows + run_rows - 1) / run_rows;
+  const std::int64_t runs = (rows + range_rows - 1) / range_rows;
   const std::int64_t high = kBlock / shape.width;
   const std::int64_t blocks = std::max<std::int64_t>((runs + high - 1) / high, 1);
   // Few rows: spread the columns over blocks as well.
@@ -36,10 +36,10 @@ inline WalkShape walk_shape(const Context& context, std::int64_t rows, std::int6
 
 /// The columns and the run of rows of this thread.
 struct ColumnWalk {
-  __device__ ColumnWalk(std::int64_t rows, int width, std::int64_t run_rows = kRunRows) {
+  __device__ ColumnWalk(std::int64_t rows, int width, std::int64_t range_rows = kRangeRows) {
     const std::int64_t run = static_cast<std::int64_t>(blockIdx.x) * (kBlock / width) + threadIdx.x / width;
-    first = run * run_rows;
-    last = first + run_rows < rows ? first + run_rows : rows;
+    first = run * range_rows;
+    last = first + range_rows < rows ? first + range_rows : rows;
     column = static_cast<std::int64_t>(blockIdx.y) * width + threadIdx.x % width;
     column_step = static_cast<std::int64_t>(gridDim.y) * width;
   }

@@ -125,11 +125,11 @@ namespace {
 template <class T>
 Fp16Rows allocate_all_fp16(const HeldRows<T>& held) {
   const std::int64_t n = held.rows(), d = held.columns();
-  const bool whole_groups = held.block_rows >= n || held.block_rows % (2 * kPieceRows) == 0;
+  const bool whole_groups = held.block_rows >= n || held.block_rows % (2 * kFp16TileRows) == 0;
   if (!whole_groups || d <= kNarrowColumns || held.context->screen == ScreenPath::float32) return {};
   const Fp16Layout shape = point_shape(d, held.context->screen);
   const std::int64_t bytes =
-      row_groups_of(n) * shape.pieces * shape.piece_bytes() + n * 2 * std::int64_t{sizeof(float)};
+      row_groups_of(n) * shape.depth_tiles * shape.tile_bytes() + n * 2 * std::int64_t{sizeof(float)};
   if (held.pool().available() - bytes < held.working_bytes / 2) return {};
   try {
     return allocate_fp16(held.pool(), n, shape);

@@ -48,7 +48,7 @@ void make_fp16_columns(const HeldRows<T>& held, const double* centroids, Fp16Col
                       tensor_accumulation(d)};
   base_kernel<<<held.context->grid(padded, kBlock), kBlock, 0, held.stream()>>>(
       out.centroids.half_sq_norm.data(), out.count, padded, in, out.bound.data(), out.score_base.data(),
-      out.coarse_base.data());
+      out.quantized_base.data());
   check(cudaGetLastError());
 }
 

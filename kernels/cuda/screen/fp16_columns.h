@@ -12,7 +12,7 @@
 namespace kith::cuda {
 
 inline constexpr int kFp16Columns = 128;  // of a tile
-static_assert(kPieceRows == kFp16Columns, "rows and columns are cut into the same pieces");
+static_assert(kFp16TileRows == kFp16Columns, "rows and columns are cut into the same tiles");
 
 /// A score is |c'|^2 / 2 - x^.c^ + the grid's bias.
 struct Fp16Bound {
@@ -34,18 +34,18 @@ KITH_BOTH inline Fp16Bound fp16_bound(LargestNorms rows, LargestNorms columns, s
   Fp16Bound bound;
   bound.margin = screen_margin(columns, d, exponent, {0.0, accumulation});
   bound.per_residual = static_cast<float>(2.01 * columns.norm);
-  const bool usable = coarse_grid(rows, columns, bound.grid) && accumulation < kMostAccumulation;
+  const bool usable = quantization_grid(rows, columns, bound.grid) && accumulation < kMostAccumulation;
   // Scores off the grid are rounded when the bias is added, and when the product is subtracted.
-  bound.margin.constant += bound.grid.top * 0x1.1p-21F;
+  bound.margin.constant += bound.grid.scale * 0x1.1p-21F;
   if (!usable) bound.margin.constant = std::numeric_limits<float>::infinity();
   return bound;
 }
 
 struct Fp16Columns {
   Fp16Centroids centroids;
-  Buffer<float> score_base;   // (k, padded), in the order of base_place
-  Buffer<float> coarse_base;  // the same + 32 top
-  Buffer<Fp16Bound> bound;    // (1)
+  Buffer<float> score_base;      // (k, padded), in the order of base_place
+  Buffer<float> quantized_base;  // the same + 32 scale
+  Buffer<Fp16Bound> bound;       // (1)
   std::int64_t count = 0;
 };
 

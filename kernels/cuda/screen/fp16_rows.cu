@@ -1,6 +1,6 @@
 // Makes half-precision copies of rows: centred, scaled, rounded, swizzled, and measured.
 //
-// As many lanes of a warp take a row as it has units. For 10^6 x 128 float32 points 0.77 GB move, 0.16 ms at an
+// As many lanes of a warp take a row as it has chunks. For 10^6 x 128 float32 points 0.77 GB move, 0.16 ms at an
 // H200's 4.8 TB/s, once per data set.
 #include "kernels/cuda/screen/fp16_rows.h"
 
@@ -54,11 +54,11 @@ __global__ void fp16_kernel(const Fp16Input<X> in, Fp16Output out) {
     const bool is_row = i < in.count, centres = in.factor == nullptr;
     const double scale = centres ? in.scale : is_row ? in.factor[i] : 0.0;
     double exact = 0.0, rounded = 0.0, lost = 0.0;
-    for (std::int64_t unit = lane; unit < out.shape.pieces * out.shape.units; unit += out.lanes) {
+    for (std::int64_t chunk = lane; chunk < out.shape.depth_tiles * out.shape.chunks; chunk += out.lanes) {
       __half packed[kChunkValues];
 #pragma unroll
       for (int t = 0; t < kChunkValues; ++t) {
-        const std::int64_t j = unit * kChunkValues + t;
+        const std::int64_t j = chunk * kChunkValues + t;
         const bool there = is_row && j < in.d;
         const double center = there && centres ? static_cast<double>(in.center[j]) : 0.0;
         const double centred = there ? kUp * (static_cast<double>(in.rows[i * in.d + j]) * scale - center) : 0.0;
@@ -70,8 +70,8 @@ __global__ void fp16_kernel(const Fp16Input<X> in, Fp16Output out) {
       }
       uint4 bits;
       memcpy(&bits, packed, sizeof bits);
-      const int at = static_cast<int>(unit);
-      out.values[out.shape.place(place, at / out.shape.units, at % out.shape.units)] = bits;
+      const int at = static_cast<int>(chunk);
+      out.values[out.shape.place(place, at / out.shape.chunks, at % out.shape.chunks)] = bits;
     }
     exact = row_total(exact);
     rounded = row_total(rounded);
@@ -93,7 +93,7 @@ __global__ void fp16_kernel(const Fp16Input<X> in, Fp16Output out) {
 
 template <class X>
 void launch(const Context& context, const Fp16Input<X>& in, Fp16Output out) {
-  while (out.lanes / 2 >= out.shape.pieces * out.shape.units) out.lanes /= 2;
+  while (out.lanes / 2 >= out.shape.depth_tiles * out.shape.chunks) out.lanes /= 2;
   context.stream.fill(out.largest, 0, 2);
   fp16_kernel<<<context.grid(in.padded * out.lanes, kBlock), kBlock, 0, context.stream>>>(in, out);
   check(cudaGetLastError());
@@ -104,7 +104,7 @@ template <class T, class X>
 Fp16Input<X> screened(const HeldRows<T>& held, const X* rows, std::int64_t count) {
   return {.rows = rows,
           .count = count,
-          .padded = row_groups_of(count) * kPieceRows,
+          .padded = row_groups_of(count) * kFp16TileRows,
           .d = held.columns(),
           .scale = power_of_two(-held.plan.screen.exponent),
           .center = held.center.data()};
@@ -124,8 +124,8 @@ __global__ void factor_kernel(const double* rows, std::int64_t count, std::int64
   }
 }
 
-std::int64_t units_for(std::int64_t rows, const Fp16Layout& shape) {
-  return checked_product(row_groups_of(rows) * shape.pieces, shape.piece_bytes() / 16, "half rows");
+std::int64_t chunks_for(std::int64_t rows, const Fp16Layout& shape) {
+  return checked_product(row_groups_of(rows) * shape.depth_tiles, shape.tile_bytes() / 16, "half rows");
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ std::int64_t units_for(std::int64_t rows, const Fp16Layout& shape) {
 Fp16Rows allocate_fp16(Pool& pool, std::int64_t rows, Fp16Layout shape) {
   Fp16Rows fp16;
   fp16.shape = shape;
-  fp16.values = Buffer<uint4>(pool, units_for(rows, shape));
+  fp16.values = Buffer<uint4>(pool, chunks_for(rows, shape));
   fp16.norm = Buffer<float>(pool, rows);
   fp16.residual = Buffer<float>(pool, rows);
   return fp16;
@@ -182,7 +182,7 @@ void queue_factored_fp16(const HeldRows<T>& held, const double* rows, std::int64
 }
 
 Fp16Centroids allocate_fp16_centroids(Pool& pool, std::int64_t count, std::int64_t columns) {
-  return {Buffer<uint4>(pool, units_for(count, column_shape(columns))), Buffer<float>(pool, count),
+  return {Buffer<uint4>(pool, chunks_for(count, column_shape(columns))), Buffer<float>(pool, count),
           Buffer<Word>(pool, 2)};
 }
 

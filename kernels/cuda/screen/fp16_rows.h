@@ -1,9 +1,9 @@
 // Rows in half precision, laid out as the tensor cores read them, with what rounding took
 // from each row.
 //
-// 128 rows by 64 columns are one piece of 16 KiB: a row is 128 bytes, and the 16-byte unit u of row r stands at place
-// u ^ (r % 8) (the 128-byte swizzle), so that a piece is one contiguous bulk copy. Points of up to 48 columns that are
-// only ever loaded into registers have a single piece of as many columns as they need, in 16s, without a swizzle. Rows
+// 128 rows by 64 columns are one tile of 16 KiB: a row is 128 bytes, and the 16-byte chunk u of row r stands at place
+// u ^ (r % 8) (the 128-byte swizzle), so that a tile is one contiguous bulk copy. Points of up to 48 columns that are
+// only ever loaded into registers have a single tile of as many columns as they need, in 16s, without a swizzle. Rows
 // and columns beyond the data are zero.
 #pragma once
 
@@ -22,33 +22,35 @@ inline constexpr int kFp16Shift = 8;
 /// Products and norms are in units of 4^-kFp16Shift of the screen's.
 inline int fp16_exponent(const Screen& screen) { return screen.exponent - kFp16Shift; }
 
-inline std::int64_t pieces_of(std::int64_t columns) { return (columns + kPieceColumns - 1) / kPieceColumns; }
+inline std::int64_t depth_tiles_of(std::int64_t columns) { return (columns + kFp16TileColumns - 1) / kFp16TileColumns; }
 /// Groups of 128 rows, an even number: two consumers take them in pairs.
-inline std::int64_t row_groups_of(std::int64_t rows) { return (rows + 2 * kPieceRows - 1) / (2 * kPieceRows) * 2; }
+inline std::int64_t row_groups_of(std::int64_t rows) {
+  return (rows + 2 * kFp16TileRows - 1) / (2 * kFp16TileRows) * 2;
+}
 
-/// Of centroids: whole pieces.
-inline Fp16Layout column_shape(std::int64_t columns) { return {static_cast<int>(pieces_of(columns)), kRowUnits}; }
+/// Of centroids: whole tiles.
+inline Fp16Layout column_shape(std::int64_t columns) { return {static_cast<int>(depth_tiles_of(columns)), kRowChunks}; }
 /// Of points on a path of the screen: the products of warpgroups take few columns into registers, the others want whole
-/// pieces.
+/// tiles.
 inline Fp16Layout point_shape(std::int64_t columns, ScreenPath path) {
-  if (columns > kPieceColumns || path != ScreenPath::wgmma) return column_shape(columns);
-  return {1, static_cast<int>((columns + kStepColumns - 1) / kStepColumns) * kStepUnits};
+  if (columns > kFp16TileColumns || path != ScreenPath::wgmma) return column_shape(columns);
+  return {1, static_cast<int>((columns + kStepColumns - 1) / kStepColumns) * kStepChunks};
 }
 
 /// Centroids change places among the 128 of a tile: a thread of a product sees columns 2 q and 2 q + 1 of every eight
 /// (q = its number modulo 4), and these are 32 consecutive centroids, a group.
 inline constexpr int kGroupColumns = 32;
 __host__ __device__ inline std::int64_t slot_of_column(std::int64_t c) {
-  const unsigned in_tile = static_cast<unsigned>(c) % kPieceRows, q = in_tile / kGroupColumns,
+  const unsigned in_tile = static_cast<unsigned>(c) % kFp16TileRows, q = in_tile / kGroupColumns,
                  i = in_tile % kGroupColumns;
   return c - in_tile + (i / 2 * 8 + q * 2 + i % 2);
 }
 
-/// Room for the fp16 of points, and their norms, on the device. [group of 128 rows][piece].
+/// Room for the fp16 of points, and their norms, on the device. [group of 128 rows][tile].
 Fp16Rows allocate_fp16(Pool& pool, std::int64_t rows, Fp16Layout shape);
 
 /// Fills rows first .. first + count - 1 of `out` from rows (count, d) on the device, measures them with those before,
-/// and waits. `first` is a multiple of 2 * kPieceRows, and so is `count` but for the last rows.
+/// and waits. `first` is a multiple of 2 * kFp16TileRows, and so is `count` but for the last rows.
 template <class T, class X>
 void make_fp16_rows(const HeldRows<T>& held, const X* rows, std::int64_t count, Fp16Rows& out, std::int64_t first);
 

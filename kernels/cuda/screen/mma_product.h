@@ -3,7 +3,7 @@
 //
 // A block is four warps with 128 rows, of which each warp multiplies 16 of the upper and 16 of the lower 64 with 128
 // columns: 128 scores in a thread's registers, the same ones that a thread of a warpgroup has. Columns stream through a
-// ring of pieces (64 dimensions deep) by asynchronous copies; rows stay in shared memory while all columns pass, or
+// ring of tiles (64 dimensions deep) by asynchronous copies; rows stay in shared memory while all columns pass, or
 // travel with the columns when they are too wide. Two blocks share a multiprocessor where its shared memory allows: one
 // multiplies while the other looks at its scores.
 //
@@ -26,18 +26,18 @@ inline constexpr int kMmaWarps = 4;
 inline constexpr int kMmaThreads = kMmaWarps * kWarp;
 inline constexpr int kMmaStages = 4;  // at most
 inline constexpr int kMmaBlocks = 2;  // of a multiprocessor, as far as registers go
-inline constexpr int kRowBytes = kPieceBytes / kPieceRows;
-inline constexpr int kUnitBytes = 16;  // what is copied and swizzled
-static_assert(kPieceRows == kMmaWarps * 32, "a warp has 32 rows");
-static_assert(kRowBytes == 128, "eight rows of eight units, swizzled, touch every bank once");
+inline constexpr int kRowBytes = kFp16TileBytes / kFp16TileRows;
+inline constexpr int kChunkBytes = 16;  // what is copied and swizzled
+static_assert(kFp16TileRows == kMmaWarps * 32, "a warp has 32 rows");
+static_assert(kRowBytes == 128, "eight rows of eight chunks, swizzled, touch every bank once");
 
 /// How shared memory is used.
 struct MmaShape {
-  int pieces = 1;        // of a row
+  int depth_tiles = 1;   // of a row
   bool resident = true;  // rows stay; else they travel with the columns
   int stages = 2;        // of the ring, 2 to kMmaStages
-  __host__ __device__ int stage_bytes() const { return resident ? kPieceBytes : 2 * kPieceBytes; }
-  __host__ __device__ int points_bytes() const { return resident ? pieces * kPieceBytes : 0; }
+  __host__ __device__ int stage_bytes() const { return resident ? kFp16TileBytes : 2 * kFp16TileBytes; }
+  __host__ __device__ int points_bytes() const { return resident ? depth_tiles * kFp16TileBytes : 0; }
   int shared_bytes() const { return points_bytes() + stages * stage_bytes(); }
 };
 
@@ -49,13 +49,13 @@ struct SharedStorage {
 };
 
 /// Rows stay if two stages fit beside them, with two blocks to a multiprocessor before one.
-inline MmaShape mma_shape(int pieces, const SharedStorage& room) {
+inline MmaShape mma_shape(int depth_tiles, const SharedStorage& room) {
   MmaShape shape;
-  shape.pieces = pieces;
+  shape.depth_tiles = depth_tiles;
   const int shared = std::min(room.block, room.multiprocessor / kMmaBlocks - room.reserved);
   for (const int bytes : {shared, room.block}) {
-    if (shape.pieces > bytes / kPieceBytes - 2) continue;
-    shape.stages = std::min(kMmaStages, bytes / kPieceBytes - shape.pieces);
+    if (shape.depth_tiles > bytes / kFp16TileBytes - 2) continue;
+    shape.stages = std::min(kMmaStages, bytes / kFp16TileBytes - shape.depth_tiles);
     return shape;
   }
   shape.resident = false;
@@ -66,35 +66,35 @@ inline MmaShape mma_shape(int pieces, const SharedStorage& room) {
 
 /// What is multiplied.
 struct MmaArguments {
-  const uint4* points;   // pieces of the rows
-  const uint4* columns;  // pieces of the centroids
+  const uint4* points;   // tiles of the rows
+  const uint4* columns;  // tiles of the centroids
   const float* score_base;
   Count rows;
   unsigned column_tiles;
   MmaShape shape;
-  unsigned run;  // tiles of columns of a block: all, or some where the epilogue has runs
+  unsigned range_tiles;  // column tiles of a block: all, or a range where the epilogue has ranges
 };
 
 #ifdef KITH_AMPERE
 
-/// All threads of the block copy `count` pieces, as they are.
-__device__ inline void copy_pieces(std::uint32_t to, const uint4* from, int count) {
-  for (int i = static_cast<int>(threadIdx.x); i < count * (kPieceBytes / kUnitBytes); i += kMmaThreads) {
-    copy_unit(to + i * kUnitBytes, from + i);
+/// All threads of the block copy `count` tiles, as they are.
+__device__ inline void copy_tiles(std::uint32_t to, const uint4* from, int count) {
+  for (int i = static_cast<int>(threadIdx.x); i < count * (kFp16TileBytes / kChunkBytes); i += kMmaThreads) {
+    copy_chunk(to + i * kChunkBytes, from + i);
   }
 }
 
-/// The ring of pieces. Step s is piece s % pieces of the rows and of the block's tile s / pieces of the columns; every
+/// The ring of tiles. Step s is tile s % depth_tiles of the rows and of the block's column tile s / depth_tiles; every
 /// fetch ends one group of copies, also the fetch of a step that does not exist.
 class MmaRing {
  public:
   __device__ MmaRing(const MmaArguments& arguments, unsigned first, unsigned last, std::uint32_t base)
       : shape_(arguments.shape),
-        columns_(arguments.columns + std::int64_t{first} * arguments.shape.pieces * kPieceUnits),
-        points_(arguments.points + std::int64_t{blockIdx.x} * arguments.shape.pieces * kPieceUnits),
-        steps_(static_cast<int>(last - first) * arguments.shape.pieces),
+        columns_(arguments.columns + std::int64_t{first} * arguments.shape.depth_tiles * kTileChunks),
+        points_(arguments.points + std::int64_t{blockIdx.x} * arguments.shape.depth_tiles * kTileChunks),
+        steps_(static_cast<int>(last - first) * arguments.shape.depth_tiles),
         base_(base) {
-    if (shape_.resident) copy_pieces(base_, points_, shape_.pieces);  // they arrive with the first step
+    if (shape_.resident) copy_tiles(base_, points_, shape_.depth_tiles);  // they arrive with the first step
     for (int step = 0; step < shape_.stages - 1; ++step) fetch(step);
   }
 
@@ -118,17 +118,17 @@ class MmaRing {
     return base_ + shape_.points_bytes() + step % shape_.stages * shape_.stage_bytes();
   }
   __device__ std::uint32_t points(int step) const {
-    return shape_.resident ? base_ + step % shape_.pieces * kPieceBytes : columns(step) + kPieceBytes;
+    return shape_.resident ? base_ + step % shape_.depth_tiles * kFp16TileBytes : columns(step) + kFp16TileBytes;
   }
 
  private:
-  static constexpr int kPieceUnits = kPieceBytes / kUnitBytes;
+  static constexpr int kTileChunks = kFp16TileBytes / kChunkBytes;
 
   __device__ void fetch(int step) const {
     if (step < steps_) {
-      copy_pieces(columns(step), columns_ + std::int64_t{step} * kPieceUnits, 1);
+      copy_tiles(columns(step), columns_ + std::int64_t{step} * kTileChunks, 1);
       if (!shape_.resident) {
-        copy_pieces(points(step), points_ + std::int64_t{step % shape_.pieces} * kPieceUnits, 1);
+        copy_tiles(points(step), points_ + std::int64_t{step % shape_.depth_tiles} * kTileChunks, 1);
       }
     }
     copies_commit();
@@ -141,21 +141,21 @@ class MmaRing {
   std::uint32_t base_;
 };
 
-/// Adds the products of a piece of rows and a piece of columns, both in shared memory.
-__device__ inline void multiply_pieces(float (&upper_product)[64], float (&lower_product)[64], std::uint32_t points,
-                                       std::uint32_t columns) {
+/// Adds the products of a tile of rows and a tile of columns, both in shared memory.
+__device__ inline void multiply_tiles(float (&upper_product)[64], float (&lower_product)[64], std::uint32_t points,
+                                      std::uint32_t columns) {
   const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp, place = lane % 16 * kRowBytes;
   const std::uint32_t row = points + warp * 16 * kRowBytes + place, column = columns + place;
 #pragma unroll
-  for (int step = 0; step < kPieceColumns / 16; ++step) {
-    const int unit = ((2 * step + lane / 16) ^ (lane % 8)) * kUnitBytes;
+  for (int step = 0; step < kFp16TileColumns / 16; ++step) {
+    const int chunk = ((2 * step + lane / 16) ^ (lane % 8)) * kChunkBytes;
     unsigned upper[4], lower[4];
-    load_rows_16x16(upper, row + unit);
-    load_rows_16x16(lower, row + kPieceRows / 2 * kRowBytes + unit);
+    load_rows_16x16(upper, row + chunk);
+    load_rows_16x16(lower, row + kFp16TileRows / 2 * kRowBytes + chunk);
 #pragma unroll
     for (int p = 0; p < 16; p += 2) {
       unsigned b[4];
-      load_rows_16x16(b, column + p * 8 * kRowBytes + unit);
+      load_rows_16x16(b, column + p * 8 * kRowBytes + chunk);
 #pragma unroll
       for (int next = 0; next < 2; ++next) {
         const uint2 eight{b[next], b[next + 2]};
@@ -176,21 +176,21 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks)
 #ifdef KITH_AMPERE
   extern __shared__ __align__(1024) unsigned char shared[];
   const std::int64_t rows = arguments.rows.get();
-  if (std::int64_t{blockIdx.x} * kPieceRows >= rows) return;
-  const unsigned first = has_runs<Epilogue> ? blockIdx.y * arguments.run : 0;
+  if (std::int64_t{blockIdx.x} * kFp16TileRows >= rows) return;
+  const unsigned first = has_column_ranges<Epilogue> ? blockIdx.y * arguments.range_tiles : 0;
   const unsigned last =
-      has_runs<Epilogue> ? min(first + arguments.run, arguments.column_tiles) : arguments.column_tiles;
+      has_column_ranges<Epilogue> ? min(first + arguments.range_tiles, arguments.column_tiles) : arguments.column_tiles;
   const MmaRing ring(arguments, first, last, shared_address(shared));
   const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp;
-  const std::int64_t row = std::int64_t{blockIdx.x} * kPieceRows + warp * 16 + lane / 4;
+  const std::int64_t row = std::int64_t{blockIdx.x} * kFp16TileRows + warp * 16 + lane / 4;
   Epilogue epilogue(epilogue_arguments, rows);
   epilogue.begin(row);
   int step = 0;
   for (unsigned tile = first; tile < last; ++tile) {
     float upper_product[64] = {}, lower_product[64] = {};
-    for (int piece = 0; piece < arguments.shape.pieces; ++piece, ++step) {
+    for (int depth_tile = 0; depth_tile < arguments.shape.depth_tiles; ++depth_tile, ++step) {
       ring.advance(step);
-      multiply_pieces(upper_product, lower_product, ring.points(step), ring.columns(step));
+      multiply_tiles(upper_product, lower_product, ring.points(step), ring.columns(step));
     }
     const float* base = base_of_lane(arguments.score_base, tile, lane);
     epilogue.template take<0>(upper_product, base, tile);

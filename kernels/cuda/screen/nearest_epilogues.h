@@ -137,7 +137,7 @@ class KeepTwo {
   };
 
   __device__ KeepTwo(const Arguments& arguments, std::int64_t rows)
-      : arguments_(arguments), rows_(rows), lift_(arguments.rows.bound->grid.lift()) {}
+      : arguments_(arguments), rows_(rows), offset_(arguments.rows.bound->grid.offset()) {}
 
   __device__ void begin(std::int64_t row) {
     row_ = row_of_quarter(row);
@@ -160,10 +160,10 @@ class KeepTwo {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         SmallestTwo& kept = kept_[2 * kHalf + r];
-        kept.take_pair(quantized_score(base.x, product_of<0>(product, i, r), lift_),
-                       quantized_score(base.y, product_of<1>(product, i, r), lift_), 4 * i);
-        kept.take_pair(quantized_score(base.z, product_of<2>(product, i, r), lift_),
-                       quantized_score(base.w, product_of<3>(product, i, r), lift_), 4 * i + 2);
+        kept.take_pair(quantized_score(base.x, product_of<0>(product, i, r), offset_),
+                       quantized_score(base.y, product_of<1>(product, i, r), offset_), 4 * i);
+        kept.take_pair(quantized_score(base.z, product_of<2>(product, i, r), offset_),
+                       quantized_score(base.w, product_of<3>(product, i, r), offset_), 4 * i + 2);
       }
     }
 #pragma unroll
@@ -194,17 +194,17 @@ class KeepTwo {
     if (mine && (decided || !bounds.ambiguous)) arguments_.nearest[row] = found.name;
     if (mine && bounds.bounds) {
       if (decided) {
-        bounds.bounds.keep(row, limit, __fsub_rd(second, bounds.bound->grid.top), bounds.bound->grid.bias);
+        bounds.bounds.keep(row, limit, __fsub_rd(second, bounds.bound->grid.scale), bounds.bound->grid.bias);
       } else {
         bounds.bounds.clear(row);
       }
     }
-    if (bounds.ambiguous) bounds.ambiguous.leave(mine && !decided, row, limit);
+    if (bounds.ambiguous) bounds.ambiguous.append(mine && !decided, row, limit);
   }
 
   const Arguments& arguments_;
   std::int64_t rows_;
-  float lift_;
+  float offset_;
   std::int64_t row_ = 0;  // that this thread decides
   bool fetched_ = false;
   RowAhead ahead_;
@@ -300,7 +300,7 @@ class KeepGroups {
       const BoundOutput& bounds = arguments_.rows.bounds;
       if (bounds) bounds.bound[row] = one ? __int_as_float(found.second) : 0.0F;
     }
-    if (listed) arguments_.rows.ambiguous.leave(mine && !two, row, limit);
+    if (listed) arguments_.rows.ambiguous.append(mine && !two, row, limit);
   }
 
   const Arguments& arguments_;

@@ -21,8 +21,8 @@ struct AmbiguousRows {
   __host__ __device__ explicit operator bool() const { return count != nullptr; }
 
   /// Adds this lane's row. Called by all lanes.
-  __device__ void leave(bool wanted, std::int64_t position, float row_limit) const {
-    const Word place = append(wanted, count);
+  __device__ void append(bool wanted, std::int64_t position, float row_limit) const {
+    const Word place = reserve_slot(wanted, count);
     if (!wanted) return;
     row[place] = static_cast<std::int32_t>(position);
     limit[place] = row_limit;

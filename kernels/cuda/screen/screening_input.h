@@ -11,7 +11,7 @@ namespace kith::cuda {
 /// Where the bounds of rows (core/bounds.h) are kept as they are decided.
 struct BoundOutput {
   float* bound = nullptr;               // (rows) out; null: not wanted
-  const float* half_sq_norm = nullptr;  // (rows) float(|x'|^2 / 2) in the screen's unit
+  const float* half_sq_norm = nullptr;  // (rows) float(|x'|^2 / 2) in the screen's chunk
 
   __host__ __device__ explicit operator bool() const { return bound != nullptr; }
 
@@ -29,7 +29,7 @@ struct BoundOutput {
 
 struct ScreeningInput {
   std::int64_t count = 0;
-  const uint4* pieces = nullptr;
+  const uint4* tiles = nullptr;
   const float* norm = nullptr;           // (count) |x^|, rounded up
   const float* residual = nullptr;       // (count) |x' - x^|, rounded up
   const std::int32_t* chosen = nullptr;  // (count) their positions in the block; null: all its rows

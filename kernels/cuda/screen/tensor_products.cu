@@ -22,7 +22,7 @@ class StoreProducts {
 
   template <int kHalf>
   __device__ void take(const float (&product)[64], const float*, unsigned tile) {
-    const std::int64_t column = static_cast<std::int64_t>(tile) * kPieceRows + threadIdx.x % 4 * 2;
+    const std::int64_t column = static_cast<std::int64_t>(tile) * kFp16TileRows + threadIdx.x % 4 * 2;
 #pragma unroll
     for (int i = 0; i < 64; ++i) {
       const std::int64_t row = row_ + kHalf * 64 + i / 2 % 2 * 8;
@@ -53,7 +53,7 @@ Matrix<float> tensor_products(const std::string& screen, MatrixView<const float>
   held.stream().upload(uploaded.data(), columns.data, columns.size());
   make_fp16_centroids(held, uploaded.data(), k, others);
 
-  const std::int64_t pitch = (k + kPieceRows - 1) / kPieceRows * kPieceRows;
+  const std::int64_t pitch = (k + kFp16TileRows - 1) / kFp16TileRows * kFp16TileRows;
   Buffer<float> products(held.pool(), n * pitch);
   launch_product<StoreProducts>(*context,
                                 {.points = points.values.data(),

@@ -16,7 +16,7 @@ class KeepBest {
   };
 
   __device__ KeepBest(const Arguments& arguments, std::int64_t rows)
-      : arguments_(arguments), rows_(rows), lift_(arguments.bound->grid.lift()) {}
+      : arguments_(arguments), rows_(rows), offset_(arguments.bound->grid.offset()) {}
 
   __device__ void begin(std::int64_t) {
 #pragma unroll
@@ -35,10 +35,10 @@ class KeepBest {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         int& best = best_[2 * kHalf + r];
-        best = __viaddmin_s32(quantized_score(base.x, product_of<0>(product, i, r), lift_), 4 * i, best);
-        best = __viaddmin_s32(quantized_score(base.y, product_of<1>(product, i, r), lift_), 4 * i + 1, best);
-        best = __viaddmin_s32(quantized_score(base.z, product_of<2>(product, i, r), lift_), 4 * i + 2, best);
-        best = __viaddmin_s32(quantized_score(base.w, product_of<3>(product, i, r), lift_), 4 * i + 3, best);
+        best = __viaddmin_s32(quantized_score(base.x, product_of<0>(product, i, r), offset_), 4 * i, best);
+        best = __viaddmin_s32(quantized_score(base.y, product_of<1>(product, i, r), offset_), 4 * i + 1, best);
+        best = __viaddmin_s32(quantized_score(base.z, product_of<2>(product, i, r), offset_), 4 * i + 2, best);
+        best = __viaddmin_s32(quantized_score(base.w, product_of<3>(product, i, r), offset_), 4 * i + 3, best);
       }
     }
 #pragma unroll
@@ -58,7 +58,7 @@ class KeepBest {
  private:
   const Arguments& arguments_;
   std::int64_t rows_;
-  float lift_;
+  float offset_;
   int best_[4];
   unsigned tile_[4];
 };

@@ -20,7 +20,7 @@
 namespace kith::cuda {
 namespace {
 
-constexpr int kPieceUnits = kPieceRows * kRowUnits;
+constexpr int kTileChunks = kFp16TileRows * kRowChunks;
 constexpr int kMostThreads = 1024;
 
 /// The last number of a row that no row has.
@@ -44,26 +44,26 @@ __device__ int row_of_lane(int quarter) {
   return lane % 8 * 16 + lane / 16 * 8 + quarter * 2 + lane / 8 % 2;
 }
 
-/// Products of query q with the 32 rows of a group, one for each lane. Eight lanes share a row's 128 bytes of a piece,
+/// Products of query q with the 32 rows of a group, one for each lane. Eight lanes share a row's 128 bytes of a tile,
 /// in the order in which they lie there, which is the same for all rows of these lanes.
 template <class T>
 __device__ float products_of_group(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q,
                                    std::int64_t tile, int quarter) {
   const int lane = lane_index(), at = lane % 8, row = lane / 16 * 8 + quarter * 2 + lane / 8 % 2;
-  const int unit = at ^ row % 8;
-  const int pieces = queries.shape.pieces;
-  const uint4* columns = base.pieces + (tile * pieces * kPieceRows + row) * kRowUnits + at;
+  const int chunk = at ^ row % 8;
+  const int depth_tiles = queries.shape.depth_tiles;
+  const uint4* columns = base.tiles + (tile * depth_tiles * kFp16TileRows + row) * kRowChunks + at;
   float sum[8] = {};
-  for (int piece = 0; piece < pieces; ++piece, columns += kPieceUnits) {
+  for (int depth_tile = 0; depth_tile < depth_tiles; ++depth_tile, columns += kTileChunks) {
     const uint4 packed =
-        unit < queries.shape.units ? __ldg(queries.pieces + queries.shape.place(q, piece, unit)) : uint4{};
+        chunk < queries.shape.chunks ? __ldg(queries.tiles + queries.shape.place(q, depth_tile, chunk)) : uint4{};
     const unsigned pairs[4] = {packed.x, packed.y, packed.z, packed.w};
     float2 x[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) x[i] = __half22float2(*reinterpret_cast<const __half2*>(&pairs[i]));
     uint4 c[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i) c[i] = __ldg(columns + i * 16 * kRowUnits);
+    for (int i = 0; i < 8; ++i) c[i] = __ldg(columns + i * 16 * kRowChunks);
 #pragma unroll
     for (int i = 0; i < 8; ++i) sum[i] = add_products(sum[i], x, c[i]);
   }

@@ -12,7 +12,7 @@ namespace kith::cuda {
 /// Queries, and what their scores were.
 struct SearchQueries {
   const double* values = nullptr;  // (queries, d)
-  const uint4* pieces = nullptr;   // of fp16_rows.h, in this shape
+  const uint4* tiles = nullptr;    // of fp16_rows.h, in this shape
   Fp16Layout shape;
   const float* norm = nullptr;      // (queries) |x^|, rounded up
   const float* residual = nullptr;  // (queries) |x' - x^|, rounded up

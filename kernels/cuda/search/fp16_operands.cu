@@ -1,4 +1,4 @@
-// Base rows become columns once: what is added to their scores, and whole pieces where the rows have narrow ones.
+// Base rows become columns once: what is added to their scores, and whole tiles where the rows have narrow ones.
 // Queries are rounded as points are; of inner products, each after it was brought near 1 by a power of two.
 //
 // Scores get a bias that makes them positive, which grows with the largest norm of a query: those of queries from far
@@ -48,13 +48,13 @@ __global__ void base_kernel(const float* half_sq_norm, std::int64_t rows, std::i
   }
 }
 
-/// Rows of a narrow layout in whole pieces, zero beyond their columns.
+/// Rows of a narrow layout in whole tiles, zero beyond their columns.
 __global__ void widen_kernel(const uint4* from, Fp16Layout narrow, std::int64_t rows, uint4* to) {
   const Fp16Layout whole;
-  for (std::int64_t i = thread_index(); i < rows * kRowUnits; i += thread_count()) {
-    const std::int64_t row = i / kRowUnits;
-    const int unit = static_cast<int>(i % kRowUnits);
-    to[whole.place(row, 0, unit)] = unit < narrow.units ? from[narrow.place(row, 0, unit)] : uint4{};
+  for (std::int64_t i = thread_index(); i < rows * kRowChunks; i += thread_count()) {
+    const std::int64_t row = i / kRowChunks;
+    const int chunk = static_cast<int>(i % kRowChunks);
+    to[whole.place(row, 0, chunk)] = chunk < narrow.chunks ? from[narrow.place(row, 0, chunk)] : uint4{};
   }
 }
 
@@ -100,10 +100,10 @@ SearchBase<T> search_base(const HeldRows<T>& held, Measure measure) {
   SearchColumns& columns = held.fp16.search;
   const Fp16Layout shape = held.fp16.shape;
   const std::int64_t padded = base.tiles() * kFp16Columns;
-  if (shape.units != kRowUnits && columns.pieces.size() == 0) {
-    columns.pieces = Buffer<uint4>(held.pool(), padded * kRowUnits);
-    widen_kernel<<<held.context->grid(padded * kRowUnits, kBlock), kBlock, 0, held.stream()>>>(
-        held.fp16.values.data(), shape, padded, columns.pieces.data());
+  if (shape.chunks != kRowChunks && columns.tiles.size() == 0) {
+    columns.tiles = Buffer<uint4>(held.pool(), padded * kRowChunks);
+    widen_kernel<<<held.context->grid(padded * kRowChunks, kBlock), kBlock, 0, held.stream()>>>(
+        held.fp16.values.data(), shape, padded, columns.tiles.data());
     check(cudaGetLastError());
   }
   Buffer<float>& score_base = is_product ? columns.product_base : columns.score_base;
@@ -114,21 +114,21 @@ SearchBase<T> search_base(const HeldRows<T>& held, Measure measure) {
         is_product ? nullptr : held.half_sq_norm.data(), held.rows(), fetched, base.bound.grid.bias, score_base.data());
     check(cudaGetLastError());
   }
-  base.pieces = columns.pieces.size() > 0 ? columns.pieces.data() : held.fp16.values.data();
+  base.tiles = columns.tiles.size() > 0 ? columns.tiles.data() : held.fp16.values.data();
   base.score_base = score_base.data();
   return base;
 }
 
 template <class T>
 SearchBase<T> from_row(const HeldRows<T>& held, SearchBase<T> base, std::int64_t row) {
-  constexpr std::int64_t kPair = 2 * kPieceRows;  // of tiles
-  static_assert(kPieceRows == kFp16Columns, "a tile is a group of rows");
+  constexpr std::int64_t kPair = 2 * kFp16TileRows;  // of tiles
+  static_assert(kFp16TileRows == kFp16Columns, "a tile is a group of rows");
   const std::int64_t first = std::max<std::int64_t>(row - base.first_row, 0) / kPair * kPair;
-  const Fp16Layout shape = held.fp16.search.pieces.size() > 0 ? Fp16Layout{} : held.fp16.shape;
+  const Fp16Layout shape = held.fp16.search.tiles.size() > 0 ? Fp16Layout{} : held.fp16.shape;
   base.values += first * base.d;
   base.rows -= first;
   base.first_row += first;
-  base.pieces += shape.place(first, 0, 0);
+  base.tiles += shape.place(first, 0, 0);
   base.score_base += first;
   return base;
 }
@@ -169,15 +169,15 @@ void round_queries(const HeldRows<T>& held, std::int64_t count, const Fp16Querie
 }
 
 template <class T>
-Fp16Problem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, const uint4* pieces,
+Fp16Problem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, const uint4* tiles,
                            std::int64_t queries) {
-  return {.points = pieces,
+  return {.points = tiles,
           .rows = queries,
-          .columns = base.pieces,
+          .columns = base.tiles,
           .count = base.tiles() * kFp16Columns,
           .score_base = base.score_base,
           .shape = held.fp16.shape,
-          .run = columns_of_block(*held.context, queries, base.tiles())};
+          .range_columns = columns_of_block(*held.context, queries, base.tiles())};
 }
 
 #define KITH_INSTANTIATE(T)                                                                                 \

@@ -17,7 +17,7 @@ struct SearchBase {
   const T* values = nullptr;  // (rows, d)
   std::int64_t rows = 0, d = 0;
   std::int64_t first_row = 0;         // row number of the first
-  const uint4* pieces = nullptr;      // whole pieces of fp16_rows.h
+  const uint4* tiles = nullptr;       // whole tiles of fp16_rows.h
   const float* score_base = nullptr;  // (rows, padded), in the order of base_place_of_row
   Measure measure = Measure::squared_euclidean;
   Fp16Bound bound;
@@ -66,12 +66,12 @@ void send_queries(const HeldRows<T>& held, const Stream& stream, const double* v
 template <class T>
 void round_queries(const HeldRows<T>& held, std::int64_t count, const Fp16Queries& queries);
 
-inline constexpr std::int64_t kQueryTile = 2 * kPieceRows;  // queries of a block of the product
+inline constexpr std::int64_t kQueryTile = 2 * kFp16TileRows;  // queries of a block of the product
 
 /// The product of `queries` queries, from a multiple of kQueryTile on, with the base, in runs of columns that keep the
 /// device busy however few the queries.
 template <class T>
-Fp16Problem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, const uint4* pieces,
+Fp16Problem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, const uint4* tiles,
                            std::int64_t queries);
 
 }  // namespace kith::cuda

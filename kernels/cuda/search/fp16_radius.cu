@@ -231,9 +231,9 @@ class Fp16RadiusSearch {
 
   /// Lists of queries of the batch from `first` on, a multiple of kQueryTile. Queues only.
   void list(std::int64_t first, std::int64_t count, const RowLists& lists) const {
-    const uint4* pieces = taken_.fp16.values.data() + held_.fp16.shape.place(first, 0, 0);
+    const uint4* tiles = taken_.fp16.values.data() + held_.fp16.shape.place(first, 0, 0);
     held_.stream().fill(count_.data() + first, 0, count);
-    launch_product<ListWithin>(*held_.context, search_problem(held_, base_, pieces, count), with_room(lists, first));
+    launch_product<ListWithin>(*held_.context, search_problem(held_, base_, tiles, count), with_room(lists, first));
   }
 
   /// Measures the listed rows of queries first .. end - 1 of the batch, and adds those within the limit.

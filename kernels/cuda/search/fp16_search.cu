@@ -114,7 +114,7 @@ class Fp16Search {
     const Fp16Queries& taken = room(batch).queries;
     round_queries(held_, count(batch), taken);
     const SearchQueries queries{.values = taken.values.data(),
-                                .pieces = taken.fp16.values.data(),
+                                .tiles = taken.fp16.values.data(),
                                 .shape = held_.fp16.shape,
                                 .norm = taken.fp16.norm.data(),
                                 .residual = taken.fp16.residual.data(),
@@ -124,10 +124,10 @@ class Fp16Search {
                                 .excluded = queries_.excluded_row + batch * size_ - held_.first_row,
                                 .leaves_out = queries_.excluded_row >= 0};
     const ListOutput found{room(batch).distance.data(), room(batch).index.data(), candidates_.data()};
-    const Fp16Problem problem = search_problem(held_, base_, queries.pieces, queries.count);
+    const Fp16Problem problem = search_problem(held_, base_, queries.tiles, queries.count);
     if (queries.count <= kFewQueries) {
-      stream_minima(context.stream, base_.pieces, base_.score_base, queries);
-    } else if (queries.count <= kPieceRows && context.screen == ScreenPath::wgmma) {
+      stream_minima(context.stream, base_.tiles, base_.score_base, queries);
+    } else if (queries.count <= kFp16TileRows && context.screen == ScreenPath::wgmma) {
       context.stream.fill(minima_.coarse, 0x7F, queries.count * minima_.coarse_groups());
       launch_wgmma<KeepMinimaOfFew>(context, problem, minima_);
     } else {

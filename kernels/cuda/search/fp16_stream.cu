@@ -13,12 +13,12 @@ namespace {
 
 constexpr int kTile = 8;  // queries of one product
 constexpr int kRows = 16;
-constexpr int kSteps = kPieceRows / kRows;
+constexpr int kSteps = kFp16TileRows / kRows;
 constexpr int kWarpTiles = kTogether / kBlockWarps;
 static_assert(kWarpTiles == 2, "a warp writes the minima of an even tile and an odd one together");
 
-/// Products of 16 base rows with the queries. Every row here has the remainder `group` of eight; a lane takes units
-/// `quad` and `quad` + 4 of each piece of a row, eight fp16 where the product asks for two times four: any order will
+/// Products of 16 base rows with the queries. Every row here has the remainder `group` of eight; a lane takes chunks
+/// `quad` and `quad` + 4 of each tile of a row, eight fp16 where the product asks for two times four: any order will
 /// do that both operands share.
 template <int kTiles>
 __device__ void multiply_rows(const uint4* row, const SearchQueries& queries, float (&product)[kTiles][4]) {
@@ -29,22 +29,22 @@ __device__ void multiply_rows(const uint4* row, const SearchQueries& queries, fl
     for (int i = 0; i < 4; ++i) product[t][i] = 0.0F;
   }
 #pragma unroll 2
-  for (int piece = 0; piece < queries.shape.pieces; ++piece, row += kPieceRows * kRowUnits) {
+  for (int depth_tile = 0; depth_tile < queries.shape.depth_tiles; ++depth_tile, row += kFp16TileRows * kRowChunks) {
     uint4 low[2], high[2];
 #pragma unroll
     for (int s = 0; s < 2; ++s) {
       const int place = (s * 4 + quad) ^ group;
       low[s] = __ldcs(row + place);
-      high[s] = __ldcs(row + 8 * kRowUnits + place);
+      high[s] = __ldcs(row + 8 * kRowChunks + place);
     }
 #pragma unroll
     for (int s = 0; s < 2; ++s) {
-      const int unit = s * 4 + quad;
+      const int chunk = s * 4 + quad;
 #pragma unroll
       for (int t = 0; t < kTiles; ++t) {
-        // Queries in few columns lie in fewer units; the rows are zero there.
-        const uint4 c = unit < queries.shape.units
-                            ? __ldg(queries.pieces + queries.shape.place(t * kTile + group, piece, unit))
+        // Queries in few columns lie in fewer chunks; the rows are zero there.
+        const uint4 c = chunk < queries.shape.chunks
+                            ? __ldg(queries.tiles + queries.shape.place(t * kTile + group, depth_tile, chunk))
                             : uint4{};
         multiply_16x8x16(product[t], {low[s].x, low[s].y}, {high[s].x, high[s].y}, {c.x, c.y});
         multiply_16x8x16(product[t], {low[s].z, low[s].w}, {high[s].z, high[s].w}, {c.z, c.w});
@@ -57,12 +57,12 @@ __device__ void multiply_rows(const uint4* row, const SearchQueries& queries, fl
 /// quad + 1 of each eight.
 template <int kTiles>
 __global__ void __launch_bounds__(kBlock, kTiles == 1 ? 3 : 2)  // more bytes on their way
-    stream_kernel(const uint4* pieces, const float* score_base, const SearchQueries queries) {
+    stream_kernel(const uint4* tiles, const float* score_base, const SearchQueries queries) {
   const GroupMinima& minima = queries.minima;
   const int group = lane_index() / 4, quad = lane_index() % 4, quarter = group / 2;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const std::int64_t first_tile = std::int64_t{blockIdx.x} * kTogether + warp * kWarpTiles;
-  const std::int64_t tile_units = std::int64_t{kPieceRows} * kRowUnits * queries.shape.pieces;
+  const std::int64_t tile_chunks = std::int64_t{kFp16TileRows} * kRowChunks * queries.shape.depth_tiles;
   __shared__ int smallest_of_warps[kBlockWarps][kFewQueries][kQuarters];
   int smallest[kWarpTiles][kTiles][2];
 #pragma unroll
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kBlock, kTiles == 1 ? 3 : 2)  // more bytes on
     for (int step = 0; step < kSteps; ++step) {
       const int row = step * kRows + group;
       float product[kTiles][4];
-      multiply_rows(pieces + tile * tile_units + row * kRowUnits, queries, product);
+      multiply_rows(tiles + tile * tile_chunks + row * kRowChunks, queries, product);
       const float low = __ldg(score_base + base_place_of_row(tile * kFp16Columns + row));
       const float high = __ldg(score_base + base_place_of_row(tile * kFp16Columns + row + 8));
 #pragma unroll
@@ -114,24 +114,24 @@ __global__ void __launch_bounds__(kBlock, kTiles == 1 ? 3 : 2)  // more bytes on
 static_assert(kFewQueries * kQuarters <= kBlock, "a thread for each coarse minimum");
 
 template <int kTiles>
-void launch(const Stream& stream, const uint4* pieces, const float* score_base, const SearchQueries& queries) {
+void launch(const Stream& stream, const uint4* tiles, const float* score_base, const SearchQueries& queries) {
   const auto blocks = static_cast<unsigned>(queries.minima.coarse_tiles());
-  stream_kernel<kTiles><<<blocks, kBlock, 0, stream>>>(pieces, score_base, queries);
+  stream_kernel<kTiles><<<blocks, kBlock, 0, stream>>>(tiles, score_base, queries);
   check(cudaGetLastError());
 }
 
 }  // namespace
 
-void stream_minima(const Stream& stream, const uint4* pieces, const float* score_base, const SearchQueries& queries) {
+void stream_minima(const Stream& stream, const uint4* tiles, const float* score_base, const SearchQueries& queries) {
   switch ((queries.count + kTile - 1) / kTile) {
     case 1:
-      return launch<1>(stream, pieces, score_base, queries);
+      return launch<1>(stream, tiles, score_base, queries);
     case 2:
-      return launch<2>(stream, pieces, score_base, queries);
+      return launch<2>(stream, tiles, score_base, queries);
     case 3:
-      return launch<3>(stream, pieces, score_base, queries);
+      return launch<3>(stream, tiles, score_base, queries);
     default:
-      return launch<4>(stream, pieces, score_base, queries);
+      return launch<4>(stream, tiles, score_base, queries);
   }
 }
 

@@ -1,4 +1,4 @@
-// Rows are copied as units of 16 bytes, in the order of a list or at a stride; a radix sort orders them by reach.
+// Rows are copied as chunks of 16 bytes, in the order of a list or at a stride; a radix sort orders them by reach.
 #include "kernels/cuda/search/joined_rows.h"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -10,17 +10,17 @@
 namespace kith::cuda {
 namespace {
 
-/// Copies units of 16 bytes, and what is added to the rows' scores.
+/// Copies chunks of 16 bytes, and what is added to the rows' scores.
 __global__ void choose_kernel(const uint4* from, const float* from_base, Fp16Layout shape, RowChoice rows,
                               std::int64_t padded, uint4* to, float* to_base) {
-  const std::int64_t units = std::int64_t{shape.pieces} * kRowUnits;
-  for (std::int64_t i = thread_index(); i < padded * units; i += thread_count()) {
-    const std::int64_t place = i / units;
+  const std::int64_t chunks = std::int64_t{shape.depth_tiles} * kRowChunks;
+  for (std::int64_t i = thread_index(); i < padded * chunks; i += thread_count()) {
+    const std::int64_t place = i / chunks;
     const bool exists = place < rows.count;
     const std::int64_t row = exists ? rows.row(place) : 0;
-    const int piece = static_cast<int>(i % units / kRowUnits), unit = static_cast<int>(i % kRowUnits);
-    to[shape.place(place, piece, unit)] = exists ? from[shape.place(row, piece, unit)] : uint4{};
-    if (piece == 0 && unit == 0) {
+    const int depth_tile = static_cast<int>(i % chunks / kRowChunks), chunk = static_cast<int>(i % kRowChunks);
+    to[shape.place(place, depth_tile, chunk)] = exists ? from[shape.place(row, depth_tile, chunk)] : uint4{};
+    if (depth_tile == 0 && chunk == 0) {
       to_base[base_place_of_row(place)] = exists ? from_base[base_place_of_row(row)] : QuantizationGrid::kNever;
     }
   }
@@ -65,10 +65,10 @@ CopiedRows copy_rows(const HeldRows<T>& held, const SearchBase<T>& base, const R
   CopiedRows copied;
   copied.count = rows.count;
   const std::int64_t padded = row_groups_of(rows.count) * kFp16Columns;
-  copied.pieces = Buffer<uint4>(held.pool(), padded * shape.pieces * kRowUnits);
+  copied.tiles = Buffer<uint4>(held.pool(), padded * shape.depth_tiles * kRowChunks);
   copied.score_base = Buffer<float>(held.pool(), padded + kFp16Columns);  // a tile ahead
-  choose_kernel<<<held.context->grid(copied.pieces.size(), kBlock), kBlock, 0, held.stream()>>>(
-      base.pieces, base.score_base, shape, rows, padded, copied.pieces.data(), copied.score_base.data());
+  choose_kernel<<<held.context->grid(copied.tiles.size(), kBlock), kBlock, 0, held.stream()>>>(
+      base.tiles, base.score_base, shape, rows, padded, copied.tiles.data(), copied.score_base.data());
   check(cudaGetLastError());
   held.stream().fill(copied.score_base.data() + padded, 0, kFp16Columns);
   return copied;
@@ -76,8 +76,8 @@ CopiedRows copy_rows(const HeldRows<T>& held, const SearchBase<T>& base, const R
 
 template <class T>
 OrderedRows order_by_reach(const HeldRows<T>& held, const SearchBase<T>& base, const float* limit) {
-  // Four roundings of numbers below 4 top, one of them of a limit that was compared with a rounded score.
-  const float slack = base.bound.grid.top * 0x1p-19F;
+  // Four roundings of numbers below 4 scale, one of them of a limit that was compared with a rounded score.
+  const float slack = base.bound.grid.scale * 0x1p-19F;
   const std::int64_t n = base.rows, groups = base.tiles() * kQuarters;
   const Context& context = *held.context;
   Pool& pool = held.pool();

@@ -17,7 +17,7 @@ struct RowChoice {
 
 /// Rows of a base as a base of their own.
 struct CopiedRows {
-  Buffer<uint4> pieces;      // whole ones
+  Buffer<uint4> tiles;       // whole ones
   Buffer<float> score_base;  // (count, padded, and a tile) in the order of base_place_of_row
   std::int64_t count = 0;
 
@@ -25,7 +25,7 @@ struct CopiedRows {
   template <class T>
   SearchBase<T> as_base(SearchBase<T> base, std::int64_t first = 0) const {
     base.rows = count - first;
-    base.pieces = pieces.data() + column_shape(base.d).place(first, 0, 0);
+    base.tiles = tiles.data() + column_shape(base.d).place(first, 0, 0);
     base.score_base = score_base.data() + first;
     return base;
   }

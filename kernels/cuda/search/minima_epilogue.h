@@ -55,7 +55,7 @@ template <bool kShared>
 class MinimaKeeper {
  public:
   static constexpr bool kAnyColumns = true;
-  static constexpr bool kRuns = true;  // of a multiple of kTogether tiles
+  static constexpr bool kColumnRanges = true;  // of a multiple of kTogether tiles
   static constexpr bool kSharesRows = kShared;
 
   using Arguments = GroupMinima;
@@ -152,7 +152,7 @@ __device__ inline int column_of_number(int number) { return number / 2 * 8 + qua
 class ListWithin {
  public:
   static constexpr bool kAnyColumns = true;
-  static constexpr bool kRuns = true;
+  static constexpr bool kColumnRanges = true;
 
   using Arguments = RowLists;
 

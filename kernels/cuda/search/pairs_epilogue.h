@@ -45,7 +45,7 @@ struct RowPairs {
 class NotePairs {
  public:
   static constexpr bool kAnyColumns = true;
-  static constexpr bool kRuns = true;
+  static constexpr bool kColumnRanges = true;
 
   using Arguments = RowPairs;
 

@@ -86,7 +86,7 @@ std::optional<JoinSizes> join_sizes(const HeldRows<T>& held, const SelfJoin& joi
   sizes.log = 3 * n * (k + 1) * sizes.stride / 2 + held.context->multiprocessors * kWarps * PairLog::kChunk;
   if (sizes.log >= kMostPairs || !can_find_lists(*held.context, sample, k, sizes.capacity)) return std::nullopt;
   const std::int64_t copy =
-      row_groups_of(n) * kFp16Columns * (column_shape(held.columns()).pieces * kRowUnits * 16 + 48);
+      row_groups_of(n) * kFp16Columns * (column_shape(held.columns()).depth_tiles * kRowChunks * 16 + 48);
   const std::int64_t left = held.pool().available() - n * (sizes.capacity * 4 + 16) - sizes.log * 8 - copy;
   const std::int64_t each = row_groups_of(sample) * kQuarters * 5 + held.columns() * 8 + k * 16;
   constexpr std::int64_t kMostBatch = 1 << 17;
@@ -123,14 +123,14 @@ class Join {
  private:
   std::int64_t n() const { return held_.rows(); }
   const Context& context() const { return *held_.context; }
-  const uint4* pieces_from(std::int64_t row) const {
+  const uint4* tiles_from(std::int64_t row) const {
     return held_.fp16.values.data() + held_.fp16.shape.place(row, 0, 0);
   }
 
   /// Rows first .. first + count - 1 as queries.
   SearchQueries queries_of(std::int64_t first, std::int64_t count) const {
     return {.values = nullptr,
-            .pieces = pieces_from(first),
+            .tiles = tiles_from(first),
             .shape = held_.fp16.shape,
             .norm = held_.fp16.norm.data() + first,
             .residual = held_.fp16.residual.data() + first,
@@ -163,7 +163,7 @@ class Join {
       SearchQueries queries = queries_of(first, count);
       queries.minima = minima;
       if (!join_.include_self) ++queries.neighbors;
-      launch_product<KeepMinima>(context(), search_problem(held_, sample, queries.pieces, count), minima);
+      launch_product<KeepMinima>(context(), search_problem(held_, sample, queries.tiles, count), minima);
       find_limits(context(), sample, queries, limit_.data() + first);
     });
   }
@@ -181,9 +181,9 @@ class Join {
     for (std::int64_t first = 0; first < n(); first += slab) {
       const std::int64_t count = std::min(slab, n() - first);
       const SearchBase<T> behind = ordered.rows.as_base(base_, first);
-      Fp16Problem problem = search_problem(held_, behind, behind.pieces, count);
+      Fp16Problem problem = search_problem(held_, behind, behind.tiles, count);
       problem.shape = column_shape(base_.d);
-      problem.run = kRun * kFp16Columns;
+      problem.range_columns = kRun * kFp16Columns;
       stream.fill(used_.data(), 0, 2);
       launch_wgmma<NotePairs>(context(), problem,
                               {.log = log,

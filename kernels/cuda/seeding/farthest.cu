@@ -42,7 +42,7 @@ __global__ void collect_kernel(const double* distance, const std::int32_t* label
   for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
     const std::int64_t row = base + lane_index();
     const bool selected = row < rows && key_of(distance[row], row) <= last;
-    const Word place = append(selected, count);
+    const Word place = reserve_slot(selected, count);
     if (selected) {
       list[place].distance = distance[row];
       list[place].row = row;

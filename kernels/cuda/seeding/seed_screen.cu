@@ -48,13 +48,13 @@ struct Columns {
   unsigned existing;          // a bit for each candidate
 };
 
-/// A warp multiplies 16 rows at a time. points, candidates: pieces of fp16_rows.h. A lane takes 16 bytes of a row,
+/// A warp multiplies 16 rows at a time. points, candidates: tiles of fp16_rows.h. A lane takes 16 bytes of a row,
 /// eight fp16, where the layout of the product asks for two times four: any order will do that both operands share.
 template <int kTiles>
-__global__ void half_near_kernel(const uint4* points, std::int64_t rows, std::int64_t pieces, const uint4* candidates,
-                                 Columns columns, RowLimits limits, std::uint32_t* near) {
-  constexpr int kRows = 16, kUnits = kPieceColumns / 8;
-  static_assert(kPieceRows % kRows == 0, "the rows of a product are rows of one piece");
+__global__ void half_near_kernel(const uint4* points, std::int64_t rows, std::int64_t depth_tiles,
+                                 const uint4* candidates, Columns columns, RowLimits limits, std::uint32_t* near) {
+  constexpr int kRows = 16, kChunks = kFp16TileColumns / 8;
+  static_assert(kFp16TileRows % kRows == 0, "the rows of a product are rows of one tile");
   const int group = lane_index() / 4, quad = lane_index() % 4;
   float half_sq_norm[kTiles][2];
 #pragma unroll
@@ -67,28 +67,29 @@ __global__ void half_near_kernel(const uint4* points, std::int64_t rows, std::in
     const std::int64_t mine = base + lane_index() % kRows;
     const float limit = mine < rows ? limits(mine) : 0.0F;
     float product[kTiles][4] = {};
-    const uint4* row = points + (base / kPieceRows * pieces * kPieceRows + base % kPieceRows + group) * kUnits;
-    const uint4* candidate = candidates + group * kUnits;
+    const uint4* row =
+        points + (base / kFp16TileRows * depth_tiles * kFp16TileRows + base % kFp16TileRows + group) * kChunks;
+    const uint4* candidate = candidates + group * kChunks;
 #pragma unroll 2
-    for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    for (std::int64_t depth_tile = 0; depth_tile < depth_tiles; ++depth_tile) {
       uint4 low[2], high[2];
 #pragma unroll
       for (int s = 0; s < 2; ++s) {
         const int place = (s * 4 + quad) ^ group;  // every row here has the remainder group of eight
         low[s] = __ldcs(row + place);
-        high[s] = __ldcs(row + 8 * kUnits + place);
+        high[s] = __ldcs(row + 8 * kChunks + place);
       }
 #pragma unroll
       for (int s = 0; s < 2; ++s) {
 #pragma unroll
         for (int t = 0; t < kTiles; ++t) {
-          const uint4 c = __ldg(candidate + t * kTile * kUnits + ((s * 4 + quad) ^ group));
+          const uint4 c = __ldg(candidate + t * kTile * kChunks + ((s * 4 + quad) ^ group));
           multiply_16x8x16(product[t], {low[s].x, low[s].y}, {high[s].x, high[s].y}, {c.x, c.y});
           multiply_16x8x16(product[t], {low[s].z, low[s].w}, {high[s].z, high[s].w}, {c.z, c.w});
         }
       }
-      row += kPieceRows * kUnits;
-      candidate += kPieceRows * kUnits;
+      row += kFp16TileRows * kChunks;
+      candidate += kFp16TileRows * kChunks;
     }
     const float low_limit = __shfl_sync(kAllLanes, limit, group), high_limit = __shfl_sync(kAllLanes, limit, group + 8);
     unsigned low_near = 0, high_near = 0;
@@ -120,11 +121,11 @@ __global__ void float_near_kernel(PointOperand<T> points, const float* candidate
     const T* const x = points.row(row);
     const auto* c = reinterpret_cast<const float4*>(candidates);
     float product[kColumns] = {};
-    for (int j = 0; j < points.d; j += kTilePiece) {
+    for (int j = 0; j < points.d; j += kTileVector) {
       const float4 four = points.finish(points.load(x, j), j);
-      const float value[kTilePiece] = {four.x, four.y, four.z, four.w};
+      const float value[kTileVector] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-      for (int i = 0; i < kTilePiece; ++i) {
+      for (int i = 0; i < kTileVector; ++i) {
 #pragma unroll
         for (int t = 0; t < kColumns; t += 4, ++c) {
           const float4 at = __ldg(c);
@@ -156,8 +157,8 @@ double warp_accumulation(std::int64_t d) {
 template <class T>
 bool halves_are_less(const HeldRows<T>& held) {
   const Fp16Layout& shape = held.fp16.shape;
-  const std::int64_t fp16_bytes = shape.pieces * shape.piece_bytes() / kPieceRows;
-  return held.fp16.values.size() > 0 && shape.units == kRowUnits &&
+  const std::int64_t fp16_bytes = shape.depth_tiles * shape.tile_bytes() / kFp16TileRows;
+  return held.fp16.values.size() > 0 && shape.chunks == kRowChunks &&
          fp16_bytes < held.columns() * static_cast<std::int64_t>(sizeof(Arithmetic<T>));
 }
 
@@ -203,7 +204,7 @@ ScreenedCandidates screen_candidates(const HeldRows<T>& held, MatrixView<const d
     return out;
   }
   const std::int64_t pitch = tiles_of(out.count) * kTile;
-  std::vector<float> values((d + kTilePiece - 1) / kTilePiece * kTilePiece * pitch, 0.0F);
+  std::vector<float> values((d + kTileVector - 1) / kTileVector * kTileVector * pitch, 0.0F);
   for (std::int64_t t = 0; t < out.count; ++t) {
     for (std::int64_t j = 0; j < d; ++j) values[j * pitch + t] = screened.values(t, j);
   }
@@ -231,11 +232,11 @@ void find_near(const HeldRows<T>& held, const ScreenedCandidates& candidates, co
     limits.norm = held.fp16.norm.data() + block.first;
     limits.residual = held.fp16.residual.data() + block.first;
     limits.unit = 1 << 2 * kFp16Shift;
-    const std::int64_t pieces = pieces_of(held.columns());
+    const std::int64_t depth_tiles = depth_tiles_of(held.columns());
     const uint4* points = held.fp16.values.data() + held.fp16.shape.place(block.first, 0, 0);
     with_tiles(candidates.count, [&](auto tiles) {
       half_near_kernel<tiles()><<<held.context->grid(block.rows, kBlockWarps * 16), kBlock, 0, held.stream()>>>(
-          points, block.rows, pieces, candidates.fp16.values.data(), columns, limits, near);
+          points, block.rows, depth_tiles, candidates.fp16.values.data(), columns, limits, near);
     });
   } else {
     with_tiles(candidates.count, [&](auto tiles) {

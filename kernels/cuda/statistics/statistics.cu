@@ -30,11 +30,11 @@ double unordered(Word order) { return std::bit_cast<double>((order & kSign) != 0
 /// How the threads divide rows and columns (screen/column_walk.h).
 struct WalkArguments {
   int width;
-  std::int64_t run_rows;
+  std::int64_t range_rows;
 };
 
 /// Row ranges per multiprocessor: just enough to keep it busy, since each one ends with atomic operations per column.
-constexpr std::int64_t runs_per_multiprocessor(std::int64_t groups) {
+constexpr std::int64_t ranges_per_multiprocessor(std::int64_t groups) {
   constexpr std::int64_t kThreads = 1024;
   return std::max<std::int64_t>(kThreads / std::min<std::int64_t>(groups, kBlock / 2), 1);
 }
@@ -49,7 +49,7 @@ struct alignas(kSize * sizeof(T)) Pack {
 template <class T, int kSize>
 __global__ void range_kernel(const Pack<T, kSize>* values, std::int64_t rows, std::int64_t groups,
                              WalkArguments walk_arguments, Word* minimum, Word* maximum) {
-  const ColumnWalk walk(rows, walk_arguments.width, walk_arguments.run_rows);
+  const ColumnWalk walk(rows, walk_arguments.width, walk_arguments.range_rows);
   if (walk.first >= walk.last) return;
   for (std::int64_t g = walk.column; g < groups; g += walk.column_step) {
     Pack<T, kSize> low = values[walk.first * groups + g], high = low;
@@ -97,7 +97,7 @@ template <bool kFast, class T, int kSize>
 __global__ void magnitude_kernel(const Pack<T, kSize>* values, std::int64_t rows, std::int64_t groups,
                                  WalkArguments walk_arguments, const double* first, const double* second,
                                  MagnitudeSums out) {
-  const ColumnWalk walk(rows, walk_arguments.width, walk_arguments.run_rows);
+  const ColumnWalk walk(rows, walk_arguments.width, walk_arguments.range_rows);
   if (walk.first >= walk.last) return;
   for (std::int64_t g = walk.column; g < groups; g += walk.column_step) {
     double factor[kSize], more[kSize];
@@ -141,10 +141,10 @@ void with_packs(const Context& context, const T* values, std::int64_t rows, std:
   constexpr int kLargest = std::min<int>(16 / sizeof(T), 4);  // more columns per thread need too many registers
   const auto walk = [&]<int kSize>(std::integral_constant<int, kSize>) {
     const std::int64_t groups = d / kSize;
-    const std::int64_t run_rows =
-        std::max(kRunRows, rows / (std::int64_t{context.multiprocessors} * runs_per_multiprocessor(groups)));
-    const WalkShape shape = walk_shape(context, rows, groups, run_rows);
-    launch(reinterpret_cast<const Pack<T, kSize>*>(values), groups, shape.grid, WalkArguments{shape.width, run_rows});
+    const std::int64_t range_rows =
+        std::max(kRangeRows, rows / (std::int64_t{context.multiprocessors} * ranges_per_multiprocessor(groups)));
+    const WalkShape shape = walk_shape(context, rows, groups, range_rows);
+    launch(reinterpret_cast<const Pack<T, kSize>*>(values), groups, shape.grid, WalkArguments{shape.width, range_rows});
     check(cudaGetLastError());
   };
   d % kLargest == 0 ? walk(std::integral_constant<int, kLargest>{}) : walk(std::integral_constant<int, 1>{});
