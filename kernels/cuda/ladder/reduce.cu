@@ -285,10 +285,10 @@ class Reduction {
         std::move(measurement),
         [&](std::int64_t turn) { library.norm(static_cast<int>(count_), input(turn).values, result); },
         [&]() -> std::string {
-          float result = 0.0F;
-          context_.stream.download(&result, result, 1);
-          if (std::abs(result - expected) <= 1e-4 * expected) return "";
-          return concat("expected ", expected, ", found ", result);
+          float norm = 0.0F;
+          context_.stream.download(&norm, result, 1);
+          if (std::abs(norm - expected) <= 1e-4 * expected) return "";
+          return concat("expected ", expected, ", found ", norm);
         });
   }
 
