@@ -95,7 +95,6 @@ Context::Context(const BackendOptions& options) : device(made_current(options.de
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   screen = choose_screen_path(options.screen, device);
   screen_named = options.screen != "auto";
-  left_out = cuda::left_out(options.without);
   small_gaps = options.small_gaps;
   small_joins = options.small_joins;
 }

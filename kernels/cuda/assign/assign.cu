@@ -15,8 +15,8 @@
 #include "kernels/cuda/assign/fp16_screen.h"
 #include "kernels/cuda/assign/iterate.h"
 #include "kernels/cuda/assign/narrow_screen.h"
+#include "kernels/cuda/assign/operations.h"
 #include "kernels/cuda/assign/update.h"
-#include "kernels/cuda/operations.h"
 #include "kernels/cuda/screen/float32_screen.h"
 #include "kernels/cuda/screen/refinement.h"
 
@@ -86,7 +86,6 @@ class NearestFinder {
 
  private:
   ScreeningInput whole(const Block<T>& block) const { return whole_block(held_, block, static_cast<bool>(bounds_)); }
-  bool one_look() const { return held_.context->left_out.one_look(); }
   std::int32_t* nearest(const Block<T>& block) const { return held_.label.data() + block.first; }
   // Asked for only where they are needed: rows that are not on the device may not have to travel.
   PointOperand<T> rows(const Block<T>& block) const { return point_operand(held_, held_.on_device(block), block.rows); }
@@ -111,10 +110,8 @@ class NearestFinder {
     held_.for_blocks([&](const Block<T>& block) {
       const PointOperand<T> operand = rows(block);
       screen_narrow(held_, floats_, operand, nearest(block), ambiguous);
-      if (!one_look()) {
-        decide_among_all(held_, operand, ambiguous.row, {block.rows, ambiguous.count}, centroids_, clusters_,
-                         nearest(block));
-      }
+      decide_among_all(held_, operand, ambiguous.row, {block.rows, ambiguous.count}, centroids_, clusters_,
+                       nearest(block));
       ++ambiguous.count;
     });
     std::vector<Word> found(blocks);
@@ -126,7 +123,6 @@ class NearestFinder {
   void run_fp16(IterationRecord& record) {
     held_.for_blocks([&](const Block<T>& block) {
       screen_fp16(held_, fp16_, block, whole(block), workspace_);
-      if (one_look()) return;
       const PointOperand<T> operand = rows(block);
       ScreeningCounts* counts = fp16_.counts(block);
       if (fp16_.groups.groups > 0) {
@@ -142,10 +138,6 @@ class NearestFinder {
       batch.rows.chosen = batch.positions;
       decide_batch(held_, workspace_, batch, centroids_, nearest(block));
     });
-    if (one_look()) {
-      record.screened += held_.rows();
-      return;
-    }
     const std::vector<ScreeningCounts> found = fp16_.download_counts(held_.stream());
     held_.for_blocks([&](const Block<T>& block) {
       const ScreeningCounts& counts = found[static_cast<std::size_t>(block.first / held_.block_rows)];
@@ -194,7 +186,6 @@ class NearestFinder {
       ambiguous = workspace_.ambiguous();
       floats = true;
     }
-    if (one_look()) count = 0;
     RefinementWork work{ambiguous, count, count, {}};
     if (floats) {
       work.collect = [&](std::int64_t first, std::int64_t batch_rows) {
@@ -216,7 +207,6 @@ class NearestFinder {
   /// The first look at rows of a block by fp16, and the listed ones; returns the number of ambiguous ones.
   std::int64_t screen_and_decide_listed(const Block<T>& block, const ScreeningInput& looked, IterationRecord& record) {
     screen_fp16(held_, fp16_, block, looked, workspace_);
-    if (one_look()) return 0;
     ScreeningCounts counts;
     held_.stream().download(&counts, fp16_.counts(block), 1);
     // Rows that are not on the device are gathered from the list of ambiguous ones.

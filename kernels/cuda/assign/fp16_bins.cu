@@ -17,13 +17,6 @@ constexpr int kBinWarps = 8;
 constexpr int kBinBlocks = 4;                                    // of a multiprocessor
 constexpr int kWarpRows = GroupWorkspace::kBinRows / kBinWarps;  // one fragment
 
-/// What is made of a bin's scores.
-enum class BinWork {
-  labels,
-  labels_and_bounds,
-  best,  // the label of the best score, which nothing proves
-};
-
 struct BinArguments {
   const uint4* points;   // tiles of the block's rows
   const uint4* columns;  // tiles of the centroids
@@ -58,7 +51,7 @@ std::size_t bin_bytes(const Fp16Layout& shape) {
 /// of two products: it takes those of the columns alike, so that the same are multiplied. Which rows the next bin has
 /// is asked for while those of this one are on their way; these copies themselves nothing hides but the other blocks of
 /// the multiprocessor.
-template <BinWork kWork>
+template <bool kKeepsBounds>
 __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
     bin_kernel(const __grid_constant__ BinArguments arguments) {
 #ifdef KITH_AMPERE
@@ -104,7 +97,7 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
     float limit[2], product[4][4] = {};
     for (int first = 0; first < shape.depth_tiles; first += kHeldTiles) {
       const int count = min(kHeldTiles, shape.depth_tiles - first);
-      if (first > 0 || kWork == BinWork::best) __syncthreads();  // else a barrier at the end of the bin before did
+      if (first > 0) __syncthreads();  // else a barrier at the end of the bin before did
 #pragma unroll 1
       for (int s = 0; s < count; ++s) {
 #pragma unroll
@@ -156,8 +149,6 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       unsigned within = 0;
-      float best = std::numeric_limits<float>::infinity();
-      int best_column = 0;
       float other = std::numeric_limits<float>::infinity();  // smallest score above the limit
 #pragma unroll
       for (int n = 0; n < 4; ++n) {
@@ -167,28 +158,12 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
           const float score = __fsub_rn(score_base[c], product[n][r * 2 + e]);
           const bool above = score > limit[r];  // written so that a NaN is within
           if (!above) within |= 1U << c;
-          if (kWork == BinWork::labels_and_bounds && above) other = fminf(other, score);
-          if (kWork == BinWork::best && score < best) {
-            best = score;
-            best_column = c;
-          }
+          if (kKeepsBounds && above) other = fminf(other, score);
         }
-      }
-      if constexpr (kWork == BinWork::best) {
-#pragma unroll
-        for (int w = 1; w <= 2; w *= 2) {
-          const float other_best = __shfl_xor_sync(kAllLanes, best, w);
-          const int other_column = __shfl_xor_sync(kAllLanes, best_column, w);
-          best_column = other_best < best ? other_column : best_column;
-          best = fminf(best, other_best);
-        }
-        if (q == 0 && entry[r] >= 0)
-          arguments.nearest[entry[r]] = static_cast<std::int32_t>(first_column) + best_column;
-        continue;
       }
       within |= __shfl_xor_sync(kAllLanes, within, 1);
       within |= __shfl_xor_sync(kAllLanes, within, 2);
-      if constexpr (kWork == BinWork::labels_and_bounds) {
+      if constexpr (kKeepsBounds) {
         other = fminf(other, __shfl_xor_sync(kAllLanes, other, 1));
         other = fminf(other, __shfl_xor_sync(kAllLanes, other, 2));
       }
@@ -198,7 +173,7 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
       if (mine) {
         arguments.nearest[row] =
             listed ? kListed : static_cast<std::int32_t>(first_column) + __ffs(static_cast<int>(within)) - 1;
-        if constexpr (kWork == BinWork::labels_and_bounds) {
+        if constexpr (kKeepsBounds) {
           const BoundOutput& bounds = arguments.bounds;
           if (listed) {
             bounds.clear(row);
@@ -251,8 +226,7 @@ void multiply_bins(const HeldRows<T>& held, const Fp16Columns& columns, const Sc
                                room.smallest(),
                                &counts->listed,
                                {room.candidates(), room.capacity(), &counts->listed_candidates}};
-  auto kernel = rows.bounds ? bin_kernel<BinWork::labels_and_bounds> : bin_kernel<BinWork::labels>;
-  if (held.context->left_out.one_look()) kernel = bin_kernel<BinWork::best>;
+  const auto kernel = rows.bounds ? bin_kernel<true> : bin_kernel<false>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bin_bytes({kHeldTiles})));
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
   const auto blocks = static_cast<unsigned>(

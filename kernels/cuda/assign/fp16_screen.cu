@@ -7,9 +7,8 @@
 // ambiguous again, gathered, and lists every column within their limits; it costs their share of the first.
 #include "kernels/cuda/assign/fp16_screen.h"
 
-#include "kernels/cuda/screen/nearest_epilogues.h"
+#include "kernels/cuda/assign/nearest_epilogues.h"
 #include "kernels/cuda/screen/product_launch.h"
-#include "kernels/cuda/screen/unproven_epilogues.h"
 
 namespace kith::cuda {
 namespace {
@@ -89,25 +88,15 @@ template <class T>
 void screen_fp16(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block, const ScreeningInput& rows,
                  const RefinementWorkspace& room) {
   const Fp16Columns& columns = screen.columns;
-  const LeftOut& left_out = held.context->left_out;
-  const RowBounds bounds{rows.norm, rows.residual, columns.bound.data(),
-                         left_out.one_look() ? AmbiguousRows{} : screen.ambiguous(block), rows.bounds};
+  const RowBounds bounds{rows.norm, rows.residual, columns.bound.data(), screen.ambiguous(block), rows.bounds};
   Fp16Problem problem = problem_of(held, columns, rows.tiles, rows.count);
   held.stream().fill(screen.counts(block), 0, 1);
   if (screen.groups.groups > 0) {
-    if (left_out.certificate) {
-      launch_product<KeepBestGroup>(*held.context, problem, {screen.groups.rows()});
-    } else {
-      launch_product<KeepGroups>(*held.context, problem, {bounds, screen.groups.rows()});
-    }
+    launch_product<KeepGroups>(*held.context, problem, {bounds, screen.groups.rows()});
     nearest_in_groups(held, columns, rows, screen.groups, room, screen.counts(block));
   } else {
     problem.score_base = columns.quantized_base.data();
-    if (left_out.certificate) {
-      launch_product<KeepBest>(*held.context, problem, {columns.bound.data(), rows.nearest});
-    } else {
-      launch_product<KeepTwo>(*held.context, problem, {bounds, rows.nearest});
-    }
+    launch_product<KeepTwo>(*held.context, problem, {bounds, rows.nearest});
   }
 }
 

@@ -7,11 +7,10 @@
 
 #include <bit>
 #include <chrono>
-#include <type_traits>
 #include <utility>
 
 #include "kernels/cuda/assign/bounds.h"
-#include "kernels/cuda/operations.h"
+#include "kernels/cuda/assign/operations.h"
 
 namespace kith::cuda {
 namespace {
@@ -109,12 +108,11 @@ IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydSta
   DeviceLloyd<T> lloyd(held, state);
   if (is_small(held, k, lloyd.limbs())) {
     held.bounds.clusters = 0;
-    return small_steps(held, request, lloyd, state);
+    return iterate_small(held, request, lloyd, state);
   }
 
   const Stream& stream = held.stream();
-  CentroidSource source = lloyd.source(lloyd.report() + 2 * k);
-  if (held.context->left_out.integer_sums) source.plain_bytes = std::is_same_v<T, double> ? 8 : 4;
+  const CentroidSource source = lloyd.source(lloyd.report() + 2 * k);
   Mover<T> mover(held, k);
   IterateResult result;
   Stop stop = Stop::none;

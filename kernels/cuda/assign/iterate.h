@@ -13,22 +13,15 @@ namespace kith::cuda {
 /// What new centroids are made from, on the device.
 struct CentroidSource {
   ClusterTotals totals;
-  const int* shift;     // (d) exponents of the grid of the sums
-  int low_bits;         // 0: one limb
-  const double* mean;   // (d) DataPlan::mean
-  int plain_bytes = 0;  // of PlainSum's type where it made the totals (update.cu); 0: they are integers
+  const int* shift;    // (d) exponents of the grid of the sums
+  int low_bits;        // 0: one limb
+  const double* mean;  // (d) DataPlan::mean
 };
 
 /// One column of a cluster's mean.
 __device__ inline double mean_at(const CentroidSource& source, std::int64_t at, std::int64_t column,
                                  std::int64_t count) {
-  const Word high = source.totals.high[at];
-  if (source.plain_bytes != 0) {
-    const double total = source.plain_bytes == 4 ? static_cast<double>(__uint_as_float(static_cast<unsigned>(high)))
-                                                 : __longlong_as_double(static_cast<long long>(high));
-    return total / static_cast<double>(count);
-  }
-  const Limbs sum{static_cast<std::int64_t>(high),
+  const Limbs sum{static_cast<std::int64_t>(source.totals.high[at]),
                   source.low_bits != 0 ? static_cast<std::int64_t>(source.totals.low[at]) : 0};
   return mean_of(sum, source.shift[column], source.low_bits, static_cast<double>(count));
 }
@@ -90,11 +83,12 @@ class DeviceLloyd {
   Buffer<Word> report_;
 };
 
-/// Whether all steps of a problem can be done by one kernel that stays on the device (small_steps.cu).
+/// Whether all steps of a problem can be done by one kernel that stays on the device (small_iterate.cu).
 template <class T>
 bool is_small(const HeldRows<T>& held, std::int64_t clusters, int limbs);
 
-/// Whether an assignment alone can be done without a screen (small_steps.cu). Not where a screen is asked for by name.
+/// Whether an assignment alone can be done without a screen (small_iterate.cu). Not where a screen is asked for by
+/// name.
 template <class T>
 bool is_small_assignment(const HeldRows<T>& held, std::int64_t clusters);
 
@@ -105,7 +99,7 @@ void assign_small(HeldRows<T>& held, const double* centroids, std::int64_t k, Wo
 
 /// Iterations of a small problem in one launch. The state is stored.
 template <class T>
-IterateResult small_steps(HeldRows<T>& held, const IterateRequest& request, const DeviceLloyd<T>& lloyd,
-                          LloydState& state);
+IterateResult iterate_small(HeldRows<T>& held, const IterateRequest& request, const DeviceLloyd<T>& lloyd,
+                            LloydState& state);
 
 }  // namespace kith::cuda

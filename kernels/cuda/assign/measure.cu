@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/fixed_point.h"
+#include "kernels/cuda/assign/operations.h"
 #include "kernels/cuda/device/definition.h"
-#include "kernels/cuda/operations.h"
 
 namespace kith::cuda {
 namespace {

@@ -4,16 +4,16 @@
 #include <cstdint>
 
 #include "kernels/cuda/screen/float32_screen.h"
+#include "kernels/cuda/screen/fp16_rows.h"
 
 namespace kith::cuda {
 
-/// Up to so many columns the screen below is the fastest against any number of centroids, and half rows are not made.
-inline constexpr std::int64_t kNarrowColumns = 4;
-/// Up to so many it is against few centroids.
+/// Up to this many columns the screen below is the fastest against few centroids; up to kMostFloat32Columns, against
+/// any number.
 inline constexpr std::int64_t kMostNarrowColumns = 8;
 inline bool narrow_is_best(std::int64_t columns, std::int64_t clusters) {
   constexpr std::int64_t kFewClusters = 128;
-  return columns <= kNarrowColumns || (columns <= kMostNarrowColumns && clusters <= kFewClusters);
+  return columns <= kMostFloat32Columns || (columns <= kMostNarrowColumns && clusters <= kFewClusters);
 }
 
 /// Queues the first look at the first rows.rows rows of a block, up to kMostNarrowColumns wide: nearest[position] where

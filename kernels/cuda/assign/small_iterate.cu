@@ -12,16 +12,11 @@
 #include <chrono>
 #include <limits>
 
-#include "kernels/cuda/assign/small_rows.h"
-#include "kernels/cuda/operations.h"
+#include "kernels/cuda/assign/small_problem.h"
 
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kMostClusters = 1024;  // whose shifts one thread adds up in order
-constexpr std::int64_t kMostCells = 8192;     // clusters x columns in shared memory
-constexpr double kSmallWork = 2e8;            // n k d below which the definition costs less than a screen
-constexpr std::int64_t kScreenedCells = 64;   // k d from which on a screen costs less than the definition
 constexpr double kLaunchWork = 1e10;          // n k d of a launch: some ten milliseconds at the most
 constexpr std::int64_t kMostIterations = 64;  // of a launch
 
@@ -109,116 +104,33 @@ __global__ void __launch_bounds__(kBlock) small_kernel(SmallTask<T> task) {
   if (thread_index() == 0) *task.outcome = outcome;
 }
 
-/// Labels all rows, and ADDS rows per label and rows whose label is not the one in the sums.
-template <class T, class Form>
-__global__ void __launch_bounds__(kBlock)
-    label_kernel(SmallRows<T> task, const double* centroids, Word* counts, Word* changed) {
-  extern __shared__ double memory[];  // (k, pitch) centroids, (k) counts
-  const int pitch = Form::kPitch != 0 ? Form::kPitch : static_cast<int>(task.d);
-  auto* block_counts = reinterpret_cast<std::uint32_t*>(memory + task.clusters * pitch);
-  load_centroids(task, centroids, pitch, memory);
-  for (int c = static_cast<int>(threadIdx.x); c < task.clusters; c += kBlock) block_counts[c] = 0;
-  __syncthreads();
-  Word moved = 0;
-  Form::label(task, memory, pitch, [&](std::int64_t row, int nearest) {
-    moved += nearest != task.summed[row] ? 1 : 0;
-    task.label[row] = nearest;
-    atomicAdd(&block_counts[nearest], 1U);
-  });
-  moved = block_sum(moved);  // all rows of the block have been counted as well
-  if (threadIdx.x == 0 && moved != 0) atomicAdd(changed, moved);
-  for (int c = static_cast<int>(threadIdx.x); c < task.clusters; c += kBlock) {
-    if (block_counts[c] != 0) atomicAdd(&counts[c], Word{block_counts[c]});
-  }
-}
-
-/// The kernels for a problem, and how they are launched.
+/// The kernel for a problem, and how it is launched.
 template <class T>
 struct SmallLaunch {
-  void (*kernel)(SmallTask<T>) = nullptr;
-  void (*label)(SmallRows<T>, const double*, Word*, Word*) = nullptr;
-  std::int64_t rows = 1;  // that a block takes at a time
-  std::int64_t pitch = 0;
+  void (*kernel)(SmallTask<T>);
+  std::int64_t rows;  // that a block takes at a time
 };
-
-template <class T, class Form>
-SmallLaunch<T> launch_of(std::int64_t d) {
-  return {small_kernel<T, Form>, label_kernel<T, Form>, Form::kRows, Form::kPitch != 0 ? Form::kPitch : d};
-}
-
-template <class T>
-SmallLaunch<T> small_launch(std::int64_t d) {
-  if (d <= 1) return launch_of<T, RowPerThread<T, 1>>(d);
-  if (d <= 2) return launch_of<T, RowPerThread<T, 2>>(d);
-  if (d <= 4) return launch_of<T, RowPerThread<T, 4>>(d);
-  if (d <= 8) return launch_of<T, RowPerThread<T, 8>>(d);
-  if (d <= kMostThreadColumns) return launch_of<T, RowPerThread<T, 16>>(d);
-  return launch_of<T, RowsPerWarp<T>>(d);
-}
-
-int attribute(const Context& context, cudaDeviceAttr which) {
-  int value = 0;
-  check(cudaDeviceGetAttribute(&value, which, context.device));
-  return value;
-}
-
-double work_of(std::int64_t rows, std::int64_t clusters, std::int64_t d) {
-  return static_cast<double>(rows) * static_cast<double>(clusters) * static_cast<double>(d);
-}
-
-/// Whether the definition costs less than a screen; nothing is said of shared memory.
-template <class T>
-bool takes_no_screen(const HeldRows<T>& held, std::int64_t clusters) {
-  const std::int64_t d = held.columns();
-  if (held.resident.size() == 0 || clusters > kMostClusters || d > kMostCells) return false;
-  const std::int64_t pitch = small_launch<T>(d).pitch;
-  return clusters * pitch <= kMostCells && (work_of(held.rows(), clusters, d) <= kSmallWork ||
-                                            (d <= kMostThreadColumns && clusters * pitch <= kScreenedCells));
-}
-
-std::int64_t label_bytes(std::int64_t clusters, std::int64_t pitch) { return clusters * (pitch * 8 + 4); }
-
-std::int64_t most_shared(const Context& context) {
-  return attribute(context, cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;
-}
 
 }  // namespace
 
 template <class T>
 bool is_small(const HeldRows<T>& held, std::int64_t clusters, int limbs) {
   const std::int64_t d = held.columns();
-  return takes_no_screen(held, clusters) &&
-         SmallShared::bytes(clusters, d, small_launch<T>(d).pitch, limbs) <= most_shared(*held.context) &&
-         attribute(*held.context, cudaDevAttrCooperativeLaunch) != 0;
+  return is_cheaper_unscreened(held, clusters) &&
+         SmallShared::bytes(clusters, d, small_pitch<T>(d), limbs) <= small_shared_bytes(*held.context) &&
+         device_attribute(*held.context, cudaDevAttrCooperativeLaunch) != 0;
 }
 
 template <class T>
-bool is_small_assignment(const HeldRows<T>& held, std::int64_t clusters) {
-  return !held.context->screen_named && takes_no_screen(held, clusters) &&
-         label_bytes(clusters, small_launch<T>(held.columns()).pitch) <= most_shared(*held.context);
-}
-
-template <class T>
-void assign_small(HeldRows<T>& held, const double* centroids, std::int64_t k, Word* counts, Word* changed) {
-  const SmallLaunch<T> launch = small_launch<T>(held.columns());
-  const SmallRows<T> rows{held.resident.data(), held.rows(),       held.columns(),
-                          static_cast<int>(k),  held.label.data(), held.summed.data()};
-  const auto shared = static_cast<int>(label_bytes(k, launch.pitch));
-  check(cudaFuncSetAttribute(launch.label, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  launch.label<<<held.context->grid(held.rows(), launch.rows), kBlock, shared, held.stream()>>>(rows, centroids, counts,
-                                                                                                changed);
-  check(cudaGetLastError());
-  held.bounds.clusters = 0;
-}
-
-template <class T>
-IterateResult small_steps(HeldRows<T>& held, const IterateRequest& request, const DeviceLloyd<T>& lloyd,
-                          LloydState& state) {
+IterateResult iterate_small(HeldRows<T>& held, const IterateRequest& request, const DeviceLloyd<T>& lloyd,
+                            LloydState& state) {
   const auto begin = std::chrono::steady_clock::now();
   const std::int64_t k = lloyd.clusters(), d = held.columns();
   const Stream& stream = held.stream();
-  const SmallLaunch<T> launch = small_launch<T>(d);
-  const auto affordable = static_cast<std::int64_t>(kLaunchWork / work_of(held.rows(), k, d));
+  const auto launch = with_row_form<T>(d, []<class Form>(std::type_identity<Form>) {
+    return SmallLaunch<T>{small_kernel<T, Form>, Form::kRows};
+  });
+  const auto affordable = static_cast<std::int64_t>(kLaunchWork / small_work(held.rows(), k, d));
   const std::int64_t most = std::clamp<std::int64_t>(affordable, 1, kMostIterations);
   Buffer<Word> counters(held.pool(), 2 * most);  // rows changed and clusters altered per iteration
   Buffer<double> parts(held.pool(), 2 * k);
@@ -239,7 +151,7 @@ IterateResult small_steps(HeldRows<T>& held, const IterateRequest& request, cons
                     request.iterations,
                     static_cast<int>(most),
                     request.spread};
-  const auto shared = static_cast<int>(SmallShared::bytes(k, d, launch.pitch, lloyd.limbs()));
+  const auto shared = static_cast<int>(SmallShared::bytes(k, d, small_pitch<T>(d), lloyd.limbs()));
   check(cudaFuncSetAttribute(launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
   int resident = 0;  // blocks per multiprocessor; a grid that waits for itself must be there as a whole
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, launch.kernel, kBlock, shared));
@@ -270,11 +182,9 @@ IterateResult small_steps(HeldRows<T>& held, const IterateRequest& request, cons
   return result;
 }
 
-#define KITH_INSTANTIATE(T)                                                            \
-  template bool is_small(const HeldRows<T>&, std::int64_t, int);                       \
-  template bool is_small_assignment(const HeldRows<T>&, std::int64_t);                 \
-  template void assign_small(HeldRows<T>&, const double*, std::int64_t, Word*, Word*); \
-  template IterateResult small_steps(HeldRows<T>&, const IterateRequest&, const DeviceLloyd<T>&, LloydState&);
+#define KITH_INSTANTIATE(T)                                      \
+  template bool is_small(const HeldRows<T>&, std::int64_t, int); \
+  template IterateResult iterate_small(HeldRows<T>&, const IterateRequest&, const DeviceLloyd<T>&, LloydState&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/fixed_point.h"
-#include "kernels/cuda/operations.h"
+#include "kernels/cuda/assign/operations.h"
 
 namespace kith::cuda {
 namespace {
@@ -218,30 +218,6 @@ struct ByteSum {
   }
 };
 
-/// What a sum is kept in by a program that does not mind the order.
-template <class T>
-using PlainValue = std::conditional_t<std::is_floating_point_v<T>, T, float>;
-
-/// The sums of such a program, for measuring. A total is in the first bytes of its word.
-template <class T, int Values>
-struct PlainSum {
-  PlainValue<T> total[Values] = {};
-
-  __device__ void add(int v, PlainValue<T> value, const SumGrid&, double, double, bool) { total[v] += value; }
-  __device__ void flush(std::uint32_t bin, std::int64_t clusters, std::int64_t d, std::int64_t column, int apart,
-                        const SumGrid&, const ClusterTotals& totals) {
-    const bool leaves = bin >= clusters;
-    const std::int64_t at = (leaves ? bin - clusters : bin) * d + column;
-#pragma unroll
-    for (int v = 0; v < Values; ++v) {
-      const PlainValue<T> sum = across_lanes(total[v], apart);
-      total[v] = 0;
-      if (lane_index() >= apart || column >= d || sum == 0) continue;
-      atomicAdd(reinterpret_cast<PlainValue<T>*>(&totals.high[at + v]), leaves ? -sum : sum);
-    }
-  }
-};
-
 /// A warp takes a run of sorted ends and a tile of columns, `lanes` lanes to a row; what is in flight at once is up to
 /// kInFlight loads per lane.
 template <class T, int Values, class Sum>
@@ -309,9 +285,8 @@ __global__ void sum_kernel(const T* values, std::int64_t d, const ReassignmentEn
 
 /// Of rows of at least one value; Values at a time.
 template <class T, int Values>
-auto sum_kernel_for(const LeftOut& left_out) {
-  using Sum = std::conditional_t<sizeof(T) == 1, ByteSum<Values>, RunningSum<Values>>;
-  return left_out.integer_sums ? sum_kernel<T, Values, PlainSum<T, Values>> : sum_kernel<T, Values, Sum>;
+auto sum_kernel_for() {
+  return sum_kernel<T, Values, std::conditional_t<sizeof(T) == 1, ByteSum<Values>, RunningSum<Values>>>;
 }
 
 /// Lanes to a row: a power of two.
@@ -356,8 +331,7 @@ void Mover<T>::move(HeldRows<T>& held, const Block<T>& block, const ClusterTotal
   const SumGrid grid{factors_.data(), factors_.data() + d, held.plan.scales.low_scale()};
   const std::uint32_t* last_cursor = cursor_.data() + 2 * clusters_ - 1;
   const bool vectors = d % kVector == 0;
-  const LeftOut& left_out = held.context->left_out;
-  const auto kernel = vectors ? sum_kernel_for<T, kVector>(left_out) : sum_kernel_for<T, 1>(left_out);
+  const auto kernel = vectors ? sum_kernel_for<T, kVector>() : sum_kernel_for<T, 1>();
   kernel<<<2 * blocks, kBlock, 0, stream>>>(values, d, ends_.data(), last_cursor, clusters_,
                                             lanes_for(vectors ? d / kVector : d), grid, totals);
   check(cudaGetLastError());
@@ -366,10 +340,6 @@ void Mover<T>::move(HeldRows<T>& held, const Block<T>& block, const ClusterTotal
 template <class T>
 void update_sums(HeldRows<T>& held, ClusterSums& sums) {
   if (held.weight.size() > 0) return update_weighted_sums(held, sums);
-  if (held.context->left_out.integer_sums) {
-    throw Error(ExitCode::usage,
-                "--without integer-sums: expected no empty cluster, found one; choose other points, or fewer clusters");
-  }
   const auto cells = static_cast<std::int64_t>(sums.high.size());
   const std::int64_t clusters = cells / held.columns();
   const std::int64_t limbs = sums.limbs;

@@ -59,4 +59,8 @@ class Mover {
   Buffer<ReassignmentEnd> ends_;  // (2, rows of a block) sorted by bin
 };
 
+/// update_sums() of weighted rows.
+template <class T>
+void update_weighted_sums(HeldRows<T>& held, ClusterSums& sums);
+
 }  // namespace kith::cuda

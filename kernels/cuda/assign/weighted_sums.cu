@@ -6,43 +6,9 @@
 #include <vector>
 
 #include "kernels/cuda/assign/update.h"
-#include "kernels/cuda/operations.h"
-#include "kernels/cuda/screen/column_magnitudes.h"
-#include "kernels/cuda/screen/column_walk.h"
 
 namespace kith::cuda {
 namespace {
-
-/// factors: (2, d) of the grid.
-template <class T>
-__global__ void magnitude_kernel(const T* values, std::int64_t rows, std::int64_t d, int width, RowWeights weights,
-                                 const double* factors, MagnitudeSums out) {
-  const ColumnWalk walk(rows, width);
-  if (walk.first >= walk.last) return;
-  for (std::int64_t j = walk.column; j < d; j += walk.column_step) {
-    const double first = factors[j], second = factors[d + j];
-    Word sum = 0, absolute_sum = 0, off_grid = 0, small = 0, lost = 0;
-    for (std::int64_t i = walk.first; i < walk.last; ++i) {
-      const RowWeight weight = weights.of(i);
-      const auto value = static_cast<double>(values[i * d + j]);
-      const double scaled = value * first * (second * weight.factor);
-      const double rounded = rint(scaled);
-      const auto q = static_cast<std::int64_t>(rounded);
-      const auto copies = static_cast<Word>(weight.copies);
-      sum += static_cast<Word>(q) * copies;
-      absolute_sum += static_cast<Word>(q < 0 ? -q : q) * copies;
-      if (rounded != scaled) off_grid = 1;
-      if (value == 0.0) continue;
-      if (fabs(scaled) < out.small_limit) small += copies;
-      if (fabs(scaled) < out.lost_limit) lost += copies;
-    }
-    atomicAdd(&out.sum[j], sum);
-    atomicAdd(&out.absolute_sum[j], absolute_sum);
-    if (off_grid != 0) atomicOr(&out.off_grid[j], off_grid);
-    if (small != 0) atomicAdd(&out.small[j], small);
-    if (lost != 0) atomicAdd(&out.lost[j], lost);
-  }
-}
 
 /// What moved rows are added to, signed numbers as their bits.
 struct WeightedTotals {
@@ -98,19 +64,6 @@ __global__ void move_kernel(const T* values, std::int64_t rows, std::int64_t d, 
 }  // namespace
 
 template <class T>
-void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes) {
-  const RowWeights weights{held.weight.data(), scales.whole_weights};
-  sum_magnitudes(held, scales, magnitudes, [&](const double* factors, const MagnitudeSums& out) {
-    held.for_blocks([&](const Block<T>& block) {
-      const WalkShape shape = walk_shape(*held.context, block.rows, held.columns());
-      magnitude_kernel<<<shape.grid, kBlock, 0, held.stream()>>>(held.on_device(block), block.rows, held.columns(),
-                                                                 shape.width, weights.from(block.first), factors, out);
-      check(cudaGetLastError());
-    });
-  });
-}
-
-template <class T>
 void update_weighted_sums(HeldRows<T>& held, ClusterSums& sums) {
   const std::int64_t d = held.columns(), limbs = sums.limbs;
   const auto cells = static_cast<std::int64_t>(sums.high.size());
@@ -145,9 +98,7 @@ void update_weighted_sums(HeldRows<T>& held, ClusterSums& sums) {
   }
 }
 
-#define KITH_INSTANTIATE(T)                                                                          \
-  template void add_weighted_magnitudes(const HeldRows<T>&, const ColumnScales&, ColumnMagnitudes&); \
-  template void update_weighted_sums(HeldRows<T>&, ClusterSums&);
+#define KITH_INSTANTIATE(T) template void update_weighted_sums(HeldRows<T>&, ClusterSums&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

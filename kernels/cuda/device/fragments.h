@@ -32,10 +32,4 @@ __device__ inline void multiply_16x8x16(float* product, uint2 upper_row, uint2 l
 #endif
 }
 
-/// Whether an epilogue of a product takes columns in runs.
-template <class Epilogue>
-inline constexpr bool has_column_ranges = requires {
-  Epilogue::kColumnRanges;
-};
-
 }  // namespace kith::cuda

@@ -11,7 +11,6 @@
 #include "core/screen.h"
 #include "core/seeding.h"
 #include "kernels/cuda/device/fp16_layout.h"
-#include "kernels/cuda/runtime/left_out.h"
 #include "kernels/cuda/runtime/memory.h"
 #include "kernels/cuda/runtime/screen_path.h"
 #include "kernels/cuda/runtime/sent_blocks.h"
@@ -26,7 +25,6 @@ struct Context {
   int multiprocessors = 1;
   ScreenPath screen = ScreenPath::float32;
   bool screen_named = false;  // then small problems are screened, too
-  LeftOut left_out;           // nothing, but for measuring
   bool small_gaps = false;
   bool small_joins = false;
   Pool pool;

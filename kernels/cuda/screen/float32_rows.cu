@@ -8,13 +8,10 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/cuda/assign/fp16_screen.h"
-#include "kernels/cuda/assign/narrow_screen.h"
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/screened_value.h"
 #include "kernels/cuda/device/tile.h"
-#include "kernels/cuda/operations.h"
 
 namespace kith::cuda {
 namespace {
@@ -118,60 +115,14 @@ void screen_and_measure(const HeldRows<T>& held, const double* rows, std::int64_
   launch(held, rows, count, {out.values.data(), out.pitch, out.norm.data(), out.half_sq_norm.data(), largest});
 }
 
-namespace {
-
-/// Room for all half rows; empty where the device has no use for them, or where they would leave the operations too
-/// little memory. Blocks that are sent have to begin where a pair of groups of half rows does.
-template <class T>
-Fp16Rows allocate_all_fp16(const HeldRows<T>& held) {
-  const std::int64_t n = held.rows(), d = held.columns();
-  const bool whole_groups = held.block_rows >= n || held.block_rows % (2 * kFp16TileRows) == 0;
-  if (!whole_groups || d <= kNarrowColumns || held.context->screen == ScreenPath::float32) return {};
-  const Fp16Layout shape = point_shape(d, held.context->screen);
-  const std::int64_t bytes =
-      row_groups_of(n) * shape.depth_tiles * shape.tile_bytes() + n * 2 * std::int64_t{sizeof(float)};
-  if (held.pool().available() - bytes < held.working_bytes / 2) return {};
-  try {
-    return allocate_fp16(held.pool(), n, shape);
-  } catch (const OutOfMemory&) {
-    return {};  // float32 alone will do
-  }
-}
-
-}  // namespace
-
-template <class T>
-void prepare(HeldRows<T>& held, const DataPlan& plan) {
-  const std::int64_t d = held.columns();
-  Buffer<Word> largest(held.pool(), 2);
-  Buffer<float> center(held.pool(), padded_depth(d));
-  held.stream().fill(center.data(), 0, padded_depth(d));
-  held.stream().upload(center.data(), plan.screen.center.data(), d);
-  held.stream().fill(largest.data(), 0, 2);
-  held.plan = plan;
-  held.center = std::move(center);
-  held.fp16 = {};
-  held.bounds = {};
-  Fp16Rows fp16 = allocate_all_fp16(held);
-  held.for_blocks([&](const Block<T>& block) {
-    const T* values = held.on_device(block);
-    launch(held, values, block.rows,
-           {nullptr, 0, held.norm.data() + block.first, held.half_sq_norm.data() + block.first, largest.data()});
-    if (fp16.values.size() > 0) make_fp16_rows(held, values, block.rows, fp16, block.first);
-  });
-  held.largest = download_largest(held.stream(), largest.data());
-  held.fp16 = std::move(fp16);
-}
-
 ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponent) {
   return screen_margin(largest, columns, exponent, {0x1p-24, tile_accumulation(columns)});
 }
 
-#define KITH_INSTANTIATE(T)                                                                                  \
-  template ScreenedCopies allocate_screened(const HeldRows<T>&, std::int64_t);                               \
-  template void screen_copies(const HeldRows<T>&, const double*, std::int64_t, ScreenedCopies&);             \
-  template void screen_and_measure(const HeldRows<T>&, const double*, std::int64_t, ScreenedCopies&, Word*); \
-  template void prepare(HeldRows<T>&, const DataPlan&);
+#define KITH_INSTANTIATE(T)                                                                      \
+  template ScreenedCopies allocate_screened(const HeldRows<T>&, std::int64_t);                   \
+  template void screen_copies(const HeldRows<T>&, const double*, std::int64_t, ScreenedCopies&); \
+  template void screen_and_measure(const HeldRows<T>&, const double*, std::int64_t, ScreenedCopies&, Word*);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -22,6 +22,9 @@ inline constexpr int kFp16Shift = 8;
 /// Products and norms are in units of 4^-kFp16Shift of the screen's.
 inline int fp16_exponent(const Screen& screen) { return screen.exponent - kFp16Shift; }
 
+/// Rows of up to this many columns have no fp16 copies: float32 screens are the fastest for any number of centroids.
+inline constexpr std::int64_t kMostFloat32Columns = 4;
+
 inline std::int64_t depth_tiles_of(std::int64_t columns) { return (columns + kFp16TileColumns - 1) / kFp16TileColumns; }
 /// Groups of 128 rows, an even number: two consumers take them in pairs.
 inline std::int64_t row_groups_of(std::int64_t rows) {

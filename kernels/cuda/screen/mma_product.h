@@ -18,6 +18,7 @@
 #include "kernels/cuda/device/count.h"
 #include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/screen/epilogue.h"
 #include "kernels/cuda/screen/fp16_columns.h"
 
 namespace kith::cuda {

@@ -17,9 +17,10 @@
 
 #include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/hopper.h"
-#include "kernels/cuda/device/product_work.h"
 #include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/screen/epilogue.h"
 #include "kernels/cuda/screen/fp16_columns.h"
+#include "kernels/cuda/screen/product_work.h"
 
 namespace kith::cuda {
 
@@ -97,18 +98,6 @@ __device__ inline void produce(const Fp16Arguments& arguments, const Work& work,
     }
   }
 }
-
-/// Whether both consumers take the same 128 rows, and pairs of tiles in turn, so that few rows keep both busy.
-template <class Epilogue>
-inline constexpr bool shares_rows = requires {
-  requires Epilogue::kSharesRows;
-};
-
-// An epilogue has Arguments, kAnyColumns (rows may be shown to it several times, with other columns each time) and,
-// where these have to be runs of a length that the launch gives, kColumnRanges, where consumers share rows,
-// kSharesRows, begin(row), take<H>(products, score_base, tile) for half H = 0, 1 of a consumer's rows, and finish(row).
-// A thread sees rows `row`, row + 8 (half 0), row + 64 and row + 72 (half 1), and 32 columns of each tile, a group;
-// score_base points to the first of them.
 
 /// Where a consumer's thread is.
 struct ConsumerPlace {

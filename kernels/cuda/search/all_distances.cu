@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/device/with_measure.h"
-#include "kernels/cuda/operations.h"
+#include "kernels/cuda/search/operations.h"
 
 namespace kith::cuda {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "kernels/cuda/device/tile.h"
-#include "kernels/cuda/operations.h"
 #include "kernels/cuda/search/fp16_radius.h"
+#include "kernels/cuda/search/operations.h"
 #include "kernels/cuda/search/query_ranges.h"
 #include "kernels/cuda/search/query_scores.h"
 

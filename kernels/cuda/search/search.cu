@@ -2,9 +2,9 @@
 // lists fp16 could not complete, by the float32 screen (float32_search.h).
 #include <vector>
 
-#include "kernels/cuda/operations.h"
 #include "kernels/cuda/search/float32_search.h"
 #include "kernels/cuda/search/fp16_search.h"
+#include "kernels/cuda/search/operations.h"
 
 namespace kith::cuda {
 namespace {

@@ -6,7 +6,7 @@
 // byte, ListBelowLimit takes about four instructions.
 #pragma once
 
-#include "kernels/cuda/screen/nearest_epilogues.h"
+#include "kernels/cuda/screen/scores.h"
 
 namespace kith::cuda {
 

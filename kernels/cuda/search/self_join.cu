@@ -13,10 +13,10 @@
 #include <limits>
 #include <optional>
 
-#include "kernels/cuda/operations.h"
 #include "kernels/cuda/search/fp16_lists.h"
 #include "kernels/cuda/search/join_epilogue.h"
 #include "kernels/cuda/search/join_operands.h"
+#include "kernels/cuda/search/operations.h"
 
 namespace kith::cuda {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/cuda/device/reduce.h"
-#include "kernels/cuda/operations.h"
+#include "kernels/cuda/seeding/operations.h"
 
 namespace kith::cuda {
 namespace {

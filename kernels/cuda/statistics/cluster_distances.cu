@@ -11,7 +11,7 @@
 #include "core/rows_by_label.h"
 #include "core/tree_order.h"
 #include "kernels/cuda/device/definition.h"
-#include "kernels/cuda/operations.h"
+#include "kernels/cuda/statistics/operations.h"
 
 namespace kith::cuda {
 namespace {

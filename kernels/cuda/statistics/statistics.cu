@@ -10,9 +10,9 @@
 
 #include "core/fixed_point.h"
 #include "kernels/cuda/device/reduce.h"
-#include "kernels/cuda/operations.h"
-#include "kernels/cuda/screen/column_magnitudes.h"
-#include "kernels/cuda/screen/column_walk.h"
+#include "kernels/cuda/statistics/column_magnitudes.h"
+#include "kernels/cuda/statistics/column_walk.h"
+#include "kernels/cuda/statistics/operations.h"
 
 namespace kith::cuda {
 namespace {
@@ -27,7 +27,7 @@ __device__ Word ordered(double value) {
 
 double unordered(Word order) { return std::bit_cast<double>((order & kSign) != 0 ? order & ~kSign : ~order); }
 
-/// How the threads divide rows and columns (screen/column_walk.h).
+/// How the threads divide rows and columns (statistics/column_walk.h).
 struct WalkArguments {
   int width;
   std::int64_t range_rows;

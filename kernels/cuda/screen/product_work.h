@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/device/count.h"
 #include "kernels/cuda/device/fp16_layout.h"
-#include "kernels/cuda/device/fragments.h"
+#include "kernels/cuda/screen/epilogue.h"
 
 namespace kith::cuda {
 

@@ -1,4 +1,4 @@
-// Column magnitudes on the device, of rows that weigh alike (statistics.cu) and of others (weighted_sums.cu).
+// Column magnitudes on the device, of rows without weights (statistics.cu) and with (weighted_magnitudes.cu).
 #pragma once
 
 #include <vector>
@@ -42,5 +42,9 @@ void sum_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
     magnitudes.lost[j] += static_cast<std::int64_t>(found[4 * d + j]);
   }
 }
+
+/// add_magnitudes() of weighted rows.
+template <class T>
+void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes);
 
 }  // namespace kith::cuda
