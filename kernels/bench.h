@@ -16,7 +16,7 @@ enum class WorkUnit { none, bytes, flops, rows };
 
 /// One line of a suite.
 struct Measurement {
-  std::string name{};             // "write", "2 neighbours write neighbours"
+  std::string name{};             // "write", "2 coalesced writes"
   std::string shape{};            // "30336 x 30336"; empty if the name suffices
   std::vector<double> seconds{};  // one per repetition, after warming up; empty: see `missing`
   double work = 0.0;              // of one repetition

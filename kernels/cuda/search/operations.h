@@ -16,9 +16,9 @@ std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& 
 
 // radius.cu
 template <class T>
-void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& found);
+void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& lists);
 
-// distances.cu
+// all_distances.cu
 template <class T>
 void all_distances(const HeldRows<T>& held, const Queries& queries, MatrixView<double> out);
 

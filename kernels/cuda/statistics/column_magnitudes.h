@@ -1,4 +1,4 @@
-// Column magnitudes on the device, of rows without weights (statistics.cu) and with (weighted_magnitudes.cu).
+// The steps that column magnitudes share for rows without weights (statistics.cu) and with (weighted_magnitudes.cu).
 #pragma once
 
 #include <vector>
@@ -8,17 +8,18 @@
 
 namespace kith::cuda {
 
-/// The totals of a kernel, and the limits below which values count as small or lost.
+/// The sums that a kernel adds to, and the limits of scaled values that count as small or lost.
 struct MagnitudeSums {
   Word* sum;           // (d)
   Word* absolute_sum;  // (d)
-  Word* off_grid;      // (d) not 0: the value of some row is not on the grid
+  Word* off_grid;      // (d) not 0: some row is not on the grid
   Word* small;         // (d)
   Word* lost;          // (d)
   double small_limit, lost_limit;
 };
 
-/// launch(factors, sums) adds the rows. factors: (2, d) of the grid, on the device. The sums are ADDED to magnitudes.
+/// ADDS to magnitudes the sums that launch(factors, sums) computes over the rows. factors: (2, d) the two factors of
+/// each column's grid, on the device.
 template <class T, class Launch>
 void sum_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes,
                     const Launch& launch) {
@@ -32,18 +33,18 @@ void sum_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
   launch(static_cast<const double*>(factors.data()),
          MagnitudeSums{sums.data(), sums.data() + d, sums.data() + 2 * d, sums.data() + 3 * d, sums.data() + 4 * d,
                        scales.small_limit(), scales.lost_limit()});
-  std::vector<Word> downloaded(5 * d);
-  stream.download(downloaded.data(), sums.data(), 5 * d);
+  std::vector<Word> host_sums(5 * d);
+  stream.download(host_sums.data(), sums.data(), 5 * d);
   for (std::int64_t j = 0; j < d; ++j) {
-    magnitudes.sum[j] += static_cast<std::int64_t>(downloaded[j]);
-    magnitudes.absolute_sum[j] += static_cast<std::int64_t>(downloaded[d + j]);
-    magnitudes.on_grid[j] &= static_cast<std::uint8_t>(downloaded[2 * d + j] == 0);
-    magnitudes.small[j] += static_cast<std::int64_t>(downloaded[3 * d + j]);
-    magnitudes.lost[j] += static_cast<std::int64_t>(downloaded[4 * d + j]);
+    magnitudes.sum[j] += static_cast<std::int64_t>(host_sums[j]);
+    magnitudes.absolute_sum[j] += static_cast<std::int64_t>(host_sums[d + j]);
+    magnitudes.on_grid[j] &= static_cast<std::uint8_t>(host_sums[2 * d + j] == 0);
+    magnitudes.small[j] += static_cast<std::int64_t>(host_sums[3 * d + j]);
+    magnitudes.lost[j] += static_cast<std::int64_t>(host_sums[4 * d + j]);
   }
 }
 
-/// add_magnitudes() of weighted rows.
+/// add_magnitudes() for weighted rows.
 template <class T>
 void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes);
 

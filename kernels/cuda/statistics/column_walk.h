@@ -1,5 +1,5 @@
-// The division of a matrix among threads, each of which has a column and walks down a range of rows, so that
-// neighbouring threads read neighbouring values and a sum over rows stays in a register.
+// Divides a matrix among threads: each walks down a range of rows in a few columns, so that neighbouring threads read
+// neighbouring values and a sum over rows stays in a register.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 
 namespace kith::cuda {
 
-inline constexpr std::int64_t kRangeRows = 64;  // rows of a thread, by default
+inline constexpr std::int64_t kRangeRows = 64;  // default number of rows that a thread walks
 
-/// A block of kBlock threads has `width` columns and kBlock / width ranges of rows.
+/// A thread block is `width` columns wide and kBlock / width row ranges high.
 struct WalkShape {
   int width = 1;  // a power of two up to kBlock / 2
-  dim3 grid;      // x: ranges, y: columns
+  dim3 grid;      // x: row ranges, y: columns
 };
 
 inline WalkShape walk_shape(const Context& context, std::int64_t rows, std::int64_t d,
@@ -24,17 +24,17 @@ inline WalkShape walk_shape(const Context& context, std::int64_t rows, std::int6
   WalkShape shape;
   shape.width = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(d, 1, kBlock / 2))));
   const std::int64_t ranges = (rows + range_rows - 1) / range_rows;
-  const std::int64_t high = kBlock / shape.width;
-  const std::int64_t blocks = std::max<std::int64_t>((ranges + high - 1) / high, 1);
-  // Few rows: spread the columns over blocks as well.
+  const std::int64_t block_ranges = kBlock / shape.width;
+  const std::int64_t blocks = std::max<std::int64_t>((ranges + block_ranges - 1) / block_ranges, 1);
+  // With few rows, divide the columns among blocks as well.
   const std::int64_t column_groups = (d + shape.width - 1) / shape.width;
-  const std::int64_t spare = std::max<std::int64_t>(std::int64_t{context.multiprocessors} * 16 / blocks, 1);
-  shape.grid =
-      dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(std::min<std::int64_t>({column_groups, spare, 65535})));
+  const std::int64_t column_blocks = std::max<std::int64_t>(std::int64_t{context.multiprocessors} * 16 / blocks, 1);
+  shape.grid = dim3(static_cast<unsigned>(blocks),
+                    static_cast<unsigned>(std::min<std::int64_t>({column_groups, column_blocks, 65535})));
   return shape;
 }
 
-/// The columns and the range of rows of this thread.
+/// The columns and the row range of this thread.
 struct ColumnWalk {
   __device__ ColumnWalk(std::int64_t rows, int width, std::int64_t range_rows = kRangeRows) {
     const std::int64_t range = static_cast<std::int64_t>(blockIdx.x) * (kBlock / width) + threadIdx.x / width;

@@ -1,13 +1,14 @@
-// Column magnitudes of weighted rows: each row counts as often as its weight says (core/weights.h).
+// Magnitudes of the columns of weighted rows: a weight of w has the same effect as repeating the row w times
+// (core/weights.h).
 //
-// Moves n d values in once, as statistics.cu does. Whole weights multiply integers, others multiply values.
+// Reads n d values once, like statistics.cu. Integer weights multiply the rounded values, others the values.
 #include "kernels/cuda/statistics/column_magnitudes.h"
 #include "kernels/cuda/statistics/column_walk.h"
 
 namespace kith::cuda {
 namespace {
 
-/// factors: (2, d) of the grid.
+/// factors: (2, d) the two factors of each column's grid.
 template <class T>
 __global__ void magnitude_kernel(const T* values, std::int64_t rows, std::int64_t d, int width, RowWeights weights,
                                  const double* factors, MagnitudeSums out) {

@@ -1,9 +1,9 @@
-// Group minima for a few queries, with base rows as the first operand of small products of a warp.
+// Group minima for a few queries, by matrix instructions of a warp with base rows as their first operand.
 //
-// A block takes the tiles of one coarse minimum, each of its warps two of them. A lane loads 16 bytes of a row straight
-// into the operand; what it gets is a group's scores, and the minimum stays in registers until the tile is done. Reads
-// 2 n d bytes: 2.56 GB for 10^7 x 128, 0.61 ms at the 4.2 TB/s that an H200 reads.
-#include "kernels/cuda/search/fp16_stream.h"
+// A thread block takes the tiles of one block minimum, each of its warps two of them. A lane loads 16 bytes of a row
+// directly into the operand registers and keeps the minimum of its group in a register until the tile is done. The
+// kernel reads 2 n d bytes: 2.56 GB for 10^7 x 128, 0.61 ms at 4.2 TB/s on an H200.
+#include "kernels/cuda/search/few_query_minima.h"
 
 #include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/reduce.h"
@@ -11,15 +11,15 @@
 namespace kith::cuda {
 namespace {
 
-constexpr int kTile = 8;  // queries of one product
-constexpr int kRows = 16;
+constexpr int kTile = 8;   // queries per matrix instruction
+constexpr int kRows = 16;  // base rows per matrix instruction
 constexpr int kSteps = kFp16TileRows / kRows;
-constexpr int kWarpTiles = kTogether / kBlockWarps;
+constexpr int kWarpTiles = kBlockTiles / kBlockWarps;
 static_assert(kWarpTiles == 2, "a warp writes the minima of an even tile and an odd one together");
 
-/// Products of 16 base rows with the queries. Every row here has the remainder `group` of eight; a lane takes chunks
-/// `quad` and `quad` + 4 of each tile of a row, eight fp16 where the product asks for two times four: any order will
-/// do that both operands share.
+/// Products of 16 base rows with the queries. Every row of a lane is `group` modulo 8. A lane loads chunks `quad` and
+/// `quad` + 4 of each tile of a row and passes four of a chunk's eight fp16 values to each of two matrix instructions:
+/// a permutation of the columns, which does not change the product because both operands use the same one.
 template <int kTiles>
 __device__ void multiply_rows(const uint4* row, const SearchQueries& queries, float (&product)[kTiles][4]) {
   const int group = lane_index() / 4, quad = lane_index() % 4;
@@ -42,7 +42,7 @@ __device__ void multiply_rows(const uint4* row, const SearchQueries& queries, fl
       const int chunk = s * 4 + quad;
 #pragma unroll
       for (int t = 0; t < kTiles; ++t) {
-        // Queries in few columns lie in fewer chunks; the rows are zero there.
+        // Queries with few columns have fewer chunks; beyond them the rows are zero.
         const uint4 c = chunk < queries.shape.chunks
                             ? __ldg(queries.tiles + queries.shape.place(t * kTile + group, depth_tile, chunk))
                             : uint4{};
@@ -53,15 +53,15 @@ __device__ void multiply_rows(const uint4* row, const SearchQueries& queries, fl
   }
 }
 
-/// A lane has the scores of rows `group` and `group` + 8 of each 16, of quarter group / 2, and of queries 2 quad and 2
-/// quad + 1 of each eight.
+/// Of each 16 rows and 8 queries, a lane holds the scores of rows `group` and `group` + 8, which belong to quarter
+/// group / 2, for queries 2 quad and 2 quad + 1.
 template <int kTiles>
-__global__ void __launch_bounds__(kBlock, kTiles == 1 ? 3 : 2)  // more bytes on their way
-    stream_kernel(const uint4* tiles, const float* score_base, const SearchQueries queries) {
+__global__ void __launch_bounds__(kBlock, kTiles == 1 ? 3 : 2)  // more loads in flight
+    few_query_kernel(const uint4* tiles, const float* score_base, const SearchQueries queries) {
   const GroupMinima& minima = queries.minima;
   const int group = lane_index() / 4, quad = lane_index() % 4, quarter = group / 2;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  const std::int64_t first_tile = std::int64_t{blockIdx.x} * kTogether + warp * kWarpTiles;
+  const std::int64_t first_tile = std::int64_t{blockIdx.x} * kBlockTiles + warp * kWarpTiles;
   const std::int64_t tile_chunks = std::int64_t{kFp16TileRows} * kRowChunks * queries.shape.depth_tiles;
   __shared__ int smallest_of_warps[kBlockWarps][kFewQueries][kQuarters];
   int smallest[kWarpTiles][kTiles][2];
@@ -93,36 +93,38 @@ __global__ void __launch_bounds__(kBlock, kTiles == 1 ? 3 : 2)  // more bytes on
     for (int i = 0; i < 2; ++i) {
       const int q = t * kTile + 2 * quad + i;
 #pragma unroll
-      for (int w = 0; w < kWarpTiles; ++w) {  // with the other row of the quarter
+      for (int w = 0; w < kWarpTiles; ++w) {  // combine with the other row of the quarter
         smallest[w][t][i] = min(smallest[w][t][i], __shfl_xor_sync(kAllLanes, smallest[w][t][i], 4));
       }
       if (group % 2 != 0) continue;
       smallest_of_warps[warp][q][quarter] = min(smallest[0][t][i], smallest[1][t][i]);
       if (q >= queries.count || first_tile >= minima.tiles) continue;
-      *reinterpret_cast<int2*>(minima.each + q * minima.groups() + GroupMinima::place(first_tile, quarter)) =
+      *reinterpret_cast<int2*>(minima.group_min + q * minima.groups() + GroupMinima::place(first_tile, quarter)) =
           make_int2(smallest[0][t][i], smallest[1][t][i]);
     }
   }
   __syncthreads();
-  const int q = static_cast<int>(threadIdx.x) / kQuarters, mine = static_cast<int>(threadIdx.x) % kQuarters;
+  const int q = static_cast<int>(threadIdx.x) / kQuarters, own_quarter = static_cast<int>(threadIdx.x) % kQuarters;
   if (q >= kTiles * kTile || q >= queries.count) return;
-  int coarse = INT_MAX;
+  int block_min = INT_MAX;
 #pragma unroll
-  for (int w = 0; w < kBlockWarps; ++w) coarse = min(coarse, smallest_of_warps[w][q][mine]);
-  minima.coarse[q * minima.coarse_groups() + std::int64_t{blockIdx.x} * kQuarters + mine] = __int_as_float(coarse);
+  for (int w = 0; w < kBlockWarps; ++w) block_min = min(block_min, smallest_of_warps[w][q][own_quarter]);
+  minima.block_min[q * minima.blocks() + std::int64_t{blockIdx.x} * kQuarters + own_quarter] =
+      __int_as_float(block_min);
 }
-static_assert(kFewQueries * kQuarters <= kBlock, "a thread for each coarse minimum");
+static_assert(kFewQueries * kQuarters <= kBlock, "one thread per block minimum");
 
 template <int kTiles>
 void launch(const Stream& stream, const uint4* tiles, const float* score_base, const SearchQueries& queries) {
-  const auto blocks = static_cast<unsigned>(queries.minima.coarse_tiles());
-  stream_kernel<kTiles><<<blocks, kBlock, 0, stream>>>(tiles, score_base, queries);
+  const auto blocks = static_cast<unsigned>(queries.minima.tile_blocks());
+  few_query_kernel<kTiles><<<blocks, kBlock, 0, stream>>>(tiles, score_base, queries);
   check(cudaGetLastError());
 }
 
 }  // namespace
 
-void stream_minima(const Stream& stream, const uint4* tiles, const float* score_base, const SearchQueries& queries) {
+void find_few_query_minima(const Stream& stream, const uint4* tiles, const float* score_base,
+                           const SearchQueries& queries) {
   switch ((queries.count + kTile - 1) / kTile) {
     case 1:
       return launch<1>(stream, tiles, score_base, queries);
