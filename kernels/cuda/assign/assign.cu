@@ -1,7 +1,7 @@
 // Assignment: a screening pass over all rows decides most of them, in half precision if the device has tensor cores,
 // otherwise in float32. A refinement pass decides the ambiguous rows by the distances of their few candidates.
 //
-// Cost: the screening pass, 2 n k d operations (screen/wgmma_product.h, device/tile.h and narrow_screen.cu state the
+// Cost: the screening pass, 2 n k d operations (screen/wgmma_product.h, device/tile.h and narrow_kernel.h state the
 // floors), and 8 bytes per row to count labels. docs/contract.md, Screens.
 //
 // All passes of all blocks are queued without waiting; buffers hold the typical number of ambiguous rows. A block whose

@@ -2,23 +2,24 @@
 //
 // Per row and centroid: d multiply-adds, two additions and 2.5 minima, as for KeepTwo of nearest_epilogues.h; both use
 // quantized scores. 10^7 x 2 rows and 16 centroids take 0.03 ms of an H200's integer units, and 0.03 ms for 0.12 GB.
-#include "kernels/cuda/assign/narrow_screen.h"
+// narrow_screen_floats.cu and narrow_screen_bytes.cu instantiate the templates, which take long to compile.
+#pragma once
 
 #include <algorithm>
 #include <climits>
 #include <cmath>
 #include <limits>
 
+#include "kernels/cuda/assign/narrow_screen.h"
 #include "kernels/cuda/device/quantized_score.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/screened_value.h"
 
 namespace kith::cuda {
-namespace {
 
-constexpr int kBatch = 512;  // centroids in shared memory
-constexpr int kRows = 4;     // of a thread
-static_assert(kBatch % kNumbered == 0);
+inline constexpr int kNarrowBatch = 512;  // centroids in shared memory
+inline constexpr int kNarrowRows = 4;     // of a thread
+static_assert(kNarrowBatch % kNumbered == 0);
 
 template <class T>
 struct NarrowArguments {
@@ -41,7 +42,7 @@ struct NarrowBound {
 };
 
 template <class T>
-__device__ NarrowBound bound_of(const NarrowArguments<T>& in, int d) {
+__device__ NarrowBound narrow_bound(const NarrowArguments<T>& in, int d) {
   const LargestNorms centroids{sqrt(__longlong_as_double(static_cast<long long>(in.centroids[0]))),
                                sqrt(__longlong_as_double(static_cast<long long>(in.centroids[1])))};
   NarrowBound bound;
@@ -61,7 +62,7 @@ struct NarrowColumn {
 
 /// |x^|, rounded up.
 template <int D>
-__device__ float norm_of(const float (&x)[D]) {
+__device__ float narrow_norm(const float (&x)[D]) {
   float sum = 0.0F;
 #pragma unroll
   for (int j = 0; j < D; ++j) sum = __fmaf_ru(x[j], x[j], sum);
@@ -70,10 +71,11 @@ __device__ float norm_of(const float (&x)[D]) {
 
 template <class T, int D>
 __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ NarrowArguments<T> arguments) {
-  __shared__ NarrowColumn<D> batch[kBatch];
+  __shared__ NarrowColumn<D> batch[kNarrowBatch];
   __shared__ NarrowBound bound;
-  const std::int64_t clusters = arguments.columns.rows, step = static_cast<std::int64_t>(gridDim.x) * kBlock * kRows;
-  if (threadIdx.x == 0) bound = bound_of(arguments, D);
+  const std::int64_t clusters = arguments.columns.rows,
+                     step = static_cast<std::int64_t>(gridDim.x) * kBlock * kNarrowRows;
+  if (threadIdx.x == 0) bound = narrow_bound(arguments, D);
   __syncthreads();
   const QuantizationGrid& grid = bound.grid;
   const float offset = grid.offset();
@@ -84,7 +86,7 @@ __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ 
   const auto load_batch = [&](std::int64_t first) {
     __syncthreads();  // all threads have read the batch before
     const int padded =
-        static_cast<int>(min((clusters - first + kNumbered - 1) / kNumbered * kNumbered, std::int64_t{kBatch}));
+        static_cast<int>(min((clusters - first + kNumbered - 1) / kNumbered * kNumbered, std::int64_t{kNarrowBatch}));
     for (int i = static_cast<int>(threadIdx.x); i < padded; i += kBlock) {
       const std::int64_t c = first + i;
       const bool exists = c < clusters;
@@ -98,27 +100,27 @@ __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ 
   };
   int loaded = load_batch(0);
 
-  for (std::int64_t first = blockIdx.x * std::int64_t{kBlock} * kRows; first < arguments.rows; first += step) {
-    float x[kRows][D];
-    QuantizedBestTwo kept[kRows];
-    std::int32_t tile[kRows] = {};
+  for (std::int64_t first = blockIdx.x * std::int64_t{kBlock} * kNarrowRows; first < arguments.rows; first += step) {
+    float x[kNarrowRows][D];
+    QuantizedBestTwo kept[kNarrowRows];
+    std::int32_t tile[kNarrowRows] = {};
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kNarrowRows; ++r) {
       const std::int64_t row = min(first + r * kBlock + threadIdx.x, arguments.rows - 1);
 #pragma unroll
       for (int j = 0; j < D; ++j) x[r][j] = screened(__ldg(&arguments.values[row * D + j]), arguments.scale, center[j]);
     }
-    for (std::int64_t batch_first = 0; batch_first < clusters; batch_first += kBatch) {
-      if (clusters > kBatch) loaded = load_batch(batch_first);
+    for (std::int64_t batch_first = 0; batch_first < clusters; batch_first += kNarrowBatch) {
+      if (clusters > kNarrowBatch) loaded = load_batch(batch_first);
       for (int base = 0; base < loaded; base += kNumbered) {
-        int before[kRows];
+        int before[kNarrowRows];
 #pragma unroll
-        for (int r = 0; r < kRows; ++r) before[r] = kept[r].best;
+        for (int r = 0; r < kNarrowRows; ++r) before[r] = kept[r].best;
 #pragma unroll
         for (int i = 0; i < kNumbered; i += 2) {
           const NarrowColumn<D> a = batch[base + i], b = batch[base + i + 1];
 #pragma unroll
-          for (int r = 0; r < kRows; ++r) {
+          for (int r = 0; r < kNarrowRows; ++r) {
             float with_a = __fmul_rn(x[r][0], a.c[0]), with_b = __fmul_rn(x[r][0], b.c[0]);
 #pragma unroll
             for (int j = 1; j < D; ++j) {
@@ -129,17 +131,17 @@ __global__ void __launch_bounds__(kBlock) narrow_kernel(const __grid_constant__ 
           }
         }
 #pragma unroll
-        for (int r = 0; r < kRows; ++r) {
+        for (int r = 0; r < kNarrowRows; ++r) {
           if (kept[r].best != before[r]) tile[r] = static_cast<std::int32_t>(batch_first) + base;
         }
       }
     }
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kNarrowRows; ++r) {
       const std::int64_t row = first + r * kBlock + threadIdx.x;
       const bool mine = row < arguments.rows;
       const float best = quantized_value(kept[r].best), second = quantized_value(kept[r].second);
-      const float margin = __fadd_ru(bound.margin.at(norm_of(x[r])), grid.error);
+      const float margin = __fadd_ru(bound.margin.at(narrow_norm(x[r])), grid.error);
       const bool decided = __fsub_rd(second, best) > margin;
       if (mine) arguments.nearest[row] = tile[r] + quantized_column(kept[r].best);
       const Word place = reserve_slot(mine && !decided, arguments.ambiguous.count);
@@ -160,33 +162,25 @@ int resident_blocks(Kernel kernel) {
 }
 
 template <int D, class T>
-void launch(const HeldRows<T>& held, const NarrowArguments<T>& arguments) {
+void launch_narrow(const HeldRows<T>& held, const NarrowArguments<T>& arguments) {
   if (held.columns() != D) {
-    if constexpr (D < kMostNarrowColumns) launch<D + 1>(held, arguments);
+    if constexpr (D < kMostNarrowColumns) launch_narrow<D + 1>(held, arguments);
     return;
   }
   const unsigned blocks =
-      std::min(held.context->grid(arguments.rows, kBlock * kRows),
+      std::min(held.context->grid(arguments.rows, kBlock * kNarrowRows),
                static_cast<unsigned>(held.context->multiprocessors * resident_blocks(narrow_kernel<T, D>)));
   narrow_kernel<T, D><<<blocks, kBlock, 0, held.stream()>>>(arguments);
   check(cudaGetLastError());
 }
 
-}  // namespace
-
 template <class T>
 void screen_narrow(const HeldRows<T>& held, const Float32Screen& screen, const PointOperand<T>& rows,
                    std::int32_t* nearest, const AmbiguousRows& ambiguous) {
   held.stream().fill(ambiguous.count, 0, 1);
-  launch<1>(held,
-            NarrowArguments<T>{rows.values, rows.rows, rows.scale, rows.center, screen.columns(), screen.half_sq_norm(),
+  launch_narrow<1>(
+      held, NarrowArguments<T>{rows.values, rows.rows, rows.scale, rows.center, screen.columns(), screen.half_sq_norm(),
                                held.largest, screen.largest(), held.plan.screen.exponent, nearest, ambiguous});
 }
-
-#define KITH_INSTANTIATE(T)                                                                                    \
-  template void screen_narrow(const HeldRows<T>&, const Float32Screen&, const PointOperand<T>&, std::int32_t*, \
-                              const AmbiguousRows&);
-KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
-#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda
