@@ -5,7 +5,7 @@
 namespace kith::cuda {
 
 std::string missing(const BackendOptions&) {
-  return "kith was built without CUDA; rebuild where nvcc is installed (./dev build)";
+  return "this kith was built without CUDA; rebuild where nvcc is installed (./dev build)";
 }
 
 std::unique_ptr<Backend> open(const BackendOptions& options) {

@@ -119,8 +119,8 @@ __global__ void append_listed_kernel(const std::int32_t* nearest, const float* l
 
 /// Partitions are large enough that, on average, a quarter of the bins are not full when rows are spread evenly.
 std::int64_t rows_of_partition(std::int64_t groups) {
-  const auto wanted = static_cast<std::uint64_t>(2 * GroupWorkspace::kBinRows * groups);
-  return std::max(GroupWorkspace::kPartitionRows, static_cast<std::int64_t>(std::bit_ceil(wanted)));
+  const auto rows = static_cast<std::uint64_t>(2 * GroupWorkspace::kBinRows * groups);
+  return std::max(GroupWorkspace::kPartitionRows, static_cast<std::int64_t>(std::bit_ceil(rows)));
 }
 
 std::int64_t partitions_of(std::int64_t rows, std::int64_t partition_rows) {

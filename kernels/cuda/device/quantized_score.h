@@ -1,4 +1,4 @@
-// Quantized scores: scores on a grid that leaves the last five bits free for a column's number, so that integer minima
+// Quantized scores: scores on a grid whose last five bits are free for a column's number, so that integer minima
 // keep the best two of many. KeepTwo (assign/nearest_epilogues.h) and assign/narrow_kernel.h share them.
 //
 // A bias makes every score positive; (score + 32 scale) - 31 scale rounds it to 2^-18 scale and yields a float in

@@ -31,7 +31,7 @@ __device__ inline Word warp_sum(Word value) {
   return value;
 }
 
-/// The same for numbers whose last bits do not matter (norms).
+/// The same for float64 (norms), where the order of the additions does not matter.
 __device__ inline double lanes_total(double value) {
 #pragma unroll
   for (int w = kWarp / 2; w > 0; w /= 2) value += __shfl_xor_sync(kAllLanes, value, w);

@@ -2,7 +2,7 @@
 // tile by tile in registers. An epilogue uses the scores there; they are never stored as a whole.
 //
 // A block of 256 threads multiplies 128 rows by 128 columns, 8 of the d dimensions at a time, each thread 8 x 8 scores.
-// The next 8 dimensions travel from memory to registers while the present ones are multiplied out of shared memory;
+// The next 8 dimensions are loaded into registers while the present ones are multiplied from shared memory;
 // with two shared buffers one barrier per step suffices. There are 64 multiply-adds for 16 shared values in 4 loads, so
 // the floor is the float32 rate: 2 n k d operations, 4.5 ms for 10^6 x 128 against 1024 at the 60 TFLOP/s of an H200.
 // Per step a block reads 8 KiB for 2^17 multiply-adds, mostly from the second-level cache: 1.9 TB/s at that rate.

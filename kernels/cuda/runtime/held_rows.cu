@@ -77,12 +77,12 @@ template <class T>
 void HeldRows<T>::send_blocks(std::int64_t forced_rows) {
   const std::int64_t row_bytes = columns() * static_cast<std::int64_t>(sizeof(T));
   const std::int64_t most_bytes = std::min(kMostSent, pool().available() / 8);  // two blocks are on the device
-  std::int64_t wanted = forced_rows;
-  if (wanted == 0) {
-    wanted = most_bytes / row_bytes;
-    if (wanted > kWholeRows) wanted = wanted / kWholeRows * kWholeRows;
+  std::int64_t requested = forced_rows;
+  if (requested == 0) {
+    requested = most_bytes / row_bytes;
+    if (requested > kWholeRows) requested = requested / kWholeRows * kWholeRows;
   }
-  block_rows = std::clamp<std::int64_t>(wanted, 1, std::clamp<std::int64_t>(rows(), 1, kMostRows));
+  block_rows = std::clamp<std::int64_t>(requested, 1, std::clamp<std::int64_t>(rows(), 1, kMostRows));
   sent = std::make_unique<SentBlocks<T>>(
       typename SentBlocks<T>::Route{context->device, pool(), stream(), values, block_rows});
   gathered = Buffer<T>(pool(), (block_rows + kFewRows - 1) / kFewRows * columns());

@@ -33,8 +33,8 @@ struct Context {
 
   /// The blocks of a grid-stride kernel: enough for `items` at `per_block` each, and no more than keep the device busy.
   unsigned grid(std::int64_t items, std::int64_t per_block) const {
-    const std::int64_t wanted = (items + per_block - 1) / per_block;
-    return static_cast<unsigned>(std::clamp<std::int64_t>(wanted, 1, std::int64_t{multiprocessors} * 16));
+    const std::int64_t needed = (items + per_block - 1) / per_block;
+    return static_cast<unsigned>(std::clamp<std::int64_t>(needed, 1, std::int64_t{multiprocessors} * 16));
   }
 };
 
@@ -68,7 +68,7 @@ struct Fp16Rows {
   Buffer<float> norm;      // (rows) |x^|, rounded up
   Buffer<float> residual;  // (rows) |x' - x^|, rounded up
   LargestNorms largest;
-  bool low_precision_ineffective = false;  // a pass left unusually many rows ambiguous
+  bool low_precision_ineffective = false;  // a screening pass found unusually many ambiguous rows
   mutable SearchColumns search;
 };
 

@@ -35,7 +35,7 @@ std::unique_ptr<Staging> Staging::make() {
   }
   for (int i = 0; i < kBuffers; ++i) {
     PinnedBuffer& buffer = staging->ring_.emplace_back();
-    for (cudaEvent_t& there : buffer.there) check(cudaEventCreateWithFlags(&there, cudaEventDisableTiming));
+    for (cudaEvent_t& copied : buffer.copied) check(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming));
     if (cudaHostAlloc(reinterpret_cast<void**>(&buffer.memory), kBufferBytes, cudaHostAllocDefault) != cudaSuccess) {
       (void)cudaGetLastError();  // clears the error: a failed allocation leaves the context usable
       return nullptr;
@@ -50,10 +50,10 @@ Staging::~Staging() {
     if (first_error == cudaSuccess) first_error = status;
   };
   for (const PinnedBuffer& buffer : ring_) {
-    for (const cudaEvent_t there : buffer.there) {
-      if (there == nullptr) continue;
-      keep_first(cudaEventSynchronize(there));  // a run may fail between two copies
-      keep_first(cudaEventDestroy(there));
+    for (const cudaEvent_t copied : buffer.copied) {
+      if (copied == nullptr) continue;
+      keep_first(cudaEventSynchronize(copied));  // a run may fail between two copies
+      keep_first(cudaEventDestroy(copied));
     }
     if (buffer.memory != nullptr) keep_first(cudaFreeHost(buffer.memory));
   }
@@ -136,14 +136,14 @@ void Staging::download(cudaStream_t stream, void* host, const void* device, std:
           check(cudaMemcpyAsync(buffer.memory + begin, from + turn * kBufferBytes + begin,
                                 static_cast<std::size_t>(count), cudaMemcpyDeviceToHost, stream));
         }
-        check(cudaEventRecord(buffer.there[part], stream));
+        check(cudaEventRecord(buffer.copied[part], stream));
       }
     }
     if (const std::int64_t arrived = turn - kAhead; arrived >= 0) {
       const PinnedBuffer& buffer = buffer_of(arrived);
-      check(cudaEventSynchronize(buffer.there[0]));  // before the threads are woken
+      check(cudaEventSynchronize(buffer.copied[0]));  // before the threads are woken
       for_tasks(size_of(arrived), [&](std::int64_t part, std::int64_t first, std::int64_t count) {
-        check(cudaEventSynchronize(buffer.there[part]));
+        check(cudaEventSynchronize(buffer.copied[part]));
         std::memcpy(to + arrived * kBufferBytes + first, buffer.memory + first, static_cast<std::size_t>(count));
       });
     }

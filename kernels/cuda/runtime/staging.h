@@ -42,8 +42,8 @@ class Staging {
   static constexpr std::int64_t kParts = 4;
   struct PinnedBuffer {
     std::byte* memory = nullptr;
-    cudaEvent_t there[kParts] = {};  // recorded after each part; the last one also after the last use of the buffer
-    cudaEvent_t free() const { return there[kParts - 1]; }
+    cudaEvent_t copied[kParts] = {};  // recorded after each part; the last one also after the last use of the buffer
+    cudaEvent_t free() const { return copied[kParts - 1]; }
   };
   Staging();
   /// The next buffer of the ring. Waits until the link has finished with it.

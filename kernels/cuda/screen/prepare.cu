@@ -1,7 +1,7 @@
 // Prepares the held rows for the screens: the float32 norms of all rows and, where the device can use them, fp16
 // copies.
 //
-// Moves the rows in once for the norms and once for the copies (float32_rows.cu and fp16_rows.cu state the floors),
+// Reads the rows once for the norms and once for the copies (float32_rows.cu and fp16_rows.cu state the floors),
 // once per data set.
 #include "kernels/cuda/screen/prepare.h"
 

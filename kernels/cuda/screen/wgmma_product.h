@@ -54,7 +54,7 @@ struct Layout {
            (consumer * shape.points.depth_tiles + depth_tile) * shape.points.tile_bytes();
   }
   __device__ std::uint32_t stage(int stage) const { return base + kBarrierBytes + stage * shape.stage_bytes(); }
-  /// Points that are copied with the columns of a stage, behind them.
+  /// Points that are copied with the columns of a stage, after them.
   __device__ std::uint32_t stage_points(int stage_index, int consumer) const {
     return stage(stage_index) + (1 + consumer) * kFp16TileBytes;
   }
