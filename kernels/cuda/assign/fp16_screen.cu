@@ -53,7 +53,7 @@ Fp16Screen::Fp16Screen(const HeldRows<T>& held, std::int64_t count)
     : columns(allocate_fp16_columns(held.pool(), count, held.columns())),
       row_(held.pool(), held.largest_block()),
       limit_(held.pool(), held.largest_block()),
-      left_(held.pool(), (held.rows() + held.block_rows - 1) / held.block_rows),
+      counts_(held.pool(), (held.rows() + held.block_rows - 1) / held.block_rows),
       block_rows_(held.block_rows) {
   if (count >= columns_for_groups(held.columns())) groups = GroupWorkspace(held.pool(), held.largest_block(), count);
   const Fp16Layout shape = held.fp16.shape;

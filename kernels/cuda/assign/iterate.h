@@ -83,7 +83,7 @@ class DeviceLloyd {
   Buffer<Word> report_;
 };
 
-/// Whether one kernel can run all iterations of a problem (small_iterate.cu).
+/// Whether one kernel can run all iterations of a problem (small_kernel.h).
 template <class T>
 bool is_small(const HeldRows<T>& held, std::int64_t clusters, int limbs);
 

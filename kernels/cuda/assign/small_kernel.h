@@ -5,6 +5,9 @@
 // centroids, and the contributions of its rows to the sums, in shared memory. Rows of few columns: a thread has a row
 // in registers; an iteration reads n d values and 4 bytes of label per row. Wider rows: a warp has 4 rows and 4
 // centroids, and its lanes are the definition's accumulators.
+// small_iterate_floats.cu and small_iterate_bytes.cu instantiate the templates, which take long to compile.
+#pragma once
+
 #include <cooperative_groups.h>
 
 #include <algorithm>
@@ -14,14 +17,13 @@
 #include "kernels/cuda/assign/small_problem.h"
 
 namespace kith::cuda {
-namespace {
 
-constexpr double kLaunchWork = 1e10;          // n k d of a launch: at most some ten milliseconds
-constexpr std::int64_t kMostIterations = 64;  // of a launch
+inline constexpr double kLaunchWork = 1e10;                // n k d of a launch: at most some ten milliseconds
+inline constexpr std::int64_t kMostLaunchIterations = 64;  // of a launch
 
 /// Loads the centroids into shared memory, and clears the contributions.
 template <class T>
-__device__ void begin_iteration(const SmallTask<T>& task, const SmallShared& shared, int limbs) {
+__device__ void begin_small_iteration(const SmallTask<T>& task, const SmallShared& shared, int limbs) {
   load_centroids(task, task.centroids, shared.pitch, shared.centroids);
   for (int i = threadIdx.x; i < limbs * shared.cells; i += kBlock) shared.low[i] = shared.high[i] = 0;
   for (int c = threadIdx.x; c < task.clusters; c += kBlock) shared.counts[c] = 0;
@@ -30,7 +32,7 @@ __device__ void begin_iteration(const SmallTask<T>& task, const SmallShared& sha
 
 /// Adds the block's contributions to the totals of all blocks.
 template <class T>
-__device__ void flush(const SmallTask<T>& task, const SmallShared& shared, Word changed, int iteration) {
+__device__ void flush_contributions(const SmallTask<T>& task, const SmallShared& shared, Word changed, int iteration) {
   const ClusterTotals& totals = task.source.totals;
   changed = block_sum(changed);  // its barrier also completes the contributions of the block
   if (changed == 0) return;
@@ -47,7 +49,7 @@ __device__ void flush(const SmallTask<T>& task, const SmallShared& shared, Word 
 
 /// The record of an iteration and whether to stop, the same in every thread of every block.
 template <class T>
-__device__ Stop finish_iteration(const SmallTask<T>& task, const SmallShared& shared, int iteration) {
+__device__ Stop finish_small_iteration(const SmallTask<T>& task, const SmallShared& shared, int iteration) {
   __shared__ Stop stop;
   for (int c = threadIdx.x; c < task.clusters; c += kBlock) {
     shared.shift[c] = task.shift[c];
@@ -80,8 +82,8 @@ __global__ void __launch_bounds__(kBlock) small_kernel(SmallTask<T> task) {
   Outcome outcome{0, false, false};
   Stop stop = Stop::none;
   for (int i = 0; i < task.most && stop == Stop::none; ++i) {
-    begin_iteration(task, shared, limbs);
-    flush(task, shared, Form::assign(task, shared), i);
+    begin_small_iteration(task, shared, limbs);
+    flush_contributions(task, shared, Form::assign(task, shared), i);
     grid.sync();
     bool empty = false;
     for (int c = threadIdx.x; c < task.clusters; c += kBlock) empty = empty || task.source.totals.counts[c] == 0;
@@ -96,7 +98,7 @@ __global__ void __launch_bounds__(kBlock) small_kernel(SmallTask<T> task) {
       if (change.altered) atomicAdd(&task.altered[i], Word{1});
     }
     grid.sync();
-    stop = finish_iteration(task, shared, i);
+    stop = finish_small_iteration(task, shared, i);
     outcome.iterations = i + 1;
     outcome.converged = task.altered[i] == 0;
   }
@@ -109,8 +111,6 @@ struct SmallLaunch {
   void (*kernel)(SmallTask<T>);
   std::int64_t rows;  // that a block processes at a time
 };
-
-}  // namespace
 
 template <class T>
 bool is_small(const HeldRows<T>& held, std::int64_t clusters, int limbs) {
@@ -130,7 +130,7 @@ IterateResult iterate_small(HeldRows<T>& held, const IterateRequest& request, co
     return SmallLaunch<T>{small_kernel<T, Form>, Form::kRows};
   });
   const auto affordable = static_cast<std::int64_t>(kLaunchWork / small_work(held.rows(), k, d));
-  const std::int64_t most = std::clamp<std::int64_t>(affordable, 1, kMostIterations);
+  const std::int64_t most = std::clamp<std::int64_t>(affordable, 1, kMostLaunchIterations);
   Buffer<Word> counters(held.pool(), 2 * most);  // rows changed and clusters altered per iteration
   Buffer<double> parts(held.pool(), 2 * k);
   Buffer<IterationRecord> records(held.pool(), most);
@@ -180,11 +180,5 @@ IterateResult iterate_small(HeldRows<T>& held, const IterateRequest& request, co
   for (IterationRecord& record : result.records) record.seconds = share;
   return result;
 }
-
-#define KITH_INSTANTIATE(T)                                      \
-  template bool is_small(const HeldRows<T>&, std::int64_t, int); \
-  template IterateResult iterate_small(HeldRows<T>&, const IterateRequest&, const DeviceLloyd<T>&, LloydState&);
-KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
-#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda
