@@ -36,9 +36,8 @@ struct GroupWorkspace {
   GroupWorkspace(Pool& pool, std::int64_t rows, std::int64_t columns);
 
   std::int64_t groups = 0;
-  std::int64_t partition_rows =
-      0;                        // rows of a partition; its bins are consecutive, so memory is read in the order of rows
-  std::int64_t partitions = 0;  // of a block
+  std::int64_t partition_rows = 0;     // a partition's bins are consecutive, so rows are read in order
+  std::int64_t partitions = 0;         // of a block
   Buffer<std::int32_t> first, second;  // (rows) of RowGroups
   Buffer<float> limit;                 // (rows) of RowGroups
   Buffer<std::int32_t> order;          // (bins, kBinRows) rows by group, -1: none
