@@ -119,7 +119,7 @@ struct HeldRows {
   Buffer<double> weight;        // (n); empty: every row weighs 1
   Buffer<std::int32_t> label;   // (n) -1 before the first assignment
   Buffer<std::int32_t> summed;  // (n) the label that the cluster sums include; -1: none
-  Buffer<double> distance;      // (n) smallest squared distance so far
+  Buffer<double> distance;      // (n) squared distance to the centroid of the label, or to the nearest seed
   Buffer<float> norm;           // (n) |x^| of the screened rows, rounded up
   Buffer<float> half_sq_norm;   // (n) float(|x'|^2 / 2)
   Buffer<float> center;         // (d, zero up to a multiple of the tile depth) of the screen
