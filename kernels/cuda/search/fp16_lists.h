@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/search/fp16_operands.h"
-#include "kernels/cuda/search/minima_epilogue.h"
+#include "kernels/cuda/search/search_epilogues.h"
 
 namespace kith::cuda {
 

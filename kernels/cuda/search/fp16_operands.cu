@@ -99,7 +99,7 @@ SearchBase<T> search_base(const HeldRows<T>& held, Measure measure) {
                      .max_query_norm = static_cast<float>(max_query_norm(held, measure))};
   SearchColumns& columns = held.fp16.search;
   const Fp16Layout shape = held.fp16.shape;
-  const std::int64_t padded = base.tiles() * kFp16Columns;
+  const std::int64_t padded = base.tile_count() * kFp16Columns;
   if (shape.chunks != kRowChunks && columns.tiles.size() == 0) {
     columns.tiles = Buffer<uint4>(held.pool(), padded * kRowChunks);
     to_full_tiles_kernel<<<held.context->grid(padded * kRowChunks, kBlock), kBlock, 0, held.stream()>>>(
@@ -176,10 +176,10 @@ Fp16Problem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, c
   return {.points = tiles,
           .rows = queries,
           .columns = base.tiles,
-          .count = base.tiles() * kFp16Columns,
+          .count = base.tile_count() * kFp16Columns,
           .score_base = base.score_base,
           .shape = held.fp16.shape,
-          .range_columns = choose_range_columns(*held.context, queries, base.tiles())};
+          .range_columns = choose_range_columns(*held.context, queries, base.tile_count())};
 }
 
 #define KITH_INSTANTIATE(T)                                                                                   \

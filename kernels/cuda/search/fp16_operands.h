@@ -24,7 +24,7 @@ struct SearchBase {
   float max_query_norm = 0.0F;  // scores of queries with a larger norm may be negative or exceed their error bound
 
   /// Number of tiles, which is even.
-  std::int64_t tiles() const { return row_groups_of(rows); }
+  std::int64_t tile_count() const { return row_groups_of(rows); }
 };
 
 /// Whether fp16 products of the held rows with queries give scores that rank like the measure.

@@ -53,7 +53,7 @@ class Fp16Search {
         lists_(lists),
         base_(search_base(held, queries.measure)),
         size_(batch_queries(held, queries, k())),
-        minima_{nullptr, nullptr, base_.tiles()},
+        minima_{nullptr, nullptr, base_.tile_count()},
         group_min_(held.pool(), size_ * minima_.groups()),
         block_min_(held.pool(), size_ * minima_.blocks()),
         candidates_(held.pool(), 1) {

@@ -77,7 +77,7 @@ template <class T>
 OrderedRows order_by_threshold(const HeldRows<T>& held, const SearchBase<T>& base, const float* limit) {
   // Bounds four roundings of numbers below 4 scale, one of which is that of a limit compared with a rounded score.
   const float slack = base.bound.grid.scale * 0x1p-19F;
-  const std::int64_t n = base.rows, groups = base.tiles() * kQuarters;
+  const std::int64_t n = base.rows, groups = base.tile_count() * kQuarters;
   const Context& context = *held.context;
   Pool& pool = held.pool();
   const Buffer<float> threshold(pool, n), ordered_threshold(pool, n);
@@ -85,7 +85,7 @@ OrderedRows order_by_threshold(const HeldRows<T>& held, const SearchBase<T>& bas
   OrderedRows ordered{.rows = {},
                       .row = Buffer<std::int32_t>(pool, n),
                       .limit = Buffer<float>(pool, n),
-                      .column_limit = Buffer<float>(pool, base.tiles() * kFp16Columns),
+                      .column_limit = Buffer<float>(pool, base.tile_count() * kFp16Columns),
                       .group_threshold = Buffer<float>(pool, groups)};
   threshold_kernel<<<context.grid(n, kBlock), kBlock, 0, context.stream>>>(limit, base.score_base, n, slack,
                                                                            threshold.data(), row.data());

@@ -155,7 +155,7 @@ class SymmetricJoin {
     const CopiedRows copied =
         copy_rows(held_, base_, {.stride = sizes_.stride, .count = (n() + sizes_.stride - 1) / sizes_.stride});
     const SearchBase<T> sample = copied.as_base(base_);
-    GroupMinima minima{nullptr, nullptr, sample.tiles()};
+    GroupMinima minima{nullptr, nullptr, sample.tile_count()};
     const std::int64_t batch = std::min(sizes_.batch, n());
     const Buffer<float> group_min(held_.pool(), batch * minima.groups());
     const Buffer<float> block_min(held_.pool(), batch * minima.blocks());
