@@ -1,11 +1,11 @@
-// Stands in for the CUDA room in a build without nvcc: says so, and opens nothing.
+// Replaces the CUDA backend in a build without nvcc: reports that CUDA is missing.
 #include "core/error.h"
 #include "kernels/backends.h"
 
 namespace kith::cuda {
 
 std::string missing(const BackendOptions&) {
-  return "this kith was built without CUDA; rebuild where nvcc is installed (./dev build)";
+  return "kith was built without CUDA; rebuild where nvcc is installed (./dev build)";
 }
 
 std::unique_ptr<Backend> open(const BackendOptions& options) {

@@ -1,4 +1,4 @@
-// The operations of the CUDA backend, one file each; the CPU backend has files of the same names.
+// All operations of the CUDA backend, for points.cu. The CPU backend has files of the same names.
 #pragma once
 
 #include "kernels/cuda/assign/operations.h"

@@ -1,10 +1,10 @@
-// The half-precision screen: the first look at every row, in one step for few centroids and in two for many, and the
-// second look at rows that are left ambiguous.
+// The half-precision screen: the screening pass over all rows, in one step for few centroids and in two for many, and
+// the refinement pass over ambiguous rows.
 //
-// In one step every score is compared with the best two so far. In two, only the smallest of each group of 32 columns
-// is kept, at a third of the instructions, and the one or two groups that may have the nearest column are then
-// multiplied alone (fp16_groups.h), which reads the rows once more. The second look multiplies the rows that are still
-// ambiguous again, gathered, and lists every column within their limits; it costs their share of the first.
+// One step compares every score with the best two so far. Two steps keep only the smallest score of each group of 32
+// columns, with a third of the instructions, and then multiply only the one or two groups that may contain the nearest
+// column (fp16_groups.h), which reads the rows once more. The refinement pass gathers the ambiguous rows, multiplies
+// them again and lists every column within their limits; its cost is their share of the screening pass.
 #include "kernels/cuda/assign/fp16_screen.h"
 
 #include "kernels/cuda/assign/nearest_epilogues.h"
@@ -13,11 +13,11 @@
 namespace kith::cuda {
 namespace {
 
-/// From so many columns on, two steps cost less. A score that is not compared twice saves 0.14 ps; the second step
-/// moves a row's 2 d bytes once more, at 4 TB/s.
+/// The number of columns from which two steps cost less: they save 0.14 ps per score, but read the 2 d bytes of a row
+/// once more, at 4 TB/s.
 std::int64_t columns_for_groups(std::int64_t d) { return 2 * kFp16Columns + 4 * depth_tiles_of(d) * kFp16TileColumns; }
 
-/// Tiles of chosen rows: row i of `to` is row chosen[i] of `from`; the last pair of groups is filled with zeros.
+/// Gathers rows: row i of `to` is row chosen[i] of `from`; the last pair of groups is padded with zeros.
 __global__ void gather_kernel(const uint4* from, const std::int32_t* chosen, Count rows, Fp16Layout shape, uint4* to) {
   const std::int64_t count = rows.get(), pair = 2 * kFp16TileRows, padded = (count + pair - 1) / pair * pair;
   const int chunks = shape.depth_tiles * shape.chunks;
@@ -28,7 +28,7 @@ __global__ void gather_kernel(const uint4* from, const std::int32_t* chosen, Cou
   }
 }
 
-/// Rows in tiles against the columns.
+/// The product of rows, given as tiles, with the columns.
 template <class T>
 Fp16Problem problem_of(const HeldRows<T>& held, const Fp16Columns& columns, const uint4* points, Count rows) {
   return {.points = points,
@@ -86,14 +86,14 @@ void gather_fp16_rows(const HeldRows<T>& held, const Fp16Screen& screen, const B
 
 template <class T>
 void screen_fp16(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block, const ScreeningInput& rows,
-                 const RefinementWorkspace& room) {
+                 const RefinementWorkspace& workspace) {
   const Fp16Columns& columns = screen.columns;
-  const RowBounds bounds{rows.norm, rows.residual, columns.bound.data(), screen.ambiguous(block), rows.bounds};
+  const DecisionArguments bounds{rows.norm, rows.residual, columns.bound.data(), screen.ambiguous(block), rows.bounds};
   Fp16Problem problem = problem_of(held, columns, rows.tiles, rows.count);
   held.stream().fill(screen.counts(block), 0, 1);
   if (screen.groups.groups > 0) {
     launch_product<KeepGroups>(*held.context, problem, {bounds, screen.groups.rows()});
-    nearest_in_groups(held, columns, rows, screen.groups, room, screen.counts(block));
+    nearest_in_groups(held, columns, rows, screen.groups, workspace, screen.counts(block));
   } else {
     problem.score_base = columns.quantized_base.data();
     launch_product<KeepTwo>(*held.context, problem, {bounds, rows.nearest});

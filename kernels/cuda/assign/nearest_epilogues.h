@@ -1,9 +1,9 @@
-// What is done with half-precision scores while they are in registers: epilogues of screen/wgmma_product.h.
+// The epilogues of an assignment's half-precision products (screen/epilogue.h): the nearest column of each row, its
+// groups of columns, or all columns within a limit.
 //
-// Minima run at half the rate of additions, and what a thread does to its scores is hardly hidden behind the products,
-// so instructions are what counts: KeepTwo takes 4.5 per score (two additions and five fp16 of a minimum), KeepGroups
-// 1.5 and ten per group. The integer units' three-operand minima and add-and-minimum are those of compute capability
-// 9.0; elsewhere the same functions take more.
+// Minima run at half the rate of additions, and the products hide little of the epilogue, so its instructions count:
+// KeepTwo takes 4.5 per score (two additions and 2.5 minima), KeepGroups 1.5, and ten per group. Three-operand minima
+// and add-and-minimum are single integer instructions since compute capability 9.0; earlier, they take several.
 #pragma once
 
 #include "kernels/cuda/assign/fp16_groups.h"
@@ -16,62 +16,62 @@
 
 namespace kith::cuda {
 
-static_assert(kNumbered == kGroupColumns, "a coarse score holds its column's number among a thread's");
+static_assert(kNumbered == kGroupColumns, "a quantized score has the number of its column among a thread's");
 
-/// What deciding a row takes.
-struct RowBounds {
+/// The inputs and outputs of deciding rows.
+struct DecisionArguments {
   const float* norm;      // (rows) of a block
   const float* residual;  // (rows)
   const Fp16Bound* bound;
-  AmbiguousRows ambiguous;  // out; without a count none is listed, and rows keep their best
+  AmbiguousRows ambiguous;  // out; without a count, rows keep their best column
   BoundOutput bounds;       // out
 };
 
-/// A load that stays where it is written, among what else may not be moved.
+/// A load that the compiler does not move across other volatile statements.
 __device__ inline float load_here(const float* from) {
   float value;
   asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(value) : "l"(from));
   return value;
 }
 
-/// What the margin of the row that a thread will decide is made of, asked for before it is needed.
-struct RowAhead {
+/// The norms in the margin of the row that a thread decides, loaded before they are needed.
+struct RowNorms {
   float norm = 0.0F, residual = 0.0F;
 
-  __device__ void fetch(const RowBounds& bounds, std::int64_t row, std::int64_t rows) {
+  __device__ void fetch(const DecisionArguments& bounds, std::int64_t row, std::int64_t rows) {
     if (row >= rows) return;
     norm = load_here(bounds.norm + row);
     residual = load_here(bounds.residual + row);
   }
-  __device__ float margin(const RowBounds& bounds) const { return bounds.bound->at(norm, residual); }
+  __device__ float margin(const DecisionArguments& bounds) const { return bounds.bound->at(norm, residual); }
 };
 
-/// The two smallest scores of a row among those that a thread sees, and the tile of the smallest.
+/// The two smallest scores of a row among those of a thread, and the tile of the smallest.
 struct SmallestTwo : QuantizedBestTwo {
   unsigned tile = 0;
 };
 
-/// A row's after its four threads joined: `name` of the smallest.
+/// The two smallest scores of a row over its four threads, and the column of the smallest.
 struct JoinedTwo {
   int best, second;
-  std::int32_t name;
+  std::int32_t column;
 
-  /// With what the other three threads of the row found.
+  /// Combines the results of the four threads of the row.
   __device__ void join() {
 #pragma unroll
     for (int w = 1; w <= 2; w *= 2) {
       const int other_best = __shfl_xor_sync(kAllLanes, best, w), other_second = __shfl_xor_sync(kAllLanes, second, w);
-      const int other_name = __shfl_xor_sync(kAllLanes, name, w);
+      const int other_column = __shfl_xor_sync(kAllLanes, column, w);
       second = __vimin3_s32(second, other_second, max(best, other_best));
-      name = other_best < best ? other_name : name;
+      column = other_best < best ? other_column : column;
       best = min(best, other_best);
     }
   }
 };
 
-/// The four threads that share four rows decide one each.
+/// The row that this thread decides: the four threads that share four rows decide one each.
 __device__ inline std::int64_t row_of_quarter(std::int64_t row) { return row_at(row, quarter()); }
-/// kept(r): what this thread has found for row r.
+/// The joined result of the row that this thread decides. kept(r): this thread's result for row r.
 template <class Kept>
 __device__ inline JoinedTwo joined_of_quarter(const Kept& kept) {
   JoinedTwo chosen{};
@@ -84,13 +84,13 @@ __device__ inline JoinedTwo joined_of_quarter(const Kept& kept) {
   return chosen;
 }
 
-/// Finds the nearest column of every row, for few columns: the best two of all scores, on the coarse grid, each with
-/// the number of its column in its last bits.
+/// Finds the nearest column of every row, for few columns: the best two of all quantized scores, each with the number
+/// of its column in its last bits.
 class KeepTwo {
  public:
   static constexpr bool kAnyColumns = false;
   struct Arguments {
-    RowBounds rows;
+    DecisionArguments rows;
     std::int32_t* nearest;  // out
   };
 
@@ -106,9 +106,9 @@ class KeepTwo {
 
   template <int kHalf>
   __device__ void take(const float (&product)[64], const float* score_base, unsigned tile) {
-    // Not at the row's beginning: the first scores would wait for it with what is added to them.
+    // Not in begin(): the first scores would wait for these loads.
     if (kHalf == 1 && !fetched_) {
-      ahead_.fetch(arguments_.rows, row_, rows_);
+      norms_.fetch(arguments_.rows, row_, rows_);
       fetched_ = true;
     }
     const int before[2] = {kept_[2 * kHalf].best, kept_[2 * kHalf + 1].best};
@@ -142,14 +142,14 @@ class KeepTwo {
   }
 
  private:
-  __device__ void decide(const JoinedTwo& found, std::int64_t row) const {
-    const float best = quantized_value(found.best), second = quantized_value(found.second);
-    const RowBounds& bounds = arguments_.rows;
+  __device__ void decide(const JoinedTwo& result, std::int64_t row) const {
+    const float best = quantized_value(result.best), second = quantized_value(result.second);
+    const DecisionArguments& bounds = arguments_.rows;
     const bool mine = row < rows_;
-    const float margin = mine ? __fadd_ru(ahead_.margin(bounds), bounds.bound->grid.error) : 0.0F;
+    const float margin = mine ? __fadd_ru(norms_.margin(bounds), bounds.bound->grid.error) : 0.0F;
     const bool decided = __fsub_rd(second, best) > margin;
     const float limit = bounds.bound->grid.limit(best, margin);
-    if (mine && (decided || !bounds.ambiguous)) arguments_.nearest[row] = found.name;
+    if (mine && (decided || !bounds.ambiguous)) arguments_.nearest[row] = result.column;
     if (mine && bounds.bounds) {
       if (decided) {
         bounds.bounds.keep(row, limit, __fsub_rd(second, bounds.bound->grid.scale), bounds.bound->grid.bias);
@@ -163,25 +163,25 @@ class KeepTwo {
   const Arguments& arguments_;
   std::int64_t rows_;
   float offset_;
-  std::int64_t row_ = 0;  // that this thread decides
+  std::int64_t row_ = 0;  // decided by this thread
   bool fetched_ = false;
-  RowAhead ahead_;
+  RowNorms norms_;
   SmallestTwo kept_[4];
 };
 
-/// The smallest scores of three groups of columns, and which groups the first two are.
+/// The smallest scores of the best three groups of columns, and the first two of these groups.
 struct SmallestGroups {
   int best = INT_MAX, second = INT_MAX, third = INT_MAX;
-  std::int32_t best_name = 0, second_name = 0;
+  std::int32_t best_group = 0, second_group = 0;
 
-  __device__ void take(int smallest, std::int32_t name) {
+  __device__ void take(int smallest, std::int32_t group) {
     third = min(third, max(second, smallest));
-    second_name = smallest < best ? best_name : smallest < second ? name : second_name;
+    second_group = smallest < best ? best_group : smallest < second ? group : second_group;
     second = min(second, max(best, smallest));
-    best_name = smallest < best ? name : best_name;
+    best_group = smallest < best ? group : best_group;
     best = min(best, smallest);
   }
-  /// With what the other three threads of the row found.
+  /// Combines the results of the four threads of the row.
   __device__ void join() {
 #pragma unroll
     for (int w = 1; w <= 2; w *= 2) {
@@ -189,35 +189,35 @@ struct SmallestGroups {
       other.best = __shfl_xor_sync(kAllLanes, best, w);
       other.second = __shfl_xor_sync(kAllLanes, second, w);
       other.third = __shfl_xor_sync(kAllLanes, third, w);
-      other.best_name = __shfl_xor_sync(kAllLanes, best_name, w);
-      other.second_name = __shfl_xor_sync(kAllLanes, second_name, w);
+      other.best_group = __shfl_xor_sync(kAllLanes, best_group, w);
+      other.second_group = __shfl_xor_sync(kAllLanes, second_group, w);
       third = min(min(third, other.third), min(max(best, other.second), max(second, other.best)));
       const int worse = max(best, other.best);
-      const std::int32_t worse_name = other.best < best ? best_name : other.best_name;
-      best_name = other.best < best ? other.best_name : best_name;
+      const std::int32_t worse_group = other.best < best ? best_group : other.best_group;
+      best_group = other.best < best ? other.best_group : best_group;
       best = min(best, other.best);
-      second_name = other.second < second ? other.second_name : second_name;
+      second_group = other.second < second ? other.second_group : second_group;
       second = min(second, other.second);
-      second_name = worse < second ? worse_name : second_name;
+      second_group = worse < second ? worse_group : second_group;
       second = min(second, worse);
     }
   }
 };
 
-/// Finds the groups of 32 columns that may have the nearest one, for many columns: the smallest score of each group,
-/// and the best three of these. One group, two, or the row is left.
+/// Finds the groups of 32 columns that may contain the nearest column, for many columns: keeps the best three of the
+/// groups' smallest scores. If more than two groups are within the limit, the row is ambiguous.
 class KeepGroups {
  public:
   static constexpr bool kAnyColumns = false;
   struct Arguments {
-    RowBounds rows;
+    DecisionArguments rows;
     RowGroups groups;  // out
   };
 
   __device__ KeepGroups(const Arguments& arguments, std::int64_t rows) : arguments_(arguments), rows_(rows) {}
 
   __device__ void begin(std::int64_t row) {
-    ahead_.fetch(arguments_.rows, row_of_quarter(row), rows_);
+    norms_.fetch(arguments_.rows, row_of_quarter(row), rows_);
 #pragma unroll
     for (int r = 0; r < 4; ++r) kept_[r] = SmallestGroups{};
   }
@@ -231,43 +231,43 @@ class KeepGroups {
   }
 
   __device__ void finish(std::int64_t row) const {
-    SmallestGroups found;
+    SmallestGroups result;
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       constexpr int kGroups = kFp16Columns / kGroupColumns;
       SmallestGroups joined = kept_[r];
-      joined.best_name = joined.best_name * kGroups + quarter();
-      joined.second_name = joined.second_name * kGroups + quarter();
+      joined.best_group = joined.best_group * kGroups + quarter();
+      joined.second_group = joined.second_group * kGroups + quarter();
       joined.join();
-      if (r == quarter()) found = joined;
+      if (r == quarter()) result = joined;
     }
-    decide(found, row_of_quarter(row));
+    decide(result, row_of_quarter(row));
   }
 
  private:
-  __device__ void decide(const SmallestGroups& found, std::int64_t row) const {
+  __device__ void decide(const SmallestGroups& result, std::int64_t row) const {
     const bool mine = row < rows_, listed = static_cast<bool>(arguments_.rows.ambiguous);
-    const float limit = mine ? __fadd_ru(__int_as_float(found.best), ahead_.margin(arguments_.rows)) : 0.0F;
-    const bool one = __int_as_float(found.second) > limit, two = __int_as_float(found.third) > limit;
+    const float limit = mine ? __fadd_ru(__int_as_float(result.best), norms_.margin(arguments_.rows)) : 0.0F;
+    const bool one = __int_as_float(result.second) > limit, two = __int_as_float(result.third) > limit;
     if (mine) {
       const RowGroups& groups = arguments_.groups;
-      groups.first[row] = two || !listed ? found.best_name : RowGroups::kNone;
-      groups.second[row] = two && !one && listed ? found.second_name : RowGroups::kNone;
+      groups.first[row] = two || !listed ? result.best_group : RowGroups::kNone;
+      groups.second[row] = two && !one && listed ? result.second_group : RowGroups::kNone;
       groups.limit[row] = limit;
-      // The second step makes a bound of what other groups score.
+      // multiply_bins() derives the bound from the scores of the other groups.
       const BoundOutput& bounds = arguments_.rows.bounds;
-      if (bounds) bounds.bound[row] = one ? __int_as_float(found.second) : 0.0F;
+      if (bounds) bounds.bound[row] = one ? __int_as_float(result.second) : 0.0F;
     }
     if (listed) arguments_.rows.ambiguous.append(mine && !two, row, limit);
   }
 
   const Arguments& arguments_;
   std::int64_t rows_;
-  RowAhead ahead_;
+  RowNorms norms_;
   SmallestGroups kept_[4];
 };
 
-/// Lists every column whose score is within its row's limit: the second look at ambiguous rows.
+/// Lists every column whose score is within its row's limit: the refinement pass over ambiguous rows.
 class WithinLimit {
  public:
   static constexpr bool kAnyColumns = true;

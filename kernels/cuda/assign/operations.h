@@ -7,8 +7,8 @@
 namespace kith::cuda {
 
 // assign.cu
-/// Labels all rows by centroids (k, d) on the device, and ADDS what it screened and re-checked to the record. What was
-/// labelled before may be lost when device memory runs out.
+/// Labels all rows by centroids (k, d) on the device, and ADDS its counts to the record. Earlier labels may be lost
+/// when device memory runs out.
 template <class T>
 void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, IterationRecord& record);
 template <class T>

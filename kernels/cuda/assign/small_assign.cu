@@ -7,7 +7,8 @@
 namespace kith::cuda {
 namespace {
 
-/// Labels all rows, and ADDS rows per label and rows whose label is not the one in the sums.
+/// Labels all rows, and ADDS the rows of each label to counts, and rows whose label is not the one in the sums to
+/// changed.
 template <class T, class Form>
 __global__ void __launch_bounds__(kBlock)
     label_kernel(SmallRows<T> task, const double* centroids, Word* counts, Word* changed) {
@@ -17,14 +18,14 @@ __global__ void __launch_bounds__(kBlock)
   load_centroids(task, centroids, pitch, memory);
   for (int c = static_cast<int>(threadIdx.x); c < task.clusters; c += kBlock) block_counts[c] = 0;
   __syncthreads();
-  Word moved = 0;
+  Word differing = 0;
   Form::label(task, memory, pitch, [&](std::int64_t row, int nearest) {
-    moved += nearest != task.summed[row] ? 1 : 0;
+    differing += nearest != task.summed[row] ? 1 : 0;
     task.label[row] = nearest;
     atomicAdd(&block_counts[nearest], 1U);
   });
-  moved = block_sum(moved);  // all rows of the block have been counted as well
-  if (threadIdx.x == 0 && moved != 0) atomicAdd(changed, moved);
+  differing = block_sum(differing);  // its barrier also completes the block's counters
+  if (threadIdx.x == 0 && differing != 0) atomicAdd(changed, differing);
   for (int c = static_cast<int>(threadIdx.x); c < task.clusters; c += kBlock) {
     if (block_counts[c] != 0) atomicAdd(&counts[c], Word{block_counts[c]});
   }

@@ -1,11 +1,10 @@
-// Small problems: every distance by the definition, without a screen. Iterations in one kernel that stays on the
-// device, with sums and centroids in between and the stop tests, two waits of the whole grid per iteration and none of
-// the host; and one assignment with its counts, in one kernel too.
+// Iterations of a small problem in one kernel that stays on the device, with every distance by the definition. Sums,
+// centroids and stop tests are on the device too: an iteration waits twice for the whole grid, and never for the host.
 //
-// 10^4 x 64 points and 10 centroids are 6.4 million pairs of columns, 1 us of an H200's float64
-// units. Every block keeps all centroids, and what its own rows change in the sums, in shared memory. Few columns: a
-// thread has a row in registers, and reads n d values and 4 bytes of label per row and iteration. More: a warp has 4
-// rows against 4 centroids, its lanes being the definition's accumulators.
+// 10^4 x 64 points and 10 centroids are 6.4 million products, 1 us of an H200's float64 units. Each block keeps all
+// centroids, and the contributions of its rows to the sums, in shared memory. Rows of few columns: a thread has a row
+// in registers; an iteration reads n d values and 4 bytes of label per row. Wider rows: a warp has 4 rows and 4
+// centroids, and its lanes are the definition's accumulators.
 #include <cooperative_groups.h>
 
 #include <algorithm>
@@ -17,10 +16,10 @@
 namespace kith::cuda {
 namespace {
 
-constexpr double kLaunchWork = 1e10;          // n k d of a launch: some ten milliseconds at the most
+constexpr double kLaunchWork = 1e10;          // n k d of a launch: at most some ten milliseconds
 constexpr std::int64_t kMostIterations = 64;  // of a launch
 
-/// Centroids into shared memory, and no changes yet.
+/// Loads the centroids into shared memory, and clears the contributions.
 template <class T>
 __device__ void begin_iteration(const SmallTask<T>& task, const SmallShared& shared, int limbs) {
   load_centroids(task, task.centroids, shared.pitch, shared.centroids);
@@ -29,13 +28,13 @@ __device__ void begin_iteration(const SmallTask<T>& task, const SmallShared& sha
   __syncthreads();
 }
 
-/// Adds the block's changes to the totals of all.
+/// Adds the block's contributions to the totals of all blocks.
 template <class T>
-__device__ void flush(const SmallTask<T>& task, const SmallShared& shared, Word moved, int iteration) {
+__device__ void flush(const SmallTask<T>& task, const SmallShared& shared, Word changed, int iteration) {
   const ClusterTotals& totals = task.source.totals;
-  moved = block_sum(moved);  // after it all rows of the block have been moved
-  if (moved == 0) return;
-  if (threadIdx.x == 0) atomicAdd(&totals.changed[iteration], moved);
+  changed = block_sum(changed);  // its barrier also completes the contributions of the block
+  if (changed == 0) return;
+  if (threadIdx.x == 0) atomicAdd(&totals.changed[iteration], changed);
   for (int i = threadIdx.x; i < shared.cells; i += kBlock) {
     if (const Word high = shared.sum(i); high != 0) atomicAdd(&totals.high[i], high);
     if (totals.low == nullptr) continue;
@@ -46,7 +45,7 @@ __device__ void flush(const SmallTask<T>& task, const SmallShared& shared, Word 
   }
 }
 
-/// The record of an iteration and whether to stop, in every thread of every block alike.
+/// The record of an iteration and whether to stop, the same in every thread of every block.
 template <class T>
 __device__ Stop finish_iteration(const SmallTask<T>& task, const SmallShared& shared, int iteration) {
   __shared__ Stop stop;
@@ -87,10 +86,10 @@ __global__ void __launch_bounds__(kBlock) small_kernel(SmallTask<T> task) {
     bool empty = false;
     for (int c = threadIdx.x; c < task.clusters; c += kBlock) empty = empty || task.source.totals.counts[c] == 0;
     outcome.unfinished = __syncthreads_or(empty ? 1 : 0) != 0;
-    if (outcome.unfinished) break;  // all blocks see the same counts
+    if (outcome.unfinished) break;  // the same in all blocks
     for (std::int64_t c = warp_index(); c < task.clusters; c += warp_count()) {
       double* centroid = task.centroids + c * task.d;
-      const CentroidChange change = move_centroid(task.source, c, task.d, centroid, centroid);
+      const CentroidChange change = update_centroid(task.source, c, task.d, centroid, centroid);
       if (lane_index() != 0) continue;
       task.shift[c] = change.shift;
       task.between[c] = change.between;
@@ -104,11 +103,11 @@ __global__ void __launch_bounds__(kBlock) small_kernel(SmallTask<T> task) {
   if (thread_index() == 0) *task.outcome = outcome;
 }
 
-/// The kernel for a problem, and how it is launched.
+/// The kernel for a problem, and its shape.
 template <class T>
 struct SmallLaunch {
   void (*kernel)(SmallTask<T>);
-  std::int64_t rows;  // that a block takes at a time
+  std::int64_t rows;  // that a block processes at a time
 };
 
 }  // namespace
@@ -153,31 +152,31 @@ IterateResult iterate_small(HeldRows<T>& held, const IterateRequest& request, co
                     request.spread};
   const auto shared = static_cast<int>(SmallShared::bytes(k, d, small_pitch<T>(d), lloyd.limbs()));
   check(cudaFuncSetAttribute(launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  int resident = 0;  // blocks per multiprocessor; a grid that waits for itself must be there as a whole
+  int resident = 0;  // blocks per multiprocessor; all blocks of a cooperative grid must be resident
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, launch.kernel, kBlock, shared));
-  const std::int64_t wanted = (held.rows() + launch.rows - 1) / launch.rows;
+  const std::int64_t needed = (held.rows() + launch.rows - 1) / launch.rows;
   const std::int64_t blocks =
-      std::clamp<std::int64_t>(wanted, 1, std::int64_t{resident} * held.context->multiprocessors);
+      std::clamp<std::int64_t>(needed, 1, std::int64_t{resident} * held.context->multiprocessors);
   void* arguments[] = {&task};
   check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(launch.kernel), dim3(static_cast<unsigned>(blocks)),
                                     dim3(kBlock), arguments, shared, stream));
 
-  Outcome done;
-  stream.download(&done, outcome.data(), 1);
+  Outcome reached;
+  stream.download(&reached, outcome.data(), 1);
   IterateResult result;
-  result.records.resize(done.iterations);
-  result.converged = done.converged;
-  if (done.iterations > 0) stream.download(result.records.data(), records.data(), done.iterations);
+  result.records.resize(reached.iterations);
+  result.converged = reached.converged;
+  if (reached.iterations > 0) stream.download(result.records.data(), records.data(), reached.iterations);
   lloyd.store(held, state);
-  if (done.unfinished) {
+  if (reached.unfinished) {
     Word changed = 0;
-    stream.download(&changed, counters.data() + done.iterations, 1);
+    stream.download(&changed, counters.data() + reached.iterations, 1);
     result.unfinished.emplace(k);
     result.unfinished->counts = state.counts;
     result.unfinished->changed = static_cast<std::int64_t>(changed);
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  const double share = seconds.count() / static_cast<double>(done.iterations + (done.unfinished ? 1 : 0));
+  const double share = seconds.count() / static_cast<double>(reached.iterations + (reached.unfinished ? 1 : 0));
   for (IterationRecord& record : result.records) record.seconds = share;
   return result;
 }

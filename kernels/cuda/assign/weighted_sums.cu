@@ -1,8 +1,7 @@
-// Sums of weighted rows: column magnitudes, and the sums of clusters with the weights of their rows.
+// The sums of clusters of weighted rows.
 //
-// Each moved row is added where it belongs by 64-bit integer atomics, one per column and limb, whose order cannot
-// matter: the simple way, n d of them the first time, few later. Whole weights multiply integers, others multiply
-// values (core/weights.h).
+// Each reassigned row is added by 64-bit integer atomics, one per column and limb, whose order does not matter: n d of
+// them the first time, few later. Whole weights multiply integers, others multiply values (core/weights.h).
 #include <vector>
 
 #include "kernels/cuda/assign/update.h"
@@ -10,19 +9,19 @@
 namespace kith::cuda {
 namespace {
 
-/// What moved rows are added to, signed numbers as their bits.
+/// The totals to which reassigned rows are added; signed numbers as their bits.
 struct WeightedTotals {
   Word* high;     // (k, d)
   Word* low;      // (k, d), null with one limb
   Word* weights;  // (k, 2) both limbs
 };
 
-/// The grid of the sums of weights; their low limbs have the scale of those of the columns.
+/// The grid of the sums of weights. Their low limbs have the scale of those of the columns.
 struct WeightGrid {
   double first, second;
 };
 
-/// Adds a row to a cluster, or takes it away (sign -1). All lanes of a warp call it.
+/// Adds a row to a cluster, or subtracts it (sign -1). All lanes of a warp call it.
 template <class T>
 __device__ void add_row(const T* x, std::int64_t d, std::int64_t cluster, std::int64_t sign, RowWeight weight,
                         const SumGrid& grid, const WeightGrid& weight_grid, const WeightedTotals& totals) {
@@ -44,14 +43,14 @@ __device__ void add_row(const T* x, std::int64_t d, std::int64_t cluster, std::i
   atomicAdd(&totals.weights[2 * cluster + 1], static_cast<Word>(sign * own.low));
 }
 
-/// A warp takes a row at a time.
+/// A warp processes a row at a time.
 template <class T>
-__global__ void move_kernel(const T* values, std::int64_t rows, std::int64_t d, RowWeights weights,
-                            const std::int32_t* label, std::int32_t* summed, SumGrid grid, WeightGrid weight_grid,
-                            WeightedTotals totals) {
+__global__ void update_kernel(const T* values, std::int64_t rows, std::int64_t d, RowWeights weights,
+                              const std::int32_t* label, std::int32_t* summed, SumGrid grid, WeightGrid weight_grid,
+                              WeightedTotals totals) {
   for (std::int64_t row = warp_index(); row < rows; row += warp_count()) {
     const std::int32_t now = label[row], before = summed[row];
-    __syncwarp();  // all lanes know it before one changes it
+    __syncwarp();  // all lanes have read it
     if (now == before) continue;
     const RowWeight weight = weights.of(row);
     const T* x = values + row * d;
@@ -81,20 +80,20 @@ void update_weighted_sums(HeldRows<T>& held, ClusterSums& sums) {
   const WeightedTotals totals{changes.data(), limbs == 2 ? changes.data() + cells : nullptr,
                               changes.data() + limbs * cells};
   held.for_blocks([&](const Block<T>& block) {
-    move_kernel<<<held.context->grid(block.rows, kBlockWarps), kBlock, 0, stream>>>(
+    update_kernel<<<held.context->grid(block.rows, kBlockWarps), kBlock, 0, stream>>>(
         held.on_device(block), block.rows, d, held.weights(block.first), held.label.data() + block.first,
         held.summed.data() + block.first, grid, weight_grid, totals);
     check(cudaGetLastError());
   });
-  std::vector<Word> found(static_cast<std::size_t>(changes.size()));
-  stream.download(found.data(), changes.data(), changes.size());
+  std::vector<Word> downloaded(static_cast<std::size_t>(changes.size()));
+  stream.download(downloaded.data(), changes.data(), changes.size());
   for (std::int64_t i = 0; i < cells; ++i) {
-    sums.high[i] += static_cast<std::int64_t>(found[i]);
-    if (limbs == 2) sums.low[i] += static_cast<std::int64_t>(found[cells + i]);
+    sums.high[i] += static_cast<std::int64_t>(downloaded[i]);
+    if (limbs == 2) sums.low[i] += static_cast<std::int64_t>(downloaded[cells + i]);
   }
   for (std::int64_t c = 0; c < clusters; ++c) {
-    sums.weights[c].high += static_cast<std::int64_t>(found[limbs * cells + 2 * c]);
-    sums.weights[c].low += static_cast<std::int64_t>(found[limbs * cells + 2 * c + 1]);
+    sums.weights[c].high += static_cast<std::int64_t>(downloaded[limbs * cells + 2 * c]);
+    sums.weights[c].low += static_cast<std::int64_t>(downloaded[limbs * cells + 2 * c + 1]);
   }
 }
 

@@ -1,15 +1,14 @@
 // The screening product: scores half_sq_norm[c] - x^.c^ of rows against columns (centroids, or points of a search),
-// tile by tile in registers. What becomes of the scores is the epilogue's business; they are never all in memory by
-// themselves.
+// tile by tile in registers. An epilogue uses the scores there; they are never stored as a whole.
 //
 // A block of 256 threads multiplies 128 rows by 128 columns, 8 of the d dimensions at a time, each thread 8 x 8 scores.
-// The next 8 dimensions travel from memory to registers while the present ones are multiplied out of shared memory; two
-// shared buffers make one barrier per step enough. 64 multiply-adds stand against 16 shared loads in 4 instructions, so
+// The next 8 dimensions travel from memory to registers while the present ones are multiplied out of shared memory;
+// with two shared buffers one barrier per step suffices. There are 64 multiply-adds for 16 shared values in 4 loads, so
 // the floor is the float32 rate: 2 n k d operations, 4.5 ms for 10^6 x 128 against 1024 at the 60 TFLOP/s of an H200.
 // Per step a block reads 8 KiB for 2^17 multiply-adds, mostly from the second-level cache: 1.9 TB/s at that rate.
 //
 // The shape is that of CUTLASS's SIMT kernels and of S. Gray's maxas SGEMM (2014), whose assignment of lanes to scores
-// lets the fp16 of a warp share their 16-byte shared loads.
+// lets the two halves of a warp share their 16-byte shared loads.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +32,7 @@ static_assert(kTileRows == kTileColumns, "both operands are loaded by the same t
 static_assert(kTileRows * kTileDepth == kTileThreads * kTileVector, "one vector of each operand per thread and step");
 static_assert(kTileStride % 4 == 0, "shared rows are read 16 bytes at a time");
 
-/// Columns as the tile wants them: a whole number of steps.
+/// The columns rounded up to a whole number of steps.
 inline std::int64_t padded_depth(std::int64_t d) { return (d + kTileDepth - 1) / kTileDepth * kTileDepth; }
 
 /// A(d) of core/screen.h: each product is one chain of d fused multiply-adds of float32.
@@ -42,7 +41,7 @@ KITH_BOTH inline double tile_accumulation(std::int64_t d) {
   return chain < 0.5 ? chain / (1 - chain) : std::numeric_limits<double>::infinity();
 }
 
-/// An operand that is screened already: rows of `pitch` values, zero beyond the dimensions.
+/// An operand that has been screened: rows of `pitch` values, zero beyond the dimensions.
 struct ScreenedOperand {
   const float* values = nullptr;
   std::int64_t rows = 0;
@@ -58,12 +57,12 @@ struct ScreenedOperand {
   __device__ float4 finish(const Vector& vector, int) const { return vector.values; }
 };
 
-/// Held points, screened on their way into shared memory.
+/// Held points, which are screened while they are copied to shared memory.
 template <class T>
 struct PointOperand {
   const T* values = nullptr;             // (n, d)
-  const std::int32_t* chosen = nullptr;  // positions of the rows to take, null: all
-  std::int64_t rows = 0;                 // rows taken
+  const std::int32_t* chosen = nullptr;  // positions of the rows to multiply, null: all
+  std::int64_t rows = 0;                 // that are multiplied
   int d = 0;
   Arithmetic<T> scale = 1;        // 2^-exponent of the screen
   const float* center = nullptr;  // (d), zero up to the tile's depth
@@ -97,7 +96,7 @@ struct PointOperand {
     }
     return vector;
   }
-  /// The center comes late: it is in the nearest cache, and waiting in registers would cost more.
+  /// Loads the center late: it is in the L1 cache, and keeping it in registers costs more.
   __device__ float4 finish(const Vector& vector, int j) const {
     const float4 at = __ldg(reinterpret_cast<const float4*>(center + j));
     return {screened(vector.x[0], scale, at.x), screened(vector.x[1], scale, at.y), screened(vector.x[2], scale, at.z),
@@ -105,7 +104,7 @@ struct PointOperand {
   }
 };
 
-/// Which of the tile's scores a thread has: 8 rows and 8 columns, each two runs of four.
+/// The scores of a tile that a thread has: 8 rows and 8 columns, each two sequences of four.
 struct TilePlace {
   __device__ TilePlace() {
     const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = lane_index();
@@ -114,7 +113,7 @@ struct TilePlace {
   }
   __device__ int row(int i) const { return row0 + i / 4 * 16 + i % 4; }
   __device__ int column(int j) const { return column0 + j / 4 * 32 + j % 4; }
-  /// One of the eight lanes that share a row is the first.
+  /// True in one of the eight lanes that share a row.
   __device__ bool first_of_row() const { return (threadIdx.x & 14U) == 0; }
   int row0, column0;
 };
@@ -126,7 +125,7 @@ __device__ inline float smallest_of_row(float value) {
   return value;
 }
 
-/// Which tiles a launch multiplies: every block one tile of rows with a run of tiles of columns.
+/// The tiles of a launch: each block multiplies one row tile with a range of column tiles.
 struct TileGrid {
   unsigned row_tiles = 0;
   unsigned column_tiles = 0;
@@ -134,14 +133,14 @@ struct TileGrid {
   unsigned blocks() const { return row_tiles * ((column_tiles + range_tiles - 1) / range_tiles); }
 };
 
-/// Runs as long as `wanted_blocks` allow: all columns in one run when the rows alone make enough blocks. Operations
-/// bound the rows of a launch, labels the columns, so that tiles count in 32 bits.
+/// Column ranges as long as `wanted_blocks` allow: one range when the rows alone make enough blocks. The rows of a
+/// launch and the number of labels are bounded, so 32 bits suffice for tiles.
 inline TileGrid tile_grid(std::int64_t rows, std::int64_t columns, std::int64_t wanted_blocks) {
   const std::int64_t row_tiles = (rows + kTileRows - 1) / kTileRows;
   const std::int64_t column_tiles = (columns + kTileColumns - 1) / kTileColumns;
-  const std::int64_t runs = std::clamp<std::int64_t>(wanted_blocks / row_tiles, 1, column_tiles);
+  const std::int64_t ranges = std::clamp<std::int64_t>(wanted_blocks / row_tiles, 1, column_tiles);
   return {static_cast<unsigned>(row_tiles), static_cast<unsigned>(column_tiles),
-          static_cast<unsigned>((column_tiles + runs - 1) / runs)};
+          static_cast<unsigned>((column_tiles + ranges - 1) / ranges)};
 }
 
 using TileShared = float[2][kTileDepth][kTileStride];
@@ -159,7 +158,7 @@ __device__ inline void load_eight(float (&out)[8], const float* at, int apart) {
   out[4] = high.x, out[5] = high.y, out[6] = high.z, out[7] = high.w;
 }
 
-/// One step: adds the products of the dimensions in shared memory.
+/// One step: adds the products of the dimensions that are in shared memory.
 __device__ inline void multiply(const TileShared& rows, const TileShared& columns, int buffer, const TilePlace& place,
                                 float (&product)[8][8]) {
 #pragma unroll
@@ -175,8 +174,7 @@ __device__ inline void multiply(const TileShared& rows, const TileShared& column
   }
 }
 
-/// The epilogue is made once per block from its arguments and its shared memory, takes the products of each tile, and
-/// finishes:
+/// Each block makes one epilogue, passes it the products of each tile, and finishes it:
 ///   Epilogue(const Arguments&, Shared&, const TilePlace&, first_row)   take(products, first_column)   finish()
 template <class Rows, class Columns, class Epilogue>
 __global__ void __launch_bounds__(kTileThreads, 2)
@@ -190,7 +188,7 @@ __global__ void __launch_bounds__(kTileThreads, 2)
   unsigned tile = blockIdx.x / grid.row_tiles * grid.range_tiles;
   const unsigned end = min(tile + grid.range_tiles, grid.column_tiles);
 
-  // This thread loads four values of one row and of one column per step.
+  // Each thread loads four values of one row and of one column per step.
   const int load_row = static_cast<int>(threadIdx.x) / 2, load_j = static_cast<int>(threadIdx.x) % 2 * kTileVector;
   const typename Rows::Value* const row = rows.row(first_row + load_row);
   const TilePlace place;
@@ -215,7 +213,7 @@ __global__ void __launch_bounds__(kTileThreads, 2)
     }
     multiply(row_values, column_values, buffer, place, product);
     epilogue.take(product, first_column);
-    __syncthreads();  // everyone has done with both buffers
+    __syncthreads();  // all threads have finished reading both buffers
   }
   epilogue.finish();
 }

@@ -1,7 +1,7 @@
-// Screens rows: values, norms, half norms and the largest of them. The device's twin of core's screen_rows.
+// Screens rows: values, norms, half squared norms and the largest norms. The device version of screen_rows() of core.
 //
-// A warp takes eight rows. Moves the rows in once and, for copies, float32 values out; for 10^6 x 128 float32 points on
-// an H200 (4.8 TB/s) the floor is 0.11 ms, once per data set.
+// A warp screens eight rows at a time. Reads the rows once and, for copies, writes float32 values. The floor for 10^6 x
+// 128 float32 points on an H200 (4.8 TB/s) is 0.11 ms, once per data set.
 #include "kernels/cuda/screen/float32_rows.h"
 
 #include <cmath>
@@ -16,18 +16,18 @@
 namespace kith::cuda {
 namespace {
 
-/// Beyond this norm products of rows could overflow float32: such a row certifies nothing, its norm counts as infinite.
+/// Beyond this norm, products of rows may overflow float32. Such a row gets an infinite norm and is never certified.
 constexpr float kLargestNorm = 0x1p60F;
 
 struct ScreenOutput {
-  float* values = nullptr;  // (rows, pitch), null: not wanted
+  float* values = nullptr;  // (rows, pitch); null: not requested
   std::int64_t pitch = 0;
   float* norm = nullptr;          // (rows)
   float* half_sq_norm = nullptr;  // (rows)
-  Word* largest = nullptr;        // (2) bits of the largest |x'|^2 and |x' - x^|^2, null: not wanted
+  Word* largest = nullptr;        // (2) bits of the largest |x'|^2 and |x' - x^|^2; null: not requested
 };
 
-constexpr int kTogether = 8;  // rows of a warp at a time: their sums over the lanes are shared
+constexpr int kTogether = 8;  // rows of a warp at a time, which share the additions across lanes
 
 template <class T>
 __global__ void __launch_bounds__(kBlock, 2) screen_kernel(const T* rows, std::int64_t count, std::int64_t d,
@@ -57,11 +57,11 @@ __global__ void __launch_bounds__(kBlock, 2) screen_kernel(const T* rows, std::i
         if (out.values != nullptr && base + r < count) out.values[(base + r) * out.pitch + j] = value;
       }
     }
-    // From here on a lane has one row.
+    // From here on, a lane has one row.
     double norm_squared = add_lanes<kTogether>(exact), lost_squared = add_lanes<kTogether>(lost);
     const double rounded_squared = add_lanes<kTogether>(rounded);
     const std::int64_t row = base + lane_index() / kLanesEach;
-    // A value beyond float32 leaves an infinity or a NaN behind; a maximum would pass over the NaN.
+    // A value beyond float32 causes an infinity or a NaN; a maximum would ignore the NaN.
     if (!(lost_squared <= norm_squared)) norm_squared = lost_squared = std::numeric_limits<double>::infinity();
     largest_norm = norm_squared > largest_norm ? norm_squared : largest_norm;
     largest_residual = lost_squared > largest_residual ? lost_squared : largest_residual;
@@ -115,14 +115,21 @@ void screen_and_measure(const HeldRows<T>& held, const double* rows, std::int64_
   launch(held, rows, count, {out.values.data(), out.pitch, out.norm.data(), out.half_sq_norm.data(), largest});
 }
 
+template <class T>
+void screen_norms(const HeldRows<T>& held, const T* rows, std::int64_t count, float* norm, float* half_sq_norm,
+                  Word* largest) {
+  launch(held, rows, count, {nullptr, 0, norm, half_sq_norm, largest});
+}
+
 ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponent) {
   return screen_margin(largest, columns, exponent, {0x1p-24, tile_accumulation(columns)});
 }
 
-#define KITH_INSTANTIATE(T)                                                                      \
-  template ScreenedCopies allocate_screened(const HeldRows<T>&, std::int64_t);                   \
-  template void screen_copies(const HeldRows<T>&, const double*, std::int64_t, ScreenedCopies&); \
-  template void screen_and_measure(const HeldRows<T>&, const double*, std::int64_t, ScreenedCopies&, Word*);
+#define KITH_INSTANTIATE(T)                                                                                  \
+  template ScreenedCopies allocate_screened(const HeldRows<T>&, std::int64_t);                               \
+  template void screen_copies(const HeldRows<T>&, const double*, std::int64_t, ScreenedCopies&);             \
+  template void screen_and_measure(const HeldRows<T>&, const double*, std::int64_t, ScreenedCopies&, Word*); \
+  template void screen_norms(const HeldRows<T>&, const T*, std::int64_t, float*, float*, Word*);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

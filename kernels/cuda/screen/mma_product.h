@@ -1,14 +1,14 @@
-// The half-precision product of rows and columns on the tensor cores of compute capability 8.0 and later: the portable
-// twin of fp16_product.h, with the same operands and the same epilogues.
+// The half-precision product of rows and columns on the tensor cores of compute capability 8.0 and later. It has the
+// operands and epilogues of wgmma_product.h.
 //
 // A block is four warps with 128 rows, of which each warp multiplies 16 of the upper and 16 of the lower 64 with 128
-// columns: 128 scores in a thread's registers, the same ones that a thread of a warpgroup has. Columns stream through a
+// columns: 128 scores in a thread's registers, the same ones as a thread of a warpgroup has. Columns stream through a
 // ring of tiles (64 dimensions deep) by asynchronous copies; rows stay in shared memory while all columns pass, or
-// travel with the columns when they are too wide. Two blocks share a multiprocessor where its shared memory allows: one
-// multiplies while the other looks at its scores.
+// are copied with the columns when they are too wide. Two blocks share a multiprocessor where its shared memory allows:
+// one multiplies while the other evaluates its scores.
 //
 // Cost: 2 n k d operations, 0.84 ms for 10^6 x 128 against 1024 at the 312 TFLOP/s of an A100. Per 16 dimensions a warp
-// reads 5 KiB of shared memory for 2^16 multiply-adds, 40 of the 64 clocks that these take four tensor cores.
+// reads 5 KiB of shared memory for 2^16 multiply-adds: 40 clocks, while the four tensor cores multiply for 64.
 #pragma once
 
 #include <algorithm>
@@ -26,16 +26,16 @@ namespace kith::cuda {
 inline constexpr int kMmaWarps = 4;
 inline constexpr int kMmaThreads = kMmaWarps * kWarp;
 inline constexpr int kMmaStages = 4;  // at most
-inline constexpr int kMmaBlocks = 2;  // of a multiprocessor, as far as registers go
+inline constexpr int kMmaBlocks = 2;  // of a multiprocessor, as far as registers allow
 inline constexpr int kRowBytes = kFp16TileBytes / kFp16TileRows;
-inline constexpr int kChunkBytes = 16;  // what is copied and swizzled
+inline constexpr int kChunkBytes = 16;  // copied and swizzled as one
 static_assert(kFp16TileRows == kMmaWarps * 32, "a warp has 32 rows");
 static_assert(kRowBytes == 128, "eight rows of eight chunks, swizzled, touch every bank once");
 
-/// How shared memory is used.
+/// The configuration: how a block uses shared memory.
 struct MmaShape {
   int depth_tiles = 1;   // of a row
-  bool resident = true;  // rows stay; else they travel with the columns
+  bool resident = true;  // rows stay; otherwise they are copied with the columns
   int stages = 2;        // of the ring, 2 to kMmaStages
   __host__ __device__ int stage_bytes() const { return resident ? kFp16TileBytes : 2 * kFp16TileBytes; }
   __host__ __device__ int points_bytes() const { return resident ? depth_tiles * kFp16TileBytes : 0; }
@@ -44,28 +44,28 @@ struct MmaShape {
 
 /// Bytes of shared memory.
 struct SharedStorage {
-  int block = 0;           // the most that a block may have
-  int multiprocessor = 0;  // what its blocks share
-  int reserved = 0;        // taken from that for every block
+  int block = 0;           // maximum of a block
+  int multiprocessor = 0;  // shared by its blocks
+  int reserved = 0;        // of each block, by the system
 };
 
-/// Rows stay if two stages fit beside them, with two blocks to a multiprocessor before one.
-inline MmaShape mma_shape(int depth_tiles, const SharedStorage& room) {
+/// Rows stay if two stages fit beside them; two blocks per multiprocessor are preferred to one.
+inline MmaShape mma_shape(int depth_tiles, const SharedStorage& available) {
   MmaShape shape;
   shape.depth_tiles = depth_tiles;
-  const int shared = std::min(room.block, room.multiprocessor / kMmaBlocks - room.reserved);
-  for (const int bytes : {shared, room.block}) {
+  const int shared = std::min(available.block, available.multiprocessor / kMmaBlocks - available.reserved);
+  for (const int bytes : {shared, available.block}) {
     if (shape.depth_tiles > bytes / kFp16TileBytes - 2) continue;
     shape.stages = std::min(kMmaStages, bytes / kFp16TileBytes - shape.depth_tiles);
     return shape;
   }
   shape.resident = false;
-  const int bytes = shared >= 2 * shape.stage_bytes() ? shared : room.block;
+  const int bytes = shared >= 2 * shape.stage_bytes() ? shared : available.block;
   shape.stages = std::min(kMmaStages, bytes / shape.stage_bytes());
   return shape;
 }
 
-/// What is multiplied.
+/// The problem and its configuration.
 struct MmaArguments {
   const uint4* points;   // tiles of the rows
   const uint4* columns;  // tiles of the centroids
@@ -78,15 +78,15 @@ struct MmaArguments {
 
 #ifdef KITH_AMPERE
 
-/// All threads of the block copy `count` tiles, as they are.
+/// Copies `count` tiles unchanged. All threads of the block call it.
 __device__ inline void copy_tiles(std::uint32_t to, const uint4* from, int count) {
   for (int i = static_cast<int>(threadIdx.x); i < count * (kFp16TileBytes / kChunkBytes); i += kMmaThreads) {
     copy_chunk(to + i * kChunkBytes, from + i);
   }
 }
 
-/// The ring of tiles. Step s is tile s % depth_tiles of the rows and of the block's column tile s / depth_tiles; every
-/// fetch ends one group of copies, also the fetch of a step that does not exist.
+/// The ring of tiles. Step s multiplies tile s % depth_tiles of the rows and of the block's column tile s /
+/// depth_tiles. Every fetch ends one group of copies, also the fetch of a step that does not exist.
 class MmaRing {
  public:
   __device__ MmaRing(const MmaArguments& arguments, unsigned first, unsigned last, std::uint32_t base)
@@ -99,7 +99,7 @@ class MmaRing {
     for (int step = 0; step < shape_.stages - 1; ++step) fetch(step);
   }
 
-  /// Waits for a step, and starts to fetch the one that takes the place of the step before.
+  /// Waits for a step, and starts to fetch the step that replaces the one before.
   __device__ void advance(int step) const {
     switch (shape_.stages) {
       case 2:
@@ -112,7 +112,7 @@ class MmaRing {
         copies_wait<kMmaStages - 2>();
         break;
     }
-    __syncthreads();  // everybody's copies are there, and everybody has done with the step before
+    __syncthreads();  // the copies of all threads have arrived, and all have finished the step before
     fetch(step + shape_.stages - 1);
   }
   __device__ std::uint32_t columns(int step) const {
@@ -169,7 +169,7 @@ __device__ inline void multiply_tiles(float (&upper_product)[64], float (&lower_
 
 #endif
 
-/// One block per 128 rows. Epilogues: see fp16_product.h.
+/// One block per 128 rows. Epilogues: see screen/epilogue.h.
 template <class Epilogue>
 __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks)
     mma_screen_kernel(const __grid_constant__ MmaArguments arguments,

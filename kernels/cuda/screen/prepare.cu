@@ -12,8 +12,8 @@
 namespace kith::cuda {
 namespace {
 
-/// Room for all half rows; empty where the device has no use for them, or where they would leave the operations too
-/// little memory. Blocks that are sent have to begin where a pair of groups of half rows does.
+/// Memory for fp16 copies of all rows; empty where the device does not use them, or where the operations would have too
+/// little memory. Blocks that are sent must begin at a multiple of two groups of fp16 rows.
 template <class T>
 Fp16Rows allocate_all_fp16(const HeldRows<T>& held) {
   const std::int64_t n = held.rows(), d = held.columns();
@@ -26,7 +26,7 @@ Fp16Rows allocate_all_fp16(const HeldRows<T>& held) {
   try {
     return allocate_fp16(held.pool(), n, shape);
   } catch (const OutOfMemory&) {
-    return {};  // float32 alone will do
+    return {};  // the float32 screen needs no copies
   }
 }
 
@@ -47,8 +47,8 @@ void prepare(HeldRows<T>& held, const DataPlan& plan) {
   Fp16Rows fp16 = allocate_all_fp16(held);
   held.for_blocks([&](const Block<T>& block) {
     const T* values = held.on_device(block);
-    launch(held, values, block.rows,
-           {nullptr, 0, held.norm.data() + block.first, held.half_sq_norm.data() + block.first, largest.data()});
+    screen_norms(held, values, block.rows, held.norm.data() + block.first, held.half_sq_norm.data() + block.first,
+                 largest.data());
     if (fp16.values.size() > 0) make_fp16_rows(held, values, block.rows, fp16, block.first);
   });
   held.largest = download_largest(held.stream(), largest.data());

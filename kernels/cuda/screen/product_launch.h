@@ -1,4 +1,4 @@
-// Launches the product of fp16 with an epilogue on the path of the context: fp16_product.h or mma_product.h.
+// Launches the fp16 product with an epilogue on the screen path of the context: wgmma_product.h or mma_product.h.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace kith::cuda {
 
-/// Rows and columns in the tiles of fp16_rows.h, whose groups of 128 come in pairs.
+/// The problem: rows and columns in the tiles of fp16_rows.h, padded to pairs of groups of 128.
 struct Fp16Problem {
   const uint4* points;
   Count rows;
@@ -22,15 +22,15 @@ struct Fp16Problem {
   std::int64_t range_columns = 0;  // of a column range, whole tiles, where the epilogue has ranges
 };
 
-/// Whether this device and this build have the product on a path of fp16.
+/// Whether this device and this build support the product on an fp16 path.
 template <class Epilogue>
 bool device_has_product(ScreenPath path, int device) {
   int major = 0, minor = 0;
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-  const bool has_unit = path == ScreenPath::wgmma ? major == 9 && minor == 0 : major >= 8;
-  if (!has_unit) return false;
-  // Built for an earlier capability, or for plain 9.0, the kernel is there but empty.
+  const bool has_instructions = path == ScreenPath::wgmma ? major == 9 && minor == 0 : major >= 8;
+  if (!has_instructions) return false;
+  // A build for an earlier capability, or for 9.0 instead of 9.0a, contains the kernel without its code.
   constexpr int kMoreThanEmpty = 64;
   cudaFuncAttributes attributes{};
   check(path == ScreenPath::wgmma ? cudaFuncGetAttributes(&attributes, fp16_screen_kernel<8, Epilogue>)
@@ -79,11 +79,11 @@ void launch_wgmma(const Context& context, const Fp16Problem& problem, const type
 
 template <class Epilogue>
 void launch_mma(const Context& context, const Fp16Problem& problem, const typename Epilogue::Arguments& epilogue) {
-  SharedStorage room;
-  check(cudaDeviceGetAttribute(&room.block, cudaDevAttrMaxSharedMemoryPerBlockOptin, context.device));
-  check(cudaDeviceGetAttribute(&room.multiprocessor, cudaDevAttrMaxSharedMemoryPerMultiprocessor, context.device));
-  check(cudaDeviceGetAttribute(&room.reserved, cudaDevAttrReservedSharedMemoryPerBlock, context.device));
-  const MmaShape shape = mma_shape(problem.shape.depth_tiles, room);
+  SharedStorage available;
+  check(cudaDeviceGetAttribute(&available.block, cudaDevAttrMaxSharedMemoryPerBlockOptin, context.device));
+  check(cudaDeviceGetAttribute(&available.multiprocessor, cudaDevAttrMaxSharedMemoryPerMultiprocessor, context.device));
+  check(cudaDeviceGetAttribute(&available.reserved, cudaDevAttrReservedSharedMemoryPerBlock, context.device));
+  const MmaShape shape = mma_shape(problem.shape.depth_tiles, available);
   const auto row_groups = static_cast<unsigned>((problem.rows.most + kFp16TileRows - 1) / kFp16TileRows);
   const auto column_tiles = static_cast<unsigned>((problem.count + kFp16Columns - 1) / kFp16Columns);
   const unsigned range_tiles =
@@ -97,7 +97,7 @@ void launch_mma(const Context& context, const Fp16Problem& problem, const typena
   check(cudaGetLastError());
 }
 
-/// context.screen must be a path of fp16.
+/// context.screen must be an fp16 path.
 template <class Epilogue>
 void launch_product(const Context& context, const Fp16Problem& problem, const typename Epilogue::Arguments& epilogue) {
   if (context.screen == ScreenPath::wgmma) {

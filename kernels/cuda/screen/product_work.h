@@ -1,4 +1,5 @@
-// How the half-precision product of fp16_product.h is divided: shared memory into a ring, rows and columns by block.
+// The division of the half-precision product of wgmma_product.h: shared memory into a ring, rows and columns into work
+// items.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +17,15 @@ inline constexpr int kFp16Threads = (kConsumers + 1) * kGroupThreads;
 inline constexpr int kFp16BlockRows = kConsumers * kFp16TileRows;
 inline constexpr int kMostStages = 8;
 inline constexpr int kSharedBytes = 227 * 1024;
-inline constexpr int kBarrierBytes = 1024;  // and the tiles start at a multiple of 1024 bytes
-inline constexpr int kMostHeldTiles = 2;    // of rows in registers
+inline constexpr int kBarrierBytes = 1024;  // the tiles start at a multiple of 1024 bytes
+inline constexpr int kMostHeldTiles = 2;    // of a row whose values are in registers
 inline constexpr int kMostSets = 4;         // of points
 
-/// How shared memory is used.
+/// The configuration: how a block uses shared memory.
 struct RingShape {
   Fp16Layout points;
-  int held_steps = 0;  // steps of 16 columns of points that wait in registers: 1, 2, 4 or 8; 0: they are too wide
-  int point_sets = 1;  // of points in shared memory, in turn; 0: they travel with the centroids
+  int held_steps = 0;  // steps of 16 columns of points in registers: 1, 2, 4 or 8; 0: rows are too wide
+  int point_sets = 1;  // of points in shared memory, in turn; 0: points are copied with the columns
   int stages = 1;      // of the ring
   __host__ __device__ int stage_bytes() const {
     return point_sets > 0 ? kFp16TileBytes : (1 + kConsumers) * kFp16TileBytes;
@@ -36,22 +37,24 @@ struct RingShape {
 inline RingShape ring_shape(const Fp16Layout& points) {
   RingShape shape;
   shape.points = points;
-  const int room = kSharedBytes - kBarrierBytes, depth_tiles = shape.points.depth_tiles;
+  const int available = kSharedBytes - kBarrierBytes, depth_tiles = shape.points.depth_tiles;
   if (depth_tiles <= kMostHeldTiles) {
     shape.held_steps = 1;
     while (shape.held_steps * kStepChunks < depth_tiles * points.chunks) shape.held_steps *= 2;
     shape.stages = kMostStages;
-    shape.point_sets = std::min(kMostSets, (room - shape.stages * kFp16TileBytes) / shape.set_bytes());
+    shape.point_sets = std::min(kMostSets, (available - shape.stages * kFp16TileBytes) / shape.set_bytes());
     return shape;
   }
   constexpr int kLeastStages = 4;
-  shape.point_sets = std::min(2, (room / kFp16TileBytes - kLeastStages) / (kConsumers * std::min(depth_tiles, 1000)));
-  const int left = room / kFp16TileBytes - shape.point_sets * kConsumers * (shape.point_sets > 0 ? depth_tiles : 0);
-  shape.stages = std::min(kMostStages, shape.point_sets > 0 ? left : left / (1 + kConsumers));
+  shape.point_sets =
+      std::min(2, (available / kFp16TileBytes - kLeastStages) / (kConsumers * std::min(depth_tiles, 1000)));
+  const int remaining =
+      available / kFp16TileBytes - shape.point_sets * kConsumers * (shape.point_sets > 0 ? depth_tiles : 0);
+  shape.stages = std::min(kMostStages, shape.point_sets > 0 ? remaining : remaining / (1 + kConsumers));
   return shape;
 }
 
-/// What is multiplied.
+/// The problem and its configuration.
 struct Fp16Arguments {
   const uint4* points;   // tiles of the rows
   const uint4* columns;  // tiles of the centroids
@@ -59,11 +62,11 @@ struct Fp16Arguments {
   Count rows;
   unsigned column_tiles;
   RingShape shape;
-  unsigned range_tiles = 0;  // of a column range, where the epilogue has ranges
+  unsigned range_tiles = 0;  // of a column range, if the epilogue has ranges
 };
 
-/// How the product is divided among blocks: tiles of rows, and of columns where the epilogue can do with some of them
-/// and there are fewer tiles of rows than blocks; or runs of columns for all rows, one run after the other.
+/// The work items of the blocks: row tiles, each partitioned by columns if the epilogue allows it and there are fewer
+/// row tiles than blocks; or, for epilogues with column ranges, all row tiles of one range after the other.
 struct Work {
   std::int64_t rows;
   unsigned row_tiles, column_tiles, partitions, range_tiles;

@@ -1,4 +1,4 @@
-// The bare products of half-precision rows and columns, by the kernels of the screen with an epilogue that stores them.
+// The products of half-precision rows and columns, by the kernels of the screens with an epilogue that stores them.
 #include "kernels/cuda/screen/tensor_products.h"
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace kith::cuda {
 
-/// Epilogue: every product goes to memory.
+/// Epilogue: stores every product.
 class StoreProducts {
  public:
   static constexpr bool kAnyColumns = true;
@@ -43,7 +43,7 @@ Matrix<float> tensor_products(const std::string& screen, MatrixView<const float>
   const auto context = std::make_shared<Context>(options);
   const std::int64_t n = rows.rows, k = columns.rows, d = rows.columns;
   HeldRows<float> held(context, rows, PointBlock{rows}, 0);
-  held.plan.screen.center.assign(d, 0.0F);  // with exponent 0: values as they are
+  held.plan.screen.center.assign(d, 0.0F);  // exponent 0: values are unchanged
   held.center = Buffer<float>(held.pool(), d);
   held.stream().fill(held.center.data(), 0, d);
   Fp16Rows points = allocate_fp16(held.pool(), n, point_shape(d, context->screen));

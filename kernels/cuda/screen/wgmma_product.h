@@ -1,16 +1,16 @@
-// The half-precision product of rows and columns on the tensor cores: what a block's warps do, and an epilogue that
-// looks at the scores while they are in registers.
+// The half-precision product of rows and columns on the tensor cores of compute capability 9.0, with an epilogue that
+// evaluates the scores while they are in registers.
 //
-// A block is one producer warp, which only copies, and two warpgroups of consumers, each with 128 rows of its own.
-// Columns stream through a ring of tiles (64 dimensions deep). Rows of up to 128 dimensions move on into registers:
-// shared memory then serves the columns alone, and half of a consumer's scores are looked at while the other half is
-// being multiplied. Wider rows stay in shared memory while all columns pass, two sets of them in turn where there is
-// room, or travel with the columns; their consumer looks at its scores while the other one multiplies.
+// A block has one producer warp, which only copies, and two warpgroups of consumers, each with its own 128 rows.
+// Columns stream through a ring of tiles (64 dimensions deep). Rows of up to 128 dimensions are loaded into registers:
+// shared memory then serves the columns alone, and a consumer evaluates one half of its scores while the other half is
+// multiplied. Wider rows stay in shared memory while all columns pass, in two alternating sets if they fit, or are
+// copied with the columns; one consumer then evaluates its scores while the other multiplies.
 //
 // Cost: 2 n k d operations. With two instructions per score the product of 10^6 x 128 with 4096 takes 1.33 ms on an
-// H200, 789 TFLOP/s, as much as its power allows; with operands in shared memory the same took 1.89. The scheme of
-// producer and consumers is that of CUTLASS's warp-specialised kernels; keeping the argmin in the epilogue is
-// FlashAttention's idea, and flash-kmeans's for this problem.
+// H200, 789 TFLOP/s, the limit of its power; with both operands in shared memory it takes 1.89 ms. Producer and
+// consumers follow CUTLASS's warp-specialised kernels; the reduction in the epilogue follows FlashAttention, and
+// flash-kmeans for this problem.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ namespace kith::cuda {
 
 #ifdef KITH_HOPPER
 
-/// A place in a ring and the parity of its present round.
+/// A stage of a ring, and the parity of the current round.
 struct RingPlace {
   int stage = 0;
   unsigned parity = 0;
@@ -41,7 +41,7 @@ struct RingPlace {
   }
 };
 
-/// Addresses in shared memory.
+/// The layout of shared memory: addresses of barriers and tiles.
 struct Layout {
   std::uint32_t base;
   RingShape shape;
@@ -54,13 +54,13 @@ struct Layout {
            (consumer * shape.points.depth_tiles + depth_tile) * shape.points.tile_bytes();
   }
   __device__ std::uint32_t stage(int stage) const { return base + kBarrierBytes + stage * shape.stage_bytes(); }
-  /// Points that travel in a stage, behind its centroids.
+  /// Points that are copied with the columns of a stage, behind them.
   __device__ std::uint32_t stage_points(int stage_index, int consumer) const {
     return stage(stage_index) + (1 + consumer) * kFp16TileBytes;
   }
 };
 
-/// 128 rows, of points or of centroids, are `count` tiles of `bytes` bytes.
+/// A tile of a group of 128 rows, of points or of centroids; a group has `count` tiles of `bytes` bytes.
 __device__ inline const uint4* tile_at(const uint4* tiles, std::int64_t group, int depth_tile, int count, int bytes) {
   return tiles + (group * count + depth_tile) * (bytes / 16);
 }
@@ -99,19 +99,19 @@ __device__ inline void produce(const Fp16Arguments& arguments, const Work& work,
   }
 }
 
-/// Where a consumer's thread is.
+/// The position of a consumer's thread.
 struct ConsumerPlace {
   int consumer, thread, lane, warp;
-  int rows;  // whose rows it takes: its own, or the first consumer's
+  int rows;  // the consumer whose rows it takes: itself, or the first
   __device__ std::int64_t row(unsigned row_tile) const {
     return (static_cast<std::int64_t>(row_tile) * kConsumers + rows) * kFp16TileRows + warp * 16 + lane / 4;
   }
-  /// Whether it takes this tile of columns.
+  /// Whether it takes this column tile.
   template <class Epilogue>
   __device__ bool takes(unsigned tile) const {
     return !shares_rows<Epilogue> || tile / 2 % kConsumers == static_cast<unsigned>(consumer);
   }
-  /// The first one that it takes, of runs that begin at a multiple of 2 * kConsumers where rows are shared.
+  /// The first column tile that it takes; `first` is a multiple of 2 * kConsumers where rows are shared.
   template <class Epilogue>
   __device__ unsigned first_taken(unsigned first) const {
     return shares_rows<Epilogue> ? first + 2 * static_cast<unsigned>(consumer) : first;
@@ -121,19 +121,19 @@ struct ConsumerPlace {
 inline constexpr int kLowerRows = kFp16TileBytes / 2 >> 4, kStep = 32 >> 4;  // in units of a descriptor's address
 inline constexpr int kTileSteps = kFp16TileColumns / 16;                     // products along a tile
 
-/// A consumer of narrow rows: they wait in registers, and two products of 64 rows are under way in turn. (Queuing the
-/// next tile's first product before the last scores are seen gains nothing: scores are looked at in registers whose
-/// ports the running products keep busy, so that the two add up rather than overlap.)
+/// A consumer of narrow rows, which are in registers; two products of 64 rows run in turn. (Queuing the next tile's
+/// first product before the last scores are evaluated gains nothing: running products occupy the ports of the registers
+/// that the evaluation reads, so the two do not overlap.)
 template <int kSteps, class Epilogue>
 __device__ void consume_narrow(const Fp16Arguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
                                const Work& work, const Layout& layout, const ConsumerPlace& place) {
   constexpr int kDepthTiles = (kSteps + kTileSteps - 1) / kTileSteps;
-  static_assert(2 * kDepthTiles + 1 <= kMostStages, "who passes over two tiles stays within a round of the ring");
+  static_assert(2 * kDepthTiles + 1 <= kMostStages, "skipping two column tiles stays within a round of the ring");
   RingPlace ring, set;
   float upper_product[64] = {}, lower_product[64] = {};
   unsigned rows[2][kSteps][4];
   Epilogue epilogue(epilogue_arguments, work.rows);
-  int stage[kDepthTiles];  // of the tile that is multiplied
+  int stage[kDepthTiles];  // of the current column tile
   const auto next_tile = [&] {
 #pragma unroll
     for (int depth_tile = 0; depth_tile < kDepthTiles; ++depth_tile) {
@@ -166,17 +166,18 @@ __device__ void consume_narrow(const Fp16Arguments& arguments, const typename Ep
       for (int step = 0; step < kSteps; ++step) {
         const int row = half * 64 + place.warp * 16 + place.lane % 16;
         const int chunk = step % kTileSteps * kStepChunks + place.lane / 16;
-        // IterateResult beyond the columns meet zeros among the centroids; what they load only has to be a number.
-        const int there = chunk < points.chunks ? chunk : place.lane / 16;
+        // Steps beyond the columns multiply zeros of the centroids, so any finite values will do.
+        const int existing = chunk < points.chunks ? chunk : place.lane / 16;
         load_rows_16x16(rows[half][step], layout.points(set.stage, place.rows, step / kTileSteps) +
-                                              static_cast<std::uint32_t>(points.place(row, 0, there)) * 16);
+                                              static_cast<std::uint32_t>(points.place(row, 0, existing)) * 16);
       }
     }
     const unsigned first = work.first_tile(item), last = work.last_tile(item);
     const unsigned first_taken = place.template first_taken<Epilogue>(first);
     epilogue.begin(place.row(work.row_tile(item)));
     const auto release_points = [&] {
-      // Now the rows have certainly arrived in registers; a barrier right after their loads does not say so.
+      // The first products have finished, so the rows are in registers. A barrier right after the loads does not ensure
+      // it.
       warpgroup_sync(place.consumer, kGroupThreads);
       if (place.thread == 0) barrier_arrive(layout.points_empty(set.stage));
     };
@@ -204,8 +205,8 @@ __device__ void consume_narrow(const Fp16Arguments& arguments, const typename Ep
   }
 }
 
-/// A consumer of wide rows, in shared memory: multiplies its 128 rows with every tile of centroids, and looks at the
-/// scores of each.
+/// A consumer of wide rows, which are in shared memory: multiplies its 128 rows with every column tile, and evaluates
+/// the scores.
 template <class Epilogue>
 __device__ void consume_wide(const Fp16Arguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
                              const Work& work, const Layout& layout, const ConsumerPlace& place) {
@@ -220,7 +221,8 @@ __device__ void consume_wide(const Fp16Arguments& arguments, const typename Epil
     epilogue.begin(place.row(work.row_tile(item)));
     for (unsigned tile = work.first_tile(item); tile < last; ++tile) {
       if (!place.template takes<Epilogue>(tile)) {
-        // Parities tell rounds of the ring apart while nobody is a round ahead: this consumer sees all tiles pass.
+        // Parities distinguish rounds of the ring only while no thread is a round ahead, so this consumer waits for
+        // each tile.
         for (int depth_tile = 0; depth_tile < depth_tiles; ++depth_tile, ring.next(shape.stages)) {
           if (place.thread != 0) continue;
           barrier_wait(layout.full(ring.stage), ring.parity);
@@ -274,7 +276,7 @@ __device__ void consume_wide(const Fp16Arguments& arguments, const typename Epil
 
 #endif
 
-/// kHeldSteps: of rows in registers; 0: rows are wide.
+/// kHeldSteps: steps of 16 columns of rows in registers; 0: rows are wide.
 template <int kHeldSteps, class Epilogue>
 __global__ void __launch_bounds__(kFp16Threads, 1)
     fp16_screen_kernel(const __grid_constant__ Fp16Arguments arguments,
