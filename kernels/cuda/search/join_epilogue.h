@@ -1,9 +1,9 @@
-// The epilogue of a self-join: one score of a pair of rows tells for both rows whether the other one is within their
+// The epilogue of a self-join: one score of a pair of rows decides for both rows whether the other one is within their
 // limit.
 //
 // Let u = base(b) - product be the score of row b for row q. q accepts b if u <= limit(q). b accepts q if base(q) -
 // product <= limit(b), that is, u <= threshold(b) - base(q) with threshold(b) = limit(b) + base(b). So the smallest u
-// of a thread's 32 columns, compared with max(limit(q), largest threshold of these columns - base(q)), tells whether
+// of a thread's 32 columns, compared with max(limit(q), largest threshold of these columns - base(q)), decides whether
 // any pair is accepted: 1.5 instructions per score, and seven more if one is. Each warp appends its pairs to its own
 // segment of a log, so that products do not wait for an atomic addition per pair.
 #pragma once

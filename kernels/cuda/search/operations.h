@@ -18,7 +18,7 @@ std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& 
 template <class T>
 void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& lists);
 
-// all_distances.cu
+// distances.cu
 template <class T>
 void all_distances(const HeldRows<T>& held, const Queries& queries, MatrixView<double> out);
 

@@ -82,13 +82,13 @@ class StoreMinima {
     smallest_scores(product, score_base, smallest);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int at = 2 * kHalf + r;
-      smallest_[at] = min(smallest_[at], smallest[r]);
-      if (tile % 2 != 0 && (exists_ & 1U << at) != 0) {
-        float* out = group_min_ + row_at(0, at) * minima_.groups() + GroupMinima::place(tile - 1, 0);
-        __stcs(reinterpret_cast<int2*>(out), make_int2(even_min_[at], smallest[r]));  // one 8-byte store; not read soon
+      const int slot = 2 * kHalf + r;
+      smallest_[slot] = min(smallest_[slot], smallest[r]);
+      if (tile % 2 != 0 && (exists_ & 1U << slot) != 0) {
+        float* out = group_min_ + row_at(0, slot) * minima_.groups() + GroupMinima::place(tile - 1, 0);
+        __stcs(reinterpret_cast<int2*>(out), make_int2(even_min_[slot], smallest[r]));  // one 8-byte store; not read soon
       }
-      even_min_[at] = smallest[r];
+      even_min_[slot] = smallest[r];
     }
     if (completes_block(tile)) {
 #pragma unroll
@@ -109,16 +109,16 @@ class StoreMinima {
     return tile % kBlockTiles >= kBlockTiles - (kShared ? 4 : 2) && tile % 2 != 0;
   }
 
-  __device__ void store_block_min(int at, unsigned tile) {
-    float* out = block_min_ + row_at(0, at) * minima_.blocks() + tile / kBlockTiles * kQuarters;
-    if ((exists_ & 1U << at) != 0) {
+  __device__ void store_block_min(int slot, unsigned tile) {
+    float* out = block_min_ + row_at(0, slot) * minima_.blocks() + tile / kBlockTiles * kQuarters;
+    if ((exists_ & 1U << slot) != 0) {
       if constexpr (kShared) {
-        atomicMin(reinterpret_cast<int*>(out), smallest_[at]);  // positive floats order like their bits
+        atomicMin(reinterpret_cast<int*>(out), smallest_[slot]);  // positive floats order like their bits
       } else {
-        *out = __int_as_float(smallest_[at]);
+        *out = __int_as_float(smallest_[slot]);
       }
     }
-    smallest_[at] = INT_MAX;
+    smallest_[slot] = INT_MAX;
   }
 
   const GroupMinima& minima_;

@@ -71,7 +71,7 @@ std::optional<JoinSizes> join_sizes(const HeldRows<T>& held, const SelfJoin& joi
   const std::int64_t n = held.rows(), k = join.neighbors;
   if (n < 2 || join.measure != Measure::squared_euclidean || !has_fp16_scores(held, join.measure)) return std::nullopt;
   if (held.context->screen != ScreenPath::wgmma)
-    return std::nullopt;  // which has few warps, so that their log segments are few
+    return std::nullopt;  // only wgmma has so few warps that the log needs few segments
   const double best_sample = 20 * std::sqrt(static_cast<double>(k) * static_cast<double>(n));
   const bool pays = held.columns() >= kMinColumns && n * held.columns() >= kMinValues &&
                     best_sample <= static_cast<double>(n) * kMaxSampleShare;

@@ -38,18 +38,18 @@ __global__ void update_min_distance_kernel(const T* values, std::int64_t rows, s
 template <class T, class Visit>
 __device__ void for_near_pairs(const T* values, std::int64_t rows, std::int64_t d, const double* candidates,
                                const std::uint32_t* near, unsigned mask, const Visit& visit) {
-  constexpr int kTogether = 4;
-  constexpr int kLanesEach = kWarp / kTogether;
+  constexpr int kPairs = 4;
+  constexpr int kPairLanes = kWarp / kPairs;
   for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
     unsigned bits = base + lane_index() < rows ? near[base + lane_index()] & mask : 0U;  // of this lane's row
     unsigned owners = __ballot_sync(kAllLanes, bits != 0);                               // lanes with remaining bits
     while (owners != 0) {
-      const T* x[kTogether];
-      const double* c[kTogether];
+      const T* x[kPairs];
+      const double* c[kPairs];
       std::int64_t my_row = -1;
       int my_candidate = 0;
 #pragma unroll
-      for (int i = 0; i < kTogether; ++i) {
+      for (int i = 0; i < kPairs; ++i) {
         if (owners == 0) {  // never for i = 0
           x[i] = x[0];
           c[i] = c[0];
@@ -62,15 +62,15 @@ __device__ void for_near_pairs(const T* values, std::int64_t rows, std::int64_t 
         if ((remaining & (remaining - 1)) == 0) owners &= owners - 1;
         x[i] = values + (base + owner) * d;
         c[i] = candidates + candidate * d;
-        if (lane_index() / kLanesEach == i) {
+        if (lane_index() / kPairLanes == i) {
           my_row = base + owner;
           my_candidate = candidate;
         }
       }
-      double sum[kTogether];
+      double sum[kPairs];
       accumulate_pairs(x, c, d, sum);
-      const double distance = add_lanes<kTogether>(sum);
-      if (lane_index() % kLanesEach == 0 && my_row >= 0) visit(my_row, my_candidate, distance);
+      const double distance = add_lanes<kPairs>(sum);
+      if (lane_index() % kPairLanes == 0 && my_row >= 0) visit(my_row, my_candidate, distance);
     }
   }
 }

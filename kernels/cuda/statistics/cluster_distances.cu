@@ -130,8 +130,8 @@ std::int64_t round_up_to_tile(std::int64_t queries) {
 std::int64_t choose_groups_per_block(const Context& context, std::int64_t tiles, std::int64_t groups) {
   constexpr std::int64_t kBlocksPerMultiprocessor = 32, kMaxSplits = 65535;
   const std::int64_t splits = (context.multiprocessors * kBlocksPerMultiprocessor + tiles - 1) / tiles;
-  const std::int64_t each = (groups + splits - 1) / splits;
-  return std::max({each, (groups + kMaxSplits - 1) / kMaxSplits, std::int64_t{1}});
+  const std::int64_t groups_per_block = (groups + splits - 1) / splits;
+  return std::max({groups_per_block, (groups + kMaxSplits - 1) / kMaxSplits, std::int64_t{1}});
 }
 
 }  // namespace
@@ -183,11 +183,11 @@ void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& r
         pack_rows_kernel<<<context.grid(batch * group_values, kBlock), kBlock, 0, stream>>>(
             values, d, sorted_rows.data(), groups.data() + g, batch, columns.data(), packed_rows.data());
         check(cudaGetLastError());
-        const std::int64_t each = choose_groups_per_block(context, pitch / kTileQueries, batch);
+        const std::int64_t groups_per_block = choose_groups_per_block(context, pitch / kTileQueries, batch);
         const dim3 blocks(static_cast<unsigned>(pitch / kTileQueries),
-                          static_cast<unsigned>((batch + each - 1) / each));
+                          static_cast<unsigned>((batch + groups_per_block - 1) / groups_per_block));
         cluster_distances_kernel<<<blocks, kTileQueries, 0, stream>>>(
-            packed_queries.data(), pitch, packed_rows.data(), groups.data() + g, batch, each, static_cast<int>(d),
+            packed_queries.data(), pitch, packed_rows.data(), groups.data() + g, batch, groups_per_block, static_cast<int>(d),
             Grid{request.scale.first, request.scale.second}, device_sums.data());
         check(cudaGetLastError());
       }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/data_plan.h"
+#include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {
