@@ -102,7 +102,7 @@ BenchRequest request_of(const BenchOptions& options, const Suite& suite, Invocat
   request.backend.threads = static_cast<int>(options.common.threads);
   request.backend.device = static_cast<int>(options.common.device);
   request.repeat = static_cast<int>(options.repeat);
-  request.told = [&invocation](const std::string& what) { invocation.progress.phase(what, 0); };
+  request.on_progress = [&invocation](const std::string& what) { invocation.progress.phase(what, 0); };
   if (suite.ladder != nullptr) {
     const std::size_t counts = std::string(suite.form).find(',') != std::string::npos ? 1 : 0;
     for (const std::string& text : options.shapes) request.shapes.push_back(parse_shape(text, counts, suite.form));
@@ -148,7 +148,7 @@ std::vector<BenchRow> ladder_rows(const Suite& suite, BenchRequest request) {
 
 std::vector<BenchRow> point_rows(const Suite& suite, const BenchOptions& options, Invocation& invocation,
                                  std::unique_ptr<Backend> backend, BenchRequest request) {
-  const std::string product = invocation.report.backend == "cuda" ? kHalfLimit : cpu::product_limit();
+  const std::string product = invocation.report.backend == "cuda" ? kFp16Limit : cpu::product_limit();
   request.names = {kReadLimit, product};
   const std::vector<Measurement> lines = limits_of(invocation, request);
   for (const Measurement& line : lines) {

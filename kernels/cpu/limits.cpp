@@ -55,7 +55,7 @@ std::vector<Measurement> memory_limits(const BenchRequest& request, Threads& thr
   const double bytes = static_cast<double>(kArrayWords / threads.count() * threads.count() * 8);
   const auto measure = [&](const char* name, double moved, const std::function<void()>& work) {
     if (!is_requested(request, name)) return;
-    request.told(name);
+    request.on_progress(name);
     result.push_back({.name = name, .seconds = timed(request.repeat, work), .work = moved, .unit = WorkUnit::bytes});
   };
   measure(kReadLimit, bytes, [&] {
@@ -88,7 +88,7 @@ Measurement products(const BenchRequest& request, Threads& threads, const std::s
     threads.run(threads.count(),
                 [&](std::int64_t task, int) { flops[task] = screen.multiply_adds(kRounds, &sink[kStride * task]); });
   };
-  request.told(name);
+  request.on_progress(name);
   Measurement line{.name = name, .seconds = timed(request.repeat, work), .unit = WorkUnit::flops};
   for (const double count : flops) line.work += count;
   return line;

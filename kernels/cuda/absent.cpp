@@ -1,4 +1,4 @@
-// Stands in for the CUDA room in a build without nvcc: says so, and opens nothing.
+// Replaces the CUDA backend in a build without nvcc: reports that CUDA is missing.
 #include "core/error.h"
 #include "kernels/backends.h"
 

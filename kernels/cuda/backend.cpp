@@ -1,4 +1,4 @@
-// The CUDA backend's row in the table: why it cannot be used, if it cannot, and how it is opened.
+// The CUDA backend's entry in the table of backends: the reason why it cannot be used, if any, and its construction.
 #include <fmt/format.h>
 
 #include <exception>
@@ -16,8 +16,8 @@ std::string text_of(cudaError_t status) {
 
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
-/// Empty when the device can be used.
-std::string reason_against(int device) {
+/// The reason why the device cannot be used; empty if it can.
+std::string unusable_reason(int device) {
   int driver = 0, runtime = 0;
   cudaError_t status = cudaDriverGetVersion(&driver);
   if (status != cudaSuccess || driver == 0) {
@@ -29,13 +29,13 @@ std::string reason_against(int device) {
   status = cudaGetDeviceCount(&devices);
   if (status == cudaErrorInsufficientDriver) {
     return fmt::format(
-        "the NVIDIA driver serves CUDA {}, this kith needs CUDA {}; update the driver, or use --backend cpu",
+        "the NVIDIA driver supports CUDA {}, kith needs CUDA {}; update the driver, or use --backend cpu",
         version_text(driver), version_text(runtime));
   }
   if (status == cudaErrorNoDevice || (status == cudaSuccess && devices == 0)) {
     return "no NVIDIA GPU was found (CUDA_VISIBLE_DEVICES may hide it); use --backend cpu";
   }
-  if (status != cudaSuccess) return text_of(status) + " when looking for devices; use --backend cpu";
+  if (status != cudaSuccess) return text_of(status) + " while counting devices; use --backend cpu";
   if (device < 0 || device >= devices) {
     return fmt::format("device {} does not exist; expected 0 to {}, choose one with --device", device, devices - 1);
   }
@@ -48,9 +48,11 @@ std::string reason_against(int device) {
   status = probe_device();
   if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction) {
     cudaDeviceProp properties;
-    if (cudaGetDeviceProperties(&properties, device) != cudaSuccess) return "the device does not tell its properties";
+    if (cudaGetDeviceProperties(&properties, device) != cudaSuccess)
+      return "the properties of the device are not available";
     return fmt::format(
-        "this kith has no code for {} (compute capability {}.{}); rebuild with -DCMAKE_CUDA_ARCHITECTURES={}{}, or use "
+        "this build of kith has no code for {} (compute capability {}.{}); rebuild with "
+        "-DCMAKE_CUDA_ARCHITECTURES={}{}, or use "
         "--backend cpu",
         properties.name, properties.major, properties.minor, properties.major, properties.minor);
   }
@@ -84,8 +86,8 @@ class CudaBackend final : public Backend {
   std::int64_t block_rows_;
 };
 
-/// Makes the device current before the stream, a later member, is created on it.
-int made_current(int device) {
+/// Makes the device current, since the stream, a later member, is created on it.
+int select_device(int device) {
   check(cudaSetDevice(device));
   return device;
 }
@@ -93,7 +95,7 @@ int made_current(int device) {
 }  // namespace
 
 Context::Context(const BackendOptions& options, const ForcedPaths& paths)
-    : device(made_current(options.device)), forced(paths), pool(options.device_memory) {
+    : device(select_device(options.device)), forced(paths), pool(options.device_memory) {
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   screen = choose_screen_path(options.screen, device);
   screen_named = options.screen != "auto";
@@ -101,8 +103,8 @@ Context::Context(const BackendOptions& options, const ForcedPaths& paths)
 
 std::string missing(const BackendOptions& options) {
   try {
-    std::string reason = reason_against(options.device);
-    (void)cudaGetLastError();  // what was asked and answered is no error of a later call
+    std::string reason = unusable_reason(options.device);
+    (void)cudaGetLastError();  // clears the error, so that a later call does not report it
     return reason;
   } catch (const std::exception& error) {
     return error.what();

@@ -1,83 +1,8 @@
-// The operations of the CUDA backend, one file each; the CPU room has files of the same names. See core/backend.h for
-// what each one computes. T: one of KITH_FOR_POINT_TYPES.
+// All operations of the CUDA backend, for points.cu. The CPU backend has files of the same names.
 #pragma once
 
-#include "kernels/cuda/runtime/held_rows.h"
-
-namespace kith::cuda {
-
-// statistics.cu
-template <class T>
-void add_range(const HeldRows<T>& held, ColumnRange& range);
-template <class T>
-void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes);
-
-// screening.cu
-template <class T>
-void prepare(HeldRows<T>& held, const DataPlan& plan);
-
-// assign.cu
-/// Labels all rows by centroids (k, d) on the device, and ADDS what it screened and re-checked to the record. What was
-/// labelled before may be lost when device memory runs out.
-template <class T>
-void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, IterationRecord& record);
-template <class T>
-void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment);
-
-// measure.cu
-template <class T>
-void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> inertia);
-
-// update.cu
-template <class T>
-void update_sums(HeldRows<T>& held, ClusterSums& sums);
-
-// weighted_sums.cu, which add_magnitudes() and update_sums() hand weighted rows to
-template <class T>
-void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes);
-template <class T>
-void update_weighted_sums(HeldRows<T>& held, ClusterSums& sums);
-
-// steps.cu
-template <class T>
-IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydState& state);
-
-// seeding.cu
-template <class T>
-double update_min_distance(HeldRows<T>& held, std::span<const double> seed);
-template <class T>
-std::int64_t total_min_distance(const HeldRows<T>& held, FixedScale scale);
-template <class T>
-void draw_rows(const HeldRows<T>& held, FixedScale scale, std::span<const std::int64_t> targets,
-               std::span<std::int64_t> rows);
-template <class T>
-void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, FixedScale scale,
-                    std::span<std::int64_t> totals);
-template <class T>
-double commit_candidate(HeldRows<T>& held, std::int64_t chosen);
-
-// farthest.cu
-template <class T>
-std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count);
-
-// search.cu
-template <class T>
-void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists);
-
-// self_join.cu
-template <class T>
-std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join);
-
-// within.cu
-template <class T>
-void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& found);
-
-// distances.cu
-template <class T>
-void all_distances(const HeldRows<T>& held, const Queries& queries, MatrixView<double> out);
-
-// cluster_distances.cu
-template <class T>
-void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums);
-
-}  // namespace kith::cuda
+#include "kernels/cuda/assign/operations.h"
+#include "kernels/cuda/screen/prepare.h"
+#include "kernels/cuda/search/operations.h"
+#include "kernels/cuda/seeding/operations.h"
+#include "kernels/cuda/statistics/operations.h"

@@ -49,7 +49,7 @@ class CudaPoints final : public Points {
         held_.distance.data(), std::numeric_limits<double>::infinity(), rows());
     check(cudaGetLastError());
     held_.bounds.reset();
-    held_.fp16.crowded = false;
+    held_.fp16.low_precision_ineffective = false;
     held_.totals.current = false;
     held_.trial = {};
     stream.wait();  // whoever times what follows does not time this

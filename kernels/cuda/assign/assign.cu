@@ -1,12 +1,12 @@
-// Assignment: a first look at all rows decides most of them, in half precision where the device has the tensor cores
-// for it, else in float32; the others get the distances of their few candidates by the definition.
+// Assignment: a screening pass over all rows decides most of them, in half precision if the device has tensor cores,
+// otherwise in float32. A refinement pass decides the ambiguous rows by the distances of their few candidates.
 //
-// Cost: the first look, 2 n k d operations (screen/wgmma_product.h, device/tile.h and narrow_screen.cu state the
+// Cost: the screening pass, 2 n k d operations (screen/wgmma_product.h, device/tile.h and narrow_kernel.h state the
 // floors), and 8 bytes per row to count labels. docs/contract.md, Screens.
 //
-// A block is queued whole, with room for as much as it usually leaves to the later steps, and what it left is asked for
-// after the last one. Where there was no room, and where rows are not on the device, a block is done again step by
-// step; so are the rows of a block that are looked at while most others keep their labels unseen.
+// All passes of all blocks are queued without waiting; buffers hold the typical number of ambiguous rows. A block whose
+// buffers overflowed is redone synchronously. Rows that are not on the device, and the few rows that no bound
+// certifies, are assigned synchronously at once.
 #include <algorithm>
 #include <vector>
 
@@ -15,16 +15,16 @@
 #include "kernels/cuda/assign/fp16_screen.h"
 #include "kernels/cuda/assign/iterate.h"
 #include "kernels/cuda/assign/narrow_screen.h"
+#include "kernels/cuda/assign/operations.h"
 #include "kernels/cuda/assign/update.h"
-#include "kernels/cuda/operations.h"
 #include "kernels/cuda/screen/float32_screen.h"
 #include "kernels/cuda/screen/refinement.h"
 
 namespace kith::cuda {
 namespace {
 
-/// Rows per label, and rows whose label is not the one in the sums. Blocks count in shared memory where `clusters`
-/// counters fit there, so that rows of few clusters do not all meet at a few addresses.
+/// Counts the rows of each label, and rows whose label is not the one in the sums. Blocks count in shared memory if
+/// `clusters` counters fit there, so that rows of few clusters do not contend for a few addresses.
 __global__ void count_kernel(const std::int32_t* label, const std::int32_t* summed, std::int64_t rows,
                              std::int64_t clusters, Word* counts, Word* changed) {
   extern __shared__ std::uint32_t block_counts[];
@@ -33,25 +33,25 @@ __global__ void count_kernel(const std::int32_t* label, const std::int32_t* summ
     for (std::int64_t c = threadIdx.x; c < clusters; c += blockDim.x) block_counts[c] = 0;
     __syncthreads();
   }
-  Word moved = 0;
+  Word differing = 0;
   for (std::int64_t row = thread_index(); row < rows; row += thread_count()) {
     const std::int32_t mine = label[row];
-    moved += mine != summed[row] ? 1 : 0;
+    differing += mine != summed[row] ? 1 : 0;
     if (shared) {
       atomicAdd(&block_counts[mine], 1U);
     } else {
       atomicAdd(&counts[mine], Word{1});
     }
   }
-  moved = block_sum(moved);  // all counters have been counted to as well
-  if (threadIdx.x == 0 && moved != 0) atomicAdd(changed, moved);
+  differing = block_sum(differing);  // its barrier also completes the block's counters
+  if (threadIdx.x == 0 && differing != 0) atomicAdd(changed, differing);
   if (!shared) return;
   for (std::int64_t c = threadIdx.x; c < clusters; c += blockDim.x) {
     if (block_counts[c] != 0) atomicAdd(&counts[c], static_cast<Word>(block_counts[c]));
   }
 }
 
-/// The device memory and the steps of one assignment.
+/// The device memory and the passes of one assignment.
 template <class T>
 class NearestFinder {
  public:
@@ -61,7 +61,7 @@ class NearestFinder {
         clusters_(clusters),
         narrow_(narrow_is_best(held.columns(), clusters)),
         workspace_(held.pool(), held.largest_block(), clusters),
-        floats_(held, clusters) {
+        float32_(held, clusters) {
     if (held.fp16.values.size() > 0 && !narrow_) fp16_ = Fp16Screen(held, clusters);
     if (fp16_) bounds_ = BoundWorkspace(held, clusters);
     if (fp16_) make_fp16_columns(held, centroids, fp16_.columns);
@@ -71,171 +71,165 @@ class NearestFinder {
 
   void run(IterationRecord& record) {
     if (bounds_.known() && bounds_.lower(held_, fp16_.columns) <= held_.rows() / 2) {
-      run_open(record);
+      assign_uncertified(record);
     } else if (narrow_ && few_pairs(held_.columns(), clusters_)) {
-      run_narrow(record);
-    } else if (fp16_ && !held_.sent && !held_.fp16.crowded) {
-      run_fp16(record);
+      assign_narrow(record);
+    } else if (fp16_ && !held_.sent && !held_.fp16.low_precision_ineffective) {
+      assign_fp16(record);
     } else {
-      constexpr std::int64_t kCrowded = 8;  // one row in so many
-      held_.for_blocks([&](const Block<T>& block) { step_by_step(block, whole(block), record); });
-      held_.fp16.crowded = record.ambiguous > held_.rows() / kCrowded;
+      constexpr std::int64_t kTypical = 8;  // at most one row in this many is ambiguous where fp16 is effective
+      held_.for_blocks([&](const Block<T>& block) { assign_synchronously(block, whole(block), record); });
+      held_.fp16.low_precision_ineffective = record.ambiguous > held_.rows() / kTypical;
     }
     if (bounds_) bounds_.finish(held_, record.screened);
   }
 
  private:
   ScreeningInput whole(const Block<T>& block) const { return whole_block(held_, block, static_cast<bool>(bounds_)); }
-  bool one_look() const { return held_.context->left_out.one_look(); }
   std::int32_t* nearest(const Block<T>& block) const { return held_.label.data() + block.first; }
-  // Asked for only where they are needed: rows that are not on the device may not have to travel.
+  /// Sends the block if its rows are on the host, so it is called only where the values are needed.
   PointOperand<T> rows(const Block<T>& block) const { return point_operand(held_, held_.on_device(block), block.rows); }
 
-  /// Rows that no bound vouches for.
-  void run_open(IterationRecord& record) {
+  /// Assigns the rows that no bound certifies.
+  void assign_uncertified(IterationRecord& record) {
     held_.for_blocks([&](const Block<T>& block) {
-      const RowList open = bounds_.open_rows(held_, block);
-      for (std::int64_t first = 0; first < open.count; first += Fp16Screen::kBatch) {
-        const RowList batch{open.position + first, std::min(open.count - first, Fp16Screen::kBatch)};
-        step_by_step(block, bounds_.gather(held_, fp16_, block, batch), record);
+      const RowList uncertified = bounds_.uncertified_rows(held_, block);
+      for (std::int64_t first = 0; first < uncertified.count; first += Fp16Screen::kBatch) {
+        const RowList batch{uncertified.position + first, std::min(uncertified.count - first, Fp16Screen::kBatch)};
+        assign_synchronously(block, bounds_.gather(held_, fp16_, block, batch), record);
       }
     });
   }
 
-  void run_narrow(IterationRecord& record) {
+  void assign_narrow(IterationRecord& record) {
     const std::int64_t blocks = (held_.rows() + held_.block_rows - 1) / held_.block_rows;
-    Buffer<Word> left(held_.pool(), blocks);
+    Buffer<Word> ambiguous_counts(held_.pool(), blocks);
     AmbiguousRows ambiguous = workspace_.ambiguous();
-    ambiguous.count = left.data();
-    floats_.prepare(held_, centroids_);
+    ambiguous.count = ambiguous_counts.data();
+    float32_.prepare(held_, centroids_);
     held_.for_blocks([&](const Block<T>& block) {
       const PointOperand<T> operand = rows(block);
-      screen_narrow(held_, floats_, operand, nearest(block), ambiguous);
-      if (!one_look()) {
-        decide_among_all(held_, operand, ambiguous.row, {block.rows, ambiguous.count}, centroids_, clusters_,
-                         nearest(block));
-      }
+      screen_narrow(held_, float32_, operand, nearest(block), ambiguous);
+      decide_among_all(held_, operand, ambiguous.row, {block.rows, ambiguous.count}, centroids_, clusters_,
+                       nearest(block));
       ++ambiguous.count;
     });
-    std::vector<Word> found(blocks);
-    held_.stream().download(found.data(), left.data(), blocks);
+    std::vector<Word> downloaded(blocks);
+    held_.stream().download(downloaded.data(), ambiguous_counts.data(), blocks);
     record.screened += held_.rows();
-    for (const Word count : found) add_rechecked(count, count * static_cast<Word>(clusters_), record);
+    for (const Word count : downloaded) add_refined(count, count * static_cast<Word>(clusters_), record);
   }
 
-  void run_fp16(IterationRecord& record) {
+  void assign_fp16(IterationRecord& record) {
     held_.for_blocks([&](const Block<T>& block) {
       screen_fp16(held_, fp16_, block, whole(block), workspace_);
-      if (one_look()) return;
       const PointOperand<T> operand = rows(block);
-      ScreeningCounts* left = fp16_.left(block);
+      ScreeningCounts* counts = fp16_.counts(block);
       if (fp16_.groups.groups > 0) {
-        decide_listed(held_, workspace_, operand, centroids_, {workspace_.capacity(), &left->candidates},
+        decide_listed(held_, workspace_, operand, centroids_, {workspace_.capacity(), &counts->listed_candidates},
                       nearest(block));
       }
-      const Count count{most_ambiguous(block), &left->ambiguous};
-      collect_fp16_candidates(held_, fp16_, block, {workspace_.candidates(), workspace_.capacity(), &left->second}, 0,
+      const Count count{ambiguous_capacity(block), &counts->ambiguous};
+      collect_fp16_candidates(held_, fp16_, block,
+                              {workspace_.candidates(), workspace_.capacity(), &counts->ambiguous_candidates}, 0,
                               count);
-      ListedBatch<T> batch{operand, fp16_.ambiguous(block).row, count, {workspace_.capacity(), &left->second}};
+      ListedBatch<T> batch{
+          operand, fp16_.ambiguous(block).row, count, {workspace_.capacity(), &counts->ambiguous_candidates}};
       batch.rows.chosen = batch.positions;
       decide_batch(held_, workspace_, batch, centroids_, nearest(block));
     });
-    if (one_look()) {
-      record.screened += held_.rows();
-      return;
-    }
-    const std::vector<ScreeningCounts> found = fp16_.download_left(held_.stream());
+    const std::vector<ScreeningCounts> all_counts = fp16_.download_counts(held_.stream());
     held_.for_blocks([&](const Block<T>& block) {
-      const ScreeningCounts& left = found[static_cast<std::size_t>(block.first / held_.block_rows)];
-      const auto room = static_cast<Word>(workspace_.capacity());
-      if (left.ambiguous > static_cast<Word>(most_ambiguous(block)) || left.candidates > room || left.second > room) {
-        held_.fp16.crowded = true;
-        step_by_step(block, whole(block), record);
+      const ScreeningCounts& counts = all_counts[static_cast<std::size_t>(block.first / held_.block_rows)];
+      const auto capacity = static_cast<Word>(workspace_.capacity());
+      if (counts.ambiguous > static_cast<Word>(ambiguous_capacity(block)) || counts.listed_candidates > capacity ||
+          counts.ambiguous_candidates > capacity) {
+        held_.fp16.low_precision_ineffective = true;
+        assign_synchronously(block, whole(block), record);
         return;
       }
       record.screened += block.rows;
-      add_rechecked(left.open, left.candidates, record);
-      add_rechecked(left.ambiguous, left.second, record);
+      add_refined(counts.listed, counts.listed_candidates, record);
+      add_refined(counts.ambiguous, counts.ambiguous_candidates, record);
     });
   }
 
-  /// Rows of a block that are looked at a second time without a question.
-  static std::int64_t most_ambiguous(const Block<T>& block) {
+  /// Ambiguous rows of a block that are refined without waiting for their number.
+  static std::int64_t ambiguous_capacity(const Block<T>& block) {
     return std::min(Fp16Screen::kBatch, std::max<std::int64_t>(block.rows / 2, 1));
   }
 
-  /// All rows of a block, or some.
-  void step_by_step(const Block<T>& block, const ScreeningInput& looked, IterationRecord& record) {
+  /// Assigns all rows of a block, or a batch of them, and waits for each pass.
+  void assign_synchronously(const Block<T>& block, const ScreeningInput& input, IterationRecord& record) {
     std::int32_t* labels = nearest(block);
     AmbiguousRows ambiguous = workspace_.ambiguous();
-    std::int64_t left = looked.count;
+    std::int64_t count = input.count;
     if (narrow_) {
-      floats_.prepare(held_, centroids_);
-      screen_narrow(held_, floats_, rows(block), labels, ambiguous);
-      left = downloaded(ambiguous.count);
+      float32_.prepare(held_, centroids_);
+      screen_narrow(held_, float32_, rows(block), labels, ambiguous);
+      count = download_count(ambiguous.count);
     } else if (fp16_) {
-      left = look_and_decide_open(block, looked, record);
+      count = screen_and_decide_listed(block, input, record);
       ambiguous = fp16_.ambiguous(block);
-      if (looked.chosen != nullptr) bounds_.put_back(held_, block, looked, ambiguous, left);
+      if (input.chosen != nullptr) bounds_.scatter(held_, block, input, ambiguous, count);
     }
-    // Where the first look decides little, the float32 product decides much of the rest at less cost than the
+    // If the screening pass decides few rows, the float32 screen decides many of the others at less cost than the
     // definition.
-    bool floats = narrow_ || !fp16_;
-    if ((!narrow_ && !fp16_) || left > looked.count / 2) {
-      // All rows again after the screen of few columns: its list is where this one's goes.
-      const bool all = narrow_ || (looked.chosen == nullptr && left == looked.count);
-      const RowChoice which{all ? nullptr : ambiguous.row, all ? looked.count : left};
-      floats_.prepare(held_, centroids_);
-      left = screen_floats(held_, floats_, rows(block), which, held_.norm.data() + block.first, labels,
-                           workspace_.ambiguous());
+    bool uses_float32 = narrow_ || !fp16_;
+    if ((!narrow_ && !fp16_) || count > input.count / 2) {
+      // All rows after the narrow screen: this pass overwrites its list of ambiguous rows.
+      const bool all = narrow_ || (input.chosen == nullptr && count == input.count);
+      const RowChoice which{all ? nullptr : ambiguous.row, all ? input.count : count};
+      float32_.prepare(held_, centroids_);
+      count = screen_float32(held_, float32_, rows(block), which, held_.norm.data() + block.first, labels,
+                             workspace_.ambiguous());
       ambiguous = workspace_.ambiguous();
-      floats = true;
+      uses_float32 = true;
     }
-    if (one_look()) left = 0;
-    RefinementWork work{ambiguous, left, left, {}};
-    if (floats) {
-      work.collect = [&](std::int64_t first, std::int64_t count) {
-        collect_candidates(held_, workspace_, ambiguous, rows(block), floats_.columns(), floats_.half_sq_norm(), first,
-                           count);
+    RefinementWork work{ambiguous, count, count, {}};
+    if (uses_float32) {
+      work.collect = [&](std::int64_t first, std::int64_t batch_rows) {
+        collect_candidates(held_, workspace_, ambiguous, rows(block), float32_.columns(), float32_.half_sq_norm(),
+                           first, batch_rows);
       };
     } else {
-      work.largest_batch = std::min(left, Fp16Screen::kBatch);
-      work.collect = [&](std::int64_t first, std::int64_t count) {
-        collect_fp16_candidates(held_, fp16_, block, workspace_.list(), first, count);
+      work.largest_batch = std::min(count, Fp16Screen::kBatch);
+      work.collect = [&](std::int64_t first, std::int64_t batch_rows) {
+        collect_fp16_candidates(held_, fp16_, block, workspace_.list(), first, batch_rows);
       };
     }
-    const RefinementCounts rechecked = refine(held_, block, workspace_, work, centroids_, labels);
-    record.screened += looked.count;
-    record.ambiguous += rechecked.rows;
-    record.candidates += rechecked.candidates;
+    const RefinementCounts refined = refine(held_, block, workspace_, work, centroids_, labels);
+    record.screened += input.count;
+    record.ambiguous += refined.rows;
+    record.candidates += refined.candidates;
   }
 
-  /// The first look at rows of a block by fp16, and the open ones; returns the number of ambiguous ones.
-  std::int64_t look_and_decide_open(const Block<T>& block, const ScreeningInput& looked, IterationRecord& record) {
-    screen_fp16(held_, fp16_, block, looked, workspace_);
-    if (one_look()) return 0;
-    ScreeningCounts left;
-    held_.stream().download(&left, fp16_.left(block), 1);
-    // Rows that are not on the device are gathered from the list of ambiguous ones.
-    if (left.candidates > static_cast<Word>(workspace_.capacity()) || (left.open > 0 && held_.sent)) {
-      append_open_rows(held_, fp16_, block, looked);
-      return static_cast<std::int64_t>(left.ambiguous + left.open);
+  /// The fp16 screening pass over rows of a block; also decides the listed rows. Returns the number of ambiguous rows.
+  std::int64_t screen_and_decide_listed(const Block<T>& block, const ScreeningInput& input, IterationRecord& record) {
+    screen_fp16(held_, fp16_, block, input, workspace_);
+    ScreeningCounts counts;
+    held_.stream().download(&counts, fp16_.counts(block), 1);
+    // refine() gathers ambiguous rows that are not on the device.
+    if (counts.listed_candidates > static_cast<Word>(workspace_.capacity()) || (counts.listed > 0 && held_.sent)) {
+      append_listed_rows(held_, fp16_, block, input);
+      return static_cast<std::int64_t>(counts.ambiguous + counts.listed);
     }
-    if (left.candidates > 0) {
+    if (counts.listed_candidates > 0) {
       PointOperand<T> operand = rows(block);
-      operand.chosen = looked.chosen;
-      decide_listed(held_, workspace_, operand, centroids_, static_cast<std::int64_t>(left.candidates), looked.nearest);
+      operand.chosen = input.chosen;
+      decide_listed(held_, workspace_, operand, centroids_, static_cast<std::int64_t>(counts.listed_candidates),
+                    input.nearest);
     }
-    add_rechecked(left.open, left.candidates, record);
-    return static_cast<std::int64_t>(left.ambiguous);
+    add_refined(counts.listed, counts.listed_candidates, record);
+    return static_cast<std::int64_t>(counts.ambiguous);
   }
 
-  std::int64_t downloaded(const Word* count) const {
+  std::int64_t download_count(const Word* count) const {
     Word value = 0;
     held_.stream().download(&value, count, 1);
     return static_cast<std::int64_t>(value);
   }
-  static void add_rechecked(Word rows, Word candidates, IterationRecord& record) {
+  static void add_refined(Word rows, Word candidates, IterationRecord& record) {
     record.ambiguous += static_cast<std::int64_t>(rows);
     record.candidates += static_cast<std::int64_t>(candidates);
   }
@@ -245,7 +239,7 @@ class NearestFinder {
   std::int64_t clusters_;
   bool narrow_;
   RefinementWorkspace workspace_;
-  FloatScreen floats_;
+  Float32Screen float32_;
   Fp16Screen fp16_;
   BoundWorkspace bounds_;
 };
@@ -268,7 +262,7 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   const std::int64_t k = request.centroids.rows;
   const Stream& stream = held.stream();
   Buffer<double> centroids(held.pool(), request.centroids.size());
-  Buffer<Word> counts(held.pool(), k + 1);  // and rows that changed
+  Buffer<Word> counts(held.pool(), k + 1);  // the last counts rows whose label changed
   stream.upload(centroids.data(), request.centroids.data, request.centroids.size());
   stream.fill(counts.data(), 0, k + 1);
   IterationRecord record;
@@ -281,11 +275,11 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
         held.label.data(), held.summed.data(), held.rows(), k, counts.data(), counts.data() + k);
     check(cudaGetLastError());
   }
-  std::vector<Word> found(k + 1);
-  stream.download(found.data(), counts.data(), k + 1);
-  for (std::int64_t c = 0; c < k; ++c) assignment.counts[c] += static_cast<std::int64_t>(found[c]);
-  assignment.changed += static_cast<std::int64_t>(found[k]);
-  note_changed(held, static_cast<std::int64_t>(found[k]));
+  std::vector<Word> downloaded(k + 1);
+  stream.download(downloaded.data(), counts.data(), k + 1);
+  for (std::int64_t c = 0; c < k; ++c) assignment.counts[c] += static_cast<std::int64_t>(downloaded[c]);
+  assignment.changed += static_cast<std::int64_t>(downloaded[k]);
+  note_changed(held, static_cast<std::int64_t>(downloaded[k]));
   assignment.screened += record.screened;
   assignment.ambiguous += record.ambiguous;
   assignment.candidates += record.candidates;

@@ -1,8 +1,7 @@
-// Lowers the bounds of rows by what the centroids moved, lists the rows that these no longer vouch for, and brings them
-// together for the screen.
+// Lowers the bounds of rows by the shifts of the centroids, lists the rows that they no longer certify, and gathers
+// these for the screen.
 //
-// For 10^6 rows 16 MB move, 0.004 ms on an H200, and the host waits once; rows that are listed cost 4 d bytes each to
-// bring together.
+// 10^6 rows bound 16 MB, 0.004 ms on an H200, and the host waits once. Gathering costs 4 d bytes per row.
 #include "kernels/cuda/assign/bounds.h"
 
 #include <algorithm>
@@ -14,9 +13,9 @@
 namespace kith::cuda {
 namespace {
 
-/// A warp per centroid: what it moved, and the largest move of all. `before` becomes `now`.
-__global__ void move_kernel(const double* now, double* before, std::int64_t clusters, std::int64_t d, double unit,
-                            float* moved, Word* largest) {
+/// A warp per centroid: its shift, and the largest shift of all. Copies `now` to `before`.
+__global__ void shift_kernel(const double* now, double* before, std::int64_t clusters, std::int64_t d, double unit,
+                             float* shift, Word* largest) {
   for (std::int64_t c = warp_index(); c < clusters; c += warp_count()) {
     double sum[1] = {0.0};
     for (std::int64_t j = lane_index(); j < d; j += kWarp) {
@@ -24,23 +23,23 @@ __global__ void move_kernel(const double* now, double* before, std::int64_t clus
       sum[0] = add_square(value, before[c * d + j], sum[0]);
       before[c * d + j] = value;
     }
-    const float move = shift_bound(add_lanes<1>(sum), d, unit);
+    const float bound = shift_bound(add_lanes<1>(sum), d, unit);
     if (lane_index() != 0) continue;
-    moved[c] = move;
-    atomicMax(&largest[0], Word{__float_as_uint(move)} << 32 | static_cast<Word>(c));  // not negative: bits order alike
+    shift[c] = bound;
+    atomicMax(&largest[0], Word{__float_as_uint(bound)} << 32 | static_cast<Word>(c));  // shifts are not negative
   }
 }
 
-__device__ inline std::int32_t farthest_moved(const Word* largest) {
+__device__ inline std::int32_t largest_shift_centroid(const Word* largest) {
   return static_cast<std::int32_t>(largest[0] & 0xFFFFFFFFU);
 }
 
-/// The largest move of all centroids but the one that moved farthest.
-__global__ void second_move_kernel(const float* moved, std::int64_t clusters, Word* largest) {
-  const std::int32_t farthest = farthest_moved(largest);
+/// The largest shift of all centroids except the one with the largest.
+__global__ void second_shift_kernel(const float* shift, std::int64_t clusters, Word* largest) {
+  const std::int32_t largest_centroid = largest_shift_centroid(largest);
   Word second = 0;
   for (std::int64_t c = thread_index(); c < clusters; c += thread_count()) {
-    const Word bits = c == farthest ? 0 : Word{__float_as_uint(moved[c])};
+    const Word bits = c == largest_centroid ? 0 : Word{__float_as_uint(shift[c])};
     second = bits > second ? bits : second;
   }
   second = warp_max(second);
@@ -51,55 +50,56 @@ struct LowerTask {
   float* bound;               // (rows)
   const std::int32_t* label;  // (rows)
   std::int64_t rows;
-  const float* moved;     // (k)
-  const Word* largest;    // (2) moves
+  const float* shift;     // (k)
+  const Word* largest;    // (2) of BoundWorkspace
   const Word* centroids;  // (2) Fp16Centroids::largest
-  double points_norm;     // largest of all rows
+  double points_norm;     // the largest of all rows
   std::int64_t d;
-  std::int32_t* open;  // (rows) out
-  Word* open_count;
+  std::int32_t* uncertified;  // (rows) out
+  Word* uncertified_count;
 };
 
-/// A warp takes 128 rows and adds to the length of the list once.
+/// A warp processes 128 rows and adds to the length of the list once.
 __global__ void lower_kernel(const __grid_constant__ LowerTask task) {
   constexpr int kEach = 4;
   const float first = __uint_as_float(static_cast<unsigned>(task.largest[0] >> 32));
   const float second = __uint_as_float(static_cast<unsigned>(task.largest[1]));
-  const std::int32_t farthest = farthest_moved(task.largest);
+  const std::int32_t largest_centroid = largest_shift_centroid(task.largest);
   const double centroid_norm = sqrt(__longlong_as_double(static_cast<long long>(task.centroids[0])));
   const float guard = bound_guard(task.points_norm + centroid_norm, task.d);
   for (std::int64_t base = warp_index() * kWarp * kEach; base < task.rows; base += warp_count() * kWarp * kEach) {
-    unsigned opened[kEach];
+    unsigned flags[kEach];
     int total = 0;
 #pragma unroll
     for (int e = 0; e < kEach; ++e) {
       const std::int64_t row = base + e * kWarp + lane_index();
-      bool open = false;
+      bool uncertified = false;
       if (row < task.rows) {
         const std::int32_t own = task.label[row];
-        const float left = lowered_bound(task.bound[row], task.moved[own], own == farthest ? second : first);
-        task.bound[row] = left;
-        open = !(left > guard);  // a NaN vouches for nothing
+        const float remaining =
+            lowered_bound(task.bound[row], task.shift[own], own == largest_centroid ? second : first);
+        task.bound[row] = remaining;
+        uncertified = !(remaining > guard);  // a NaN certifies nothing
       }
-      opened[e] = __ballot_sync(kAllLanes, open);
-      total += __popc(opened[e]);
+      flags[e] = __ballot_sync(kAllLanes, uncertified);
+      total += __popc(flags[e]);
     }
     if (total == 0) continue;
     Word place = 0;
-    if (lane_index() == 0) place = atomicAdd(task.open_count, static_cast<Word>(total));
+    if (lane_index() == 0) place = atomicAdd(task.uncertified_count, static_cast<Word>(total));
     place = __shfl_sync(kAllLanes, place, 0);
 #pragma unroll
     for (int e = 0; e < kEach; ++e) {
-      if ((opened[e] >> lane_index() & 1U) != 0) {
-        task.open[place + __popc(opened[e] & ((1U << lane_index()) - 1U))] =
+      if ((flags[e] >> lane_index() & 1U) != 0) {
+        task.uncertified[place + __popc(flags[e] & ((1U << lane_index()) - 1U))] =
             static_cast<std::int32_t>(base + e * kWarp + lane_index());
       }
-      place += static_cast<Word>(__popc(opened[e]));
+      place += static_cast<Word>(__popc(flags[e]));
     }
   }
 }
 
-/// What is known of a block's rows, and where it goes for some of them.
+/// The state of rows: of a block, or of a gathered batch.
 struct RowState {
   float *norm, *residual, *half_sq_norm;
   std::int32_t* label;
@@ -115,13 +115,13 @@ __global__ void gather_state_kernel(RowState from, RowList rows, RowState to) {
   }
 }
 
-__global__ void put_back_kernel(ScreeningInput looked, std::int32_t* label, float* bound, std::int32_t* ambiguous,
-                                std::int64_t ambiguous_rows) {
-  for (std::int64_t i = thread_index(); i < looked.count; i += thread_count()) {
-    const std::int32_t row = looked.chosen[i];
-    label[row] = looked.nearest[i];
-    bound[row] = looked.bounds.bound[i];
-    if (i < ambiguous_rows) ambiguous[i] = looked.chosen[ambiguous[i]];
+__global__ void scatter_kernel(ScreeningInput input, std::int32_t* label, float* bound, std::int32_t* ambiguous,
+                               std::int64_t ambiguous_rows) {
+  for (std::int64_t i = thread_index(); i < input.count; i += thread_count()) {
+    const std::int32_t row = input.chosen[i];
+    label[row] = input.nearest[i];
+    bound[row] = input.bounds.bound[i];
+    if (i < ambiguous_rows) ambiguous[i] = input.chosen[ambiguous[i]];
   }
 }
 
@@ -132,14 +132,12 @@ std::int64_t batch_of(std::int64_t rows) { return std::min(rows, Fp16Screen::kBa
 template <class T>
 BoundWorkspace::BoundWorkspace(HeldRows<T>& held, std::int64_t clusters) {
   LabelBounds& bounds = held.bounds;
-  if (held.context->left_out.one_look()) return;  // what is not proved has no bound
-  // Below this the first look at all rows takes less than what has to be known before it can be left out: 0.7 ms on an
-  // H200.
+  // For smaller n k d, screening all rows takes less time than evaluating bounds: 0.7 ms on an H200.
   constexpr double kWorthwhile = 0x1p38;
   const double products = static_cast<double>(held.rows()) * static_cast<double>(clusters * held.columns());
   if (!held.context->forced.bounds && products < kWorthwhile) return;
-  if (!bounds.wanted || bounds.rest-- > 0) return;
-  bounds.rest = 0;
+  if (!bounds.wanted || bounds.backoff-- > 0) return;
+  bounds.backoff = 0;
   Pool& pool = held.pool();
   const std::int64_t cells = clusters * held.columns(), block = held.largest_block();
   try {
@@ -150,13 +148,13 @@ BoundWorkspace::BoundWorkspace(HeldRows<T>& held, std::int64_t clusters) {
       bounds.centroids = Buffer<double>(pool, cells);
     }
     largest_ = Buffer<Word>(pool, 2);
-    open_ = Buffer<std::int32_t>(pool, held.rows());
-    open_count_ = Buffer<Word>(pool, (held.rows() + held.block_rows - 1) / held.block_rows);
+    uncertified_ = Buffer<std::int32_t>(pool, held.rows());
+    uncertified_count_ = Buffer<Word>(pool, (held.rows() + held.block_rows - 1) / held.block_rows);
     state_ = Buffer<float>(pool, 4 * batch_of(block));
     nearest_ = Buffer<std::int32_t>(pool, batch_of(block));
-    moved_ = Buffer<float>(pool, clusters);
+    shift_ = Buffer<float>(pool, clusters);
     clusters_ = clusters;
-  } catch (const OutOfMemory&) {  // an assignment can do without
+  } catch (const OutOfMemory&) {  // bounds are optional
     bounds = {};
     bounds.refused = true;
     *this = {};
@@ -170,13 +168,13 @@ void BoundWorkspace::begin(HeldRows<T>& held, const double* centroids) {
   known_ = bounds.clusters == clusters_;
   bounds.clusters = 0;
   stream.fill(largest_.data(), 0, 2);
-  // Without bounds the moves are from whatever was there before, and nobody asks for them.
-  move_kernel<<<held.context->grid(clusters_, kBlockWarps), kBlock, 0, stream>>>(
+  // Without earlier bounds the shifts are undefined, and nothing reads them.
+  shift_kernel<<<held.context->grid(clusters_, kBlockWarps), kBlock, 0, stream>>>(
       centroids, bounds.centroids.data(), clusters_, held.columns(), power_of_two(-fp16_exponent(held.plan.screen)),
-      moved_.data(), largest_.data());
+      shift_.data(), largest_.data());
   check(cudaGetLastError());
-  second_move_kernel<<<held.context->grid(clusters_, kBlock), kBlock, 0, stream>>>(moved_.data(), clusters_,
-                                                                                   largest_.data());
+  second_shift_kernel<<<held.context->grid(clusters_, kBlock), kBlock, 0, stream>>>(shift_.data(), clusters_,
+                                                                                    largest_.data());
   check(cudaGetLastError());
 }
 
@@ -184,24 +182,24 @@ template <class T>
 std::int64_t BoundWorkspace::lower(const HeldRows<T>& held, const Fp16Columns& columns) {
   const Stream& stream = held.stream();
   constexpr std::int64_t kBlockRows = kBlock * 4;
-  stream.fill(open_count_.data(), 0, open_count_.size());
+  stream.fill(uncertified_count_.data(), 0, uncertified_count_.size());
   held.for_blocks([&](const Block<T>& block) {
     const LowerTask task{held.bounds.bound.data() + block.first,
                          held.label.data() + block.first,
                          block.rows,
-                         moved_.data(),
+                         shift_.data(),
                          largest_.data(),
                          columns.centroids.largest.data(),
                          held.fp16.largest.norm,
                          held.columns(),
-                         open_.data() + block.first,
-                         open_count_.data() + block.first / held.block_rows};
+                         uncertified_.data() + block.first,
+                         uncertified_count_.data() + block.first / held.block_rows};
     lower_kernel<<<held.context->grid(block.rows, kBlockRows), kBlock, 0, stream>>>(task);
     check(cudaGetLastError());
   });
-  found_.resize(static_cast<std::size_t>(open_count_.size()));
-  stream.download(found_.data(), open_count_.data(), open_count_.size());
-  return static_cast<std::int64_t>(std::accumulate(found_.begin(), found_.end(), Word{0}));
+  counts_.resize(static_cast<std::size_t>(uncertified_count_.size()));
+  stream.download(counts_.data(), uncertified_count_.data(), uncertified_count_.size());
+  return static_cast<std::int64_t>(std::accumulate(counts_.begin(), counts_.end(), Word{0}));
 }
 
 template <class T>
@@ -224,21 +222,21 @@ ScreeningInput BoundWorkspace::gather(const HeldRows<T>& held, const Fp16Screen&
 }
 
 template <class T>
-void BoundWorkspace::put_back(HeldRows<T>& held, const Block<T>& block, const ScreeningInput& looked,
-                              const AmbiguousRows& ambiguous, std::int64_t ambiguous_rows) const {
-  put_back_kernel<<<held.context->grid(looked.count, kBlock), kBlock, 0, held.stream()>>>(
-      looked, held.label.data() + block.first, held.bounds.bound.data() + block.first, ambiguous.row, ambiguous_rows);
+void BoundWorkspace::scatter(HeldRows<T>& held, const Block<T>& block, const ScreeningInput& input,
+                             const AmbiguousRows& ambiguous, std::int64_t ambiguous_rows) const {
+  scatter_kernel<<<held.context->grid(input.count, kBlock), kBlock, 0, held.stream()>>>(
+      input, held.label.data() + block.first, held.bounds.bound.data() + block.first, ambiguous.row, ambiguous_rows);
   check(cudaGetLastError());
 }
 
-#define KITH_INSTANTIATE(T)                                                                                          \
-  template BoundWorkspace::BoundWorkspace(HeldRows<T>&, std::int64_t);                                               \
-  template void BoundWorkspace::begin(HeldRows<T>&, const double*);                                                  \
-  template std::int64_t BoundWorkspace::lower(const HeldRows<T>&, const Fp16Columns&);                               \
-  template ScreeningInput BoundWorkspace::gather(const HeldRows<T>&, const Fp16Screen&, const Block<T>&,             \
-                                                 const RowList&) const;                                              \
-  template void BoundWorkspace::put_back(HeldRows<T>&, const Block<T>&, const ScreeningInput&, const AmbiguousRows&, \
-                                         std::int64_t) const;
+#define KITH_INSTANTIATE(T)                                                                                         \
+  template BoundWorkspace::BoundWorkspace(HeldRows<T>&, std::int64_t);                                              \
+  template void BoundWorkspace::begin(HeldRows<T>&, const double*);                                                 \
+  template std::int64_t BoundWorkspace::lower(const HeldRows<T>&, const Fp16Columns&);                              \
+  template ScreeningInput BoundWorkspace::gather(const HeldRows<T>&, const Fp16Screen&, const Block<T>&,            \
+                                                 const RowList&) const;                                             \
+  template void BoundWorkspace::scatter(HeldRows<T>&, const Block<T>&, const ScreeningInput&, const AmbiguousRows&, \
+                                        std::int64_t) const;
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

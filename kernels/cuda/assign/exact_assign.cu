@@ -1,8 +1,8 @@
-// A warp takes a row, a lane every 32nd centroid; the definition's tree is that over as many accumulators as there are
-// columns, since those without a column hold zero.
+// A warp processes a row, and a lane every 32nd centroid. With fewer than 32 columns, the definition's tree needs only
+// as many accumulators as there are columns, since the others are zero.
 //
-// Per row k d additions and multiply-adds of float64. 0.2 % of 10^7 x 2 rows against 16 centroids take 0.01 ms on an
-// H200, as long as a launch; 2 % of 10^7 x 16 against 100 took 0.25 ms, more than finding candidates first.
+// Per row k d additions and multiply-adds of float64. 0.2 % of 10^7 x 2 rows with 16 centroids take 0.01 ms on an H200,
+// as long as a launch; 2 % of 10^7 x 16 with 100 take 0.25 ms, more than finding candidates first.
 #include "kernels/cuda/assign/exact_assign.h"
 
 #include <limits>
@@ -22,7 +22,7 @@ struct AmongAll {
   std::int32_t* nearest;
 };
 
-/// The tree from width W on; sum[0] is its top.
+/// The tree from width W down; sum[0] becomes its root.
 template <int W, int Columns>
 __device__ void fold(double (&sum)[Columns]) {
   if constexpr (W > 0) {

@@ -1,7 +1,7 @@
-// Brings rows together by group, in bins that fp16_bins.cu multiplies.
+// Sorts rows by group into the bins that fp16_bins.cu multiplies.
 //
-// Sorting the rows moves 16 bytes of each. Which place a row has in its bin changes from run to run; what is found for
-// it does not depend on it.
+// The sort moves 16 bytes per row. The place of a row in its bin varies from run to run; its result does not depend on
+// the place.
 #include "kernels/cuda/assign/fp16_groups.h"
 
 #include <algorithm>
@@ -13,30 +13,30 @@
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kChunk = 4096;          // rows that a block counts before it reserves their places
+constexpr std::int64_t kSegmentRows = 4096;    // rows that a block counts before it reserves their places
 constexpr std::int64_t kCountedGroups = 8192;  // groups whose counts fit in shared memory
 
-/// Rows of each part and group.
+/// The rows of each partition and group.
 struct GroupSizes {
-  unsigned* size;  // (parts, groups)
-  std::int64_t groups, part_rows;
+  unsigned* size;  // (partitions, groups)
+  std::int64_t groups, partition_rows;
 
-  __device__ unsigned* of_part(std::int64_t row) const { return size + row / part_rows * groups; }
+  __device__ unsigned* of_partition(std::int64_t row) const { return size + row / partition_rows * groups; }
 };
 
-/// work(first, last) on the chunks of a block's rows, which parts have whole numbers of. Few groups have counters in
-/// shared memory, which are zero then; more count in memory at once.
+/// Calls work(first, last) for the segments of the rows; a partition is a whole number of segments. If the counters of
+/// all groups fit in shared memory, they are zero on each call; otherwise global memory counts.
 template <class Work>
-__device__ void for_chunks(std::int64_t rows, std::int64_t groups, unsigned* counts, const Work& work) {
-  for (std::int64_t first = blockIdx.x * kChunk; first < rows; first += gridDim.x * kChunk) {
+__device__ void for_segments(std::int64_t rows, std::int64_t groups, unsigned* counts, const Work& work) {
+  for (std::int64_t first = blockIdx.x * kSegmentRows; first < rows; first += gridDim.x * kSegmentRows) {
     for (std::int64_t g = threadIdx.x; groups <= kCountedGroups && g < groups; g += blockDim.x) counts[g] = 0;
     __syncthreads();
-    work(first, min(first + kChunk, rows));
+    work(first, min(first + kSegmentRows, rows));
     __syncthreads();
   }
 }
 
-__device__ void count_chunk(const RowGroups& of, std::int64_t first, std::int64_t last, unsigned* counts) {
+__device__ void count_segment(const RowGroups& of, std::int64_t first, std::int64_t last, unsigned* counts) {
   for (std::int64_t row = first + threadIdx.x; row < last; row += blockDim.x) {
     for (const std::int32_t g : {of.first[row], of.second[row]}) {
       if (g != RowGroups::kNone) atomicAdd(&counts[g], 1U);
@@ -46,10 +46,10 @@ __device__ void count_chunk(const RowGroups& of, std::int64_t first, std::int64_
 
 __global__ void count_kernel(RowGroups of, std::int64_t rows, GroupSizes sizes) {
   extern __shared__ unsigned counts[];
-  for_chunks(rows, sizes.groups, counts, [&](std::int64_t first, std::int64_t last) {
-    unsigned* all = sizes.of_part(first);
-    if (sizes.groups > kCountedGroups) return count_chunk(of, first, last, all);
-    count_chunk(of, first, last, counts);
+  for_segments(rows, sizes.groups, counts, [&](std::int64_t first, std::int64_t last) {
+    unsigned* all = sizes.of_partition(first);
+    if (sizes.groups > kCountedGroups) return count_segment(of, first, last, all);
+    count_segment(of, first, last, counts);
     __syncthreads();
     for (std::int64_t g = threadIdx.x; g < sizes.groups; g += blockDim.x) {
       if (counts[g] != 0) atomicAdd(&all[g], counts[g]);
@@ -57,10 +57,10 @@ __global__ void count_kernel(RowGroups of, std::int64_t rows, GroupSizes sizes) 
   });
 }
 
-/// One block: bins of each group follow those of the group before, and parts follow each other. first_bin: (parts,
-/// groups), and then how many bins there are.
-__global__ void first_bin_kernel(GroupSizes sizes, std::int64_t parts, unsigned* first_bin) {
-  const std::int64_t count = parts * sizes.groups;
+/// One block: the bins are ordered by partition, then by group. first_bin: (partitions, groups), then the number of
+/// bins.
+__global__ void first_bin_kernel(GroupSizes sizes, std::int64_t partitions, unsigned* first_bin) {
+  const std::int64_t count = partitions * sizes.groups;
   unsigned running = 0;
   for (std::int64_t base = 0; base < count; base += kBlock) {
     const std::int64_t at = base + threadIdx.x;
@@ -74,17 +74,17 @@ __global__ void first_bin_kernel(GroupSizes sizes, std::int64_t parts, unsigned*
   if (threadIdx.x == 0) first_bin[count] = running;
 }
 
-/// Puts rows into their bins: a block counts a chunk, reserves places once for each group, then fills them. filled:
-/// as `size` of the sizes, zero at first. The first row of a bin notes whose it is.
+/// Places rows in their bins: a block counts a segment, reserves places once per group, then fills them. filled: rows
+/// already placed, zero at first. The first row of a bin stores the group of the bin.
 __global__ void place_kernel(RowGroups of, std::int64_t rows, GroupSizes filled, const unsigned* first_bin,
-                             std::int32_t* order, std::int32_t* bin_group, Word* open_rows) {
+                             std::int32_t* order, std::int32_t* bin_group, Word* listed_rows) {
   extern __shared__ unsigned counts[];
-  Word open = 0;
-  for_chunks(rows, filled.groups, counts, [&](std::int64_t first, std::int64_t last) {
-    unsigned* all = filled.of_part(first);
+  Word in_two_groups = 0;
+  for_segments(rows, filled.groups, counts, [&](std::int64_t first, std::int64_t last) {
+    unsigned* all = filled.of_partition(first);
     unsigned* next = all;
     if (filled.groups <= kCountedGroups) {
-      count_chunk(of, first, last, counts);
+      count_segment(of, first, last, counts);
       __syncthreads();
       for (std::int64_t g = threadIdx.x; g < filled.groups; g += blockDim.x) {
         if (counts[g] != 0) counts[g] = atomicAdd(&all[g], counts[g]);
@@ -96,88 +96,92 @@ __global__ void place_kernel(RowGroups of, std::int64_t rows, GroupSizes filled,
     for (std::int64_t row = first + threadIdx.x; row < last; row += blockDim.x) {
       const std::int32_t groups[2] = {of.first[row], of.second[row]};
       const bool in_two = groups[1] != RowGroups::kNone;
-      open += in_two ? 1 : 0;
+      in_two_groups += in_two ? 1 : 0;
       for (const std::int32_t g : groups) {
         if (g == RowGroups::kNone) continue;
         const std::int64_t at = bins[g] * GroupWorkspace::kBinRows + atomicAdd(&next[g], 1U);
-        order[at] = static_cast<std::int32_t>(row) | (in_two ? kOpenFlag : 0);
+        order[at] = static_cast<std::int32_t>(row) | (in_two ? kTwoGroupsFlag : 0);
         if (at % GroupWorkspace::kBinRows == 0) bin_group[at / GroupWorkspace::kBinRows] = g;
       }
     }
   });
-  open = block_sum(open);
-  if (threadIdx.x == 0 && open != 0) atomicAdd(open_rows, open);
+  in_two_groups = block_sum(in_two_groups);
+  if (threadIdx.x == 0 && in_two_groups != 0) atomicAdd(listed_rows, in_two_groups);
 }
 
-__global__ void leave_kernel(const std::int32_t* nearest, const float* limit, std::int64_t rows,
-                             AmbiguousRows ambiguous) {
+__global__ void append_listed_kernel(const std::int32_t* nearest, const float* limit, std::int64_t rows,
+                                     AmbiguousRows ambiguous) {
   for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
     const std::int64_t row = base + lane_index();
-    ambiguous.leave(row < rows && nearest[row] == kOpen, row, row < rows ? limit[row] : 0.0F);
+    ambiguous.append(row < rows && nearest[row] == kListed, row, row < rows ? limit[row] : 0.0F);
   }
 }
 
-/// A quarter of them are not full, on average, when the rows are spread evenly and are in one group.
-std::int64_t rows_of_part(std::int64_t groups) {
-  const auto wanted = static_cast<std::uint64_t>(2 * GroupWorkspace::kBinRows * groups);
-  return std::max(GroupWorkspace::kPartRows, static_cast<std::int64_t>(std::bit_ceil(wanted)));
+/// Partitions are large enough that, on average, a quarter of the bins are not full when rows are spread evenly.
+std::int64_t rows_of_partition(std::int64_t groups) {
+  const auto rows = static_cast<std::uint64_t>(2 * GroupWorkspace::kBinRows * groups);
+  return std::max(GroupWorkspace::kPartitionRows, static_cast<std::int64_t>(std::bit_ceil(rows)));
 }
 
-std::int64_t parts_of(std::int64_t rows, std::int64_t part_rows) { return (rows + part_rows - 1) / part_rows; }
+std::int64_t partitions_of(std::int64_t rows, std::int64_t partition_rows) {
+  return (rows + partition_rows - 1) / partition_rows;
+}
 
-std::int64_t most_bins(std::int64_t rows, const GroupWorkspace& room) {
-  return 2 * rows / GroupWorkspace::kBinRows + room.groups * parts_of(rows, room.part_rows);
+std::int64_t most_bins(std::int64_t rows, const GroupWorkspace& workspace) {
+  return 2 * rows / GroupWorkspace::kBinRows + workspace.groups * partitions_of(rows, workspace.partition_rows);
 }
 
 }  // namespace
 
 GroupWorkspace::GroupWorkspace(Pool& pool, std::int64_t rows, std::int64_t columns)
     : groups((columns + kGroupColumns - 1) / kGroupColumns),
-      part_rows(rows_of_part(groups)),
-      parts(parts_of(rows, part_rows)),
+      partition_rows(rows_of_partition(groups)),
+      partitions(partitions_of(rows, partition_rows)),
       first(pool, rows),
       second(pool, rows),
       limit(pool, rows),
       order(pool, most_bins(rows, *this) * kBinRows),
-      sizes(pool, 2 * parts * groups),
-      first_bin(pool, parts * groups + 1),
+      sizes(pool, 2 * partitions * groups),
+      first_bin(pool, partitions * groups + 1),
       bin_group(pool, most_bins(rows, *this)) {}
 
 template <class T>
 void nearest_in_groups(const HeldRows<T>& held, const Fp16Columns& columns, const ScreeningInput& rows,
-                       const GroupWorkspace& groups, const RefinementWorkspace& room, ScreeningCounts* left) {
+                       const GroupWorkspace& groups, const RefinementWorkspace& workspace, ScreeningCounts* counts) {
   const Stream& stream = held.stream();
-  const std::int64_t bins = most_bins(rows.count, groups), parts = parts_of(rows.count, groups.part_rows);
-  const GroupSizes sizes{groups.sizes.data(), groups.groups, groups.part_rows};
-  const GroupSizes filled{groups.sizes.data() + parts * groups.groups, groups.groups, groups.part_rows};
-  stream.fill(groups.sizes.data(), 0, 2 * parts * groups.groups);
+  const std::int64_t bins = most_bins(rows.count, groups),
+                     partitions = partitions_of(rows.count, groups.partition_rows);
+  const GroupSizes sizes{groups.sizes.data(), groups.groups, groups.partition_rows};
+  const GroupSizes filled{groups.sizes.data() + partitions * groups.groups, groups.groups, groups.partition_rows};
+  stream.fill(groups.sizes.data(), 0, 2 * partitions * groups.groups);
   stream.fill(groups.order.data(), 0xFF, bins * GroupWorkspace::kBinRows);
   const std::size_t shared =
       groups.groups <= kCountedGroups ? static_cast<std::size_t>(groups.groups) * sizeof(unsigned) : 0;
-  const unsigned blocks = held.context->grid(rows.count, kChunk);
+  const unsigned blocks = held.context->grid(rows.count, kSegmentRows);
   count_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), rows.count, sizes);
   check(cudaGetLastError());
-  first_bin_kernel<<<1, kBlock, 0, stream>>>(sizes, parts, groups.first_bin.data());
+  first_bin_kernel<<<1, kBlock, 0, stream>>>(sizes, partitions, groups.first_bin.data());
   check(cudaGetLastError());
   place_kernel<<<blocks, kBlock, shared, stream>>>(groups.rows(), rows.count, filled, groups.first_bin.data(),
-                                                   groups.order.data(), groups.bin_group.data(), &left->open);
+                                                   groups.order.data(), groups.bin_group.data(), &counts->listed);
   check(cudaGetLastError());
-  multiply_bins(held, columns, rows, groups, room, {groups.first_bin.data() + parts * groups.groups, bins}, left);
+  multiply_bins(held, columns, rows, groups, workspace, {groups.first_bin.data() + partitions * groups.groups, bins},
+                counts);
 }
 
 template <class T>
-void append_open_rows(const HeldRows<T>& held, const ScreeningInput& rows, const GroupWorkspace& groups,
-                      const AmbiguousRows& ambiguous) {
-  leave_kernel<<<held.context->grid(rows.count, kBlock), kBlock, 0, held.stream()>>>(rows.nearest, groups.limit.data(),
-                                                                                     rows.count, ambiguous);
+void append_listed_rows(const HeldRows<T>& held, const ScreeningInput& rows, const GroupWorkspace& groups,
+                        const AmbiguousRows& ambiguous) {
+  append_listed_kernel<<<held.context->grid(rows.count, kBlock), kBlock, 0, held.stream()>>>(
+      rows.nearest, groups.limit.data(), rows.count, ambiguous);
   check(cudaGetLastError());
 }
 
 #define KITH_INSTANTIATE(T)                                                                             \
   template void nearest_in_groups(const HeldRows<T>&, const Fp16Columns&, const ScreeningInput&,        \
                                   const GroupWorkspace&, const RefinementWorkspace&, ScreeningCounts*); \
-  template void append_open_rows(const HeldRows<T>&, const ScreeningInput&, const GroupWorkspace&,      \
-                                 const AmbiguousRows&);
+  template void append_listed_rows(const HeldRows<T>&, const ScreeningInput&, const GroupWorkspace&,    \
+                                   const AmbiguousRows&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -1,5 +1,5 @@
-// The second step of the half-precision screen against many centroids: rows whose nearest centroid is known to be in
-// one or two groups of 32 are brought together by group and multiplied with its columns alone.
+// The second step of the half-precision screen for many centroids: rows whose nearest centroid is known to be in one or
+// two groups of 32 are sorted by group and multiplied with the columns of that group alone.
 #pragma once
 
 #include <cstdint>
@@ -11,52 +11,52 @@
 
 namespace kith::cuda {
 
-/// What the first step finds for every row of a block.
+/// The result of the first step for every row of a block.
 struct RowGroups {
   static constexpr std::int32_t kNone = -1;
-  std::int32_t* first;   // (rows) the group, none: the row is left ambiguous
-  std::int32_t* second;  // (rows) another one that may have the nearest centroid, or none
-  float* limit;          // (rows) columns with higher scores are not the nearest
+  std::int32_t* first;   // (rows) the group; kNone: the row is ambiguous
+  std::int32_t* second;  // (rows) another group that may contain the nearest centroid, or kNone
+  float* limit;          // (rows) columns with higher scores are not nearest
 };
 
-/// What a block's rows still need, as the device counts it.
+/// Counts of the rows of a block that the screening pass did not decide.
 struct ScreeningCounts {
-  Word ambiguous = 0;   // rows listed as ambiguous
-  Word open = 0;        // rows whose candidates are listed by position, for decide_listed of refine.h
-  Word candidates = 0;  // of the open rows
-  Word second = 0;      // candidates that a second look at the ambiguous rows found
+  Word ambiguous = 0;             // rows in AmbiguousRows
+  Word listed = 0;                // rows whose candidates are listed, for decide_listed()
+  Word listed_candidates = 0;     // of the listed rows
+  Word ambiguous_candidates = 0;  // of the ambiguous rows, found by the refinement pass
 };
 
 /// Device memory of the step, for blocks of up to `rows` rows against `columns` centroids.
 struct GroupWorkspace {
-  static constexpr std::int64_t kBinRows = 128;       // rows of one group that are multiplied together
-  static constexpr std::int64_t kPartRows = 1 << 16;  // at least
+  static constexpr std::int64_t kBinRows = 128;            // rows of one group that are multiplied together
+  static constexpr std::int64_t kPartitionRows = 1 << 16;  // at least
 
   GroupWorkspace() = default;
   GroupWorkspace(Pool& pool, std::int64_t rows, std::int64_t columns);
 
   std::int64_t groups = 0;
-  std::int64_t part_rows = 0;          // rows whose bins follow each other, so that memory is read in the order of rows
-  std::int64_t parts = 0;              // of a block
-  Buffer<std::int32_t> first, second;  // (rows) RowGroups
-  Buffer<float> limit;                 // (rows) RowGroups
-  Buffer<std::int32_t> order;          // (bins, kBinRows) rows by group, -1 where there is none
-  Buffer<unsigned> sizes;              // (2, parts, groups) rows, and how many are in their bins already
-  Buffer<unsigned> first_bin;          // (parts, groups), then the number of bins
-  Buffer<std::int32_t> bin_group;      // (bins) whose rows a bin has
+  std::int64_t partition_rows = 0;     // a partition's bins are consecutive, so rows are read in order
+  std::int64_t partitions = 0;         // of a block
+  Buffer<std::int32_t> first, second;  // (rows) of RowGroups
+  Buffer<float> limit;                 // (rows) of RowGroups
+  Buffer<std::int32_t> order;          // (bins, kBinRows) rows by group, -1: none
+  Buffer<unsigned> sizes;              // (2, partitions, groups) rows of each group, and rows already placed
+  Buffer<unsigned> first_bin;          // (partitions, groups), then the number of bins
+  Buffer<std::int32_t> bin_group;      // (bins) the group of each bin
   RowGroups rows() const { return {first.data(), second.data(), limit.data()}; }
 };
 
-/// Rows whose groups are in the room: rows.nearest[i] = the only column within the row's limit. Rows with several
-/// become open: their columns are counted, and listed while there is room, as candidates of refine.h whose place is i.
-/// Where bounds are wanted, those of rows in one group hold a score that all other groups are above. Queues only.
+/// Decides the rows in `groups`: rows.nearest[i] is the only column within the row's limit. Rows with several such
+/// columns become listed: the columns are candidates with place i in the workspace. If bounds are requested, those of
+/// rows in one group contain a lower bound of the scores of all other groups on entry. Queues only.
 template <class T>
 void nearest_in_groups(const HeldRows<T>& held, const Fp16Columns& columns, const ScreeningInput& rows,
-                       const GroupWorkspace& groups, const RefinementWorkspace& room, ScreeningCounts* left);
+                       const GroupWorkspace& groups, const RefinementWorkspace& workspace, ScreeningCounts* counts);
 
-/// Adds the open rows to `ambiguous`, with their limits: when their candidates found no room. Queues only.
+/// Appends the listed rows and their limits to `ambiguous`. Queues only.
 template <class T>
-void append_open_rows(const HeldRows<T>& held, const ScreeningInput& rows, const GroupWorkspace& groups,
-                      const AmbiguousRows& ambiguous);
+void append_listed_rows(const HeldRows<T>& held, const ScreeningInput& rows, const GroupWorkspace& groups,
+                        const AmbiguousRows& ambiguous);
 
 }  // namespace kith::cuda

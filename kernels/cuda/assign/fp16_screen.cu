@@ -1,35 +1,34 @@
-// The half-precision screen: the first look at every row, in one step for few centroids and in two for many, and the
-// second look at rows that are left ambiguous.
+// The half-precision screen: the screening pass over all rows, in one step for few centroids and in two for many, and
+// the refinement pass over ambiguous rows.
 //
-// In one step every score is compared with the best two so far. In two, only the smallest of each group of 32 columns
-// is kept, at a third of the instructions, and the one or two groups that may have the nearest column are then
-// multiplied alone (fp16_groups.h), which reads the rows once more. The second look multiplies the rows that are still
-// ambiguous again, gathered, and lists every column within their limits; it costs their share of the first.
+// One step compares every score with the best two so far. Two steps keep only the smallest score of each group of 32
+// columns, with a third of the instructions, and then multiply only the one or two groups that may contain the nearest
+// column (fp16_groups.h), which reads the rows once more. The refinement pass gathers the ambiguous rows, multiplies
+// them again and lists every column within their limits; its cost is their share of the screening pass.
 #include "kernels/cuda/assign/fp16_screen.h"
 
-#include "kernels/cuda/screen/nearest_epilogues.h"
+#include "kernels/cuda/assign/nearest_epilogues.h"
 #include "kernels/cuda/screen/product_launch.h"
-#include "kernels/cuda/screen/unproven_epilogues.h"
 
 namespace kith::cuda {
 namespace {
 
-/// From so many columns on, two steps cost less. A score that is not compared twice saves 0.14 ps; the second step
-/// moves a row's 2 d bytes once more, at 4 TB/s.
-std::int64_t columns_for_groups(std::int64_t d) { return 2 * kFp16Columns + 4 * pieces_of(d) * kPieceColumns; }
+/// The number of columns from which two steps cost less: they save 0.14 ps per score, but read the 2 d bytes of a row
+/// once more, at 4 TB/s.
+std::int64_t columns_for_groups(std::int64_t d) { return 2 * kFp16Columns + 4 * depth_tiles_of(d) * kFp16TileColumns; }
 
-/// Pieces of chosen rows: row i of `to` is row chosen[i] of `from`; the last pair of groups is filled with zeros.
+/// Gathers rows: row i of `to` is row chosen[i] of `from`; the last pair of groups is padded with zeros.
 __global__ void gather_kernel(const uint4* from, const std::int32_t* chosen, Count rows, Fp16Layout shape, uint4* to) {
-  const std::int64_t count = rows.get(), pair = 2 * kPieceRows, padded = (count + pair - 1) / pair * pair;
-  const int units = shape.pieces * shape.units;
-  for (std::int64_t i = thread_index(); i < padded * units; i += thread_count()) {
-    const std::int64_t row = i / units;
-    const int at = static_cast<int>(i % units), piece = at / shape.units, unit = at % shape.units;
-    to[shape.place(row, piece, unit)] = row < count ? from[shape.place(chosen[row], piece, unit)] : uint4{};
+  const std::int64_t count = rows.get(), pair = 2 * kFp16TileRows, padded = (count + pair - 1) / pair * pair;
+  const int chunks = shape.depth_tiles * shape.chunks;
+  for (std::int64_t i = thread_index(); i < padded * chunks; i += thread_count()) {
+    const std::int64_t row = i / chunks;
+    const int at = static_cast<int>(i % chunks), depth_tile = at / shape.chunks, chunk = at % shape.chunks;
+    to[shape.place(row, depth_tile, chunk)] = row < count ? from[shape.place(chosen[row], depth_tile, chunk)] : uint4{};
   }
 }
 
-/// Rows in pieces against the columns.
+/// The product of rows, given as tiles, with the columns.
 template <class T>
 Fp16Problem problem_of(const HeldRows<T>& held, const Fp16Columns& columns, const uint4* points, Count rows) {
   return {.points = points,
@@ -41,7 +40,7 @@ Fp16Problem problem_of(const HeldRows<T>& held, const Fp16Columns& columns, cons
 }
 
 template <class T>
-const uint4* pieces_at(const HeldRows<T>& held, std::int64_t first) {
+const uint4* tiles_at(const HeldRows<T>& held, std::int64_t first) {
   return held.fp16.values.data() + held.fp16.shape.place(first, 0, 0);
 }
 
@@ -54,12 +53,12 @@ Fp16Screen::Fp16Screen(const HeldRows<T>& held, std::int64_t count)
     : columns(allocate_fp16_columns(held.pool(), count, held.columns())),
       row_(held.pool(), held.largest_block()),
       limit_(held.pool(), held.largest_block()),
-      left_(held.pool(), (held.rows() + held.block_rows - 1) / held.block_rows),
+      counts_(held.pool(), (held.rows() + held.block_rows - 1) / held.block_rows),
       block_rows_(held.block_rows) {
   if (count >= columns_for_groups(held.columns())) groups = GroupWorkspace(held.pool(), held.largest_block(), count);
   const Fp16Layout shape = held.fp16.shape;
-  const std::int64_t batch = row_groups_of(std::min(held.largest_block(), kBatch)) * shape.pieces;
-  gathered_ = Buffer<uint4>(held.pool(), batch * (shape.piece_bytes() / 16));
+  const std::int64_t batch = row_groups_of(std::min(held.largest_block(), kBatch)) * shape.depth_tiles;
+  gathered_ = Buffer<uint4>(held.pool(), batch * (shape.tile_bytes() / 16));
 }
 
 template <class T>
@@ -68,7 +67,7 @@ ScreeningInput whole_block(const HeldRows<T>& held, const Block<T>& block, bool 
   rows.count = block.rows;
   rows.nearest = held.label.data() + block.first;
   if (held.fp16.values.size() == 0) return rows;
-  rows.pieces = pieces_at(held, block.first);
+  rows.tiles = tiles_at(held, block.first);
   rows.norm = held.fp16.norm.data() + block.first;
   rows.residual = held.fp16.residual.data() + block.first;
   if (bounds) rows.bounds = {held.bounds.bound.data() + block.first, held.half_sq_norm.data() + block.first};
@@ -79,41 +78,32 @@ template <class T>
 void gather_fp16_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
                       const std::int32_t* chosen, Count count) {
   const Fp16Layout shape = held.fp16.shape;
-  gather_kernel<<<held.context->grid(row_groups_of(count.most) * kPieceRows * shape.pieces * shape.units, kBlock),
-                  kBlock, 0, held.stream()>>>(pieces_at(held, block.first), chosen, count, shape, screen.gathered());
+  gather_kernel<<<held.context->grid(row_groups_of(count.most) * kFp16TileRows * shape.depth_tiles * shape.chunks,
+                                     kBlock),
+                  kBlock, 0, held.stream()>>>(tiles_at(held, block.first), chosen, count, shape, screen.gathered());
   check(cudaGetLastError());
 }
 
 template <class T>
 void screen_fp16(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block, const ScreeningInput& rows,
-                 const RefinementWorkspace& room) {
+                 const RefinementWorkspace& workspace) {
   const Fp16Columns& columns = screen.columns;
-  const LeftOut& left_out = held.context->left_out;
-  const RowBounds bounds{rows.norm, rows.residual, columns.bound.data(),
-                         left_out.one_look() ? AmbiguousRows{} : screen.ambiguous(block), rows.bounds};
-  Fp16Problem problem = problem_of(held, columns, rows.pieces, rows.count);
-  held.stream().fill(screen.left(block), 0, 1);
+  const DecisionArguments bounds{rows.norm, rows.residual, columns.bound.data(), screen.ambiguous(block), rows.bounds};
+  Fp16Problem problem = problem_of(held, columns, rows.tiles, rows.count);
+  held.stream().fill(screen.counts(block), 0, 1);
   if (screen.groups.groups > 0) {
-    if (left_out.certificate) {
-      launch_product<KeepBestGroup>(*held.context, problem, {screen.groups.rows()});
-    } else {
-      launch_product<KeepGroups>(*held.context, problem, {bounds, screen.groups.rows()});
-    }
-    nearest_in_groups(held, columns, rows, screen.groups, room, screen.left(block));
+    launch_product<KeepGroups>(*held.context, problem, {bounds, screen.groups.rows()});
+    nearest_in_groups(held, columns, rows, screen.groups, workspace, screen.counts(block));
   } else {
-    problem.score_base = columns.coarse_base.data();
-    if (left_out.certificate) {
-      launch_product<KeepBest>(*held.context, problem, {columns.bound.data(), rows.nearest});
-    } else {
-      launch_product<KeepTwo>(*held.context, problem, {bounds, rows.nearest});
-    }
+    problem.score_base = columns.quantized_base.data();
+    launch_product<KeepTwo>(*held.context, problem, {bounds, rows.nearest});
   }
 }
 
 template <class T>
-void append_open_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
-                      const ScreeningInput& rows) {
-  append_open_rows(held, rows, screen.groups, screen.ambiguous(block));
+void append_listed_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
+                        const ScreeningInput& rows) {
+  append_listed_rows(held, rows, screen.groups, screen.ambiguous(block));
 }
 
 template <class T>
@@ -131,7 +121,7 @@ void collect_fp16_candidates(const HeldRows<T>& held, const Fp16Screen& screen, 
   template void gather_fp16_rows(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const std::int32_t*, Count); \
   template void screen_fp16(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const ScreeningInput&,            \
                             const RefinementWorkspace&);                                                              \
-  template void append_open_rows(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const ScreeningInput&);      \
+  template void append_listed_rows(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const ScreeningInput&);    \
   template void collect_fp16_candidates(const HeldRows<T>&, const Fp16Screen&, const Block<T>&,                       \
                                         const CandidateOutput&, std::int64_t, Count);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)

@@ -1,17 +1,16 @@
-// Whole iterations with centroids and sums on the device: assign, move rows, new centroids; only what the stop rules
-// ask for comes down.
+// Iterations with centroids and sums on the device: assignment, sums, new centroids. The host downloads only the inputs
+// of the stop rules.
 //
-// Beside the screen an iteration costs 8 bytes of labels per row, the rows that moved, and k d sums and centroids:
-// 0.02 ms for 10^6 rows and k d = 10^5 when few rows move, plus one wait.
+// Besides the screen an iteration moves 8 bytes of labels per row, the reassigned rows, and k d sums and centroids:
+// 0.02 ms for 10^6 rows and k d = 10^5 when few rows are reassigned, plus one wait.
 #include "kernels/cuda/assign/iterate.h"
 
 #include <bit>
 #include <chrono>
-#include <type_traits>
 #include <utility>
 
 #include "kernels/cuda/assign/bounds.h"
-#include "kernels/cuda/operations.h"
+#include "kernels/cuda/assign/operations.h"
 
 namespace kith::cuda {
 namespace {
@@ -20,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-constexpr double kMostSeconds = 0.5;  // before the caller is heard again: it costs k d numbers up and down
+constexpr double kMostSeconds = 0.5;  // before control returns to the caller, which costs k d numbers up and down
 
 /// A warp per cluster. report: (2 k + 3) shift and between per cluster, then rows changed, empty, altered clusters.
 __global__ void centroid_kernel(CentroidSource source, std::int64_t clusters, std::int64_t d, const double* before,
@@ -30,7 +29,7 @@ __global__ void centroid_kernel(CentroidSource source, std::int64_t clusters, st
       if (lane_index() == 0) atomicAdd(&report[2 * clusters + 1], Word{1});
       continue;
     }
-    const CentroidChange change = move_centroid(source, c, d, before + c * d, after + c * d);
+    const CentroidChange change = update_centroid(source, c, d, before + c * d, after + c * d);
     if (lane_index() != 0) continue;
     report[c] = bits_of(change.shift);
     report[clusters + c] = bits_of(change.between);
@@ -38,7 +37,7 @@ __global__ void centroid_kernel(CentroidSource source, std::int64_t clusters, st
   }
 }
 
-/// What one update reports: empty clusters leave the numbers of the others without meaning.
+/// The report of one update. If a cluster is empty, shift and between are undefined.
 struct Report {
   Report(const Stream& stream, const Word* report, std::int64_t clusters) {
     std::vector<Word> words(2 * clusters + 3);
@@ -64,7 +63,7 @@ DeviceLloyd<T>::DeviceLloyd(const HeldRows<T>& held, const LloydState& state)
       limbs_(state.sums.limbs),
       low_bits_(limbs_ == 2 ? held.plan.scales.low_bits : 0),
       centroids_(held.pool(), clusters_ * columns_),
-      moved_(held.pool(), clusters_ * columns_),
+      next_centroids_(held.pool(), clusters_ * columns_),
       factors_(held.pool(), 3 * columns_),
       shift_(held.pool(), columns_),
       sums_(held.pool(), limbs_ * clusters_ * columns_),
@@ -109,29 +108,28 @@ IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydSta
   DeviceLloyd<T> lloyd(held, state);
   if (is_small(held, k, lloyd.limbs())) {
     held.bounds.clusters = 0;
-    return small_steps(held, request, lloyd, state);
+    return iterate_small(held, request, lloyd, state);
   }
 
   const Stream& stream = held.stream();
-  CentroidSource source = lloyd.source(lloyd.report() + 2 * k);
-  if (held.context->left_out.integer_sums) source.plain_bytes = std::is_same_v<T, double> ? 8 : 4;
-  Mover<T> mover(held, k);
+  const CentroidSource source = lloyd.source(lloyd.report() + 2 * k);
+  SumUpdater<T> updater(held, k);
   IterateResult result;
   Stop stop = Stop::none;
   while (stop == Stop::none && (result.records.empty() || seconds_since(begin) < kMostSeconds)) {
-    const auto step_begin = Clock::now();
+    const auto iteration_begin = Clock::now();
     IterationRecord record;
     try {
       find_nearest(held, lloyd.centroids(), k, record);
-    } catch (const OutOfMemory&) {  // only labels have changed, which the next assignment finds again
+    } catch (const OutOfMemory&) {  // only labels have changed, which the next assignment computes again
       if (result.records.empty()) throw;
       break;
     }
-    record.assign_seconds = seconds_since(step_begin);
+    record.assign_seconds = seconds_since(iteration_begin);
     stream.fill(lloyd.report() + 2 * k, 0, 3);
-    held.for_blocks([&](const Block<T>& block) { mover.move(held, block, source.totals); });
+    held.for_blocks([&](const Block<T>& block) { updater.update(held, block, source.totals); });
     centroid_kernel<<<held.context->grid(k, kBlockWarps), kBlock, 0, stream>>>(
-        source, k, held.columns(), lloyd.centroids(), lloyd.moved(), lloyd.report());
+        source, k, held.columns(), lloyd.centroids(), lloyd.next_centroids(), lloyd.report());
     check(cudaGetLastError());
     const Report report(stream, lloyd.report(), k);
     record.changed = report.changed;
@@ -147,7 +145,7 @@ IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydSta
     lloyd.swap_centroids();
     record.shift = report.shift;
     record.inertia = remaining_objective(request.spread, report.between);
-    record.seconds = seconds_since(step_begin);
+    record.seconds = seconds_since(iteration_begin);
     result.records.push_back(record);
     result.converged = !report.altered;
     stop = request.stop.test(request.iterations + static_cast<std::int64_t>(result.records.size()), record);

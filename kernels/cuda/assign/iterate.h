@@ -1,4 +1,4 @@
-// Lloyd's iteration on the device: its state there, the step from sums to centroids, and the form for small problems.
+// Lloyd's iteration on the device: its state, the step from sums to centroids, and the form for small problems.
 #pragma once
 
 #include <cstdint>
@@ -10,39 +10,32 @@
 
 namespace kith::cuda {
 
-/// What new centroids are made from, on the device.
+/// The sums and constants from which centroids are computed, on the device.
 struct CentroidSource {
   ClusterTotals totals;
-  const int* shift;     // (d) exponents of the grid of the sums
-  int low_bits;         // 0: one limb
-  const double* mean;   // (d) DataPlan::mean
-  int plain_bytes = 0;  // of PlainSum's type where it made the totals (update.cu); 0: they are integers
+  const int* shift;    // (d) exponents of the grid of the sums
+  int low_bits;        // 0: one limb
+  const double* mean;  // (d) DataPlan::mean
 };
 
 /// One column of a cluster's mean.
 __device__ inline double mean_at(const CentroidSource& source, std::int64_t at, std::int64_t column,
                                  std::int64_t count) {
-  const Word high = source.totals.high[at];
-  if (source.plain_bytes != 0) {
-    const double total = source.plain_bytes == 4 ? static_cast<double>(__uint_as_float(static_cast<unsigned>(high)))
-                                                 : __longlong_as_double(static_cast<long long>(high));
-    return total / static_cast<double>(count);
-  }
-  const Limbs sum{static_cast<std::int64_t>(high),
+  const Limbs sum{static_cast<std::int64_t>(source.totals.high[at]),
                   source.low_bits != 0 ? static_cast<std::int64_t>(source.totals.low[at]) : 0};
   return mean_of(sum, source.shift[column], source.low_bits, static_cast<double>(count));
 }
 
-/// What became of a centroid; the same in all lanes.
+/// The change of a centroid, the same in all lanes.
 struct CentroidChange {
   double shift;    // D(new, old)
   double between;  // count x D(new, mean)
-  bool altered;    // some bit changed
+  bool altered;    // whether any bit changed
 };
 
-/// The mean of a cluster that has rows, by one warp. before, after: (d), may be the same.
-__device__ inline CentroidChange move_centroid(const CentroidSource& source, std::int64_t cluster, std::int64_t d,
-                                               const double* before, double* after) {
+/// Computes the mean of a cluster that has rows, by one warp. before, after: (d), may be the same.
+__device__ inline CentroidChange update_centroid(const CentroidSource& source, std::int64_t cluster, std::int64_t d,
+                                                 const double* before, double* after) {
   const auto count = static_cast<std::int64_t>(source.totals.counts[cluster]);
   double shift[1] = {0.0}, between[1] = {0.0};
   bool altered = false;
@@ -58,7 +51,7 @@ __device__ inline CentroidChange move_centroid(const CentroidSource& source, std
           __any_sync(kAllLanes, altered ? 1 : 0) != 0};
 }
 
-/// LloydState on the device, with room for a step. Takes its memory and uploads when it is made.
+/// LloydState on the device, with the memory of a step. The constructor allocates and uploads.
 template <class T>
 class DeviceLloyd {
  public:
@@ -67,10 +60,10 @@ class DeviceLloyd {
   std::int64_t clusters() const { return clusters_; }
   int limbs() const { return limbs_; }
   double* centroids() const { return centroids_.data(); }
-  double* moved() const { return moved_.data(); }
-  void swap_centroids() { std::swap(centroids_, moved_); }
+  double* next_centroids() const { return next_centroids_.data(); }
+  void swap_centroids() { std::swap(centroids_, next_centroids_); }
   Word* report() const { return report_.data(); }  // (2 k + 3): shifts, between, rows changed, empty, altered clusters
-  /// rows changed are counted at `changed`.
+  /// changed: counts the rows whose label changed.
   CentroidSource source(Word* changed) const;
   SumGrid grid(const HeldRows<T>& held) const {
     return {factors_.data(), factors_.data() + columns_, held.plan.scales.low_scale()};
@@ -82,30 +75,30 @@ class DeviceLloyd {
  private:
   std::int64_t clusters_, columns_;
   int limbs_, low_bits_;
-  Buffer<double> centroids_, moved_;  // (k, d)
-  Buffer<double> factors_;            // (3, d) both factors of the grid, and the mean
-  Buffer<int> shift_;                 // (d)
-  Buffer<Word> sums_;                 // (limbs, k, d)
-  Buffer<Word> counts_;               // (k)
+  Buffer<double> centroids_, next_centroids_;  // (k, d)
+  Buffer<double> factors_;                     // (3, d) both factors of the grid, and the mean
+  Buffer<int> shift_;                          // (d)
+  Buffer<Word> sums_;                          // (limbs, k, d)
+  Buffer<Word> counts_;                        // (k)
   Buffer<Word> report_;
 };
 
-/// Whether all steps of a problem can be done by one kernel that stays on the device (small_steps.cu).
+/// Whether one kernel can run all iterations of a problem (small_kernel.h).
 template <class T>
 bool is_small(const HeldRows<T>& held, std::int64_t clusters, int limbs);
 
-/// Whether an assignment alone can be done without a screen (small_steps.cu). Not where a screen is asked for by name.
+/// Whether an assignment needs no screen (small_assign.cu). False if the user chose a screen by name.
 template <class T>
 bool is_small_assignment(const HeldRows<T>& held, std::int64_t clusters);
 
-/// Queues that assignment to centroids (k, d), and ADDS rows per label to counts (k), and rows whose label is not the
-/// one in the sums to `changed`.
+/// Assigns rows to centroids (k, d) without a screen, and ADDS the rows of each label to counts (k), and rows whose
+/// label is not the one in the sums to changed (1). Queues only.
 template <class T>
 void assign_small(HeldRows<T>& held, const double* centroids, std::int64_t k, Word* counts, Word* changed);
 
-/// Iterations of a small problem in one launch. The state is stored.
+/// Iterations of a small problem in one launch. Updates the state.
 template <class T>
-IterateResult small_steps(HeldRows<T>& held, const IterateRequest& request, const DeviceLloyd<T>& lloyd,
-                          LloydState& state);
+IterateResult iterate_small(HeldRows<T>& held, const IterateRequest& request, const DeviceLloyd<T>& lloyd,
+                            LloydState& state);
 
 }  // namespace kith::cuda

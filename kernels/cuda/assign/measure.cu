@@ -1,23 +1,23 @@
 // The distance of every row to the centroid of its label by the definition, and the inertia as integers.
 //
-// Moves n d values in and 12 bytes of state per row, 20 of a weighted one; 0.12 ms for 10^6 x 128 float32 on an H200 at
-// the least. It is asked for at the end of a run and before a relocation only.
+// Reads n d values, and 12 bytes of state per row (20 with weights); at least 0.12 ms for 10^6 x 128 float32 on an
+// H200. It runs only at the end of a run and before a relocation.
 #include <vector>
 
 #include "core/fixed_point.h"
+#include "kernels/cuda/assign/operations.h"
 #include "kernels/cuda/device/definition.h"
-#include "kernels/cuda/operations.h"
 
 namespace kith::cuda {
 namespace {
 
-/// Inertia sums, in copies so that rows of one cluster do not all meet at one address.
+/// Inertia sums, in several copies so that rows of one cluster do not contend for one address.
 struct Tally {
   Word* slots = nullptr;  // (copies, clusters, 2): high limb, low limb
   std::int64_t clusters = 0;
   std::int64_t copies = 1;
 
-  static constexpr std::int64_t kSlots = 65536;  // wanted over all copies
+  static constexpr std::int64_t kSlots = 65536;  // over all copies
   static std::int64_t copies_for(std::int64_t clusters) { return std::clamp<std::int64_t>(kSlots / clusters, 1, 256); }
   __host__ __device__ std::int64_t copy_size() const { return clusters * 2; }
   __device__ Word* slot(std::int64_t cluster) const {
@@ -37,7 +37,7 @@ struct InertiaGrid {
   double first, second, low_scale;
 };
 
-/// A warp takes 32 rows, a lane keeps the result of one, so that the state is read and written in whole lines.
+/// A warp processes 32 rows and a lane keeps the result of one, so the state is read and written in whole cache lines.
 template <class T>
 __global__ void measure_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* centroids,
                                InertiaGrid grid, RowWeights weights, const std::int32_t* labels, double* distances,

@@ -1,5 +1,5 @@
-// Assignment of rows by the definition inside the kernels for small problems: their task, what a block keeps in shared
-// memory, and the two forms of holding rows, one per thread and four per warp.
+// Assignment of rows by the definition in the kernels for small problems: the task, the shared memory of a block, and
+// the two forms of rows, one per thread and four per warp.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 
 namespace kith::cuda {
 
-inline constexpr int kMostThreadColumns = 16;  // of rows that a thread has by itself
+inline constexpr int kMostThreadColumns = 16;  // of rows of which a thread has a whole one
 
-/// What is labelled.
+/// The rows to label.
 template <class T>
 struct SmallRows {
   const T* values;  // (rows, d)
@@ -23,30 +23,30 @@ struct SmallRows {
   std::int32_t* summed;  // (rows)
 };
 
-/// How a launch ended.
+/// The result of a launch.
 struct Outcome {
-  std::int64_t iterations;  // whole ones
-  bool unfinished;          // another was begun and left clusters empty
-  bool converged;           // the last one changed no bit of the centroids
+  std::int64_t iterations;  // that are complete
+  bool unfinished;          // the next one stopped since a cluster became empty
+  bool converged;           // the last iteration changed no bit of the centroids
 };
 
 template <class T>
 struct SmallTask : SmallRows<T> {
   double* centroids;  // (k, d)
   SumGrid grid;
-  CentroidSource source;     // `changed` of its totals: (most)
+  CentroidSource source;     // its totals count `changed` per iteration: (most)
   Word* altered;             // (most) clusters whose centroid changed
   double* shift;             // (k)
   double* between;           // (k)
   IterationRecord* records;  // (most) out
   Outcome* outcome;          // out
   StopRule stop;
-  std::int64_t iterations;  // before these
+  std::int64_t iterations;  // before this launch
   int most;
   double spread;
 };
 
-/// Centroids into shared memory, (k, pitch), zero beyond d. Returns before all have arrived.
+/// Loads centroids into shared memory, (k, pitch), zero beyond d. Does not synchronise the block.
 template <class T>
 __device__ void load_centroids(const SmallRows<T>& rows, const double* centroids, int pitch, double* to) {
   for (int i = static_cast<int>(threadIdx.x); i < rows.clusters * pitch; i += kBlock) {
@@ -55,13 +55,13 @@ __device__ void load_centroids(const SmallRows<T>& rows, const double* centroids
   }
 }
 
-/// A block's shared memory: centroids, what its rows change in sums and counts, and results per cluster.
+/// A block's shared memory: centroids, contributions of its rows to sums and counts, and results per cluster.
 struct SmallShared {
   double* centroids;    // (k, pitch), zero beyond d
   double* shift;        // (k)
   double* between;      // (k)
-  std::uint32_t* low;   // (limbs, k, d) lower fp16 of sums
-  std::uint32_t* high;  // (limbs, k, d) upper fp16
+  std::uint32_t* low;   // (limbs, k, d) lower 32 bits of the sums
+  std::uint32_t* high;  // (limbs, k, d) upper 32 bits
   int* counts;          // (k)
   int cells;            // k d
   int pitch;
@@ -79,7 +79,7 @@ struct SmallShared {
         cells(clusters * d),
         pitch(row_pitch) {}
 
-  /// A 64-bit sum as two words whose atomic additions the hardware has; the carry goes to the upper one.
+  /// Adds to a 64-bit sum in two words, for which shared memory has atomic additions; the carry goes to the upper word.
   __device__ void add(int cell, Word value) const {
     const auto part = static_cast<std::uint32_t>(value);
     const std::uint32_t before = atomicAdd(&low[cell], part);
@@ -90,10 +90,10 @@ struct SmallShared {
   __device__ Word sum(int cell) const { return static_cast<Word>(high[cell]) << 32 | low[cell]; }
 };
 
-/// Moves the value of column j of a row from cluster `before` (-1: none) to `now`.
+/// Subtracts the value of column j of a row from cluster `before` (-1: none) and adds it to `now`.
 template <class T>
-__device__ void move_value(const SmallTask<T>& task, const SmallShared& shared, double value, int j, int before,
-                           int now) {
+__device__ void reassign_value(const SmallTask<T>& task, const SmallShared& shared, double value, int j, int before,
+                               int now) {
   const int d = static_cast<int>(task.d);
   if (task.source.low_bits == 0) {
     const auto q = static_cast<Word>(to_fixed(value, task.grid.first[j], task.grid.second[j]));
@@ -109,21 +109,24 @@ __device__ void move_value(const SmallTask<T>& task, const SmallShared& shared, 
   shared.add(shared.cells + before * d + j, Word{0} - static_cast<Word>(q.low));
 }
 
+/// Stores the new label of a row and updates the counts.
 template <class T>
-__device__ void move_label(const SmallTask<T>& task, const SmallShared& shared, std::int64_t row, int before, int now) {
+__device__ void reassign_label(const SmallTask<T>& task, const SmallShared& shared, std::int64_t row, int before,
+                               int now) {
   task.label[row] = now;
   task.summed[row] = now;
   atomicAdd(&shared.counts[now], 1);
   if (before >= 0) atomicAdd(&shared.counts[before], -1);
 }
 
-/// A thread has a row of up to Columns columns, a power of two: the definition's tree over that many accumulators.
+/// A thread has a row of up to Columns (a power of two) columns, and adds the definition's tree over as many
+/// accumulators.
 template <class T, int Columns>
 struct RowPerThread {
   static constexpr int kPitch = Columns;  // of the centroids in shared memory
-  static constexpr int kRows = kBlock;    // that a block takes at a time
+  static constexpr int kRows = kBlock;    // that a block processes at a time
 
-  /// Accumulator `at` once all additions of widths from `width` on are done.
+  /// Accumulator At after all additions of widths Width and above.
   template <int At, int Width>
   __device__ static double folded(const double (&x)[Columns], const double* c) {
     if constexpr (Width == Columns) {
@@ -135,16 +138,16 @@ struct RowPerThread {
 
   __device__ static void load(const SmallRows<T>& task, std::int64_t row, double (&x)[Columns]) {
     constexpr int kTogether = std::min<int>(Columns, 16 / sizeof(T));
-    struct alignas(sizeof(T) * kTogether) Piece {
+    struct alignas(sizeof(T) * kTogether) Vector {
       T value[kTogether];
     };
     const T* from = task.values + row * task.d;
     if (task.d == Columns) {
 #pragma unroll
       for (int j = 0; j < Columns; j += kTogether) {
-        const Piece piece = *reinterpret_cast<const Piece*>(from + j);
+        const Vector vector = *reinterpret_cast<const Vector*>(from + j);
 #pragma unroll
-        for (int v = 0; v < kTogether; ++v) x[j + v] = static_cast<double>(piece.value[v]);
+        for (int v = 0; v < kTogether; ++v) x[j + v] = static_cast<double>(vector.value[v]);
       }
     } else {
 #pragma unroll
@@ -165,7 +168,7 @@ struct RowPerThread {
     return nearest;
   }
 
-  /// take(row, nearest) for every row, by one thread.
+  /// Calls take(row, nearest) for every row, in one thread.
   template <class Take>
   __device__ static void label(const SmallRows<T>& task, const double* centroids, int, const Take& take) {
     for (std::int64_t row = thread_index(); row < task.rows; row += thread_count()) {
@@ -175,37 +178,37 @@ struct RowPerThread {
     }
   }
 
-  /// Labels rows and moves them. The rows of this thread that moved.
+  /// Labels rows and updates sums and counts. Returns the number of reassigned rows of this thread.
   __device__ static Word assign(const SmallTask<T>& task, const SmallShared& shared) {
-    Word moved = 0;
+    Word reassigned = 0;
     for (std::int64_t row = thread_index(); row < task.rows; row += thread_count()) {
       double x[Columns];
       load(task, row, x);
       const int before = task.summed[row];
       const int nearest = nearest_of(x, shared.centroids, task.clusters);
       if (nearest == before) continue;
-      ++moved;
-      move_label(task, shared, row, before, nearest);
+      ++reassigned;
+      reassign_label(task, shared, row, before, nearest);
 #pragma unroll
       for (int j = 0; j < Columns; ++j) {
-        if (j < task.d) move_value(task, shared, x[j], j, before, nearest);
+        if (j < task.d) reassign_value(task, shared, x[j], j, before, nearest);
       }
     }
-    return moved;
+    return reassigned;
   }
 };
 
-/// A warp has 4 rows against 4 centroids at a time.
+/// A warp has 4 rows and 4 centroids at a time.
 template <class T>
 struct RowsPerWarp {
-  static constexpr int kPitch = 0;  // as many as there are columns
+  static constexpr int kPitch = 0;  // as many values as columns
   static constexpr int kSide = 4;
   static constexpr int kRows = kBlockWarps * kSide;
 
-  static constexpr int kLanesEach = kWarp / (kSide * kSide);  // lane l has the distance number l / kLanesEach
+  static constexpr int kLanesEach = kWarp / (kSide * kSide);  // lane l has distance l / kLanesEach
   static constexpr int kLanesRow = kLanesEach * kSide;
 
-  /// In lane l the nearest centroid of row base + l / kLanesRow. Rows beyond the last repeat it.
+  /// Lane l returns the nearest centroid of row base + l / kLanesRow. Rows beyond the last repeat it.
   __device__ static int nearest_of(const SmallRows<T>& task, std::int64_t base, const double* centroids, int pitch) {
     const T* x[kSide];
 #pragma unroll
@@ -237,7 +240,7 @@ struct RowsPerWarp {
     return nearest;
   }
 
-  /// take(row, nearest) for every row, by one thread.
+  /// Calls take(row, nearest) for every row, in one thread.
   template <class Take>
   __device__ static void label(const SmallRows<T>& task, const double* centroids, int pitch, const Take& take) {
     for (std::int64_t base = warp_index() * kSide; base < task.rows; base += warp_count() * kSide) {
@@ -247,10 +250,10 @@ struct RowsPerWarp {
     }
   }
 
-  /// Labels rows and moves them. The rows of this thread that moved.
+  /// Labels rows and updates sums and counts. Returns the number of reassigned rows of this thread.
   __device__ static Word assign(const SmallTask<T>& task, const SmallShared& shared) {
     const int lane = lane_index();
-    Word moved = 0;
+    Word reassigned = 0;
     for (std::int64_t base = warp_index() * kSide; base < task.rows; base += warp_count() * kSide) {
       const int nearest = nearest_of(task, base, shared.centroids, shared.pitch);
       for (int i = 0; i < kSide && base + i < task.rows; ++i) {
@@ -259,15 +262,15 @@ struct RowsPerWarp {
         __syncwarp();  // all lanes have read it
         if (now == before) continue;
         if (lane == 0) {
-          ++moved;
-          move_label(task, shared, base + i, before, now);
+          ++reassigned;
+          reassign_label(task, shared, base + i, before, now);
         }
         for (int j = lane; j < task.d; j += kWarp) {
-          move_value(task, shared, static_cast<double>(task.values[(base + i) * task.d + j]), j, before, now);
+          reassign_value(task, shared, static_cast<double>(task.values[(base + i) * task.d + j]), j, before, now);
         }
       }
     }
-    return moved;
+    return reassigned;
   }
 };
 

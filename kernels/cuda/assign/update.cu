@@ -1,10 +1,10 @@
-// Cluster sums: rows whose label is not the one in the sums are listed, sorted by the clusters that they leave and come
-// to (a counting sort), and added up as integers in runs, one atomic addition per run and column.
+// Cluster sums: rows whose label is not the one in the sums are listed, their signed contributions are sorted by
+// cluster (a counting sort) and added as integers in ranges, with one atomic addition per range and column.
 //
-// Moves 8 bytes of labels per row in, and for every end of a move the row's d values; the first call, when every row
-// comes, reads the points once: 0.11 ms for 10^6 x 128 float32 on an H200. The unit that converts to float64 and to
-// integers, 16 a clock and multiprocessor, needs 0.07 ms for them, and for bytes, which are added as they are, next to
-// nothing. When few rows moved the cost is the labels.
+// Reads 8 bytes of labels per row, and d values per contribution. The first call, which adds every row, reads the
+// points once: 0.11 ms for 10^6 x 128 float32 on an H200. The conversions to float64 and to integers, 16 per clock and
+// multiprocessor, take 0.07 ms; bytes are added without conversion. When few rows are reassigned, the labels are
+// the cost.
 #include "kernels/cuda/assign/update.h"
 
 #include <bit>
@@ -12,20 +12,20 @@
 #include <vector>
 
 #include "core/fixed_point.h"
-#include "kernels/cuda/operations.h"
+#include "kernels/cuda/assign/operations.h"
 
 namespace kith::cuda {
 namespace {
 
-/// The counters of a block's shared memory, none when there are too many clusters for them.
+/// Bytes of a block's counters in shared memory; 0 if there are too many clusters.
 std::int64_t shared_bytes(std::int64_t clusters) {
   return clusters <= kSharedClusters ? 2 * clusters * static_cast<std::int64_t>(sizeof(std::uint32_t)) : 0;
 }
 
-/// Lists the rows that move, counts the ends of their moves per bin, and notes their labels as summed. A warp takes 128
-/// rows and adds to the length of the list once.
+/// Lists the reassigned rows, counts their contributions per bin, and stores their labels as summed. A warp processes
+/// 128 rows and adds to the length of the list once.
 __global__ void list_kernel(const std::int32_t* label, std::int32_t* summed, std::int64_t rows, std::int64_t clusters,
-                            Move* list, Word* length, std::uint32_t* bins) {
+                            Reassignment* list, Word* length, std::uint32_t* bins) {
   constexpr int kEach = 4;
   extern __shared__ std::uint32_t block_bins[];
   const bool shared = clusters <= kSharedClusters;
@@ -36,7 +36,7 @@ __global__ void list_kernel(const std::int32_t* label, std::int32_t* summed, std
   std::uint32_t* counters = shared ? block_bins : bins;
   for (std::int64_t base = warp_index() * kWarp * kEach; base < rows; base += warp_count() * kWarp * kEach) {
     std::int32_t now[kEach], before[kEach];
-    unsigned moving[kEach];
+    unsigned reassigned[kEach];
     int total = 0;
 #pragma unroll
     for (int e = 0; e < kEach; ++e) {
@@ -46,8 +46,8 @@ __global__ void list_kernel(const std::int32_t* label, std::int32_t* summed, std
     }
 #pragma unroll
     for (int e = 0; e < kEach; ++e) {
-      moving[e] = __ballot_sync(kAllLanes, now[e] != before[e]);
-      total += __popc(moving[e]);
+      reassigned[e] = __ballot_sync(kAllLanes, now[e] != before[e]);
+      total += __popc(reassigned[e]);
     }
     if (total == 0) continue;
     Word first = 0;
@@ -57,12 +57,12 @@ __global__ void list_kernel(const std::int32_t* label, std::int32_t* summed, std
     for (int e = 0; e < kEach; ++e) {
       if (now[e] != before[e]) {
         const auto row = static_cast<std::int32_t>(base + e * kWarp + lane_index());
-        list[first + __popc(moving[e] & ((1U << lane_index()) - 1U))] = {row, before[e]};
+        list[first + __popc(reassigned[e] & ((1U << lane_index()) - 1U))] = {row, before[e]};
         summed[row] = now[e];
         atomicAdd(&counters[now[e]], 1U);
         if (before[e] >= 0) atomicAdd(&counters[clusters + before[e]], 1U);
       }
-      first += static_cast<Word>(__popc(moving[e]));
+      first += static_cast<Word>(__popc(reassigned[e]));
     }
   }
   if (!shared) return;
@@ -72,18 +72,18 @@ __global__ void list_kernel(const std::int32_t* label, std::int32_t* summed, std
   }
 }
 
-/// One block: where every bin begins in the sorted list; totals of rows; bins are zero again.
+/// One block: computes where each bin begins in the sorted list, updates the counts of rows, and clears the bins.
 __global__ void place_kernel(std::uint32_t* bins, std::uint32_t* cursor, std::int64_t clusters, const Word* length,
                              ClusterTotals totals) {
   constexpr int kEach = 4;
   std::uint32_t placed = 0;
   for (std::int64_t first = 0; first < 2 * clusters; first += kBlock * kEach) {
     const std::int64_t own = first + std::int64_t{kEach} * threadIdx.x;
-    std::uint32_t ends[kEach], sum = 0;
+    std::uint32_t contributions[kEach], sum = 0;
 #pragma unroll
     for (int e = 0; e < kEach; ++e) {
-      ends[e] = own + e < 2 * clusters ? bins[own + e] : 0;
-      sum += ends[e];
+      contributions[e] = own + e < 2 * clusters ? bins[own + e] : 0;
+      sum += contributions[e];
     }
     const BlockPrefix prefix = block_prefix(sum);
     std::uint32_t at = placed + prefix.before;
@@ -92,21 +92,22 @@ __global__ void place_kernel(std::uint32_t* bins, std::uint32_t* cursor, std::in
       const std::int64_t bin = own + e;
       if (bin >= 2 * clusters) break;
       cursor[bin] = at;
-      at += ends[e];
-      if (ends[e] == 0) continue;
+      at += contributions[e];
+      if (contributions[e] == 0) continue;
       bins[bin] = 0;
-      const bool leaves = bin >= clusters;
-      atomicAdd(&totals.counts[leaves ? bin - clusters : bin], leaves ? Word{0} - ends[e] : Word{ends[e]});
+      const bool subtracts = bin >= clusters;
+      atomicAdd(&totals.counts[subtracts ? bin - clusters : bin],
+                subtracts ? Word{0} - contributions[e] : Word{contributions[e]});
     }
     placed += prefix.total;
   }
   if (threadIdx.x == 0) *totals.changed += *length;
 }
 
-/// Puts both ends of every move into their bins; order within a bin does not matter. Afterwards a cursor is the end of
-/// its bin. With counters in shared memory a block takes its places in a bin at once.
-__global__ void sort_kernel(const Move* list, const Word* length, const std::int32_t* label, std::int64_t clusters,
-                            std::uint32_t* cursor, ReassignmentEnd* sorted) {
+/// Sorts the contributions into their bins; the order within a bin does not matter. Afterwards each cursor is the end
+/// of its bin. With counters in shared memory, a block reserves its places of a bin at once.
+__global__ void sort_kernel(const Reassignment* list, const Word* length, const std::int32_t* label,
+                            std::int64_t clusters, std::uint32_t* cursor, Contribution* sorted) {
   constexpr int kEach = 8;
   extern __shared__ std::uint32_t block_bins[];
   const bool shared = clusters <= kSharedClusters;
@@ -118,18 +119,19 @@ __global__ void sort_kernel(const Move* list, const Word* length, const std::int
       __syncthreads();
     }
     std::uint32_t* counters = shared ? block_bins : cursor;
-    Move move[kEach];
-    std::uint32_t comes[kEach], leaves[kEach], came[kEach], left[kEach];  // bins, and places in them
+    Reassignment reassignment[kEach];
+    std::uint32_t add_bin[kEach], subtract_bin[kEach], add_place[kEach],
+        subtract_place[kEach];  // bins, and places in them
 #pragma unroll
     for (int e = 0; e < kEach; ++e) {
       const std::int64_t i = base + e * kBlock + threadIdx.x;
-      move[e] = i < count ? list[i] : Move{-1, -1};
-      if (move[e].row < 0) continue;
-      comes[e] = static_cast<std::uint32_t>(label[move[e].row]);
-      came[e] = atomicAdd(&counters[comes[e]], 1U);
-      if (move[e].before < 0) continue;
-      leaves[e] = static_cast<std::uint32_t>(clusters + move[e].before);
-      left[e] = atomicAdd(&counters[leaves[e]], 1U);
+      reassignment[e] = i < count ? list[i] : Reassignment{-1, -1};
+      if (reassignment[e].row < 0) continue;
+      add_bin[e] = static_cast<std::uint32_t>(label[reassignment[e].row]);
+      add_place[e] = atomicAdd(&counters[add_bin[e]], 1U);
+      if (reassignment[e].before < 0) continue;
+      subtract_bin[e] = static_cast<std::uint32_t>(clusters + reassignment[e].before);
+      subtract_place[e] = atomicAdd(&counters[subtract_bin[e]], 1U);
     }
     if (shared) {
       __syncthreads();
@@ -140,24 +142,24 @@ __global__ void sort_kernel(const Move* list, const Word* length, const std::int
     }
 #pragma unroll
     for (int e = 0; e < kEach; ++e) {
-      if (move[e].row < 0) continue;
-      sorted[came[e] + (shared ? block_bins[comes[e]] : 0)] = {move[e].row, comes[e]};
-      if (move[e].before < 0) continue;
-      sorted[left[e] + (shared ? block_bins[leaves[e]] : 0)] = {move[e].row, leaves[e]};
+      if (reassignment[e].row < 0) continue;
+      sorted[add_place[e] + (shared ? block_bins[add_bin[e]] : 0)] = {reassignment[e].row, add_bin[e]};
+      if (reassignment[e].before < 0) continue;
+      sorted[subtract_place[e] + (shared ? block_bins[subtract_bin[e]] : 0)] = {reassignment[e].row, subtract_bin[e]};
     }
     __syncthreads();
   }
 }
 
-constexpr int kMostTogether = 4;  // columns whose sums a lane has room for
+constexpr int kMostTogether = 4;  // columns whose sums fit in the registers of a lane
 
-/// Neighbouring values of a row, loaded at once.
+/// Neighbouring values of a row that are loaded together.
 template <class T, int Values>
-struct alignas(sizeof(T) * Values) Piece {
+struct alignas(sizeof(T) * Values) Vector {
   T value[Values];
 };
 
-/// Adds what the lanes have of a column, of which every `apart`th is the same.
+/// The total over the lanes that have the same columns, which are `apart` lanes from each other.
 template <class Number>
 __device__ Number across_lanes(Number value, int apart) {
   for (int w = apart; w < kWarp; w *= 2) value += __shfl_xor_sync(kAllLanes, value, w);
@@ -178,34 +180,34 @@ struct RunningSum {
       high[v] += static_cast<Word>(to_fixed(value, first, second));
     }
   }
-  /// Lanes `apart` from each other have sums of the same columns; the lowest of them adds.
+  /// Adds the sums of this range to the totals. Of the lanes with the same columns, the lowest adds.
   __device__ void flush(std::uint32_t bin, std::int64_t clusters, std::int64_t d, std::int64_t column, int apart,
                         const SumGrid&, const ClusterTotals& totals) {
-    const bool leaves = bin >= clusters;
-    const std::int64_t at = (leaves ? bin - clusters : bin) * d + column;
+    const bool subtracts = bin >= clusters;
+    const std::int64_t at = (subtracts ? bin - clusters : bin) * d + column;
 #pragma unroll
     for (int v = 0; v < Values; ++v) {
       high[v] = across_lanes(high[v], apart);
       low[v] = across_lanes(low[v], apart);
       if (lane_index() < apart && column < d) {
-        if (high[v] != 0) atomicAdd(&totals.high[at + v], leaves ? Word{0} - high[v] : high[v]);
-        if (low[v] != 0) atomicAdd(&totals.low[at + v], leaves ? Word{0} - low[v] : low[v]);
+        if (high[v] != 0) atomicAdd(&totals.high[at + v], subtracts ? Word{0} - high[v] : high[v]);
+        if (low[v] != 0) atomicAdd(&totals.low[at + v], subtracts ? Word{0} - low[v] : low[v]);
       }
       high[v] = low[v] = 0;
     }
   }
 };
 
-/// The same for bytes. Whole numbers are on their grid, so that their sum can be brought to it, once.
+/// The same for bytes. Integers are on the grid, so only their sum is converted.
 template <int Values>
 struct ByteSum {
-  int total[Values] = {};  // of a run
+  int total[Values] = {};  // of a range
 
   __device__ void add(int v, int value, const SumGrid&, double, double, bool) { total[v] += value; }
   __device__ void flush(std::uint32_t bin, std::int64_t clusters, std::int64_t d, std::int64_t column, int apart,
                         const SumGrid& grid, const ClusterTotals& totals) {
-    const bool leaves = bin >= clusters;
-    const std::int64_t at = (leaves ? bin - clusters : bin) * d + column;
+    const bool subtracts = bin >= clusters;
+    const std::int64_t at = (subtracts ? bin - clusters : bin) * d + column;
 #pragma unroll
     for (int v = 0; v < Values; ++v) {
       const int sum = across_lanes(total[v], apart);
@@ -213,54 +215,30 @@ struct ByteSum {
       if (lane_index() >= apart || column >= d || sum == 0) continue;
       const auto q =
           static_cast<Word>(to_fixed(static_cast<double>(sum), grid.first[column + v], grid.second[column + v]));
-      atomicAdd(&totals.high[at + v], leaves ? Word{0} - q : q);  // with two limbs, the lower one is 0
+      atomicAdd(&totals.high[at + v], subtracts ? Word{0} - q : q);  // with two limbs, the lower one is 0
     }
   }
 };
 
-/// What a sum is kept in by a program that does not mind the order.
-template <class T>
-using PlainValue = std::conditional_t<std::is_floating_point_v<T>, T, float>;
-
-/// The sums of such a program, for measuring. A total is in the first bytes of its word.
-template <class T, int Values>
-struct PlainSum {
-  PlainValue<T> total[Values] = {};
-
-  __device__ void add(int v, PlainValue<T> value, const SumGrid&, double, double, bool) { total[v] += value; }
-  __device__ void flush(std::uint32_t bin, std::int64_t clusters, std::int64_t d, std::int64_t column, int apart,
-                        const SumGrid&, const ClusterTotals& totals) {
-    const bool leaves = bin >= clusters;
-    const std::int64_t at = (leaves ? bin - clusters : bin) * d + column;
-#pragma unroll
-    for (int v = 0; v < Values; ++v) {
-      const PlainValue<T> sum = across_lanes(total[v], apart);
-      total[v] = 0;
-      if (lane_index() >= apart || column >= d || sum == 0) continue;
-      atomicAdd(reinterpret_cast<PlainValue<T>*>(&totals.high[at + v]), leaves ? -sum : sum);
-    }
-  }
-};
-
-/// A warp takes a run of sorted ends and a tile of columns, `lanes` lanes to a row; what is in flight at once is up to
-/// kInFlight loads per lane.
+/// A warp processes a range of sorted contributions and a tile of columns, with `lanes` lanes per row and up to
+/// kInFlight loads in flight per lane.
 template <class T, int Values, class Sum>
-__global__ void sum_kernel(const T* values, std::int64_t d, const ReassignmentEnd* ends,
+__global__ void sum_kernel(const T* values, std::int64_t d, const Contribution* contributions,
                            const std::uint32_t* last_cursor, std::int64_t clusters, int lanes, SumGrid grid,
                            ClusterTotals totals) {
   constexpr int kInFlight = 8;
-  constexpr std::int64_t kLongestRun = 256;
+  constexpr std::int64_t kLongestRange = 256;
   const std::int64_t count = *last_cursor;
   const std::int64_t tiles = (d + lanes * Values - 1) / (lanes * Values);
   const std::int64_t share = (count * tiles + warp_count() - 1) / warp_count();
-  const std::int64_t run_length = min(max(share, std::int64_t{4}), kLongestRun);
-  const std::int64_t runs = (count + run_length - 1) / run_length;
-  const int lane = lane_index(), together = kWarp / lanes;  // rows at once
+  const std::int64_t range_length = min(max(share, std::int64_t{4}), kLongestRange);
+  const std::int64_t ranges = (count + range_length - 1) / range_length;
+  const int lane = lane_index(), together = kWarp / lanes;  // rows at a time
   const bool two_limbs = totals.low != nullptr;
 
-  for (std::int64_t work = warp_index(); work < runs * tiles; work += warp_count()) {
+  for (std::int64_t work = warp_index(); work < ranges * tiles; work += warp_count()) {
     const std::int64_t column = (work % tiles * lanes + lane % lanes) * Values;
-    const std::int64_t run = work / tiles * run_length, run_end = min(run + run_length, count);
+    const std::int64_t range_begin = work / tiles * range_length, range_end = min(range_begin + range_length, count);
     double first[Values], second[Values];
 #pragma unroll
     for (int v = 0; v < Values; ++v) {
@@ -268,10 +246,10 @@ __global__ void sum_kernel(const T* values, std::int64_t d, const ReassignmentEn
       second[v] = column < d ? grid.second[column + v] : 0.0;
     }
     Sum sum;
-    std::uint32_t bin = ends[run].bin;
-    for (std::int64_t base = run; base < run_end; base += kWarp) {
-      const int here = static_cast<int>(min(run_end - base, std::int64_t{kWarp}));
-      const ReassignmentEnd end = ends[base + min(lane, here - 1)];
+    std::uint32_t bin = contributions[range_begin].bin;
+    for (std::int64_t base = range_begin; base < range_end; base += kWarp) {
+      const int here = static_cast<int>(min(range_end - base, std::int64_t{kWarp}));
+      const Contribution end = contributions[base + min(lane, here - 1)];
       for (int from = 0; from < here;) {
         const std::uint32_t next = __shfl_sync(kAllLanes, end.bin, from);
         if (next != bin) {
@@ -281,14 +259,14 @@ __global__ void sum_kernel(const T* values, std::int64_t d, const ReassignmentEn
         const unsigned others = __ballot_sync(kAllLanes, lane >= from && end.bin != bin);
         const int to = others != 0 ? __ffs(static_cast<int>(others)) - 1 : here;
         for (int i = from; i < to; i += together * kInFlight) {
-          Piece<T, Values> piece[kInFlight];
+          Vector<T, Values> vector[kInFlight];
 #pragma unroll
           for (int u = 0; u < kInFlight; ++u) {
             const int at = i + u * together + lane / lanes;
             const std::int64_t row = __shfl_sync(kAllLanes, end.row, min(at, kWarp - 1));
-            piece[u] = {};
+            vector[u] = {};
             if (at < to && column < d) {
-              piece[u] = *reinterpret_cast<const Piece<T, Values>*>(values + row * d + column);
+              vector[u] = *reinterpret_cast<const Vector<T, Values>*>(values + row * d + column);
             }
           }
 #pragma unroll
@@ -296,7 +274,7 @@ __global__ void sum_kernel(const T* values, std::int64_t d, const ReassignmentEn
             if (i + u * together >= to) break;
 #pragma unroll
             for (int v = 0; v < Values; ++v) {
-              sum.add(v, piece[u].value[v], grid, first[v], second[v], two_limbs);
+              sum.add(v, vector[u].value[v], grid, first[v], second[v], two_limbs);
             }
           }
         }
@@ -307,58 +285,56 @@ __global__ void sum_kernel(const T* values, std::int64_t d, const ReassignmentEn
   }
 }
 
-/// Of rows of at least one value; Values at a time.
+/// The kernel that loads Values values at a time.
 template <class T, int Values>
-auto sum_kernel_for(const LeftOut& left_out) {
-  using Sum = std::conditional_t<sizeof(T) == 1, ByteSum<Values>, RunningSum<Values>>;
-  return left_out.integer_sums ? sum_kernel<T, Values, PlainSum<T, Values>> : sum_kernel<T, Values, Sum>;
+auto sum_kernel_for() {
+  return sum_kernel<T, Values, std::conditional_t<sizeof(T) == 1, ByteSum<Values>, RunningSum<Values>>>;
 }
 
-/// Lanes to a row: a power of two.
-int lanes_for(std::int64_t pieces) {
-  return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::min<std::int64_t>(pieces, kWarp))));
+/// Lanes per row: a power of two.
+int lanes_for(std::int64_t vectors) {
+  return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::min<std::int64_t>(vectors, kWarp))));
 }
 
 }  // namespace
 
 template <class T>
-Mover<T>::Mover(const HeldRows<T>& held, std::int64_t clusters)
+SumUpdater<T>::SumUpdater(const HeldRows<T>& held, std::int64_t clusters)
     : clusters_(clusters),
       factors_(held.pool(), 2 * held.columns()),
-      moves_(held.pool(), held.largest_block()),
-      move_count_(held.pool(), 1),
+      reassignments_(held.pool(), held.largest_block()),
+      reassignment_count_(held.pool(), 1),
       bins_(held.pool(), 2 * clusters),
       cursor_(held.pool(), 2 * clusters),
-      ends_(held.pool(), 2 * held.largest_block()) {
+      contributions_(held.pool(), 2 * held.largest_block()) {
   held.stream().upload(factors_.data(), held.plan.scales.first.data(), held.columns());
   held.stream().upload(factors_.data() + held.columns(), held.plan.scales.second.data(), held.columns());
   held.stream().fill(bins_.data(), 0, bins_.size());
 }
 
 template <class T>
-void Mover<T>::move(HeldRows<T>& held, const Block<T>& block, const ClusterTotals& totals) {
+void SumUpdater<T>::update(HeldRows<T>& held, const Block<T>& block, const ClusterTotals& totals) {
   constexpr int kVector = std::min<int>(16 / sizeof(T), kMostTogether);
   const Stream& stream = held.stream();
   const std::int64_t d = held.columns(), shared = shared_bytes(clusters_);
   const std::int32_t* label = held.label.data() + block.first;
   const unsigned blocks = static_cast<unsigned>(held.context->multiprocessors) * 4;
-  stream.fill(move_count_.data(), 0, 1);
+  stream.fill(reassignment_count_.data(), 0, 1);
   list_kernel<<<blocks, kBlock, shared, stream>>>(label, held.summed.data() + block.first, block.rows, clusters_,
-                                                  moves_.data(), move_count_.data(), bins_.data());
+                                                  reassignments_.data(), reassignment_count_.data(), bins_.data());
   check(cudaGetLastError());
-  place_kernel<<<1, kBlock, 0, stream>>>(bins_.data(), cursor_.data(), clusters_, move_count_.data(), totals);
+  place_kernel<<<1, kBlock, 0, stream>>>(bins_.data(), cursor_.data(), clusters_, reassignment_count_.data(), totals);
   check(cudaGetLastError());
-  sort_kernel<<<blocks, kBlock, shared, stream>>>(moves_.data(), move_count_.data(), label, clusters_, cursor_.data(),
-                                                  ends_.data());
+  sort_kernel<<<blocks, kBlock, shared, stream>>>(reassignments_.data(), reassignment_count_.data(), label, clusters_,
+                                                  cursor_.data(), contributions_.data());
   check(cudaGetLastError());
 
   const T* values = held.on_device(block);
   const SumGrid grid{factors_.data(), factors_.data() + d, held.plan.scales.low_scale()};
   const std::uint32_t* last_cursor = cursor_.data() + 2 * clusters_ - 1;
   const bool vectors = d % kVector == 0;
-  const LeftOut& left_out = held.context->left_out;
-  const auto kernel = vectors ? sum_kernel_for<T, kVector>(left_out) : sum_kernel_for<T, 1>(left_out);
-  kernel<<<2 * blocks, kBlock, 0, stream>>>(values, d, ends_.data(), last_cursor, clusters_,
+  const auto kernel = vectors ? sum_kernel_for<T, kVector>() : sum_kernel_for<T, 1>();
+  kernel<<<2 * blocks, kBlock, 0, stream>>>(values, d, contributions_.data(), last_cursor, clusters_,
                                             lanes_for(vectors ? d / kVector : d), grid, totals);
   check(cudaGetLastError());
 }
@@ -366,34 +342,30 @@ void Mover<T>::move(HeldRows<T>& held, const Block<T>& block, const ClusterTotal
 template <class T>
 void update_sums(HeldRows<T>& held, ClusterSums& sums) {
   if (held.weight.size() > 0) return update_weighted_sums(held, sums);
-  if (held.context->left_out.integer_sums) {
-    throw Error(ExitCode::usage,
-                "--without integer-sums: expected no empty cluster, found one; choose other points, or fewer clusters");
-  }
   const auto cells = static_cast<std::int64_t>(sums.high.size());
   const std::int64_t clusters = cells / held.columns();
   const std::int64_t limbs = sums.limbs;
   const Stream& stream = held.stream();
-  Mover<T> mover(held, clusters);
+  SumUpdater<T> updater(held, clusters);
   Buffer<Word> changes(held.pool(), limbs * cells + clusters + 1);
   stream.fill(changes.data(), 0, changes.size());
   Word* counts = changes.data() + limbs * cells;
   const ClusterTotals totals{changes.data(), limbs == 2 ? changes.data() + cells : nullptr, counts, counts + clusters};
-  held.for_blocks([&](const Block<T>& block) { mover.move(held, block, totals); });
+  held.for_blocks([&](const Block<T>& block) { updater.update(held, block, totals); });
 
   Word changed = 0;
   stream.download(&changed, totals.changed, 1);
   if (changed == 0) return;
-  std::vector<Word> found(limbs * cells);
-  stream.download(found.data(), changes.data(), limbs * cells);
+  std::vector<Word> downloaded(limbs * cells);
+  stream.download(downloaded.data(), changes.data(), limbs * cells);
   for (std::int64_t i = 0; i < cells; ++i) {
-    sums.high[i] += static_cast<std::int64_t>(found[i]);
-    if (limbs == 2) sums.low[i] += static_cast<std::int64_t>(found[cells + i]);
+    sums.high[i] += static_cast<std::int64_t>(downloaded[i]);
+    if (limbs == 2) sums.low[i] += static_cast<std::int64_t>(downloaded[cells + i]);
   }
 }
 
-#define KITH_INSTANTIATE(T) \
-  template class Mover<T>;  \
+#define KITH_INSTANTIATE(T)     \
+  template class SumUpdater<T>; \
   template void update_sums(HeldRows<T>&, ClusterSums&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

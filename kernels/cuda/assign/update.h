@@ -1,4 +1,5 @@
-// The update's sums on the device: rows whose label is not the one in the sums are moved from cluster to cluster.
+// The update of cluster sums on the device: rows whose label is not the one in the sums are reassigned from cluster to
+// cluster.
 #pragma once
 
 #include <cstdint>
@@ -15,48 +16,52 @@ struct SumGrid {
   double low_scale;      // unused with one limb
 };
 
-/// What moved rows are added to. All on the device, signed numbers as their bits.
+/// The totals to which contributions are added. On the device; signed numbers as their bits.
 struct ClusterTotals {
   Word* high;     // (k, d)
   Word* low;      // (k, d), null with one limb
   Word* counts;   // (k)
-  Word* changed;  // (1) rows that moved
+  Word* changed;  // (1) reassigned rows
 };
 
-/// Up to this many clusters, blocks count rows per cluster in shared memory (two counters each where rows move), so
-/// that rows of few clusters do not all meet at a few addresses.
+/// Up to this many clusters, blocks count rows per cluster in shared memory (two counters each for reassigned rows), so
+/// that rows of few clusters do not contend for a few addresses.
 inline constexpr std::int64_t kSharedClusters = 4096;
 
-/// A row that moved: its position in its block, and the cluster that it left (-1: none).
-struct Move {
+/// A reassigned row: its position in its block, and its cluster before (-1: none).
+struct Reassignment {
   std::int32_t row;
   std::int32_t before;
 };
 
-/// One end of a move. bin: cluster c for a row that came, clusters + c for one that left.
-struct ReassignmentEnd {
+/// A signed contribution of a reassigned row. bin: c adds the row to cluster c, clusters + c subtracts it.
+struct Contribution {
   std::int32_t row;
   std::uint32_t bin;
 };
 
-/// The device memory that moving rows takes, and how it is done.
+/// Updates cluster sums, with the device memory for it.
 template <class T>
-class Mover {
+class SumUpdater {
  public:
-  Mover(const HeldRows<T>& held, std::int64_t clusters);
+  SumUpdater(const HeldRows<T>& held, std::int64_t clusters);
 
-  /// Adds the rows of the block whose label is not in the sums to their cluster, subtracts them from the one that they
-  /// left, and notes their label as summed. Queued; waits for nothing.
-  void move(HeldRows<T>& held, const Block<T>& block, const ClusterTotals& totals);
+  /// Adds the rows of the block whose label is not the one in the sums to their cluster, subtracts them from the
+  /// cluster before, and stores their label as summed. Queues only.
+  void update(HeldRows<T>& held, const Block<T>& block, const ClusterTotals& totals);
 
  private:
   std::int64_t clusters_;
-  Buffer<double> factors_;        // (2, d)
-  Buffer<Move> moves_;            // (rows of a block)
-  Buffer<Word> move_count_;       // (1)
-  Buffer<std::uint32_t> bins_;    // (2 k) ends per bin; zero between calls
-  Buffer<std::uint32_t> cursor_;  // (2 k) where the next end of a bin goes
-  Buffer<ReassignmentEnd> ends_;  // (2, rows of a block) sorted by bin
+  Buffer<double> factors_;              // (2, d)
+  Buffer<Reassignment> reassignments_;  // (rows of a block)
+  Buffer<Word> reassignment_count_;     // (1)
+  Buffer<std::uint32_t> bins_;          // (2 k) contributions per bin; zero between calls
+  Buffer<std::uint32_t> cursor_;        // (2 k) where the next contribution of a bin goes
+  Buffer<Contribution> contributions_;  // (2, rows of a block) sorted by bin
 };
+
+/// update_sums() of weighted rows.
+template <class T>
+void update_weighted_sums(HeldRows<T>& held, ClusterSums& sums);
 
 }  // namespace kith::cuda

@@ -1,62 +1,27 @@
-// Sums of weighted rows: column magnitudes, and the sums of clusters with the weights of their rows.
+// The sums of clusters of weighted rows.
 //
-// Each moved row is added where it belongs by 64-bit integer atomics, one per column and limb, whose order cannot
-// matter: the simple way, n d of them the first time, few later. Whole weights multiply integers, others multiply
-// values (core/weights.h).
+// Each reassigned row is added by 64-bit integer atomics, one per column and limb, whose order does not matter: n d of
+// them the first time, few later. Whole weights multiply integers, others multiply values (core/weights.h).
 #include <vector>
 
 #include "kernels/cuda/assign/update.h"
-#include "kernels/cuda/operations.h"
-#include "kernels/cuda/screen/column_magnitudes.h"
-#include "kernels/cuda/screen/column_walk.h"
 
 namespace kith::cuda {
 namespace {
 
-/// factors: (2, d) of the grid.
-template <class T>
-__global__ void magnitude_kernel(const T* values, std::int64_t rows, std::int64_t d, int width, RowWeights weights,
-                                 const double* factors, MagnitudeSums out) {
-  const ColumnWalk walk(rows, width);
-  if (walk.first >= walk.last) return;
-  for (std::int64_t j = walk.column; j < d; j += walk.column_step) {
-    const double first = factors[j], second = factors[d + j];
-    Word sum = 0, absolute_sum = 0, off_grid = 0, small = 0, lost = 0;
-    for (std::int64_t i = walk.first; i < walk.last; ++i) {
-      const RowWeight weight = weights.of(i);
-      const auto value = static_cast<double>(values[i * d + j]);
-      const double scaled = value * first * (second * weight.factor);
-      const double rounded = rint(scaled);
-      const auto q = static_cast<std::int64_t>(rounded);
-      const auto copies = static_cast<Word>(weight.copies);
-      sum += static_cast<Word>(q) * copies;
-      absolute_sum += static_cast<Word>(q < 0 ? -q : q) * copies;
-      if (rounded != scaled) off_grid = 1;
-      if (value == 0.0) continue;
-      if (fabs(scaled) < out.small_limit) small += copies;
-      if (fabs(scaled) < out.lost_limit) lost += copies;
-    }
-    atomicAdd(&out.sum[j], sum);
-    atomicAdd(&out.absolute_sum[j], absolute_sum);
-    if (off_grid != 0) atomicOr(&out.off_grid[j], off_grid);
-    if (small != 0) atomicAdd(&out.small[j], small);
-    if (lost != 0) atomicAdd(&out.lost[j], lost);
-  }
-}
-
-/// What moved rows are added to, signed numbers as their bits.
+/// The totals to which reassigned rows are added; signed numbers as their bits.
 struct WeightedTotals {
   Word* high;     // (k, d)
   Word* low;      // (k, d), null with one limb
   Word* weights;  // (k, 2) both limbs
 };
 
-/// The grid of the sums of weights; their low limbs have the scale of those of the columns.
+/// The grid of the sums of weights. Their low limbs have the scale of those of the columns.
 struct WeightGrid {
   double first, second;
 };
 
-/// Adds a row to a cluster, or takes it away (sign -1). All lanes of a warp call it.
+/// Adds a row to a cluster, or subtracts it (sign -1). All lanes of a warp call it.
 template <class T>
 __device__ void add_row(const T* x, std::int64_t d, std::int64_t cluster, std::int64_t sign, RowWeight weight,
                         const SumGrid& grid, const WeightGrid& weight_grid, const WeightedTotals& totals) {
@@ -78,14 +43,14 @@ __device__ void add_row(const T* x, std::int64_t d, std::int64_t cluster, std::i
   atomicAdd(&totals.weights[2 * cluster + 1], static_cast<Word>(sign * own.low));
 }
 
-/// A warp takes a row at a time.
+/// A warp processes a row at a time.
 template <class T>
-__global__ void move_kernel(const T* values, std::int64_t rows, std::int64_t d, RowWeights weights,
-                            const std::int32_t* label, std::int32_t* summed, SumGrid grid, WeightGrid weight_grid,
-                            WeightedTotals totals) {
+__global__ void update_kernel(const T* values, std::int64_t rows, std::int64_t d, RowWeights weights,
+                              const std::int32_t* label, std::int32_t* summed, SumGrid grid, WeightGrid weight_grid,
+                              WeightedTotals totals) {
   for (std::int64_t row = warp_index(); row < rows; row += warp_count()) {
     const std::int32_t now = label[row], before = summed[row];
-    __syncwarp();  // all lanes know it before one changes it
+    __syncwarp();  // all lanes have read it
     if (now == before) continue;
     const RowWeight weight = weights.of(row);
     const T* x = values + row * d;
@@ -96,19 +61,6 @@ __global__ void move_kernel(const T* values, std::int64_t rows, std::int64_t d, 
 }
 
 }  // namespace
-
-template <class T>
-void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes) {
-  const RowWeights weights{held.weight.data(), scales.integral_weights};
-  sum_magnitudes(held, scales, magnitudes, [&](const double* factors, const MagnitudeSums& out) {
-    held.for_blocks([&](const Block<T>& block) {
-      const WalkShape shape = walk_shape(*held.context, block.rows, held.columns());
-      magnitude_kernel<<<shape.grid, kBlock, 0, held.stream()>>>(held.on_device(block), block.rows, held.columns(),
-                                                                 shape.width, weights.from(block.first), factors, out);
-      check(cudaGetLastError());
-    });
-  });
-}
 
 template <class T>
 void update_weighted_sums(HeldRows<T>& held, ClusterSums& sums) {
@@ -128,26 +80,24 @@ void update_weighted_sums(HeldRows<T>& held, ClusterSums& sums) {
   const WeightedTotals totals{changes.data(), limbs == 2 ? changes.data() + cells : nullptr,
                               changes.data() + limbs * cells};
   held.for_blocks([&](const Block<T>& block) {
-    move_kernel<<<held.context->grid(block.rows, kBlockWarps), kBlock, 0, stream>>>(
+    update_kernel<<<held.context->grid(block.rows, kBlockWarps), kBlock, 0, stream>>>(
         held.on_device(block), block.rows, d, held.weights(block.first), held.label.data() + block.first,
         held.summed.data() + block.first, grid, weight_grid, totals);
     check(cudaGetLastError());
   });
-  std::vector<Word> found(static_cast<std::size_t>(changes.size()));
-  stream.download(found.data(), changes.data(), changes.size());
+  std::vector<Word> downloaded(static_cast<std::size_t>(changes.size()));
+  stream.download(downloaded.data(), changes.data(), changes.size());
   for (std::int64_t i = 0; i < cells; ++i) {
-    sums.high[i] += static_cast<std::int64_t>(found[i]);
-    if (limbs == 2) sums.low[i] += static_cast<std::int64_t>(found[cells + i]);
+    sums.high[i] += static_cast<std::int64_t>(downloaded[i]);
+    if (limbs == 2) sums.low[i] += static_cast<std::int64_t>(downloaded[cells + i]);
   }
   for (std::int64_t c = 0; c < clusters; ++c) {
-    sums.weights[c].high += static_cast<std::int64_t>(found[limbs * cells + 2 * c]);
-    sums.weights[c].low += static_cast<std::int64_t>(found[limbs * cells + 2 * c + 1]);
+    sums.weights[c].high += static_cast<std::int64_t>(downloaded[limbs * cells + 2 * c]);
+    sums.weights[c].low += static_cast<std::int64_t>(downloaded[limbs * cells + 2 * c + 1]);
   }
 }
 
-#define KITH_INSTANTIATE(T)                                                                          \
-  template void add_weighted_magnitudes(const HeldRows<T>&, const ColumnScales&, ColumnMagnitudes&); \
-  template void update_weighted_sums(HeldRows<T>&, ClusterSums&);
+#define KITH_INSTANTIATE(T) template void update_weighted_sums(HeldRows<T>&, ClusterSums&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

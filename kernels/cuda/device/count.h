@@ -1,4 +1,4 @@
-// A number of things that the host knows, or only the device.
+// A count that the host knows, or that only the device knows.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace kith::cuda {
 
-/// `most`, or fewer where the number is on the device: what is beyond `most` found no room.
+/// `most`, or the smaller of `most` and the count on the device: a list of capacity `most` holds no more.
 struct Count {
-  Count(std::int64_t limit, const Word* number = nullptr) : most(limit), known(number) {}  // NOLINT: a number is one
+  Count(std::int64_t limit, const Word* number = nullptr) : most(limit), known(number) {}  // NOLINT: implicit
 
   __device__ std::int64_t get() const { return known == nullptr ? most : min(most, static_cast<std::int64_t>(*known)); }
 
   std::int64_t most;
-  const Word* known;  // null: there are `most`
+  const Word* known;  // null: exactly `most`
 };
 
 }  // namespace kith::cuda

@@ -17,7 +17,7 @@ __device__ inline double add_square(double x, double c, double sum) {
   return __fma_rn(t, t, sum);
 }
 
-/// The same by any measure.
+/// One step of an accumulator, for any measure.
 template <Measure M>
 __device__ inline double add_term(double x, double c, double sum) {
   if constexpr (M == Measure::squared_euclidean) return add_square(x, c, sum);
@@ -25,12 +25,12 @@ __device__ inline double add_term(double x, double c, double sum) {
   if constexpr (M == Measure::manhattan) return __dadd_rn(sum, fabs(__dsub_rn(x, c)));
   return fmax(sum, fabs(__dsub_rn(x, c)));
 }
-/// What becomes of two accumulators.
+/// Combines two accumulators.
 template <Measure M>
 __device__ inline double join(double a, double b) {
   return M == Measure::chebyshev ? fmax(a, b) : __dadd_rn(a, b);
 }
-/// D of the last accumulator.
+/// D from the accumulator at the root of the tree.
 template <Measure M>
 __device__ inline double distance_from(double sum) {
   return M == Measure::inner_product ? __dsub_rn(0.0, sum) : sum;
@@ -62,7 +62,7 @@ __device__ inline void accumulate_pairs(const X* const (&x)[N], const double* co
                                         double (&sum)[N]) {
 #pragma unroll
   for (int i = 0; i < N; ++i) sum[i] = 0.0;
-#pragma unroll(N <= 4 ? 2 : 1)  // so that enough values are on their way
+#pragma unroll(N <= 4 ? 2 : 1)  // so that enough loads are in flight
   for (std::int64_t j = lane_index(); j < d; j += kWarp) {
 #pragma unroll
     for (int i = 0; i < N; ++i) sum[i] = add_term<M>(static_cast<double>(x[i][j]), c[i][j], sum[i]);
@@ -70,7 +70,7 @@ __device__ inline void accumulate_pairs(const X* const (&x)[N], const double* co
 }
 
 /// The tree over the lanes, for N distances at once (N a power of two up to 32): this lane receives distance
-/// lane * N / 32. While several distances are left, the upper half of the lanes goes on with the upper half of them.
+/// lane * N / 32. While several distances remain, the upper half of the lanes continues with the upper half of them.
 /// a + b and b + a have the same bits, so it does not matter which of two lanes adds.
 template <int N, Measure M = Measure::squared_euclidean, int W = kWarp / 2, int Size>
 __device__ inline double add_lanes(double (&sum)[Size]) {
@@ -111,9 +111,9 @@ __device__ inline double distances_of_rows(const X* values, std::int64_t first, 
     }
     double sum[kTogether];
     accumulate_pairs(x, c, d, sum);
-    const double found = add_lanes<kTogether>(sum);  // lane l has that of row first + at + l / kLanesEach
+    const double result = add_lanes<kTogether>(sum);  // lane l has that of row first + at + l / kLanesEach
     const int turn = lane_index() - at;
-    const double mine = __shfl_sync(kAllLanes, found, turn * kLanesEach & (kWarp - 1));
+    const double mine = __shfl_sync(kAllLanes, result, turn * kLanesEach & (kWarp - 1));
     if (turn >= 0 && turn < kTogether) distance = mine;
   }
   return distance;

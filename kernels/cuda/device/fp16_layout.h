@@ -1,4 +1,4 @@
-// How rows in half precision lie in memory: pieces of 128 rows, units of 16 bytes.
+// The memory layout of fp16 rows: tiles of 128 rows by 64 columns, chunks of 16 bytes.
 #pragma once
 
 #include <cstdint>
@@ -7,26 +7,25 @@
 
 namespace kith::cuda {
 
-inline constexpr int kPieceRows = 128;
-inline constexpr int kPieceColumns = 64;
-inline constexpr int kPieceBytes = kPieceRows * kPieceColumns * 2;
-inline constexpr int kChunkValues = 8;                          // fp16 of a 16-byte unit
-inline constexpr int kRowUnits = kPieceColumns / kChunkValues;  // of a row of a whole piece
-inline constexpr int kStepColumns = 16;                         // that the tensor cores multiply at a time
-inline constexpr int kStepUnits = kStepColumns / kChunkValues;
+inline constexpr int kFp16TileRows = 128;
+inline constexpr int kFp16TileColumns = 64;
+inline constexpr int kFp16TileBytes = kFp16TileRows * kFp16TileColumns * 2;
+inline constexpr int kChunkValues = 8;                              // fp16 values in 16 bytes
+inline constexpr int kRowChunks = kFp16TileColumns / kChunkValues;  // of a row in a full tile
+inline constexpr int kStepColumns = 16;                             // that one tensor core instruction multiplies
+inline constexpr int kStepChunks = kStepColumns / kChunkValues;
 
-/// How rows are laid out.
 struct Fp16Layout {
-  int pieces = 1;         // of a row
-  int units = kRowUnits;  // of a row of a piece
+  int depth_tiles = 1;      // of a row: one for every 64 columns
+  int chunks = kRowChunks;  // of a row in a tile
 
-  KITH_BOTH int piece_bytes() const { return kPieceRows * units * 16; }
-  /// Where a unit of a row (of a block) is, in units. A following piece is kPieceRows * units on.
-  KITH_BOTH std::int64_t place(std::int64_t row, int piece, int unit) const {
+  KITH_BOTH int tile_bytes() const { return kFp16TileRows * chunks * 16; }
+  /// The index of a chunk of a row of a block. The same chunk of the row's next tile is kFp16TileRows * chunks further.
+  KITH_BOTH std::int64_t place(std::int64_t row, int depth_tile, int chunk) const {
     const auto r = static_cast<std::uint32_t>(row);
-    const std::uint32_t swizzled = units == kRowUnits ? unit ^ (r % 8) : unit;
-    return (static_cast<std::int64_t>(r / kPieceRows) * pieces + piece) * (kPieceRows * units) +
-           (r % kPieceRows) * units + swizzled;
+    const std::uint32_t swizzled = chunks == kRowChunks ? chunk ^ (r % 8) : chunk;
+    return (static_cast<std::int64_t>(r / kFp16TileRows) * depth_tiles + depth_tile) * (kFp16TileRows * chunks) +
+           (r % kFp16TileRows) * chunks + swizzled;
   }
 };
 

@@ -1,16 +1,16 @@
 // Fragments of matrices and their products by a single warp on the tensor cores (compute capability 8.0 and later).
 //
-// PTX ISA 8.x, "Warp-level matrix instructions: mma.m16n8k16" and "ldmatrix". Thread l of the warp, with i = l / 4 and
-// q = l % 4, holds of a (16 x 16): rows i and i + 8, columns 2 q, 2 q + 1, 2 q + 8, 2 q + 9; of b (8 x 16, transposed):
-// row i, the same columns; of the product (16 x 8): rows i and i + 8, columns 2 q and 2 q + 1.
+// PTX ISA 8.x, "Warp-level matrix instructions: mma.m16n8k16" and "ldmatrix". With i = l / 4 and q = l % 4, thread l of
+// the warp holds rows i and i + 8, columns 2 q, 2 q + 1, 2 q + 8 and 2 q + 9 of a (16 x 16); row i, the same columns,
+// of b (8 x 16, transposed); and rows i and i + 8, columns 2 q and 2 q + 1, of the product (16 x 8).
 #pragma once
 
 #include <cstdint>
 
 namespace kith::cuda {
 
-/// 16 rows x 16 fp16 from shared memory: lane l gives the address of 8 fp16 of row l % 16, columns 8 (l / 16) on.
-/// Gets the fp16 of rows i, i + 8 of columns 2 q on, then those of columns 2 q + 8 on: one a, or two b.
+/// Loads 16 rows x 16 fp16 from shared memory. Lane l passes the address of row l % 16, columns 8 (l / 16) and the
+/// seven after, and gets columns 2 q, 2 q + 1 of rows i and i + 8, then columns 2 q + 8, 2 q + 9: one a, or two b.
 __device__ inline void load_rows_16x16(unsigned (&a)[4], std::uint32_t address) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -20,8 +20,8 @@ __device__ inline void load_rows_16x16(unsigned (&a)[4], std::uint32_t address) 
 #endif
 }
 
-/// product (4 elements) += 16 fp16 of two rows (a) times those of one (b), 8 bytes each: which columns they are does
-/// not matter as long as a and b hold the same.
+/// Adds the products of 16 columns of two rows (a) with those of one row (b) to product (4 elements). The order of the
+/// columns does not matter as long as a and b have the same.
 __device__ inline void multiply_16x8x16(float* product, uint2 upper_row, uint2 lower_row, uint2 b) {
 #if __CUDA_ARCH__ >= 800
   asm volatile(
@@ -31,11 +31,5 @@ __device__ inline void multiply_16x8x16(float* product, uint2 upper_row, uint2 l
       : "r"(upper_row.x), "r"(lower_row.x), "r"(upper_row.y), "r"(lower_row.y), "r"(b.x), "r"(b.y));
 #endif
 }
-
-/// Whether an epilogue of a product takes columns in runs.
-template <class Epilogue>
-inline constexpr bool has_runs = requires {
-  Epilogue::kRuns;
-};
 
 }  // namespace kith::cuda

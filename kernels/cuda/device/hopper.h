@@ -1,6 +1,6 @@
-// What the half-precision product needs of compute capability 9.0a, one function per PTX instruction: bulk copies into
-// shared memory that arrive at a barrier, products of a warpgroup on the tensor cores, and registers moved between
-// warpgroups.
+// Instructions of compute capability 9.0a for the half-precision product, one function per PTX instruction: bulk copies
+// into shared memory that complete on a barrier, products of a warpgroup on the tensor cores, and the transfer of
+// registers between warpgroups.
 //
 // PTX ISA 8.x, sections "mbarrier", "cp.async.bulk", "Asynchronous Warpgroup Level Matrix Instructions", "setmaxnreg".
 #pragma once
@@ -25,7 +25,7 @@ __device__ inline void barrier_init_fence() { asm volatile("fence.mbarrier_init.
 __device__ inline void barrier_arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-/// Arrives, and lets the phase end only when `bytes` have been copied as well.
+/// Arrives; the phase ends only after `bytes` have also been copied.
 __device__ inline void barrier_expect(std::uint32_t barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
@@ -44,7 +44,7 @@ __device__ inline void barrier_wait(std::uint32_t barrier, unsigned parity) {
       : "memory");
 }
 
-/// Copies contiguous bytes (a multiple of 16) from global to shared memory; they arrive at the barrier.
+/// Copies contiguous bytes (a multiple of 16) from global to shared memory; the barrier counts them.
 __device__ inline void bulk_copy(std::uint32_t to, const void* from, unsigned bytes, std::uint32_t barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
                "l"(from), "r"(bytes), "r"(barrier)
@@ -60,7 +60,7 @@ __device__ inline void give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-/// Registers and shared memory written before are seen by the products that follow.
+/// Orders earlier writes of registers and shared memory before the products that follow.
 __device__ inline void products_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 /// Ends a group of products.
 __device__ inline void products_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -70,15 +70,16 @@ __device__ inline void products_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-/// An operand of rows of 64 fp16 (128 bytes) in the 128-byte swizzle, eight rows per kilobyte.
+/// The descriptor of an operand in shared memory: rows of 64 fp16 (128 bytes) in the 128-byte swizzle, eight rows per
+/// kilobyte.
 __device__ inline std::uint64_t operand_descriptor(std::uint32_t address) {
   constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;
   constexpr std::uint64_t kEightRows = std::uint64_t{1024 >> 4} << 32;
-  constexpr std::uint64_t kIgnored = std::uint64_t{1} << 16;  // leading offset, without meaning in this layout
+  constexpr std::uint64_t kIgnored = std::uint64_t{1} << 16;  // leading offset, unused in this layout
   return kSwizzle128 | kEightRows | kIgnored | ((address & 0x3FFFF) >> 4);
 }
 
-/// The compiler may not move uses of the accumulators across this.
+/// A barrier for the compiler: it cannot move uses of the accumulators across this.
 __device__ inline void products_done(float (&product)[64]) {
 #pragma unroll
   for (int i = 0; i < 64; ++i) asm volatile("" : "+f"(product[i])::"memory");
@@ -107,7 +108,7 @@ __device__ inline void multiply_64x128x16(float (&product)[64], std::uint64_t a,
       : KITH_PRODUCT
       : "l"(a), "l"(b), "r"(add));
 }
-/// The same with a in registers: of each warp 16 rows, as load_rows_16x16 gives them.
+/// The same with a in registers: each warp has 16 rows, as load_rows_16x16 loads them.
 __device__ inline void multiply_64x128x16(float (&product)[64], const unsigned (&a)[4], std::uint64_t b, int add) {
   asm volatile(
       "{\n"
@@ -123,7 +124,7 @@ __device__ inline void multiply_64x128x16(float (&product)[64], const unsigned (
 #undef KITH_PRODUCT
 #undef KITH_PRODUCT_NAMES
 
-/// Waits for all threads of this warpgroup. Barrier 0 is that of the whole block.
+/// Waits for all threads of this warpgroup. Barrier 0 belongs to the whole block.
 __device__ inline void warpgroup_sync(int warpgroup, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(warpgroup + 1), "r"(threads) : "memory");
 }

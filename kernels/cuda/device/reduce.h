@@ -1,11 +1,11 @@
-// What threads of a warp or block do together: sums and maxima of integers, and places in a shared list.
+// Collective operations of a warp or block: sums and maxima of integers, prefix sums, and slots of a shared list.
 #pragma once
 
 #include <cstdint>
 
 namespace kith::cuda {
 
-using Word = unsigned long long;  // what CUDA's 64-bit atomics take; signed sums wrap to the right bits
+using Word = unsigned long long;  // the type of CUDA's 64-bit atomics; signed sums wrap to the right bits
 
 inline constexpr int kWarp = 32;
 inline constexpr int kBlock = 256;  // threads of the kernels that are not tiled
@@ -31,7 +31,7 @@ __device__ inline Word warp_sum(Word value) {
   return value;
 }
 
-/// The same for numbers whose last bits do not matter (norms).
+/// The same for float64 (norms), where the order of the additions does not matter.
 __device__ inline double lanes_total(double value) {
 #pragma unroll
   for (int w = kWarp / 2; w > 0; w /= 2) value += __shfl_xor_sync(kAllLanes, value, w);
@@ -87,13 +87,13 @@ __device__ inline BlockPrefix<Unsigned> block_prefix(Unsigned value) {
   return prefix;
 }
 
-/// The place of each lane that wants one in a list that all warps append to. All lanes call it.
-__device__ inline Word append(bool wanted, Word* length) {
-  const unsigned wanting = __ballot_sync(kAllLanes, wanted);
+/// Reserves a slot for each selected lane in a list that all warps append to. All lanes call it.
+__device__ inline Word reserve_slot(bool selected, Word* length) {
+  const unsigned selection = __ballot_sync(kAllLanes, selected);
   Word first = 0;
-  if (lane_index() == 0 && wanting != 0) first = atomicAdd(length, static_cast<Word>(__popc(wanting)));
+  if (lane_index() == 0 && selection != 0) first = atomicAdd(length, static_cast<Word>(__popc(selection)));
   first = __shfl_sync(kAllLanes, first, 0);
-  return first + static_cast<Word>(__popc(wanting & ((1U << lane_index()) - 1U)));
+  return first + static_cast<Word>(__popc(selection & ((1U << lane_index()) - 1U)));
 }
 
 /// Squared distances are not negative, so their bits order like their values.

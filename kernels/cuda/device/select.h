@@ -25,7 +25,8 @@ struct Selection {
   std::uint32_t differing;    // bits in which not all values agree
 };
 
-/// Of the digits' counts, which holds the rank-th smallest, and its rank among those. The first warp calls it.
+/// Chooses the digit whose count contains the rank-th smallest value, and its rank among these. The first warp calls
+/// it.
 __device__ inline void choose_digit(Selection& shared, std::uint32_t rank) {
   constexpr int kEach = kDigits / kWarp;
   std::uint32_t mine = 0;
@@ -43,7 +44,7 @@ __device__ inline void choose_digit(Selection& shared, std::uint32_t rank) {
   shared.rank = rank - before;
 }
 
-/// Bits in which the values' orders differ from `first`, in every thread. All threads of the block call it.
+/// The bits in which the order of any value differs from `first`, in every thread. All threads of the block call it.
 __device__ inline std::uint32_t differing_bits(const float* values, std::int64_t count, std::uint32_t first,
                                                Selection& shared) {
   if (threadIdx.x == 0) shared.differing = 0;
@@ -58,7 +59,8 @@ __device__ inline std::uint32_t differing_bits(const float* values, std::int64_t
 }
 
 /// The rank-th smallest of count values, 1 <= rank <= count, in every thread. All threads of the block call it, a
-/// multiple of a warp. Digits begin with the highest bit that differs: values close together would all count at once.
+/// multiple of a warp. Digits begin at the highest bit that differs; otherwise close values would all
+/// share the first digits.
 __device__ inline float select(const float* values, std::int64_t count, std::uint32_t rank, Selection& shared) {
   std::uint32_t pattern = ordered(values[0]);
   int bits = kWarp - __clz(static_cast<int>(differing_bits(values, count, pattern, shared)));  // still unknown

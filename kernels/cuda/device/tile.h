@@ -1,15 +1,14 @@
 // The screening product: scores half_sq_norm[c] - x^.c^ of rows against columns (centroids, or points of a search),
-// tile by tile in registers. What becomes of the scores is the epilogue's business; they are never all in memory by
-// themselves.
+// tile by tile in registers. An epilogue uses the scores there; they are never stored as a whole.
 //
 // A block of 256 threads multiplies 128 rows by 128 columns, 8 of the d dimensions at a time, each thread 8 x 8 scores.
-// The next 8 dimensions travel from memory to registers while the present ones are multiplied out of shared memory; two
-// shared buffers make one barrier per step enough. 64 multiply-adds stand against 16 shared loads in 4 instructions, so
+// The next 8 dimensions are loaded into registers while the present ones are multiplied from shared memory;
+// with two shared buffers one barrier per step suffices. There are 64 multiply-adds for 16 shared values in 4 loads, so
 // the floor is the float32 rate: 2 n k d operations, 4.5 ms for 10^6 x 128 against 1024 at the 60 TFLOP/s of an H200.
 // Per step a block reads 8 KiB for 2^17 multiply-adds, mostly from the second-level cache: 1.9 TB/s at that rate.
 //
 // The shape is that of CUTLASS's SIMT kernels and of S. Gray's maxas SGEMM (2014), whose assignment of lanes to scores
-// lets the fp16 of a warp share their 16-byte shared loads.
+// lets the two halves of a warp share their 16-byte shared loads.
 #pragma once
 
 #include <algorithm>
@@ -26,14 +25,14 @@ inline constexpr int kTileRows = 128;
 inline constexpr int kTileColumns = 128;
 inline constexpr int kTileDepth = 8;  // dimensions per step
 inline constexpr int kTileThreads = 256;
-inline constexpr int kTilePiece = 4;                   // values that a thread loads of each operand per step
+inline constexpr int kTileVector = 4;                  // values that a thread loads of each operand per step
 inline constexpr int kTileStride = kTileRows + 4;      // of a shared row: stores of a warp then hit 32 banks
 inline constexpr int kWarpColumns = kTileColumns / 2;  // columns that a warp scores
 static_assert(kTileRows == kTileColumns, "both operands are loaded by the same threads in the same way");
-static_assert(kTileRows * kTileDepth == kTileThreads * kTilePiece, "one piece of each operand per thread and step");
+static_assert(kTileRows * kTileDepth == kTileThreads * kTileVector, "one vector of each operand per thread and step");
 static_assert(kTileStride % 4 == 0, "shared rows are read 16 bytes at a time");
 
-/// Columns as the tile wants them: a whole number of steps.
+/// The columns rounded up to a whole number of steps.
 inline std::int64_t padded_depth(std::int64_t d) { return (d + kTileDepth - 1) / kTileDepth * kTileDepth; }
 
 /// A(d) of core/screen.h: each product is one chain of d fused multiply-adds of float32.
@@ -42,70 +41,70 @@ KITH_BOTH inline double tile_accumulation(std::int64_t d) {
   return chain < 0.5 ? chain / (1 - chain) : std::numeric_limits<double>::infinity();
 }
 
-/// An operand that is screened already: rows of `pitch` values, zero beyond the dimensions.
+/// An operand that has been screened: rows of `pitch` values, zero beyond the dimensions.
 struct ScreenedOperand {
   const float* values = nullptr;
   std::int64_t rows = 0;
   int pitch = 0;  // a multiple of kTileDepth
 
   using Value = float;
-  struct Piece {
+  struct Vector {
     float4 values;
   };
   __device__ const float* row(std::int64_t i) const { return values + (i < rows ? i : rows - 1) * pitch; }
   /// Values j .. j + 3 of a row.
-  __device__ Piece load(const float* row, int j) const { return {__ldg(reinterpret_cast<const float4*>(row + j))}; }
-  __device__ float4 finish(const Piece& piece, int) const { return piece.values; }
+  __device__ Vector load(const float* row, int j) const { return {__ldg(reinterpret_cast<const float4*>(row + j))}; }
+  __device__ float4 finish(const Vector& vector, int) const { return vector.values; }
 };
 
-/// Held points, screened on their way into shared memory.
+/// Held points, which are screened while they are copied to shared memory.
 template <class T>
 struct PointOperand {
   const T* values = nullptr;             // (n, d)
-  const std::int32_t* chosen = nullptr;  // positions of the rows to take, null: all
-  std::int64_t rows = 0;                 // rows taken
+  const std::int32_t* chosen = nullptr;  // positions of the rows to multiply, null: all
+  std::int64_t rows = 0;                 // that are multiplied
   int d = 0;
   Arithmetic<T> scale = 1;        // 2^-exponent of the screen
   const float* center = nullptr;  // (d), zero up to the tile's depth
 
   using Value = T;
-  struct Piece {
-    T x[kTilePiece];
+  struct Vector {
+    T x[kTileVector];
   };
   __device__ const T* row(std::int64_t i) const {
     if (i >= rows) i = rows - 1;
     return values + (chosen != nullptr ? static_cast<std::int64_t>(chosen[i]) : i) * d;
   }
-  __device__ Piece load(const T* row, int j) const {
-    Piece piece;
-    if (d % kTilePiece == 0 && j < d) {  // then every row starts at a multiple of four values
+  __device__ Vector load(const T* row, int j) const {
+    Vector vector;
+    if (d % kTileVector == 0 && j < d) {  // then every row starts at a multiple of four values
       if constexpr (sizeof(T) == 1) {
         const unsigned four = __ldg(reinterpret_cast<const unsigned*>(row + j));
 #pragma unroll
-        for (int i = 0; i < kTilePiece; ++i) piece.x[i] = static_cast<T>(four >> 8 * i & 0xFFU);
+        for (int i = 0; i < kTileVector; ++i) vector.x[i] = static_cast<T>(four >> 8 * i & 0xFFU);
       } else if constexpr (sizeof(T) == sizeof(float)) {
         const float4 x = __ldg(reinterpret_cast<const float4*>(row + j));
-        piece.x[0] = x.x, piece.x[1] = x.y, piece.x[2] = x.z, piece.x[3] = x.w;
+        vector.x[0] = x.x, vector.x[1] = x.y, vector.x[2] = x.z, vector.x[3] = x.w;
       } else {
         const double2 low = __ldg(reinterpret_cast<const double2*>(row + j));
         const double2 high = __ldg(reinterpret_cast<const double2*>(row + j + 2));
-        piece.x[0] = low.x, piece.x[1] = low.y, piece.x[2] = high.x, piece.x[3] = high.y;
+        vector.x[0] = low.x, vector.x[1] = low.y, vector.x[2] = high.x, vector.x[3] = high.y;
       }
     } else {
 #pragma unroll
-      for (int i = 0; i < kTilePiece; ++i) piece.x[i] = j + i < d ? __ldg(row + j + i) : T{0};
+      for (int i = 0; i < kTileVector; ++i) vector.x[i] = j + i < d ? __ldg(row + j + i) : T{0};
     }
-    return piece;
+    return vector;
   }
-  /// The center comes late: it is in the nearest cache, and waiting in registers would cost more.
-  __device__ float4 finish(const Piece& piece, int j) const {
+  /// Loads the center late: it is in the L1 cache, and keeping it in registers costs more.
+  __device__ float4 finish(const Vector& vector, int j) const {
     const float4 at = __ldg(reinterpret_cast<const float4*>(center + j));
-    return {screened(piece.x[0], scale, at.x), screened(piece.x[1], scale, at.y), screened(piece.x[2], scale, at.z),
-            screened(piece.x[3], scale, at.w)};
+    return {screened(vector.x[0], scale, at.x), screened(vector.x[1], scale, at.y), screened(vector.x[2], scale, at.z),
+            screened(vector.x[3], scale, at.w)};
   }
 };
 
-/// Which of the tile's scores a thread has: 8 rows and 8 columns, each two runs of four.
+/// The scores of a tile that a thread has: 8 rows and 8 columns, each two sequences of four.
 struct TilePlace {
   __device__ TilePlace() {
     const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = lane_index();
@@ -114,7 +113,7 @@ struct TilePlace {
   }
   __device__ int row(int i) const { return row0 + i / 4 * 16 + i % 4; }
   __device__ int column(int j) const { return column0 + j / 4 * 32 + j % 4; }
-  /// One of the eight lanes that share a row is the first.
+  /// True in one of the eight lanes that share a row.
   __device__ bool first_of_row() const { return (threadIdx.x & 14U) == 0; }
   int row0, column0;
 };
@@ -126,31 +125,31 @@ __device__ inline float smallest_of_row(float value) {
   return value;
 }
 
-/// Which tiles a launch multiplies: every block one tile of rows with a run of tiles of columns.
+/// The tiles of a launch: each block multiplies one row tile with a range of column tiles.
 struct TileGrid {
   unsigned row_tiles = 0;
   unsigned column_tiles = 0;
-  unsigned run = 0;  // tiles of columns per block
-  unsigned blocks() const { return row_tiles * ((column_tiles + run - 1) / run); }
+  unsigned range_tiles = 0;  // of a column range, which a block takes
+  unsigned blocks() const { return row_tiles * ((column_tiles + range_tiles - 1) / range_tiles); }
 };
 
-/// Runs as long as `wanted_blocks` allow: all columns in one run when the rows alone make enough blocks. Operations
-/// bound the rows of a launch, labels the columns, so that tiles count in 32 bits.
+/// Column ranges as long as `wanted_blocks` allow: one range when the rows alone make enough blocks. The rows of a
+/// launch and the number of labels are bounded, so 32 bits suffice for tiles.
 inline TileGrid tile_grid(std::int64_t rows, std::int64_t columns, std::int64_t wanted_blocks) {
   const std::int64_t row_tiles = (rows + kTileRows - 1) / kTileRows;
   const std::int64_t column_tiles = (columns + kTileColumns - 1) / kTileColumns;
-  const std::int64_t runs = std::clamp<std::int64_t>(wanted_blocks / row_tiles, 1, column_tiles);
+  const std::int64_t ranges = std::clamp<std::int64_t>(wanted_blocks / row_tiles, 1, column_tiles);
   return {static_cast<unsigned>(row_tiles), static_cast<unsigned>(column_tiles),
-          static_cast<unsigned>((column_tiles + runs - 1) / runs)};
+          static_cast<unsigned>((column_tiles + ranges - 1) / ranges)};
 }
 
 using TileShared = float[2][kTileDepth][kTileStride];
 
-__device__ inline void store_piece(TileShared& shared, int buffer, int row, int j, float4 piece) {
-  shared[buffer][j][row] = piece.x;
-  shared[buffer][j + 1][row] = piece.y;
-  shared[buffer][j + 2][row] = piece.z;
-  shared[buffer][j + 3][row] = piece.w;
+__device__ inline void store_vector(TileShared& shared, int buffer, int row, int j, float4 vector) {
+  shared[buffer][j][row] = vector.x;
+  shared[buffer][j + 1][row] = vector.y;
+  shared[buffer][j + 2][row] = vector.z;
+  shared[buffer][j + 3][row] = vector.w;
 }
 
 __device__ inline void load_eight(float (&out)[8], const float* at, int apart) {
@@ -159,7 +158,7 @@ __device__ inline void load_eight(float (&out)[8], const float* at, int apart) {
   out[4] = high.x, out[5] = high.y, out[6] = high.z, out[7] = high.w;
 }
 
-/// One step: adds the products of the dimensions in shared memory.
+/// One step: adds the products of the dimensions that are in shared memory.
 __device__ inline void multiply(const TileShared& rows, const TileShared& columns, int buffer, const TilePlace& place,
                                 float (&product)[8][8]) {
 #pragma unroll
@@ -175,8 +174,7 @@ __device__ inline void multiply(const TileShared& rows, const TileShared& column
   }
 }
 
-/// The epilogue is made once per block from its arguments and its shared memory, takes the products of each tile, and
-/// finishes:
+/// Each block makes one epilogue, passes it the products of each tile, and finishes it:
 ///   Epilogue(const Arguments&, Shared&, const TilePlace&, first_row)   take(products, first_column)   finish()
 template <class Rows, class Columns, class Epilogue>
 __global__ void __launch_bounds__(kTileThreads, 2)
@@ -187,11 +185,11 @@ __global__ void __launch_bounds__(kTileThreads, 2)
   __shared__ typename Epilogue::Shared epilogue_shared;
 
   const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x % grid.row_tiles) * kTileRows;
-  unsigned tile = blockIdx.x / grid.row_tiles * grid.run;
-  const unsigned end = min(tile + grid.run, grid.column_tiles);
+  unsigned tile = blockIdx.x / grid.row_tiles * grid.range_tiles;
+  const unsigned end = min(tile + grid.range_tiles, grid.column_tiles);
 
-  // This thread loads four values of one row and of one column per step.
-  const int load_row = static_cast<int>(threadIdx.x) / 2, load_j = static_cast<int>(threadIdx.x) % 2 * kTilePiece;
+  // Each thread loads four values of one row and of one column per step.
+  const int load_row = static_cast<int>(threadIdx.x) / 2, load_j = static_cast<int>(threadIdx.x) % 2 * kTileVector;
   const typename Rows::Value* const row = rows.row(first_row + load_row);
   const TilePlace place;
   Epilogue epilogue(arguments, epilogue_shared, place, first_row);
@@ -201,21 +199,21 @@ __global__ void __launch_bounds__(kTileThreads, 2)
     const typename Columns::Value* const column = columns.row(first_column + load_row);
     float product[8][8] = {};
     int buffer = 0;
-    store_piece(row_values, 0, load_row, load_j, rows.finish(rows.load(row, load_j), load_j));
-    store_piece(column_values, 0, load_row, load_j, columns.finish(columns.load(column, load_j), load_j));
+    store_vector(row_values, 0, load_row, load_j, rows.finish(rows.load(row, load_j), load_j));
+    store_vector(column_values, 0, load_row, load_j, columns.finish(columns.load(column, load_j), load_j));
     __syncthreads();
     for (int j = kTileDepth; j < depth; j += kTileDepth) {
-      const typename Rows::Piece row_piece = rows.load(row, j + load_j);
-      const typename Columns::Piece column_piece = columns.load(column, j + load_j);
+      const typename Rows::Vector row_vector = rows.load(row, j + load_j);
+      const typename Columns::Vector column_vector = columns.load(column, j + load_j);
       multiply(row_values, column_values, buffer, place, product);
       buffer ^= 1;
-      store_piece(row_values, buffer, load_row, load_j, rows.finish(row_piece, j + load_j));
-      store_piece(column_values, buffer, load_row, load_j, columns.finish(column_piece, j + load_j));
+      store_vector(row_values, buffer, load_row, load_j, rows.finish(row_vector, j + load_j));
+      store_vector(column_values, buffer, load_row, load_j, columns.finish(column_vector, j + load_j));
       __syncthreads();
     }
     multiply(row_values, column_values, buffer, place, product);
     epilogue.take(product, first_column);
-    __syncthreads();  // everyone has done with both buffers
+    __syncthreads();  // all threads have finished reading both buffers
   }
   epilogue.finish();
 }

@@ -1,4 +1,4 @@
-// A measure that is known when the program runs becomes one that is known when a kernel is compiled.
+// Dispatch from a measure at run time to a kernel that is compiled for it.
 #pragma once
 
 #include <type_traits>
@@ -7,7 +7,7 @@
 
 namespace kith::cuda {
 
-/// launch(measure): measure.value is a constant.
+/// Calls launch(measure), where measure.value is a compile-time constant.
 template <class Launch>
 void with_measure(Measure measure, const Launch& launch) {
   switch (measure) {

@@ -1,4 +1,4 @@
-// Stands in for limits and ladders in a build without nvcc.
+// Replaces the limits and the ladders in a build without nvcc: each function throws.
 #include "core/error.h"
 #include "kernels/backends.h"
 #include "kernels/bench.h"
@@ -6,16 +6,16 @@
 namespace kith::cuda {
 namespace {
 
-[[noreturn]] void refuse(const BenchRequest& request) {
+[[noreturn]] void fail(const BenchRequest& request) {
   throw Error(ExitCode::device, "cuda: " + missing(request.backend));
 }
 
 }  // namespace
 
-std::vector<Measurement> measure_limits(const BenchRequest& request) { refuse(request); }
-std::vector<Measurement> climb_distances(const BenchRequest& request) { refuse(request); }
-std::vector<Measurement> climb_plane(const BenchRequest& request) { refuse(request); }
-std::vector<Measurement> climb_reduce(const BenchRequest& request) { refuse(request); }
-std::vector<Measurement> climb_sort(const BenchRequest& request) { refuse(request); }
+std::vector<Measurement> measure_limits(const BenchRequest& request) { fail(request); }
+std::vector<Measurement> climb_distances(const BenchRequest& request) { fail(request); }
+std::vector<Measurement> climb_plane(const BenchRequest& request) { fail(request); }
+std::vector<Measurement> climb_reduce(const BenchRequest& request) { fail(request); }
+std::vector<Measurement> climb_sort(const BenchRequest& request) { fail(request); }
 
 }  // namespace kith::cuda

@@ -1,5 +1,5 @@
-// The ladder of full distance matrices: its problem and how its answers are bounded; distances.cu has the rungs by
-// differences, distances_product.cu those by matrix products.
+// The ladder of full distance matrices: its problem and the error bounds of its results. distances.cu has the rungs
+// that add squared differences, distances_product.cu those that use matrix products.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -8,7 +8,7 @@
 
 namespace kith::cuda {
 
-/// Squared distances of the rows of a (rows, depth) and the columns of b (depth, columns), both row-major.
+/// Squared distances between the rows of a (rows, depth) and the columns of b (depth, columns), both row-major.
 struct DistanceProblem {
   int rows = 0, depth = 0, columns = 0;  // multiples of kDistanceTile
   const float* a = nullptr;              // (rows, depth)
@@ -17,71 +17,73 @@ struct DistanceProblem {
 };
 inline constexpr int kDistanceTile = 128;
 
-/// Norms of the vectors of one operand, rounded up: |x|, |x - x^| of what rounding to halves took, |low half of x^|.
-/// Null stands for zeros.
+/// Norms of the vectors x of one operand, rounded up. x^ is x rounded to fp16, or to the sum of two fp16 values, the
+/// high and the low part. A null pointer stands for zeros.
 struct OperandNorms {
-  const float* norm = nullptr;
-  const float* residual = nullptr;
-  const float* low = nullptr;
+  const float* norm = nullptr;      // |x|
+  const float* residual = nullptr;  // |x - x^|
+  const float* low = nullptr;       // |low part of x^|
 
   __device__ static double read(const float* norms, std::int64_t i) { return norms != nullptr ? norms[i] : 0.0; }
-  /// No less than the norms of the halves together.
+  /// An upper bound of the sum of the norms of both parts.
   __device__ double largest(std::int64_t i) const { return read(norm, i) + read(residual, i) + 2 * read(low, i); }
 };
 
-/// How far an element may be from its distance D. The terms are those of docs/contract.md, Screens: what rounding to
-/// halves took, products of low halves that are left out, accumulation; and the rounding of norms and final additions.
+/// Largest error of an element whose distance is D. The terms are those of docs/contract.md, Screens (rounding to fp16,
+/// omitted products of low parts, accumulation), and the rounding of the norms and of the final additions.
 struct DistanceBound {
-  double relative = 0.0;      // of D
-  double accumulation = 0.0;  // of |a| |b|
-  double ends = 0.0;          // of |a|^2 + |b|^2
+  double relative = 0.0;      // times D
+  double accumulation = 0.0;  // times |a| |b|
+  double additions = 0.0;     // times |a|^2 + |b|^2
   OperandNorms a{}, b{};
 
   __device__ double at(double exact, std::int64_t row, std::int64_t column) const {
-    const double of_a = a.largest(row), of_b = b.largest(column);
-    const double rounded = OperandNorms::read(a.residual, row) * of_b + of_a * OperandNorms::read(b.residual, column);
-    const double left_out = OperandNorms::read(a.low, row) * OperandNorms::read(b.low, column);
-    return relative * exact + 2 * (rounded + left_out + accumulation * of_a * of_b) +
-           ends * (of_a * of_a + of_b * of_b);
+    const double a_norm = a.largest(row), b_norm = b.largest(column);
+    const double rounded =
+        OperandNorms::read(a.residual, row) * b_norm + a_norm * OperandNorms::read(b.residual, column);
+    const double omitted = OperandNorms::read(a.low, row) * OperandNorms::read(b.low, column);
+    return relative * exact + 2 * (rounded + omitted + accumulation * a_norm * b_norm) +
+           additions * (a_norm * a_norm + b_norm * b_norm);
   }
 };
 
-/// Norms, and the rungs that need them; made anew by each launch, since that is part of the rung's work.
+/// The rungs that use matrix products. Each launch computes the norms and the fp16 operands again: they are part of the
+/// rung's work.
 class ProductOperands {
  public:
-  /// Throws OutOfMemory. The context outlives it.
+  /// Throws OutOfMemory. The context must outlive the object.
   ProductOperands(Context& context, const DistanceProblem& problem);
 
   // Each fills problem.out.
-  void by_float_products() const;
-  void by_halves() const;
-  void by_split_halves() const;
+  void by_float32_products() const;
+  void by_fp16_products() const;
+  void by_split_products() const;  // three fp16 products of the high and low parts
 
-  // How far its elements may be from the definition, once it has run.
-  DistanceBound float_bound() const { return bound(Parts::none); }
-  DistanceBound half_bound() const { return bound(Parts::one); }
-  DistanceBound split_bound() const { return bound(Parts::two); }
+  // The error bounds of their elements; the norms are read when a bound is evaluated, after the launch.
+  DistanceBound float32_bound() const { return bound(Fp16Parts::none); }
+  DistanceBound fp16_bound() const { return bound(Fp16Parts::one); }
+  DistanceBound split_bound() const { return bound(Fp16Parts::two); }
 
  private:
-  /// One operand as vectors: halves, and for split values a second half of what the first one left.
-  struct Side {
+  /// One operand as vectors, each value an fp16 high part and, for split products, an fp16 low part.
+  struct Operand {
     Buffer<float> square, norm, residual, low_norm;
     Buffer<__half> high, low;  // (vectors, depth)
-    void take(Pool& pool, std::int64_t vectors, std::int64_t depth);
+    void allocate(Pool& pool, std::int64_t vectors, std::int64_t depth);
   };
-  enum class Parts { none = 0, one = 1, two = 2 };
+  enum class Fp16Parts { none = 0, one = 1, two = 2 };
 
-  /// Brings both operands into the form that products need.
-  void prepare(Parts parts) const;
-  void measure(const Side& side, const float* vectors, int count, Parts parts) const;
+  /// Transposes B, and measures and converts both operands.
+  void prepare(Fp16Parts parts) const;
+  void measure(const Operand& operand, const float* vectors, int count, Fp16Parts parts) const;
   template <int kParts>
   void multiply() const;
-  DistanceBound bound(Parts parts) const;
+  DistanceBound bound(Fp16Parts parts) const;
 
   Context& context_;
   DistanceProblem problem_;
-  Buffer<float> turned_;  // (columns, depth) b transposed
-  Side a_, b_;
+  Buffer<float> transposed_b_;  // (columns, depth)
+  Operand a_, b_;
 };
 
 }  // namespace kith::cuda

@@ -1,4 +1,4 @@
-// What limits and ladders have in common: where they run, how a launch is timed, and inputs that take turns.
+// Shared by the limits and the ladders: timing of launches, inputs larger than the cache, and the run of one rung.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,14 @@
 
 namespace kith::cuda {
 
-/// A point in the stream, with its time.
+/// A CUDA event that records the time at its position in a stream.
 class Event {
  public:
   Event() { check(cudaEventCreate(&event_)); }
   ~Event() {
     const cudaError_t status = cudaEventDestroy(event_);
-    if (status != cudaSuccess) std::fprintf(stderr, "kith: cuda: %s while ending a timer\n", cudaGetErrorName(status));
+    if (status != cudaSuccess)
+      std::fprintf(stderr, "kith: cuda: %s while destroying an event\n", cudaGetErrorName(status));
   }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
@@ -37,12 +38,12 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Seconds of launch(turn), `repeat` times after warming up; turn counts up, so that inputs can take turns. What is
-/// shorter than a sample is launched several times in each.
+/// Seconds per launch, one value for each of `repeat` samples after warming up. launch(turn) receives a counter that
+/// selects the copy of its input. A sample repeats a short launch until it lasts kSampleSeconds.
 template <class Launch>
-std::vector<double> timed(const Stream& stream, int repeat, const Launch& launch) {
+std::vector<double> time_launches(const Stream& stream, int repeat, const Launch& launch) {
   constexpr double kSampleSeconds = 2e-3;
-  constexpr int kMostLaunches = 1000, kWarmUp = 3;
+  constexpr int kMaxLaunches = 1000, kWarmUp = 3;
   Event begin, end;
   std::int64_t turn = 0;
   const auto sample = [&](int launches) {
@@ -54,21 +55,22 @@ std::vector<double> timed(const Stream& stream, int repeat, const Launch& launch
   };
   sample(1);
   const double once = std::max(sample(1), 1e-7);
-  const int launches = std::clamp(static_cast<int>(kSampleSeconds / once), 1, kMostLaunches);
+  const int launches = std::clamp(static_cast<int>(kSampleSeconds / once), 1, kMaxLaunches);
   for (int i = 0; i < kWarmUp; ++i) sample(launches);
   std::vector<double> seconds;
   for (int i = 0; i < repeat; ++i) seconds.push_back(sample(launches));
   return seconds;
 }
 
-/// Copies of an input of `bytes` that together are four times the second-level cache, so that each turn reads memory.
-inline std::int64_t turns_beyond_cache(const Context& context, std::int64_t bytes) {
+/// Number of copies of an input of `bytes` that together are four times the L2 cache: a launch that rotates through
+/// them reads memory.
+inline std::int64_t copies_beyond_cache(const Context& context, std::int64_t bytes) {
   int cache = 0;
   check(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, context.device));
   return std::max<std::int64_t>((std::int64_t{4} * cache + bytes - 1) / bytes, 1);
 }
 
-/// Values in [-1, 1), the same for the same seed.
+/// Values in [-1, 1), determined by the seed.
 inline std::vector<float> uniform_values(std::int64_t count, std::uint64_t seed) {
   std::vector<float> values(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; i += 4) {
@@ -80,15 +82,15 @@ inline std::vector<float> uniform_values(std::int64_t count, std::uint64_t seed)
   return values;
 }
 
-/// The parts, one after the other. (nvcc cannot check fmt's format strings.)
-template <class... Parts>
-std::string joined(const Parts&... parts) {
+/// The arguments as one string. nvcc cannot check fmt's format strings.
+template <class... Items>
+std::string concat(const Items&... items) {
   std::ostringstream out;
-  (out << ... << parts);
+  (out << ... << items);
   return out.str();
 }
 
-/// Uploads a vector.
+/// A copy of the vector on the device.
 template <class T>
 Buffer<T> to_device(Context& context, const std::vector<T>& values) {
   Buffer<T> buffer(context.pool, static_cast<std::int64_t>(values.size()));
@@ -97,31 +99,32 @@ Buffer<T> to_device(Context& context, const std::vector<T>& values) {
   return buffer;
 }
 
-/// The rungs of one ladder on one problem: each is run once, checked, and timed only when it was right.
+/// Runs the rungs of one ladder on one problem: each is launched once, checked, and timed only if its result is right.
 class Ladder {
  public:
-  Ladder(Context& context, const BenchRequest& request, std::vector<Measurement>& found)
-      : context_(context), request_(request), found_(found) {}
+  Ladder(Context& context, const BenchRequest& request, std::vector<Measurement>& measurements)
+      : context_(context), request_(request), measurements_(measurements) {}
 
-  /// `line` is the measurement without its times. check() is called after one launch and returns what is wrong.
+  /// line: the measurement without its times. check_answer() runs after the first launch and returns an error message,
+  /// or an empty string.
   template <class Launch, class Check>
-  void climb(Measurement line, const Launch& launch, const Check& check_answer) {
-    request_.told(line.name);
+  void run(Measurement line, const Launch& launch, const Check& check_answer) {
+    request_.on_progress(line.name);
     launch(std::int64_t{0});
     check(cudaGetLastError());
     context_.stream.wait();
     line.wrong = check_answer();
-    if (line.wrong.empty()) line.seconds = timed(context_.stream, request_.repeat, launch);
-    found_.push_back(std::move(line));
+    if (line.wrong.empty()) line.seconds = time_launches(context_.stream, request_.repeat, launch);
+    measurements_.push_back(std::move(line));
   }
-  Measurement& last() { return found_.back(); }
-  /// A rung that cannot be run here, and says so.
-  void leave_out(Measurement line) { found_.push_back(std::move(line)); }
+  Measurement& last() { return measurements_.back(); }
+  /// Adds a rung that this device cannot run; line.missing gives the reason.
+  void skip(Measurement line) { measurements_.push_back(std::move(line)); }
 
  private:
   Context& context_;
   const BenchRequest& request_;
-  std::vector<Measurement>& found_;
+  std::vector<Measurement>& measurements_;
 };
 
 }  // namespace kith::cuda

@@ -1,8 +1,8 @@
 // Ladder: the sum of n numbers, and their norm, from a tree with idle threads to the integer sums of the contract.
 //
-// Rungs 1 to 7 after M. Harris: Optimizing parallel reduction in CUDA (2007), on 32-bit integers. Each block leaves one
-// partial sum, and a second kernel adds those. 4 n bytes are read; that is the floor (4 us for 2^22 at 4.2 TB/s).
-// Inputs take turns, so that none is found in the cache.
+// Rungs 1 to 7 follow M. Harris: Optimizing parallel reduction in CUDA (2007), on 32-bit integers. Each block writes
+// one partial sum, and a second kernel adds the partial sums. Reading 4 n bytes is the limit: 4 us for n = 2^22 at 4.2
+// TB/s. The launches rotate through copies of the input, so that none of them reads the cache.
 
 #include <cmath>
 
@@ -15,9 +15,9 @@ namespace kith::cuda {
 namespace {
 
 constexpr std::int64_t kNumbers = std::int64_t{1} << 22;
-constexpr std::int64_t kPart = 2 * kBlock;  // numbers of a block in rung 4; n is a multiple of it
+constexpr std::int64_t kBlockNumbers = 2 * kBlock;  // numbers of a block in rung 4; n is a multiple of it
 
-/// What a launch reads and where its blocks leave their sums.
+/// What a launch reads, and where its blocks write their sums.
 struct Input {
   const int* numbers;
   const float* values;
@@ -25,133 +25,135 @@ struct Input {
   Word* partial;  // (blocks)
 };
 
-__device__ Word widened(int value) { return static_cast<Word>(static_cast<std::int64_t>(value)); }
+__device__ Word widen(int value) { return static_cast<Word>(static_cast<std::int64_t>(value)); }
 
-// 1: neighbours first; a modulo picks the threads that add, and splits every warp.
+// 1: interleaved addressing: a modulo selects the threads that add, so that every warp diverges.
 __global__ void modulo_kernel(Input in) {
-  __shared__ int part[kBlock];
-  const unsigned me = threadIdx.x;
-  part[me] = in.numbers[thread_index()];
+  __shared__ int shared[kBlock];
+  const unsigned thread = threadIdx.x;
+  shared[thread] = in.numbers[thread_index()];
   __syncthreads();
   for (unsigned step = 1; step < kBlock; step *= 2) {
-    if (me % (2 * step) == 0) part[me] += part[me + step];
+    if (thread % (2 * step) == 0) shared[thread] += shared[thread + step];
     __syncthreads();
   }
-  if (me == 0) in.partial[blockIdx.x] = widened(part[0]);
+  if (thread == 0) in.partial[blockIdx.x] = widen(shared[0]);
 }
 
-// 2: the first threads add, at strided places: whole warps, and conflicts of banks.
+// 2: the first threads add, at strided indices: whole warps are active, but shared memory has bank conflicts.
 __global__ void strided_kernel(Input in) {
-  __shared__ int part[kBlock];
-  const unsigned me = threadIdx.x;
-  part[me] = in.numbers[thread_index()];
+  __shared__ int shared[kBlock];
+  const unsigned thread = threadIdx.x;
+  shared[thread] = in.numbers[thread_index()];
   __syncthreads();
   for (unsigned step = 1; step < kBlock; step *= 2) {
-    const unsigned at = 2 * step * me;
-    if (at < kBlock) part[at] += part[at + step];
+    const unsigned i = 2 * step * thread;
+    if (i < kBlock) shared[i] += shared[i + step];
     __syncthreads();
   }
-  if (me == 0) in.partial[blockIdx.x] = widened(part[0]);
+  if (thread == 0) in.partial[blockIdx.x] = widen(shared[0]);
 }
 
-/// Halves what is left until `last` numbers remain; neighbours read neighbours.
-__device__ void halve(int* part, unsigned last) {
+/// Adds the upper half of the sums to the lower half until `last` of them remain; neighbouring threads read
+/// neighbouring numbers.
+__device__ void halve(int* shared, unsigned last) {
   for (unsigned step = kBlock / 2; step >= last; step /= 2) {
-    if (threadIdx.x < step) part[threadIdx.x] += part[threadIdx.x + step];
+    if (threadIdx.x < step) shared[threadIdx.x] += shared[threadIdx.x + step];
     __syncthreads();
   }
 }
 
 // 3: sequential addressing.
 __global__ void sequential_kernel(Input in) {
-  __shared__ int part[kBlock];
-  part[threadIdx.x] = in.numbers[thread_index()];
+  __shared__ int shared[kBlock];
+  shared[threadIdx.x] = in.numbers[thread_index()];
   __syncthreads();
-  halve(part, 1);
-  if (threadIdx.x == 0) in.partial[blockIdx.x] = widened(part[0]);
+  halve(shared, 1);
+  if (threadIdx.x == 0) in.partial[blockIdx.x] = widen(shared[0]);
 }
 
-/// The first two numbers of a thread, added while they are loaded.
+/// The sum of this thread's two numbers.
 __device__ int first_pair(const Input& in) {
-  const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * kPart + threadIdx.x;
-  return in.numbers[at] + in.numbers[at + kBlock];
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlockNumbers + threadIdx.x;
+  return in.numbers[i] + in.numbers[i + kBlock];
 }
 
-// 4: the first addition while loading, since half of the threads would have been idle.
+// 4: each thread adds two numbers while it loads them; in rung 3 half of the threads are idle after loading.
 __global__ void loading_kernel(Input in) {
-  __shared__ int part[kBlock];
-  part[threadIdx.x] = first_pair(in);
+  __shared__ int shared[kBlock];
+  shared[threadIdx.x] = first_pair(in);
   __syncthreads();
-  halve(part, 1);
-  if (threadIdx.x == 0) in.partial[blockIdx.x] = widened(part[0]);
+  halve(shared, 1);
+  if (threadIdx.x == 0) in.partial[blockIdx.x] = widen(shared[0]);
 }
 
-/// The last 64 numbers, by one warp that needs no barrier of the block.
-__device__ void finish_in_warp(int* part) {
+/// Adds the last 64 sums in one warp, which needs no block-wide barrier.
+__device__ void finish_in_warp(int* shared) {
   if (threadIdx.x >= kWarp) return;
 #pragma unroll
   for (unsigned step = kWarp; step > 0; step /= 2) {
-    const int sum = part[threadIdx.x] + part[threadIdx.x + step];
+    const int sum = shared[threadIdx.x] + shared[threadIdx.x + step];
     __syncwarp();
-    part[threadIdx.x] = sum;
+    shared[threadIdx.x] = sum;
     __syncwarp();
   }
 }
 
 // 5: the last warp unrolled.
 __global__ void last_warp_kernel(Input in) {
-  __shared__ int part[kBlock];
-  part[threadIdx.x] = first_pair(in);
+  __shared__ int shared[kBlock];
+  shared[threadIdx.x] = first_pair(in);
   __syncthreads();
-  halve(part, 2 * kWarp);
-  finish_in_warp(part);
-  if (threadIdx.x == 0) in.partial[blockIdx.x] = widened(part[0]);
+  halve(shared, 2 * kWarp);
+  finish_in_warp(shared);
+  if (threadIdx.x == 0) in.partial[blockIdx.x] = widen(shared[0]);
 }
 
-/// halve() with every step written out.
-__device__ void halve_unrolled(int* part) {
+/// halve() with its loop unrolled.
+__device__ void halve_unrolled(int* shared) {
 #pragma unroll
   for (unsigned step = kBlock / 2; step >= 2 * kWarp; step /= 2) {
-    if (threadIdx.x < step) part[threadIdx.x] += part[threadIdx.x + step];
+    if (threadIdx.x < step) shared[threadIdx.x] += shared[threadIdx.x + step];
     __syncthreads();
   }
 }
 
 // 6: completely unrolled.
 __global__ void unrolled_kernel(Input in) {
-  __shared__ int part[kBlock];
-  part[threadIdx.x] = first_pair(in);
+  __shared__ int shared[kBlock];
+  shared[threadIdx.x] = first_pair(in);
   __syncthreads();
-  halve_unrolled(part);
-  finish_in_warp(part);
-  if (threadIdx.x == 0) in.partial[blockIdx.x] = widened(part[0]);
+  halve_unrolled(shared);
+  finish_in_warp(shared);
+  if (threadIdx.x == 0) in.partial[blockIdx.x] = widen(shared[0]);
 }
 
-// 7: several numbers per thread before the tree begins.
+// 7: each thread adds several numbers before the tree begins.
 __global__ void several_kernel(Input in) {
-  __shared__ int part[kBlock];
+  __shared__ int shared[kBlock];
   int sum = 0;
-  for (std::int64_t at = thread_index(); at < in.count; at += thread_count()) sum += in.numbers[at];
-  part[threadIdx.x] = sum;
+  for (std::int64_t i = thread_index(); i < in.count; i += thread_count()) sum += in.numbers[i];
+  shared[threadIdx.x] = sum;
   __syncthreads();
-  halve_unrolled(part);
-  finish_in_warp(part);
-  if (threadIdx.x == 0) in.partial[blockIdx.x] = widened(part[0]);
+  halve_unrolled(shared);
+  finish_in_warp(shared);
+  if (threadIdx.x == 0) in.partial[blockIdx.x] = widen(shared[0]);
 }
 
-// 8: sixteen bytes a load, and shuffles instead of shared memory.
+// 8: 16-byte loads, and shuffles instead of shared memory.
 __global__ void shuffle_kernel(Input in) {
   const auto* fours = reinterpret_cast<const int4*>(in.numbers);
   int sum = 0;
-  for (std::int64_t at = thread_index(); at < in.count / 4; at += thread_count()) {
-    const int4 four = fours[at];
+  for (std::int64_t i = thread_index(); i < in.count / 4; i += thread_count()) {
+    const int4 four = fours[i];
     sum += four.x + four.y + four.z + four.w;
   }
-  const Word total = block_sum(widened(sum));
+  const Word total = block_sum(widen(sum));
   if (threadIdx.x == 0) in.partial[blockIdx.x] = total;
 }
 
-/// Terms of floating-point sums, as integers on the contract's grid: their order cannot matter.
+/// Terms of a sum of floating-point values, rounded to integers on the contract's grid: the order does not affect the
+/// result.
 struct SumTerm {
   FixedScale scale;
   __device__ Word operator()(float value) const {
@@ -166,13 +168,13 @@ struct SquareTerm {
   }
 };
 
-// 9 and 10: the same on float32 values, each brought to the grid before it is added.
+// 9 and 10: the same for float32 values, each rounded to the grid before it is added.
 template <class Term>
 __global__ void grid_kernel(Input in, Term term) {
   const auto* fours = reinterpret_cast<const float4*>(in.values);
   Word sum = 0;
-  for (std::int64_t at = thread_index(); at < in.count / 4; at += thread_count()) {
-    const float4 four = fours[at];
+  for (std::int64_t i = thread_index(); i < in.count / 4; i += thread_count()) {
+    const float4 four = fours[i];
     sum += term(four.x) + term(four.y) + term(four.z) + term(four.w);
   }
   sum = block_sum(sum);
@@ -186,15 +188,15 @@ __global__ void finish_kernel(const Word* partial, unsigned count, Word* result)
   if (threadIdx.x == 0) *result = sum;
 }
 
-/// One problem: inputs that take turns, the sums of the first one by plain loops, and the rungs.
+/// One problem: copies of its input, the sums of the first copy computed on the host, and the rungs.
 class Reduction {
  public:
-  Reduction(Context& context, std::int64_t count, const BenchRequest& request, std::vector<Measurement>& found)
+  Reduction(Context& context, std::int64_t count, const BenchRequest& request, std::vector<Measurement>& measurements)
       : context_(context),
         count_(count),
-        turns_(turns_beyond_cache(context, 4 * count)),
-        ladder_(context, request, found),
-        floats_(uniform_values(count * turns_, 2)),
+        copies_(copies_beyond_cache(context, 4 * count)),
+        ladder_(context, request, measurements),
+        floats_(uniform_values(count * copies_, 2)),
         scale_(fixed_scale(term_bits(count))) {
     std::vector<int> numbers(floats_.size());
     std::transform(floats_.begin(), floats_.end(), numbers.begin(),
@@ -211,19 +213,20 @@ class Reduction {
     result_ = Buffer<Word>(context.pool, 1);
   }
 
-  void climb() {
-    const std::int64_t one = count_ / kBlock, two = count_ / kPart;
-    const std::int64_t resident = std::min<std::int64_t>(two, std::int64_t{context_.multiprocessors} * 8);
-    rung("1 interleaved, modulo", one, modulo_kernel);
-    rung("2 interleaved, strided", one, strided_kernel);
-    rung("3 sequential addressing", one, sequential_kernel);
-    rung("4 first addition while loading", two, loading_kernel);
-    rung("5 last warp unrolled", two, last_warp_kernel);
-    rung("6 completely unrolled", two, unrolled_kernel);
+  void run() {
+    const std::int64_t single = count_ / kBlock,
+                       paired = count_ / kBlockNumbers;  // blocks for one or two numbers per thread
+    const std::int64_t resident = std::min<std::int64_t>(paired, std::int64_t{context_.multiprocessors} * 8);
+    rung("1 interleaved, by modulo", single, modulo_kernel);
+    rung("2 interleaved, strided", single, strided_kernel);
+    rung("3 sequential addressing", single, sequential_kernel);
+    rung("4 addition while loading", paired, loading_kernel);
+    rung("5 last warp unrolled", paired, last_warp_kernel);
+    rung("6 completely unrolled", paired, unrolled_kernel);
     rung("7 several numbers per thread", resident, several_kernel);
     rung("8 shuffles, 16-byte loads", resident, shuffle_kernel);
-    fixed_rung("9 float32 as integers", resident, SumTerm{scale_}, fixed_sum_);
-    fixed_rung("10 squares as integers: the norm", resident, SquareTerm{scale_}, fixed_squares_);
+    fixed_rung("9 float32 sum in integers", resident, SumTerm{scale_}, fixed_sum_);
+    fixed_rung("10 float32 norm in integers", resident, SquareTerm{scale_}, fixed_squares_);
     vendor_rung();
   }
 
@@ -236,21 +239,21 @@ class Reduction {
             .limit = kReadLimit};
   }
   Input input(std::int64_t turn) const {
-    const std::int64_t first = turn % turns_ * count_;
+    const std::int64_t first = turn % copies_ * count_;
     return {numbers_.data() + first, values_.data() + first, count_, partial_.data()};
   }
   void finish(std::int64_t blocks) const {
     finish_kernel<<<1, kBlock, 0, context_.stream>>>(partial_.data(), static_cast<unsigned>(blocks), result_.data());
   }
   std::string compare(std::int64_t expected) const {
-    Word found = 0;
-    context_.stream.download(&found, result_.data(), 1);
-    if (static_cast<std::int64_t>(found) == expected) return "";
-    return joined("expected ", expected, ", found ", static_cast<std::int64_t>(found));
+    Word result = 0;
+    context_.stream.download(&result, result_.data(), 1);
+    if (static_cast<std::int64_t>(result) == expected) return "";
+    return concat("expected ", expected, ", found ", static_cast<std::int64_t>(result));
   }
 
   void rung(const char* name, std::int64_t blocks, void (*kernel)(Input)) {
-    ladder_.climb(
+    ladder_.run(
         line(name),
         [&](std::int64_t turn) {
           kernel<<<static_cast<unsigned>(blocks), kBlock, 0, context_.stream>>>(input(turn));
@@ -260,7 +263,7 @@ class Reduction {
   }
   template <class Term>
   void fixed_rung(const char* name, std::int64_t blocks, Term term, std::int64_t expected) {
-    ladder_.climb(
+    ladder_.run(
         line(name),
         [&](std::int64_t turn) {
           grid_kernel<<<static_cast<unsigned>(blocks), kBlock, 0, context_.stream>>>(input(turn), term);
@@ -270,26 +273,27 @@ class Reduction {
   }
   void vendor_rung() {
     const VendorLibrary library(context_.stream);
-    Measurement mine = line("the norm by cuBLAS");
+    Measurement measurement = line("norm by cuBLAS");
     if (!library.missing().empty() || count_ > (1 << 30)) {
-      mine.missing = library.missing().empty() ? "more numbers than its interface counts" : library.missing();
-      ladder_.leave_out(std::move(mine));
+      measurement.missing = library.missing().empty() ? "cuBLAS counts in 32 bits" : library.missing();
+      ladder_.skip(std::move(measurement));
       return;
     }
     auto* result = reinterpret_cast<float*>(result_.data());
     const double expected = std::sqrt(from_fixed(fixed_squares_, scale_.shift));
-    ladder_.climb(
-        std::move(mine), [&](std::int64_t turn) { library.norm(static_cast<int>(count_), input(turn).values, result); },
+    ladder_.run(
+        std::move(measurement),
+        [&](std::int64_t turn) { library.norm(static_cast<int>(count_), input(turn).values, result); },
         [&]() -> std::string {
-          float found = 0.0F;
-          context_.stream.download(&found, result, 1);
-          if (std::abs(found - expected) <= 1e-4 * expected) return "";
-          return joined("expected ", expected, ", found ", found);
+          float norm = 0.0F;
+          context_.stream.download(&norm, result, 1);
+          if (std::abs(norm - expected) <= 1e-4 * expected) return "";
+          return concat("expected ", expected, ", found ", norm);
         });
   }
 
   Context& context_;
-  std::int64_t count_, turns_;
+  std::int64_t count_, copies_;
   Ladder ladder_;
   std::vector<float> floats_;
   FixedScale scale_;
@@ -304,17 +308,17 @@ class Reduction {
 std::vector<Measurement> climb_reduce(const BenchRequest& request) {
   std::vector<std::int64_t> counts;
   for (const BenchShape& shape : request.shapes) {
-    if (shape.columns != 1 || shape.rows % kPart != 0) {
-      throw Error(ExitCode::usage,
-                  joined("--shape ", shape.rows, "x", shape.columns, ": expected Nx1 with N a multiple of ", kPart));
+    if (shape.columns != 1 || shape.rows % kBlockNumbers != 0) {
+      throw Error(ExitCode::usage, concat("--shape ", shape.rows, "x", shape.columns,
+                                          ": expected Nx1 with N a multiple of ", kBlockNumbers));
     }
     counts.push_back(shape.rows);
   }
   if (counts.empty()) counts.push_back(kNumbers);
   Context context(request.backend);
-  std::vector<Measurement> found;
-  for (const std::int64_t count : counts) Reduction(context, count, request, found).climb();
-  return found;
+  std::vector<Measurement> measurements;
+  for (const std::int64_t count : counts) Reduction(context, count, request, measurements).run();
+  return measurements;
 }
 
 }  // namespace kith::cuda

@@ -1,5 +1,5 @@
-// Tiles of 128 x 128 elements with 8 x 8 in the registers of each thread, so that a value from shared memory serves
-// eight; what is added for each pair of values, and what becomes of the sum, is the rung's.
+// A kernel over tiles of 128 x 128 elements. A thread keeps 8 x 8 of them in registers, so that it uses each value
+// from shared memory eight times. The rung defines the term of a pair of values and the element computed from the sum.
 #pragma once
 
 #include "kernels/cuda/device/reduce.h"
@@ -10,53 +10,55 @@ namespace kith::cuda {
 /// Op: float add(float sum, float a, float b), float finish(float sum, int64 row, int64 column).
 template <class Op>
 __global__ void __launch_bounds__(kBlock) register_kernel(DistanceProblem p, Op op) {
-  constexpr int kDeep = 8, kEach = 8;        // columns of A at a time, elements of a thread each way
-  constexpr int kPitch = kDistanceTile + 4;  // rows stay aligned, and columns of A spread over the banks
-  __shared__ __align__(16) float a[kDeep][kPitch];
-  __shared__ __align__(16) float b[kDeep][kDistanceTile];
-  const int me = static_cast<int>(threadIdx.x), x = me % 16, y = me / 16;
+  constexpr int kDepth = 8, kSide = 8;       // columns of A per step; a thread has kSide x kSide elements
+  constexpr int kPitch = kDistanceTile + 4;  // keeps rows aligned and spreads the columns of A over the banks
+  __shared__ __align__(16) float a[kDepth][kPitch];
+  __shared__ __align__(16) float b[kDepth][kDistanceTile];
+  const int thread = static_cast<int>(threadIdx.x), x = thread % 16, y = thread / 16;
   const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.y) * kDistanceTile;
   const std::int64_t first_column = static_cast<std::int64_t>(blockIdx.x) * kDistanceTile;
-  float sum[kEach][kEach] = {};
-  for (int first = 0; first < p.depth; first += kDeep) {
-    const float4 from_a = *reinterpret_cast<const float4*>(p.a + (first_row + me / 2) * p.depth + first + me % 2 * 4);
-    const float4 from_b = *reinterpret_cast<const float4*>(
-        p.b + (first + me / 32) * static_cast<std::int64_t>(p.columns) + first_column + me % 32 * 4);
-    a[me % 2 * 4][me / 2] = from_a.x;
-    a[me % 2 * 4 + 1][me / 2] = from_a.y;
-    a[me % 2 * 4 + 2][me / 2] = from_a.z;
-    a[me % 2 * 4 + 3][me / 2] = from_a.w;
-    *reinterpret_cast<float4*>(&b[me / 32][me % 32 * 4]) = from_b;
+  float sum[kSide][kSide] = {};
+  for (int first = 0; first < p.depth; first += kDepth) {
+    const float4 loaded_a =
+        *reinterpret_cast<const float4*>(p.a + (first_row + thread / 2) * p.depth + first + thread % 2 * 4);
+    const float4 loaded_b = *reinterpret_cast<const float4*>(
+        p.b + (first + thread / 32) * static_cast<std::int64_t>(p.columns) + first_column + thread % 32 * 4);
+    a[thread % 2 * 4][thread / 2] = loaded_a.x;
+    a[thread % 2 * 4 + 1][thread / 2] = loaded_a.y;
+    a[thread % 2 * 4 + 2][thread / 2] = loaded_a.z;
+    a[thread % 2 * 4 + 3][thread / 2] = loaded_a.w;
+    *reinterpret_cast<float4*>(&b[thread / 32][thread % 32 * 4]) = loaded_b;
     __syncthreads();
 #pragma unroll
-    for (int j = 0; j < kDeep; ++j) {
-      float rows[kEach], columns[kEach];
+    for (int j = 0; j < kDepth; ++j) {
+      float rows[kSide], columns[kSide];
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const float4 of_a = *reinterpret_cast<const float4*>(&a[j][y * 4 + half * 64]);
-        const float4 of_b = *reinterpret_cast<const float4*>(&b[j][x * 4 + half * 64]);
-        rows[half * 4] = of_a.x, rows[half * 4 + 1] = of_a.y, rows[half * 4 + 2] = of_a.z, rows[half * 4 + 3] = of_a.w;
-        columns[half * 4] = of_b.x, columns[half * 4 + 1] = of_b.y;
-        columns[half * 4 + 2] = of_b.z, columns[half * 4 + 3] = of_b.w;
+      for (int part = 0; part < 2; ++part) {
+        const float4 a_values = *reinterpret_cast<const float4*>(&a[j][y * 4 + part * 64]);
+        const float4 b_values = *reinterpret_cast<const float4*>(&b[j][x * 4 + part * 64]);
+        rows[part * 4] = a_values.x, rows[part * 4 + 1] = a_values.y, rows[part * 4 + 2] = a_values.z,
+                    rows[part * 4 + 3] = a_values.w;
+        columns[part * 4] = b_values.x, columns[part * 4 + 1] = b_values.y;
+        columns[part * 4 + 2] = b_values.z, columns[part * 4 + 3] = b_values.w;
       }
 #pragma unroll
-      for (int r = 0; r < kEach; ++r) {
+      for (int r = 0; r < kSide; ++r) {
 #pragma unroll
-        for (int c = 0; c < kEach; ++c) sum[r][c] = op.add(sum[r][c], rows[r], columns[c]);
+        for (int c = 0; c < kSide; ++c) sum[r][c] = op.add(sum[r][c], rows[r], columns[c]);
       }
     }
     __syncthreads();
   }
 #pragma unroll
-  for (int r = 0; r < kEach; ++r) {
+  for (int r = 0; r < kSide; ++r) {
     const std::int64_t row = first_row + y * 4 + r % 4 + r / 4 * 64;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const std::int64_t column = first_column + x * 4 + half * 64;
-      const float* of = &sum[r][half * 4];
+    for (int part = 0; part < 2; ++part) {
+      const std::int64_t column = first_column + x * 4 + part * 64;
+      const float* sums = &sum[r][part * 4];
       *reinterpret_cast<float4*>(p.out + row * p.columns + column) =
-          make_float4(op.finish(of[0], row, column), op.finish(of[1], row, column + 1),
-                      op.finish(of[2], row, column + 2), op.finish(of[3], row, column + 3));
+          make_float4(op.finish(sums[0], row, column), op.finish(sums[1], row, column + 1),
+                      op.finish(sums[2], row, column + 2), op.finish(sums[3], row, column + 3));
     }
   }
 }

@@ -1,4 +1,4 @@
-// The vendor's matrix library, cuBLAS, opened at run time by name, with the few declarations that are used.
+// Loads cuBLAS with dlopen() and declares the few functions that kith calls.
 #include "kernels/cuda/ladder/vendor_library.h"
 
 #include <dlfcn.h>
@@ -11,11 +11,11 @@
 namespace kith::cuda {
 namespace {
 
-// As in cublas_api.h of releases 12 and 13, which need not be installed to build kith.
-constexpr int kTransposed = 1, kAsIs = 0;
+// Values from cublas_api.h of releases 12 and 13, so that the header need not be installed to build kith.
+constexpr int kTransposed = 1, kNotTransposed = 0;
 constexpr int kCompute32 = 68, kComputeTf32 = 77;
 constexpr int kDefaultAlgorithm = -1;
-constexpr int kPointersOnDevice = 1;
+constexpr int kDevicePointers = 1;
 using Create = int (*)(void** handle);
 using Destroy = int (*)(void* handle);
 using SetStream = int (*)(void* handle, cudaStream_t stream);
@@ -23,7 +23,7 @@ using SetPointerMode = int (*)(void* handle, int mode);
 using Product = int (*)(void* handle, int transpose_a, int transpose_b, int m, int n, int k, const void* alpha,
                         const void* a, cudaDataType a_type, int lda, const void* b, cudaDataType b_type, int ldb,
                         const void* beta, void* c, cudaDataType c_type, int ldc, int compute_type, int algorithm);
-using Norm = int (*)(void* handle, int count, const float* values, int step, float* result);
+using Norm = int (*)(void* handle, int count, const float* values, int increment, float* result);
 
 void check(int status, const char* call) {
   if (status != 0) throw Error(ExitCode::device, fmt::format("cuda: cuBLAS: {} failed with status {}", call, status));
@@ -45,7 +45,7 @@ VendorLibrary::VendorLibrary(cudaStream_t stream) {
     if (library_ != nullptr) break;
   }
   if (library_ == nullptr) {
-    missing_ = "cuBLAS was not found (libcublas.so.13 or .12); add its folder to LD_LIBRARY_PATH";
+    missing_ = "cuBLAS not found (libcublas.so.13 or .12); add its directory to LD_LIBRARY_PATH";
     return;
   }
   try {
@@ -59,7 +59,7 @@ VendorLibrary::VendorLibrary(cudaStream_t stream) {
 VendorLibrary::~VendorLibrary() {
   if (handle_ != nullptr) {
     const auto destroy = reinterpret_cast<Destroy>(dlsym(library_, "cublasDestroy_v2"));
-    if (destroy == nullptr || destroy(handle_) != 0) std::fputs("kith: cuda: cuBLAS could not be closed\n", stderr);
+    if (destroy == nullptr || destroy(handle_) != 0) std::fputs("kith: cuda: cublasDestroy failed\n", stderr);
   }
   if (library_ != nullptr) dlclose(library_);
 }
@@ -68,14 +68,14 @@ void VendorLibrary::product(ProductType type, int n, const void* a, const void* 
   const float one = 1.0F, zero = 0.0F;
   const cudaDataType element = type == ProductType::float16 ? CUDA_R_16F : CUDA_R_32F;
   const int compute = type == ProductType::tf32 ? kComputeTf32 : kCompute32;
-  check(find<Product>(library_, "cublasGemmEx")(handle_, kTransposed, kAsIs, n, n, n, &one, a, element, n, b, element,
-                                                n, &zero, c, element, n, compute, kDefaultAlgorithm),
+  check(find<Product>(library_, "cublasGemmEx")(handle_, kTransposed, kNotTransposed, n, n, n, &one, a, element, n, b,
+                                                element, n, &zero, c, element, n, compute, kDefaultAlgorithm),
         "cublasGemmEx");
 }
 
 void VendorLibrary::norm(int count, const float* values, float* result) const {
   const auto mode = find<SetPointerMode>(library_, "cublasSetPointerMode_v2");
-  check(mode(handle_, kPointersOnDevice), "cublasSetPointerMode");
+  check(mode(handle_, kDevicePointers), "cublasSetPointerMode");
   check(find<Norm>(library_, "cublasSnrm2_v2")(handle_, count, values, 1, result), "cublasSnrm2");
   check(mode(handle_, 0), "cublasSetPointerMode");
 }

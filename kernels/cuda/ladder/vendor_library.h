@@ -1,4 +1,4 @@
-// The vendor's matrix library, cuBLAS, opened at run time: kith needs it only to say how fast a product can be.
+// cuBLAS, loaded at run time. Only `kith bench` uses it, to measure the rates that matrix products can reach.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,16 +13,17 @@ enum class ProductType { float16, tf32, float32 };
 
 class VendorLibrary {
  public:
-  /// Looks for the library; when it is not there, missing() says so.
+  /// Loads the library. If it cannot be loaded, missing() gives the reason.
   explicit VendorLibrary(cudaStream_t stream);
   ~VendorLibrary();
   VendorLibrary(const VendorLibrary&) = delete;
   VendorLibrary& operator=(const VendorLibrary&) = delete;
 
+  /// Why the library cannot be used; empty if it can.
   const std::string& missing() const { return missing_; }
-  /// c = a^T b of n x n matrices, of halves or floats. Throws Error(device) with the library's status.
+  /// c = a^T b of n x n matrices, in fp16 or float32. Throws Error(device) with the library's status.
   void product(ProductType type, int n, const void* a, const void* b, void* c) const;
-  /// *result, on the device, becomes the Euclidean norm of `count` numbers.
+  /// Sets *result, on the device, to the Euclidean norm of `count` values.
   void norm(int count, const float* values, float* result) const;
 
  private:

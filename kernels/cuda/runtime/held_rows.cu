@@ -1,5 +1,4 @@
-// Where the held rows are: on the device if they fit, taken there as they arrive; else on the host, and sent block by
-// block.
+// Places the held rows: on the device if they fit, uploaded as they arrive; otherwise on the host, sent block by block.
 #include "kernels/cuda/runtime/held_rows.h"
 
 #include "kernels/cuda/runtime/staging.h"
@@ -7,13 +6,14 @@
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kMostRows = std::int64_t{1} << 24;       // of a block: bounds the memory of an operation,
-constexpr std::int64_t kMostValues = std::int64_t{1} << 26;     // and so does this where rows are wide,
-constexpr std::int64_t kManyRows = std::int64_t{1} << 20;       // which are as many at least
+// The size of a block bounds the memory of an operation.
+constexpr std::int64_t kMostRows = std::int64_t{1} << 24;
+constexpr std::int64_t kMostValues = std::int64_t{1} << 26;  // where a block has more than kManyRows rows
+constexpr std::int64_t kManyRows = std::int64_t{1} << 20;
 constexpr std::int64_t kMostSent = std::int64_t{256} << 20;     // bytes of a block that is sent
-constexpr std::int64_t kWorkingMemory = std::int64_t{1} << 30;  // bytes left to the operations, if there are as many
-constexpr std::int64_t kFewRows = 8;                            // of a block: one in so many
-constexpr std::int64_t kWholeRows = 256;  // a multiple of this where blocks can be: a pair of groups of half rows
+constexpr std::int64_t kWorkingMemory = std::int64_t{1} << 30;  // bytes reserved for the operations, at most
+constexpr std::int64_t kFewRows = 8;      // `gathered` has a buffer for one row of a block in this many
+constexpr std::int64_t kWholeRows = 256;  // two groups of fp16 rows; blocks are multiples of it where they can be
 
 }  // namespace
 
@@ -41,7 +41,7 @@ HeldRows<T>::HeldRows(std::shared_ptr<Context> where, MatrixView<const T> from, 
   if (!forced && value_bytes <= free - state_bytes - working_bytes) {
     try {
       resident = Buffer<T>(pool(), n * columns());
-    } catch (const OutOfMemory&) {  // somebody else took the memory meanwhile
+    } catch (const OutOfMemory&) {  // another process took the memory meanwhile
     }
   }
   if (resident.size() > 0) {
@@ -53,7 +53,7 @@ HeldRows<T>::HeldRows(std::shared_ptr<Context> where, MatrixView<const T> from, 
   }
 }
 
-/// Whole rounds of a kernel in which a multiprocessor takes a pair of groups of half rows at a time.
+/// A multiple of the rows that all multiprocessors process at once, each two groups of fp16 rows.
 template <class T>
 std::int64_t HeldRows<T>::resident_block_rows() const {
   const std::int64_t rows = std::clamp(kMostValues / columns(), kManyRows, kMostRows);
@@ -64,24 +64,25 @@ std::int64_t HeldRows<T>::resident_block_rows() const {
 template <class T>
 void HeldRows<T>::upload(Arrival* arrival) {
   const std::int64_t n = rows(), row_bytes = columns() * static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t piece = Staging::kWorthwhile / row_bytes + 1;  // rows that are worth waiting for together
+  const std::int64_t batch = Staging::kWorthwhile / row_bytes + 1;  // rows worth a staged upload
   for (std::int64_t first = 0; first < n;) {
-    const std::int64_t there = arrival != nullptr ? arrival->wait_for(std::min(first + piece, n)) : n;
-    stream().upload(resident.data() + first * columns(), values.data + first * columns(), (there - first) * columns());
-    first = there;
+    const std::int64_t arrived = arrival != nullptr ? arrival->wait_for(std::min(first + batch, n)) : n;
+    stream().upload(resident.data() + first * columns(), values.data + first * columns(),
+                    (arrived - first) * columns());
+    first = arrived;
   }
 }
 
 template <class T>
 void HeldRows<T>::send_blocks(std::int64_t forced_rows) {
   const std::int64_t row_bytes = columns() * static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t most_bytes = std::min(kMostSent, pool().available() / 8);  // there are two blocks
-  std::int64_t wanted = forced_rows;
-  if (wanted == 0) {
-    wanted = most_bytes / row_bytes;
-    if (wanted > kWholeRows) wanted = wanted / kWholeRows * kWholeRows;
+  const std::int64_t most_bytes = std::min(kMostSent, pool().available() / 8);  // two blocks are on the device
+  std::int64_t requested = forced_rows;
+  if (requested == 0) {
+    requested = most_bytes / row_bytes;
+    if (requested > kWholeRows) requested = requested / kWholeRows * kWholeRows;
   }
-  block_rows = std::clamp<std::int64_t>(wanted, 1, std::clamp<std::int64_t>(rows(), 1, kMostRows));
+  block_rows = std::clamp<std::int64_t>(requested, 1, std::clamp<std::int64_t>(rows(), 1, kMostRows));
   sent = std::make_unique<SentBlocks<T>>(
       typename SentBlocks<T>::Route{context->device, pool(), stream(), values, block_rows});
   gathered = Buffer<T>(pool(), (block_rows + kFewRows - 1) / kFewRows * columns());
@@ -103,7 +104,7 @@ ChosenRows<T> HeldRows<T>::chosen_on_device(const Block<T>& block, const std::in
 }
 
 template <class T>
-bool HeldRows<T>::give_way() {
+bool HeldRows<T>::free_optional_memory() {
   if (bounds.bound.size() > 0) {
     bounds = {};
     bounds.refused = true;

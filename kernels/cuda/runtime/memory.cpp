@@ -1,4 +1,4 @@
-// The pool of device allocations, the copies of a stream, and what CUDA errors become.
+// The pool of device allocations, the copies of a stream, and the translation of CUDA errors.
 #include "kernels/cuda/runtime/memory.h"
 
 #include <fmt/format.h>
@@ -13,8 +13,9 @@ namespace kith::cuda {
 namespace {
 
 constexpr std::int64_t kSmallest = 16;
-constexpr std::int64_t kLeastIdle = std::int64_t{1} << 28;  // bytes that may be kept for sizes that do not come back,
-constexpr std::int64_t kIdleShare = 16;                     // beside one in so many of those in use
+// Idle bytes that may stay allocated: kLeastIdle, and one in kIdleShare of the bytes in use.
+constexpr std::int64_t kLeastIdle = std::int64_t{1} << 28;
+constexpr std::int64_t kIdleShare = 16;
 
 std::int64_t free_bytes() {
   std::size_t free = 0, total = 0;
@@ -58,14 +59,14 @@ Pool::~Pool() {
     std::fprintf(stderr, "kith: cuda: %lld bytes of device memory outlive their pool\n", static_cast<long long>(held_));
 }
 
-void* Pool::take(std::int64_t bytes, std::int64_t& granted) {
+void* Pool::allocate(std::int64_t bytes, std::int64_t& granted) {
   bytes = std::max(bytes, kSmallest);
-  const auto found = idle_blocks_.lower_bound(bytes);
-  if (found != idle_blocks_.end() && found->first / 2 <= bytes) {
-    granted = found->first;
-    void* memory = found->second;
+  const auto idle = idle_blocks_.lower_bound(bytes);
+  if (idle != idle_blocks_.end() && idle->first / 2 <= bytes) {
+    granted = idle->first;
+    void* memory = idle->second;
     idle_ -= granted;
-    idle_blocks_.erase(found);
+    idle_blocks_.erase(idle);
     return memory;
   }
   const std::int64_t most_idle = kLeastIdle + (held_ - idle_) / kIdleShare;
@@ -75,7 +76,7 @@ void* Pool::take(std::int64_t bytes, std::int64_t& granted) {
   void* memory = nullptr;
   cudaError_t status = cudaMalloc(&memory, static_cast<std::size_t>(bytes));
   if (status == cudaErrorMemoryAllocation && idle_ > 0) {
-    (void)cudaGetLastError();  // a refused allocation is no damage; the error is dealt with here
+    (void)cudaGetLastError();  // clears the error: a failed allocation leaves the context usable
     check(release_idle());
     status = cudaMalloc(&memory, static_cast<std::size_t>(bytes));
   }
@@ -90,7 +91,7 @@ void* Pool::take(std::int64_t bytes, std::int64_t& granted) {
   return memory;
 }
 
-void Pool::give(void* memory, std::int64_t granted) noexcept {
+void Pool::recycle(void* memory, std::int64_t granted) noexcept {
   try {
     idle_blocks_.emplace(granted, memory);
     idle_ += granted;
@@ -145,7 +146,7 @@ Staging* Stream::staging_for(std::int64_t bytes) const {
   return staging_.get();
 }
 
-void Stream::copy_up(void* device, const void* host, std::int64_t bytes) const {
+void Stream::copy_to_device(void* device, const void* host, std::int64_t bytes) const {
   if (Staging* staging = staging_for(bytes)) return staging->upload(stream_, device, host, bytes);
   check(cudaMemcpyAsync(device, host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_));
 }
@@ -155,7 +156,7 @@ bool Stream::upload_as_floats(float* device, const double* host, std::int64_t co
   return staging != nullptr && staging->upload_as_floats(stream_, device, host, count);
 }
 
-void Stream::copy_down(void* host, const void* device, std::int64_t bytes) const {
+void Stream::copy_to_host(void* host, const void* device, std::int64_t bytes) const {
   if (Staging* staging = staging_for(bytes)) return staging->download(stream_, host, device, bytes);
   check(cudaMemcpyAsync(host, device, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, stream_));
   wait();

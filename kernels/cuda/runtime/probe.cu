@@ -1,4 +1,4 @@
-// A kernel that is only asked for its attributes: they exist where the program holds code for the device.
+// A kernel that is never launched: its attributes exist if the program has code for the device.
 #include "kernels/cuda/runtime/probe.h"
 
 namespace kith::cuda {

@@ -1,11 +1,11 @@
-// Whether this program holds code that the current device can run.
+// Whether this program has code for the current device.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 namespace kith::cuda {
 
-/// cudaErrorNoKernelImageForDevice or cudaErrorInvalidDeviceFunction where there is none. Runs nothing.
+/// cudaErrorNoKernelImageForDevice or cudaErrorInvalidDeviceFunction if there is none. Launches nothing.
 cudaError_t probe_device();
 
 }  // namespace kith::cuda

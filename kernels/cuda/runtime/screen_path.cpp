@@ -1,4 +1,4 @@
-// The table of the CUDA screen's paths, and the choice among those that a device has.
+// The table of screen paths, and the choice among those that a device supports.
 #include "kernels/cuda/runtime/screen_path.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace {
 
 struct Entry {
   ScreenPath path;
-  const char* name;  // as --screen has it
+  const char* name;  // for --screen
 };
 
 constexpr std::array<Entry, 3> kTable{{
@@ -47,8 +47,8 @@ ScreenPath choose_screen_path(const std::string& name, int device) {
   for (const Entry& entry : kTable) {
     if ((name == "auto" || name == entry.name) && device_has(entry.path, device)) return entry.path;
   }
-  throw Error(ExitCode::usage, fmt::format("--screen {}: device {}, with the code that this kith was built with, does "
-                                           "not have it; expected auto, {}",
+  throw Error(ExitCode::usage, fmt::format("--screen {}: not available on device {} with the code in this build; "
+                                           "expected auto, {}",
                                            name, device, fmt::join(screen_paths(device), ", ")));
 }
 

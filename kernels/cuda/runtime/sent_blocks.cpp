@@ -1,4 +1,4 @@
-// Sends blocks of rows ahead of their use. The link is the floor: n d values per pass, 50 GB/s with PCIe 5.
+// Sends blocks of rows ahead of their use. The link is the limit: n d values per pass, 50 GB/s with PCIe 5.
 #include "kernels/cuda/runtime/sent_blocks.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ SentBlocks<T>::SentBlocks(const Route& route) : route_(route) {
 
 template <class T>
 SentBlocks<T>::~SentBlocks() {
-  // The places must not go to others while they are filled. An error of sending would have been met by its use.
+  // The buffers must not be recycled while a copy fills them. Nobody uses the block, so its error is dropped.
   if (sending_.valid()) sending_.wait();
   report_in_destructor(cudaStreamSynchronize(copies_));
 }
@@ -25,7 +25,7 @@ template <class T>
 const T* SentBlocks<T>::on_device(std::int64_t first) {
   Place* place = holder_of(first);
   if (place == nullptr) {
-    if (sent_to_ != nullptr) land();  // another block than the one that came next is wanted
+    if (sent_to_ != nullptr) land();  // a block other than the next one is requested
     place = &places_[0];
     begin(*place, first);
   }
@@ -41,7 +41,7 @@ void SentBlocks<T>::begin(Place& place, std::int64_t first) {
   place.first = first;
   sent_to_ = &place;
   T* const to = place.values.data();
-  // Where no thread can be had, it is done when it is waited for.
+  // Without a free thread, the copy runs when land() waits for it.
   sending_ = std::async(std::launch::async | std::launch::deferred, [this, to, first] {
     check(cudaSetDevice(route_.device));
     const std::int64_t rows = std::min(route_.block_rows, route_.values.rows - first);
@@ -63,8 +63,9 @@ void SentBlocks<T>::land() {
 
 template <class T>
 typename SentBlocks<T>::Place* SentBlocks<T>::holder_of(std::int64_t first) {
-  const auto found = std::find_if(places_.begin(), places_.end(), [first](const Place& p) { return p.first == first; });
-  return found == places_.end() ? nullptr : &*found;
+  const auto holder =
+      std::find_if(places_.begin(), places_.end(), [first](const Place& p) { return p.first == first; });
+  return holder == places_.end() ? nullptr : &*holder;
 }
 
 #define KITH_INSTANTIATE(T) template class SentBlocks<T>;

@@ -1,4 +1,4 @@
-// Blocks of rows that are sent to the device in turn, each while the operation works on the one before.
+// Blocks of rows that are sent to the device in turn, each while the operation processes the one before.
 #pragma once
 
 #include <array>
@@ -10,13 +10,12 @@
 
 namespace kith::cuda {
 
-/// Two places on the device take turns: while kernels read the one, a thread and a stream of its own fill the other
-/// with the block that comes next, after the last one with the first. A block that is still in its place is not sent
-/// again.
+/// Double buffering: while kernels read one place on the device, a thread with its own stream fills the other with the
+/// next block; the first block follows the last. A block that is still in a place is not sent again.
 template <class T>
 class SentBlocks {
  public:
-  /// Where the blocks come from and where they are worked on; both outlive the object.
+  /// Where the blocks come from and go to; the references outlive the object.
   struct Route {
     int device = 0;
     Pool& pool;
@@ -31,19 +30,18 @@ class SentBlocks {
   SentBlocks(const SentBlocks&) = delete;
   SentBlocks& operator=(const SentBlocks&) = delete;
 
-  /// The values of the block that begins at row `first`, for kernels queued from now on, until the next block is asked
-  /// for.
+  /// The values of the block that begins at row `first`. Valid for kernels queued after this call and before the next.
   const T* on_device(std::int64_t first);
 
  private:
   struct Place {
     Buffer<T> values;
-    std::int64_t first = -1;  // row that its block begins at, -1: none
+    std::int64_t first = -1;  // first row of its block, -1: none
   };
 
-  /// Begins to send a block to a place, behind all work that is queued now.
+  /// Starts to send a block to a place, after all work that is queued now.
   void begin(Place& place, std::int64_t first);
-  /// What was begun is on its way, and work queued from now on waits for it.
+  /// Waits until the started copy is queued; work queued after this call waits for it on the device.
   void land();
   Place* holder_of(std::int64_t first);
 
@@ -51,7 +49,7 @@ class SentBlocks {
   Stream copies_;
   std::array<Place, 2> places_;
   std::future<void> sending_;
-  Place* sent_to_ = nullptr;  // while `sending_` has not landed
+  Place* sent_to_ = nullptr;  // the place of an unfinished copy
 };
 
 }  // namespace kith::cuda

@@ -1,7 +1,7 @@
-// The ring of page-locked buffers: threads fill one while the others are on the link.
+// The ring of page-locked buffers: threads fill one buffer while the link transfers the others.
 //
 // A link of PCIe 5 moves 50 GB/s, one thread copies about 10: eight threads keep up with it. Waking them takes as long
-// as copying a megabyte, so they wake up once for a buffer, whichever part of it is ready.
+// as copying a megabyte, so they are woken once for a whole buffer.
 #include "kernels/cuda/runtime/staging.h"
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 namespace kith::cuda {
 namespace {
 
-constexpr int kBuffers = 3;                                 // one being copied, one on the link, one about to be
+constexpr int kBuffers = 3;  // one that threads copy, one on the link, one that waits for it
 constexpr std::int64_t kTaskBytes = std::int64_t{1} << 17;  // of a buffer, per thread and turn
 constexpr int kMostThreads = 8;
 
 std::int64_t tasks_of(std::int64_t bytes) { return (bytes + kTaskBytes - 1) / kTaskBytes; }
 
-/// Tasks of each part but the last of a buffer's `bytes`.
+/// Tasks of each part of a buffer's `bytes`, except the last.
 std::int64_t part_tasks(std::int64_t bytes, std::int64_t parts) { return (tasks_of(bytes) + parts - 1) / parts; }
 
 }  // namespace
@@ -30,14 +30,14 @@ std::unique_ptr<Staging> Staging::make() {
   std::unique_ptr<Staging> staging;
   try {
     staging.reset(new Staging());
-  } catch (const Error&) {  // no more threads to be had
+  } catch (const Error&) {  // no more threads are available
     return nullptr;
   }
   for (int i = 0; i < kBuffers; ++i) {
     PinnedBuffer& buffer = staging->ring_.emplace_back();
-    for (cudaEvent_t& there : buffer.there) check(cudaEventCreateWithFlags(&there, cudaEventDisableTiming));
+    for (cudaEvent_t& copied : buffer.copied) check(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming));
     if (cudaHostAlloc(reinterpret_cast<void**>(&buffer.memory), kBufferBytes, cudaHostAllocDefault) != cudaSuccess) {
-      (void)cudaGetLastError();  // a refused allocation is no damage
+      (void)cudaGetLastError();  // clears the error: a failed allocation leaves the context usable
       return nullptr;
     }
   }
@@ -50,10 +50,10 @@ Staging::~Staging() {
     if (first_error == cudaSuccess) first_error = status;
   };
   for (const PinnedBuffer& buffer : ring_) {
-    for (const cudaEvent_t there : buffer.there) {
-      if (there == nullptr) continue;
-      keep_first(cudaEventSynchronize(there));  // of a run that fails between two copies
-      keep_first(cudaEventDestroy(there));
+    for (const cudaEvent_t copied : buffer.copied) {
+      if (copied == nullptr) continue;
+      keep_first(cudaEventSynchronize(copied));  // a run may fail between two copies
+      keep_first(cudaEventDestroy(copied));
     }
     if (buffer.memory != nullptr) keep_first(cudaFreeHost(buffer.memory));
   }
@@ -62,7 +62,7 @@ Staging::~Staging() {
 
 Staging::PinnedBuffer& Staging::next() {
   PinnedBuffer& buffer = ring_[turn_++ % ring_.size()];
-  check(cudaEventSynchronize(buffer.free()));  // at once when it was never recorded
+  check(cudaEventSynchronize(buffer.free()));  // returns at once if it was never recorded
   return buffer;
 }
 
@@ -86,7 +86,7 @@ void Staging::send(cudaStream_t stream, void* device, std::int64_t bytes, const 
       fill(buffer.memory + first, done + first, count);
       const std::int64_t begin = part * in_part, whole = std::min(in_part, here - begin);
       if (filled[part].fetch_add(count) + count < whole) return;
-      check(cudaSetDevice(device_));  // of this thread
+      check(cudaSetDevice(device_));  // for this thread
       check(cudaMemcpyAsync(to + begin, buffer.memory + begin, static_cast<std::size_t>(whole), cudaMemcpyHostToDevice,
                             stream));
     });
@@ -109,7 +109,7 @@ bool Staging::upload_as_floats(cudaStream_t stream, float* device, const double*
     bool same = true;
     for (std::int64_t i = 0; i < bytes / kBytes; ++i) {
       values[i] = static_cast<float>(from[i]);
-      same = same & (static_cast<double>(values[i]) == from[i]);  // no branch
+      same = same & (static_cast<double>(values[i]) == from[i]);  // & avoids a branch
     }
     if (!same) exact = false;
   });
@@ -119,31 +119,31 @@ bool Staging::upload_as_floats(cudaStream_t stream, float* device, const double*
 void Staging::download(cudaStream_t stream, void* host, const void* device, std::int64_t bytes) {
   auto* to = static_cast<std::byte*>(host);
   const auto* from = static_cast<const std::byte*>(device);
-  const std::int64_t pieces = (bytes + kBufferBytes - 1) / kBufferBytes;
-  const auto size_of_piece = [&](std::int64_t piece) { return std::min(kBufferBytes, bytes - piece * kBufferBytes); };
-  const auto buffer_of = [&, first = turn_](std::int64_t piece) -> const PinnedBuffer& {
-    return ring_[(first + static_cast<std::size_t>(piece)) % ring_.size()];
+  const std::int64_t turns = (bytes + kBufferBytes - 1) / kBufferBytes;
+  const auto size_of = [&](std::int64_t turn) { return std::min(kBufferBytes, bytes - turn * kBufferBytes); };
+  const auto buffer_of = [&, first = turn_](std::int64_t turn) -> const PinnedBuffer& {
+    return ring_[(first + static_cast<std::size_t>(turn)) % ring_.size()];
   };
-  // The link runs ahead of the threads by all buffers but the one that they copy from.
+  // The link runs ahead of the threads by all buffers except the one that they copy from.
   constexpr std::int64_t kAhead = kBuffers - 1;
-  for (std::int64_t piece = 0; piece < pieces + kAhead; ++piece) {
-    if (piece < pieces) {
+  for (std::int64_t turn = 0; turn < turns + kAhead; ++turn) {
+    if (turn < turns) {
       const PinnedBuffer& buffer = next();
-      const std::int64_t here = size_of_piece(piece), in_part = part_tasks(here, kParts) * kTaskBytes;
+      const std::int64_t here = size_of(turn), in_part = part_tasks(here, kParts) * kTaskBytes;
       for (std::int64_t part = 0; part < kParts; ++part) {
         const std::int64_t begin = std::min(part * in_part, here), count = std::min(in_part, here - begin);
         if (count > 0) {
-          check(cudaMemcpyAsync(buffer.memory + begin, from + piece * kBufferBytes + begin,
+          check(cudaMemcpyAsync(buffer.memory + begin, from + turn * kBufferBytes + begin,
                                 static_cast<std::size_t>(count), cudaMemcpyDeviceToHost, stream));
         }
-        check(cudaEventRecord(buffer.there[part], stream));
+        check(cudaEventRecord(buffer.copied[part], stream));
       }
     }
-    if (const std::int64_t arrived = piece - kAhead; arrived >= 0) {
+    if (const std::int64_t arrived = turn - kAhead; arrived >= 0) {
       const PinnedBuffer& buffer = buffer_of(arrived);
-      check(cudaEventSynchronize(buffer.there[0]));  // before anybody is woken up
-      for_tasks(size_of_piece(arrived), [&](std::int64_t part, std::int64_t first, std::int64_t count) {
-        check(cudaEventSynchronize(buffer.there[part]));
+      check(cudaEventSynchronize(buffer.copied[0]));  // before the threads are woken
+      for_tasks(size_of(arrived), [&](std::int64_t part, std::int64_t first, std::int64_t count) {
+        check(cudaEventSynchronize(buffer.copied[part]));
         std::memcpy(to + arrived * kBufferBytes + first, buffer.memory + first, static_cast<std::size_t>(count));
       });
     }

@@ -12,46 +12,46 @@
 
 namespace kith::cuda {
 
-/// The device reads and writes page-locked memory at the full rate of its link, and while the host goes on. Threads
-/// copy between it and the caller's memory; one buffer is copied while the others are on the link. Not thread-safe.
+/// The device reads and writes page-locked memory at the full rate of its link while the host continues. Threads copy
+/// between these buffers and the caller's memory, one buffer while the link transfers the others. Not thread-safe.
 class Staging {
  public:
   static constexpr std::int64_t kBufferBytes = std::int64_t{16} << 20;
-  /// Below this the driver's own way costs no more than making the buffers.
+  /// Bytes below which a copy by the driver costs no more than making the buffers.
   static constexpr std::int64_t kWorthwhile = std::int64_t{32} << 20;
-  /// The same once the buffers are there.
+  /// The same once the buffers exist.
   static constexpr std::int64_t kWorthwhileAgain = std::int64_t{1} << 20;
 
-  /// Null where page-locked memory cannot be had: the driver's own way still works then.
+  /// Null if page-locked memory is not available; the driver can still copy.
   static std::unique_ptr<Staging> make();
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  /// Copies are queued on a stream, in order. Host memory may be reused when this returns; the last buffers may still
-  /// be on the link.
+  /// Queues copies on a stream, in order. Host memory may be reused when this returns; the link may still transfer the
+  /// last buffers.
   void upload(cudaStream_t stream, void* device, const void* host, std::int64_t bytes);
-  /// The same of numbers that travel as float32. False where one of them is none: then the device's are not to be used.
+  /// The same for numbers that are sent as float32. False when some number is not a float32; the device memory is then
+  /// undefined.
   bool upload_as_floats(cudaStream_t stream, float* device, const double* host, std::int64_t count);
-  /// Waits for everything queued before, and for the copy.
+  /// Waits for all work queued before, and for the copy.
   void download(cudaStream_t stream, void* host, const void* device, std::int64_t bytes);
 
  private:
-  /// Parts of a buffer travel by themselves, so that threads and link work at the same time.
+  /// Parts of a buffer are sent separately, so that threads and link work at the same time.
   static constexpr std::int64_t kParts = 4;
   struct PinnedBuffer {
     std::byte* memory = nullptr;
-    cudaEvent_t there[kParts] = {};  // recorded behind each part; the last one also behind the buffer's last use
-    cudaEvent_t free() const { return there[kParts - 1]; }
+    cudaEvent_t copied[kParts] = {};  // recorded after each part; the last one also after the last use of the buffer
+    cudaEvent_t free() const { return copied[kParts - 1]; }
   };
   Staging();
-  /// The next buffer of the ring, once the link is done with it.
+  /// The next buffer of the ring. Waits until the link has finished with it.
   PinnedBuffer& next();
-  /// work(part, first byte, bytes) on all tasks of a buffer's `bytes`, shared out among the threads, which wake up
-  /// once.
+  /// Calls work(part, first byte, bytes) for all tasks of a buffer's `bytes` on the threads, which are woken once.
   template <class Work>
   void for_tasks(std::int64_t bytes, const Work& work);
-  /// Uploads what fill(to, first byte, bytes) writes.
+  /// Uploads the bytes that fill(to, first byte, bytes) writes.
   template <class Fill>
   void send(cudaStream_t stream, void* device, std::int64_t bytes, const Fill& fill);
 

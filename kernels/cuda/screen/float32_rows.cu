@@ -1,36 +1,33 @@
-// Screens rows: values, norms, half norms and the largest of them. The device's twin of core's screen_rows.
+// Screens rows: values, norms, half squared norms and the largest norms. The device version of screen_rows() of core.
 //
-// A warp takes eight rows. Moves the rows in once and, for copies, float32 values out; for 10^6 x 128 float32 points on
-// an H200 (4.8 TB/s) the floor is 0.11 ms, once per data set.
+// A warp screens eight rows at a time. Reads the rows once and, for copies, writes float32 values. The floor for 10^6 x
+// 128 float32 points on an H200 (4.8 TB/s) is 0.11 ms, once per data set.
 #include "kernels/cuda/screen/float32_rows.h"
 
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "kernels/cuda/assign/fp16_screen.h"
-#include "kernels/cuda/assign/narrow_screen.h"
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/screened_value.h"
 #include "kernels/cuda/device/tile.h"
-#include "kernels/cuda/operations.h"
 
 namespace kith::cuda {
 namespace {
 
-/// Beyond this norm products of rows could overflow float32: such a row certifies nothing, its norm counts as infinite.
+/// Beyond this norm, products of rows may overflow float32. Such a row gets an infinite norm and is never certified.
 constexpr float kLargestNorm = 0x1p60F;
 
 struct ScreenOutput {
-  float* values = nullptr;  // (rows, pitch), null: not wanted
+  float* values = nullptr;  // (rows, pitch); null: not requested
   std::int64_t pitch = 0;
   float* norm = nullptr;          // (rows)
   float* half_sq_norm = nullptr;  // (rows)
-  Word* largest = nullptr;        // (2) bits of the largest |x'|^2 and |x' - x^|^2, null: not wanted
+  Word* largest = nullptr;        // (2) bits of the largest |x'|^2 and |x' - x^|^2; null: not requested
 };
 
-constexpr int kTogether = 8;  // rows of a warp at a time: their sums over the lanes are shared
+constexpr int kTogether = 8;  // rows of a warp at a time, which share the additions across lanes
 
 template <class T>
 __global__ void __launch_bounds__(kBlock, 2) screen_kernel(const T* rows, std::int64_t count, std::int64_t d,
@@ -60,11 +57,11 @@ __global__ void __launch_bounds__(kBlock, 2) screen_kernel(const T* rows, std::i
         if (out.values != nullptr && base + r < count) out.values[(base + r) * out.pitch + j] = value;
       }
     }
-    // From here on a lane has one row.
+    // From here on, a lane has one row.
     double norm_squared = add_lanes<kTogether>(exact), lost_squared = add_lanes<kTogether>(lost);
     const double rounded_squared = add_lanes<kTogether>(rounded);
     const std::int64_t row = base + lane_index() / kLanesEach;
-    // A value beyond float32 leaves an infinity or a NaN behind; a maximum would pass over the NaN.
+    // A value beyond float32 causes an infinity or a NaN; a maximum would ignore the NaN.
     if (!(lost_squared <= norm_squared)) norm_squared = lost_squared = std::numeric_limits<double>::infinity();
     largest_norm = norm_squared > largest_norm ? norm_squared : largest_norm;
     largest_residual = lost_squared > largest_residual ? lost_squared : largest_residual;
@@ -118,49 +115,10 @@ void screen_and_measure(const HeldRows<T>& held, const double* rows, std::int64_
   launch(held, rows, count, {out.values.data(), out.pitch, out.norm.data(), out.half_sq_norm.data(), largest});
 }
 
-namespace {
-
-/// Room for all half rows; empty where the device has no use for them, or where they would leave the operations too
-/// little memory. Blocks that are sent have to begin where a pair of groups of half rows does.
 template <class T>
-Fp16Rows allocate_all_fp16(const HeldRows<T>& held) {
-  const std::int64_t n = held.rows(), d = held.columns();
-  const bool whole_groups = held.block_rows >= n || held.block_rows % (2 * kPieceRows) == 0;
-  if (!whole_groups || d <= kNarrowColumns || held.context->screen == ScreenPath::float32) return {};
-  const Fp16Layout shape = point_shape(d, held.context->screen);
-  const std::int64_t bytes =
-      row_groups_of(n) * shape.pieces * shape.piece_bytes() + n * 2 * std::int64_t{sizeof(float)};
-  if (held.pool().available() - bytes < held.working_bytes / 2) return {};
-  try {
-    return allocate_fp16(held.pool(), n, shape);
-  } catch (const OutOfMemory&) {
-    return {};  // float32 alone will do
-  }
-}
-
-}  // namespace
-
-template <class T>
-void prepare(HeldRows<T>& held, const DataPlan& plan) {
-  const std::int64_t d = held.columns();
-  Buffer<Word> largest(held.pool(), 2);
-  Buffer<float> center(held.pool(), padded_depth(d));
-  held.stream().fill(center.data(), 0, padded_depth(d));
-  held.stream().upload(center.data(), plan.screen.center.data(), d);
-  held.stream().fill(largest.data(), 0, 2);
-  held.plan = plan;
-  held.center = std::move(center);
-  held.fp16 = {};
-  held.bounds = {};
-  Fp16Rows fp16 = allocate_all_fp16(held);
-  held.for_blocks([&](const Block<T>& block) {
-    const T* values = held.on_device(block);
-    launch(held, values, block.rows,
-           {nullptr, 0, held.norm.data() + block.first, held.half_sq_norm.data() + block.first, largest.data()});
-    if (fp16.values.size() > 0) make_fp16_rows(held, values, block.rows, fp16, block.first);
-  });
-  held.largest = download_largest(held.stream(), largest.data());
-  held.fp16 = std::move(fp16);
+void screen_norms(const HeldRows<T>& held, const T* rows, std::int64_t count, float* norm, float* half_sq_norm,
+                  Word* largest) {
+  launch(held, rows, count, {nullptr, 0, norm, half_sq_norm, largest});
 }
 
 ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponent) {
@@ -171,7 +129,7 @@ ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponen
   template ScreenedCopies allocate_screened(const HeldRows<T>&, std::int64_t);                               \
   template void screen_copies(const HeldRows<T>&, const double*, std::int64_t, ScreenedCopies&);             \
   template void screen_and_measure(const HeldRows<T>&, const double*, std::int64_t, ScreenedCopies&, Word*); \
-  template void prepare(HeldRows<T>&, const DataPlan&);
+  template void screen_norms(const HeldRows<T>&, const T*, std::int64_t, float*, float*, Word*);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -1,5 +1,4 @@
-// Rows on their way into the screen: their values centred, scaled and rounded to float32, and the norms that the
-// certificate needs.
+// Screened rows: values that are centred, scaled and rounded to float32, and the norms that the certificate needs.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ struct ScreenedCopies {
   int pitch = 0;               // columns, rounded up to the depth of a tile
 };
 
-/// Room for `rows` screened rows.
+/// Allocates `rows` screened rows.
 template <class T>
 ScreenedCopies allocate_screened(const HeldRows<T>& held, std::int64_t rows);
 
@@ -26,12 +25,17 @@ ScreenedCopies allocate_screened(const HeldRows<T>& held, std::int64_t rows);
 template <class T>
 void screen_copies(const HeldRows<T>& held, const double* rows, std::int64_t count, ScreenedCopies& out);
 
-/// The same, and what the certificate wants to know of all of them. largest: (2) on the device, bits of the largest
-/// |x'|^2 and |x' - x^|^2, out.
+/// The same, and the largest norms of all rows. largest: (2) on the device, bits of the largest |x'|^2 and |x' - x^|^2,
+/// out.
 template <class T>
 void screen_and_measure(const HeldRows<T>& held, const double* rows, std::int64_t count, ScreenedCopies& out,
                         Word* largest);
-/// What was measured. Waits for the device.
+/// The norms of rows (count, d) of the held points on the device. norm, half_sq_norm: (count) out. largest: (2) raised
+/// to the bits of the largest |x'|^2 and |x' - x^|^2. Queues only.
+template <class T>
+void screen_norms(const HeldRows<T>& held, const T* rows, std::int64_t count, float* norm, float* half_sq_norm,
+                  Word* largest);
+/// Downloads the largest norms. Waits for the device.
 LargestNorms download_largest(const Stream& stream, const Word* largest);
 
 /// The margin of the tiled product (device/tile.h) against rows with these norms.

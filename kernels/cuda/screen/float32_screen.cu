@@ -1,4 +1,4 @@
-// The first look of the float32 screen: the best two scores of each row, kept beside the tiled product.
+// The screening pass of the float32 screen: an epilogue of the tiled product keeps the best two scores of each row.
 //
 // Cost: 2 n k d float32 operations; device/tile.h states the floor.
 #include "kernels/cuda/screen/float32_screen.h"
@@ -8,7 +8,7 @@
 namespace kith::cuda {
 namespace {
 
-/// The smallest score of a row, the second smallest, and whose the smallest is.
+/// The smallest and second smallest score of a row, and the column of the smallest.
 struct BestTwo {
   float best, second;
   std::int32_t column;
@@ -16,7 +16,7 @@ struct BestTwo {
   __device__ static BestTwo none() {
     return {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity(), 0};
   }
-  /// A NaN becomes a second best that equals the best: nothing is certified.
+  /// A NaN makes the second best equal to the best, so the row is not certified.
   __device__ void take(float score, std::int32_t at) {
     second = fminf(second, fmaxf(score, best));
     column = score < best ? at : column;
@@ -36,16 +36,15 @@ struct BestTwo {
   }
 };
 
-/// Epilogue of the first pass: decides rows, and lists those that it cannot decide with the limit of their candidates.
-/// Between tiles the best two of each row and thread wait in shared memory: with the products in 64 registers there is
-/// no room for them.
+/// Epilogue: decides rows, and appends ambiguous rows with the limit of their candidates. Between tiles the best two of
+/// each row and thread are in shared memory, since the products fill the registers.
 class Nearest {
  public:
   struct Arguments {
     const float* half_sq_norm;  // (k)
     std::int64_t clusters;
     std::int64_t rows;
-    const std::int32_t* chosen;  // positions of the rows in the block, null: all
+    const std::int32_t* chosen;  // positions of the rows in the block; null: all
     const float* norm;           // (rows of the block) |x^|
     ScreenMargin margin;
     std::int32_t* nearest;    // (rows of the block) out
@@ -55,7 +54,7 @@ class Nearest {
     float best[8][kTileThreads];
     float second[8][kTileThreads];
     std::int32_t column[8][kTileThreads];
-    BestTwo other_half[kTileRows];  // from the warp that has the other columns of the same rows
+    BestTwo upper_columns[kTileRows];  // from the warp that has the upper columns of the same rows
   };
 
   __device__ Nearest(const Arguments& arguments, Shared& shared, const TilePlace& place, std::int64_t first_row)
@@ -83,21 +82,21 @@ class Nearest {
   }
 
   __device__ void finish() {
-    const bool has_second_half = place_.column0 >= kWarpColumns;
+    const bool has_upper_columns = place_.column0 >= kWarpColumns;
     for (int i = 0; i < 8; ++i) {
       BestTwo row = kept(i);
 #pragma unroll
       for (int w = 2; w <= 8; w *= 2) row.merge(row.across(w));
       keep(i, row);
-      if (has_second_half && place_.first_of_row()) shared_.other_half[place_.row(i)] = row;
+      if (has_upper_columns && place_.first_of_row()) shared_.upper_columns[place_.row(i)] = row;
     }
     __syncthreads();
-    if (has_second_half || !place_.first_of_row()) return;
+    if (has_upper_columns || !place_.first_of_row()) return;
     for (int i = 0; i < 8; ++i) {
-      BestTwo found = kept(i);
-      found.merge(shared_.other_half[place_.row(i)]);
+      BestTwo result = kept(i);
+      result.merge(shared_.upper_columns[place_.row(i)]);
       const std::int64_t row = first_row_ + place_.row(i);
-      if (row < arguments_.rows) decide(arguments_.chosen != nullptr ? arguments_.chosen[row] : row, found);
+      if (row < arguments_.rows) decide(arguments_.chosen != nullptr ? arguments_.chosen[row] : row, result);
     }
   }
 
@@ -110,13 +109,13 @@ class Nearest {
     shared_.second[i][threadIdx.x] = row.second;
     shared_.column[i][threadIdx.x] = row.column;
   }
-  __device__ void decide(std::int64_t row, const BestTwo& found) const {
-    arguments_.nearest[row] = found.column;
+  __device__ void decide(std::int64_t row, const BestTwo& result) const {
+    arguments_.nearest[row] = result.column;
     const float margin = arguments_.margin.at(arguments_.norm[row]);
-    if (__fsub_rd(found.second, found.best) > margin) return;
+    if (__fsub_rd(result.second, result.best) > margin) return;
     const Word place = atomicAdd(arguments_.ambiguous.count, Word{1});
     arguments_.ambiguous.row[place] = static_cast<std::int32_t>(row);
-    arguments_.ambiguous.limit[place] = __fadd_ru(found.best, margin);
+    arguments_.ambiguous.limit[place] = __fadd_ru(result.best, margin);
   }
 
   const Arguments& arguments_;
@@ -128,9 +127,9 @@ class Nearest {
 }  // namespace
 
 template <class T>
-std::int64_t screen_floats(const HeldRows<T>& held, const FloatScreen& screen, PointOperand<T> rows,
-                           const RowChoice& which, const float* norm, std::int32_t* nearest,
-                           const AmbiguousRows& ambiguous) {
+std::int64_t screen_float32(const HeldRows<T>& held, const Float32Screen& screen, PointOperand<T> rows,
+                            const RowChoice& which, const float* norm, std::int32_t* nearest,
+                            const AmbiguousRows& ambiguous) {
   rows.chosen = which.chosen;
   rows.rows = which.count;
   const ScreenMargin margin =
@@ -142,14 +141,14 @@ std::int64_t screen_floats(const HeldRows<T>& held, const FloatScreen& screen, P
       rows, columns, rows.d, tiles,
       {screen.half_sq_norm(), columns.rows, which.count, which.chosen, norm, margin, nearest, ambiguous});
   check(cudaGetLastError());
-  Word left = 0;
-  held.stream().download(&left, ambiguous.count, 1);
-  return static_cast<std::int64_t>(left);
+  Word count = 0;
+  held.stream().download(&count, ambiguous.count, 1);
+  return static_cast<std::int64_t>(count);
 }
 
-#define KITH_INSTANTIATE(T)                                                                                      \
-  template std::int64_t screen_floats(const HeldRows<T>&, const FloatScreen&, PointOperand<T>, const RowChoice&, \
-                                      const float*, std::int32_t*, const AmbiguousRows&);
+#define KITH_INSTANTIATE(T)                                                                                         \
+  template std::int64_t screen_float32(const HeldRows<T>&, const Float32Screen&, PointOperand<T>, const RowChoice&, \
+                                       const float*, std::int32_t*, const AmbiguousRows&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

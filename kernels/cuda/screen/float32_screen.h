@@ -1,4 +1,4 @@
-// The float32 screen: centroids as it sees them, and a first look at rows by the tiled product.
+// The float32 screen: screened centroids, and a screening pass of rows by the tiled product.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace kith::cuda {
 
-/// The centroids of one assignment on the device, screened when they are first wanted.
-class FloatScreen {
+/// The centroids of one assignment on the device, screened before their first use.
+class Float32Screen {
  public:
   template <class T>
-  FloatScreen(const HeldRows<T>& held, std::int64_t count)
+  Float32Screen(const HeldRows<T>& held, std::int64_t count)
       : count_(count), screened_(allocate_screened(held, count)), largest_(held.pool(), 2) {}
 
-  /// Queues only. centroids: (count, d)
+  /// Screens the centroids (count, d) unless that is done. Queues only.
   template <class T>
   void prepare(const HeldRows<T>& held, const double* centroids) {
     if (ready_) return;
@@ -25,7 +25,7 @@ class FloatScreen {
   }
   ScreenedOperand columns() const { return {screened_.values.data(), count_, screened_.pitch}; }
   const float* half_sq_norm() const { return screened_.half_sq_norm.data(); }
-  const Word* largest() const { return largest_.data(); }  // (2) as screen_and_measure() fills it
+  const Word* largest() const { return largest_.data(); }  // (2) of screen_and_measure()
 
  private:
   std::int64_t count_;
@@ -34,17 +34,17 @@ class FloatScreen {
   bool ready_ = false;
 };
 
-/// Some rows of a block.
+/// Chosen rows of a block.
 struct RowChoice {
-  const std::int32_t* chosen;  // positions, null: all
+  const std::int32_t* chosen;  // positions; null: all
   std::int64_t count;
 };
 
-/// The first look at some of a block's rows: writes nearest[position] for those it decides, lists the others, and
-/// returns their number. norm: (rows of the block). Waits for the device.
+/// The screening pass of chosen rows of a block. Writes nearest[position] of every row it decides, appends the others
+/// to `ambiguous`, and returns their number. norm: (rows of the block). Waits for the device.
 template <class T>
-std::int64_t screen_floats(const HeldRows<T>& held, const FloatScreen& screen, PointOperand<T> rows,
-                           const RowChoice& which, const float* norm, std::int32_t* nearest,
-                           const AmbiguousRows& ambiguous);
+std::int64_t screen_float32(const HeldRows<T>& held, const Float32Screen& screen, PointOperand<T> rows,
+                            const RowChoice& which, const float* norm, std::int32_t* nearest,
+                            const AmbiguousRows& ambiguous);
 
 }  // namespace kith::cuda

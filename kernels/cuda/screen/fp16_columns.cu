@@ -20,14 +20,14 @@ __device__ Fp16Bound bound_of(const BoundInput& in) {
   return fp16_bound(in.points, centroids, in.d, in.exponent, in.accumulation);
 }
 
-/// Columns count .. padded - 1 do not exist, and score 10^37.
+/// Columns count .. padded - 1 do not exist; they score 10^37.
 __global__ void base_kernel(const float* half_sq_norm, std::int64_t count, std::int64_t padded, BoundInput in,
-                            Fp16Bound* bound_out, float* base, float* coarse) {
+                            Fp16Bound* bound_out, float* base, float* quantized) {
   const Fp16Bound bound = bound_of(in);
   for (std::int64_t c = thread_index(); c < padded; c += thread_count()) {
-    const bool there = c < count;
-    base[base_place(c)] = there ? __fadd_rn(half_sq_norm[c], bound.grid.bias) : QuantizationGrid::kNever;
-    coarse[base_place(c)] = there ? bound.grid.base(half_sq_norm[c]) : QuantizationGrid::kNever;
+    const bool exists = c < count;
+    base[base_place(c)] = exists ? __fadd_rn(half_sq_norm[c], bound.grid.bias) : QuantizationGrid::kNever;
+    quantized[base_place(c)] = exists ? bound.grid.base(half_sq_norm[c]) : QuantizationGrid::kNever;
   }
   if (thread_index() == 0) *bound_out = bound;
 }
@@ -48,7 +48,7 @@ void make_fp16_columns(const HeldRows<T>& held, const double* centroids, Fp16Col
                       tensor_accumulation(d)};
   base_kernel<<<held.context->grid(padded, kBlock), kBlock, 0, held.stream()>>>(
       out.centroids.half_sq_norm.data(), out.count, padded, in, out.bound.data(), out.score_base.data(),
-      out.coarse_base.data());
+      out.quantized_base.data());
   check(cudaGetLastError());
 }
 

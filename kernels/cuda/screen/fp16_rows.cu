@@ -1,7 +1,7 @@
-// Makes half-precision copies of rows: centred, scaled, rounded, swizzled, and measured.
+// Makes half-precision copies of rows: centres, scales, rounds and swizzles them, and measures their norms.
 //
-// As many lanes of a warp take a row as it has units. For 10^6 x 128 float32 points 0.77 GB move, 0.16 ms at an
-// H200's 4.8 TB/s, once per data set.
+// As many lanes of a warp share a row as it has chunks. 10^6 x 128 float32 points move 0.77 GB, 0.16 ms on an H200
+// (4.8 TB/s), once per data set.
 #include "kernels/cuda/screen/fp16_rows.h"
 
 #include <cuda_fp16.h>
@@ -17,7 +17,7 @@
 namespace kith::cuda {
 namespace {
 
-/// Rows that become fp16 of (x scale - center) 2^kFp16Shift.
+/// Rows, of which the copies hold (x scale - center) 2^kFp16Shift.
 template <class X>
 struct Fp16Input {
   const X* rows = nullptr;  // (count, d)
@@ -25,18 +25,18 @@ struct Fp16Input {
   std::int64_t padded = 0;  // rows count .. padded - 1 become zero
   std::int64_t d = 0;
   double scale = 1.0;
-  const double* factor = nullptr;  // (count) instead of scale and center, where there is one for each row
+  const double* factor = nullptr;  // (count) replaces scale and center; null: they apply
   const float* center = nullptr;   // (d)
 };
 
 struct Fp16Output {
   uint4* values = nullptr;
   Fp16Layout shape;
-  int lanes = kWarp;              // that share a row, a power of two
+  int lanes = kWarp;              // that share a row; a power of two
   Word* largest = nullptr;        // (2)
   float* norm = nullptr;          // (rows) points only
   float* residual = nullptr;      // (rows) points only
-  float* half_sq_norm = nullptr;  // (rows) centroids only, which take the places of slot_of_column
+  float* half_sq_norm = nullptr;  // (rows) centroids only, in the order of slot_of_column
 };
 
 template <class X>
@@ -49,19 +49,19 @@ __global__ void fp16_kernel(const Fp16Input<X> in, Fp16Output out) {
     return value;
   };
   for (std::int64_t first = warp_index() * rows_together; first < in.padded; first += warp_count() * rows_together) {
-    const std::int64_t i = first + lane_index() / out.lanes;  // `padded` is a multiple of the rows of a warp
+    const std::int64_t i = first + lane_index() / out.lanes;  // `padded` is a multiple of rows_together
     const std::int64_t place = out.half_sq_norm != nullptr ? slot_of_column(i) : i;
     const bool is_row = i < in.count, centres = in.factor == nullptr;
     const double scale = centres ? in.scale : is_row ? in.factor[i] : 0.0;
     double exact = 0.0, rounded = 0.0, lost = 0.0;
-    for (std::int64_t unit = lane; unit < out.shape.pieces * out.shape.units; unit += out.lanes) {
+    for (std::int64_t chunk = lane; chunk < out.shape.depth_tiles * out.shape.chunks; chunk += out.lanes) {
       __half packed[kChunkValues];
 #pragma unroll
       for (int t = 0; t < kChunkValues; ++t) {
-        const std::int64_t j = unit * kChunkValues + t;
-        const bool there = is_row && j < in.d;
-        const double center = there && centres ? static_cast<double>(in.center[j]) : 0.0;
-        const double centred = there ? kUp * (static_cast<double>(in.rows[i * in.d + j]) * scale - center) : 0.0;
+        const std::int64_t j = chunk * kChunkValues + t;
+        const bool exists = is_row && j < in.d;
+        const double center = exists && centres ? static_cast<double>(in.center[j]) : 0.0;
+        const double centred = exists ? kUp * (static_cast<double>(in.rows[i * in.d + j]) * scale - center) : 0.0;
         packed[t] = __double2half(centred);
         const double value = static_cast<double>(__half2float(packed[t]));
         exact += centred * centred;
@@ -70,8 +70,8 @@ __global__ void fp16_kernel(const Fp16Input<X> in, Fp16Output out) {
       }
       uint4 bits;
       memcpy(&bits, packed, sizeof bits);
-      const int at = static_cast<int>(unit);
-      out.values[out.shape.place(place, at / out.shape.units, at % out.shape.units)] = bits;
+      const int at = static_cast<int>(chunk);
+      out.values[out.shape.place(place, at / out.shape.chunks, at % out.shape.chunks)] = bits;
     }
     exact = row_total(exact);
     rounded = row_total(rounded);
@@ -93,26 +93,26 @@ __global__ void fp16_kernel(const Fp16Input<X> in, Fp16Output out) {
 
 template <class X>
 void launch(const Context& context, const Fp16Input<X>& in, Fp16Output out) {
-  while (out.lanes / 2 >= out.shape.pieces * out.shape.units) out.lanes /= 2;
+  while (out.lanes / 2 >= out.shape.depth_tiles * out.shape.chunks) out.lanes /= 2;
   context.stream.fill(out.largest, 0, 2);
   fp16_kernel<<<context.grid(in.padded * out.lanes, kBlock), kBlock, 0, context.stream>>>(in, out);
   check(cudaGetLastError());
 }
 
-/// Rows as the screen of the held ones takes them.
+/// Input for rows that are screened as the held rows are.
 template <class T, class X>
 Fp16Input<X> screened(const HeldRows<T>& held, const X* rows, std::int64_t count) {
   return {.rows = rows,
           .count = count,
-          .padded = row_groups_of(count) * kPieceRows,
+          .padded = row_groups_of(count) * kFp16TileRows,
           .d = held.columns(),
           .scale = power_of_two(-held.plan.screen.exponent),
           .center = held.center.data()};
 }
 
-/// A warp takes a row.
+/// The power of two for each row; a warp per row.
 __global__ void factor_kernel(const double* rows, std::int64_t count, std::int64_t d, double* factor) {
-  constexpr int kMostExponent = 500;  // beyond it D may vanish, and lose more than the margin knows of
+  constexpr int kMostExponent = 500;  // beyond it D may underflow and exceed the margin
   for (std::int64_t i = warp_index(); i < count; i += warp_count()) {
     Word largest = 0;
     for (std::int64_t j = lane_index(); j < d; j += kWarp) largest = max(largest, bits_of(fabs(rows[i * d + j])));
@@ -124,8 +124,8 @@ __global__ void factor_kernel(const double* rows, std::int64_t count, std::int64
   }
 }
 
-std::int64_t units_for(std::int64_t rows, const Fp16Layout& shape) {
-  return checked_product(row_groups_of(rows) * shape.pieces, shape.piece_bytes() / 16, "half rows");
+std::int64_t chunks_for(std::int64_t rows, const Fp16Layout& shape) {
+  return checked_product(row_groups_of(rows) * shape.depth_tiles, shape.tile_bytes() / 16, "fp16 rows");
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ std::int64_t units_for(std::int64_t rows, const Fp16Layout& shape) {
 Fp16Rows allocate_fp16(Pool& pool, std::int64_t rows, Fp16Layout shape) {
   Fp16Rows fp16;
   fp16.shape = shape;
-  fp16.values = Buffer<uint4>(pool, units_for(rows, shape));
+  fp16.values = Buffer<uint4>(pool, chunks_for(rows, shape));
   fp16.norm = Buffer<float>(pool, rows);
   fp16.residual = Buffer<float>(pool, rows);
   return fp16;
@@ -182,7 +182,7 @@ void queue_factored_fp16(const HeldRows<T>& held, const double* rows, std::int64
 }
 
 Fp16Centroids allocate_fp16_centroids(Pool& pool, std::int64_t count, std::int64_t columns) {
-  return {Buffer<uint4>(pool, units_for(count, column_shape(columns))), Buffer<float>(pool, count),
+  return {Buffer<uint4>(pool, chunks_for(count, column_shape(columns))), Buffer<float>(pool, count),
           Buffer<Word>(pool, 2)};
 }
 
@@ -201,7 +201,7 @@ void make_fp16_centroids(const HeldRows<T>& held, const double* centroids, std::
   template void make_fp16_centroids(const HeldRows<T>&, const double*, std::int64_t, Fp16Centroids&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
-// Candidates of seeding are float64 whatever the points are.
+// Candidates of seeding are float64 for every type of points.
 template void make_fp16_rows(const HeldRows<float>&, const double*, std::int64_t, Fp16Rows&, std::int64_t);
 template void make_fp16_rows(const HeldRows<std::uint8_t>&, const double*, std::int64_t, Fp16Rows&, std::int64_t);
 template void make_fp16_rows(const HeldRows<std::int8_t>&, const double*, std::int64_t, Fp16Rows&, std::int64_t);

@@ -1,10 +1,9 @@
-// Rows in half precision, laid out as the tensor cores read them, with what rounding took
-// from each row.
+// Rows in half precision in the layout of the tensor cores, with the norm of each row's rounding error.
 //
-// 128 rows by 64 columns are one piece of 16 KiB: a row is 128 bytes, and the 16-byte unit u of row r stands at place
-// u ^ (r % 8) (the 128-byte swizzle), so that a piece is one contiguous bulk copy. Points of up to 48 columns that are
-// only ever loaded into registers have a single piece of as many columns as they need, in 16s, without a swizzle. Rows
-// and columns beyond the data are zero.
+// A tile is 128 rows by 64 columns, 16 KiB: a row has 128 bytes, and chunk u (16 bytes) of row r is at place u ^ (r %
+// 8) (the 128-byte swizzle), so a tile is one contiguous bulk copy. Points of up to 48 columns that are only loaded
+// into registers have a single, narrower tile: a multiple of 16 columns, without a swizzle. Rows and columns beyond the
+// data are zero.
 #pragma once
 
 #include <cstdint>
@@ -16,55 +15,59 @@
 
 namespace kith::cuda {
 
-/// Halves hold x' 2^8, |x'| < 1 in every column: far from their limit of 65504, and small columns above their
-/// subnormals.
+/// Fp16 values are x' 2^8, where |x'| < 1 in every column: far below the limit of 65504, and normal numbers even where
+/// columns are small.
 inline constexpr int kFp16Shift = 8;
-/// Products and norms are in units of 4^-kFp16Shift of the screen's.
-inline int fp16_exponent(const ScreenTransform& screen) { return screen.exponent - kFp16Shift; }
+/// Products and squared norms are in units of 4^-kFp16Shift of those of the screen.
+inline int fp16_exponent(const Screen& screen) { return screen.exponent - kFp16Shift; }
 
-inline std::int64_t pieces_of(std::int64_t columns) { return (columns + kPieceColumns - 1) / kPieceColumns; }
-/// Groups of 128 rows, an even number: two consumers take them in pairs.
-inline std::int64_t row_groups_of(std::int64_t rows) { return (rows + 2 * kPieceRows - 1) / (2 * kPieceRows) * 2; }
+/// Rows of up to this many columns have no fp16 copies: float32 screens are the fastest for any number of centroids.
+inline constexpr std::int64_t kMostFloat32Columns = 4;
 
-/// Of centroids: whole pieces.
-inline Fp16Layout column_shape(std::int64_t columns) { return {static_cast<int>(pieces_of(columns)), kRowUnits}; }
-/// Of points on a path of the screen: the products of warpgroups take few columns into registers, the others want whole
-/// pieces.
-inline Fp16Layout point_shape(std::int64_t columns, ScreenPath path) {
-  if (columns > kPieceColumns || path != ScreenPath::wgmma) return column_shape(columns);
-  return {1, static_cast<int>((columns + kStepColumns - 1) / kStepColumns) * kStepUnits};
+inline std::int64_t depth_tiles_of(std::int64_t columns) { return (columns + kFp16TileColumns - 1) / kFp16TileColumns; }
+/// Groups of 128 rows, rounded up to an even number: two consumers take them in pairs.
+inline std::int64_t row_groups_of(std::int64_t rows) {
+  return (rows + 2 * kFp16TileRows - 1) / (2 * kFp16TileRows) * 2;
 }
 
-/// Centroids change places among the 128 of a tile: a thread of a product sees columns 2 q and 2 q + 1 of every eight
-/// (q = its number modulo 4), and these are 32 consecutive centroids, a group.
+/// The layout of centroids: full tiles.
+inline Fp16Layout column_shape(std::int64_t columns) { return {static_cast<int>(depth_tiles_of(columns)), kRowChunks}; }
+/// The layout of points for a screen path: wgmma loads few columns into registers; the other paths need full tiles.
+inline Fp16Layout point_shape(std::int64_t columns, ScreenPath path) {
+  if (columns > kFp16TileColumns || path != ScreenPath::wgmma) return column_shape(columns);
+  return {1, static_cast<int>((columns + kStepColumns - 1) / kStepColumns) * kStepChunks};
+}
+
+/// Centroids are permuted within the 128 of a column tile: a thread of a product has columns 2 q and 2 q + 1 of every
+/// eight (q = its number modulo 4), and these are 32 consecutive centroids, a group.
 inline constexpr int kGroupColumns = 32;
 __host__ __device__ inline std::int64_t slot_of_column(std::int64_t c) {
-  const unsigned in_tile = static_cast<unsigned>(c) % kPieceRows, q = in_tile / kGroupColumns,
+  const unsigned in_tile = static_cast<unsigned>(c) % kFp16TileRows, q = in_tile / kGroupColumns,
                  i = in_tile % kGroupColumns;
   return c - in_tile + (i / 2 * 8 + q * 2 + i % 2);
 }
 
-/// Room for the fp16 of points, and their norms, on the device. [group of 128 rows][piece].
+/// Allocates fp16 rows and their norms. The tiles are ordered [group of 128 rows][tile of the row].
 Fp16Rows allocate_fp16(Pool& pool, std::int64_t rows, Fp16Layout shape);
 
-/// Fills rows first .. first + count - 1 of `out` from rows (count, d) on the device, measures them with those before,
-/// and waits. `first` is a multiple of 2 * kPieceRows, and so is `count` but for the last rows.
+/// Fills rows first .. first + count - 1 of `out` from rows (count, d) on the device, includes them in out.largest, and
+/// waits. `first` is a multiple of 2 * kFp16TileRows, and so is `count` except for the last rows.
 template <class T, class X>
 void make_fp16_rows(const HeldRows<T>& held, const X* rows, std::int64_t count, Fp16Rows& out, std::int64_t first);
 
-/// Fills rows 0 .. count - 1 of `out` from rows (count, d) on the device, and the bits of their largest |x'|^2 and |x'
-/// - x^|^2. largest: (2). Queues only.
+/// Fills rows 0 .. count - 1 of `out` from rows (count, d) on the device, and `largest` (2) with the bits of the
+/// largest |x'|^2 and |x' - x^|^2. Queues only.
 template <class T>
 void queue_fp16(const HeldRows<T>& held, const double* rows, std::int64_t count, const Fp16Rows& out, Word* largest);
 
-/// The same of rows that are not centred, each multiplied by a power of two that brings its largest value to [1/2, 1),
-/// which goes to factor (rows): fp16 hold x factor 2^kFp16Shift. Those of rows beyond 2^500, or all below 2^-500, are
-/// not numbers, nor are their norms.
+/// The same for rows that are not centred: each is multiplied by a power of two, factor[row], that brings its largest
+/// value to [1/2, 1), and the copies hold x factor 2^kFp16Shift. Values and norms of a row whose largest value is
+/// beyond 2^500 or below 2^-500 are NaN.
 template <class T>
 void queue_factored_fp16(const HeldRows<T>& held, const double* rows, std::int64_t count, const Fp16Rows& out,
                          Word* largest, double* factor);
 
-/// Centroids as the second operand: rows in the order of slot_of_column, measured together.
+/// Centroids as the second operand, in the order of slot_of_column, and their largest norms.
 struct Fp16Centroids {
   Buffer<uint4> values;
   Buffer<float> half_sq_norm;  // (k) |c'|^2 / 2

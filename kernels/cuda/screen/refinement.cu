@@ -1,8 +1,8 @@
-// Candidates of ambiguous rows are collected by a second run of a screen over those rows only, their distances
-// computed by the definition, and the smallest chosen: first the distance, then the lowest column that has it.
+// The refinement pass: a second screening pass over the ambiguous rows collects their candidates, the definition gives
+// the distances, and the nearest is chosen: first the smallest distance, then the lowest column that has it.
 //
-// Few rows come here (below 1 % on separated data), with about two candidates each. The list of candidates is bounded:
-// when it overflows (all centroids equal, say) fewer rows are taken at a time, down to one.
+// Few rows are ambiguous (below 1 % on separated data), with about two candidates each. The list of candidates is
+// bounded: when it overflows (for example, if all centroids are equal), batches get smaller, down to one row.
 #include "kernels/cuda/screen/refinement.h"
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kCandidates = std::int64_t{1} << 22;  // room for candidates, when one row needs no more
+constexpr std::int64_t kCandidates = std::int64_t{1} << 22;  // capacity for candidates, unless one row needs more
 
-/// Epilogue of the second pass: appends every candidate that still fits, and counts all.
+/// Epilogue of the refinement pass: counts all candidates, and appends those that fit.
 class Candidates {
  public:
   struct Arguments {
@@ -34,7 +34,7 @@ class Candidates {
       : arguments_(arguments), place_(place), first_row_(first_row) {}
 
   __device__ void take(const float (&product)[8][8], std::int64_t first_column) {
-    unsigned long long wanted = 0;
+    unsigned long long within = 0;
     float half_sq_norm[8];
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
@@ -48,16 +48,17 @@ class Candidates {
       const float limit = __ldg(&arguments_.limit[row]);
 #pragma unroll
       for (int j = 0; j < 8; ++j) {
-        const bool above = __fsub_rn(half_sq_norm[j], product[i][j]) > limit;  // false for NaN, which decides nothing
+        const bool above =
+            __fsub_rn(half_sq_norm[j], product[i][j]) > limit;  // false for a NaN, which excludes nothing
         const bool exists = first_column + place_.column(j) < arguments_.clusters;
-        if (exists && !above) wanted |= 1ULL << (8 * i + j);
+        if (exists && !above) within |= 1ULL << (8 * i + j);
       }
     }
-    if (wanted == 0) return;
-    Word at = atomicAdd(arguments_.count, static_cast<Word>(__popcll(wanted)));
-    for (; wanted != 0; wanted &= wanted - 1, ++at) {
+    if (within == 0) return;
+    Word at = atomicAdd(arguments_.count, static_cast<Word>(__popcll(within)));
+    for (; within != 0; within &= within - 1, ++at) {
       if (at >= static_cast<Word>(arguments_.capacity)) return;
-      const int bit = __ffsll(static_cast<long long>(wanted)) - 1;
+      const int bit = __ffsll(static_cast<long long>(within)) - 1;
       arguments_.list[at] = {static_cast<std::int32_t>(first_row_ + place_.row(bit / 8)),
                              static_cast<std::int32_t>(first_column + place_.column(bit % 8))};
     }
@@ -71,7 +72,7 @@ class Candidates {
   std::int64_t first_row_;
 };
 
-/// The candidates' rows are gathered, n d values for n candidates.
+/// Distances of the candidates, and the smallest of each row. Reads d values per candidate.
 template <class T>
 __global__ void distance_kernel(PointOperand<T> rows, const double* centroids, const Candidate* candidates, Count count,
                                 double* distances, Word* smallest) {
@@ -107,7 +108,7 @@ __global__ void scatter_kernel(const std::int32_t* rows, const std::int32_t* cho
 
 RefinementWorkspace::RefinementWorkspace(Pool& pool, std::int64_t rows, std::int64_t clusters)
     : row_(pool, rows), limit_(pool, rows), counters_(pool, 2), smallest_(pool, rows), nearest_(pool, rows) {
-  // Never more than all pairs; less room when the device is nearly full.
+  // At most all pairs; fewer when the device is nearly full.
   const std::int64_t all = clusters > kCandidates / rows ? kCandidates : clusters * rows;
   for (std::int64_t capacity = std::max(all, clusters);; capacity = std::max(capacity / 4, clusters)) {
     try {
@@ -122,7 +123,7 @@ RefinementWorkspace::RefinementWorkspace(Pool& pool, std::int64_t rows, std::int
 }
 
 template <class T>
-void collect_candidates(const HeldRows<T>& held, const RefinementWorkspace& room, const AmbiguousRows& ambiguous,
+void collect_candidates(const HeldRows<T>& held, const RefinementWorkspace& workspace, const AmbiguousRows& ambiguous,
                         PointOperand<T> rows, const ScreenedOperand& columns, const float* half_sq_norm,
                         std::int64_t first, std::int64_t count) {
   rows.rows = count;
@@ -130,64 +131,64 @@ void collect_candidates(const HeldRows<T>& held, const RefinementWorkspace& room
   const TileGrid tiles = tile_grid(count, columns.rows, std::int64_t{held.context->multiprocessors} * 8);
   tile_kernel<PointOperand<T>, ScreenedOperand, Candidates><<<tiles.blocks(), kTileThreads, 0, held.stream()>>>(
       rows, columns, rows.d, tiles,
-      {half_sq_norm, columns.rows, count, ambiguous.limit + first, room.candidates(), room.capacity(),
-       room.candidate_count()});
+      {half_sq_norm, columns.rows, count, ambiguous.limit + first, workspace.candidates(), workspace.capacity(),
+       workspace.candidate_count()});
   check(cudaGetLastError());
 }
 
 template <class T>
-void decide_listed(const HeldRows<T>& held, const RefinementWorkspace& room, const PointOperand<T>& rows,
+void decide_listed(const HeldRows<T>& held, const RefinementWorkspace& workspace, const PointOperand<T>& rows,
                    const double* centroids, Count count, std::int32_t* nearest) {
   distance_kernel<<<held.context->grid(count.most, kBlockWarps * 4), kBlock, 0, held.stream()>>>(
-      rows, centroids, room.candidates(), count, room.distances(), room.smallest());
+      rows, centroids, workspace.candidates(), count, workspace.distances(), workspace.smallest());
   check(cudaGetLastError());
   choose_kernel<<<held.context->grid(count.most, kBlock), kBlock, 0, held.stream()>>>(
-      room.candidates(), room.distances(), count, room.smallest(), nearest);
+      workspace.candidates(), workspace.distances(), count, workspace.smallest(), nearest);
   check(cudaGetLastError());
 }
 
 template <class T>
-void decide_batch(const HeldRows<T>& held, const RefinementWorkspace& room, const ListedBatch<T>& batch,
+void decide_batch(const HeldRows<T>& held, const RefinementWorkspace& workspace, const ListedBatch<T>& batch,
                   const double* centroids, std::int32_t* nearest) {
   const Stream& stream = held.stream();
   PointOperand<T> rows = batch.rows;
   rows.rows = batch.count.most;
-  stream.fill(room.smallest(), 0xFF, rows.rows);
-  stream.fill(room.nearest(), 0x7F, rows.rows);  // 2 139 062 143: above every column that memory has room for
-  decide_listed(held, room, rows, centroids, batch.candidates, room.nearest());
-  scatter_kernel<<<held.context->grid(rows.rows, kBlock), kBlock, 0, stream>>>(batch.positions, room.nearest(),
+  stream.fill(workspace.smallest(), 0xFF, rows.rows);
+  stream.fill(workspace.nearest(), 0x7F, rows.rows);  // 0x7F7F7F7F is above every column that fits in memory
+  decide_listed(held, workspace, rows, centroids, batch.candidates, workspace.nearest());
+  scatter_kernel<<<held.context->grid(rows.rows, kBlock), kBlock, 0, stream>>>(batch.positions, workspace.nearest(),
                                                                                batch.count, nearest);
   check(cudaGetLastError());
 }
 
 template <class T>
-RefinementCounts refine(const HeldRows<T>& held, const Block<T>& block, const RefinementWorkspace& room,
+RefinementCounts refine(const HeldRows<T>& held, const Block<T>& block, const RefinementWorkspace& workspace,
                         const RefinementWork& work, const double* centroids, std::int32_t* nearest) {
   const Stream& stream = held.stream();
-  RefinementCounts done{work.count, 0};
+  RefinementCounts counts{work.count, 0};
   std::int64_t batch = work.largest_batch;
-  for (std::int64_t first = 0; first < done.rows;) {
-    const std::int64_t rows = std::min(batch, done.rows - first);
+  for (std::int64_t first = 0; first < counts.rows;) {
+    const std::int64_t rows = std::min(batch, counts.rows - first);
     const std::int32_t* positions = work.ambiguous.row + first;
-    stream.fill(room.candidate_count(), 0, 1);
+    stream.fill(workspace.candidate_count(), 0, 1);
     work.collect(first, rows);
-    Word found = 0;
-    stream.download(&found, room.candidate_count(), 1);
-    const auto count = static_cast<std::int64_t>(found);
-    if (count > room.capacity()) {
-      batch = std::max<std::int64_t>(std::min(rows / 2, rows * room.capacity() / count), 1);
+    Word listed = 0;
+    stream.download(&listed, workspace.candidate_count(), 1);
+    const auto count = static_cast<std::int64_t>(listed);
+    if (count > workspace.capacity()) {
+      batch = std::max<std::int64_t>(std::min(rows / 2, rows * workspace.capacity() / count), 1);
       continue;
     }
 
-    const ChosenRows<T> there = held.chosen_on_device(block, positions, rows);
-    PointOperand<T> operand = point_operand(held, there.values, rows);
-    operand.chosen = there.chosen;
-    decide_batch(held, room, {operand, positions, rows, count}, centroids, nearest);
-    done.candidates += count;
+    const ChosenRows<T> chosen = held.chosen_on_device(block, positions, rows);
+    PointOperand<T> operand = point_operand(held, chosen.values, rows);
+    operand.chosen = chosen.chosen;
+    decide_batch(held, workspace, {operand, positions, rows, count}, centroids, nearest);
+    counts.candidates += count;
     first += rows;
-    if (count < room.capacity() / 4) batch = std::min(2 * batch, work.largest_batch);
+    if (count < workspace.capacity() / 4) batch = std::min(2 * batch, work.largest_batch);
   }
-  return done;
+  return counts;
 }
 
 #define KITH_INSTANTIATE(T)                                                                                            \

@@ -1,4 +1,4 @@
-// The second look at rows that the screen could not decide: their candidates' distances by the definition.
+// The refinement pass: decides ambiguous rows by the distances of their candidates by the definition.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace kith::cuda {
 
-/// Rows of a block that the first pass leaves ambiguous, in any order. A column is a candidate of the row unless its
-/// score is above the row's limit.
+/// The rows of a block that the screening pass could not decide, in any order. A column is a candidate of a row unless
+/// its score is above the row's limit.
 struct AmbiguousRows {
   std::int32_t* row;  // (rows of the block) position
   float* limit;       // (rows of the block)
@@ -20,28 +20,28 @@ struct AmbiguousRows {
 
   __host__ __device__ explicit operator bool() const { return count != nullptr; }
 
-  /// Adds this lane's row. Called by all lanes.
-  __device__ void leave(bool wanted, std::int64_t position, float row_limit) const {
-    const Word place = append(wanted, count);
-    if (!wanted) return;
+  /// Appends this lane's row if it is selected. All lanes call it.
+  __device__ void append(bool selected, std::int64_t position, float row_limit) const {
+    const Word place = reserve_slot(selected, count);
+    if (!selected) return;
     row[place] = static_cast<std::int32_t>(position);
     limit[place] = row_limit;
   }
 };
 
-/// A candidate: the place of its row among the ambiguous of a batch, and its column.
+/// A candidate: the index of its row in a batch, and its column.
 struct Candidate {
   std::int32_t place;
   std::int32_t column;
 };
 
-/// Candidates: all are counted, and listed while there is room.
+/// A list of candidates: all are counted, and those within its capacity are listed.
 struct CandidateOutput {
   Candidate* list;  // (capacity)
   std::int64_t capacity;
   Word* count;  // (1)
 
-  /// Adds columns first + i of bits i for this lane's place. Called by all lanes.
+  /// Appends columns first + i, for the set bits i, of this lane's place. All lanes call it.
   __device__ void add(unsigned bits, std::int32_t place, std::int32_t first) const {
     int inclusive = __popc(bits);
 #pragma unroll
@@ -54,7 +54,7 @@ struct CandidateOutput {
     at = __shfl_sync(kAllLanes, at, kWarp - 1) + static_cast<Word>(inclusive - __popc(bits));
     put(at, bits, place, first);
   }
-  /// Lists them from place `at` of the list on.
+  /// Stores them from index `at` on.
   __device__ void put(Word at, unsigned bits, std::int32_t place, std::int32_t first) const {
     for (; bits != 0 && at < static_cast<Word>(capacity); bits &= bits - 1, ++at) {
       list[at] = {place, first + __ffs(static_cast<int>(bits)) - 1};
@@ -62,10 +62,10 @@ struct CandidateOutput {
   }
 };
 
-/// Device memory of the second look, taken before an assignment changes anything.
+/// Device memory of the refinement pass, allocated before an assignment changes any state.
 class RefinementWorkspace {
  public:
-  /// For blocks of up to `rows` rows against `clusters` columns. One row's candidates always fit.
+  /// For blocks of up to `rows` rows and `clusters` columns. The candidates of one row always fit.
   RefinementWorkspace(Pool& pool, std::int64_t rows, std::int64_t clusters);
 
   AmbiguousRows ambiguous() const { return {row_.data(), limit_.data(), counters_.data()}; }
@@ -103,41 +103,41 @@ PointOperand<T> point_operand(const HeldRows<T>& held, const T* values, std::int
           held.center.data()};
 }
 
-/// Queues the search for candidates of ambiguous rows first .. first + count - 1: every candidate is counted in the
-/// room's candidate_count, and listed while there is room.
+/// Queues the search for candidates of ambiguous rows first .. first + count - 1: all are counted in the workspace's
+/// candidate_count, and those within its capacity are listed.
 using Collect = std::function<void(std::int64_t first, std::int64_t count)>;
 
-/// Rows that an earlier pass left ambiguous, and how their candidates are found.
+/// The ambiguous rows of a screening pass, and the function that finds their candidates.
 struct RefinementWork {
   AmbiguousRows ambiguous;
   std::int64_t count = 0;          // of ambiguous rows
-  std::int64_t largest_batch = 0;  // rows that `collect` takes at a time
+  std::int64_t largest_batch = 0;  // rows for one call of `collect`
   Collect collect;
 };
 
-/// Collects by the float32 screen, run once more over the ambiguous rows. rows, columns, half_sq_norm: as in its first
-/// pass.
+/// Collects candidates by a second pass of the float32 screen over ambiguous rows. rows, columns, half_sq_norm: as in
+/// the first.
 template <class T>
-void collect_candidates(const HeldRows<T>& held, const RefinementWorkspace& room, const AmbiguousRows& ambiguous,
+void collect_candidates(const HeldRows<T>& held, const RefinementWorkspace& workspace, const AmbiguousRows& ambiguous,
                         PointOperand<T> rows, const ScreenedOperand& columns, const float* half_sq_norm,
                         std::int64_t first, std::int64_t count);
 
 /// Decides the ambiguous rows of a block: nearest[row] = argmin of D over their candidates, ties to the lowest column.
 /// centroids: (k, d). Waits for the device.
 template <class T>
-RefinementCounts refine(const HeldRows<T>& held, const Block<T>& block, const RefinementWorkspace& room,
+RefinementCounts refine(const HeldRows<T>& held, const Block<T>& block, const RefinementWorkspace& workspace,
                         const RefinementWork& work, const double* centroids, std::int32_t* nearest);
 
-/// Decides rows from `count` candidates in the room whose places are positions in the block. Their room.smallest() is
-/// all ones and their nearest above every column before. Queues only.
+/// Decides rows by `count` candidates in the workspace whose places are positions in the block. Before the call, the
+/// rows' workspace.smallest() is all ones and `nearest` above every column. Queues only.
 template <class T>
-void decide_listed(const HeldRows<T>& held, const RefinementWorkspace& room, const PointOperand<T>& rows,
+void decide_listed(const HeldRows<T>& held, const RefinementWorkspace& workspace, const PointOperand<T>& rows,
                    const double* centroids, Count count, std::int32_t* nearest);
 
-/// Some rows whose candidates are in the room, with their places among them.
+/// A batch of rows whose candidates are in the workspace, with places in the batch.
 template <class T>
 struct ListedBatch {
-  PointOperand<T> rows;           // `chosen` leads from a place to the values
+  PointOperand<T> rows;           // `chosen` maps a place to a row of values
   const std::int32_t* positions;  // (count) in the block
   Count count;
   Count candidates;
@@ -145,7 +145,7 @@ struct ListedBatch {
 
 /// Decides the rows of a batch. Queues only.
 template <class T>
-void decide_batch(const HeldRows<T>& held, const RefinementWorkspace& room, const ListedBatch<T>& batch,
+void decide_batch(const HeldRows<T>& held, const RefinementWorkspace& workspace, const ListedBatch<T>& batch,
                   const double* centroids, std::int32_t* nearest);
 
 }  // namespace kith::cuda

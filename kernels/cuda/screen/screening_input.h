@@ -1,4 +1,4 @@
-// Rows as the first look in half precision takes them: all rows of a block, or some, brought together.
+// The input of a screening pass in half precision: all rows of a block, or a batch of gathered rows.
 #pragma once
 
 #include <cstdint>
@@ -8,31 +8,31 @@
 
 namespace kith::cuda {
 
-/// Where the bounds of rows (core/bounds.h) are kept as they are decided.
+/// Stores the bounds of rows (core/bounds.h) as the rows are decided.
 struct BoundOutput {
-  float* bound = nullptr;               // (rows) out; null: not wanted
-  const float* half_sq_norm = nullptr;  // (rows) float(|x'|^2 / 2) in the screen's unit
+  float* bound = nullptr;               // (rows) out; null: not requested
+  const float* half_sq_norm = nullptr;  // (rows) float(|x'|^2 / 2) in the screen's chunk
 
   __host__ __device__ explicit operator bool() const { return bound != nullptr; }
 
-  /// The row's own column scores at most `limit`, all others at least `other`, the certificate's margin between them;
-  /// both with the grid's bias, which is above their size.
+  /// The row's own column scores at most `limit`, all others at least `other`. The two differ by the certificate's
+  /// margin and include the grid's bias, which is larger than any score.
   __device__ void keep(std::int64_t row, float limit, float other, float bias) const {
-    constexpr float kUnit = 2.0F * (1 << 2 * kFp16Shift) * (1 + 0x1p-22F);  // half norms are rounded to nearest
+    constexpr float kUnit = 2.0F * (1 << 2 * kFp16Shift) * (1 + 0x1p-22F);  // half_sq_norm is rounded to nearest
     const float norm = __fadd_ru(__fmul_ru(half_sq_norm[row], kUnit), 0x1p-110F);
     const float own = __fadd_ru(norm, 2.0F * __fsub_ru(limit, bias));
     bound[row] = bound_of(own, 2.0F * __fsub_rd(other, limit));
   }
-  /// A bound that vouches for nothing: the row was not decided here.
+  /// Stores a bound that certifies nothing: the row was not decided.
   __device__ void clear(std::int64_t row) const { bound[row] = 0.0F; }
 };
 
 struct ScreeningInput {
   std::int64_t count = 0;
-  const uint4* pieces = nullptr;
+  const uint4* tiles = nullptr;
   const float* norm = nullptr;           // (count) |x^|, rounded up
   const float* residual = nullptr;       // (count) |x' - x^|, rounded up
-  const std::int32_t* chosen = nullptr;  // (count) their positions in the block; null: all its rows
+  const std::int32_t* chosen = nullptr;  // (count) positions in the block; null: all its rows
   std::int32_t* nearest = nullptr;       // (count) out
   BoundOutput bounds;
 };

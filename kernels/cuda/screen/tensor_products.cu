@@ -1,4 +1,4 @@
-// The bare products of half-precision rows and columns, by the kernels of the screen with an epilogue that stores them.
+// The products of half-precision rows and columns, by the kernels of the screens with an epilogue that stores them.
 #include "kernels/cuda/screen/tensor_products.h"
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace kith::cuda {
 
-/// Epilogue: every product goes to memory.
+/// Epilogue: stores every product.
 class StoreProducts {
  public:
   static constexpr bool kAnyColumns = true;
@@ -22,7 +22,7 @@ class StoreProducts {
 
   template <int kHalf>
   __device__ void take(const float (&product)[64], const float*, unsigned tile) {
-    const std::int64_t column = static_cast<std::int64_t>(tile) * kPieceRows + threadIdx.x % 4 * 2;
+    const std::int64_t column = static_cast<std::int64_t>(tile) * kFp16TileRows + threadIdx.x % 4 * 2;
 #pragma unroll
     for (int i = 0; i < 64; ++i) {
       const std::int64_t row = row_ + kHalf * 64 + i / 2 % 2 * 8;
@@ -43,7 +43,7 @@ Matrix<float> tensor_products(const std::string& screen, MatrixView<const float>
   const auto context = std::make_shared<Context>(options);
   const std::int64_t n = rows.rows, k = columns.rows, d = rows.columns;
   HeldRows<float> held(context, rows, PointBlock{rows}, 0);
-  held.plan.screen.center.assign(d, 0.0F);  // with exponent 0: values as they are
+  held.plan.screen.center.assign(d, 0.0F);  // exponent 0: values are unchanged
   held.center = Buffer<float>(held.pool(), d);
   held.stream().fill(held.center.data(), 0, d);
   Fp16Rows points = allocate_fp16(held.pool(), n, point_shape(d, context->screen));
@@ -53,7 +53,7 @@ Matrix<float> tensor_products(const std::string& screen, MatrixView<const float>
   held.stream().upload(uploaded.data(), columns.data, columns.size());
   make_fp16_centroids(held, uploaded.data(), k, others);
 
-  const std::int64_t pitch = (k + kPieceRows - 1) / kPieceRows * kPieceRows;
+  const std::int64_t pitch = (k + kFp16TileRows - 1) / kFp16TileRows * kFp16TileRows;
   Buffer<float> products(held.pool(), n * pitch);
   launch_product<StoreProducts>(*context,
                                 {.points = points.values.data(),

@@ -1,5 +1,5 @@
-// The bare products of half-precision rows and columns, as the tensor cores of a path add them up: what a test of the
-// accumulation bound (core/screen.h) measures.
+// The products of half-precision rows and columns as the tensor cores of a path accumulate them, for the test of the
+// accumulation bound (core/screen.h).
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace kith::cuda {
 
-/// out (n, k): rows (n, d) times columns (k, d) transposed, on the first device. Every value must be exactly a half
-/// when multiplied by 2^8. screen: "wgmma" or "mma"; throws Error(usage) where the device does not have it.
+/// out (n, k): rows (n, d) times columns (k, d) transposed, on the first device. Every value times 2^8
+/// must be an fp16 number. screen: "wgmma" or "mma"; throws Error(usage) if the device does not support it.
 Matrix<float> tensor_products(const std::string& screen, MatrixView<const float> rows,
                               MatrixView<const double> columns);
 

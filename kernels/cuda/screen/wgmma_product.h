@@ -1,31 +1,32 @@
-// The half-precision product of rows and columns on the tensor cores: what a block's warps do, and an epilogue that
-// looks at the scores while they are in registers.
+// The half-precision product of rows and columns on the tensor cores of compute capability 9.0, with an epilogue that
+// evaluates the scores while they are in registers.
 //
-// A block is one producer warp, which only copies, and two warpgroups of consumers, each with 128 rows of its own.
-// Columns stream through a ring of pieces (64 dimensions deep). Rows of up to 128 dimensions move on into registers:
-// shared memory then serves the columns alone, and half of a consumer's scores are looked at while the other half is
-// being multiplied. Wider rows stay in shared memory while all columns pass, two sets of them in turn where there is
-// room, or travel with the columns; their consumer looks at its scores while the other one multiplies.
+// A block has one producer warp, which only copies, and two warpgroups of consumers, each with its own 128 rows.
+// Columns stream through a ring of tiles (64 dimensions deep). Rows of up to 128 dimensions are loaded into registers:
+// shared memory then serves the columns alone, and a consumer evaluates one half of its scores while the other half is
+// multiplied. Wider rows stay in shared memory while all columns pass, in two alternating sets if they fit, or are
+// copied with the columns; one consumer then evaluates its scores while the other multiplies.
 //
 // Cost: 2 n k d operations. With two instructions per score the product of 10^6 x 128 with 4096 takes 1.33 ms on an
-// H200, 789 TFLOP/s, as much as its power allows; with operands in shared memory the same took 1.89. The scheme of
-// producer and consumers is that of CUTLASS's warp-specialised kernels; keeping the argmin in the epilogue is
-// FlashAttention's idea, and flash-kmeans's for this problem.
+// H200, 789 TFLOP/s, the limit of its power; with both operands in shared memory it takes 1.89 ms. Producer and
+// consumers follow CUTLASS's warp-specialised kernels; the reduction in the epilogue follows FlashAttention, and
+// flash-kmeans for this problem.
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/hopper.h"
-#include "kernels/cuda/device/product_work.h"
 #include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/screen/epilogue.h"
 #include "kernels/cuda/screen/fp16_columns.h"
+#include "kernels/cuda/screen/product_work.h"
 
 namespace kith::cuda {
 
 #ifdef KITH_HOPPER
 
-/// A place in a ring and the parity of its present round.
+/// A stage of a ring, and the parity of the current round.
 struct RingPlace {
   int stage = 0;
   unsigned parity = 0;
@@ -40,7 +41,7 @@ struct RingPlace {
   }
 };
 
-/// Addresses in shared memory.
+/// The layout of shared memory: addresses of barriers and tiles.
 struct Layout {
   std::uint32_t base;
   RingShape shape;
@@ -48,26 +49,26 @@ struct Layout {
   __device__ std::uint32_t empty(int stage) const { return base + stage * 16 + 8; }
   __device__ std::uint32_t points_full(int set) const { return base + (kMostStages + set) * 16; }
   __device__ std::uint32_t points_empty(int set) const { return base + (kMostStages + set) * 16 + 8; }
-  __device__ std::uint32_t points(int set, int consumer, int piece) const {
+  __device__ std::uint32_t points(int set, int consumer, int depth_tile) const {
     return stage(shape.stages) + set * shape.set_bytes() +
-           (consumer * shape.points.pieces + piece) * shape.points.piece_bytes();
+           (consumer * shape.points.depth_tiles + depth_tile) * shape.points.tile_bytes();
   }
   __device__ std::uint32_t stage(int stage) const { return base + kBarrierBytes + stage * shape.stage_bytes(); }
-  /// Points that travel in a stage, behind its centroids.
+  /// Points that are copied with the columns of a stage, after them.
   __device__ std::uint32_t stage_points(int stage_index, int consumer) const {
-    return stage(stage_index) + (1 + consumer) * kPieceBytes;
+    return stage(stage_index) + (1 + consumer) * kFp16TileBytes;
   }
 };
 
-/// Groups of 128 rows are as many pieces of points.pieces x the same size, of points and of centroids alike.
-__device__ inline const uint4* piece_of(const uint4* pieces, std::int64_t group, int piece, int count, int bytes) {
-  return pieces + (group * count + piece) * (bytes / 16);
+/// A tile of a group of 128 rows, of points or of centroids; a group has `count` tiles of `bytes` bytes.
+__device__ inline const uint4* tile_at(const uint4* tiles, std::int64_t group, int depth_tile, int count, int bytes) {
+  return tiles + (group * count + depth_tile) * (bytes / 16);
 }
 
 /// The producer: one thread that keeps the ring full.
 __device__ inline void produce(const Fp16Arguments& arguments, const Work& work, const Layout& layout) {
   const RingShape& shape = arguments.shape;
-  const int pieces = shape.points.pieces;
+  const int depth_tiles = shape.points.depth_tiles;
   RingPlace ring, set;
   for (unsigned item = blockIdx.x; item < work.items(); item += gridDim.x) {
     const std::int64_t group = static_cast<std::int64_t>(work.row_tile(item)) * kConsumers;
@@ -75,21 +76,21 @@ __device__ inline void produce(const Fp16Arguments& arguments, const Work& work,
       barrier_wait(layout.points_empty(set.stage), set.parity ^ 1U);
       barrier_expect(layout.points_full(set.stage), shape.set_bytes());
       bulk_copy(layout.points(set.stage, 0, 0),
-                piece_of(arguments.points, group, 0, pieces, shape.points.piece_bytes()), shape.set_bytes(),
+                tile_at(arguments.points, group, 0, depth_tiles, shape.points.tile_bytes()), shape.set_bytes(),
                 layout.points_full(set.stage));
       set.next(shape.point_sets);
     }
     for (unsigned tile = work.first_tile(item); tile < work.last_tile(item); ++tile) {
-      for (int piece = 0; piece < pieces; ++piece) {
+      for (int depth_tile = 0; depth_tile < depth_tiles; ++depth_tile) {
         barrier_wait(layout.empty(ring.stage), ring.parity ^ 1U);
         barrier_expect(layout.full(ring.stage), shape.stage_bytes());
-        bulk_copy(layout.stage(ring.stage), piece_of(arguments.columns, tile, piece, pieces, kPieceBytes), kPieceBytes,
-                  layout.full(ring.stage));
+        bulk_copy(layout.stage(ring.stage), tile_at(arguments.columns, tile, depth_tile, depth_tiles, kFp16TileBytes),
+                  kFp16TileBytes, layout.full(ring.stage));
         if (shape.point_sets == 0) {
           for (int consumer = 0; consumer < kConsumers; ++consumer) {
             bulk_copy(layout.stage_points(ring.stage, consumer),
-                      piece_of(arguments.points, group + consumer, piece, pieces, kPieceBytes), kPieceBytes,
-                      layout.full(ring.stage));
+                      tile_at(arguments.points, group + consumer, depth_tile, depth_tiles, kFp16TileBytes),
+                      kFp16TileBytes, layout.full(ring.stage));
           }
         }
         ring.next(shape.stages);
@@ -98,57 +99,45 @@ __device__ inline void produce(const Fp16Arguments& arguments, const Work& work,
   }
 }
 
-/// Whether both consumers take the same 128 rows, and pairs of tiles in turn, so that few rows keep both busy.
-template <class Epilogue>
-inline constexpr bool shares_rows = requires {
-  requires Epilogue::kSharesRows;
-};
-
-// An epilogue has Arguments, kAnyColumns (rows may be shown to it several times, with other columns each time) and,
-// where these have to be runs of a length that the launch gives, kRuns, where consumers share rows, kSharesRows,
-// begin(row), take<H>(products, score_base, tile) for half H = 0, 1 of a consumer's rows, and finish(row). A thread
-// sees rows `row`, row + 8 (half 0), row + 64 and row + 72 (half 1), and 32 columns of each tile, a group; score_base
-// points to the first of them.
-
-/// Where a consumer's thread is.
+/// The position of a consumer's thread.
 struct ConsumerPlace {
   int consumer, thread, lane, warp;
-  int rows;  // whose rows it takes: its own, or the first consumer's
+  int rows;  // the consumer whose rows it takes: itself, or the first
   __device__ std::int64_t row(unsigned row_tile) const {
-    return (static_cast<std::int64_t>(row_tile) * kConsumers + rows) * kPieceRows + warp * 16 + lane / 4;
+    return (static_cast<std::int64_t>(row_tile) * kConsumers + rows) * kFp16TileRows + warp * 16 + lane / 4;
   }
-  /// Whether it takes this tile of columns.
+  /// Whether it takes this column tile.
   template <class Epilogue>
   __device__ bool takes(unsigned tile) const {
     return !shares_rows<Epilogue> || tile / 2 % kConsumers == static_cast<unsigned>(consumer);
   }
-  /// The first one that it takes, of runs that begin at a multiple of 2 * kConsumers where rows are shared.
+  /// The first column tile that it takes; `first` is a multiple of 2 * kConsumers where rows are shared.
   template <class Epilogue>
   __device__ unsigned first_taken(unsigned first) const {
     return shares_rows<Epilogue> ? first + 2 * static_cast<unsigned>(consumer) : first;
   }
 };
 
-inline constexpr int kLowerRows = kPieceBytes / 2 >> 4, kStep = 32 >> 4;  // in units of a descriptor's address
-inline constexpr int kPieceSteps = kPieceColumns / 16;                    // products along a piece
+inline constexpr int kLowerRows = kFp16TileBytes / 2 >> 4, kStep = 32 >> 4;  // in units of a descriptor's address
+inline constexpr int kTileSteps = kFp16TileColumns / 16;                     // products along a tile
 
-/// A consumer of narrow rows: they wait in registers, and two products of 64 rows are under way in turn. (Queuing the
-/// next tile's first product before the last scores are seen gains nothing: scores are looked at in registers whose
-/// ports the running products keep busy, so that the two add up rather than overlap.)
+/// A consumer of narrow rows, which are in registers; two products of 64 rows run in turn. (Queuing the next tile's
+/// first product before the last scores are evaluated gains nothing: running products occupy the ports of the registers
+/// that the evaluation reads, so the two do not overlap.)
 template <int kSteps, class Epilogue>
 __device__ void consume_narrow(const Fp16Arguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
                                const Work& work, const Layout& layout, const ConsumerPlace& place) {
-  constexpr int kPieces = (kSteps + kPieceSteps - 1) / kPieceSteps;
-  static_assert(2 * kPieces + 1 <= kMostStages, "who passes over two tiles stays within a round of the ring");
+  constexpr int kDepthTiles = (kSteps + kTileSteps - 1) / kTileSteps;
+  static_assert(2 * kDepthTiles + 1 <= kMostStages, "skipping two column tiles stays within a round of the ring");
   RingPlace ring, set;
   float upper_product[64] = {}, lower_product[64] = {};
   unsigned rows[2][kSteps][4];
   Epilogue epilogue(epilogue_arguments, work.rows);
-  int stage[kPieces];  // of the tile that is multiplied
+  int stage[kDepthTiles];  // of the current column tile
   const auto next_tile = [&] {
 #pragma unroll
-    for (int piece = 0; piece < kPieces; ++piece) {
-      stage[piece] = ring.stage;
+    for (int depth_tile = 0; depth_tile < kDepthTiles; ++depth_tile) {
+      stage[depth_tile] = ring.stage;
       barrier_wait(layout.full(ring.stage), ring.parity);
       ring.next(arguments.shape.stages);
     }
@@ -156,15 +145,15 @@ __device__ void consume_narrow(const Fp16Arguments& arguments, const typename Ep
   const auto release_tile = [&] {
     if (place.thread != 0) return;
 #pragma unroll
-    for (int piece = 0; piece < kPieces; ++piece) barrier_arrive(layout.empty(stage[piece]));
+    for (int depth_tile = 0; depth_tile < kDepthTiles; ++depth_tile) barrier_arrive(layout.empty(stage[depth_tile]));
   };
   const auto multiply = [&](float(&product)[64], const unsigned(&a)[kSteps][4]) {
     products_done(product);
     products_fence();
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
-      const std::uint64_t b = operand_descriptor(layout.stage(stage[step / kPieceSteps]));
-      multiply_64x128x16(product, a[step], b + step % kPieceSteps * kStep, step);
+      const std::uint64_t b = operand_descriptor(layout.stage(stage[step / kTileSteps]));
+      multiply_64x128x16(product, a[step], b + step % kTileSteps * kStep, step);
     }
     products_commit();
   };
@@ -176,24 +165,25 @@ __device__ void consume_narrow(const Fp16Arguments& arguments, const typename Ep
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
         const int row = half * 64 + place.warp * 16 + place.lane % 16;
-        const int unit = step % kPieceSteps * kStepUnits + place.lane / 16;
-        // IterateResult beyond the columns meet zeros among the centroids; what they load only has to be a number.
-        const int there = unit < points.units ? unit : place.lane / 16;
-        load_rows_16x16(rows[half][step], layout.points(set.stage, place.rows, step / kPieceSteps) +
-                                              static_cast<std::uint32_t>(points.place(row, 0, there)) * 16);
+        const int chunk = step % kTileSteps * kStepChunks + place.lane / 16;
+        // Steps beyond the columns multiply zeros of the centroids, so any finite values will do.
+        const int existing = chunk < points.chunks ? chunk : place.lane / 16;
+        load_rows_16x16(rows[half][step], layout.points(set.stage, place.rows, step / kTileSteps) +
+                                              static_cast<std::uint32_t>(points.place(row, 0, existing)) * 16);
       }
     }
     const unsigned first = work.first_tile(item), last = work.last_tile(item);
     const unsigned first_taken = place.template first_taken<Epilogue>(first);
     epilogue.begin(place.row(work.row_tile(item)));
     const auto release_points = [&] {
-      // Now the rows have certainly arrived in registers; a barrier right after their loads does not say so.
+      // The first products have finished, so the rows are in registers. A barrier right after the loads does not ensure
+      // it.
       warpgroup_sync(place.consumer, kGroupThreads);
       if (place.thread == 0) barrier_arrive(layout.points_empty(set.stage));
     };
     for (unsigned tile = first; tile < last; ++tile) {
       if (!place.template takes<Epilogue>(tile)) {
-        ring.skip(kPieces, arguments.shape.stages);  // less than a round
+        ring.skip(kDepthTiles, arguments.shape.stages);  // less than a round
         continue;
       }
       next_tile();
@@ -215,13 +205,13 @@ __device__ void consume_narrow(const Fp16Arguments& arguments, const typename Ep
   }
 }
 
-/// A consumer of wide rows, in shared memory: multiplies its 128 rows with every tile of centroids, and looks at the
-/// scores of each.
+/// A consumer of wide rows, which are in shared memory: multiplies its 128 rows with every column tile, and evaluates
+/// the scores.
 template <class Epilogue>
 __device__ void consume_wide(const Fp16Arguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
                              const Work& work, const Layout& layout, const ConsumerPlace& place) {
   const RingShape& shape = arguments.shape;
-  const int pieces = shape.points.pieces;
+  const int depth_tiles = shape.points.depth_tiles;
   RingPlace ring, set;
   float upper_product[64] = {}, lower_product[64] = {};
   Epilogue epilogue(epilogue_arguments, work.rows);
@@ -231,8 +221,9 @@ __device__ void consume_wide(const Fp16Arguments& arguments, const typename Epil
     epilogue.begin(place.row(work.row_tile(item)));
     for (unsigned tile = work.first_tile(item); tile < last; ++tile) {
       if (!place.template takes<Epilogue>(tile)) {
-        // Parities tell rounds of the ring apart while nobody is a round ahead: this consumer sees all pieces pass.
-        for (int piece = 0; piece < pieces; ++piece, ring.next(shape.stages)) {
+        // Parities distinguish rounds of the ring only while no thread is a round ahead, so this consumer waits for
+        // each tile.
+        for (int depth_tile = 0; depth_tile < depth_tiles; ++depth_tile, ring.next(shape.stages)) {
           if (place.thread != 0) continue;
           barrier_wait(layout.full(ring.stage), ring.parity);
           barrier_arrive(layout.empty(ring.stage));
@@ -241,18 +232,18 @@ __device__ void consume_wide(const Fp16Arguments& arguments, const typename Epil
         continue;
       }
       int held_stage = -1;
-      for (int piece = 0; piece < pieces; ++piece) {
+      for (int depth_tile = 0; depth_tile < depth_tiles; ++depth_tile) {
         barrier_wait(layout.full(ring.stage), ring.parity);
-        const std::uint32_t rows = shape.point_sets > 0 ? layout.points(set.stage, place.rows, piece)
+        const std::uint32_t rows = shape.point_sets > 0 ? layout.points(set.stage, place.rows, depth_tile)
                                                         : layout.stage_points(ring.stage, place.rows);
         const std::uint64_t a = operand_descriptor(rows), b = operand_descriptor(layout.stage(ring.stage));
         products_done(upper_product);
         products_done(lower_product);
         products_fence();
 #pragma unroll
-        for (int step = 0; step < kPieceSteps; ++step) {
-          multiply_64x128x16(upper_product, a + step * kStep, b + step * kStep, piece + step);
-          multiply_64x128x16(lower_product, a + kLowerRows + step * kStep, b + step * kStep, piece + step);
+        for (int step = 0; step < kTileSteps; ++step) {
+          multiply_64x128x16(upper_product, a + step * kStep, b + step * kStep, depth_tile + step);
+          multiply_64x128x16(lower_product, a + kLowerRows + step * kStep, b + step * kStep, depth_tile + step);
         }
         products_commit();
         if (held_stage >= 0) {
@@ -285,7 +276,7 @@ __device__ void consume_wide(const Fp16Arguments& arguments, const typename Epil
 
 #endif
 
-/// kHeldSteps: of rows in registers; 0: rows are wide.
+/// kHeldSteps: steps of 16 columns of rows in registers; 0: rows are wide.
 template <int kHeldSteps, class Epilogue>
 __global__ void __launch_bounds__(kFp16Threads, 1)
     fp16_screen_kernel(const __grid_constant__ Fp16Arguments arguments,

@@ -1,11 +1,11 @@
-// Lists of neighbours from group minima: a limit that the k nearest cannot exceed, the groups that are within it, their
-// rows within it, distances of these by the definition, and a sort.
+// Lists of neighbours from group minima: a limit for the scores of the k nearest rows, the groups within the limit,
+// their rows within the limit, the distances of these rows by the definition, and a sort.
 //
-// The limit is the k-th smallest minimum and the margin: k groups have each a row that is no further. With k well below
-// the number of groups few of them have two of the k nearest, so hardly more than k groups pass, whatever the order of
-// the rows. A warp multiplies the 32 rows of such a group once more, with float32 sums; those within the limit are
-// measured. Reads per query: its coarse minima, 64 bytes for each that passes, 64 d bytes for each group. For long
-// lists that is more than another product takes, which then lists the rows within the limit.
+// The limit is the k-th smallest group minimum plus the margin: k groups each contain a row at or below that minimum.
+// If k is well below the number of groups, few groups contain two of the k nearest rows, so that little more than k
+// groups are within the limit. A warp computes the scores of the 32 rows of such a group again, with float32 sums, and
+// the distances of the rows within the limit. A query reads its block minima, 64 bytes for each within the limit, and
+// 64 d bytes for each group within it. For long lists a second product that lists the rows takes less.
 #include "kernels/cuda/search/fp16_lists.h"
 
 #include <cuda_fp16.h>
@@ -20,13 +20,11 @@
 namespace kith::cuda {
 namespace {
 
-constexpr int kPieceUnits = kPieceRows * kRowUnits;
-constexpr int kMostThreads = 1024;
+constexpr int kTileChunks = kFp16TileRows * kRowChunks;
+constexpr int kMaxThreads = 1024;
+constexpr std::int32_t kNoRow = INT_MAX;  // sorts after all rows
 
-/// The last number of a row that no row has.
-constexpr std::int32_t kNoRow = INT_MAX;
-
-/// Eight products of fp16, added to a float32 sum.
+/// Adds eight fp16 products to a float32 sum.
 __device__ float add_products(float sum, const float2 (&x)[4], const uint4& c) {
   const unsigned pairs[4] = {c.x, c.y, c.z, c.w};
 #pragma unroll
@@ -38,36 +36,36 @@ __device__ float add_products(float sum, const float2 (&x)[4], const uint4& c) {
   return sum;
 }
 
-/// The row of a group of a tile whose score this lane gets from products_of_group.
+/// The row of a tile whose product group_products() returns in this lane.
 __device__ int row_of_lane(int quarter) {
   const int lane = lane_index();
   return lane % 8 * 16 + lane / 16 * 8 + quarter * 2 + lane / 8 % 2;
 }
 
-/// Products of query q with the 32 rows of a group, one for each lane. Eight lanes share a row's 128 bytes of a piece,
-/// in the order in which they lie there, which is the same for all rows of these lanes.
+/// The products of query q with the 32 rows of a group, one per lane. Eight lanes share a row's 128 bytes of a tile, in
+/// memory order; the permutation of the chunks is the same for all rows of a lane.
 template <class T>
-__device__ float products_of_group(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q,
-                                   std::int64_t tile, int quarter) {
-  const int lane = lane_index(), at = lane % 8, row = lane / 16 * 8 + quarter * 2 + lane / 8 % 2;
-  const int unit = at ^ row % 8;
-  const int pieces = queries.shape.pieces;
-  const uint4* columns = base.pieces + (tile * pieces * kPieceRows + row) * kRowUnits + at;
+__device__ float group_products(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q,
+                                std::int64_t tile, int quarter) {
+  const int lane = lane_index(), slot = lane % 8, row = lane / 16 * 8 + quarter * 2 + lane / 8 % 2;
+  const int chunk = slot ^ row % 8;
+  const int depth_tiles = queries.shape.depth_tiles;
+  const uint4* columns = base.tiles + (tile * depth_tiles * kFp16TileRows + row) * kRowChunks + slot;
   float sum[8] = {};
-  for (int piece = 0; piece < pieces; ++piece, columns += kPieceUnits) {
+  for (int depth_tile = 0; depth_tile < depth_tiles; ++depth_tile, columns += kTileChunks) {
     const uint4 packed =
-        unit < queries.shape.units ? __ldg(queries.pieces + queries.shape.place(q, piece, unit)) : uint4{};
+        chunk < queries.shape.chunks ? __ldg(queries.tiles + queries.shape.place(q, depth_tile, chunk)) : uint4{};
     const unsigned pairs[4] = {packed.x, packed.y, packed.z, packed.w};
     float2 x[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) x[i] = __half22float2(*reinterpret_cast<const __half2*>(&pairs[i]));
     uint4 c[8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i) c[i] = __ldg(columns + i * 16 * kRowUnits);
+    for (int i = 0; i < 8; ++i) c[i] = __ldg(columns + i * 16 * kRowChunks);
 #pragma unroll
     for (int i = 0; i < 8; ++i) sum[i] = add_products(sum[i], x, c[i]);
   }
-  // The lanes of a row share the additions: the upper half of them goes on with the upper half of the rows.
+  // The lanes of a row divide the additions: in each step the upper half of them continues with the upper half of rows.
 #pragma unroll
   for (int w = 4; w > 0; w /= 2) {
     const bool upper = (lane & w) != 0;
@@ -80,73 +78,73 @@ __device__ float products_of_group(const SearchBase<T>& base, const SearchQuerie
   return sum[0];
 }
 
-constexpr std::int64_t kLeastCandidates = 1024;
+constexpr std::int64_t kMinCandidates = 1024;
 constexpr std::int64_t kCandidateBytes = sizeof(double) + sizeof(std::int32_t);
 
-/// Base rows of a query within its limit, in shared memory, in any order; all are counted.
+/// The base rows within a query's limit, in shared memory, in any order. `count` includes those beyond the capacity.
 struct Candidates {
   double* distance;   // (capacity)
   std::int32_t* row;  // (capacity)
   unsigned capacity;
   unsigned* count;
 
-  /// Adds this lane's row. Called by all lanes.
-  __device__ void add(bool wanted, std::int32_t position) const {
-    const unsigned wanting = __ballot_sync(kAllLanes, wanted);
-    if (wanting == 0) return;
+  /// Appends this lane's row if `selected`. Called by all lanes.
+  __device__ void append(bool selected, std::int32_t position) const {
+    const unsigned lanes = __ballot_sync(kAllLanes, selected);
+    if (lanes == 0) return;
     unsigned first = 0;
-    if (lane_index() == 0) first = atomicAdd(count, static_cast<unsigned>(__popc(wanting)));
+    if (lane_index() == 0) first = atomicAdd(count, static_cast<unsigned>(__popc(lanes)));
     first = __shfl_sync(kAllLanes, first, 0);
-    const unsigned place = first + __popc(wanting & ((1U << lane_index()) - 1U));
-    if (wanted && place < capacity) row[place] = position;
+    const unsigned slot = first + __popc(lanes & ((1U << lane_index()) - 1U));
+    if (selected && slot < capacity) row[slot] = position;
   }
 };
 
-/// The group minimum that at least `rank` rows do not exceed.
+/// A group minimum or block minimum that at least `rank` rows do not exceed.
 __device__ float bound_of_lists(const GroupMinima& minima, std::int64_t q, std::int64_t rows, std::int64_t rank,
                                 Selection& shared) {
-  const std::int64_t whole_coarse = rows / (kTogether * kFp16Columns) * kQuarters;
-  const auto wanted = static_cast<std::uint32_t>(rank);
-  if (4 * rank <= whole_coarse) {
-    return select(minima.coarse + q * minima.coarse_groups(), minima.coarse_groups(), wanted, shared);
+  const std::int64_t full_blocks = rows / (kBlockTiles * kFp16Columns) * kQuarters;
+  const auto selected_rank = static_cast<std::uint32_t>(rank);
+  if (4 * rank <= full_blocks) {
+    return select(minima.block_min + q * minima.blocks(), minima.blocks(), selected_rank, shared);
   }
-  return select(minima.each + q * minima.groups(), minima.groups(), wanted, shared);
+  return select(minima.group_min + q * minima.groups(), minima.groups(), selected_rank, shared);
 }
 
-/// The rows of a query that are within its limit become candidates. Written so that a NaN is within. All warps of the
-/// block take their share.
+/// Appends the rows within a query's limit to the candidates. The comparisons treat a NaN as within the limit. The
+/// warps of the thread block divide the block minima.
 template <class T>
 __device__ void find_candidates(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q, float limit,
                                 std::int64_t excluded, const Candidates& candidates) {
   const GroupMinima& minima = queries.minima;
-  const float* coarse = minima.coarse + q * minima.coarse_groups();
-  const float* each = minima.each + q * minima.groups();
+  const float* block_min = minima.block_min + q * minima.blocks();
+  const float* group_min = minima.group_min + q * minima.groups();
   const int lane = lane_index();
-  for (std::int64_t first = threadIdx.x / kWarp * kWarp; first < minima.coarse_groups(); first += blockDim.x) {
-    const std::int64_t mine = first + lane;
-    unsigned coarse_left = __ballot_sync(kAllLanes, mine < minima.coarse_groups() && !(coarse[mine] > limit));
-    for (; coarse_left != 0; coarse_left &= coarse_left - 1) {
-      const std::int64_t chosen = first + __ffs(static_cast<int>(coarse_left)) - 1;
-      const int quarter = static_cast<int>(chosen % kQuarters);
-      const std::int64_t first_tile = chosen / kQuarters * kTogether, tile = first_tile + lane;
-      unsigned left = __ballot_sync(
-          kAllLanes, lane < kTogether && tile < minima.tiles && !(each[GroupMinima::place(tile, quarter)] > limit));
-      for (; left != 0; left &= left - 1) {
-        const std::int64_t at = first_tile + __ffs(static_cast<int>(left)) - 1;
-        const std::int64_t row = at * kFp16Columns + row_of_lane(quarter);
-        const float added = __ldg(base.score_base + base_place_of_row(row));  // on its way meanwhile
-        const bool above = __fsub_rn(added, products_of_group(base, queries, q, at, quarter)) > limit;
-        candidates.add(!above && row < base.rows && row != excluded, static_cast<std::int32_t>(row));
+  for (std::int64_t first = threadIdx.x / kWarp * kWarp; first < minima.blocks(); first += blockDim.x) {
+    const std::int64_t lane_block = first + lane;
+    unsigned blocks = __ballot_sync(kAllLanes, lane_block < minima.blocks() && !(block_min[lane_block] > limit));
+    for (; blocks != 0; blocks &= blocks - 1) {
+      const std::int64_t block = first + __ffs(static_cast<int>(blocks)) - 1;
+      const int quarter = static_cast<int>(block % kQuarters);
+      const std::int64_t first_tile = block / kQuarters * kBlockTiles, lane_tile = first_tile + lane;
+      unsigned tiles = __ballot_sync(kAllLanes, lane < kBlockTiles && lane_tile < minima.tiles &&
+                                                    !(group_min[GroupMinima::place(lane_tile, quarter)] > limit));
+      for (; tiles != 0; tiles &= tiles - 1) {
+        const std::int64_t tile = first_tile + __ffs(static_cast<int>(tiles)) - 1;
+        const std::int64_t row = tile * kFp16Columns + row_of_lane(quarter);
+        const float row_base = __ldg(base.score_base + base_place_of_row(row));  // overlaps with the products
+        const bool above = __fsub_rn(row_base, group_products(base, queries, q, tile, quarter)) > limit;
+        candidates.append(!above && row < base.rows && row != excluded, static_cast<std::int32_t>(row));
       }
     }
   }
 }
 
-/// The candidates' rows are gathered, n d values for n candidates.
+/// Computes the candidates' distances. Reads d values of a row per candidate.
 template <Measure M, class T>
 __device__ void measure_candidates(const SearchBase<T>& base, const double* query, const Candidates& candidates,
                                    unsigned count) {
-  constexpr int kPairs = 4;  // at a time
+  constexpr int kPairs = 4;  // of a warp at a time
   for (unsigned first = threadIdx.x / kWarp * kPairs; first < count; first += blockDim.x / kWarp * kPairs) {
     const T* x[kPairs];
     const double* c[kPairs];
@@ -158,12 +156,13 @@ __device__ void measure_candidates(const SearchBase<T>& base, const double* quer
     double sum[kPairs];
     accumulate_pairs<M>(x, c, base.d, sum);
     const double distance = add_lanes<kPairs, M>(sum);
-    const unsigned mine = first + lane_index() / (kWarp / kPairs);
-    if (lane_index() % (kWarp / kPairs) == 0 && mine < count) candidates.distance[mine] = distance;
+    const unsigned pair = first + lane_index() / (kWarp / kPairs);
+    if (lane_index() % (kWarp / kPairs) == 0 && pair < count) candidates.distance[pair] = distance;
   }
 }
 
-/// Orders candidates by (distance, row): K. Batcher's bitonic sort (1968), padded to a power of two that has room.
+/// Orders candidates by (distance, row) with K. Batcher's bitonic sort (1968), padded to a power of two, which is at
+/// most the capacity.
 __device__ void sort_candidates(const Candidates& candidates, unsigned count) {
   unsigned size = 1;
   while (size < count) size *= 2;
@@ -171,15 +170,15 @@ __device__ void sort_candidates(const Candidates& candidates, unsigned count) {
     candidates.distance[i] = std::numeric_limits<double>::infinity();
     candidates.row[i] = kNoRow;
   }
-  for (unsigned run = 2; run <= size; run *= 2) {
-    for (unsigned apart = run / 2; apart > 0; apart /= 2) {
+  for (unsigned sorted_size = 2; sorted_size <= size; sorted_size *= 2) {
+    for (unsigned step = sorted_size / 2; step > 0; step /= 2) {
       __syncthreads();
       for (unsigned i = threadIdx.x; i < size / 2; i += blockDim.x) {
-        const unsigned low = i / apart * apart * 2 + i % apart, high = low + apart;
+        const unsigned low = i / step * step * 2 + i % step, high = low + step;
         const double a = candidates.distance[low], b = candidates.distance[high];
         const std::int32_t a_row = candidates.row[low], b_row = candidates.row[high];
         const bool descends = b < a || (b == a && b_row < a_row);
-        const bool ascending = (low & run) == 0;
+        const bool ascending = (low & sorted_size) == 0;
         if (descends != ascending) continue;
         candidates.distance[low] = b, candidates.distance[high] = a;
         candidates.row[low] = b_row, candidates.row[high] = a_row;
@@ -189,35 +188,36 @@ __device__ void sort_candidates(const Candidates& candidates, unsigned count) {
   __syncthreads();
 }
 
-/// The base row that a query leaves out, negative when there is none.
+/// The position of the base row that a query excludes, or -1.
 __device__ std::int64_t excluded_by(const SearchQueries& queries, std::int64_t q, std::int64_t rows) {
   const std::int64_t own = queries.excluded + q;
-  return queries.leaves_out && own < rows ? own : -1;
+  return queries.has_excluded && own < rows ? own : -1;
 }
 
-/// Above it no score is of the k nearest; negative where nothing is certain. In every thread of the block.
+/// The k nearest rows have no score above it; negative if the screen cannot bound the scores. All threads of the block
+/// call it and receive it.
 template <class T>
 __device__ float limit_of(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q, Selection& shared) {
   const float norm = queries.norm[q], residual = queries.residual[q];
-  // The row to be left out is among the groups, and may be the smallest.
+  // The excluded row is in one of the groups and may have the smallest score.
   const std::int64_t rank = queries.neighbors + (excluded_by(queries, q, base.rows) >= 0 ? 1 : 0);
   const float limit =
       __fadd_ru(bound_of_lists(queries.minima, q, base.rows, rank, shared), base.bound.at(norm, residual));
-  return __fadd_ru(norm, residual) <= base.reach && limit < QuantizationGrid::kNever ? limit : -1.0F;
+  return __fadd_ru(norm, residual) <= base.max_query_norm && limit < QuantizationGrid::kNever ? limit : -1.0F;
 }
 
-/// What a block of threads keeps of its query, the candidates behind it.
+/// Shared memory of a thread block besides its candidates.
 struct ListShared {
   Selection selection;
-  unsigned found;
+  unsigned count;  // of candidates
 };
 
-__device__ Candidates candidates_in(unsigned char* room, unsigned capacity, unsigned* count) {
-  auto* distances = reinterpret_cast<double*>(room);
+__device__ Candidates candidates_in(unsigned char* candidate_memory, unsigned capacity, unsigned* count) {
+  auto* distances = reinterpret_cast<double*>(candidate_memory);
   return {distances, reinterpret_cast<std::int32_t*>(distances + capacity), capacity, count};
 }
 
-/// Measures and sorts the candidates, and writes the list. All threads have added theirs.
+/// Computes the distances of the candidates, sorts them, and writes the list. Requires all candidates to be appended.
 template <Measure M, class T>
 __device__ void write_list(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q,
                            const Candidates& candidates, const ListOutput& out) {
@@ -237,13 +237,13 @@ __device__ void write_list(const SearchBase<T>& base, const SearchQueries& queri
 }
 
 template <class T, Measure M>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMaxThreads)
     lists_kernel(const SearchBase<T> base, const SearchQueries queries, const unsigned capacity, const ListOutput out) {
-  extern __shared__ __align__(16) unsigned char room[];
+  extern __shared__ __align__(16) unsigned char candidate_memory[];
   __shared__ ListShared shared;
   const std::int64_t q = blockIdx.x;
-  const Candidates candidates = candidates_in(room, capacity, &shared.found);
-  if (threadIdx.x == 0) shared.found = 0;
+  const Candidates candidates = candidates_in(candidate_memory, capacity, &shared.count);
+  if (threadIdx.x == 0) shared.count = 0;
   const float limit = limit_of(base, queries, q, shared.selection);
   if (limit >= 0) {
     find_candidates(base, queries, q, limit, excluded_by(queries, q, base.rows), candidates);
@@ -260,59 +260,60 @@ __global__ void limits_kernel(const SearchBase<T> base, const SearchQueries quer
 }
 
 template <class T, Measure M>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMaxThreads)
     listed_kernel(const SearchBase<T> base, const SearchQueries queries, const RowLists listed, const ListOutput out) {
-  extern __shared__ __align__(16) unsigned char room[];
+  extern __shared__ __align__(16) unsigned char candidate_memory[];
   __shared__ ListShared shared;
   const std::int64_t q = blockIdx.x, excluded = excluded_by(queries, q, base.rows);
-  const Candidates candidates = candidates_in(room, listed.capacity, &shared.found);
+  const Candidates candidates = candidates_in(candidate_memory, listed.capacity, &shared.count);
   const unsigned count = listed.count[q];
-  // Those without room are not in the list, but they count.
-  if (threadIdx.x == 0) shared.found = count > listed.capacity ? count : 0;
+  // Only if the list overflowed, the count includes rows that are not in it.
+  if (threadIdx.x == 0) shared.count = count > listed.capacity ? count : 0;
   __syncthreads();
   const std::int32_t* rows = listed.row + listed.first(q);
   for (unsigned first = threadIdx.x / kWarp * kWarp; first < min(count, listed.capacity); first += blockDim.x) {
-    const unsigned at = first + lane_index();
-    const std::int32_t row = at < min(count, listed.capacity) ? rows[at] : kNoRow;
-    candidates.add(row != kNoRow && row != excluded, row);
+    const unsigned i = first + lane_index();
+    const std::int32_t row = i < min(count, listed.capacity) ? rows[i] : kNoRow;
+    candidates.append(row != kNoRow && row != excluded, row);
   }
   __syncthreads();
   write_list<M>(base, queries, q, candidates, out);
 }
 
-/// Launches a kernel with a block for each query and room for its candidates. Few blocks, be it for few queries or for
-/// much shared memory, have many threads each.
+/// Launches a kernel with a thread block per query and shared memory for its candidates. If few blocks run at a time,
+/// because of few queries or much shared memory, each has many threads.
 template <class... Parameters, class... Arguments>
 void launch_lists(const Context& context, void (*kernel)(Parameters...), std::int64_t queries, std::int64_t capacity,
                   const Arguments&... arguments) {
   constexpr int kThreads = 128;
-  const bool few = queries < 2 * context.multiprocessors || capacity > 2 * kLeastCandidates;
+  const bool wide_blocks = queries < 2 * context.multiprocessors || capacity > 2 * kMinCandidates;
   const auto shared = static_cast<int>(capacity * kCandidateBytes);
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  kernel<<<static_cast<unsigned>(queries), few ? kMostThreads : kThreads, shared, context.stream>>>(arguments...);
+  kernel<<<static_cast<unsigned>(queries), wide_blocks ? kMaxThreads : kThreads, shared, context.stream>>>(
+      arguments...);
   check(cudaGetLastError());
 }
 
 }  // namespace
 
 bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neighbors, std::int64_t candidates) {
-  // Beyond half of the groups many have more than one of the k nearest.
+  // With lists longer than half the number of groups, many groups contain more than one of the k nearest rows.
   if (2 * (neighbors + 1) > rows / kFp16Columns * kQuarters) return false;
-  int most = 0;
-  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, context.device));
-  constexpr std::int64_t kBesides = 4096;  // of a block's shared memory
-  return candidates * kCandidateBytes <= most - kBesides;
+  int max_shared = 0;
+  check(cudaDeviceGetAttribute(&max_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, context.device));
+  constexpr std::int64_t kReserved = 4096;  // shared memory besides the candidates
+  return candidates * kCandidateBytes <= max_shared - kReserved;
 }
 
-std::int64_t candidates_of_list(std::int64_t neighbors) {
+std::int64_t candidate_capacity(std::int64_t neighbors) {
   const auto twice = static_cast<std::int64_t>(std::bit_ceil(2 * static_cast<std::uint64_t>(neighbors)));
-  return std::max(kLeastCandidates, twice);
+  return std::max(kMinCandidates, twice);
 }
 
 template <class T>
 void find_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
                 const ListOutput& out) {
-  const std::int64_t capacity = candidates_of_list(queries.neighbors);
+  const std::int64_t capacity = candidate_capacity(queries.neighbors);
   const auto kernel = base.measure == Measure::inner_product ? lists_kernel<T, Measure::inner_product>
                                                              : lists_kernel<T, Measure::squared_euclidean>;
   launch_lists(context, kernel, queries.count, capacity, base, queries, static_cast<unsigned>(capacity), out);
@@ -320,7 +321,7 @@ void find_lists(const Context& context, const SearchBase<T>& base, const SearchQ
 
 template <class T>
 void find_limits(const Context& context, const SearchBase<T>& base, const SearchQueries& queries, float* limit) {
-  limits_kernel<<<static_cast<unsigned>(queries.count), kMostThreads, 0, context.stream>>>(base, queries, limit);
+  limits_kernel<<<static_cast<unsigned>(queries.count), kMaxThreads, 0, context.stream>>>(base, queries, limit);
   check(cudaGetLastError());
 }
 

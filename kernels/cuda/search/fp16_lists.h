@@ -1,52 +1,53 @@
-// From the smallest scores of groups of base rows to finished lists of neighbours, one query per block: at once, or in
-// two steps with a second product between them.
+// Lists of neighbours from group minima (search_epilogues.h), one thread block per query: in one step, or in two steps
+// with a second product between them.
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/cuda/search/fp16_operands.h"
-#include "kernels/cuda/search/minima_epilogue.h"
+#include "kernels/cuda/search/search_epilogues.h"
 
 namespace kith::cuda {
 
-/// Queries, and what their scores were.
+/// Queries on the device, and the group minima of their scores.
 struct SearchQueries {
   const double* values = nullptr;  // (queries, d)
-  const uint4* pieces = nullptr;   // of fp16_rows.h, in this shape
+  const uint4* tiles = nullptr;    // of fp16_rows.h, in the layout `shape`
   Fp16Layout shape;
   const float* norm = nullptr;      // (queries) |x^|, rounded up
   const float* residual = nullptr;  // (queries) |x' - x^|, rounded up
   GroupMinima minima;
   std::int64_t count = 0;
-  std::int64_t neighbors = 0;  // that each list takes
-  std::int64_t excluded = -1;  // position of the base row that query 0 leaves out, query i that after i more
-  bool leaves_out = false;
+  std::int64_t neighbors = 0;  // length of each list
+  std::int64_t excluded = -1;  // if has_excluded: query i excludes the base row at position excluded + i
+  bool has_excluded = false;
 };
 
-/// Complete lists, ordered by (distance, index). A query whose candidates found no room, or were not certain, keeps an
-/// unfilled list.
+/// Complete lists, ordered by (distance, index). A list stays unfilled if its query has more candidates than capacity,
+/// or if the screen cannot bound its scores.
 struct ListOutput {
   double* distance = nullptr;     // (queries, k)
   std::int64_t* index = nullptr;  // (queries, k)
-  Word* candidates = nullptr;     // (1) base rows whose distances were computed are ADDED
+  Word* candidates = nullptr;     // (1) ADDED to: number of base rows whose distances were computed
 };
 
-/// Whether minima of `rows` base rows bound lists of `neighbors` well, a row that is left out included, and the device
-/// has the shared memory for `candidates` of a query.
+/// Whether the group minima of `rows` base rows give a useful bound for lists of `neighbors`, an excluded row included,
+/// and `candidates` of a query fit in shared memory.
 bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neighbors, std::int64_t candidates);
 
-/// Room for a query's candidates, a power of two.
-std::int64_t candidates_of_list(std::int64_t neighbors);
+/// Capacity for a query's candidates, a power of two.
+std::int64_t candidate_capacity(std::int64_t neighbors);
 
-/// `queries.minima` must have been found, as for find_limits. Queues only.
+/// Requires queries.minima. Asynchronous.
 template <class T>
 void find_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries, const ListOutput& out);
 
-/// limit[q]: base rows with a higher score are not in the query's list; negative where nothing is certain. Queues only.
+/// limit[q]: base rows with a higher score are not in the query's list; negative if the screen cannot bound the scores.
+/// Requires queries.minima. Asynchronous.
 template <class T>
 void find_limits(const Context& context, const SearchBase<T>& base, const SearchQueries& queries, float* limit);
 
-/// `listed` are the rows within those limits. Queues only.
+/// listed: the base rows with scores up to those limits. Asynchronous.
 template <class T>
 void finish_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
                   const RowLists& listed, const ListOutput& out);

@@ -1,8 +1,8 @@
-// Base rows become columns once: what is added to their scores, and whole pieces where the rows have narrow ones.
-// Queries are rounded as points are; of inner products, each after it was brought near 1 by a power of two.
+// Prepares the operands: score bases of the held rows and, if their tiles are narrow, a copy in full-width tiles, both
+// once per set of points; and queries rounded to fp16, for inner products after scaling each by a power of two.
 //
-// Scores get a bias that makes them positive, which grows with the largest norm of a query: those of queries from far
-// outside the base are not bounded.
+// A bias makes all scores positive. It grows with the largest query norm, so that norm is limited: queries far outside
+// the base become fallback queries.
 #include "kernels/cuda/search/fp16_operands.h"
 
 #include <algorithm>
@@ -10,28 +10,28 @@
 #include <type_traits>
 
 #include "core/distance.h"
-#include "kernels/cuda/search/minima_epilogue.h"
+#include "kernels/cuda/search/search_epilogues.h"
 
 namespace kith::cuda {
 namespace {
 
-constexpr double kReach = 4.0;                                   // of a query, in largest norms of the base
-constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;  // positions are int32
+constexpr double kQueryNormRatio = 4.0;                         // largest query norm, in largest norms of the base
+constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - 1;  // positions are int32
 
-/// How long a query may be, in the unit of the half rows.
+/// The largest supported norm of a query, in the unit of the fp16 rows.
 template <class T>
-double reach_of(const HeldRows<T>& held, Measure measure) {
-  constexpr double kHalvesUp = 1 + 0x1p-10;  // with what rounding to fp16 adds
-  if (measure != Measure::inner_product) return kReach * held.fp16.largest.norm;
-  return std::sqrt(static_cast<double>(held.columns())) * (1 << kFp16Shift) * kHalvesUp;
+double max_query_norm(const HeldRows<T>& held, Measure measure) {
+  constexpr double kRounding = 1 + 0x1p-10;  // covers the rounding to fp16
+  if (measure != Measure::inner_product) return kQueryNormRatio * held.fp16.largest.norm;
+  return std::sqrt(static_cast<double>(held.columns())) * (1 << kFp16Shift) * kRounding;
 }
 
 template <class T>
 Fp16Bound bound_of(const HeldRows<T>& held, Measure measure) {
   const LargestNorms& base = held.fp16.largest;
   const std::int64_t d = held.columns();
-  Fp16Bound bound =
-      fp16_bound({reach_of(held, measure), 0.0}, base, d, fp16_exponent(held.plan.screen), tensor_accumulation(d));
+  Fp16Bound bound = fp16_bound({max_query_norm(held, measure), 0.0}, base, d, fp16_exponent(held.plan.screen),
+                               tensor_accumulation(d));
   if (measure != Measure::inner_product) return bound;
   const std::vector<float>& center = held.plan.screen.center;
   const double length = std::sqrt(squared_length(center.data(), d)) * (1 << kFp16Shift);
@@ -39,40 +39,40 @@ Fp16Bound bound_of(const HeldRows<T>& held, Measure measure) {
   return bound;
 }
 
-/// Rows that do not exist score 10^37. half_sq_norm: null for inner products.
+/// Score bases; those of padding rows make scores of 10^37. half_sq_norm: null for inner products.
 __global__ void base_kernel(const float* half_sq_norm, std::int64_t rows, std::int64_t padded, float bias, float* out) {
-  constexpr float kUnit = 1 << 2 * kFp16Shift;  // of the half rows' products
+  constexpr float kUnit = 1 << 2 * kFp16Shift;  // of the products of fp16 rows
   for (std::int64_t i = thread_index(); i < padded; i += thread_count()) {
-    const float added = half_sq_norm != nullptr && i < rows ? half_sq_norm[i] * kUnit : 0.0F;
-    out[base_place_of_row(i)] = i < rows ? __fadd_rn(added, bias) : QuantizationGrid::kNever;
+    const float sq_norm_part = half_sq_norm != nullptr && i < rows ? half_sq_norm[i] * kUnit : 0.0F;
+    out[base_place_of_row(i)] = i < rows ? __fadd_rn(sq_norm_part, bias) : QuantizationGrid::kNever;
   }
 }
 
-/// Rows of a narrow layout in whole pieces, zero beyond their columns.
-__global__ void widen_kernel(const uint4* from, Fp16Layout narrow, std::int64_t rows, uint4* to) {
-  const Fp16Layout whole;
-  for (std::int64_t i = thread_index(); i < rows * kRowUnits; i += thread_count()) {
-    const std::int64_t row = i / kRowUnits;
-    const int unit = static_cast<int>(i % kRowUnits);
-    to[whole.place(row, 0, unit)] = unit < narrow.units ? from[narrow.place(row, 0, unit)] : uint4{};
+/// Copies rows from a narrow layout to full-width tiles, with zeros beyond their columns.
+__global__ void to_full_tiles_kernel(const uint4* from, Fp16Layout narrow, std::int64_t rows, uint4* to) {
+  const Fp16Layout full;
+  for (std::int64_t i = thread_index(); i < rows * kRowChunks; i += thread_count()) {
+    const std::int64_t row = i / kRowChunks;
+    const int chunk = static_cast<int>(i % kRowChunks);
+    to[full.place(row, 0, chunk)] = chunk < narrow.chunks ? from[narrow.place(row, 0, chunk)] : uint4{};
   }
 }
 
-/// Columns of a block, so that the last round of blocks is nearly full and blocks are not so short that beginning one
-/// shows.
-std::int64_t columns_of_block(const Context& context, std::int64_t queries, std::int64_t tiles) {
-  constexpr std::int64_t kBeginning = 4;  // tiles that could be multiplied meanwhile
-  constexpr std::int64_t kMostRounds = 8;
+/// Columns of a column range. Minimises the number of rounds of thread blocks times the duration of a block, which
+/// includes a constant for its start.
+std::int64_t choose_range_columns(const Context& context, std::int64_t queries, std::int64_t tiles) {
+  constexpr std::int64_t kStartTiles = 4;  // duration of the start of a block, in tiles
+  constexpr std::int64_t kMaxRounds = 8;
   const std::int64_t row_tiles = (queries + kQueryTile - 1) / kQueryTile, processors = context.multiprocessors;
-  const std::int64_t most_runs = (tiles + kTogether - 1) / kTogether;
+  const std::int64_t max_ranges = (tiles + kBlockTiles - 1) / kBlockTiles;
   std::int64_t best = 0, best_cost = 0;
-  for (std::int64_t wanted = 1; wanted <= kMostRounds; ++wanted) {
-    const std::int64_t runs = std::clamp<std::int64_t>(wanted * processors / row_tiles, 1, most_runs);
-    const std::int64_t run = (most_runs + runs - 1) / runs * kTogether;
-    const std::int64_t blocks = row_tiles * ((tiles + run - 1) / run);
-    const std::int64_t cost = (blocks + processors - 1) / processors * (run + kBeginning);
+  for (std::int64_t rounds = 1; rounds <= kMaxRounds; ++rounds) {
+    const std::int64_t ranges = std::clamp<std::int64_t>(rounds * processors / row_tiles, 1, max_ranges);
+    const std::int64_t range_tiles = (max_ranges + ranges - 1) / ranges * kBlockTiles;
+    const std::int64_t blocks = row_tiles * ((tiles + range_tiles - 1) / range_tiles);
+    const std::int64_t cost = (blocks + processors - 1) / processors * (range_tiles + kStartTiles);
     if (best > 0 && cost >= best_cost) continue;
-    best = run;
+    best = range_tiles;
     best_cost = cost;
   }
   return best * kFp16Columns;
@@ -81,9 +81,9 @@ std::int64_t columns_of_block(const Context& context, std::int64_t queries, std:
 }  // namespace
 
 template <class T>
-bool multiplies_base(const HeldRows<T>& held, Measure measure) {
+bool has_fp16_scores(const HeldRows<T>& held, Measure measure) {
   if (measure != Measure::squared_euclidean && measure != Measure::inner_product) return false;
-  if (held.fp16.values.size() == 0 || held.sent || held.rows() > kMostRows) return false;
+  if (held.fp16.values.size() == 0 || held.sent || held.rows() > kMaxRows) return false;
   return std::isfinite(bound_of(held, measure).margin.constant);
 }
 
@@ -96,69 +96,71 @@ SearchBase<T> search_base(const HeldRows<T>& held, Measure measure) {
                      .first_row = held.first_row,
                      .measure = measure,
                      .bound = bound_of(held, measure),
-                     .reach = static_cast<float>(reach_of(held, measure))};
+                     .max_query_norm = static_cast<float>(max_query_norm(held, measure))};
   SearchColumns& columns = held.fp16.search;
   const Fp16Layout shape = held.fp16.shape;
-  const std::int64_t padded = base.tiles() * kFp16Columns;
-  if (shape.units != kRowUnits && columns.pieces.size() == 0) {
-    columns.pieces = Buffer<uint4>(held.pool(), padded * kRowUnits);
-    widen_kernel<<<held.context->grid(padded * kRowUnits, kBlock), kBlock, 0, held.stream()>>>(
-        held.fp16.values.data(), shape, padded, columns.pieces.data());
+  const std::int64_t padded = base.tile_count() * kFp16Columns;
+  if (shape.chunks != kRowChunks && columns.tiles.size() == 0) {
+    columns.tiles = Buffer<uint4>(held.pool(), padded * kRowChunks);
+    to_full_tiles_kernel<<<held.context->grid(padded * kRowChunks, kBlock), kBlock, 0, held.stream()>>>(
+        held.fp16.values.data(), shape, padded, columns.tiles.data());
     check(cudaGetLastError());
   }
   Buffer<float>& score_base = is_product ? columns.product_base : columns.score_base;
   if (score_base.size() == 0) {
-    const std::int64_t fetched = padded + kFp16Columns;  // a tile ahead
-    score_base = Buffer<float>(held.pool(), fetched);
-    base_kernel<<<held.context->grid(fetched, kBlock), kBlock, 0, held.stream()>>>(
-        is_product ? nullptr : held.half_sq_norm.data(), held.rows(), fetched, base.bound.grid.bias, score_base.data());
+    const std::int64_t with_prefetch = padded + kFp16Columns;  // one more tile, for ScoreBasePrefetch
+    score_base = Buffer<float>(held.pool(), with_prefetch);
+    base_kernel<<<held.context->grid(with_prefetch, kBlock), kBlock, 0, held.stream()>>>(
+        is_product ? nullptr : held.half_sq_norm.data(), held.rows(), with_prefetch, base.bound.grid.bias,
+        score_base.data());
     check(cudaGetLastError());
   }
-  base.pieces = columns.pieces.size() > 0 ? columns.pieces.data() : held.fp16.values.data();
+  base.tiles = columns.tiles.size() > 0 ? columns.tiles.data() : held.fp16.values.data();
   base.score_base = score_base.data();
   return base;
 }
 
 template <class T>
 SearchBase<T> from_row(const HeldRows<T>& held, SearchBase<T> base, std::int64_t row) {
-  constexpr std::int64_t kPair = 2 * kPieceRows;  // of tiles
-  static_assert(kPieceRows == kFp16Columns, "a tile is a group of rows");
-  const std::int64_t first = std::max<std::int64_t>(row - base.first_row, 0) / kPair * kPair;
-  const Fp16Layout shape = held.fp16.search.pieces.size() > 0 ? Fp16Layout{} : held.fp16.shape;
+  constexpr std::int64_t kPairRows = 2 * kFp16TileRows;  // rows of a pair of tiles
+  static_assert(kFp16TileRows == kFp16Columns, "a tile of columns has as many rows as a tile of queries");
+  const std::int64_t first = std::max<std::int64_t>(row - base.first_row, 0) / kPairRows * kPairRows;
+  const Fp16Layout shape = held.fp16.search.tiles.size() > 0 ? Fp16Layout{} : held.fp16.shape;
   base.values += first * base.d;
   base.rows -= first;
   base.first_row += first;
-  base.pieces += shape.place(first, 0, 0);
+  base.tiles += shape.place(first, 0, 0);
   base.score_base += first;
   return base;
 }
 
 template <class T>
 Fp16Queries allocate_fp16_queries(const HeldRows<T>& held, Measure measure, std::int64_t queries) {
-  Fp16Queries room{.values = Buffer<double>(held.pool(), queries * held.columns()),
-                   .fp16 = allocate_fp16(held.pool(), queries, held.fp16.shape),
-                   .factor = {},
-                   .narrow = {},
-                   .largest = Buffer<Word>(held.pool(), 2)};
-  if (measure == Measure::inner_product) room.factor = Buffer<double>(held.pool(), queries);
-  if (!std::is_same_v<T, double>) room.narrow = Buffer<float>(held.pool(), queries * held.columns());
-  return room;
+  Fp16Queries result{.values = Buffer<double>(held.pool(), queries * held.columns()),
+                     .fp16 = allocate_fp16(held.pool(), queries, held.fp16.shape),
+                     .factor = {},
+                     .float32 = {},
+                     .largest = Buffer<Word>(held.pool(), 2)};
+  if (measure == Measure::inner_product) result.factor = Buffer<double>(held.pool(), queries);
+  if (!std::is_same_v<T, double>) result.float32 = Buffer<float>(held.pool(), queries * held.columns());
+  return result;
 }
 
 template <class T>
-void send_queries(const HeldRows<T>& held, const Stream& stream, const double* values, std::int64_t count,
-                  Fp16Queries& queries) {
+void upload_queries(const HeldRows<T>& held, const Stream& stream, const double* values, std::int64_t count,
+                    Fp16Queries& queries) {
   const std::int64_t size = count * held.columns();
-  queries.is_narrow = queries.narrow.size() > 0 && stream.upload_as_floats(queries.narrow.data(), values, size);
-  if (!queries.is_narrow) stream.upload(queries.values.data(), values, size);
+  queries.is_float32 = queries.float32.size() > 0 && stream.upload_as_floats(queries.float32.data(), values, size);
+  if (!queries.is_float32) stream.upload(queries.values.data(), values, size);
 }
 
 template <class T>
 void round_queries(const HeldRows<T>& held, std::int64_t count, const Fp16Queries& queries) {
   double* values = queries.values.data();
-  if (queries.is_narrow) {
+  if (queries.is_float32) {
     const std::int64_t size = count * held.columns();
-    doubles_kernel<<<held.context->grid(size, kBlock), kBlock, 0, held.stream()>>>(queries.narrow.data(), size, values);
+    to_double_kernel<<<held.context->grid(size, kBlock), kBlock, 0, held.stream()>>>(queries.float32.data(), size,
+                                                                                     values);
     check(cudaGetLastError());
   }
   if (queries.factor.size() > 0) {
@@ -169,24 +171,24 @@ void round_queries(const HeldRows<T>& held, std::int64_t count, const Fp16Querie
 }
 
 template <class T>
-Fp16Problem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, const uint4* pieces,
+Fp16Problem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, const uint4* tiles,
                            std::int64_t queries) {
-  return {.points = pieces,
+  return {.points = tiles,
           .rows = queries,
-          .columns = base.pieces,
-          .count = base.tiles() * kFp16Columns,
+          .columns = base.tiles,
+          .count = base.tile_count() * kFp16Columns,
           .score_base = base.score_base,
           .shape = held.fp16.shape,
-          .run = columns_of_block(*held.context, queries, base.tiles())};
+          .range_columns = choose_range_columns(*held.context, queries, base.tile_count())};
 }
 
-#define KITH_INSTANTIATE(T)                                                                                 \
-  template bool multiplies_base(const HeldRows<T>&, Measure);                                               \
-  template SearchBase<T> search_base(const HeldRows<T>&, Measure);                                          \
-  template SearchBase<T> from_row(const HeldRows<T>&, SearchBase<T>, std::int64_t);                         \
-  template Fp16Queries allocate_fp16_queries(const HeldRows<T>&, Measure, std::int64_t);                    \
-  template void send_queries(const HeldRows<T>&, const Stream&, const double*, std::int64_t, Fp16Queries&); \
-  template void round_queries(const HeldRows<T>&, std::int64_t, const Fp16Queries&);                        \
+#define KITH_INSTANTIATE(T)                                                                                   \
+  template bool has_fp16_scores(const HeldRows<T>&, Measure);                                                 \
+  template SearchBase<T> search_base(const HeldRows<T>&, Measure);                                            \
+  template SearchBase<T> from_row(const HeldRows<T>&, SearchBase<T>, std::int64_t);                           \
+  template Fp16Queries allocate_fp16_queries(const HeldRows<T>&, Measure, std::int64_t);                      \
+  template void upload_queries(const HeldRows<T>&, const Stream&, const double*, std::int64_t, Fp16Queries&); \
+  template void round_queries(const HeldRows<T>&, std::int64_t, const Fp16Queries&);                          \
   template Fp16Problem search_problem(const HeldRows<T>&, const SearchBase<T>&, const uint4*, std::int64_t);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -1,4 +1,4 @@
-// The two sides of a search on tensor cores: base rows as columns of the product of fp16, and queries as its rows.
+// The operands of the fp16 product of a search: queries are its rows, the held rows (the base) its columns.
 #pragma once
 
 #include <cstdint>
@@ -10,68 +10,68 @@
 
 namespace kith::cuda {
 
-/// Base rows, as values and as columns of the product. A score is what is added for the row less its product with the
-/// query; all are positive.
+/// Base rows, as values and as columns of the product. The score of a row is its score base minus its product with the
+/// query. All scores are positive.
 template <class T>
 struct SearchBase {
   const T* values = nullptr;  // (rows, d)
   std::int64_t rows = 0, d = 0;
-  std::int64_t first_row = 0;         // row number of the first
-  const uint4* pieces = nullptr;      // whole pieces of fp16_rows.h
+  std::int64_t first_row = 0;         // row number of the first row
+  const uint4* tiles = nullptr;       // full-width tiles of fp16_rows.h
   const float* score_base = nullptr;  // (rows, padded), in the order of base_place_of_row
   Measure measure = Measure::squared_euclidean;
   Fp16Bound bound;
-  float reach = 0.0F;  // scores of queries with a larger norm are not positive, or not bounded
+  float max_query_norm = 0.0F;  // scores of queries with a larger norm may be negative or exceed their error bound
 
-  /// Tiles of base rows, an even number.
-  std::int64_t tiles() const { return row_groups_of(rows); }
+  /// Number of tiles, which is even.
+  std::int64_t tile_count() const { return row_groups_of(rows); }
 };
 
-/// Whether all held rows can be multiplied with queries in half precision, for scores that rank as the measure does.
+/// Whether fp16 products of the held rows with queries give scores that rank like the measure.
 template <class T>
-bool multiplies_base(const HeldRows<T>& held, Measure measure);
+bool has_fp16_scores(const HeldRows<T>& held, Measure measure);
 
-/// The held rows, whose columns are made for the first search by a measure. Throws OutOfMemory. Queues only.
+/// The held rows as a base. The first search by a measure allocates the columns. Throws OutOfMemory. Asynchronous.
 template <class T>
 SearchBase<T> search_base(const HeldRows<T>& held, Measure measure);
 
-/// The base without rows below number `row`, which is at most that of its last: whole pairs of tiles are left out.
+/// The base without the pairs of tiles whose rows are all below row number `row`, which must not be above the last.
 template <class T>
 SearchBase<T> from_row(const HeldRows<T>& held, SearchBase<T> base, std::int64_t row);
 
 /// to[i] = from[i], for `count` numbers.
 template <class T>
-__global__ void doubles_kernel(const T* from, std::int64_t count, double* to) {
+__global__ void to_double_kernel(const T* from, std::int64_t count, double* to) {
   for (std::int64_t i = thread_index(); i < count; i += thread_count()) to[i] = static_cast<double>(from[i]);
 }
 
 /// A batch of queries on the device.
 struct Fp16Queries {
   Buffer<double> values;  // (queries, d)
-  Fp16Rows fp16;          // of products: of rows of which each was multiplied by its factor
-  Buffer<double> factor;  // (queries) powers of two; empty but for inner products
-  Buffer<float> narrow;   // (queries, d) as they arrive where they are float32
-  bool is_narrow = false;
-  Buffer<Word> largest;  // that nobody asks for
+  Fp16Rows fp16;          // of the values, multiplied by `factor` if there is one
+  Buffer<double> factor;  // (queries) powers of two; only for inner products
+  Buffer<float> float32;  // (queries, d) the upload of values that are all float32
+  bool is_float32 = false;
+  Buffer<Word> largest;  // (2) required by queue_fp16(), not used
 };
 template <class T>
 Fp16Queries allocate_fp16_queries(const HeldRows<T>& held, Measure measure, std::int64_t queries);
 
-/// Sends `count` queries (count, d) on their way. Host memory may be reused when it returns.
+/// Uploads `count` queries (count, d). Host memory may be reused when it returns.
 template <class T>
-void send_queries(const HeldRows<T>& held, const Stream& stream, const double* values, std::int64_t count,
-                  Fp16Queries& queries);
+void upload_queries(const HeldRows<T>& held, const Stream& stream, const double* values, std::int64_t count,
+                    Fp16Queries& queries);
 
-/// Makes fp16 of `count` queries that have arrived. Queues only.
+/// Rounds `count` uploaded queries to fp16. Asynchronous.
 template <class T>
 void round_queries(const HeldRows<T>& held, std::int64_t count, const Fp16Queries& queries);
 
-inline constexpr std::int64_t kQueryTile = 2 * kPieceRows;  // queries of a block of the product
+inline constexpr std::int64_t kQueryTile = 2 * kFp16TileRows;  // queries of a thread block of the product
 
-/// The product of `queries` queries, from a multiple of kQueryTile on, with the base, in runs of columns that keep the
-/// device busy however few the queries.
+/// The product of `queries` queries with the base, in column ranges that keep the device busy even with few queries.
+/// tiles: those of the first query, whose index is a multiple of kQueryTile.
 template <class T>
-Fp16Problem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, const uint4* pieces,
+Fp16Problem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, const uint4* tiles,
                            std::int64_t queries);
 
 }  // namespace kith::cuda

@@ -1,4 +1,4 @@
-// The radius search on the tensor cores: products of half-precision copies, of which those below a limit are listed.
+// The radius search on the tensor cores: fp16 products list the rows whose scores are below a limit.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace kith::cuda {
 
-/// Whether rows within a limit by this measure can be found in half precision.
+/// Whether the held rows can be searched in fp16 by this measure.
 template <class T>
-bool finds_within_fp16(const HeldRows<T>& held, Measure measure);
+bool can_search_radius_fp16(const HeldRows<T>& held, Measure measure);
 
-/// Adds every row within found.limit to the queries' lists, as Points::within does, and returns the queries whose lists
-/// it left as they were, ascending: the screen could not bound their scores, or so many rows are near the limit that a
-/// finer one will do better. Throws OutOfMemory, after which
-/// the lists are not to be used. Waits for the device.
+/// Adds every row within lists.limit to the queries' lists, as Points::search_radius does. Returns, in ascending order,
+/// the fallback queries, whose lists it did not change: the screen cannot bound their scores, or so many rows are near
+/// the limit that a more precise screen is faster. Throws OutOfMemory, after which the lists are invalid. Waits for the
+/// device.
 template <class T>
-std::vector<std::int64_t> search_radius_fp16(const HeldRows<T>& held, const Queries& queries, RadiusLists& found);
+std::vector<std::int64_t> search_radius_fp16(const HeldRows<T>& held, const Queries& queries, RadiusLists& lists);
 
 }  // namespace kith::cuda

@@ -1,4 +1,4 @@
-// Runs of consecutive queries: those that a first look left are looked at again together.
+// Ranges of consecutive queries, in which the float32 search takes the fallback queries of the fp16 search.
 #pragma once
 
 #include <algorithm>
@@ -7,27 +7,27 @@
 
 namespace kith::cuda {
 
-/// Consecutive queries.
+/// Queries first .. first + count - 1.
 struct QueryRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
 };
 
-/// queries: ascending.
-inline std::vector<QueryRange> runs_of(const std::vector<std::int64_t>& queries) {
-  std::vector<QueryRange> runs;
+/// The fewest ranges that cover `queries`, which are in ascending order.
+inline std::vector<QueryRange> ranges_of(const std::vector<std::int64_t>& queries) {
+  std::vector<QueryRange> ranges;
   for (const std::int64_t query : queries) {
-    if (runs.empty() || runs.back().first + runs.back().count != query) runs.push_back({query, 0});
-    ++runs.back().count;
+    if (ranges.empty() || ranges.back().first + ranges.back().count != query) ranges.push_back({query, 0});
+    ++ranges.back().count;
   }
-  return runs;
+  return ranges;
 }
 
-/// The queries of the longest run.
-inline std::int64_t longest(const std::vector<QueryRange>& runs) {
-  std::int64_t most = 0;
-  for (const QueryRange& run : runs) most = std::max(most, run.count);
-  return most;
+/// The number of queries in the longest range.
+inline std::int64_t longest(const std::vector<QueryRange>& ranges) {
+  std::int64_t count = 0;
+  for (const QueryRange& range : ranges) count = std::max(count, range.count);
+  return count;
 }
 
 }  // namespace kith::cuda

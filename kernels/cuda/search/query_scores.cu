@@ -1,7 +1,8 @@
-// The float32 tile product with an epilogue that keeps every score, and its counterpart for other measures.
+// Scores by the float32 tile product with an epilogue that stores every score, and by the definition for other
+// measures.
 //
-// Scores cost 2 q n d float32 operations (device/tile.h states the floor), or as many in float64 by the definition, and
-// 4 bytes written each.
+// Scores take 2 q n d float32 operations (device/tile.h states the limit), or as many in float64 by the definition, and
+// 4 bytes written per score.
 #include "kernels/cuda/search/query_scores.h"
 
 #include <algorithm>
@@ -14,11 +15,11 @@
 namespace kith::cuda {
 namespace {
 
-/// Epilogue: scores and the minima of their groups go to memory.
+/// Epilogue: stores the scores and the group minima.
 class StoreScores {
  public:
   struct Arguments {
-    const float* half_sq_norm;  // (rows of the piece)
+    const float* half_sq_norm;  // (rows of the slice)
     ScoreBlock block;
   };
 
@@ -51,7 +52,7 @@ class StoreScores {
       *reinterpret_cast<float4*>(out + place_.column(0)) = make_float4(score[0], score[1], score[2], score[3]);
       *reinterpret_cast<float4*>(out + place_.column(4)) = make_float4(score[4], score[5], score[6], score[7]);
       if (place_.first_of_row()) {
-        block.smallest[query * block.groups() + (first_column + place_.column0) / kGroupColumns] = smallest;
+        block.group_min[query * block.groups() + (first_column + place_.column0) / kGroupColumns] = smallest;
       }
     }
   }
@@ -64,17 +65,17 @@ class StoreScores {
   std::int64_t first_query_;
 };
 
-constexpr int kSide = 4;  // rows, and queries, of a warp at a time
+constexpr int kSide = 4;  // a warp computes kSide x kSide distances at a time
 
-/// Scores that are D rounded down: the order of two scores is that of their D, or they are equal. Columns from
-/// block.rows on become infinite.
+/// Scores that are D rounded down to float32, which preserves the order of D except for ties. Columns from block.rows
+/// on become infinite.
 template <class T, Measure M>
 __global__ void exact_scores_kernel(const T* values, std::int64_t d, const double* queries, ScoreBlock block) {
-  constexpr int kLanesEach = kWarp / (kSide * kSide);
-  const int pair = lane_index() / kLanesEach;
+  constexpr int kPairLanes = kWarp / (kSide * kSide);
+  const int pair = lane_index() / kPairLanes;
   const std::int64_t row_groups = block.pitch / kSide, query_groups = (block.queries + kSide - 1) / kSide;
-  for (std::int64_t at = warp_index(); at < row_groups * query_groups; at += warp_count()) {
-    const std::int64_t first_row = at % row_groups * kSide, first_query = at / row_groups * kSide;
+  for (std::int64_t item = warp_index(); item < row_groups * query_groups; item += warp_count()) {
+    const std::int64_t first_row = item % row_groups * kSide, first_query = item / row_groups * kSide;
     const T* x[kSide];
     const double* c[kSide];
 #pragma unroll
@@ -86,13 +87,13 @@ __global__ void exact_scores_kernel(const T* values, std::int64_t d, const doubl
     accumulate_grid<M>(x, c, d, sum);
     const double distance = add_lanes<kSide * kSide, M>(sum);
     const std::int64_t row = first_row + pair / kSide, query = first_query + pair % kSide;
-    if (lane_index() % kLanesEach != 0 || query >= block.queries) continue;
+    if (lane_index() % kPairLanes != 0 || query >= block.queries) continue;
     block.scores[query * block.pitch + row] =
         row < block.rows ? __double2float_rd(distance) : std::numeric_limits<float>::infinity();
   }
 }
 
-/// The smallest score of every group of every query, a thread each.
+/// The smallest score of each group of each query, one group per thread.
 __global__ void group_kernel(ScoreBlock block) {
   const std::int64_t count = block.queries * block.groups();
   for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
@@ -103,7 +104,7 @@ __global__ void group_kernel(ScoreBlock block) {
       const float4 four = scores[j];
       smallest = fminf(smallest, fminf(fminf(four.x, four.y), fminf(four.z, four.w)));
     }
-    block.smallest[i] = smallest;
+    block.group_min[i] = smallest;
   }
 }
 
@@ -123,20 +124,20 @@ __global__ void pairs_kernel(const T* values, std::int64_t d, const double* quer
 
 ScoreSizes score_sizes(std::int64_t rows, std::int64_t queries, std::int64_t spare_bytes, std::int64_t query_bytes,
                        std::int64_t candidate_bytes) {
-  constexpr std::int64_t kMostPieceRows = std::int64_t{1} << 19;
-  constexpr std::int64_t kMostScores = std::int64_t{1} << 27;
-  constexpr std::int64_t kMostBatchQueries = 8192;
-  constexpr std::int64_t kMostCandidates = std::int64_t{1} << 22;
+  constexpr std::int64_t kMaxSliceRows = std::int64_t{1} << 19;
+  constexpr std::int64_t kMaxScores = std::int64_t{1} << 27;
+  constexpr std::int64_t kMaxBatchQueries = 8192;
+  constexpr std::int64_t kMaxCandidates = std::int64_t{1} << 22;
   const std::int64_t share = std::max<std::int64_t>(spare_bytes / 8, 1);
   ScoreSizes sizes;
-  sizes.rows = std::min({rows, kMostPieceRows, std::max<std::int64_t>(share / 32 / kTileColumns, 1) * kTileColumns});
+  sizes.rows = std::min({rows, kMaxSliceRows, std::max<std::int64_t>(share / 32 / kTileColumns, 1) * kTileColumns});
   sizes.pitch = (sizes.rows + kTileColumns - 1) / kTileColumns * kTileColumns;
-  const std::int64_t by_scores =
-      std::min<std::int64_t>(kMostScores, share / static_cast<std::int64_t>(sizeof(float))) / sizes.pitch;
+  const std::int64_t fitting =
+      std::min<std::int64_t>(kMaxScores, share / static_cast<std::int64_t>(sizeof(float))) / sizes.pitch;
   sizes.queries =
-      std::clamp<std::int64_t>(std::min({by_scores, share / query_bytes, kMostBatchQueries, queries}), 1, queries);
+      std::clamp<std::int64_t>(std::min({fitting, share / query_bytes, kMaxBatchQueries, queries}), 1, queries);
   sizes.candidates =
-      std::max(std::min({kMostCandidates, sizes.queries * sizes.pitch, share / candidate_bytes}), sizes.pitch);
+      std::max(std::min({kMaxCandidates, sizes.queries * sizes.pitch, share / candidate_bytes}), sizes.pitch);
   return sizes;
 }
 
@@ -164,7 +165,7 @@ void score_rows(const HeldRows<T>& held, const QueryBatch& batch, const T* value
         {held.half_sq_norm.data() + first, block});
     return check(cudaGetLastError());
   }
-  static_assert(kTileColumns % kSide == 0, "a pitch is whole groups of rows");
+  static_assert(kTileColumns % kSide == 0, "a pitch is a multiple of kSide");
   with_measure(batch.measure, [&](auto measure) {
     exact_scores_kernel<T, measure.value>
         <<<held.context->grid(block.pitch * batch.queries, kBlockWarps * kSide * kSide), kBlock, 0, stream>>>(

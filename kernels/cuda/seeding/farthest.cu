@@ -1,19 +1,20 @@
-// The rows with the largest kept distances: a radix selection on (distance descending, row ascending), then a sort of
-// the few that it selects.
+// The rows with the largest distances: a radix selection by (distance descending, row ascending), then a sort of the
+// selected rows on the host.
 //
-// Every pass reads the n distances and counts one byte of the key; 8 bytes of distance and as many of the row number as
-// rows have, or fewer passes when a byte settles it: 11 at most for 10^6 rows, 2 us each on an H200 plus the wait.
+// Each pass reads the n distances and counts one byte of the key: 8 bytes of distance, and as many bytes of row number
+// as n needs. The passes stop early if one byte separates the rows. 10^6 rows take at most 11 passes, each 2 us on an
+// H200 plus the wait for its counts.
 #include <algorithm>
 #include <tuple>
 #include <vector>
 
 #include "kernels/cuda/device/reduce.h"
-#include "kernels/cuda/operations.h"
+#include "kernels/cuda/seeding/operations.h"
 
 namespace kith::cuda {
 namespace {
 
-using Key = unsigned __int128;  // orders rows from the farthest on; no two are equal
+using Key = unsigned __int128;  // orders rows by (distance descending, row ascending); all keys differ
 constexpr int kDigitBits = 8;
 constexpr int kDigits = 1 << kDigitBits;
 
@@ -21,7 +22,7 @@ __device__ Key key_of(double distance, std::int64_t row) {
   return static_cast<Key>(~bits_of(distance)) << 64 | static_cast<Key>(row);
 }
 
-/// How many keys that agree with `pattern` under `mask` have each digit at `shift`.
+/// histogram[digit] += number of keys that equal `pattern` under `mask` and have this digit at `shift`.
 __global__ void histogram_kernel(const double* distance, std::int64_t rows, Key mask, Key pattern, int shift,
                                  Word* histogram) {
   __shared__ unsigned counts[kDigits];
@@ -42,11 +43,11 @@ __global__ void collect_kernel(const double* distance, const std::int32_t* label
   for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
     const std::int64_t row = base + lane_index();
     const bool selected = row < rows && key_of(distance[row], row) <= last;
-    const Word place = append(selected, count);
+    const Word slot = reserve_slot(selected, count);
     if (selected) {
-      list[place].distance = distance[row];
-      list[place].row = row;
-      list[place].label = label[row];
+      list[slot].distance = distance[row];
+      list[slot].row = row;
+      list[slot].label = label[row];
     }
   }
 }
@@ -55,9 +56,9 @@ __global__ void collect_kernel(const double* distance, const std::int32_t* label
 template <class T>
 Key last_key(const HeldRows<T>& held, std::int64_t count) {
   Buffer<Word> histogram(held.pool(), kDigits);
-  std::vector<Word> found(kDigits);
+  std::vector<Word> counts(kDigits);
   Key mask = 0, pattern = 0;
-  auto wanted = static_cast<Word>(count);
+  auto rank = static_cast<Word>(count);
   for (int shift = 128 - kDigitBits; shift >= 0; shift -= kDigitBits) {
     const Key digit = static_cast<Key>(kDigits - 1) << shift;
     mask |= digit;
@@ -66,11 +67,11 @@ Key last_key(const HeldRows<T>& held, std::int64_t count) {
     histogram_kernel<<<held.context->grid(held.rows(), kBlock), kBlock, 0, held.stream()>>>(
         held.distance.data(), held.rows(), mask & ~digit, pattern, shift, histogram.data());
     check(cudaGetLastError());
-    held.stream().download(found.data(), histogram.data(), kDigits);
+    held.stream().download(counts.data(), histogram.data(), kDigits);
     int chosen = 0;
-    for (; chosen < kDigits - 1 && found[chosen] < wanted; ++chosen) wanted -= found[chosen];
+    for (; chosen < kDigits - 1 && counts[chosen] < rank; ++chosen) rank -= counts[chosen];
     pattern |= static_cast<Key>(chosen) << shift;
-    if (found[chosen] == wanted) break;  // all keys of this digit are wanted
+    if (counts[chosen] == rank) break;  // all keys of this digit are selected
   }
   return pattern | ~mask;
 }

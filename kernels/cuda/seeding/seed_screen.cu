@@ -1,8 +1,9 @@
-// The screen of seeding: products of all rows with a few candidates, on the tensor cores where the rows are held in
-// half precision and that is less to read, else in float32.
+// The screen of seeding: products of all rows with up to 32 candidates, on the tensor cores if the rows are held in
+// fp16 and fp16 is less to read, otherwise in float32.
 //
-// Either kernel is bound by one read of the rows: 256 MB in fp16 for 10^6 x 128, 64 us at the 4 TB/s that an H200
-// reads; 32 products a row cost less. Their float32 sums are compared with one limit for each row (core/screen.h).
+// The certificate is that of core/screen.h: a score above the row's limit proves that the candidate is no nearer than
+// the row's nearest seed. Reading the rows bounds both kernels: 256 MB in fp16 for 10^6 x 128, 64 us at 4 TB/s on an
+// H200.
 #include "kernels/cuda/seeding/seed_screen.h"
 
 #include <algorithm>
@@ -20,26 +21,26 @@
 namespace kith::cuda {
 namespace {
 
-constexpr int kTile = 8;  // candidates of one product
+constexpr int kTile = 8;  // candidates per matrix instruction
 
-/// The score above which a candidate is proved to be no nearer than what is kept.
+/// For each row, the score above which a candidate is proved to be no nearer than the minimum distance.
 struct RowLimits {
-  const double* kept;         // (rows)
-  const float* half_sq_norm;  // (rows) float(|x'|^2 / 2)
-  const float* norm;          // (rows) |x^|, rounded up
-  const float* residual;      // (rows) |x' - x^|, rounded up; null: the margin has it
+  const double* min_distance;  // (rows)
+  const float* half_sq_norm;   // (rows) float(|x'|^2 / 2)
+  const float* norm;           // (rows) |x^|, rounded up
+  const float* residual;       // (rows) |x' - x^|, rounded up; null: the margin includes it
   ScreenMargin margin;
   float per_residual;
   double scale;  // 2^-exponent of the products
-  double unit;   // of the products in units of the half norms
+  double unit;   // unit of the products / unit of half_sq_norm
 
   __device__ float operator()(std::int64_t row) const {
-    constexpr double kRoundedDown = 1 - 0x1p-22;  // half norms are float64 sums that were rounded to float32
-    constexpr double kVanished = 0x1p-130;        // below what float32 holds
-    const double least = static_cast<double>(half_sq_norm[row]) * unit * kRoundedDown - kVanished;
-    float margin_of_row = margin.at(norm[row]);
-    if (residual != nullptr) margin_of_row = __fadd_ru(margin_of_row, __fmul_ru(per_residual, residual[row]));
-    return score_limit(kept[row], scale, least, margin_of_row);
+    constexpr double kRoundDown = 1 - 0x1p-22;  // covers the rounding of half_sq_norm to float32
+    constexpr double kUnderflow = 0x1p-130;     // covers values below the float32 range
+    const double norm_bound = static_cast<double>(half_sq_norm[row]) * unit * kRoundDown - kUnderflow;
+    float row_margin = margin.at(norm[row]);
+    if (residual != nullptr) row_margin = __fadd_ru(row_margin, __fmul_ru(per_residual, residual[row]));
+    return score_limit(min_distance[row], scale, norm_bound, row_margin);
   }
 };
 
@@ -48,13 +49,14 @@ struct Columns {
   unsigned existing;          // a bit for each candidate
 };
 
-/// A warp multiplies 16 rows at a time. points, candidates: pieces of fp16_rows.h. A lane takes 16 bytes of a row,
-/// eight fp16, where the layout of the product asks for two times four: any order will do that both operands share.
+/// A warp multiplies 16 rows at a time. points, candidates: tiles of fp16_rows.h. A lane loads 16 bytes of a row, eight
+/// fp16 values, and passes four to each of two matrix instructions: a permutation of the columns, which does not change
+/// the product because both operands use the same one.
 template <int kTiles>
-__global__ void half_near_kernel(const uint4* points, std::int64_t rows, std::int64_t pieces, const uint4* candidates,
-                                 Columns columns, RowLimits limits, std::uint32_t* near) {
-  constexpr int kRows = 16, kUnits = kPieceColumns / 8;
-  static_assert(kPieceRows % kRows == 0, "the rows of a product are rows of one piece");
+__global__ void fp16_near_kernel(const uint4* points, std::int64_t rows, std::int64_t depth_tiles,
+                                 const uint4* candidates, Columns columns, RowLimits limits, std::uint32_t* near) {
+  constexpr int kRows = 16, kChunks = kFp16TileColumns / 8;
+  static_assert(kFp16TileRows % kRows == 0, "the rows of a product are rows of one tile");
   const int group = lane_index() / 4, quad = lane_index() % 4;
   float half_sq_norm[kTiles][2];
 #pragma unroll
@@ -64,100 +66,102 @@ __global__ void half_near_kernel(const uint4* points, std::int64_t rows, std::in
       half_sq_norm[t][i] = columns.half_sq_norm[t * kTile + quad * 2 + i] * (1 << 2 * kFp16Shift);
   }
   for (std::int64_t base = warp_index() * kRows; base < rows; base += warp_count() * kRows) {
-    const std::int64_t mine = base + lane_index() % kRows;
-    const float limit = mine < rows ? limits(mine) : 0.0F;
+    const std::int64_t own_row = base + lane_index() % kRows;
+    const float limit = own_row < rows ? limits(own_row) : 0.0F;
     float product[kTiles][4] = {};
-    const uint4* row = points + (base / kPieceRows * pieces * kPieceRows + base % kPieceRows + group) * kUnits;
-    const uint4* candidate = candidates + group * kUnits;
+    const uint4* row =
+        points + (base / kFp16TileRows * depth_tiles * kFp16TileRows + base % kFp16TileRows + group) * kChunks;
+    const uint4* candidate = candidates + group * kChunks;
 #pragma unroll 2
-    for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    for (std::int64_t depth_tile = 0; depth_tile < depth_tiles; ++depth_tile) {
       uint4 low[2], high[2];
 #pragma unroll
       for (int s = 0; s < 2; ++s) {
-        const int place = (s * 4 + quad) ^ group;  // every row here has the remainder group of eight
+        const int place = (s * 4 + quad) ^ group;  // every row of this lane is `group` modulo 8
         low[s] = __ldcs(row + place);
-        high[s] = __ldcs(row + 8 * kUnits + place);
+        high[s] = __ldcs(row + 8 * kChunks + place);
       }
 #pragma unroll
       for (int s = 0; s < 2; ++s) {
 #pragma unroll
         for (int t = 0; t < kTiles; ++t) {
-          const uint4 c = __ldg(candidate + t * kTile * kUnits + ((s * 4 + quad) ^ group));
+          const uint4 c = __ldg(candidate + t * kTile * kChunks + ((s * 4 + quad) ^ group));
           multiply_16x8x16(product[t], {low[s].x, low[s].y}, {high[s].x, high[s].y}, {c.x, c.y});
           multiply_16x8x16(product[t], {low[s].z, low[s].w}, {high[s].z, high[s].w}, {c.z, c.w});
         }
       }
-      row += kPieceRows * kUnits;
-      candidate += kPieceRows * kUnits;
+      row += kFp16TileRows * kChunks;
+      candidate += kFp16TileRows * kChunks;
     }
     const float low_limit = __shfl_sync(kAllLanes, limit, group), high_limit = __shfl_sync(kAllLanes, limit, group + 8);
-    unsigned low_near = 0, high_near = 0;
+    unsigned near_low = 0, near_high = 0;
 #pragma unroll
     for (int t = 0; t < kTiles; ++t) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const unsigned bit = 1U << (t * kTile + quad * 2 + i);
-        if (!(__fsub_rn(half_sq_norm[t][i], product[t][i]) > low_limit)) low_near |= bit;  // a NaN proves nothing
-        if (!(__fsub_rn(half_sq_norm[t][i], product[t][2 + i]) > high_limit)) high_near |= bit;
+        if (!(__fsub_rn(half_sq_norm[t][i], product[t][i]) > low_limit)) near_low |= bit;  // NaN: not proved
+        if (!(__fsub_rn(half_sq_norm[t][i], product[t][2 + i]) > high_limit)) near_high |= bit;
       }
     }
 #pragma unroll
-    for (int w = 1; w <= 2; w *= 2) {  // the four lanes that share rows
-      low_near |= __shfl_xor_sync(kAllLanes, low_near, w);
-      high_near |= __shfl_xor_sync(kAllLanes, high_near, w);
+    for (int w = 1; w <= 2; w *= 2) {  // combine the four lanes of a row
+      near_low |= __shfl_xor_sync(kAllLanes, near_low, w);
+      near_high |= __shfl_xor_sync(kAllLanes, near_high, w);
     }
     const std::int64_t written = base + group + 8 * quad;
-    if (quad < 2 && written < rows) near[written] = (quad == 0 ? low_near : high_near) & columns.existing;
+    if (quad < 2 && written < rows) near[written] = (quad == 0 ? near_low : near_high) & columns.existing;
   }
 }
 
-/// A thread multiplies one row. candidates: (d up to a multiple of four, kTiles * kTile)
+/// A thread multiplies one row. candidates: (d rounded up to a multiple of 4, kTiles * kTile)
 template <class T, int kTiles>
-__global__ void float_near_kernel(PointOperand<T> points, const float* candidates, Columns columns, RowLimits limits,
-                                  std::uint32_t* near) {
+__global__ void float32_near_kernel(PointOperand<T> points, const float* candidates, Columns columns, RowLimits limits,
+                                    std::uint32_t* near) {
   constexpr int kColumns = kTiles * kTile;
   for (std::int64_t row = thread_index(); row < points.rows; row += thread_count()) {
     const T* const x = points.row(row);
     const auto* c = reinterpret_cast<const float4*>(candidates);
     float product[kColumns] = {};
-    for (int j = 0; j < points.d; j += kTilePiece) {
+    for (int j = 0; j < points.d; j += kTileVector) {
       const float4 four = points.finish(points.load(x, j), j);
-      const float value[kTilePiece] = {four.x, four.y, four.z, four.w};
+      const float value[kTileVector] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-      for (int i = 0; i < kTilePiece; ++i) {
+      for (int i = 0; i < kTileVector; ++i) {
 #pragma unroll
         for (int t = 0; t < kColumns; t += 4, ++c) {
-          const float4 at = __ldg(c);
-          product[t] = __fmaf_rn(value[i], at.x, product[t]);
-          product[t + 1] = __fmaf_rn(value[i], at.y, product[t + 1]);
-          product[t + 2] = __fmaf_rn(value[i], at.z, product[t + 2]);
-          product[t + 3] = __fmaf_rn(value[i], at.w, product[t + 3]);
+          const float4 c_values = __ldg(c);
+          product[t] = __fmaf_rn(value[i], c_values.x, product[t]);
+          product[t + 1] = __fmaf_rn(value[i], c_values.y, product[t + 1]);
+          product[t + 2] = __fmaf_rn(value[i], c_values.z, product[t + 2]);
+          product[t + 3] = __fmaf_rn(value[i], c_values.w, product[t + 3]);
         }
       }
     }
     const float limit = limits(row);
-    unsigned found = 0;
+    unsigned near_bits = 0;
 #pragma unroll
     for (int t = 0; t < kColumns; ++t) {
-      if (!(__fsub_rn(__ldg(&columns.half_sq_norm[t]), product[t]) > limit)) found |= 1U << t;  // a NaN proves nothing
+      if (!(__fsub_rn(__ldg(&columns.half_sq_norm[t]), product[t]) > limit)) near_bits |= 1U << t;  // NaN: not proved
     }
-    near[row] = found & columns.existing;
+    near[row] = near_bits & columns.existing;
   }
 }
 
-/// A(d) of core/screen.h for products of a warp: the tensor cores add at least four products at a time to the sum,
-/// aligned to the largest of the five and truncated there, at no less than float32's precision.
+/// A(d) of core/screen.h for the matrix instructions of a warp: the tensor cores add at least four products at a time
+/// to the sum, align them to the largest of the five terms, and truncate to float32 precision or better.
 double warp_accumulation(std::int64_t d) {
   const double steps = (5.0 / 4.0 * static_cast<double>(d) + 32) * 0x1p-23;
   return steps < 0.5 ? steps / (1 - steps) : std::numeric_limits<double>::infinity();
 }
 
-/// Bytes count as what they become: their products in float32 take longer than to read their fp16.
+/// Whether reading the rows in fp16 is less work. Rows of bytes count as float32: their float32 products take longer
+/// than reading their fp16 values.
 template <class T>
-bool halves_are_less(const HeldRows<T>& held) {
+bool fp16_is_smaller(const HeldRows<T>& held) {
   const Fp16Layout& shape = held.fp16.shape;
-  const std::int64_t fp16_bytes = shape.pieces * shape.piece_bytes() / kPieceRows;
-  return held.fp16.values.size() > 0 && shape.units == kRowUnits &&
+  const std::int64_t fp16_bytes = shape.depth_tiles * shape.tile_bytes() / kFp16TileRows;
+  return held.fp16.values.size() > 0 && shape.chunks == kRowChunks &&
          fp16_bytes < held.columns() * static_cast<std::int64_t>(sizeof(Arithmetic<T>));
 }
 
@@ -167,7 +171,7 @@ int tiles_of(int candidates) {
 }
 static_assert(kMostCandidates == 4 * kTile);
 
-/// launch(tiles) with the number of tiles as a constant.
+/// launch(tiles) with the number of tiles as a compile-time constant.
 template <class Launch>
 void with_tiles(int candidates, const Launch& launch) {
   switch (tiles_of(candidates)) {
@@ -194,7 +198,7 @@ ScreenedCandidates screen_candidates(const HeldRows<T>& held, MatrixView<const d
   half_sq_norm.resize(kMostCandidates, 0.0F);
   out.half_sq_norm = Buffer<float>(held.pool(), kMostCandidates);
   held.stream().upload(out.half_sq_norm.data(), half_sq_norm.data(), kMostCandidates);
-  if (halves_are_less(held)) {
+  if (fp16_is_smaller(held)) {
     out.fp16 = allocate_fp16(held.pool(), out.count, held.fp16.shape);
     make_fp16_rows(held, on_device, out.count, out.fp16, 0);
     const LargestNorms& measured = out.fp16.largest;
@@ -203,7 +207,7 @@ ScreenedCandidates screen_candidates(const HeldRows<T>& held, MatrixView<const d
     return out;
   }
   const std::int64_t pitch = tiles_of(out.count) * kTile;
-  std::vector<float> values((d + kTilePiece - 1) / kTilePiece * kTilePiece * pitch, 0.0F);
+  std::vector<float> values((d + kTileVector - 1) / kTileVector * kTileVector * pitch, 0.0F);
   for (std::int64_t t = 0; t < out.count; ++t) {
     for (std::int64_t j = 0; j < d; ++j) values[j * pitch + t] = screened.values(t, j);
   }
@@ -231,15 +235,15 @@ void find_near(const HeldRows<T>& held, const ScreenedCandidates& candidates, co
     limits.norm = held.fp16.norm.data() + block.first;
     limits.residual = held.fp16.residual.data() + block.first;
     limits.unit = 1 << 2 * kFp16Shift;
-    const std::int64_t pieces = pieces_of(held.columns());
+    const std::int64_t depth_tiles = depth_tiles_of(held.columns());
     const uint4* points = held.fp16.values.data() + held.fp16.shape.place(block.first, 0, 0);
     with_tiles(candidates.count, [&](auto tiles) {
-      half_near_kernel<tiles()><<<held.context->grid(block.rows, kBlockWarps * 16), kBlock, 0, held.stream()>>>(
-          points, block.rows, pieces, candidates.fp16.values.data(), columns, limits, near);
+      fp16_near_kernel<tiles()><<<held.context->grid(block.rows, kBlockWarps * 16), kBlock, 0, held.stream()>>>(
+          points, block.rows, depth_tiles, candidates.fp16.values.data(), columns, limits, near);
     });
   } else {
     with_tiles(candidates.count, [&](auto tiles) {
-      float_near_kernel<T, tiles()><<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(
+      float32_near_kernel<T, tiles()><<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(
           point_operand(held, values, block.rows), candidates.values.data(), columns, limits, near);
     });
   }

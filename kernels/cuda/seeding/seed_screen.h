@@ -1,5 +1,5 @@
-// Looks at all rows in low precision to prove for most of them that no seeding candidate is nearer than the kept
-// distance.
+// The screen of seeding: a low-precision pass over all rows that proves for most of them that no seeding candidate is
+// nearer than the nearest seed so far.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace kith::cuda {
 
-/// Seeding candidates as the screen multiplies them, ready for every block of rows.
+/// Seeding candidates in the form that the screen multiplies.
 struct ScreenedCandidates {
   int count = 0;
   Buffer<float> half_sq_norm;  // (kMostCandidates) float(|c'|^2 / 2), zero beyond the candidates
-  Buffer<float> values;        // (d up to a multiple of four, candidates up to one of eight) c^; empty with fp16
-  Fp16Rows fp16;               // c^ in half precision, where the held rows are
-  ScreenMargin margin;         // 2 E; with fp16 without the rounding of the row itself
+  Buffer<float> values;        // (d rounded up to a multiple of 4, count to one of 8) c^; empty if fp16 is used
+  Fp16Rows fp16;               // c^ in fp16; empty if float32 is used
+  ScreenMargin margin;         // 2 E; with fp16 excluding the rounding of the row itself
   float per_residual = 0.0F;   // 2 E per unit of a row's residual
 };
 
-/// candidates (t, d): in the caller's memory, and the same on the device. Waits for the device.
+/// candidates (t, d): in host memory; on_device: the same values. Waits for the device.
 template <class T>
 ScreenedCandidates screen_candidates(const HeldRows<T>& held, MatrixView<const double> candidates,
                                      const double* on_device);
 
-/// near[position] (of the block): bit t unless it is proved that D(x, candidate t) >= the kept distance. values: the
-/// block's rows on the device.
+/// Sets bit t of near[i], for row i of the block, unless the screen proves that D(x, candidate t) is at least the row's
+/// minimum distance. values: the block's rows on the device.
 template <class T>
 void find_near(const HeldRows<T>& held, const ScreenedCandidates& candidates, const Block<T>& block, const T* values,
                std::uint32_t* near);

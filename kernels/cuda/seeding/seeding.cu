@@ -1,89 +1,90 @@
-// Seeding: the smallest distance to any seed so far, its integer totals and draws, and what candidates would change.
+// Seeding: each row's minimum distance to the seeds so far, integer totals of these distances, random draws by them,
+// and the total that each candidate would give. D. Arthur, S. Vassilvitskii: k-means++ (2007).
 //
-// Per seed: one low-precision look at all rows (seed_screen.cu), which proves for most pairs of row and candidate that
-// the candidate is not nearer than what is kept; float64 distances for the others; and one pass over the kept
-// distances, 8 MB and a few microseconds for 10^6 rows, for their totals. The host waits for the device four times.
-// Totals are integers, so any order gives the same. D. Arthur, S. Vassilvitskii: k-means++ (2007).
+// Each seed costs a screening pass over all rows (seed_screen.cu), which proves for most pairs of a row and a candidate
+// that the candidate is not nearer; float64 distances for the other pairs; and a pass over the minimum distances for
+// their totals, 8 MB and a few microseconds for 10^6 rows. The host waits for the device four times per seed. Totals
+// are integers, so that the order of addition does not affect them.
 #include <algorithm>
 #include <vector>
 
 #include "core/fixed_point.h"
 #include "kernels/cuda/device/definition.h"
-#include "kernels/cuda/operations.h"
+#include "kernels/cuda/seeding/operations.h"
 #include "kernels/cuda/seeding/seed_screen.h"
 
 namespace kith::cuda {
 namespace {
 
 template <class T>
-__global__ void lower_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* seed, double* kept,
-                             Word* largest) {
+__global__ void update_min_distance_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* seed,
+                                           double* min_distance, Word* largest) {
   Word largest_bits = 0;
   for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
     const std::int64_t row = base + lane_index();
     const double distance = distances_of_rows(values, base, rows, d, [&](int) { return seed; });
     if (row < rows) {
-      const double lower = distance < kept[row] ? distance : kept[row];
-      kept[row] = lower;
-      largest_bits = max(largest_bits, bits_of(lower));
+      const double smaller = distance < min_distance[row] ? distance : min_distance[row];
+      min_distance[row] = smaller;
+      largest_bits = max(largest_bits, bits_of(smaller));
     }
   }
   largest_bits = warp_max(largest_bits);
   if (lane_index() == 0) atomicMax(largest, largest_bits);
 }
 
-/// see(row, candidate, D), called by one lane, for every bit of `near` that is `wanted`: a warp takes 32 rows at a time
-/// and four of their pairs.
-template <class T, class See>
+/// Calls visit(row, candidate, D), from one lane, for every bit that is set in both near[row] and `mask`. A warp takes
+/// 32 rows at a time and computes four distances together.
+template <class T, class Visit>
 __device__ void for_near_pairs(const T* values, std::int64_t rows, std::int64_t d, const double* candidates,
-                               const std::uint32_t* near, unsigned wanted, const See& see) {
-  constexpr int kTogether = 4;
-  constexpr int kLanesEach = kWarp / kTogether;
+                               const std::uint32_t* near, unsigned mask, const Visit& visit) {
+  constexpr int kPairs = 4;
+  constexpr int kPairLanes = kWarp / kPairs;
   for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
-    unsigned bits = base + lane_index() < rows ? near[base + lane_index()] & wanted : 0U;  // of this lane's row
-    unsigned owners = __ballot_sync(kAllLanes, bits != 0);                                 // lanes with bits left
+    unsigned bits = base + lane_index() < rows ? near[base + lane_index()] & mask : 0U;  // of this lane's row
+    unsigned owners = __ballot_sync(kAllLanes, bits != 0);                               // lanes with remaining bits
     while (owners != 0) {
-      const T* x[kTogether];
-      const double* c[kTogether];
+      const T* x[kPairs];
+      const double* c[kPairs];
       std::int64_t my_row = -1;
       int my_candidate = 0;
 #pragma unroll
-      for (int i = 0; i < kTogether; ++i) {
-        if (owners == 0) {  // never the first time
+      for (int i = 0; i < kPairs; ++i) {
+        if (owners == 0) {  // never for i = 0
           x[i] = x[0];
           c[i] = c[0];
           continue;
         }
         const int owner = __ffs(static_cast<int>(owners)) - 1;
-        const unsigned left = __shfl_sync(kAllLanes, bits, owner);
-        const int candidate = __ffs(static_cast<int>(left)) - 1;
+        const unsigned remaining = __shfl_sync(kAllLanes, bits, owner);
+        const int candidate = __ffs(static_cast<int>(remaining)) - 1;
         if (lane_index() == owner) bits &= bits - 1;
-        if ((left & (left - 1)) == 0) owners &= owners - 1;
+        if ((remaining & (remaining - 1)) == 0) owners &= owners - 1;
         x[i] = values + (base + owner) * d;
         c[i] = candidates + candidate * d;
-        if (lane_index() / kLanesEach == i) {
+        if (lane_index() / kPairLanes == i) {
           my_row = base + owner;
           my_candidate = candidate;
         }
       }
-      double sum[kTogether];
+      double sum[kPairs];
       accumulate_pairs(x, c, d, sum);
-      const double distance = add_lanes<kTogether>(sum);
-      if (lane_index() % kLanesEach == 0 && my_row >= 0) see(my_row, my_candidate, distance);
+      const double distance = add_lanes<kPairs>(sum);
+      if (lane_index() % kPairLanes == 0 && my_row >= 0) visit(my_row, my_candidate, distance);
     }
   }
 }
 
-/// gains[t] += by how much candidate t changes the total.
+/// gains[t] += change of the total if candidate t became a seed (never positive).
 template <class T>
 __global__ void gain_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* candidates,
-                            const std::uint32_t* near, FixedScale scale, RowWeights weights, const double* kept,
+                            const std::uint32_t* near, FixedScale scale, RowWeights weights, const double* min_distance,
                             Word* gains) {
   __shared__ Word block_gains[kMostCandidates];
   if (threadIdx.x < kMostCandidates) block_gains[threadIdx.x] = 0;
   __syncthreads();
   for_near_pairs(values, rows, d, candidates, near, ~0U, [&](std::int64_t row, int candidate, double distance) {
-    const double before = kept[row];
+    const double before = min_distance[row];
     if (!(distance < before)) return;
     const RowWeight weight = weights.of(row);
     const std::int64_t gain = weighted_fixed(distance, scale.first, scale.second, weight) -
@@ -96,88 +97,88 @@ __global__ void gain_kernel(const T* values, std::int64_t rows, std::int64_t d, 
   }
 }
 
-/// kept = min(kept, D to the chosen candidate).
+/// min_distance = min(min_distance, D to the chosen candidate).
 template <class T>
-__global__ void keep_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* candidates,
-                            const std::uint32_t* near, int chosen, double* kept) {
+__global__ void commit_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* candidates,
+                              const std::uint32_t* near, int chosen, double* min_distance) {
   for_near_pairs(values, rows, d, candidates, near, 1U << chosen, [&](std::int64_t row, int, double distance) {
-    if (distance < kept[row]) kept[row] = distance;
+    if (distance < min_distance[row]) min_distance[row] = distance;
   });
 }
 
 struct GroupTotal {
   Word total;
-  Word largest;  // bits of the largest kept distance
+  Word largest;  // bits of the largest minimum distance
 };
 
 /// One block per group of rows.
-__global__ void group_kernel(const double* kept, std::int64_t rows, FixedScale scale, RowWeights weights,
+__global__ void group_kernel(const double* min_distance, std::int64_t rows, FixedScale scale, RowWeights weights,
                              GroupTotal* totals) {
   __shared__ Word block_largest;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * DistanceTotals::kGroup;
   const std::int64_t last = min(first + DistanceTotals::kGroup, rows);
   Word total = 0, largest = 0;
   for (std::int64_t i = first + threadIdx.x; i < last; i += kBlock) {
-    const double distance = kept[i];
+    const double distance = min_distance[i];
     total += static_cast<Word>(weighted_fixed(distance, scale.first, scale.second, weights.of(i)));
     largest = max(largest, bits_of(distance));
   }
   if (threadIdx.x == 0) block_largest = 0;
-  total = block_sum(total);  // which waits for the block
+  total = block_sum(total);  // includes a barrier, so block_largest is initialised
   largest = warp_max(largest);
   if (lane_index() == 0) atomicMax(&block_largest, largest);
   __syncthreads();
   if (threadIdx.x == 0) totals[blockIdx.x] = {total, block_largest};
 }
 
-/// A row to be drawn from a group: the first whose inclusive prefix, from the first row of the group on, exceeds
-/// target.
+/// A draw from a group of rows: selects the first row whose inclusive prefix sum within the group exceeds target.
 struct GroupDraw {
   std::int64_t first;
   std::int64_t target;
 };
 
-/// One block per draw, a few neighbouring rows per thread.
-__global__ void draw_kernel(const double* kept, std::int64_t rows, FixedScale scale, RowWeights weights,
+/// One block per draw; a thread sums a few neighbouring rows.
+__global__ void draw_kernel(const double* min_distance, std::int64_t rows, FixedScale scale, RowWeights weights,
                             const GroupDraw* draws, std::int64_t* drawn) {
-  constexpr int kEach = DistanceTotals::kGroup / kBlock;
+  constexpr int kThreadRows = DistanceTotals::kGroup / kBlock;
   static_assert(DistanceTotals::kGroup % kBlock == 0, "a block takes a whole group");
   const GroupDraw draw = draws[blockIdx.x];
-  const std::int64_t first = draw.first + threadIdx.x * kEach;
-  Word inclusive[kEach], sum = 0;
+  const std::int64_t first = draw.first + threadIdx.x * kThreadRows;
+  Word inclusive[kThreadRows], sum = 0;
 #pragma unroll
-  for (int i = 0; i < kEach; ++i) {
+  for (int i = 0; i < kThreadRows; ++i) {
     if (first + i < rows) {
-      sum += static_cast<Word>(weighted_fixed(kept[first + i], scale.first, scale.second, weights.of(first + i)));
+      sum +=
+          static_cast<Word>(weighted_fixed(min_distance[first + i], scale.first, scale.second, weights.of(first + i)));
     }
     inclusive[i] = sum;
   }
   const Word before = block_prefix(sum).before;
   const auto target = static_cast<Word>(draw.target);
-  if (before > target || before + sum <= target) return;  // one thread stays
-  int place = 0;
+  if (before > target || before + sum <= target) return;  // all threads but one
+  int offset = 0;
 #pragma unroll
-  for (int i = 0; i < kEach; ++i) place += before + inclusive[i] <= target;
-  drawn[blockIdx.x] = first + place;
+  for (int i = 0; i < kThreadRows; ++i) offset += before + inclusive[i] <= target;
+  drawn[blockIdx.x] = first + offset;
 }
 
-/// The totals of the groups and the largest kept distance.
+/// Recomputes held.totals: the prefix sums of the groups' totals and the largest minimum distance.
 template <class T>
-void renew_totals(const HeldRows<T>& held, FixedScale scale) {
+void update_totals(const HeldRows<T>& held, FixedScale scale) {
   const std::int64_t groups = (held.rows() + DistanceTotals::kGroup - 1) / DistanceTotals::kGroup;
   Buffer<GroupTotal> on_device(held.pool(), groups);
   group_kernel<<<static_cast<unsigned>(groups), kBlock, 0, held.stream()>>>(held.distance.data(), held.rows(), scale,
                                                                             held.weights(0), on_device.data());
   check(cudaGetLastError());
-  std::vector<GroupTotal> found(groups);
-  held.stream().download(found.data(), on_device.data(), groups);
+  std::vector<GroupTotal> result(groups);
+  held.stream().download(result.data(), on_device.data(), groups);
   DistanceTotals& totals = held.totals;
   totals.inclusive.resize(groups);
   std::int64_t running = 0;
   Word largest = 0;
   for (std::int64_t g = 0; g < groups; ++g) {
-    totals.inclusive[g] = running += static_cast<std::int64_t>(found[g].total);
-    largest = std::max(largest, found[g].largest);
+    totals.inclusive[g] = running += static_cast<std::int64_t>(result[g].total);
+    largest = std::max(largest, result[g].largest);
   }
   totals.largest = std::bit_cast<double>(largest);
   totals.shift = scale.shift;
@@ -186,7 +187,7 @@ void renew_totals(const HeldRows<T>& held, FixedScale scale) {
 
 template <class T>
 const std::vector<std::int64_t>& inclusive_totals(const HeldRows<T>& held, FixedScale scale) {
-  if (!held.totals.current || held.totals.shift != scale.shift) renew_totals(held, scale);
+  if (!held.totals.current || held.totals.shift != scale.shift) update_totals(held, scale);
   return held.totals.inclusive;
 }
 
@@ -201,7 +202,7 @@ double update_min_distance(HeldRows<T>& held, std::span<const double> seed) {
   held.stream().fill(largest.data(), 0, 1);
   held.totals.current = false;
   held.for_blocks([&](const Block<T>& block) {
-    lower_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(
+    update_min_distance_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(
         held.on_device(block), block.rows, d, on_device.data(), held.distance.data() + block.first, largest.data());
     check(cudaGetLastError());
   });
@@ -223,8 +224,7 @@ void draw_rows(const HeldRows<T>& held, FixedScale scale, std::span<const std::i
   for (const std::int64_t target : targets) {
     const auto group = std::upper_bound(inclusive.begin(), inclusive.end(), target) - inclusive.begin();
     if (group == std::ssize(inclusive)) {
-      throw Error(ExitCode::internal,
-                  "a row was drawn beyond the total of the distances; expected 0 <= target < total");
+      throw Error(ExitCode::internal, "draw target outside the total of the distances; expected 0 <= target < total");
     }
     draws.push_back({group * DistanceTotals::kGroup, target - (group > 0 ? inclusive[group - 1] : 0)});
   }
@@ -260,9 +260,9 @@ void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, Fixe
         held.distance.data() + block.first, gains.data());
     check(cudaGetLastError());
   });
-  Word found[kMostCandidates];
-  held.stream().download(found, gains.data(), kMostCandidates);
-  for (std::int64_t t = 0; t < candidates.rows; ++t) totals[t] += before + static_cast<std::int64_t>(found[t]);
+  Word result[kMostCandidates];
+  held.stream().download(result, gains.data(), kMostCandidates);
+  for (std::int64_t t = 0; t < candidates.rows; ++t) totals[t] += before + static_cast<std::int64_t>(result[t]);
 }
 
 template <class T>
@@ -270,12 +270,12 @@ double commit_candidate(HeldRows<T>& held, std::int64_t chosen) {
   SeedTrial& trial = held.trial;
   held.totals.current = false;
   held.for_blocks([&](const Block<T>& block) {
-    keep_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(
+    commit_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(
         held.on_device(block), block.rows, held.columns(), trial.candidates.data(), trial.near.data() + block.first,
         static_cast<int>(chosen), held.distance.data() + block.first);
     check(cudaGetLastError());
   });
-  renew_totals(held, trial.scale);
+  update_totals(held, trial.scale);
   trial = {};
   return held.totals.largest;
 }

@@ -1,8 +1,8 @@
-// Column ranges and magnitudes: one pass over the points each.
+// Ranges and magnitudes of the columns, in one pass over the points each.
 //
-// Moves n d values in once; on an H200 (4.8 TB/s) 10^6 x 128 float32 take 0.11 ms at the least. A thread owns a few
-// columns and walks down a run of rows, neighbouring threads on neighbouring columns; a thread's partial results meet
-// the others' in 64-bit integer atomics, whose order cannot matter.
+// A pass reads n d values: 10^6 x 128 float32 take at least 0.11 ms on an H200 (4.8 TB/s). A thread walks down a range
+// of rows in a few columns, neighbouring threads in neighbouring columns. Threads combine their partial results with
+// 64-bit integer atomics, so that the order does not affect the result.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -10,16 +10,16 @@
 
 #include "core/fixed_point.h"
 #include "kernels/cuda/device/reduce.h"
-#include "kernels/cuda/operations.h"
-#include "kernels/cuda/screen/column_magnitudes.h"
-#include "kernels/cuda/screen/column_walk.h"
+#include "kernels/cuda/statistics/column_magnitudes.h"
+#include "kernels/cuda/statistics/column_walk.h"
+#include "kernels/cuda/statistics/operations.h"
 
 namespace kith::cuda {
 namespace {
 
 constexpr Word kSign = Word{1} << 63;
 
-/// Integers that order like the numbers; -0 counts as +0.
+/// An integer whose order is that of the values; -0 equals +0.
 __device__ Word ordered(double value) {
   const Word bits = bits_of(value + 0.0);
   return (bits & kSign) != 0 ? ~bits : bits | kSign;
@@ -27,29 +27,29 @@ __device__ Word ordered(double value) {
 
 double unordered(Word order) { return std::bit_cast<double>((order & kSign) != 0 ? order & ~kSign : ~order); }
 
-/// How threads share the columns (screen/column_walk.h).
-struct Walkers {
+/// How the threads divide rows and columns (statistics/column_walk.h).
+struct WalkArguments {
   int width;
-  std::int64_t run_rows;
+  std::int64_t range_rows;
 };
 
-/// Runs for every multiprocessor: as many as keep it busy, since every run ends with atomic operations per column.
-constexpr std::int64_t runs_each(std::int64_t groups) {
+/// Row ranges per multiprocessor: just enough to keep it busy, since each one ends with atomic operations per column.
+constexpr std::int64_t ranges_per_multiprocessor(std::int64_t groups) {
   constexpr std::int64_t kThreads = 1024;
   return std::max<std::int64_t>(kThreads / std::min<std::int64_t>(groups, kBlock / 2), 1);
 }
 
-/// Neighbouring values of a row that are loaded together, four where the columns can be shared out so (two doubles).
+/// Neighbouring values of a row, loaded together: up to 16 bytes and four values, if the number of columns allows.
 template <class T, int kSize>
 struct alignas(kSize * sizeof(T)) Pack {
   T x[kSize];
 };
 
-/// groups: packs of a row.
+/// groups: packs per row.
 template <class T, int kSize>
-__global__ void range_kernel(const Pack<T, kSize>* values, std::int64_t rows, std::int64_t groups, Walkers walkers,
-                             Word* minimum, Word* maximum) {
-  const ColumnWalk walk(rows, walkers.width, walkers.run_rows);
+__global__ void range_kernel(const Pack<T, kSize>* values, std::int64_t rows, std::int64_t groups,
+                             WalkArguments walk_arguments, Word* minimum, Word* maximum) {
+  const ColumnWalk walk(rows, walk_arguments.width, walk_arguments.range_rows);
   if (walk.first >= walk.last) return;
   for (std::int64_t g = walk.column; g < groups; g += walk.column_step) {
     Pack<T, kSize> low = values[walk.first * groups + g], high = low;
@@ -70,19 +70,20 @@ __global__ void range_kernel(const Pack<T, kSize>* values, std::int64_t rows, st
   }
 }
 
-/// rint of a number.
+/// A number rounded to an integer, ties to even.
 struct Rounded {
   Word integer;
   double number;
 };
 
-/// Whether no scaled value has more bits than the quick way of rounding takes: all but the smallest data sets.
-constexpr int kQuickBits = 51;
+/// Fast rounding is exact if no scaled value has more bits. This holds for all but the smallest data sets.
+constexpr int kFastBits = 51;
 
-template <bool kQuick>
+template <bool kFast>
 __device__ Rounded rounded(double scaled) {
-  if constexpr (kQuick) {
-    // From 2^52 to 2^53 the last place is 1: the addition rounds to an integer, ties to even, and its bits are the sum.
+  if constexpr (kFast) {
+    // Doubles from 2^52 to 2^53 have a spacing of 1, so the addition rounds to an integer, and the difference of the
+    // bits is that integer.
     constexpr double kShift = 0x1.8p52;
     const double shifted = __dadd_rn(scaled, kShift);
     return {bits_of(shifted) - bits_of(kShift), __dsub_rn(shifted, kShift)};
@@ -92,10 +93,11 @@ __device__ Rounded rounded(double scaled) {
   }
 }
 
-template <bool kQuick, class T, int kSize>
-__global__ void magnitude_kernel(const Pack<T, kSize>* values, std::int64_t rows, std::int64_t groups, Walkers walkers,
-                                 const double* first, const double* second, MagnitudeSums out) {
-  const ColumnWalk walk(rows, walkers.width, walkers.run_rows);
+template <bool kFast, class T, int kSize>
+__global__ void magnitude_kernel(const Pack<T, kSize>* values, std::int64_t rows, std::int64_t groups,
+                                 WalkArguments walk_arguments, const double* first, const double* second,
+                                 MagnitudeSums out) {
+  const ColumnWalk walk(rows, walk_arguments.width, walk_arguments.range_rows);
   if (walk.first >= walk.last) return;
   for (std::int64_t g = walk.column; g < groups; g += walk.column_step) {
     double factor[kSize], more[kSize];
@@ -112,9 +114,9 @@ __global__ void magnitude_kernel(const Pack<T, kSize>* values, std::int64_t rows
 #pragma unroll
       for (int c = 0; c < kSize; ++c) {
         const double scaled = static_cast<double>(v.x[c]) * factor[c] * more[c];
-        const Rounded q = rounded<kQuick>(scaled);
+        const Rounded q = rounded<kFast>(scaled);
         sum[c] += q.integer;
-        absolute_sum[c] += rounded<kQuick>(fabs(scaled)).integer;
+        absolute_sum[c] += rounded<kFast>(fabs(scaled)).integer;
         off_grid[c] |= q.number == scaled ? 0U : 1U;
         const bool counts = v.x[c] != 0;
         small[c] += counts && fabs(scaled) < out.small_limit ? 1U : 0U;
@@ -133,16 +135,16 @@ __global__ void magnitude_kernel(const Pack<T, kSize>* values, std::int64_t rows
   }
 }
 
-/// launch(packs, packs of a row, shape, walkers) with the largest packs that rows divide into.
+/// launch(packs, packs per row, grid, walk arguments) with the largest packs that divide a row.
 template <class T, class Launch>
 void with_packs(const Context& context, const T* values, std::int64_t rows, std::int64_t d, const Launch& launch) {
-  constexpr int kLargest = std::min<int>(16 / sizeof(T), 4);  // registers hold the sums of so many columns
+  constexpr int kLargest = std::min<int>(16 / sizeof(T), 4);  // more columns per thread need too many registers
   const auto walk = [&]<int kSize>(std::integral_constant<int, kSize>) {
     const std::int64_t groups = d / kSize;
-    const std::int64_t run_rows =
-        std::max(kRunRows, rows / (std::int64_t{context.multiprocessors} * runs_each(groups)));
-    const WalkShape shape = walk_shape(context, rows, groups, run_rows);
-    launch(reinterpret_cast<const Pack<T, kSize>*>(values), groups, shape.grid, Walkers{shape.width, run_rows});
+    const std::int64_t range_rows =
+        std::max(kRangeRows, rows / (std::int64_t{context.multiprocessors} * ranges_per_multiprocessor(groups)));
+    const WalkShape shape = walk_shape(context, rows, groups, range_rows);
+    launch(reinterpret_cast<const Pack<T, kSize>*>(values), groups, shape.grid, WalkArguments{shape.width, range_rows});
     check(cudaGetLastError());
   };
   d % kLargest == 0 ? walk(std::integral_constant<int, kLargest>{}) : walk(std::integral_constant<int, 1>{});
@@ -158,10 +160,11 @@ void add_range(const HeldRows<T>& held, ColumnRange& range) {
   held.stream().fill(maximum.data(), 0, d);
   held.for_blocks([&](const Block<T>& block) {
     const T* values = held.on_device(block);
-    with_packs(*held.context, values, block.rows, d, [&](auto* packs, std::int64_t groups, dim3 grid, Walkers walkers) {
-      range_kernel<<<grid, kBlock, 0, held.stream()>>>(packs, block.rows, groups, walkers, minimum.data(),
-                                                       maximum.data());
-    });
+    with_packs(*held.context, values, block.rows, d,
+               [&](auto* packs, std::int64_t groups, dim3 grid, WalkArguments walk_arguments) {
+                 range_kernel<<<grid, kBlock, 0, held.stream()>>>(packs, block.rows, groups, walk_arguments,
+                                                                  minimum.data(), maximum.data());
+               });
   });
   std::vector<Word> low(d), high(d);
   held.stream().download(low.data(), minimum.data(), d);
@@ -179,16 +182,17 @@ void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
   sum_magnitudes(held, scales, magnitudes, [&](const double* factors, const MagnitudeSums& out) {
     held.for_blocks([&](const Block<T>& block) {
       const T* values = held.on_device(block);
-      with_packs(
-          *held.context, values, block.rows, d, [&](auto* packs, std::int64_t groups, dim3 grid, Walkers walkers) {
-            const auto launch = [&](auto kernel) {
-              kernel<<<grid, kBlock, 0, held.stream()>>>(packs, block.rows, groups, walkers, factors, factors + d, out);
-            };
-            using Packs = std::remove_cvref_t<decltype(*packs)>;
-            constexpr int kSize = sizeof(Packs) / sizeof(T);
-            scales.low_bits <= kQuickBits ? launch(magnitude_kernel<true, T, kSize>)
-                                          : launch(magnitude_kernel<false, T, kSize>);
-          });
+      with_packs(*held.context, values, block.rows, d,
+                 [&](auto* packs, std::int64_t groups, dim3 grid, WalkArguments walk_arguments) {
+                   const auto launch = [&](auto kernel) {
+                     kernel<<<grid, kBlock, 0, held.stream()>>>(packs, block.rows, groups, walk_arguments, factors,
+                                                                factors + d, out);
+                   };
+                   using Packs = std::remove_cvref_t<decltype(*packs)>;
+                   constexpr int kSize = sizeof(Packs) / sizeof(T);
+                   scales.low_bits <= kFastBits ? launch(magnitude_kernel<true, T, kSize>)
+                                                : launch(magnitude_kernel<false, T, kSize>);
+                 });
     });
   });
 }

@@ -1,14 +1,15 @@
-// Column magnitudes on the device, of rows that weigh alike (statistics.cu) and of others (weighted_sums.cu).
+// The steps that column magnitudes share for rows without weights (statistics.cu) and with (weighted_magnitudes.cu).
 #pragma once
 
 #include <vector>
 
 #include "core/data_plan.h"
+#include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {
 
-/// What a kernel adds to, and what decides which values are small.
+/// The sums that a kernel adds to, and the limits of scaled values that count as small or lost.
 struct MagnitudeSums {
   Word* sum;           // (d)
   Word* absolute_sum;  // (d)
@@ -18,7 +19,8 @@ struct MagnitudeSums {
   double small_limit, lost_limit;
 };
 
-/// launch(factors, sums) adds the rows. factors: (2, d) of the grid, on the device. The sums are ADDED to magnitudes.
+/// ADDS to magnitudes the sums that launch(factors, sums) computes over the rows. factors: (2, d) the two factors of
+/// each column's grid, on the device.
 template <class T, class Launch>
 void sum_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes,
                     const Launch& launch) {
@@ -32,15 +34,19 @@ void sum_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
   launch(static_cast<const double*>(factors.data()),
          MagnitudeSums{sums.data(), sums.data() + d, sums.data() + 2 * d, sums.data() + 3 * d, sums.data() + 4 * d,
                        scales.small_limit(), scales.lost_limit()});
-  std::vector<Word> found(5 * d);
-  stream.download(found.data(), sums.data(), 5 * d);
+  std::vector<Word> host_sums(5 * d);
+  stream.download(host_sums.data(), sums.data(), 5 * d);
   for (std::int64_t j = 0; j < d; ++j) {
-    magnitudes.sum[j] += static_cast<std::int64_t>(found[j]);
-    magnitudes.absolute_sum[j] += static_cast<std::int64_t>(found[d + j]);
-    magnitudes.on_grid[j] &= static_cast<std::uint8_t>(found[2 * d + j] == 0);
-    magnitudes.small[j] += static_cast<std::int64_t>(found[3 * d + j]);
-    magnitudes.lost[j] += static_cast<std::int64_t>(found[4 * d + j]);
+    magnitudes.sum[j] += static_cast<std::int64_t>(host_sums[j]);
+    magnitudes.absolute_sum[j] += static_cast<std::int64_t>(host_sums[d + j]);
+    magnitudes.on_grid[j] &= static_cast<std::uint8_t>(host_sums[2 * d + j] == 0);
+    magnitudes.small[j] += static_cast<std::int64_t>(host_sums[3 * d + j]);
+    magnitudes.lost[j] += static_cast<std::int64_t>(host_sums[4 * d + j]);
   }
 }
+
+/// add_magnitudes() for weighted rows.
+template <class T>
+void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes);
 
 }  // namespace kith::cuda

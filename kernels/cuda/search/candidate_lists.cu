@@ -1,10 +1,10 @@
-// Selection for the neighbour search: the k-th smallest score by radix selection, the rows within the margin of it, and
+// Selection for the float32 search: the k-th smallest score by radix selection, the rows within the margin of it, and
 // the merge of sorted lists by rank.
 //
-// The selection runs on the minima of groups of 64 scores while k is well below their number: the k-th smallest minimum
-// is not below the k-th smallest score, and hardly above it; so the scores themselves are read only where a group's
-// minimum passes. Reads 4 / 64 of a byte per score four times, against 2 d operations per score in the screen.
-#include "kernels/cuda/search/search_lists.h"
+// If k is well below the number of groups of 64 scores, the selection reads the group minima: the k-th smallest group
+// minimum bounds the k-th smallest score from above and is close to it. Scores are read only in groups whose minimum is
+// within the limit. A selection reads 4 / 64 bytes per score four times; the screen takes 2 d operations per score.
+#include "kernels/cuda/search/candidate_lists.h"
 
 #include <limits>
 
@@ -19,40 +19,40 @@ __global__ void limit_kernel(ScoreBlock block, LimitRequest request) {
   __shared__ Selection shared;
   const std::int64_t q = blockIdx.x;
   const std::int64_t excluded = block.excluded + q;
-  const bool has_excluded = block.leaves_out && excluded >= 0 && excluded < block.rows;
-  // The row to be left out is among the scores and may be the smallest.
+  const bool has_excluded = block.has_excluded && excluded >= 0 && excluded < block.rows;
+  // The excluded row is among the scores and may have the smallest.
   const std::int64_t rank = request.neighbors + (has_excluded ? 1 : 0);
   const std::int64_t filled_groups = (block.rows + kGroupColumns - 1) / kGroupColumns;
   float bound = std::numeric_limits<float>::infinity();
   if (rank * 4 <= filled_groups) {
-    bound = select(block.smallest + q * block.groups(), filled_groups, static_cast<std::uint32_t>(rank), shared);
+    bound = select(block.group_min + q * block.groups(), filled_groups, static_cast<std::uint32_t>(rank), shared);
   } else if (rank <= block.rows) {
     bound = select(block.scores + q * block.pitch, block.rows, static_cast<std::uint32_t>(rank), shared);
   }
   if (threadIdx.x != 0) return;
-  if (!request.first_piece) bound = fminf(bound, request.bound[q]);
+  if (!request.first_slice) bound = fminf(bound, request.bound[q]);
   request.bound[q] = bound;
   request.limit[q] = __fadd_ru(bound, request.margin.at(request.norm[q]));
 }
 
-/// Which columns of a group are candidates of the query: bit i stands for column group * kGroupColumns + i.
+/// The candidates of a query in a group: bit i stands for column group * kGroupColumns + i.
 __device__ std::uint64_t candidates_of(const ScoreBlock& block, std::int64_t q, std::int64_t group, float limit) {
   static_assert(kGroupColumns == 64, "one bit per column");
-  if (block.smallest[q * block.groups() + group] > limit) return 0;
+  if (block.group_min[q * block.groups() + group] > limit) return 0;
   const std::int64_t first = group * kGroupColumns;
   const auto* scores = reinterpret_cast<const float4*>(block.scores + q * block.pitch + first);
-  std::uint64_t wanted = 0;
+  std::uint64_t candidates = 0;
 #pragma unroll 4
   for (int i = 0; i < kGroupColumns / 4; ++i) {
     const float4 four = scores[i];  // !(>) so that a NaN is a candidate
     const unsigned bits = (four.x > limit ? 0U : 1U) | (four.y > limit ? 0U : 2U) | (four.z > limit ? 0U : 4U) |
                           (four.w > limit ? 0U : 8U);
-    wanted |= static_cast<std::uint64_t>(bits) << (4 * i);
+    candidates |= static_cast<std::uint64_t>(bits) << (4 * i);
   }
-  if (block.rows - first < kGroupColumns) wanted &= (std::uint64_t{1} << (block.rows - first)) - 1;
+  if (block.rows - first < kGroupColumns) candidates &= (std::uint64_t{1} << (block.rows - first)) - 1;
   const std::int64_t excluded = block.excluded + q - first;
-  if (block.leaves_out && excluded >= 0 && excluded < kGroupColumns) wanted &= ~(std::uint64_t{1} << excluded);
-  return wanted;
+  if (block.has_excluded && excluded >= 0 && excluded < kGroupColumns) candidates &= ~(std::uint64_t{1} << excluded);
+  return candidates;
 }
 
 __global__ void count_kernel(ScoreBlock block, const float* limit, std::int64_t* counts) {
@@ -72,25 +72,25 @@ __global__ void list_kernel(ScoreBlock block, const float* limit, std::int64_t f
   std::int64_t end = list.offset[q];
   for (std::int64_t base = 0; base < filled_groups; base += kBlock) {
     const std::int64_t group = base + threadIdx.x;
-    std::uint64_t wanted = group < filled_groups ? candidates_of(block, q, group, limit[q]) : 0;
-    const BlockPrefix place = block_prefix(static_cast<std::uint32_t>(__popcll(wanted)));
-    for (std::int64_t at = end + place.before; wanted != 0; wanted &= wanted - 1, ++at) {
-      list.row[at] = static_cast<std::int32_t>(group * kGroupColumns + __ffsll(static_cast<long long>(wanted)) - 1);
-      list.query[at] = static_cast<std::int32_t>(q);
+    std::uint64_t candidates = group < filled_groups ? candidates_of(block, q, group, limit[q]) : 0;
+    const BlockPrefix prefix = block_prefix(static_cast<std::uint32_t>(__popcll(candidates)));
+    for (std::int64_t i = end + prefix.before; candidates != 0; candidates &= candidates - 1, ++i) {
+      list.row[i] = static_cast<std::int32_t>(group * kGroupColumns + __ffsll(static_cast<long long>(candidates)) - 1);
+      list.query[i] = static_cast<std::int32_t>(q);
     }
-    end += place.total;
+    end += prefix.total;
   }
 }
 
-/// (distance, index) in the order of lists; the index -1 of an unfilled place comes after all.
+/// Order of list entries, by (distance, index). The index -1 of an unfilled entry is larger than all others.
 __device__ bool before(double a_distance, std::int64_t a_index, double b_distance, std::int64_t b_index) {
   if (a_distance != b_distance) return a_distance < b_distance;
   return static_cast<std::uint64_t>(a_index) < static_cast<std::uint64_t>(b_index);
 }
 
-/// The first position in [0, size) that `less` does not hold for; `less` holds up to some position and not from there.
+/// The number of positions in [0, size) for which `less` holds: the first ones, found by binary search.
 template <class Less>
-__device__ std::int64_t rank_in(std::int64_t size, const Less& less) {
+__device__ std::int64_t count_less(std::int64_t size, const Less& less) {
   std::int64_t low = 0, high = size;
   while (low < high) {
     const std::int64_t middle = (low + high) / 2;
@@ -103,32 +103,32 @@ __device__ std::int64_t rank_in(std::int64_t size, const Less& less) {
   return low;
 }
 
-/// Every element goes to its own position plus the number of elements of the other list before it.
-__global__ void merge_kernel(DeviceLists from, DeviceLists to, std::int64_t neighbors, FoundRows found,
+/// Merges two sorted lists: an element's new position is its own plus the number of smaller elements in the other list.
+__global__ void merge_kernel(DeviceLists from, DeviceLists to, std::int64_t neighbors, NewNeighbors added,
                              std::int64_t first_query) {
   const std::int64_t q = first_query + blockIdx.x;
   const double* old_distance = from.distance + q * neighbors;
   const std::int64_t* old_index = from.index + q * neighbors;
-  const double* new_distance = found.distance + found.offset[q];
-  const std::int32_t* new_row = found.row + found.offset[q];
-  const std::int64_t news = min(found.offset[q + 1] - found.offset[q], neighbors);
-  const auto new_index = [&](std::int64_t i) { return found.first_row + new_row[i]; };
-  const auto put = [&](std::int64_t at, double distance, std::int64_t index) {
-    if (at >= neighbors) return;
-    to.distance[q * neighbors + at] = distance;
-    to.index[q * neighbors + at] = index;
+  const double* new_distance = added.distance + added.offset[q];
+  const std::int32_t* new_row = added.row + added.offset[q];
+  const std::int64_t new_count = min(added.offset[q + 1] - added.offset[q], neighbors);
+  const auto new_index = [&](std::int64_t i) { return added.first_row + new_row[i]; };
+  const auto write = [&](std::int64_t i, double distance, std::int64_t index) {
+    if (i >= neighbors) return;
+    to.distance[q * neighbors + i] = distance;
+    to.index[q * neighbors + i] = index;
   };
   for (std::int64_t i = threadIdx.x; i < neighbors; i += kBlock) {
-    const std::int64_t rank = rank_in(news, [&](std::int64_t other) {
+    const std::int64_t rank = count_less(new_count, [&](std::int64_t other) {
       return before(new_distance[other], new_index(other), old_distance[i], old_index[i]);
     });
-    put(i + rank, old_distance[i], old_index[i]);
+    write(i + rank, old_distance[i], old_index[i]);
   }
-  for (std::int64_t i = threadIdx.x; i < news; i += kBlock) {
-    const std::int64_t rank = rank_in(neighbors, [&](std::int64_t other) {
+  for (std::int64_t i = threadIdx.x; i < new_count; i += kBlock) {
+    const std::int64_t rank = count_less(neighbors, [&](std::int64_t other) {
       return before(old_distance[other], old_index[other], new_distance[i], new_index(i));
     });
-    put(i + rank, new_distance[i], new_index(i));
+    write(i + rank, new_distance[i], new_index(i));
   }
 }
 
@@ -151,8 +151,8 @@ void list_candidates(const Stream& stream, const ScoreBlock& block, const float*
 }
 
 void merge_lists(const Stream& stream, const DeviceLists& from, const DeviceLists& to, std::int64_t neighbors,
-                 const FoundRows& found, std::int64_t first, std::int64_t count) {
-  merge_kernel<<<static_cast<unsigned>(count), kBlock, 0, stream>>>(from, to, neighbors, found, first);
+                 const NewNeighbors& added, std::int64_t first, std::int64_t count) {
+  merge_kernel<<<static_cast<unsigned>(count), kBlock, 0, stream>>>(from, to, neighbors, added, first);
   check(cudaGetLastError());
 }
 

@@ -1,0 +1,13 @@
+// Iterations of small problems of float32 and float64 points.
+#include "kernels/cuda/assign/small_kernel.h"
+
+namespace kith::cuda {
+
+#define KITH_INSTANTIATE(T)                                      \
+  template bool is_small(const HeldRows<T>&, std::int64_t, int); \
+  template IterateResult iterate_small(HeldRows<T>&, const IterateRequest&, const DeviceLloyd<T>&, LloydState&);
+KITH_INSTANTIATE(float)
+KITH_INSTANTIATE(double)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda

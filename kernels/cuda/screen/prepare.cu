@@ -1,0 +1,62 @@
+// Prepares the held rows for the screens: the float32 norms of all rows and, where the device can use them, fp16
+// copies.
+//
+// Reads the rows once for the norms and once for the copies (float32_rows.cu and fp16_rows.cu state the floors),
+// once per data set.
+#include "kernels/cuda/screen/prepare.h"
+
+#include "kernels/cuda/device/tile.h"
+#include "kernels/cuda/screen/float32_rows.h"
+#include "kernels/cuda/screen/fp16_rows.h"
+
+namespace kith::cuda {
+namespace {
+
+/// Memory for fp16 copies of all rows; empty where the device does not use them, or where the operations would have too
+/// little memory. Blocks that are sent must begin at a multiple of two groups of fp16 rows.
+template <class T>
+Fp16Rows allocate_all_fp16(const HeldRows<T>& held) {
+  const std::int64_t n = held.rows(), d = held.columns();
+  const bool whole_groups = held.block_rows >= n || held.block_rows % (2 * kFp16TileRows) == 0;
+  if (!whole_groups || d <= kMostFloat32Columns || held.context->screen == ScreenPath::float32) return {};
+  const Fp16Layout shape = point_shape(d, held.context->screen);
+  const std::int64_t bytes =
+      row_groups_of(n) * shape.depth_tiles * shape.tile_bytes() + n * 2 * std::int64_t{sizeof(float)};
+  if (held.pool().available() - bytes < held.working_bytes / 2) return {};
+  try {
+    return allocate_fp16(held.pool(), n, shape);
+  } catch (const OutOfMemory&) {
+    return {};  // the float32 screen needs no copies
+  }
+}
+
+}  // namespace
+
+template <class T>
+void prepare(HeldRows<T>& held, const DataPlan& plan) {
+  const std::int64_t d = held.columns();
+  Buffer<Word> largest(held.pool(), 2);
+  Buffer<float> center(held.pool(), padded_depth(d));
+  held.stream().fill(center.data(), 0, padded_depth(d));
+  held.stream().upload(center.data(), plan.screen.center.data(), d);
+  held.stream().fill(largest.data(), 0, 2);
+  held.plan = plan;
+  held.center = std::move(center);
+  held.fp16 = {};
+  held.bounds = {};
+  Fp16Rows fp16 = allocate_all_fp16(held);
+  held.for_blocks([&](const Block<T>& block) {
+    const T* values = held.on_device(block);
+    screen_norms(held, values, block.rows, held.norm.data() + block.first, held.half_sq_norm.data() + block.first,
+                 largest.data());
+    if (fp16.values.size() > 0) make_fp16_rows(held, values, block.rows, fp16, block.first);
+  });
+  held.largest = download_largest(held.stream(), largest.data());
+  held.fp16 = std::move(fp16);
+}
+
+#define KITH_INSTANTIATE(T) template void prepare(HeldRows<T>&, const DataPlan&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda

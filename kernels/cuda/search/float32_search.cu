@@ -1,0 +1,198 @@
+// The float32 search: scores of a batch of queries against a slice of the rows, a limit for the scores of each query's
+// k nearest rows, distances by the definition for the rows within the limit, and a merge into the lists.
+//
+// The lists are complete: at least k rows have scores up to the bound, so the k nearest have true scores up to bound +
+// E and screened scores up to bound + 2 E. If k is the number of rows, the limit is infinite and every row is a
+// candidate. The search takes 2 q n d float32 operations (device/tile.h states the limit), writes 4 bytes per score,
+// and reads the values of the candidates, a little more than k rows per query.
+#include "kernels/cuda/search/float32_search.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/cuda/search/candidate_lists.h"
+#include "kernels/cuda/search/candidate_sort.h"
+#include "kernels/cuda/search/query_scores.h"
+
+namespace kith::cuda {
+namespace {
+
+/// All device memory of a search.
+template <class T>
+struct SearchWorkspace {
+  SearchWorkspace(const HeldRows<T>& held, const ScoreSizes& sizes, std::int64_t neighbors)
+      : pitch(sizes.pitch),
+        queries(held.pool(), sizes.queries * held.columns()),
+        screened(allocate_screened(held, sizes.queries)),
+        scores(held.pool(), sizes.queries * pitch),
+        group_min(held.pool(), sizes.queries * (pitch / kGroupColumns)),
+        bound(held.pool(), sizes.queries),
+        limit(held.pool(), sizes.queries),
+        counts(held.pool(), sizes.queries),
+        offset(held.pool(), sizes.queries + 1),
+        row(held.pool(), sizes.candidates),
+        sorted_row(held.pool(), sizes.candidates),
+        query(held.pool(), sizes.candidates),
+        distance(held.pool(), sizes.candidates),
+        sorted_distance(held.pool(), sizes.candidates) {
+    for (int i = 0; i < 2; ++i) {
+      list_distance[i] = Buffer<double>(held.pool(), sizes.queries * neighbors);
+      list_index[i] = Buffer<std::int64_t>(held.pool(), sizes.queries * neighbors);
+    }
+    sort(nullptr, sizes.candidates, 0, sizes.queries, held.stream());
+    temporary = Buffer<std::byte>(held.pool(), static_cast<std::int64_t>(temporary_bytes));
+  }
+
+  DeviceLists lists(int which) const { return {list_distance[which].data(), list_index[which].data()}; }
+  /// Sorts the candidates of queries first .. first + sorted_queries - 1; with memory == nullptr it sets
+  /// temporary_bytes.
+  void sort(std::byte* memory, std::int64_t count, std::int64_t first, std::int64_t sorted_queries,
+            const Stream& stream) {
+    sort_candidates(stream,
+                    {distance.data(), sorted_distance.data(), row.data(), sorted_row.data(), offset.data() + first,
+                     count, sorted_queries},
+                    memory, temporary_bytes);
+  }
+
+  std::int64_t pitch;
+  Buffer<double> queries;
+  ScreenedCopies screened;
+  Buffer<float> scores, group_min, bound, limit;
+  Buffer<std::int64_t> counts, offset;
+  Buffer<std::int32_t> row, sorted_row, query;
+  Buffer<double> distance, sorted_distance;
+  Buffer<double> list_distance[2];
+  Buffer<std::int64_t> list_index[2];
+  std::size_t temporary_bytes = 0;
+  Buffer<std::byte> temporary;
+};
+
+/// A batch of queries on the device, which searches one slice of the rows after another.
+template <class T>
+class Batch {
+ public:
+  Batch(const HeldRows<T>& held, SearchWorkspace<T>& workspace, std::int64_t queries, std::int64_t neighbors,
+        Measure measure)
+      : held_(held),
+        workspace_(workspace),
+        queries_(queries),
+        neighbors_(neighbors),
+        measure_(measure),
+        margin_(score_margin(held, measure)) {}
+
+  void begin(const double* queries, const double* distance, const std::int64_t* index) {
+    const Stream& stream = held_.stream();
+    stream.upload(workspace_.queries.data(), queries, queries_ * held_.columns());
+    stream.upload(workspace_.list_distance[current_].data(), distance, queries_ * neighbors_);
+    stream.upload(workspace_.list_index[current_].data(), index, queries_ * neighbors_);
+    screen_queries(held_, batch(), workspace_.screened);
+  }
+
+  /// Merges the nearest rows of a slice into the lists. values: (rows, d) on the device, the held rows from position
+  /// `first`. If has_excluded, query i excludes the row at position excluded + i.
+  void search(const T* values, std::int64_t first, std::int64_t rows, std::int64_t excluded, bool has_excluded) {
+    const Stream& stream = held_.stream();
+    const ScoreBlock block{workspace_.scores.data(),
+                           workspace_.group_min.data(),
+                           workspace_.pitch,
+                           rows,
+                           queries_,
+                           excluded - first,
+                           has_excluded};
+    score_rows(held_, batch(), values, first, block);
+    find_limits(stream, block,
+                {neighbors_, margin_, workspace_.screened.norm.data(), workspace_.bound.data(), workspace_.limit.data(),
+                 first_slice_});
+    first_slice_ = false;
+    count_candidates(stream, block, workspace_.limit.data(), workspace_.counts.data());
+    std::vector<std::int64_t> counts(queries_);
+    stream.download(counts.data(), workspace_.counts.data(), queries_);
+    candidates_ = std::accumulate(counts.begin(), counts.end(), candidates_);
+
+    // Takes as many queries at a time as their candidates fit; those of one query always fit.
+    for (std::int64_t q = 0; q < queries_;) {
+      std::vector<std::int64_t> offset{0};
+      std::int64_t last = q;
+      while (last < queries_ && (last == q || offset.back() + counts[last] <= workspace_.row.size())) {
+        offset.push_back(offset.back() + counts[last++]);
+      }
+      stream.upload(workspace_.offset.data() + q, offset.data(), last - q + 1);
+      merge_candidates(values, first, block, q, last - q, offset.back());
+      q = last;
+    }
+    current_ = 1 - current_;
+  }
+
+  void end(double* distance, std::int64_t* index) const {
+    held_.stream().download(distance, workspace_.list_distance[current_].data(), queries_ * neighbors_);
+    held_.stream().download(index, workspace_.list_index[current_].data(), queries_ * neighbors_);
+  }
+  /// Distances computed by the definition so far.
+  std::int64_t candidates() const { return candidates_; }
+
+ private:
+  QueryBatch batch() const { return {workspace_.queries.data(), queries_, measure_, &workspace_.screened}; }
+
+  void merge_candidates(const T* values, std::int64_t first_row, const ScoreBlock& block, std::int64_t first_query,
+                        std::int64_t queries, std::int64_t count) {
+    const Stream& stream = held_.stream();
+    if (count > 0) {
+      list_candidates(stream, block, workspace_.limit.data(), first_query, queries,
+                      {workspace_.row.data(), workspace_.query.data(), workspace_.offset.data()});
+      measure_pairs(held_, batch(), values, {workspace_.row.data(), workspace_.query.data(), count},
+                    workspace_.distance.data());
+      workspace_.sort(workspace_.temporary.data(), count, first_query, queries, stream);
+    }
+    merge_lists(stream, workspace_.lists(current_), workspace_.lists(1 - current_), neighbors_,
+                {workspace_.sorted_distance.data(), workspace_.sorted_row.data(), workspace_.offset.data(),
+                 held_.first_row + first_row},
+                first_query, queries);
+  }
+
+  const HeldRows<T>& held_;
+  SearchWorkspace<T>& workspace_;
+  std::int64_t queries_, neighbors_;
+  Measure measure_;
+  ScreenMargin margin_;
+  int current_ = 0;  // which of the two copies of the lists is current
+  bool first_slice_ = true;
+  std::int64_t candidates_ = 0;
+};
+
+}  // namespace
+
+template <class T>
+void search_float32(const HeldRows<T>& held, const Queries& queries, const std::vector<QueryRange>& ranges,
+                    NeighborLists& lists) {
+  const std::int64_t k = lists.distance.columns(), d = held.columns();
+  const ScoreSizes sizes =
+      score_sizes(held.largest_block(), longest(ranges), held.pool().available(), k * 32 + d * 12, 32);
+  SearchWorkspace<T> workspace(held, sizes, k);
+
+  const auto search_range = [&](const Block<T>& rows, const T* values, const QueryRange& range) {
+    for (std::int64_t done = 0; done < range.count; done += sizes.queries) {
+      const std::int64_t first_query = range.first + done;
+      Batch<T> batch(held, workspace, std::min(sizes.queries, range.count - done), k, queries.measure);
+      double* distance = lists.distance.data() + first_query * k;
+      std::int64_t* index = lists.index.data() + first_query * k;
+      batch.begin(queries.values.data + first_query * d, distance, index);
+      for (std::int64_t slice = 0; slice < rows.rows; slice += sizes.rows) {
+        batch.search(values + slice * d, rows.first + slice, std::min(sizes.rows, rows.rows - slice),
+                     queries.excluded_row + first_query - held.first_row, queries.excluded_row >= 0);
+      }
+      batch.end(distance, index);
+      lists.candidates += batch.candidates();
+    }
+  };
+  held.for_blocks([&](const Block<T>& rows) {
+    const T* values = held.on_device(rows);
+    for (const QueryRange& range : ranges) search_range(rows, values, range);
+  });
+}
+
+#define KITH_INSTANTIATE(T) \
+  template void search_float32(const HeldRows<T>&, const Queries&, const std::vector<QueryRange>&, NeighborLists&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda

@@ -1,0 +1,25 @@
+// The operations of a neighbour search. Each computes what the verb of this name in core/backend.h says. T: one of
+// KITH_FOR_POINT_TYPES.
+#pragma once
+
+#include "kernels/cuda/runtime/held_rows.h"
+
+namespace kith::cuda {
+
+// search.cu
+template <class T>
+void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists);
+
+// self_join.cu
+template <class T>
+std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join);
+
+// radius.cu
+template <class T>
+void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& lists);
+
+// distances.cu
+template <class T>
+void all_distances(const HeldRows<T>& held, const Queries& queries, MatrixView<double> out);
+
+}  // namespace kith::cuda
