@@ -282,7 +282,7 @@ class Run {
   double spread_;    // inertia of all rows around their mean
   double rounding_;  // bound of the rounding error of the objective
   StopRule stop_;
-  bool converged_ = false;  // the last update changed no bit and relocated no row, so labels belong to the centroids
+  bool converged_ = false;  // the last update changed no bit and relocated no row
   Observer& observer_;
 };
 

@@ -30,12 +30,11 @@ struct KMeansOptions {
   std::int64_t clusters = 0;
   Init init = Init::kmeans_plus_plus;
   MatrixView<const double> frozen = {};  // (f, d) fixed first centroids; they count towards k
-  MatrixView<const double> known =
-      {};  // (b, d) first centroids that are updated; they count towards k and exclude frozen ones
-  MatrixView<const double> given = {};  // (k - f, d) for Init::given
-  int runs = 1;                         // the run with the smallest inertia wins; ties: the lowest run
-  std::int64_t first_run = 0;           // number of the first run; the number selects the random numbers
-  int max_iterations = 300;             // maximum number of iterations per run
+  MatrixView<const double> known = {};   // (b, d) first centroids, not fixed; they count towards k; not with frozen
+  MatrixView<const double> given = {};   // (k - f, d) for Init::given
+  int runs = 1;                          // the run with the smallest inertia wins; ties: the lowest run
+  std::int64_t first_run = 0;            // number of the first run; the number selects the random numbers
+  int max_iterations = 300;              // maximum number of iterations per run
   /// Resumes this run from its centroids (Init::given): iteration numbers continue and stop tests apply at once, as if
   /// the run had not stopped. If the points differ, the run starts anew from these centroids, with a warning.
   std::optional<StoppedRun> stopped = {};
@@ -57,9 +56,8 @@ struct KMeansResult {
   std::vector<double> inertia_per_cluster;   // (k)
   std::vector<std::int64_t> nearest_row;     // (k) the row nearest to each centroid; ties: the lowest
   double inertia = 0.0;
-  double spread = 0.0;  // inertia of all rows around their mean
-  double total_inertia =
-      0.0;  // of all rows as one cluster (totss in R): spread or, with cosine, around the direction of the mean
+  double spread = 0.0;           // inertia of all rows around their mean
+  double total_inertia = 0.0;    // of one cluster (totss in R): spread or, with cosine, around the mean's direction
   std::int64_t iterations = 0;   // assignments of the loop (n_iter_ in scikit-learn), including those of a resumed run
   std::int64_t changed = 0;      // labels that the last assignment changed
   std::string stopped_by;        // "labels", "tolerance", "max-iterations", or without iterations "epochs" or "splits"

@@ -10,11 +10,10 @@
 namespace kith {
 
 struct NeighborOptions {
-  std::int64_t neighbors = 0;    // k, 1 .. candidates per query
-  bool base_is_queries = false;  // search the neighbours of every row of the base
-  bool include_self = false;     // with base_is_queries: keep each row in its own list
-  std::int64_t block_queries =
-      0;  // queries per block; 0: chosen so that the lists stay small. Results do not depend on it.
+  std::int64_t neighbors = 0;      // k, 1 .. candidates per query
+  bool base_is_queries = false;    // search the neighbours of every row of the base
+  bool include_self = false;       // with base_is_queries: keep each row in its own list
+  std::int64_t block_queries = 0;  // queries per block; 0: chosen. Results do not depend on it.
   Measure measure = Measure::squared_euclidean;
   std::int64_t join_bytes = std::int64_t{1} << 30;  // host memory for a symmetric join
 };

@@ -172,7 +172,7 @@ TEST_CASE("unit scaling gives rows of length 1, and the error for a zero row nam
           [&] {
             prepare({rows, "x", numbers}, {.scaling = Scaling::unit}, {});
           },
-          {"x: row 17 (counted from 0) is zero", "--scale unit"});
+          {"x: row 17 (counted from 0) is zero", "for scaling to length 1"});
 }
 
 TEST_CASE("principal components are eigenvectors of the covariance, in order and with fixed signs") {
