@@ -19,7 +19,7 @@ namespace kith::cuda {
 /// columns are small.
 inline constexpr int kFp16Shift = 8;
 /// Products and squared norms are in units of 4^-kFp16Shift of those of the screen.
-inline int fp16_exponent(const Screen& screen) { return screen.exponent - kFp16Shift; }
+inline int fp16_exponent(const ScreenTransform& screen) { return screen.exponent - kFp16Shift; }
 
 /// Rows of up to this many columns have no fp16 copies: float32 screens are the fastest for any number of centroids.
 inline constexpr std::int64_t kMostFloat32Columns = 4;
