@@ -8,7 +8,7 @@ namespace kith {
 namespace {
 
 constexpr std::int64_t kVectors = 4;  // two that are requested, and two that speed up convergence
-constexpr int kRounds = 60;
+constexpr int kMaxRounds = 60;
 
 double dot(const double* a, const double* b, std::int64_t count) {
   double sum = 0.0;
@@ -82,7 +82,7 @@ PrincipalPlane principal_plane(MatrixView<const double> rows) {
     }
   }
   orthogonalise(axes.view());
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     multiply(rows, plane.centre, axes.view(), next.view());
     std::swap(axes, next);
     orthogonalise(axes.view());

@@ -13,7 +13,7 @@
 namespace kith::pictures {
 namespace {
 
-constexpr std::size_t kMaxClusters = 60;
+constexpr std::size_t kMaxBars = 60;
 constexpr double kHeight = 360.0, kGap = 3.0;
 
 }  // namespace
@@ -32,7 +32,7 @@ Picture silhouettes(std::span<const float> values, std::span<const std::int32_t>
     lowest = std::min(lowest, static_cast<double>(values[i]));
   }
   const double mean = rows > 0 ? sum / static_cast<double>(rows) : 0.0;
-  const std::vector<std::int64_t> displayed = largest_clusters(counts, kMaxClusters);
+  const std::vector<std::int64_t> displayed = largest_clusters(counts, kMaxBars);
   std::int64_t shown_rows = 0;
   for (const std::int64_t c : displayed) shown_rows += std::ssize(blades[c]);
   const double gaps = kGap * static_cast<double>(displayed.size());
