@@ -11,7 +11,7 @@
 namespace kith::pictures {
 namespace {
 
-constexpr std::size_t kMaxRows = 30;
+constexpr std::size_t kMaxHistograms = 30;
 constexpr int kBins = 48;
 constexpr double kRow = 30.0;
 
@@ -34,7 +34,7 @@ Picture distances(std::span<const float> distances, std::span<const std::int32_t
     ++histogram.rows[std::min(static_cast<int>(kBins * (distances[i] / reach)), kBins - 1)];
     histogram.sorted.push_back(distances[i]);
   }
-  const std::vector<std::int64_t> displayed = largest_clusters(counts, kMaxRows);
+  const std::vector<std::int64_t> displayed = largest_clusters(counts, kMaxHistograms);
   const double bottom = 10 + kRow * static_cast<double>(displayed.size());
   Canvas canvas(480, bottom + 42);
   const Scale x{0, reach, 48, 466};
