@@ -265,9 +265,6 @@ struct BackendOptions {
   bool small_gaps = false;         // leave alone rows of small problems too, where it does not pay, for tests
   bool small_joins = false;        // look at pairs once in small problems too, where it does not pay, for tests
   std::int64_t device_memory = 0;  // bytes of device memory the run may take; 0: what is free
-  /// CUDA, for measuring alone: a part of the contract that is left out, "certificate", "recheck", "integer-sums" or
-  /// "all". Results DEPEND on it: they are not exact. Empty: nothing is.
-  std::string without = "";
 };
 
 /// A row of the table of backends: a name, a line for `kith devices`, why it cannot be used, how to open it.

@@ -313,8 +313,8 @@ std::string OptionSet::State::help_text() const {
                 head.examples,
                 fmt::format("kith {} {}", head.command, head.usage),
                 {{"Arguments", {}}, {"Options", {}}, {"Common options", {}}},
-                "Defaults stand in brackets. An option may also be set by an environment variable (KITH_THREADS for\n"
-                "--threads) or in the file of --config; flags outweigh the environment, which outweighs the file.\n"};
+                "Defaults are in brackets. Options can also be set by environment variables (KITH_THREADS for "
+                "--threads) and in the file of --config. Flags override the environment, which overrides the file."};
   for (const Entry& entry : entries) {
     if (entry.text.hidden) continue;
     std::string names = entry.text.names;
@@ -324,7 +324,7 @@ std::string OptionSet::State::help_text() const {
     const std::string shown = entry.default_text.empty() ? "" : fmt::format(" [{}]", entry.default_text);
     page.groups[entry.positional ? 0 : entry.common ? 2 : 1].lines.push_back({names, entry.text.help + shown});
   }
-  return lay_out(page);
+  return lay_out(page, prose_width(Stream::output));
 }
 
 std::vector<std::string> OptionSet::names() const { return state_->names(); }

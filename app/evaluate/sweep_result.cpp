@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/cli/layout.h"
+#include "app/cli/terminal.h"
+
 namespace kith::app {
 namespace {
 
@@ -94,18 +97,23 @@ Suggestion suggestion_of(const Sweep& sweep) {
 
 std::string show(const Sweep& sweep) {
   const std::vector<SweepColumn> columns = columns_of(sweep);
-  std::string out = fmt::format("{:>7} {:>10}", "k", "iterations");
-  for (const SweepColumn& column : columns) out += fmt::format(" {:>12}", column.shown);
-  out += fmt::format("  {:<10}  {:<10}\n", "inertia", "silhouette");
+  TextTable table{{Align::right, Align::right}, {{"k", "iterations"}}};
+  for (const SweepColumn& column : columns) table.rows[0].emplace_back(column.shown);
+  table.columns.resize(table.rows[0].size(), Align::right);
+  for (const char* bars : {"inertia", "silhouette"}) {
+    table.rows[0].emplace_back(bars);
+    table.columns.push_back(Align::left);
+  }
   const std::vector<double> inertia = values_of(sweep, kColumns[0].value);
   const double most = *std::max_element(inertia.begin(), inertia.end());
   for (const SweepRow& row : sweep.rows) {
-    out += fmt::format("{:>7} {:>10}", row.clusters, row.result.iterations);
-    for (const SweepColumn& column : columns) out += fmt::format(" {:>12}", cell(column.value(row)));
-    const std::string bars = fmt::format("  {:<10}  {}", bar(row.result.inertia, most), bar(row.silhouette, 1.0));
-    out += bars.substr(0, bars.find_last_not_of(' ') + 1) + "\n";
+    std::vector<std::string> cells{std::to_string(row.clusters), std::to_string(row.result.iterations)};
+    for (const SweepColumn& column : columns) cells.push_back(cell(column.value(row)));
+    cells.push_back(bar(row.result.inertia, most));
+    cells.push_back(bar(row.silhouette, 1.0));
+    table.rows.push_back(std::move(cells));
   }
-  return out;
+  return lay_out(table, text_width(Stream::output));
 }
 
 std::string csv_of(const Sweep& sweep) {

@@ -79,9 +79,9 @@ pictures::TileShape tile_of(const std::string& text, std::int64_t columns) {
 std::string stop_of(const data::StoredResult& result) {
   const std::string rule = result.text("stopped_by");
   const double value = result.number("stopped_value").value_or(0.0);
-  if (rule == "labels") return "no label changed";
-  if (rule == "tolerance") return fmt::format("the centroids moved by {:.4g} squared, within the tolerance", value);
-  return "the limit of iterations was reached before convergence";
+  if (rule == "labels") return "converged (no label changed)";
+  if (rule == "tolerance") return fmt::format("converged (squared shift {:.4g}, within the tolerance)", value);
+  return "stopped at the limit before convergence";
 }
 
 std::vector<std::pair<std::string, std::string>> facts_of(const data::StoredResult& result) {
@@ -101,10 +101,11 @@ std::vector<std::pair<std::string, std::string>> facts_of(const data::StoredResu
     facts.emplace_back("Inertia", fmt::format("{}", *inertia));
   }
   if (const auto iterations = result.whole("iterations")) {
-    facts.emplace_back("Iterations", fmt::format("{}, then {}", *iterations, stop_of(result)));
+    facts.emplace_back("Iterations", fmt::format("{}; {}", *iterations, stop_of(result)));
   }
   if (const auto runs = result.whole("n_init"); runs && *runs > 1) {
-    facts.emplace_back("Runs", fmt::format("{}, of which run {} is kept", *runs, result.whole("run").value_or(0) + 1));
+    facts.emplace_back("Runs",
+                       fmt::format("{}; run {} has the lowest inertia", *runs, result.whole("run").value_or(0) + 1));
   }
   facts.emplace_back("Made by", fmt::format("kith {}", result.text("kith_version")));
   return facts;

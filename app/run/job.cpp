@@ -29,7 +29,6 @@ BackendOptions backend_options(const CommonOptions& common) {
   options.threads = static_cast<int>(common.threads);
   options.device = static_cast<int>(common.device);
   options.screen = common.screen;
-  options.without = common.without;
   options.block_rows = common.block_rows;
   options.device_memory = common.device_memory > 0 ? common.device_memory : common.memory;
   return options;
@@ -104,7 +103,7 @@ class ShownArrival final : public Arrival {
 Invocation::Invocation(std::string command, const CommonOptions& options)
     : common(options), report{.command = std::move(command)}, progress(report, show_of(options)) {
   Terminal& terminal = Terminal::instance();
-  terminal.talk(common.quiet ? Talk::quiet : common.verbose ? Talk::verbose : Talk::normal);
+  terminal.set_verbosity(common.quiet ? Verbosity::quiet : common.verbose ? Verbosity::verbose : Verbosity::normal);
 }
 
 void Invocation::warn_without_effect(const OptionSet& set, const std::string& option, const std::string& why) {
