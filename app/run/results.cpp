@@ -7,6 +7,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "app/cli/layout.h"
+#include "app/cli/terminal.h"
 #include "core/error.h"
 
 namespace kith::app {
@@ -178,21 +180,29 @@ std::int64_t block_bytes(const BlockMemory& block) {
 std::string cluster_table(const KMeansResult& result) {
   const std::int64_t rows = std::accumulate(result.counts.begin(), result.counts.end(), std::int64_t{0});
   const bool nearest = !result.nearest_row.empty(), weighted = !result.weights.empty();
-  std::string out = fmt::format("{:>8} {:>12} {:>8}{} {:>24}{}\n", "cluster", "points", "percent",
-                                weighted ? fmt::format(" {:>14}", "weight") : "", "inertia",
-                                nearest ? fmt::format(" {:>12}", "nearest row") : "");
-  const auto line = [&](const std::string& name, std::int64_t points, double weight, double inertia,
-                        const std::string& last) {
-    const double percent = 100.0 * static_cast<double>(points) / static_cast<double>(rows);
-    out += fmt::format("{:>8} {:>12} {:>8.2f}{} {:>24}{}\n", name, points, percent,
-                       weighted ? fmt::format(" {:>14.8g}", weight) : "", inertia, last);
+  TextTable table;
+  const auto line = [&](const std::string& name, const std::string& points, const std::string& percent,
+                        const std::string& weight, const std::string& inertia, const std::string& row) {
+    std::vector<std::string> cells{name, points, percent};
+    if (weighted) cells.push_back(weight);
+    cells.push_back(inertia);
+    if (nearest) cells.push_back(row);
+    table.rows.push_back(std::move(cells));
   };
+  const auto numbers = [&](const std::string& name, std::int64_t points, double weight, double inertia,
+                           const std::string& row) {
+    const double percent = 100.0 * static_cast<double>(points) / static_cast<double>(rows);
+    line(name, std::to_string(points), fmt::format("{:.2f}", percent), fmt::format("{:.8g}", weight),
+         fmt::format("{}", inertia), row);
+  };
+  line("cluster", "points", "percent", "weight", "inertia", "nearest row");
   for (std::size_t c = 0; c < result.counts.size(); ++c) {
-    line(std::to_string(c), result.counts[c], weighted ? result.weights[c] : 0.0, result.inertia_per_cluster[c],
-         nearest ? fmt::format(" {:>12}", result.nearest_row[c]) : "");
+    numbers(std::to_string(c), result.counts[c], weighted ? result.weights[c] : 0.0, result.inertia_per_cluster[c],
+            nearest ? std::to_string(result.nearest_row[c]) : "");
   }
-  line("all", rows, std::accumulate(result.weights.begin(), result.weights.end(), 0.0), result.inertia, "");
-  return out;
+  numbers("all", rows, std::accumulate(result.weights.begin(), result.weights.end(), 0.0), result.inertia, "");
+  table.columns.assign(table.rows[0].size(), Align::right);
+  return lay_out(table, text_width(Stream::output));
 }
 
 }  // namespace kith::app
