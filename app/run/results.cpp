@@ -14,18 +14,18 @@
 namespace kith::app {
 namespace {
 
-double in_unit(double found, Unit unit) {
+double in_unit(double d, Unit unit) {
   switch (unit) {
     case Unit::root:
-      return std::sqrt(found);
+      return std::sqrt(d);
     case Unit::cosine_distance:
-      return found / 2;
+      return d / 2;
     case Unit::cosine:
-      return 1 - found / 2;
+      return 1 - d / 2;
     case Unit::inner_product:
-      return 0.0 - found;  // no -0
+      return 0.0 - d;  // no -0
     default:
-      return found;
+      return d;
   }
 }
 
@@ -89,17 +89,17 @@ void write_head(data::ResultFile& file, const ResultHead& head, const data::Poin
 }
 
 template <class T>
-Matrix<T> convert_distances(MatrixView<const double> found, Unit unit, std::int64_t first) {
+Matrix<T> convert_distances(MatrixView<const double> d, Unit unit, std::int64_t first) {
   constexpr bool is_narrow = sizeof(T) == sizeof(float);
-  Matrix<T> out(found.rows, found.columns);
-  for (std::int64_t i = 0; i < found.rows; ++i) {
-    for (std::int64_t j = 0; j < found.columns; ++j) {
-      const double distance = in_unit(found(i, j), unit);
+  Matrix<T> out(d.rows, d.columns);
+  for (std::int64_t i = 0; i < d.rows; ++i) {
+    for (std::int64_t j = 0; j < d.columns; ++j) {
+      const double distance = in_unit(d(i, j), unit);
       out(i, j) = static_cast<T>(distance);
-      if (std::isfinite(out(i, j)) || std::isnan(found(i, j))) continue;
+      if (std::isfinite(out(i, j)) || std::isnan(d(i, j))) continue;
       const bool helps = is_narrow && std::isfinite(distance);
       throw Error(ExitCode::data,
-                  fmt::format("row {}: the {} distance{} leaves the range of {}; {}", first + i, name_of(unit),
+                  fmt::format("row {}: the {} distance{} exceeds the range of {}; {}", first + i, name_of(unit),
                               helps ? fmt::format(" of {:g}", distance) : "", helps ? "float32" : "float64",
                               helps ? "give --precision f64" : "divide the values by a power of two"));
     }

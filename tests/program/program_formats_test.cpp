@@ -69,7 +69,7 @@ TEST_CASE("a table of text is clustered; labels go to CSV with the names of the 
   done({"assign", table, "--drop-columns", "1,4", "--centroids", result, "-q", "-o", folder / "a.npy"});
   CHECK(done({"assign", table, "--columns", "x,y", "--centroids", result, "-f", "-o", folder / "a.npy",
               "--save-distances"})
-            .says("warning: --save-distances has no effect: the output holds labels alone"));
+            .says("warning: --save-distances has no effect: the output contains only labels"));
   const std::string array = bytes_of(folder / "a.npy");
   REQUIRE(array.size() == 128 + 16);
   CHECK(array.find("{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }") == 10);

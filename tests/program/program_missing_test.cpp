@@ -157,7 +157,7 @@ TEST_CASE("neighbours: dropped rows are nobody's, and have none") {
       CHECK(stored(folder / "n.h5:/neighbors") == std::vector<double>{2, 1, -1, -1, 4, 5});
     }
   }
-  refuses(2, {"knn", "base.csv", "-k", "4", "--nan", "drop"}, {"-k 4: base.csv has 3 rows to find"}, there);
+  refuses(2, {"knn", "base.csv", "-k", "4", "--nan", "drop"}, {"-k 4: base.csv has 3 rows;"}, there);
   refuses(2, {"knn", "base.csv", "--radius", "1", "--nan", "drop"},
           {"--nan drop: expected lists of -k", "found a graph", "leave such rows out of the file"}, there);
 }

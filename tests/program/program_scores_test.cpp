@@ -158,7 +158,7 @@ TEST_CASE("labels of a result bring its metric; another one is refused") {
              "found those of --metric cosine", "leave out --metric"},
             there);
   }
-  CHECK(done({"evaluate", "c.h5", "--points", "p.csv"}, there).says("metric cosine: that of c.h5"));
+  CHECK(done({"evaluate", "c.h5", "--points", "p.csv"}, there).says("metric     cosine, from c.h5"));
   CHECK_FALSE(done({"evaluate", "c.h5", "--truth", "a.csv"}, there).says("metric"));
   refuses(2, plus({"evaluate", "e.h5"}, plus(points, cosine)), {"found those of --metric euclidean"}, there);
   refuses(2, plus({"evaluate", "a.csv"}, plus(points, {"--metric", "manhattan"})),
@@ -269,6 +269,6 @@ TEST_CASE("warm sweeps: the same bytes everywhere, and the first number is a run
   CHECK(inertia[0] > inertia[1]);
   CHECK(inertia[1] > inertia[2]);
   refuses(2, {"sweep", kDigits, "-k", "2-4", "--warm", "--init", "first"},
-          {"--warm: expected an --init that draws", "found first", "leave one of them out"});
+          {"--warm cannot be combined with --init first", "leave one of them out"});
   CHECK(done({"sweep", kDigits, "-k", "2-3", "--init", "k-means||"}).says(" --init 'k-means||'"));
 }

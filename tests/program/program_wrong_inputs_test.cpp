@@ -163,7 +163,7 @@ const Wrong kBeside[] = {
     {"", 3, "knn p.csv -k 2 --truth q.csv",
      "q.csv |  | expected 6 lists, one for each query | found 3 | give the answer to these queries"},
     {"", 3, "knn p.csv -k 1 --truth x.h5:/lists",
-     "x.h5:/lists | row 5, column 0 (counted from 0) | expected the number of a row that was searched, 0 to 5 | found "
+     "x.h5:/lists | row 5, column 0 (counted from 0) | expected a row number of BASE, 0 to 5 | found "
      "6 | give the answer for this BASE"},
     {"", 3, "distances p.csv q.csv",
      "q.csv |  | expected 2 columns, as p.csv has | found 3 | give points of the same columns"},
