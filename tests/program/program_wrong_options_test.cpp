@@ -144,7 +144,7 @@ const Wrong kTogether[] = {
     {"", 2, "knn p.csv --radius 1 --truth p.csv",
      "--truth | | cannot be combined with a graph | compares the lists of -k | leave --truth out"},
     {"", 2, "knn p.csv --radius 1 --format ivecs", "--format | | expected kith for a graph | found ivecs |"},
-    {"", 2, "knn p.csv --radius 1 -o y.ivecs", "--format | | a name of the output that ends with .csv | y.ivecs |"},
+    {"", 2, "knn p.csv --radius 1 -o y.ivecs", "--format | | an output name that ends with .csv | y.ivecs |"},
     {"", 2, "knn p.csv -k 1 --format ann-benchmarks", "--format ann-benchmarks | | expected --queries | |"},
     {"", 2, "knn p.csv -k 1 --queries p.csv --metric manhattan --format ann-benchmarks",
      "--format ann-benchmarks | | expected --metric euclidean or cosine | found manhattan |"},
