@@ -60,7 +60,7 @@ TEST_CASE("--top and --all-distances are the definition's, ties to the lowest ce
                   "--backend",
                   backend};
       words.insert(words.end(), more.begin(), more.end());
-      CHECK(done(words).says("distances to centroids take"));
+      CHECK(done(words).says("distances to centroids:"));
       CHECK(stored(out + ":/all_distances") == expected.all);
       const std::vector<double> nearest = stored(out + ":/nearest_centroids"), labels = stored(out + ":/labels");
       const std::vector<double> lengths = stored(out + ":/nearest_distances"), own = stored(out + ":/distances");
@@ -173,7 +173,7 @@ TEST_CASE("centroids of a result bring its metric; another one is refused") {
   CHECK(bytes_of(out).find("--metric") == std::string::npos);
 
   refuses(2, {"assign", file, "--centroids", cosine, "--metric", "euclidean"},
-          {"--centroids", "expected centroids of --metric euclidean, as --metric says",
+          {"--centroids", "expected centroids of --metric euclidean (from --metric)",
            "found those of --metric cosine", "leave out --metric"});
   refuses(2, {"assign", file, "--centroids", euclidean}, {"found those of --metric euclidean"},
           {.environment = {"KITH_METRIC=cosine"}});
@@ -181,5 +181,5 @@ TEST_CASE("centroids of a result bring its metric; another one is refused") {
   refuses(2, {"cluster", file, "-k", "5", "--freeze", cosine, "--metric", "euclidean"}, {"--freeze"});
   refuses(
       2, {"cluster", file, "-k", "6", "--freeze", cosine, "--init", euclidean},
-      {"--freeze", "as --init", "euclidean.h5 says", "found those of --metric cosine", "give results of one metric"});
+      {"--freeze", "(from --init", "euclidean.h5)", "found those of --metric cosine", "give results of the same metric"});
 }

@@ -168,7 +168,7 @@ TEST_CASE("labels go into a copy of an AnnData file, never into the file itself"
   refuses(3, cluster("a/b", folder / "new.h5ad"), {"expected the name of a column, without /"});
   refuses(2, {"cluster", cells + ":X", "-k", "2", "--write-obs", "groups"}, {"--write-obs", "give -o COPY.h5ad"});
   refuses(2, {"cluster", cells + ":X", "-k", "2", "--transpose", "--write-obs", "groups", "-o", folder / "new.h5ad"},
-          {"with --transpose the points are not the rows of obs"});
+          {"--write-obs cannot be combined with --transpose"});
   refuses(3, {"cluster", kDigits + ":/train", "-k", "2", "--write-obs", "groups", "-o", folder / "new.h5ad"},
           {"expected an AnnData file, which has a group obs"});
   make_cells(cells, 5);

@@ -154,7 +154,7 @@ TEST_CASE("labels of a result bring its metric; another one is refused") {
     CHECK(scores(plus({labels}, points), there) == expected);
     CHECK(scores(plus({labels}, plus(points, cosine)), there) == expected);
     refuses(2, plus({"evaluate", labels}, plus(points, {"--metric", "euclidean"})),
-            {std::string("LABELS ") + labels, "expected labels of --metric euclidean, as --metric says",
+            {std::string("LABELS ") + labels, "expected labels of --metric euclidean (from --metric)",
              "found those of --metric cosine", "leave out --metric"},
             there);
   }
@@ -162,7 +162,7 @@ TEST_CASE("labels of a result bring its metric; another one is refused") {
   CHECK_FALSE(done({"evaluate", "c.h5", "--truth", "a.csv"}, there).says("metric"));
   refuses(2, plus({"evaluate", "e.h5"}, plus(points, cosine)), {"found those of --metric euclidean"}, there);
   refuses(2, plus({"evaluate", "a.csv"}, plus(points, {"--metric", "manhattan"})),
-          {"--metric manhattan: expected euclidean or cosine"}, there);
+          {"--metric manhattan: k-means supports euclidean and cosine"}, there);
 }
 
 TEST_CASE("labels of a result held against other columns than its own are scored with a warning") {
