@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "app/cli/help_page.h"
 #include "app/cli/suggest.h"
 #include "app/cli/terminal.h"
 #include "core/error.h"
@@ -13,21 +14,17 @@ namespace kith::app {
 namespace {
 
 std::string short_help() {
-  std::string out =
-      "kith: exact k-means and nearest neighbours, from files to files, with the same\n"
-      "results on every processor, GPU and number of threads.\n"
-      "\n"
-      "Examples:\n"
-      "  kith cluster points.h5:/train -k 50 -o clusters.h5\n"
-      "  kith assign new.h5:/train --centroids clusters.h5 -o labels.h5\n"
-      "  kith knn points.h5:/train --queries points.h5:/test -k 10 -o neighbors.h5\n"
-      "\n"
-      "Usage: kith COMMAND [arguments]\n"
-      "\n"
-      "Commands:\n";
-  for (const Command& command : commands()) out += fmt::format("  {:<11}{}\n", command.name, command.summary);
-  out += "\nkith COMMAND --help explains a command; kith --version prints the version.\n";
-  return out;
+  HelpPage page{
+      "kith: exact k-means and nearest neighbours, from files to files. Results are the same bytes on every "
+      "processor and GPU, with any number of threads.",
+      {"kith cluster points.h5:/train -k 50 -o clusters.h5",
+       "kith assign new.h5:/train --centroids clusters.h5 -o labels.h5",
+       "kith knn points.h5:/train --queries points.h5:/test -k 10 -o neighbors.h5"},
+      "kith COMMAND [arguments]",
+      {{"Commands", {}}},
+      "kith COMMAND --help explains a command; kith --version prints the version."};
+  for (const Command& command : commands()) page.groups[0].lines.push_back({command.name, command.summary});
+  return lay_out(page, prose_width(Stream::output));
 }
 
 }  // namespace
@@ -44,7 +41,7 @@ std::span<const Command> commands() {
       {"info", "what is in a file: datasets, shapes, types, statistics", run_info},
       {"devices", "what kith can compute on here, what is missing and why", run_devices},
       {"generate", "synthetic points: blobs, uniform, shells", run_generate},
-      {"bench", "how fast this machine is, and how near to its limits kith comes", run_bench},
+      {"bench", "the limits of this machine, and how close kith comes to them", run_bench},
   };
   return table;
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/common_options.h"
+#include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "app/commands.h"
 #include "core/backend.h"
@@ -68,18 +69,24 @@ std::vector<std::string> usable_instructions() {
 std::string as_text(const std::vector<DeviceEntry>& all) {
   const char* cuda = *KITH_CUDA_VERSION != '\0' ? "CUDA " KITH_CUDA_VERSION : "built without CUDA";
   std::string out = fmt::format("kith {}, HDF5 {}, {}\n\n", KITH_VERSION, KITH_HDF5_VERSION, cuda);
+  const auto line = [&out](const std::string& lead, const std::string& text) {
+    out += hang(lead, wrap(text, prose_width(Stream::output) - lead.size()));
+  };
   out += "backends, best first\n";
   for (const DeviceEntry& entry : all) {
-    out +=
-        fmt::format("  {:<6}{}{}\n", entry.backend, entry.device.empty() ? "missing: " + entry.missing : entry.device,
-                    entry.number > 0 ? fmt::format(" (--device {})", entry.number) : "");
-    if (!entry.screens.empty()) out += fmt::format("        --screen {}\n", fmt::join(entry.screens, ", "));
+    line(fmt::format("  {:<6}", entry.backend),
+         fmt::format("{}{}", entry.device.empty() ? "missing: " + entry.missing : entry.device,
+                     entry.number > 0 ? fmt::format(" (--device {})", entry.number) : ""));
+    if (!entry.screens.empty()) line("        ", fmt::format("--screen {}", fmt::join(entry.screens, ", ")));
   }
-  out += fmt::format("\nprocessor\n  {:<13}{}: {}\n  {:<13}{}\n  {:<13}{}\n\nformats\n", "instructions",
-                     cpu::instructions().name, cpu::instructions().summary, "KITH_CPU",
-                     fmt::join(usable_instructions(), ", "), "threads", cpu::usable_threads());
+  out += "\nprocessor\n";
+  line("  instructions ", fmt::format("{}: {}", cpu::instructions().name, cpu::instructions().summary));
+  line("  KITH_CPU     ", fmt::format("{}", fmt::join(usable_instructions(), ", ")));
+  line("  threads      ", std::to_string(cpu::usable_threads()));
+  out += "\nformats\n";
   for (const data::FormatEntry& format : data::formats()) {
-    out += fmt::format("  {:<9}{}\n{:11}{}\n", format.name, format.extensions, "", format.summary);
+    line(fmt::format("  {:<9}", format.name), format.extensions);
+    line("           ", format.summary);
   }
   return out;
 }

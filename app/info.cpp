@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "app/commands.h"
 #include "app/run/job.h"
@@ -57,31 +58,24 @@ DescribedFile describe_file(const std::string& text, bool stats, const data::Rea
   return file;
 }
 
-/// Columns of text as wide as their widest cell, two spaces apart.
-std::string table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> width;
-  for (const auto& row : rows) {
-    width.resize(std::max(width.size(), row.size()));
-    for (std::size_t j = 0; j < row.size(); ++j) width[j] = std::max(width[j], row[j].size());
-  }
-  std::string out;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t j = 0; j < row.size(); ++j) line += fmt::format("  {:<{}}", row[j], width[j]);
-    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return out;
+/// Columns of text beside each other, numbers aligned left.
+std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t indent) {
+  const TextTable table{std::vector<Align>(rows[0].size(), Align::left), rows, 1, indent};
+  return lay_out(table, text_width(Stream::output));
 }
 
+/// A paragraph that is indented by two columns.
+std::string paragraph(const std::string& text) { return hang("  ", wrap(text, text_width(Stream::output) - 2)); }
+
 std::string statistics_table(const Described& dataset) {
-  std::vector<std::vector<std::string>> rows{{"  column", "minimum", "maximum", "mean", "deviation"}};
+  std::vector<std::vector<std::string>> rows{{"column", "minimum", "maximum", "mean", "deviation"}};
   for (std::size_t j = 0; j < dataset.statistics.size(); ++j) {
     const ColumnStatistics& s = dataset.statistics[j];
-    rows.push_back({fmt::format("  {}", j < dataset.names.size() ? visible(dataset.names[j]) : std::to_string(j + 1)),
+    rows.push_back({j < dataset.names.size() ? visible(dataset.names[j]) : std::to_string(j + 1),
                     fmt::format("{}", s.minimum), fmt::format("{}", s.maximum), fmt::format("{:.9g}", s.mean),
                     fmt::format("{:.9g}", s.deviation)});
   }
-  return table(rows);
+  return table(rows, 4);
 }
 
 /// Links, layouts and filters that prevent reading. Shapes that are not matrices are visible in the table.
@@ -90,13 +84,13 @@ std::string obstacles(const DescribedFile& file) {
   for (const Described& dataset : file.datasets) {
     const data::DatasetInfo& info = dataset.info;
     if (info.unreadable.starts_with(file.name)) {  // the message is complete
-      out += fmt::format("  {}\n", visible(info.unreadable));
+      out += paragraph(visible(info.unreadable));
       continue;
     }
     const bool stored_here =
         info.layout == "contiguous" || info.layout == "compact" || info.layout.starts_with("chunk");
     if (info.unreadable.empty() || (stored_here && info.shape.size() != 2)) continue;
-    out += visible(fmt::format("  {}: {}", info.path, info.unreadable)) + "\n";
+    out += paragraph(visible(fmt::format("{}: {}", info.path, info.unreadable)));
   }
   return out.empty() ? "" : "\n" + out;
 }
@@ -120,16 +114,16 @@ std::string as_text(const DescribedFile& file, bool stats) {
                     info.type + (info.byte_order == "big" ? " big-endian" : ""), info.layout,
                     visible(fmt::format("{}", fmt::join(info.filters, ", "))), std::to_string(info.stored_bytes)});
   }
-  out += file.datasets.empty() ? "  no datasets\n" : table(rows);
+  out += file.datasets.empty() ? "  no datasets\n" : table(rows, 2);
   out += obstacles(file);
   for (const Described& dataset : file.datasets) {
-    if (!dataset.info.columns.empty()) out += fmt::format("\n  columns {}\n", show_names(dataset.info.columns));
+    if (!dataset.info.columns.empty()) out += "\n" + paragraph("columns " + show_names(dataset.info.columns));
   }
   for (const Described& dataset : file.datasets) {
     if (!stats || !is_matrix_or_vector(dataset.info)) continue;
     const std::string values = dataset.obstacle.empty() ? "all values finite" : dataset.obstacle;
-    out +=
-        fmt::format("\n  {}: {}\n", dataset.info.path.empty() ? "values" : visible(dataset.info.path), visible(values));
+    out += "\n" + paragraph(fmt::format("{}: {}", dataset.info.path.empty() ? "values" : visible(dataset.info.path),
+                                        visible(values)));
     if (dataset.obstacle.empty()) out += statistics_table(dataset);
   }
   return out;

@@ -1,4 +1,4 @@
-// kith bench: how fast this machine is, and how near to its limits kith comes. Every number is measured in the run.
+// kith bench: measures the limits of this machine and how close kith comes to them, all in one run.
 #include "app/bench/bench.h"
 
 #include <fmt/format.h>
@@ -7,6 +7,8 @@
 #include <array>
 #include <limits>
 
+#include "app/cli/help_page.h"
+#include "app/cli/layout.h"
 #include "app/cli/suggest.h"
 #include "app/cli/terminal.h"
 #include "app/commands.h"
@@ -16,26 +18,26 @@ namespace {
 
 using Measure = std::vector<Measurement> (*)(const BenchRequest&);
 
-/// Either a suite over points, or one that the machine itself answers.
+/// `rows` is set for a suite over points, `ladder` for a ladder of kernels, neither for the limits.
 struct Suite {
   const char* name;
   const char* summary;
   std::vector<BenchRow> (*rows)(BenchRun&);
   Measure ladder;
-  const char* form;  // of a shape
+  const char* form;  // form of its shapes
 };
 
 constexpr std::array<Suite, 9> kSuites{{
-    {"limits", "what the machine gives: bandwidths, latency, matrix products", nullptr, nullptr, ""},
-    {"assign", "all rows to their nearest centroids", bench_assign, nullptr, "NxD,K"},
-    {"sweep", "assignments over a grid of columns and centroids: what a row costs for each of k d", bench_sweep,
-     nullptr, "NxD,K"},
+    {"limits", "limits of the machine: bandwidths, latency, matrix products", nullptr, nullptr, ""},
+    {"assign", "one assignment of all rows to their nearest centroids", bench_assign, nullptr, "NxD,K"},
+    {"sweep", "assignments over a grid of columns and centroids: time per row and multiply-add", bench_sweep, nullptr,
+     "NxD,K"},
     {"iteration", "whole iterations of k-means", bench_iteration, nullptr, "NxD,K"},
-    {"knn", "exact nearest neighbours", bench_knn, nullptr, "NxD,Q,K or NxD,K (a set in itself)"},
-    {"distances", "ladder: all distances of two matrices (cuda)", nullptr, cuda::climb_distances, "MxN,K"},
-    {"plane", "ladder: all distances of points in a plane (cuda)", nullptr, cuda::climb_plane, "Nx2"},
-    {"reduce", "ladder: the sum of many numbers (cuda)", nullptr, cuda::climb_reduce, "Nx1"},
-    {"sort", "ladder: radix sort of 32-bit integers (cuda)", nullptr, cuda::climb_sort, "Nx1"},
+    {"knn", "exact nearest neighbours", bench_knn, nullptr, "NxD,Q,K or NxD,K (the points are the queries)"},
+    {"distances", "ladder of kernels: all distances of two matrices (cuda)", nullptr, cuda::climb_distances, "MxN,K"},
+    {"plane", "ladder of kernels: all distances of points in a plane (cuda)", nullptr, cuda::climb_plane, "Nx2"},
+    {"reduce", "ladder of kernels: the sum of many numbers (cuda)", nullptr, cuda::climb_reduce, "Nx1"},
+    {"sort", "ladder of kernels: radix sort of 32-bit integers (cuda)", nullptr, cuda::climb_sort, "Nx1"},
 }};
 
 const Suite& suite_of(const std::string& name) {
@@ -49,12 +51,12 @@ const Suite& suite_of(const std::string& name) {
 }
 
 std::string list_of_suites() {
-  std::string out = "Suites of kith bench SUITE:\n";
+  HelpGroup group{"Suites of kith bench SUITE", {}};
   for (const Suite& suite : kSuites) {
-    const std::string shapes = *suite.form != '\0' ? fmt::format("; --shape {}", suite.form) : "";
-    out += fmt::format("  {:<11}{}{}\n", suite.name, suite.summary, shapes);
+    const std::string shapes = *suite.form != '\0' ? "; " + unbreakable("--shape ") + suite.form : "";
+    group.lines.push_back({suite.name, suite.summary + shapes});
   }
-  return out;
+  return lay_out(group, prose_width(Stream::output));
 }
 
 void declare(OptionSet& set, BenchOptions& options) {
@@ -62,34 +64,29 @@ void declare(OptionSet& set, BenchOptions& options) {
                  options.suite);
   set.positionals({.names = "--shape",
                    .value = "SHAPE",
-                   .help = "Sizes to measure instead of the suite's own, such as 1000000x128,1024 (rows x columns, "
-                           "centroids); may be repeated."},
+                   .help = "Shape to measure in place of the suite's own, as in 1000000x128,1024 (rows x columns, "
+                           "centroids); can be repeated."},
                   options.shapes);
-  set.choice({.names = "--data", .value = "KIND", .help = "Points of assign, sweep and iteration: normal or clusters."},
-             {"normal", "clusters"}, options.data);
+  set.choice(
+      {.names = "--data", .value = "KIND", .help = "Points for assign, sweep and iteration: normal or clusters."},
+      {"normal", "clusters"}, options.data);
   set.text({.names = "--points",
             .value = "FILE",
-            .help = "Rows of this file for iteration, to the end of a run, instead of generated ones."},
+            .help = "For iteration: use the rows of this file, and also run to convergence."},
            options.points);
   set.integer({.names = "-k,--clusters", .value = "K", .help = "Centroids for --points."},
               {1, std::numeric_limits<std::int32_t>::max()}, options.clusters);
-  set.choice({.names = "--without",
-              .value = "PART",
-              .help = "Leave out the certificate, the recheck, integer-sums or all, to measure what exactness costs.",
-              .hidden = true},
-             {"certificate", "recheck", "integer-sums", "all"}, options.common.without);
   set.choice({.names = "--type",
               .value = "T",
-              .help = "Points of assign, sweep, iteration and knn: float32, or uint8, rounded to whole numbers 0 to "
-                      "255."},
+              .help = "Type of the generated points: float32, or uint8, rounded to whole numbers from 0 to 255."},
              {"float32", "uint8"}, options.type);
-  set.choice({.names = "--metric", .value = "M", .help = "What is near, for knn: euclidean or inner-product."},
+  set.choice({.names = "--metric", .value = "M", .help = "Metric for knn: euclidean or inner-product."},
              {"euclidean", "inner-product"}, options.metric);
   set.flag({.names = "--radius",
-            .help = "For knn: all rows within the distance that a query, the median one, has to its K-th neighbour."},
+            .help = "For knn: find all rows within the median distance of the queries to their K-th neighbours."},
            options.radius);
-  set.integer({.names = "--repeat", .value = "N", .help = "Timed repetitions; the median is shown."}, {1, 1'000'000},
-              options.repeat);
+  set.integer({.names = "--repeat", .value = "N", .help = "Timed repetitions. The table shows the median."},
+              {1, 1'000'000}, options.repeat);
   set.flag({.names = "--markdown", .help = "Print the table as Markdown."}, options.markdown);
   set.begin_common();
   add_backend_options(set, options.common);
@@ -97,12 +94,12 @@ void declare(OptionSet& set, BenchOptions& options) {
   add_message_options(set, options.common);
 }
 
-BenchRequest request_of(const BenchOptions& options, const Suite& suite, Invocation& invocation) {
+BenchRequest request_of(const BenchOptions& options, const Suite& suite, Job& job) {
   BenchRequest request;
   request.backend.threads = static_cast<int>(options.common.threads);
   request.backend.device = static_cast<int>(options.common.device);
   request.repeat = static_cast<int>(options.repeat);
-  request.on_progress = [&invocation](const std::string& what) { invocation.progress.phase(what, 0); };
+  request.told = [&job](const std::string& what) { job.progress.phase(what, 0); };
   if (suite.ladder != nullptr) {
     const std::size_t counts = std::string(suite.form).find(',') != std::string::npos ? 1 : 0;
     for (const std::string& text : options.shapes) request.shapes.push_back(parse_shape(text, counts, suite.form));
@@ -110,8 +107,8 @@ BenchRequest request_of(const BenchOptions& options, const Suite& suite, Invocat
   return request;
 }
 
-std::vector<Measurement> limits_of(const Invocation& invocation, const BenchRequest& request) {
-  return invocation.report.backend == "cuda" ? cuda::measure_limits(request) : cpu::measure_limits(request);
+std::vector<Measurement> limits_of(const Job& job, const BenchRequest& request) {
+  return job.common.chosen->device.has_own_memory ? cuda::measure_limits(request) : cpu::measure_limits(request);
 }
 
 BenchRow row_of(const Measurement& line, const Limits& limits) {
@@ -137,60 +134,54 @@ std::vector<BenchRow> rows_of(const std::vector<Measurement>& lines, const Limit
   return rows;
 }
 
-/// The rungs, held against the limits that they name, which are measured right after them.
+/// Measures the kernels of a ladder, then the limits that they name.
 std::vector<BenchRow> ladder_rows(const Suite& suite, BenchRequest request) {
-  const std::vector<Measurement> rungs = suite.ladder(request);
-  for (const Measurement& rung : rungs) {
-    if (!rung.limit.empty()) request.names.push_back(rung.limit);
+  const std::vector<Measurement> kernels = suite.ladder(request);
+  for (const Measurement& kernel : kernels) {
+    if (!kernel.limit.empty()) request.names.push_back(kernel.limit);
   }
-  return rows_of(rungs, Limits(cuda::measure_limits(request)));
+  return rows_of(kernels, Limits(cuda::measure_limits(request)));
 }
 
-std::vector<BenchRow> point_rows(const Suite& suite, const BenchOptions& options, Invocation& invocation,
+std::vector<BenchRow> point_rows(const Suite& suite, const BenchOptions& options, Job& job,
                                  std::unique_ptr<Backend> backend, BenchRequest request) {
-  const std::string product = invocation.report.backend == "cuda" ? kFp16Limit : cpu::product_limit();
+  const std::string product = job.common.chosen->device.has_own_memory ? kFp16Limit : cpu::product_limit();
   request.names = {kReadLimit, product};
-  const std::vector<Measurement> lines = limits_of(invocation, request);
+  const std::vector<Measurement> lines = limits_of(job, request);
   for (const Measurement& line : lines) {
     if (!line.missing.empty()) {
-      Terminal::instance().say(fmt::format("no share of the limit is shown: {}: {}", line.name, line.missing));
+      Terminal::instance().say(fmt::format("the share of the limit is not shown: {}: {}", line.name, line.missing));
     }
   }
   cpu::Threads threads(static_cast<int>(options.common.threads));
-  BenchRun run{options, invocation, std::move(backend), threads, Limits(lines), product};
+  BenchRun run{options, job, std::move(backend), threads, Limits(lines), product};
   return suite.rows(run);
 }
 
-void warn_of_options(const OptionSet& set, const BenchOptions& options, const Suite& suite, Invocation& invocation) {
-  if (suite.ladder == nullptr && suite.rows == nullptr) {
-    invocation.warn_without_effect(set, "--shape", "limits have sizes of their own");
-  }
-  if (suite.rows == nullptr || options.suite == "knn") {
-    invocation.warn_without_effect(set, "--data", "it is for assign, sweep and iteration");
-  }
-  if (options.suite != "knn") {
-    for (const char* option : {"--metric", "--radius"}) invocation.warn_without_effect(set, option, "it is for knn");
-  }
-  if (options.points.empty()) invocation.warn_without_effect(set, "--clusters", "it is for --points");
-  if (suite.rows == nullptr)
-    invocation.warn_without_effect(set, "--type", "it is for assign, sweep, iteration and knn");
-  if (!options.points.empty()) invocation.warn_without_effect(set, "--type", "the file has its own values");
-  if (options.common.json) invocation.warn_without_effect(set, "--markdown", "--json prints no table");
-  if (suite.rows == nullptr) invocation.warn_without_effect(set, "--block-rows", "no points are held");
-  if (invocation.report.backend != "cpu") return;
-  for (const char* option : {"--device", "--device-memory", "--screen"}) {
-    invocation.warn_without_effect(set, option, "the backend is cpu");
-  }
+/// Options that do not apply to the suite have no effect.
+void limit_options(OptionSet& set, const BenchOptions& options, const Suite& suite) {
+  const bool holds_points = suite.rows != nullptr, is_knn = options.suite == "knn";
+  const auto unless = [&set](const char* name, bool applies, const std::string& reason) {
+    set[name].no_effect.push_back(when([applies] { return !applies; }, reason));
+  };
+  unless("--shape", holds_points || suite.ladder != nullptr, "the suite limits chooses its own sizes");
+  unless("--data", holds_points && !is_knn, "it applies to assign, sweep and iteration");
+  for (const char* option : {"--metric", "--radius"}) unless(option, is_knn, "it applies to knn");
+  unless("--clusters", !options.points.empty(), "it applies to --points");
+  unless("--type", holds_points, "it applies to assign, sweep, iteration and knn");
+  unless("--type", options.points.empty(), "the values are those of the file");
+  unless("--markdown", !options.common.json, "--json prints no table");
+  unless("--block-rows", holds_points, "this suite holds no points");
 }
 
-/// Throws Error(usage) for options that this suite cannot take.
+/// Throws Error(usage) for options that the suite does not accept.
 void refuse_options(const BenchOptions& options) {
-  if (options.suite != "iteration" && !(options.points.empty() && options.common.without.empty())) {
-    throw Error(ExitCode::usage, fmt::format("{}: expected the suite iteration, found {}",
-                                             options.points.empty() ? "--without" : "--points", options.suite));
+  if (options.suite != "iteration" && !options.points.empty()) {
+    throw Error(ExitCode::usage, fmt::format("--points: expected the suite iteration, found {}", options.suite));
   }
   if (!options.points.empty() && !options.shapes.empty()) {
-    throw Error(ExitCode::usage, "--points and --shape: expected one of them; the file has a shape, -k sets K");
+    throw Error(ExitCode::usage,
+                "--points cannot be combined with --shape; the shape is that of the file, and -k sets K");
   }
 }
 
@@ -199,7 +190,7 @@ void refuse_options(const BenchOptions& options) {
 int run_bench(const Arguments& arguments) {
   BenchOptions options;
   OptionSet set({.command = "bench",
-                 .summary = "how fast this machine is, and how near to its limits kith comes.",
+                 .summary = "the limits of this machine, and how close kith comes to them.",
                  .usage = "[SUITE] [options]",
                  .examples = {"kith bench                           # lists the suites", "kith bench limits",
                               "kith bench assign --shape 1000000x128,1024 --shape 1000000x64,256 --json",
@@ -217,37 +208,34 @@ int run_bench(const Arguments& arguments) {
   refuse_options(options);
   if (suite.ladder != nullptr) {
     if (options.common.backend == "cpu") {
-      throw Error(ExitCode::usage, fmt::format("kith bench {}: a ladder of kernels for graphics cards; expected "
-                                               "--backend cuda or auto, found cpu",
-                                               suite.name));
+      throw Error(
+          ExitCode::usage,
+          fmt::format("kith bench {} runs on GPUs alone; expected --backend cuda or auto, found cpu", suite.name));
     }
     options.common.backend = "cuda";
   }
   if (!Terminal::instance().is_terminal() && set.source("--progress") == Source::none) {
     options.common.progress = "never";
   }
-  Invocation invocation("bench", options.common);
-  const BenchRequest request = request_of(options, suite, invocation);
-  auto backend = choose_backend(invocation);
-  if (!options.common.without.empty() && invocation.report.backend != "cuda") {
-    throw Error(ExitCode::usage, fmt::format("--without {}: expected the backend cuda, found {}",
-                                             options.common.without, invocation.report.backend));
-  }
-  warn_of_options(set, options, suite, invocation);
+  Job job("bench", options.common);
+  const BenchRequest request = request_of(options, suite, job);
+  auto backend = choose_backend(job);
+  limit_options(set, options, suite);
+  job.warn(set);
   BenchReport report{.suite = suite.name,
-                     .backend = invocation.report.backend,
-                     .device = invocation.report.device,
-                     .threads = invocation.report.threads,
+                     .backend = job.report.backend,
+                     .device = job.report.device,
+                     .threads = job.report.threads,
                      .rows = {}};
-  report.rows = suite.rows != nullptr     ? point_rows(suite, options, invocation, std::move(backend), request)
+  report.rows = suite.rows != nullptr     ? point_rows(suite, options, job, std::move(backend), request)
                 : suite.ladder != nullptr ? ladder_rows(suite, request)
-                                          : rows_of(limits_of(invocation, request), Limits({}));
-  invocation.progress.finish();
+                                          : rows_of(limits_of(job, request), Limits({}));
+  job.progress.finish();
   if (options.common.json) {
     print_out(to_json(report));
   } else {
     const auto cells = cells_of(report);
-    print_out(options.markdown ? markdown_table(cells) : aligned_table(cells));
+    print_out(options.markdown ? markdown_table(cells) : aligned_table(cells, text_width(Stream::output)));
   }
   finish_out();
   return report.wrong() ? static_cast<int>(ExitCode::internal) : 0;

@@ -1,4 +1,4 @@
-// What the suites of `kith bench` share: what was asked, the backend, the limits, shapes and generated points.
+// Declarations that the suites of `kith bench` share: options, backend, limits, shapes, generated points and checks.
 #pragma once
 
 #include <functional>
@@ -17,32 +17,32 @@ namespace kith::app {
 class BenchPoints;
 
 struct BenchOptions {
-  std::string suite;                 // empty: list them
-  std::vector<std::string> shapes;   // empty: those of the suite
+  std::string suite;                 // empty: list the suites
+  std::vector<std::string> shapes;   // empty: the suite's own shapes
   std::string data = "normal";       // or "clusters"
-  std::string points;                // a file whose rows are taken instead; empty: none
+  std::string points;                // file whose rows replace the generated points; empty: none
   std::int64_t clusters = 64;        // for `points`
   std::string type = "float32";      // or "uint8"
-  std::string metric = "euclidean";  // of knn, or "inner-product"
-  bool radius = false;               // knn: rows within a distance instead of lists
+  std::string metric = "euclidean";  // for knn; or "inner-product"
+  bool radius = false;               // knn: all rows within a radius in place of the k nearest
   std::int64_t repeat = 10;
   bool markdown = false;
   CommonOptions common;
 };
 
-/// "1000000x128,1024": n x d, then `counts` numbers. `form` is shown when it is not so. Throws Error(usage).
+/// Parses "1000000x128,1024": n x d, then `counts` numbers. Throws Error(usage), which shows the expected `form`.
 BenchShape parse_shape(const std::string& text, std::size_t counts, const std::string& form);
 std::string show_shape(const BenchShape& shape);
 
-/// Rates that were measured in this run, by name, in units per second.
+/// Limits of the machine by name, in units per second, as measured in this run.
 class Limits {
  public:
   explicit Limits(const std::vector<Measurement>& lines);
   std::optional<double> rate(const std::string& name) const;
 
-  /// Fills row.share and row.limit: work cannot take less time than its products or its reading of memory take alone.
-  /// Nothing is filled where a limit is not known.
-  void hold(BenchRow& row, double flops, double bytes, const std::string& product) const;
+  /// Fills row.share and row.limit from the lower bound on the time: that of the products or that of reading memory,
+  /// whichever is larger. Fills nothing if one of the two limits is unknown.
+  void compare(BenchRow& row, double flops, double bytes, const std::string& product) const;
 
  private:
   std::vector<std::pair<std::string, double>> rates_;
@@ -51,51 +51,42 @@ class Limits {
 /// One run of `kith bench`.
 struct BenchRun {
   const BenchOptions& options;
-  Invocation& invocation;
+  Job& job;
   std::unique_ptr<Backend> backend;
-  cpu::Threads& threads;  // for generating and checking
+  cpu::Threads& threads;  // generate points and check results
   Limits limits;          // of the backend
-  std::string product;    // the limit that products of this backend are held against
+  std::string product;    // name of the limit for the backend's products
 
   bool bytes() const { return options.points.empty() && options.type == "uint8"; }
-  double value_bytes() const { return bytes() ? 1.0 : 4.0; }  // of the points
-  bool on_gpu() const { return invocation.report.backend == "cuda"; }
-  void tell(const std::string& what) const { invocation.progress.phase(what, 0); }
+  double value_bytes() const { return bytes() ? 1.0 : 4.0; }  // bytes per value of the points
+  bool on_gpu() const { return job.report.backend == "cuda"; }
+  void show_progress(const std::string& what) const { job.progress.phase(what, 0); }
 };
 
-/// Suites over points: one row, or a few, for each shape.
+/// Suites over points. Each returns one or more rows for each shape.
 std::vector<BenchRow> bench_assign(BenchRun& run);     // shapes NxD,K
-std::vector<BenchRow> bench_sweep(BenchRun& run);      // the same over a grid of D and K
+std::vector<BenchRow> bench_sweep(BenchRun& run);      // assignments over a grid of D and K
 std::vector<BenchRow> bench_iteration(BenchRun& run);  // shapes NxD,K
-std::vector<BenchRow> bench_unproven(BenchRun& run);   // `iteration` without a part of the contract
-std::vector<BenchRow> bench_knn(BenchRun& run);        // shapes NxD,Q,K, or NxD,K for a set in itself
+std::vector<BenchRow> bench_knn(BenchRun& run);        // shapes NxD,Q,K, or NxD,K if the points are the queries
 
-// What the suites of k-means share.
-inline constexpr int kFirstRuns = 4;  // first iterations; one of them warms up
-/// Of a run, beside the first.
-inline std::int64_t later_iterations(const BenchRun& run) { return 2 * run.options.repeat; }
-/// The shapes to iterate on: those of the command line, of the file of --points, or the suite's own.
-std::vector<BenchShape> iteration_shapes(const BenchRun& run);
-/// A row with its time, its rate by 2 n k d, and its share of the limit: those products, or one reading of the points.
-BenchRow timed_row(const BenchRun& run, const std::string& name, const BenchShape& shape,
-                   const std::vector<double>& seconds);
-/// One assignment to the first rows, checked, then timed. held: the points of the shape.
+/// Checks, then times, one assignment of the points of `shape` to their first K rows as centroids.
 BenchRow assigned_row(const BenchRun& run, const BenchShape& shape, BenchPoints& held);
-std::vector<std::int32_t> labels_of(const Points& points);
 
-/// Shapes of the command line, or the suite's own for this backend.
+/// The shapes of the command line, or the suite's own shapes for this backend.
 std::vector<BenchShape> shapes_of(const BenchRun& run, std::span<const char* const> on_cpu,
                                   std::span<const char* const> on_gpu);
 
-/// Standard normal values, the same for the same shape; with clusters above 0, row i lies around center i % clusters,
-/// and centers lie ten times as far apart. `set` tells apart matrices of one run.
+/// Standard normal values, the same in every run for one shape. If clusters > 0, row i is normal around center
+/// i % clusters, and the centers are ten times as far apart as the rows of a cluster. `set` selects one of several
+/// independent matrices.
 Matrix<float> normal_points(std::int64_t rows, std::int64_t columns, std::int64_t clusters, std::uint64_t set,
                             cpu::Threads& threads);
-/// Makes whole numbers 0 to 255 of them: 128 + 32 v, or with clusters 128 + 4 v, which has room for their centers.
+/// Rounds each value v to a whole number from 0 to 255: 128 + 32 v, or 128 + 4 v if clusters > 0, whose centers lie
+/// farther apart.
 void round_to_bytes(MatrixView<float> values, std::int64_t clusters);
 
-/// Points, generated or those of --points, held and prepared; those of the last shape are used again when the next one
-/// has the same.
+/// Points that the backend holds and has prepared: generated ones, or the rows of --points. Consecutive shapes with
+/// the same points share them.
 class BenchPoints {
  public:
   explicit BenchPoints(BenchRun& run) : run_(run) {}
@@ -110,30 +101,24 @@ class BenchPoints {
  private:
   BenchRun& run_;
   Matrix<float> values_;
-  Matrix<std::uint8_t> bytes_;  // the same values, where they are held as bytes
+  Matrix<std::uint8_t> bytes_;  // the same values, if the backend holds bytes
   std::int64_t clusters_ = -1;
   std::unique_ptr<Points> points_;
   DataPlan plan_;
 };
 
-/// The points of a shape, said on standard error while they are made. Throws Error(usage) for too many centroids.
+/// Makes the points of a shape and shows the shape as progress. Throws Error(usage) for more centroids than rows.
 void make_points(BenchRun& run, const BenchShape& shape, BenchPoints& held);
 
-/// Seconds of `work`, `repeat` times after warming up; `before` is not timed.
+/// Times `work` in seconds, `repeat` times after warming up. `before` runs before each repetition, untimed.
 std::vector<double> time_repeats(std::int64_t repeat, const std::function<void()>& before,
                                  const std::function<void()>& work);
 
-// Checks against the definition: all candidates of a sample of rows. They return what differs, or nothing.
-/// At least 1000 rows (all, if fewer).
-struct LabelCheck {
-  std::int64_t rows = 0, wrong = 0;
-  std::string first_wrong;  // empty: none is
-};
-LabelCheck compare_labels(MatrixView<const float> points, MatrixView<const double> centroids,
-                          std::span<const std::int32_t> labels, cpu::Threads& threads);
+// Checks of a sample of rows against the definition. They return the first difference, or an empty text.
+/// Checks 1024 rows, or all if there are fewer.
 std::string check_labels(MatrixView<const float> points, MatrixView<const double> centroids,
                          std::span<const std::int32_t> labels, cpu::Threads& threads);
-/// `lists`: of the first of the queries. excluded_row: that of query 0 in the base.
+/// lists: the lists of the first rows of `queries`.
 std::string check_neighbors(MatrixView<const float> base, const Queries& queries, const NeighborLists& lists,
                             cpu::Threads& threads);
 

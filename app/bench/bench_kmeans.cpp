@@ -1,8 +1,8 @@
 // Suites `assign` and `iteration`: one assignment of all rows, and whole iterations of a run, on generated points or
-// those of a file.
+// the rows of a file.
 //
-// Points are held once, as in a run; small ones stay in the caches of the device, as in a run. Labels are checked by
-// the definition on a sample of rows before anything is timed; means on some clusters.
+// As in a run, the backend holds the points once, and small points stay in the caches of the device. Before anything is
+// timed, the labels of a sample of rows and the means of some clusters are checked against the definition.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,8 +22,9 @@ constexpr std::array kCpuShapes{"1797x64,10",     "10000x64,10",    "200000x128,
 constexpr std::array kGpuShapes{"1000000x128,1024", "1000000x128,4096", "1000000x128,65536", "1000000x256,4096",
                                 "1000000x64,1024",  "2500000x512,4096", "1000000x784,256",   "8000000x32,1024",
                                 "10000000x16,100",  "10000000x2,16",    "10000x64,10"};
-constexpr std::size_t kEarly = 10;     // iterations, after which a run is said to converge
-constexpr int kMostIterations = 1000;  // of a run to its end
+constexpr int kFirstRuns = 4;            // runs that measure the first iteration; the first run warms up
+constexpr std::size_t kEarly = 10;       // iterations before the part that is reported as `converging`
+constexpr int kConvergenceLimit = 1000;  // iterations of a run to convergence
 
 double flops_of(const BenchShape& shape) {
   return 2.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns) *
@@ -44,6 +45,31 @@ Assignment assign_once(Points& points, MatrixView<const double> centroids) {
   return assignment;
 }
 
+/// The shapes of the command line, the shape of the file of --points, or the suite's own shapes.
+std::vector<BenchShape> iteration_shapes(const BenchRun& run) {
+  if (run.options.points.empty()) return shapes_of(run, kCpuShapes, kGpuShapes);
+  const auto source = data::open_points(run.options.points, {.precision = data::Precision::f32});
+  return {{source->rows(), source->columns(), {run.options.clusters}}};
+}
+
+/// A row with its time, its rate by 2 n k d multiply-adds, and its share of the limit: that of the products, or that of
+/// reading the points once.
+BenchRow timed_row(const BenchRun& run, const std::string& name, const BenchShape& shape,
+                   const std::vector<double>& seconds) {
+  BenchRow row{.name = name, .shape = show_shape(shape), .timing = timing_of(seconds), .unit = WorkUnit::flops};
+  row.rate = flops_of(shape) / row.timing->median;
+  run.limits.compare(row, flops_of(shape),
+                     run.value_bytes() * static_cast<double>(shape.rows) * static_cast<double>(shape.columns),
+                     run.product);
+  return row;
+}
+
+std::vector<std::int32_t> labels_of(const Points& points) {
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(points.rows()));
+  points.labels(labels);
+  return labels;
+}
+
 void refuse_too_many(const BenchShape& shape) {
   if (shape.counts[0] <= shape.rows) return;
   throw Error(ExitCode::usage, fmt::format("--shape {}: expected at most {} centroids, as there are rows, found {}",
@@ -54,7 +80,7 @@ std::int64_t clusters_of(const BenchRun& run, const BenchShape& shape) {
   return run.options.data == "clusters" ? shape.counts[0] : 0;
 }
 
-/// Collects what the iterations of each run take.
+/// Collects the times of the iterations of each run.
 class Recorder final : public Observer {
  public:
   void phase(const std::string& name, std::int64_t) override {
@@ -72,7 +98,8 @@ class Recorder final : public Observer {
   IterationRecord last;
 };
 
-/// The centroids after one iteration from `start`, beside the means of the rows that `labels` give to a few clusters.
+/// Compares the centroids after one iteration with the means of the rows of the first clusters, as `labels` assigns
+/// them. Returns the first difference, or an empty text.
 std::string check_means(MatrixView<const float> points, std::span<const std::int32_t> labels,
                         MatrixView<const double> found) {
   const std::int64_t some = std::min<std::int64_t>(found.rows, 8), d = found.columns;
@@ -109,8 +136,8 @@ std::string check_iteration(BenchPoints& held, const BenchShape& shape, cpu::Thr
   return means.empty() ? check_labels(held.values(), one.centroids.view(), one.labels, threads) : means;
 }
 
-/// The first iteration's update, and the iterations of a run after the tenth, which are held against it. first: what
-/// whole first iterations take.
+/// Adds the update of a first iteration, and the iterations of a run after the tenth.
+/// first: times of whole first iterations.
 void add_converging(BenchRun& run, const BenchShape& shape, BenchPoints& held, const Timing& first,
                     std::vector<BenchRow>& rows) {
   const Matrix<double> start = held.first_rows(shape.counts[0]);
@@ -120,10 +147,11 @@ void add_converging(BenchRun& run, const BenchShape& shape, BenchPoints& held, c
   rows.push_back({.name = "first, update",
                   .shape = show_shape(shape),
                   .timing = Timing{update, update, update, first.count},
-                  .note = "the first iteration less an assignment"});
+                  .note = "first iteration minus one assignment"});
   Recorder whole;
   kmeans(held.points(), held.plan(),
-         {.clusters = shape.counts[0], .init = Init::random, .max_iterations = kMostIterations, .tolerance = 0}, whole);
+         {.clusters = shape.counts[0], .init = Init::random, .max_iterations = kConvergenceLimit, .tolerance = 0},
+         whole);
   const std::vector<double>& seconds = whole.runs[0];
   if (seconds.size() <= kEarly) return;
   const std::vector<double> late(seconds.begin() + kEarly, seconds.end());
@@ -135,31 +163,9 @@ void add_converging(BenchRun& run, const BenchShape& shape, BenchPoints& held, c
 
 }  // namespace
 
-std::vector<BenchShape> iteration_shapes(const BenchRun& run) {
-  if (run.options.points.empty()) return shapes_of(run, kCpuShapes, kGpuShapes);
-  const auto source = data::open_points(run.options.points, {.precision = data::Precision::f32});
-  return {{source->rows(), source->columns(), {run.options.clusters}}};
-}
-
-BenchRow timed_row(const BenchRun& run, const std::string& name, const BenchShape& shape,
-                   const std::vector<double>& seconds) {
-  BenchRow row{.name = name, .shape = show_shape(shape), .timing = timing_of(seconds), .unit = WorkUnit::flops};
-  row.rate = flops_of(shape) / row.timing->median;
-  run.limits.hold(row, flops_of(shape),
-                  run.value_bytes() * static_cast<double>(shape.rows) * static_cast<double>(shape.columns),
-                  run.product);
-  return row;
-}
-
-std::vector<std::int32_t> labels_of(const Points& points) {
-  std::vector<std::int32_t> labels(static_cast<std::size_t>(points.rows()));
-  points.labels(labels);
-  return labels;
-}
-
 void make_points(BenchRun& run, const BenchShape& shape, BenchPoints& held) {
   refuse_too_many(shape);
-  run.tell(show_shape(shape));
+  run.show_progress(show_shape(shape));
   held.make(shape, clusters_of(run, shape));
 }
 
@@ -187,7 +193,6 @@ std::vector<BenchRow> bench_assign(BenchRun& run) {
 }
 
 std::vector<BenchRow> bench_iteration(BenchRun& run) {
-  if (!run.options.common.without.empty()) return bench_unproven(run);
   std::vector<BenchRow> rows;
   BenchPoints held(run);
   for (const BenchShape& shape : iteration_shapes(run)) {
@@ -197,7 +202,7 @@ std::vector<BenchRow> bench_iteration(BenchRun& run) {
       continue;
     }
     KMeansOptions options{.clusters = shape.counts[0], .init = Init::random, .tolerance = 0};
-    // A backend that does several iterations at once says what they took on average: the first is measured alone.
+    // A backend that does several iterations in one call reports their mean time, so the first is measured alone.
     options.runs = kFirstRuns;
     options.max_iterations = 1;
     Recorder alone;
@@ -209,11 +214,11 @@ std::vector<BenchRow> bench_iteration(BenchRun& run) {
     rows.push_back(timed_row(run, "first", shape, first));
 
     options.runs = 1;
-    options.max_iterations = static_cast<int>(later_iterations(run)) + 1;
+    options.max_iterations = static_cast<int>(2 * run.options.repeat) + 1;
     Recorder whole;
     kmeans(held.points(), held.plan(), options, whole);
     const std::vector<double> later(whole.runs[0].begin() + 1, whole.runs[0].end());
-    if (later.empty()) continue;  // it converged at once
+    if (later.empty()) continue;  // converged in the first iteration
     rows.push_back(timed_row(run, "later", shape, later));
     note_screen(rows.back(), whole.last.screened, whole.last.ambiguous, whole.last.candidates);
     if (whole.later_assigning.front() > 0.0) {

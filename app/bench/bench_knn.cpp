@@ -1,4 +1,4 @@
-// Suite `knn`: exact nearest neighbours of queries among generated points, in blocks as `kith knn` searches them.
+// Suite `knn`: exact nearest neighbours of queries among generated points, in the same blocks as in `kith knn`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,9 +17,9 @@ constexpr std::array kGpuShapes{"1000000x128,10000,10",  "1000000x128,10000,100"
                                 "10000000x128,1,10",     "10000000x128,128,10",   "1000000x64,100000,10",
                                 "1000000x768,10000,10",  "100000x128,16384,4",    "100000x128,16384,32",
                                 "1000000x128,10000,5000"};
-constexpr std::uint64_t kQuerySet = 1;  // apart from the points
+constexpr std::uint64_t kQuerySet = 1;  // the points are set 0
 
-/// A problem as its shape says it.
+/// The problem that a shape describes.
 struct Search {
   explicit Search(const BenchShape& shape)
       : itself(shape.counts.size() == 1),
@@ -31,7 +31,7 @@ struct Search {
                                                show_shape(shape), most, neighbors));
     }
   }
-  bool itself;  // the set is searched for its own rows, each left out of its own list
+  bool itself;  // the rows of the set are the queries; each is excluded from its own list
   std::int64_t queries;
   std::int64_t neighbors;
 };
@@ -45,7 +45,7 @@ Matrix<double> queries_of(const BenchRun& run, const Search& search, const Bench
   return queries;
 }
 
-/// A problem in the blocks in which `kith knn` searches it.
+/// The queries and results of a problem, in the same blocks as in `kith knn`.
 class Blocks {
  public:
   Blocks(const BenchRun& run, const Search& search, BenchPoints& held)
@@ -75,7 +75,7 @@ class Blocks {
       first += part.index.rows();
     }
   }
-  /// Rows up to `limit`.
+  /// Prepares the results of find_rows(): all rows at D <= limit.
   void empty_rows(double limit) {
     within_.clear();
     for (std::int64_t first = 0; first < search_.queries; first += size_) {
@@ -90,7 +90,7 @@ class Blocks {
     }
   }
 
-  /// Queries of the first lists.
+  /// The queries of the first block.
   Queries first_queries() const {
     return {queries_.view().middle(0, lists_.front().index.rows()), search_.itself ? 0 : -1, measure_};
   }
@@ -104,7 +104,7 @@ class Blocks {
     return static_cast<double>(total) / static_cast<double>(search_.queries);
   }
 
-  /// The median of the queries' D to their k-th neighbours.
+  /// The median over the queries of D to the k-th neighbour.
   double median_limit() const {
     std::vector<double> last;
     for (const NeighborLists& part : lists_) {
@@ -113,7 +113,8 @@ class Blocks {
     std::nth_element(last.begin(), last.begin() + std::ssize(last) / 2, last.end());
     return last[last.size() / 2];
   }
-  /// What of the rows up to a limit differs from the lists, which are right, or nothing.
+  /// Compares the rows within the limit with the lists, which were checked. Returns the first difference, or an empty
+  /// text.
   std::string compare_rows() const {
     for (std::size_t b = 0; b < within_.size(); ++b) {
       for (std::size_t q = 0; q < within_[b].counts.size(); ++q) {
@@ -123,7 +124,7 @@ class Blocks {
         for (std::int64_t i = 0; i < k(); ++i) {
           const bool is_within = lists_[b].distance(row, i) <= within_[b].limit, is_found = i < std::ssize(found);
           if (is_within == is_found && (!is_found || found[i].row == lists_[b].index(row, i))) continue;
-          return fmt::format("query {}: rows within the limit differ from place {} on", b * size_ + row, i);
+          return fmt::format("query {}: the rows within the limit differ from position {} onwards", b * size_ + row, i);
         }
       }
     }
@@ -137,7 +138,7 @@ class Blocks {
   const Search& search_;
   BenchPoints& held_;
   Matrix<double> queries_;
-  bool radius_;  // lists are for the limit alone, in blocks
+  bool radius_;  // the lists only serve to find a limit
   Measure measure_;
   std::int64_t size_;
   std::vector<NeighborLists> lists_;
@@ -151,13 +152,13 @@ std::vector<BenchRow> bench_knn(BenchRun& run) {
   BenchPoints held(run);
   for (const BenchShape& shape : shapes_of(run, kCpuShapes, kGpuShapes)) {
     const Search search(shape);
-    run.tell(show_shape(shape));
+    run.show_progress(show_shape(shape));
     held.make(shape, 0);
     Blocks blocks(run, search, held);
     blocks.empty_lists();
     blocks.find_lists();
     BenchRow row{.name = run.options.radius ? "radius"
-                         : search.itself    ? "in itself"
+                         : search.itself    ? "self"
                                             : "queries",
                  .shape = show_shape(shape),
                  .unit = WorkUnit::rows};
@@ -168,7 +169,7 @@ std::vector<BenchRow> bench_knn(BenchRun& run) {
           run.options.repeat, [&] { blocks.empty_rows(limit); }, [&] { blocks.find_rows(); }));
       row.wrong = blocks.compare_rows();
     } else if (row.wrong.empty()) {
-      // Of the search that was checked.
+      // The counts are those of the search that was checked.
       if (const double measured = blocks.per_query(&NeighborLists::candidates); measured > 0) {
         row.certified = 1.0 - blocks.per_query(&NeighborLists::fallback_queries);
         row.candidates = measured;
@@ -179,8 +180,8 @@ std::vector<BenchRow> bench_knn(BenchRun& run) {
     if (row.timing) {
       row.rate = static_cast<double>(search.queries) / row.timing->median;
       const double cells = static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
-      const double value_bytes = run.on_gpu() ? 2.0 : run.value_bytes();  // a card reads half-precision copies
-      run.limits.hold(row, 2.0 * cells * static_cast<double>(search.queries), value_bytes * cells, run.product);
+      const double value_bytes = run.on_gpu() ? 2.0 : run.value_bytes();  // the GPU reads fp16 copies
+      run.limits.compare(row, 2.0 * cells * static_cast<double>(search.queries), value_bytes * cells, run.product);
     }
     rows.push_back(std::move(row));
   }

@@ -1,4 +1,4 @@
-// Shapes and generated points of `kith bench`, the limits they are held against, and checks by the definition.
+// Shapes, generated points, limits and checks of `kith bench`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,12 +20,13 @@ namespace kith::app {
 namespace {
 
 constexpr std::uint64_t kSeed = 20;
-constexpr std::uint64_t kCenters = std::uint64_t{1} << 40;  // streams of centers, apart from those of rows
+constexpr std::uint64_t kCenters = std::uint64_t{1} << 40;  // first stream of the centers, above all rows' streams
 constexpr double kMostCells = 0x1p40;
-constexpr double kCached = 0x1p26;      // bytes
+constexpr double kCached = 0x1p26;      // bytes that caches keep between repetitions
 constexpr std::int64_t kSample = 1024;  // rows that are checked
 
-/// Four standard normal numbers, by G. E. P. Box and M. E. Muller (1958).
+/// Four standard normal numbers. G. E. P. Box and M. E. Muller: A note on the generation of random normal deviates
+/// (1958).
 std::array<float, 4> four_normals(std::uint64_t set, std::uint64_t stream, std::uint64_t draw) {
   const auto words = philox(kSeed + set, stream, draw);
   std::array<float, 4> out;
@@ -39,7 +40,7 @@ std::array<float, 4> four_normals(std::uint64_t set, std::uint64_t stream, std::
   return out;
 }
 
-/// The sum of term(0) to term(d - 1) in plain float64, in eight sums that the compiler may keep in vectors.
+/// The sum of term(0) to term(d - 1) in float64, as eight partial sums so that the compiler can vectorize.
 template <class Term>
 double rough_sum(std::int64_t d, const Term& term) {
   double sums[8] = {};
@@ -51,7 +52,7 @@ double rough_sum(std::int64_t d, const Term& term) {
   return sums[0] + sums[1] + sums[2] + sums[3] + sums[4] + sums[5] + sums[6] + sums[7];
 }
 
-/// Near the definition, and much faster.
+/// Approximations of the defined distances, which are much faster. Only rows near the minimum are computed exactly.
 double rough_distance(const float* x, const double* c, std::int64_t d) {
   return rough_sum(d, [&](std::int64_t j) {
     const double t = static_cast<double>(x[j]) - c[j];
@@ -62,7 +63,7 @@ double rough_product(const float* x, const double* c, std::int64_t d) {
   return -rough_sum(d, [&](std::int64_t j) { return static_cast<double>(x[j]) * c[j]; });
 }
 
-/// The first message that any task found.
+/// Keeps the first message of any task.
 class FirstFault {
  public:
   void note(const std::string& text) {
@@ -119,10 +120,9 @@ std::optional<double> Limits::rate(const std::string& name) const {
   return {};
 }
 
-void Limits::hold(BenchRow& row, double flops, double bytes, const std::string& product) const {
+void Limits::compare(BenchRow& row, double flops, double bytes, const std::string& product) const {
   const std::optional<double> products = rate(product), reading = rate(kReadLimit);
   if (!products || !reading || !row.timing) return;
-  // Points that stay in the caches from one repetition to the next are not read from memory.
   const double computing = flops / *products, moving = bytes > kCached ? bytes / *reading : 0.0;
   row.share = std::max(computing, moving) / row.timing->median;
   row.limit = computing > moving ? product : kReadLimit;
@@ -215,11 +215,10 @@ std::vector<double> time_repeats(std::int64_t repeat, const std::function<void()
   return seconds;
 }
 
-LabelCheck compare_labels(MatrixView<const float> points, MatrixView<const double> centroids,
-                          std::span<const std::int32_t> labels, cpu::Threads& threads) {
+std::string check_labels(MatrixView<const float> points, MatrixView<const double> centroids,
+                         std::span<const std::int32_t> labels, cpu::Threads& threads) {
   const std::int64_t count = std::min(points.rows, kSample), d = points.columns;
   FirstFault fault;
-  std::atomic<std::int64_t> wrong{0};
   threads.run(count, [&](std::int64_t task, int) {
     const std::int64_t i = static_cast<std::int64_t>(static_cast<double>(task) / static_cast<double>(count) *
                                                      static_cast<double>(points.rows));
@@ -238,15 +237,9 @@ LabelCheck compare_labels(MatrixView<const float> points, MatrixView<const doubl
       }
     }
     if (labels[i] == label) return;
-    ++wrong;
     fault.note(fmt::format("row {}: expected label {}, found {}", i, label, labels[i]));
   });
-  return {count, wrong, fault.text()};
-}
-
-std::string check_labels(MatrixView<const float> points, MatrixView<const double> centroids,
-                         std::span<const std::int32_t> labels, cpu::Threads& threads) {
-  return compare_labels(points, centroids, labels, threads).first_wrong;
+  return fault.text();
 }
 
 std::string check_neighbors(MatrixView<const float> base, const Queries& queries, const NeighborLists& lists,

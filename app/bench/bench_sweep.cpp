@@ -1,5 +1,5 @@
-// Suite `sweep`: assignments over a grid of columns and centroids. What a row costs for each of its k d multiply-adds
-// is the same all over the grid where cost grows linearly in both.
+// Suite `sweep`: assignments over a grid of columns and centroids. If the time grew linearly in both, the time per row
+// and multiply-add would be the same everywhere in the grid.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace kith::app {
 namespace {
 
-/// Rows that fill caches and keep all threads busy, and are enough for the most centroids of the grid.
+/// Enough rows to exceed the caches, to keep all threads busy, and for the largest K of the grid.
 std::int64_t rows_for(std::int64_t columns) {
   constexpr std::int64_t kValues = std::int64_t{1} << 23, kFewest = 4096, kMost = std::int64_t{1} << 20;
   return std::clamp(kValues / columns, kFewest, kMost);
@@ -36,7 +36,7 @@ std::vector<BenchRow> bench_sweep(BenchRun& run) {
     if (!rows.back().timing) continue;
     const double each = rows.back().timing->median / static_cast<double>(shape.rows);
     const auto products = static_cast<double>(shape.counts[0]) * static_cast<double>(shape.columns);
-    rows.back().note = fmt::format("{:.3g} ns a row, {:.3g} ps for each of k d", each * 1e9, each * 1e12 / products);
+    rows.back().note = fmt::format("{:.3g} ns per row, {:.3g} ps per multiply-add", each * 1e9, each * 1e12 / products);
   }
   return rows;
 }

@@ -1,4 +1,4 @@
-// Tables of `kith bench`: statistics of repetitions, cells, and their three forms.
+// Statistics of repeated timings, and the tables of `kith bench` as aligned text, Markdown and JSON.
 #include "app/bench/bench_table.h"
 
 #include <fmt/format.h>
@@ -7,13 +7,15 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/layout.h"
+
 namespace kith::app {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using Cells = std::vector<std::vector<std::string>>;
 
-/// "549 TFLOP/s", "4.63 TB/s", "1.2 M rows/s": three digits and the prefix that leaves the fewest before the point.
+/// "549 TFLOP/s", "4.63 TB/s", "1.20 Mrows/s": three significant digits and the largest prefix that fits.
 std::string show_rate(double rate, WorkUnit unit) {
   if (unit == WorkUnit::none || !(rate > 0.0)) return "";
   constexpr std::array<const char*, 5> prefixes{"", "k", "M", "G", "T"};
@@ -24,7 +26,7 @@ std::string show_rate(double rate, WorkUnit unit) {
   return fmt::format("{:.{}f} {}{}", rate, decimals, prefixes[prefix], name);
 }
 
-/// Milliseconds with four digits.
+/// Milliseconds with four significant digits.
 std::string show_milliseconds(double seconds) {
   const double value = seconds * 1e3;
   const int decimals = value < 1.0 ? 4 : value < 10.0 ? 3 : value < 100.0 ? 2 : value < 1000.0 ? 1 : 0;
@@ -83,19 +85,15 @@ Cells cells_of(const BenchReport& report) {
   return cells;
 }
 
-std::string aligned_table(const Cells& cells) {
-  std::string out;
-  for (const auto& row : cells) {
-    std::string line;
-    for (std::size_t j = 0; j < row.size(); ++j) {
-      std::size_t width = 0;
-      for (const auto& other : cells) width = std::max(width, other[j].size());
-      line += fmt::format("{:<{}}  ", row[j], width);
+std::string aligned_table(const Cells& cells, std::size_t width) {
+  TextTable table{std::vector<Align>(cells[0].size(), Align::left), cells, 1};
+  if (cells[0].size() > 1 && cells[0][1] == "shape") table.keys = 2;
+  for (std::size_t j = table.keys; j < cells[0].size(); ++j) {
+    for (const char* head : {"of the limit", "published", "note"}) {
+      if (cells[0][j] == head) table.columns[j] = Align::wrapped;
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
   }
-  return out;
+  return lay_out(table, width);
 }
 
 std::string markdown_table(const Cells& cells) {
@@ -135,7 +133,6 @@ std::string to_json(const BenchReport& report) {
     if (row.candidates) line["candidates"] = *row.candidates;
     if (!row.published.empty()) line["published"] = row.published;
     if (!row.note.empty()) line["note"] = row.note;
-    if (!row.exact) line["exact"] = false;
     if (!row.wrong.empty()) line["wrong"] = row.wrong;
     object["rows"].push_back(std::move(line));
   }

@@ -1,4 +1,4 @@
-// What a suite of `kith bench` found, line by line, and how it is printed: an aligned table, Markdown, or JSON.
+// The result of a suite of `kith bench`, one row per measurement, and its forms: aligned table, Markdown, JSON.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace kith::app {
 
-/// Repetitions of one piece of work, in seconds.
+/// Statistics of repeated timings, in seconds.
 struct Timing {
   double median = 0.0;
   double lowest = 0.0;
@@ -17,24 +17,23 @@ struct Timing {
   std::int64_t count = 0;
 };
 
-/// Of at least one repetition.
+/// seconds: of at least one repetition.
 Timing timing_of(std::vector<double> seconds);
 
-/// One line. What is empty was not asked or does not apply; columns without any value are not printed.
+/// One measurement. Fields that do not apply are empty; columns in which every field is empty are not printed.
 struct BenchRow {
   std::string name{};
   std::string shape{};
   std::optional<Timing> timing{};
   double rate = 0.0;  // units of work per second, at the median
   WorkUnit unit = WorkUnit::none;
-  std::optional<double> share{};       // of the limit measured in the same run
-  std::string limit{};                 // which one
-  std::optional<double> certified{};   // share of rows, or of queries, that the screen decided at once
-  std::optional<double> candidates{};  // distances computed for each row that it did not; for each query
+  std::optional<double> share{};       // of the limit, which is measured in the same run
+  std::string limit{};                 // its name
+  std::optional<double> certified{};   // share of the rows, or queries, that the screen certified
+  std::optional<double> candidates{};  // distances computed per ambiguous row, or per query
   std::string published{};
   std::string note{};
-  bool exact = true;    // false: a part of the contract was left out, as the note says
-  std::string wrong{};  // how the answer differs from the definition; empty: it is right
+  std::string wrong{};  // first difference from the definition; empty: none
 };
 
 struct BenchReport {
@@ -46,12 +45,11 @@ struct BenchReport {
   bool wrong() const;
 };
 
-/// Rows of cells, each column as wide as its widest cell. The first row is the head.
-std::string aligned_table(const std::vector<std::vector<std::string>>& cells);
-std::string markdown_table(const std::vector<std::vector<std::string>>& cells);
-
-/// The head and a row of cells for each line.
+/// The heads, then a row of cells for each measurement.
 std::vector<std::vector<std::string>> cells_of(const BenchReport& report);
+/// A table of at most `width` columns of text.
+std::string aligned_table(const std::vector<std::vector<std::string>>& cells, std::size_t width);
+std::string markdown_table(const std::vector<std::vector<std::string>>& cells);
 /// One JSON object and a line feed.
 std::string to_json(const BenchReport& report);
 

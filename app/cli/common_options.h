@@ -18,7 +18,6 @@ struct CommonOptions {
   std::string backend = "auto";
   std::int64_t device = 0;
   std::string screen = "auto";
-  std::string without;             // a part of the contract; only `bench` declares it
   std::int64_t threads = 0;        // 0: all that this process may use
   std::int64_t memory = 0;         // bytes, 0: what is free
   std::int64_t device_memory = 0;  // bytes, 0: as `memory`

@@ -1,50 +1,67 @@
-// Lays out the help of a command: examples first, options in groups, texts wrapped beside their names.
+// Lays out help: examples first, then options or commands in groups, with texts wrapped beside their names.
 #include "app/cli/help_page.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
-#include <sstream>
+#include "app/cli/layout.h"
 
 namespace kith::app {
 namespace {
 
-constexpr std::size_t kTextColumn = 32;
-constexpr std::size_t kWidth = 100;
+constexpr std::size_t kWidestNames = 26;  // longer names stand on a line of their own
+constexpr std::size_t kLeastText = 30;    // columns for texts beside names; with fewer, texts stand below them
+constexpr std::size_t kIndent = 2;
 
-/// `text` from kTextColumn on, the first line behind `names`.
-std::string lay_out(const HelpLine& line) {
-  std::string out, row = fmt::format("  {:<{}}", line.names, kTextColumn - 2);
-  if (row.size() > kTextColumn) {
-    out = row + "\n";
-    row.assign(kTextColumn, ' ');
+/// The column at which the texts of a group begin.
+std::size_t text_column(const HelpGroup& group, std::size_t width) {
+  std::size_t widest = 0;
+  for (const HelpLine& line : group.lines) widest = std::max(widest, line.names.size());
+  const std::size_t column = kIndent + std::min(widest, kWidestNames - kIndent) + 2;
+  return width >= column + kLeastText ? column : 4 * kIndent;
+}
+
+std::string lay_out(const HelpLine& line, std::size_t column, std::size_t width) {
+  std::string lead = std::string(kIndent, ' ') + line.names, out;
+  if (lead.size() + 2 > column) {
+    out = lead + "\n";
+    lead.clear();
   }
-  std::istringstream words(line.text);
-  std::string word;
-  bool first = true;
-  while (words >> word) {
-    if (!first && row.size() + 1 + word.size() > kWidth) {
-      out += row + "\n";
-      row.assign(kTextColumn, ' ');
-      first = true;
-    }
-    row += (first ? "" : " ") + word;
-    first = false;
+  lead.resize(column, ' ');
+  return out + hang(lead, wrap(line.text, width - column));
+}
+
+/// A comment that does not fit beside its command stands above it.
+std::string lay_out_example(std::string example, std::size_t width) {
+  const std::string indent(kIndent, ' '), continued(2 * kIndent, ' ');
+  std::string out;
+  const std::size_t comment = example.find(" # ");
+  if (comment != std::string::npos && kIndent + example.size() > width) {
+    out = hang(indent + "# ", wrap(example.substr(comment + 3), width - kIndent - 2));
+    example.resize(example.find_last_not_of(' ', comment) + 1);
   }
-  return out + row + "\n";
+  if (kIndent + example.size() <= width) return out + indent + example + "\n";
+  const std::vector<std::string> lines = wrap_command(example, width - continued.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) out += (i == 0 ? indent : continued) + lines[i] + "\n";
+  return out;
 }
 
 }  // namespace
 
-std::string lay_out(const HelpPage& page) {
-  std::string out = fmt::format("{}\n\nExamples:\n", page.title);
-  for (const std::string& example : page.examples) out += fmt::format("  {}\n", example);
-  out += fmt::format("\nUsage: {}\n", page.usage);
+std::string lay_out(const HelpGroup& group, std::size_t width) {
+  std::string out = group.title + ":\n";
+  const std::size_t column = text_column(group, width);
+  for (const HelpLine& line : group.lines) out += lay_out(line, column, width);
+  return out;
+}
+
+std::string lay_out(const HelpPage& page, std::size_t width) {
+  std::string out = hang("", wrap(page.title, width)) + "\nExamples:\n";
+  for (const std::string& example : page.examples) out += lay_out_example(example, width);
+  out += "\n" + hang("Usage: ", wrap(page.usage, width - 7));
   for (const HelpGroup& group : page.groups) {
-    if (group.lines.empty()) continue;
-    out += fmt::format("\n{}:\n", group.title);
-    for (const HelpLine& line : group.lines) out += lay_out(line);
+    if (!group.lines.empty()) out += "\n" + lay_out(group, width);
   }
-  return out + "\n" + page.closing;
+  return out + "\n" + hang("", wrap(page.closing, width));
 }
 
 }  // namespace kith::app

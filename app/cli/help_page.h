@@ -1,4 +1,4 @@
-// Lays out the help of a command: examples first, options in groups, texts wrapped beside their names.
+// Lays out help: examples first, then options or commands in groups, with texts wrapped beside their names.
 #pragma once
 
 #include <string>
@@ -18,12 +18,14 @@ struct HelpGroup {
 
 struct HelpPage {
   std::string title;
-  std::vector<std::string> examples;
+  std::vector<std::string> examples;  // command lines, with a comment after " #" or without
   std::string usage;
-  std::vector<HelpGroup> groups;  // those without lines are left out
+  std::vector<HelpGroup> groups;  // groups without lines are not printed
   std::string closing;
 };
 
-std::string lay_out(const HelpPage& page);
+/// Both in lines of at most `width` columns, as far as single words allow.
+std::string lay_out(const HelpPage& page, std::size_t width);
+std::string lay_out(const HelpGroup& group, std::size_t width);
 
 }  // namespace kith::app

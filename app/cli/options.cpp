@@ -8,6 +8,7 @@
 #include "app/cli/help_page.h"
 #include "app/cli/option_state.h"
 #include "app/cli/suggest.h"
+#include "app/cli/terminal.h"
 
 namespace kith::app {
 
@@ -143,9 +144,8 @@ std::string OptionSet::State::help_text() const {
                 head.examples,
                 fmt::format("kith {} {}", head.command, head.usage),
                 {{"Arguments", {}}, {"Options", {}}, {"Common options", {}}},
-                "Brackets contain defaults. An option may also be set by an environment variable\n"
-                "(KITH_THREADS for --threads) or in the file given with --config. Flags override\n"
-                "the environment, which overrides the file.\n"};
+                "Defaults are in brackets. Options can also be set by environment variables (KITH_THREADS for "
+                "--threads) and in the file of --config. Flags override the environment, which overrides the file."};
   for (const OptionEntry& entry : entries) {
     if (entry.option.hidden) continue;
     std::string names = entry.option.names;
@@ -155,7 +155,7 @@ std::string OptionSet::State::help_text() const {
     const std::string shown = entry.default_text.empty() ? "" : fmt::format(" [{}]", entry.default_text);
     page.groups[entry.positional ? 0 : entry.common ? 2 : 1].lines.push_back({names, entry.option.help + shown});
   }
-  return lay_out(page);
+  return lay_out(page, prose_width(Stream::output));
 }
 
 }  // namespace kith::app

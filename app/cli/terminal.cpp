@@ -1,10 +1,11 @@
-// The two streams of the program: data on standard output, checked; talk on standard error, with one animated line.
+// The two streams of the program: data on standard output, checked; messages on standard error, with a status line.
 #include "app/cli/terminal.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -20,13 +21,7 @@ namespace {
   throw Error(ExitCode::output, fmt::format("standard output: cannot write: {}", std::strerror(reason)));
 }
 
-std::size_t terminal_width() {
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return 80;
-  return size.ws_col;
-}
-
-/// All of `text` in one go, so that lines of several threads do not mix; what cannot be written is nobody's to hear.
+/// Writes all of `text` in one call, so that lines of several threads do not mix. Failures cannot be reported anywhere.
 void write_error(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
@@ -53,9 +48,23 @@ std::string visible(std::string_view text) {
   return out;
 }
 
+std::size_t text_width(Stream stream) {
+  constexpr std::size_t kLeast = 40, kUsual = 80;
+  const char* variable = std::getenv("COLUMNS");
+  if (const long columns = variable != nullptr ? std::strtol(variable, nullptr, 10) : 0; columns > 0) {
+    return std::max(static_cast<std::size_t>(columns), kLeast);
+  }
+  winsize size{};
+  const int file = stream == Stream::output ? STDOUT_FILENO : STDERR_FILENO;
+  if (ioctl(file, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsual;
+  return std::max<std::size_t>(size.ws_col, kLeast);
+}
+
+std::size_t prose_width(Stream stream) { return std::min<std::size_t>(text_width(stream), 100); }
+
 void print_out(std::string_view text) {
-  static const bool shown_here = isatty(STDOUT_FILENO) == 1;
-  if (shown_here) Terminal::instance().status("");  // data does not begin behind it
+  static const bool is_terminal = isatty(STDOUT_FILENO) == 1;
+  if (is_terminal) Terminal::instance().status("");  // else data would continue the status line
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) refuse_output();
 }
 
@@ -76,7 +85,7 @@ Terminal::Terminal() {
   colors_ = terminal_ && (no_color == nullptr || *no_color == '\0');
 }
 
-void Terminal::talk(Talk level) { talk_ = level; }
+void Terminal::set_verbosity(Verbosity verbosity) { verbosity_ = verbosity; }
 
 void Terminal::line(const std::string& prefix, const char* color, const std::string& text) {
   const std::lock_guard lock(mutex_);
@@ -87,13 +96,13 @@ void Terminal::line(const std::string& prefix, const char* color, const std::str
 }
 
 void Terminal::say(const std::string& text) {
-  if (talk_ != Talk::quiet) line("", "", text);
+  if (verbosity_ != Verbosity::quiet) line("", "", text);
 }
 
 void Terminal::note(const std::string& text) { line("", "", text); }
 
 void Terminal::detail(const std::string& text) {
-  if (talk_ == Talk::verbose) line("", "", text);
+  if (verbosity_ == Verbosity::verbose) line("", "", text);
 }
 
 void Terminal::warn(const std::string& text) { line("kith: warning: ", "33", visible(text)); }
@@ -104,7 +113,7 @@ void Terminal::status(const std::string& text) {
   const std::lock_guard lock(mutex_);
   if (text.empty() && !status_shown_) return;
   status_shown_ = !text.empty();
-  write_error("\r\033[K" + text.substr(0, terminal_width() - 1));
+  write_error("\r\033[K" + text.substr(0, text_width(Stream::error) - 1));
 }
 
 }  // namespace kith::app

@@ -1,4 +1,4 @@
-// The two streams of the program: data on standard output, checked; talk on standard error, with one animated line.
+// The two streams of the program: data on standard output, checked; messages on standard error, with a status line.
 #pragma once
 
 #include <mutex>
@@ -7,23 +7,30 @@
 
 namespace kith::app {
 
-/// `text` with its control characters written out (\x1b, \n): names in files may hold any, and terminals obey them.
+/// `text` with its control characters escaped (\x1b, \n). Names in files may contain them, and a terminal would obey.
 std::string visible(std::string_view text);
 
-/// Writes data to standard output. Throws Error(output) when it does not arrive, with the system's reason.
+/// Writes data to standard output. Throws Error(output) with the system's reason if that fails.
 void print_out(std::string_view text);
-/// Flushes standard output and checks that everything arrived. To be called once, at the end.
+/// Flushes standard output. Throws Error(output) if that fails. Call it once, at the end.
 void finish_out();
 
-/// How much is said on standard error.
-enum class Talk { quiet, normal, verbose };
+/// Columns for text on standard output or standard error: $COLUMNS, else the width of the terminal, else 80; at
+/// least 40.
+enum class Stream { output, error };
+std::size_t text_width(Stream stream);
+/// The same for prose, which is hard to read in long lines: at most 100.
+std::size_t prose_width(Stream stream);
 
-/// Standard error. Any thread may write; the animated line is taken away before anything else is written.
+/// How many messages appear on standard error.
+enum class Verbosity { quiet, normal, verbose };
+
+/// Standard error. Any thread may write. Every message first clears the status line.
 class Terminal {
  public:
   static Terminal& instance();
 
-  void talk(Talk level);
+  void set_verbosity(Verbosity verbosity);
   bool is_terminal() const { return terminal_; }
 
   void say(const std::string& text);     // unless quiet
@@ -31,7 +38,7 @@ class Terminal {
   void note(const std::string& text);    // always
   void warn(const std::string& text);    // always
   void error(const std::string& text);   // always
-  /// Replaces the animated line; empty takes it away. For terminals only.
+  /// Replaces the status line; an empty text clears it. For terminals only.
   void status(const std::string& text);
 
  private:
@@ -39,7 +46,7 @@ class Terminal {
   void line(const std::string& prefix, const char* color, const std::string& text);
 
   std::mutex mutex_;
-  Talk talk_ = Talk::normal;
+  Verbosity verbosity_ = Verbosity::normal;
   bool terminal_ = false;
   bool colors_ = false;
   bool status_shown_ = false;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "core/column_deviation.h"
 
@@ -35,20 +36,18 @@ std::vector<Explanation> explain(const KMeansResult& result, const HeldPoints& h
 }
 
 std::string explanation_table(const std::vector<Explanation>& explanations, const std::vector<std::int64_t>& counts) {
-  constexpr std::size_t kWidest = 40;  // bytes of a name
-  std::size_t width = std::string("column").size();
-  for (const Explanation& e : explanations) width = std::max(width, std::min(visible(e.column).size(), kWidest));
-  std::string out = fmt::format("{:>8} {:>12}  {:<{}} {:>14} {:>14} {:>12}\n", "cluster", "points", "column", width,
-                                "centroid", "all points", "deviations");
+  TextTable table{{Align::right, Align::right, Align::left, Align::right, Align::right, Align::right},
+                  {{"cluster", "points", "column", "centroid", "all points", "deviations"}},
+                  3};
   std::int64_t last = -1;
   for (const Explanation& e : explanations) {
     const bool is_new = e.cluster != last;
     last = e.cluster;
-    out += fmt::format("{:>8} {:>12}  {:<{}} {:>14.6g} {:>14.6g} {:>+12.2f}\n", is_new ? std::to_string(e.cluster) : "",
-                       is_new ? std::to_string(counts[e.cluster]) : "", visible(e.column), width, e.centroid, e.mean,
-                       e.difference);
+    table.rows.push_back({is_new ? std::to_string(e.cluster) : "", is_new ? std::to_string(counts[e.cluster]) : "",
+                          visible(e.column), fmt::format("{:.6g}", e.centroid), fmt::format("{:.6g}", e.mean),
+                          fmt::format("{:+.2f}", e.difference)});
   }
-  return out;
+  return lay_out(table, text_width(Stream::output));
 }
 
 }  // namespace kith::app

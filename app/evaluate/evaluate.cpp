@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "app/cli/layout.h"
 #include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
 #include "app/commands.h"
@@ -152,20 +153,15 @@ std::string show_table(const data::Labels& labels, const Compared& outer, bool i
                              truth.values.size(),
                              is_written || !is_small(table, kMostCells) ? "" : ": -o FILE writes it");
   }
-  std::size_t first = std::string("cluster").size(), width = std::to_string(table.rows).size();
-  for (const std::string& value : labels.values) first = std::max(first, visible(value).size());
-  for (const std::string& value : truth.values) width = std::max(width, visible(value).size());
-  out += fmt::format("\n{:>{}}", "cluster", first);
-  for (const std::string& value : truth.values) out += fmt::format("  {:>{}}", visible(value), width);
-  out += "\n";
+  TextTable shown{std::vector<Align>(truth.values.size() + 1, Align::right), {{"cluster"}}};
+  for (const std::string& value : truth.values) shown.rows[0].push_back(visible(value));
   for_rows(table, [&](std::int64_t begin, const Matrix<std::int64_t>& block) {
     for (std::int64_t c = 0; c < block.rows(); ++c) {
-      out += fmt::format("{:>{}}", visible(labels.values[begin + c]), first);
-      for (const std::int64_t rows : block.row(c)) out += fmt::format("  {:>{}}", rows, width);
-      out += "\n";
+      shown.rows.push_back({visible(labels.values[begin + c])});
+      for (const std::int64_t rows : block.row(c)) shown.rows.back().push_back(std::to_string(rows));
     }
   });
-  return out;
+  return "\n" + lay_out(shown, text_width(Stream::output));
 }
 
 /// A line for each score, those of the points first; then tables of the clusters.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "app/run/model.h"
 #include "app/run/preparation.h"
@@ -150,18 +151,17 @@ std::string show_scores(const InnerScores& scores) {
 }
 
 std::string show_clusters(const InnerScores& scores, const std::vector<std::string>& names) {
-  std::size_t width = std::string("cluster").size();
-  for (const std::string& name : names) width = std::max(width, visible(name).size());
-  const auto line = [&](const auto& name, const auto& rows, const auto& weight, const auto& silhouette) {
-    const std::string shown = scores.weights.empty() ? "" : fmt::format(" {:>12}", weight);
-    return fmt::format("{:>{}} {:>12}{} {:>22}\n", name, width, rows, shown, silhouette);
+  TextTable table{{Align::right, Align::right}, {{"cluster", "rows"}}};
+  for (std::size_t c = 0; c < names.size(); ++c)
+    table.rows.push_back({visible(names[c]), std::to_string(scores.counts[c])});
+  const auto add = [&table](const char* head, const std::vector<double>& values) {
+    table.columns.push_back(Align::right);
+    table.rows[0].emplace_back(head);
+    for (std::size_t c = 0; c + 1 < table.rows.size(); ++c) table.rows[c + 1].push_back(fmt::format("{}", values[c]));
   };
-  std::string out = line("cluster", "rows", "weight", "silhouette");
-  for (std::size_t c = 0; c < names.size(); ++c) {
-    const double weight = scores.weights.empty() ? 0.0 : scores.weights[c];
-    out += line(visible(names[c]), scores.counts[c], weight, requested_silhouette(scores).clusters[c]);
-  }
-  return out;
+  if (!scores.weights.empty()) add("weight", scores.weights);
+  add("silhouette", requested_silhouette(scores).clusters);
+  return lay_out(table, text_width(Stream::output));
 }
 
 void write_inner(data::ResultFile& file, const InnerScores& scores, const InnerOptions& options) {

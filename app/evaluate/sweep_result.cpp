@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/cli/layout.h"
+#include "app/cli/terminal.h"
+
 namespace kith::app {
 namespace {
 
@@ -89,19 +92,23 @@ Suggestion suggestion_of(const Sweep& sweep) {
 
 std::string show(const Sweep& sweep) {
   const std::vector<Score> scores = scores_of(sweep);
-  std::string out = fmt::format("{:>7} {:>10}", "k", "iterations");
-  for (const Score& score : scores) out += fmt::format(" {:>12}", score.heading);
-  out += fmt::format("  {:<10}  {:<10}\n", "inertia", "silhouette");
+  TextTable table{{Align::right, Align::right}, {{"k", "iterations"}}};
+  for (const Score& score : scores) table.rows[0].emplace_back(score.heading);
+  table.columns.resize(table.rows[0].size(), Align::right);
+  for (const char* bars : {"inertia", "silhouette"}) {
+    table.rows[0].emplace_back(bars);
+    table.columns.push_back(Align::left);
+  }
   const std::vector<double> inertia = values_of(sweep, &Scores::inertia);
   const double most = *std::max_element(inertia.begin(), inertia.end());
   for (const SweepRow& row : sweep.rows) {
-    out += fmt::format("{:>7} {:>10}", row.clusters, row.result.iterations);
-    for (const Score& score : scores) out += fmt::format(" {:>12}", cell(row.scores.*score.value));
-    const std::string bars =
-        fmt::format("  {:<10}  {}", bar(row.result.inertia, most), bar(row.scores.silhouette, 1.0));
-    out += bars.substr(0, bars.find_last_not_of(' ') + 1) + "\n";
+    std::vector<std::string> cells{std::to_string(row.clusters), std::to_string(row.result.iterations)};
+    for (const Score& score : scores) cells.push_back(cell(row.scores.*score.value));
+    cells.push_back(bar(row.result.inertia, most));
+    cells.push_back(bar(row.scores.silhouette, 1.0));
+    table.rows.push_back(std::move(cells));
   }
-  return out;
+  return lay_out(table, text_width(Stream::output));
 }
 
 std::string csv_of(const Sweep& sweep) {

@@ -148,7 +148,9 @@ void declare(OptionSet& set, KnnOptions& options) {
                      "appears only when it is complete.");
   set["--seed"].no_effect = {[]() -> std::string { return "knn uses no random numbers"; }};
   set["--nan"].refused = {[&options] { return unsupported_drop(options); }};
-  set["--format"].refused = {[&options] { return unsupported_format(options); }};
+  for (const char* name : {"--format", "--output"}) {
+    set[name].refused = {[&options] { return unsupported_format(options); }};
+  }
 }
 
 /// Endings of the output name. Components are labels, not edges.

@@ -173,10 +173,10 @@ void take_input_options(const data::StoredResult& result, CommonOptions& common)
 }
 
 ClusteredPoints read_clustered_points(const std::string& location, const data::StoredResult& result,
-                                      const Clustering& clustering, Invocation& invocation) {
+                                      const Clustering& clustering, Job& job) {
   const std::optional<Preparation> preparation = read_preparation(result.file());
   const Preparation* given = preparation ? &*preparation : nullptr;
-  const auto source = open_input(location, invocation, given);
+  const auto source = open_input(location, job, given);
   const std::int64_t before = preparation ? columns_before(*preparation) : 0;
   const std::int64_t rows = std::ssize(clustering.labels),
                      columns = before > 0 ? before : clustering.centroids.columns();
@@ -186,21 +186,20 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
                             "with the options about columns that they were clustered with",
                             source->name(), rows, columns, result.file(), source->rows(), source->columns()));
   }
-  invocation.report.points = describe(*source);
+  job.report.points = describe(*source);
   constexpr std::int64_t kPerRow = 64;  // places, distances, and what pictures sort
-  require_memory(points_bytes(*source) + checked_product(rows, kPerRow, "rows"), source->name(),
-                 invocation.common.memory);
+  require_memory(points_bytes(*source) + checked_product(rows, kPerRow, "rows"), source->name(), job.common.memory);
   const HeldPoints held = hold_points(
-      *source, invocation, [] {}, std::nullopt, given);
+      *source, job, [] {}, std::nullopt, given);
   ClusteredPoints points;
   for (const std::int64_t row : held.row_numbers()) {
     points.labels.push_back(clustering.labels[static_cast<std::size_t>(row)]);
   }
   points.mean = held.plan.mean;
   points.deviation = column_deviations(held.rows(), held.plan);
-  invocation.progress.phase("search", 0);
+  job.progress.phase("search", 0);
   measure(held, clustering, points);
-  invocation.progress.phase("project", 0);
+  job.progress.phase("project", 0);
   points.plane = plane_of(held.rows(), clustering);
   return points;
 }

@@ -36,7 +36,7 @@ std::optional<std::string> find_points(const data::StoredResult& result, const s
 
 /// Reads them as the command of the result did. Throws Error(data) when rows or columns are not those of the result.
 ClusteredPoints read_clustered_points(const std::string& location, const data::StoredResult& result,
-                                      const Clustering& clustering, Invocation& invocation);
+                                      const Clustering& clustering, Job& job);
 
 /// How options of the stored command that say what the points are become those of this run: the metric, and all that
 /// read_options() takes.

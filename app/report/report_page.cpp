@@ -79,9 +79,9 @@ pictures::TileShape tile_of(const std::string& text, std::int64_t columns) {
 std::string stop_of(const data::StoredResult& result) {
   const std::string rule = result.text("stopped_by");
   const double value = result.number("stopped_value").value_or(0.0);
-  if (rule == "labels") return "no label changed";
-  if (rule == "tolerance") return fmt::format("the centroids moved by {:.4g} squared, within the tolerance", value);
-  return "the limit of iterations was reached before convergence";
+  if (rule == "labels") return "converged (no label changed)";
+  if (rule == "tolerance") return fmt::format("converged (squared shift {:.4g}, within the tolerance)", value);
+  return "stopped at the limit before convergence";
 }
 
 std::vector<std::pair<std::string, std::string>> facts_of(const data::StoredResult& result) {
@@ -101,10 +101,11 @@ std::vector<std::pair<std::string, std::string>> facts_of(const data::StoredResu
     facts.emplace_back("Inertia", fmt::format("{}", *inertia));
   }
   if (const auto iterations = result.whole("iterations")) {
-    facts.emplace_back("Iterations", fmt::format("{}, then {}", *iterations, stop_of(result)));
+    facts.emplace_back("Iterations", fmt::format("{}; {}", *iterations, stop_of(result)));
   }
   if (const auto runs = result.whole("n_init"); runs && *runs > 1) {
-    facts.emplace_back("Runs", fmt::format("{}, of which run {} is kept", *runs, result.whole("run").value_or(0) + 1));
+    facts.emplace_back("Runs",
+                       fmt::format("{}; run {} has the lowest inertia", *runs, result.whole("run").value_or(0) + 1));
   }
   facts.emplace_back("Made by", fmt::format("kith {}", result.text("kith_version")));
   return facts;
@@ -207,7 +208,7 @@ pictures::Picture stored_silhouettes(const std::string& file, const Clustering& 
   return pictures::silhouettes(values, labels, clustering.counts, simplified ? "simplified silhouette" : "silhouette");
 }
 
-pictures::Page page_of(const data::StoredResult& result, const ReportOptions& options, Invocation& invocation) {
+pictures::Page page_of(const data::StoredResult& result, const ReportOptions& options, Job& job) {
   const Clustering clustering(result);
   const std::string file = std::filesystem::path(result.file()).filename().string();
   pictures::Page page{fmt::format("{}: {} clusters", file, clustering.counts.size()), facts_of(result), {}, {}, {}};
@@ -215,19 +216,19 @@ pictures::Page page_of(const data::StoredResult& result, const ReportOptions& op
   if (!options.tile.empty()) tile = tile_of(options.tile, clustering.centroids.columns());
   std::optional<ClusteredPoints> points;
   if (const auto location = find_points(result, options.points)) {
-    points = read_clustered_points(*location, result, clustering, invocation);
+    points = read_clustered_points(*location, result, clustering, job);
   } else {
     page.notes.push_back(
         fmt::format("The points, {}, are not here, so the pictures of them are left out: --points FILE "
                     "says where they are.",
                     result.text("points")));
-    invocation.progress.warning(page.notes.back());
+    job.progress.warning(page.notes.back());
   }
   if (result.number("total_weight")) {
     page.notes.emplace_back("Rows have weights: inertia and centroids heed them, the pictures count rows.");
   }
   const ClusteredPoints* read = points ? &*points : nullptr;
-  invocation.progress.phase("draw", 0);
+  job.progress.phase("draw", 0);
   page.pictures.push_back(pictures::sizes(clustering.counts));
   if (read != nullptr) page.pictures.push_back(pictures::scatter(read->plane, read->labels, clustering.counts));
   if (tile) page.pictures.push_back(pictures::tiles(clustering.centroids.view(), *tile, clustering.counts));
@@ -282,34 +283,32 @@ int run_report(const Arguments& arguments) {
                                             options.result, result.format()));
   }
   take_input_options(result, options.common);
-  Invocation invocation("report", options.common);
+  Job job("report", options.common);
   data::OutputOptions output = output_options(options.common, {options.result, options.silhouettes});
   if (const auto points = find_points(result, options.points)) {
     output.inputs.push_back(data::parse_location(*points).file);
   }
   output.endings = {".html", ".htm"};
   if (!target.empty()) data::check_output(target, output);
-  if (target.empty() && options.svg.empty()) {
-    invocation.warn_without_effect(set, "--force", "there is no --output and no --svg");
+  set["--force"].no_effect = {
+      when([&] { return target.empty() && options.svg.empty(); }, "there is no --output and no --svg")};
+  for (const char* option : {"--points", "--tile", "--silhouettes"}) {
+    set[option].no_effect = {when([is_sweep] { return is_sweep; }, "the page of a sweep shows only scores")};
   }
-  if (is_sweep) {
-    for (const char* option : {"--points", "--tile", "--silhouettes"}) {
-      invocation.warn_without_effect(set, option, "the page of a sweep shows scores alone");
-    }
-  }
-  const pictures::Page page = is_sweep ? sweep_page(result) : page_of(result, options, invocation);
-  invocation.progress.phase("write", 0);
+  job.warn(set);
+  const pictures::Page page = is_sweep ? sweep_page(result) : page_of(result, options, job);
+  job.progress.phase("write", 0);
   if (!options.svg.empty()) {
     write_pictures(page, options.svg, output);
-    invocation.report.output = options.svg;
+    job.report.output = options.svg;
   }
   if (!target.empty()) {
     data::write_text_file(target, output, pictures::html(page));
-    invocation.wrote(target);
+    job.wrote(target);
   } else if (is_shown) {
     print_out(pictures::html(page));
   }
-  invocation.close("");
+  job.close("");
   return 0;
 }
 

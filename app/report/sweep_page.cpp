@@ -6,22 +6,12 @@
 #include <cmath>
 #include <filesystem>
 
+#include "app/evaluate/scores.h"
 #include "core/error.h"
 #include "pictures/pictures.h"
 
 namespace kith::app {
 namespace {
-
-struct Score {
-  const char* dataset;
-  const char* shown;
-};
-constexpr Score kScores[] = {{"inertia", "inertia"},
-                             {"silhouette", "silhouette"},
-                             {"calinski_harabasz", "Calinski-Harabasz"},
-                             {"davies_bouldin", "Davies-Bouldin"},
-                             {"bic", "BIC"},
-                             {"gap", "gap"}};
 
 std::vector<double> values_of(const data::StoredResult& result, const char* dataset, std::size_t count) {
   std::vector<double> values = result.vector(dataset);
@@ -50,12 +40,12 @@ pictures::Page sweep_page(const data::StoredResult& result) {
   const std::vector<double> k = result.vector("k");
   const std::string command = result.text("command");
   std::vector<pictures::SweepCurve> curves;
-  for (const Score& score : kScores) {
-    if (!result.has(score.dataset)) continue;
+  for (const Score& score : scores_for(ScoreUse::sweep)) {
+    if (score.value == &Scores::gap_error || !result.has(score.name)) continue;
     const bool simplified =
-        score.dataset == std::string("silhouette") && command.find(" --silhouette simplified") != command.npos;
-    curves.push_back({fmt::format("{}{}", simplified ? "simplified " : "", score.shown),
-                      values_of(result, score.dataset, k.size())});
+        score.value == &Scores::silhouette && command.find(" --silhouette simplified") != command.npos;
+    curves.push_back(
+        {fmt::format("{}{}", simplified ? "simplified " : "", score.shown), values_of(result, score.name, k.size())});
   }
   pictures::Page page{
       fmt::format("{}: {} numbers of clusters", std::filesystem::path(result.file()).filename().string(), k.size()),

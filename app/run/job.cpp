@@ -59,7 +59,7 @@ double compute_seconds(const Report& report) {
 Job::Job(std::string command, CommonOptions& options)
     : common(options), report{.command = std::move(command)}, progress(report, show_of(options)) {
   Terminal& terminal = Terminal::instance();
-  terminal.talk(common.quiet ? Talk::quiet : common.verbose ? Talk::verbose : Talk::normal);
+  terminal.set_verbosity(common.quiet ? Verbosity::quiet : common.verbose ? Verbosity::verbose : Verbosity::normal);
 }
 
 void Job::warn(const OptionSet& set) {

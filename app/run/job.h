@@ -21,17 +21,12 @@ struct Job {
 
   /// Warns of options that were given on the command line and have no effect.
   void warn(const OptionSet& set);
-  void warn_without_effect(const OptionSet& set, const std::string& option, const std::string& why) {
-    if (set.on_command_line(option)) progress.warning(option + " has no effect: " + why);
-  }
   /// Records the finished result file in the report.
   void wrote(const std::string& path);
   /// Ends the run: prints the report on standard output if --json was given, and the summary on standard error. `next`
   /// is a command line that uses the result, or empty.
   void close(const std::string& next);
 };
-
-using Invocation = Job;
 
 /// Opens the backend of --backend and records it in the report and in `common.chosen`. auto takes the best that works.
 /// Throws Error(device) with the reason if the named backend, or every backend, cannot be used.

@@ -1,4 +1,4 @@
-// Host memory: how much may be taken, and refusing a run that needs more before it starts.
+// Host memory: its limit for this process, and the check that a run fits before it starts.
 #include "app/run/memory.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
-/// The number in a file that holds one; `otherwise` when it is absent or says "max".
+/// The number in a file; `otherwise` if the file is absent or contains "max".
 std::int64_t number_in(const std::string& path, std::int64_t otherwise) {
   std::ifstream file(path);
   std::int64_t value = 0;
@@ -42,15 +42,15 @@ struct GroupFiles {
   const char* root;
   const char* limit;
   const char* usage;
-  const char* cache;  // page cache that the kernel gives back when asked, in memory.stat
+  const char* cache;  // reclaimable page cache, in memory.stat
 };
 
 constexpr GroupFiles kVersion2{"/sys/fs/cgroup", "/memory.max", "/memory.current", "inactive_file"};
 constexpr GroupFiles kVersion1{"/sys/fs/cgroup/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes",
                                "total_inactive_file"};
 
-/// What the group at `path` and all groups above it leave.
-std::int64_t left_of_groups(const GroupFiles& files, std::string path) {
+/// Bytes available within the limits of the group at `path` and all groups above it.
+std::int64_t available_in_groups(const GroupFiles& files, std::string path) {
   std::int64_t least = kUnlimited;
   while (true) {
     const std::string folder = files.root + (path == "/" ? "" : path);
@@ -65,7 +65,7 @@ std::int64_t left_of_groups(const GroupFiles& files, std::string path) {
   }
 }
 
-std::int64_t left_of_all_groups() {
+std::int64_t available_in_all_groups() {
   std::ifstream file("/proc/self/cgroup");
   std::string line;
   std::int64_t least = kUnlimited;
@@ -75,31 +75,33 @@ std::int64_t left_of_all_groups() {
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
     const std::string path = line.substr(second + 1);
-    if (controllers == ",,") least = std::min(least, left_of_groups(kVersion2, path));
-    if (controllers.find(",memory,") != std::string::npos) least = std::min(least, left_of_groups(kVersion1, path));
+    if (controllers == ",,") least = std::min(least, available_in_groups(kVersion2, path));
+    if (controllers.find(",memory,") != std::string::npos)
+      least = std::min(least, available_in_groups(kVersion1, path));
   }
   return least;
 }
 
 }  // namespace
 
-MemoryLimit memory_limit(std::int64_t asked) {
-  if (asked > 0) return {asked, "allowed by --memory"};
+MemoryLimit memory_limit(std::int64_t requested) {
+  if (requested > 0) return {requested, "allowed by --memory"};
   const std::int64_t kilobytes = field_in("/proc/meminfo", "MemAvailable:");
   const std::int64_t machine = kilobytes > 0 ? kilobytes * 1024 : kUnlimited;
-  const std::int64_t group = left_of_all_groups();
+  const std::int64_t group = available_in_all_groups();
   if (group < machine) return {group, "left of the control group's limit"};
   return {machine, "free on this machine"};
 }
 
-void require_memory(std::int64_t needed, const std::string& what, std::int64_t asked) {
-  const MemoryLimit limit = memory_limit(asked);
+void require_memory(std::int64_t needed, const std::string& what, std::int64_t requested) {
+  const MemoryLimit limit = memory_limit(requested);
   if (needed <= limit.bytes) return;
-  throw Error(asked > 0 ? ExitCode::usage : ExitCode::internal,
-              fmt::format("{}: needs about {} of memory, {} is {}; {}", what, show_bytes(needed),
-                          show_bytes(limit.bytes), limit.source,
-                          asked > 0 ? "give a larger --memory, or fewer rows"
-                                    : "free some, run where there is more, or override the estimate with --memory"));
+  throw Error(
+      requested > 0 ? ExitCode::usage : ExitCode::internal,
+      fmt::format("{}: needs about {} of memory, {} is {}; {}", what, show_bytes(needed), show_bytes(limit.bytes),
+                  limit.source,
+                  requested > 0 ? "give a larger --memory, or fewer rows"
+                                : "free some, run where there is more, or override the estimate with --memory"));
 }
 
 std::int64_t peak_memory() {

@@ -1,4 +1,4 @@
-// Host memory: how much may be taken, and refusing a run that needs more before it starts.
+// Host memory: its limit for this process, and the check that a run fits before it starts.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ struct MemoryLimit {
   std::string source;  // "--memory", "free on this machine", "left of this control group's limit"
 };
 
-/// `asked` bytes when not 0; else the smallest of what /proc/meminfo says is available and what the control groups
-/// (version 1 and 2) of this process leave.
-MemoryLimit memory_limit(std::int64_t asked);
+/// `requested` bytes if not 0; else the smallest of the memory available by /proc/meminfo and within the limits of this
+/// process's control groups (version 1 and 2).
+MemoryLimit memory_limit(std::int64_t requested);
 
-/// Throws Error(usage when --memory set the limit, else internal) naming needed and available bytes, and the remedy.
-void require_memory(std::int64_t needed, const std::string& what, std::int64_t asked);
+/// Throws Error (usage if --memory set the limit, else internal) with the needed and available bytes and the remedy.
+void require_memory(std::int64_t needed, const std::string& what, std::int64_t requested);
 
 /// Largest resident size of this process so far, in bytes.
 std::int64_t peak_memory();

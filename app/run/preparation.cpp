@@ -29,32 +29,32 @@ void write_vector(data::ResultFile& file, const char* name, const std::vector<do
   file.dataset(name, std::span<const double>(values));
 }
 
-bool scales_columns(const Preparation& found) { return !found.columns.center.empty(); }
+bool scales_columns(const Preparation& parameters) { return !parameters.columns.center.empty(); }
 
 /// All stored parameters of a preparation, not yet checked.
 Preparation stored_parameters(const data::StoredResult& result, const std::string& scale, std::int64_t components) {
-  Preparation found;
+  Preparation parameters;
   const auto scaling = scaling_of(scale.empty() ? "none" : scale);
   if (!scaling) {
     throw Error(ExitCode::data, fmt::format("{}: its points were prepared with --scale {}, which this version of kith "
                                             "does not support; use the version that wrote it, {}",
                                             result.file(), scale, result.text("kith_version")));
   }
-  found.scaling = *scaling;
-  if (found.scaling == Scaling::zscore || found.scaling == Scaling::minmax) {
-    found.columns = {result.vector("preparation/center"), result.vector("preparation/scale")};
+  parameters.scaling = *scaling;
+  if (parameters.scaling == Scaling::zscore || parameters.scaling == Scaling::minmax) {
+    parameters.columns = {result.vector("preparation/center"), result.vector("preparation/scale")};
   }
   if (components > 0) {
-    found.pca = {result.vector("preparation/mean"), result.matrix("preparation/components"),
-                 result.vector("preparation/explained_variance"),
-                 result.vector("preparation/explained_variance_ratio")};
+    parameters.pca = {result.vector("preparation/mean"), result.matrix("preparation/components"),
+                      result.vector("preparation/explained_variance"),
+                      result.vector("preparation/explained_variance_ratio")};
   }
-  return found;
+  return parameters;
 }
 
-void check(const Preparation& found, std::int64_t components, const std::string& file) {
-  const auto& [center, scale] = found.columns;
-  const PrincipalComponents& pca = found.pca;
+void check(const Preparation& parameters, std::int64_t components, const std::string& file) {
+  const auto& [center, scale] = parameters.columns;
+  const PrincipalComponents& pca = parameters.pca;
   const bool fits = center.size() == scale.size() && std::find(scale.begin(), scale.end(), 0.0) == scale.end() &&
                     pca.size() == components && std::ssize(pca.mean) == pca.components.columns() &&
                     (center.empty() || pca.mean.empty() || center.size() == pca.mean.size());
@@ -98,48 +98,48 @@ Preparation prepare(data::Reading& reading, const PreparationStep& step, const C
   const Workers workers{threads.count(),
                         [&threads](std::int64_t tasks, const auto& work) { threads.run(tasks, work); }};
   const PreparedRows rows{reading.matrix(), reading.source().name(), reading.kept_rows()};
-  Preparation found;
+  Preparation parameters;
   if (step.given == nullptr) {
-    found = kith::prepare(rows, step.request, workers);
+    parameters = kith::prepare(rows, step.request, workers);
   } else {
     apply_preparation(rows, *step.given, workers);
   }
   if (metric_of(common) == Metric::cosine) normalize_prepared_rows(rows, "--metric cosine");
-  return found;
+  return parameters;
 }
 
 std::int64_t preparation_bytes(const data::PointSource& points, const CommonOptions& common) {
   return common.pca == 0 ? 0 : principal_components_bytes(points.rows(), points.columns());
 }
 
-std::string describe(const Preparation& found) {
+std::string describe(const Preparation& parameters) {
   std::string text;
-  if (found.scaling == Scaling::unit) text = "rows scaled to length 1";
-  if (scales_columns(found)) text = fmt::format("columns scaled by {}", name_of(found.scaling));
-  if (found.pca.size() == 0) return text;
-  const double share = std::accumulate(found.pca.variance_ratio.begin(), found.pca.variance_ratio.end(), 0.0);
+  if (parameters.scaling == Scaling::unit) text = "rows scaled to length 1";
+  if (scales_columns(parameters)) text = fmt::format("columns scaled by {}", name_of(parameters.scaling));
+  if (parameters.pca.size() == 0) return text;
+  const double share = std::accumulate(parameters.pca.variance_ratio.begin(), parameters.pca.variance_ratio.end(), 0.0);
   return text + fmt::format("{}{} principal components with {:.4g} % of the variance", text.empty() ? "" : ", ",
-                            found.pca.size(), 100.0 * share);
+                            parameters.pca.size(), 100.0 * share);
 }
 
-void write_preparation(data::ResultFile& file, const Preparation& found) {
-  if (found.scaling != Scaling::none) file.attribute("scale", std::string(name_of(found.scaling)));
-  if (found.pca.size() > 0) file.attribute("pca", found.pca.size());
-  if (scales_columns(found)) {
-    write_vector(file, "preparation/center", found.columns.center);
-    write_vector(file, "preparation/scale", found.columns.scale);
+void write_preparation(data::ResultFile& file, const Preparation& parameters) {
+  if (parameters.scaling != Scaling::none) file.attribute("scale", std::string(name_of(parameters.scaling)));
+  if (parameters.pca.size() > 0) file.attribute("pca", parameters.pca.size());
+  if (scales_columns(parameters)) {
+    write_vector(file, "preparation/center", parameters.columns.center);
+    write_vector(file, "preparation/scale", parameters.columns.scale);
   }
-  if (found.pca.size() == 0) return;
-  write_vector(file, "preparation/mean", found.pca.mean);
-  file.dataset("preparation/components", found.pca.components.view());
-  write_vector(file, "preparation/explained_variance", found.pca.variance);
-  write_vector(file, "preparation/explained_variance_ratio", found.pca.variance_ratio);
+  if (parameters.pca.size() == 0) return;
+  write_vector(file, "preparation/mean", parameters.pca.mean);
+  file.dataset("preparation/components", parameters.pca.components.view());
+  write_vector(file, "preparation/explained_variance", parameters.pca.variance);
+  write_vector(file, "preparation/explained_variance_ratio", parameters.pca.variance_ratio);
 }
 
-void write_original_centroids(data::ResultFile& file, MatrixView<const double> centroids, const Preparation& found,
+void write_original_centroids(data::ResultFile& file, MatrixView<const double> centroids, const Preparation& parameters,
                               Metric metric) {
-  if (found.is_none() || metric != Metric::euclidean) return;
-  if (const auto original = original_units(centroids, found)) file.dataset("centroids_original", original->view());
+  if (parameters.is_none() || metric != Metric::euclidean) return;
+  if (const auto original = original_units(centroids, parameters)) file.dataset("centroids_original", original->view());
 }
 
 std::optional<Preparation> read_preparation(const std::string& location) {
@@ -148,13 +148,13 @@ std::optional<Preparation> read_preparation(const std::string& location) {
   const std::string scale = result.text("scale");
   const std::int64_t components = result.whole("pca").value_or(0);
   if (scale.empty() && components == 0) return std::nullopt;
-  Preparation found = stored_parameters(result, scale, components);
-  check(found, components, result.file());
-  return found;
+  Preparation parameters = stored_parameters(result, scale, components);
+  check(parameters, components, result.file());
+  return parameters;
 }
 
-std::int64_t columns_before(const Preparation& found) {
-  return static_cast<std::int64_t>(std::max(found.columns.center.size(), found.pca.mean.size()));
+std::int64_t columns_before(const Preparation& parameters) {
+  return static_cast<std::int64_t>(std::max(parameters.columns.center.size(), parameters.pca.mean.size()));
 }
 
 void check_same_preparation(const std::string& init, const CommonOptions& common) {

@@ -29,19 +29,19 @@ Preparation prepare(data::Reading& reading, const PreparationStep& step, const C
 /// Host bytes that computing the parameters takes besides the points.
 std::int64_t preparation_bytes(const data::PointSource& points, const CommonOptions& common);
 /// "columns scaled by zscore, 3 principal components with 92.5 % of the variance"
-std::string describe(const Preparation& found);
+std::string describe(const Preparation& parameters);
 
 /// Attributes `scale` and `pca`, and the group /preparation.
-void write_preparation(data::ResultFile& file, const Preparation& found);
+void write_preparation(data::ResultFile& file, const Preparation& parameters);
 /// /centroids_original: centroids (k, D) in the units of the points, if the preparation can be inverted.
-void write_original_centroids(data::ResultFile& file, MatrixView<const double> centroids, const Preparation& found,
+void write_original_centroids(data::ResultFile& file, MatrixView<const double> centroids, const Preparation& parameters,
                               Metric metric);
 
 /// The preparation of a result's points, if any; `location` names its centroids or labels. Throws Error(data) if the
 /// stored parameters do not match.
 std::optional<Preparation> read_preparation(const std::string& location);
 /// Number of columns of points before their preparation; 0: any number.
-std::int64_t columns_before(const Preparation& found);
+std::int64_t columns_before(const Preparation& parameters);
 /// Throws Error(usage) if `init`, the value of --init, is a result whose points were prepared differently.
 void check_same_preparation(const std::string& init, const CommonOptions& common);
 

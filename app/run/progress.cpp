@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kFirst = 1s;            // nothing is shown before
-constexpr auto kTerminalStep = 200ms;  // between two states of the animated line
+constexpr auto kFirst = 1s;            // before anything is shown
+constexpr auto kTerminalStep = 200ms;  // between two updates of the status line
 constexpr auto kLineStep = 5s;         // between two lines elsewhere
 
 double seconds_between(std::chrono::steady_clock::time_point a, std::chrono::steady_clock::time_point b) {
@@ -57,7 +57,7 @@ void Progress::phase(const std::string& name, std::int64_t steps) {
 void Progress::enter(const std::string& name) {
   const std::lock_guard lock(mutex_);
   outer_ = stage_;
-  report_.phase(outer_.name);  // keeps the order of the report
+  report_.phase(outer_.name);  // before the nested phase in the report
   stage_ = {name, 0, 0, Clock::now()};
 }
 
@@ -108,7 +108,7 @@ void Progress::finish() {
 
 std::string Progress::describe(Clock::time_point now) const {
   std::string text = run_ + stage_.name;
-  // A block that takes long says nothing of its steps until it is done.
+  // Steps are reported at the end of a block, which may take long.
   if (stage_.steps > 0 && stage_.reached > 0) {
     text += fmt::format(" {} of {}{}", stage_.reached, stage_.name == "iterate" ? "at most " : "", stage_.steps);
   }
@@ -118,7 +118,7 @@ std::string Progress::describe(Clock::time_point now) const {
   const double seconds = seconds_between(stage_.started, now);
   if (stage_.reached > 0 && seconds > 0.0) {
     const double rate = static_cast<double>(stage_.reached) / seconds;
-    text += fmt::format(", {:.3g} a second", rate);
+    text += fmt::format(", {:.3g} per second", rate);
     if (stage_.steps > stage_.reached) {
       const double left = static_cast<double>(stage_.steps - stage_.reached) / rate;
       text += fmt::format(", {}{} left", stage_.name == "iterate" ? "at most " : "", show_seconds(left));

@@ -1,4 +1,4 @@
-// What a run is doing, as it goes: times its phases for the report and shows them on standard error.
+// Progress of a run: times its phases for the report and shows them on standard error.
 #pragma once
 
 #include <chrono>
@@ -12,24 +12,24 @@
 
 namespace kith::app {
 
-/// When progress is shown: what takes longer than a second, everything, nothing.
+/// When progress is shown: after the first second, always, or never.
 enum class Show { late, always, never };
 
-/// Core and the commands tell it what begins; it adds the time between to the report's phases. A thread of its own
-/// shows the state after the first second: one animated line on a terminal, a line every few seconds elsewhere.
+/// Core and the commands report the phases as they begin; their times are added to the report. A separate thread shows
+/// the state after the first second: a status line on a terminal, a line every few seconds elsewhere.
 class Progress : public Observer {
  public:
   Progress(Report& report, Show show);
   ~Progress() override;
 
-  /// Ends the phase before and begins this one; the same phase again goes on.
+  /// Ends the current phase and begins this one, unless it is the same phase.
   void phase(const std::string& name, std::int64_t steps) override;
   void progress(std::int64_t done) override;
   void iteration(const IterationRecord& record) override;
   void begin_run(int run, int runs) override;
   void end_run(const RunRecord& record) override;
   void warning(const std::string& message) override;
-  /// A phase inside the present one, which goes on at leave(): writing between two blocks of a search.
+  /// Begins a phase inside the current one, which resumes at leave(): writing between two blocks of a search.
   void enter(const std::string& name);
   void leave();
   /// Ends the last phase.
@@ -39,10 +39,10 @@ class Progress : public Observer {
   using Clock = std::chrono::steady_clock;
 
   struct Stage {
-    std::string name;        // empty when nothing goes on
+    std::string name;        // empty: no phase
     std::int64_t steps = 0;  // 0: unknown
     std::int64_t reached = 0;
-    Clock::time_point started;  // moved forward by the time spent in phases inside it
+    Clock::time_point started;  // moved forward by the time of nested phases
   };
 
   void end_stage();
@@ -57,11 +57,11 @@ class Progress : public Observer {
   Stage stage_;
   Stage outer_;
   IterationRecord last_;
-  std::string run_;  // "run 2 of 10: " while there are several
+  std::string run_;  // "run 2 of 10: " if there are several
   std::thread watcher_;
 };
 
-/// Enters a phase for as long as the object lives.
+/// Enters a phase for the lifetime of the object.
 class PhaseWithin {
  public:
   PhaseWithin(Progress& progress, const std::string& name) : progress_(progress) { progress_.enter(name); }

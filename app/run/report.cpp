@@ -164,7 +164,7 @@ std::string to_json(const Report& report) {
   object["memory"] = {{"host", peak_memory()}, {"device", report.device_memory}};
   object["output"] = report.output.empty() ? Json(nullptr) : Json(report.output);
   object["warnings"] = report.warnings;
-  // A file name need not be UTF-8; a report that cannot be printed would help nobody.
+  // File names need not be UTF-8; JSON must be.
   return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

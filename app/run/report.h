@@ -1,4 +1,4 @@
-// The report of a run: what --json prints, and where the closing summary takes its numbers from.
+// The report of a run, which --json prints and the summary draws on.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace kith::app {
 
-/// Time spent in one kind of work, added up over the run.
+/// Time and volume of one kind of work, summed over the run.
 struct Phase {
   std::string name{};         // open, read, upload, prepare, seed, iterate, assign, search, write
-  double seconds = 0.0;       // in which the run waited for this; the phases' seconds add up to those of the run
-  double busy_seconds = 0.0;  // in which this went on, beside other phases too; 0: not stated
-  std::int64_t bytes = 0;     // moved from or to files, or to the device; 0: not stated
-  double flops = 0.0;         // by the formula 2 n k d; 0: not stated
-  /// Bytes a second while it went on, 0 if not stated.
+  double seconds = 0.0;       // that the run waited for it; the seconds of all phases sum to those of the run
+  double busy_seconds = 0.0;  // that it took, while other phases may have run too; 0: unknown
+  std::int64_t bytes = 0;     // moved from or to files, or to the device; 0: unknown
+  double flops = 0.0;         // by the formula 2 n k d; 0: unknown
+  /// Bytes per second while it ran, 0 if unknown.
   double rate() const;
 };
 
@@ -26,7 +26,7 @@ struct PointsReport {
   std::string name;
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  std::string type;  // as in the file
+  std::string type;  // in the file
   bool kept_as_bytes = false;
 };
 
@@ -41,10 +41,10 @@ struct ClusterReport {
   std::int64_t smallest = 0;
   std::int64_t largest = 0;
   std::int64_t empty = 0;
-  double imbalance = 0.0;  // 1: all of one size; k: all rows in one
+  double imbalance = 0.0;  // 1: clusters of equal size; k: all rows in one cluster
 };
 
-/// A column that sets a cluster apart from all rows.
+/// A column in which a cluster differs from all rows.
 struct Explanation {
   std::int64_t cluster = 0;
   std::string column;  // its name, or its number from 1
@@ -56,21 +56,21 @@ struct Explanation {
 struct TruthReport {
   std::int64_t lists = 0;
   std::int64_t equal = 0;
-  std::int64_t ties = 0;          // lists that differ in the order of equal distances alone
-  double recall = 0.0;            // share of the given rows that were found
-  double recall_with_ties = 0.0;  // share of them no farther than the last row found
-  double largest_excess = 0.0;    // (given D - found D) / given D, the largest of all places
+  std::int64_t ties = 0;          // lists that differ only in the order of equal distances
+  double recall = 0.0;            // share of the true neighbours that were found
+  double recall_with_ties = 0.0;  // share of the true neighbours no farther than the last row found
+  double largest_excess = 0.0;    // largest (true D - found D) / true D over all positions
 };
 
 /// Labels compared with known classes, and with the points.
 struct EvaluationReport {
   std::string labels;  // where they come from
-  std::string truth;   // empty: there are no classes
+  std::string truth;   // empty: no classes
   std::int64_t rows = 0;
   std::int64_t clusters = 0;
   std::int64_t classes = 0;
   std::vector<std::pair<std::string, double>> scores;
-  std::vector<double> silhouette_per_cluster;          // empty: there are no points
+  std::vector<double> silhouette_per_cluster;          // empty: no points
   std::vector<std::vector<std::int64_t>> contingency;  // rows of each cluster and class; empty: too large to show
 };
 
@@ -80,12 +80,12 @@ struct SweepReport {
     std::int64_t clusters = 0;
     std::int64_t iterations = 0;
     std::string stopped_by;
-    std::vector<std::pair<std::string, double>> scores;  // NaN where one is not defined
+    std::vector<std::pair<std::string, double>> scores;  // NaN: not defined
   };
   std::string silhouette;      // "simplified" or "exact"
-  std::int64_t suggested = 0;  // clusters; 0: nothing could be compared
+  std::int64_t suggested = 0;  // clusters; 0: no suggestion
   std::string reason;
-  std::vector<std::pair<std::string, std::int64_t>> criteria;  // and the number that each prefers
+  std::vector<std::pair<std::string, std::int64_t>> criteria;  // name, and the number of clusters it prefers
   std::vector<Row> rows;
 };
 
@@ -97,21 +97,21 @@ struct Report {
   std::optional<std::int64_t> seed{};
   std::optional<PointsReport> points{};
   std::optional<PointsReport> queries{};
-  std::string prepared{};  // what was done to the points before anything else
+  std::string prepared{};  // how the points were prepared, in words
   std::optional<WeightReport> weights{};
   std::vector<Phase> phases{};
-  std::vector<IterationRecord> iterations{};  // of the run that was kept
+  std::vector<IterationRecord> iterations{};  // of the run with the lowest inertia
   std::vector<RunRecord> runs{};
   int kept_run = 0;
   std::optional<ClusterReport> clusters{};
   std::optional<double> inertia{};
-  std::optional<double> total_inertia{};  // of all rows as one cluster
-  std::string method{};                   // what was done apart from plain k-means
+  std::optional<double> total_inertia{};  // inertia of one cluster of all rows
+  std::string method{};                   // variant of k-means, in words
   std::string stopped_by{};
   double stopped_value = 0.0;
   double shift_threshold = 0.0;      // of the rule `tolerance`
-  std::int64_t iterations_done = 0;  // those of a run that this one went on from, too
-  std::int64_t changed = 0;          // labels, by the last assignment
+  std::int64_t iterations_done = 0;  // including those of the resumed run
+  std::int64_t changed = 0;          // labels that the last assignment changed
   std::vector<Explanation> explanations{};
   std::optional<TruthReport> truth{};
   std::optional<std::int64_t> edges{};       // of a graph, or rows within a radius
@@ -122,12 +122,12 @@ struct Report {
   std::string output{};
   std::vector<std::string> warnings{};
 
-  /// The phase of that name, made when it is new.
+  /// The phase of that name, which is added if it is new.
   Phase& phase(const std::string& name);
   double seconds() const;
 };
 
-/// One JSON object and a line feed. Takes the peak of the host memory at this moment.
+/// One JSON object and a line feed. Includes the peak host memory so far.
 std::string to_json(const Report& report);
 
 }  // namespace kith::app

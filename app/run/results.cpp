@@ -7,23 +7,25 @@
 #include <cmath>
 #include <numeric>
 
+#include "app/cli/layout.h"
+#include "app/cli/terminal.h"
 #include "core/error.h"
 
 namespace kith::app {
 namespace {
 
-double in_unit(double found, Unit unit) {
+double in_unit(double d, Unit unit) {
   switch (unit) {
     case Unit::root:
-      return std::sqrt(found);
+      return std::sqrt(d);
     case Unit::cosine_distance:
-      return found / 2;
+      return d / 2;
     case Unit::cosine:
-      return 1 - found / 2;
+      return 1 - d / 2;
     case Unit::inner_product:
-      return 0.0 - found;  // no -0
+      return 0.0 - d;  // no -0
     default:
-      return found;
+      return d;
   }
 }
 
@@ -87,17 +89,17 @@ void write_head(data::ResultFile& file, const ResultHead& head, const data::Poin
 }
 
 template <class T>
-Matrix<T> convert_distances(MatrixView<const double> found, Unit unit, std::int64_t first) {
+Matrix<T> convert_distances(MatrixView<const double> d, Unit unit, std::int64_t first) {
   constexpr bool is_narrow = sizeof(T) == sizeof(float);
-  Matrix<T> out(found.rows, found.columns);
-  for (std::int64_t i = 0; i < found.rows; ++i) {
-    for (std::int64_t j = 0; j < found.columns; ++j) {
-      const double distance = in_unit(found(i, j), unit);
+  Matrix<T> out(d.rows, d.columns);
+  for (std::int64_t i = 0; i < d.rows; ++i) {
+    for (std::int64_t j = 0; j < d.columns; ++j) {
+      const double distance = in_unit(d(i, j), unit);
       out(i, j) = static_cast<T>(distance);
-      if (std::isfinite(out(i, j)) || std::isnan(found(i, j))) continue;
+      if (std::isfinite(out(i, j)) || std::isnan(d(i, j))) continue;
       const bool helps = is_narrow && std::isfinite(distance);
       throw Error(ExitCode::data,
-                  fmt::format("row {}: the {} distance{} leaves the range of {}; {}", first + i, name_of(unit),
+                  fmt::format("row {}: the {} distance{} exceeds the range of {}; {}", first + i, name_of(unit),
                               helps ? fmt::format(" of {:g}", distance) : "", helps ? "float32" : "float64",
                               helps ? "give --precision f64" : "divide the values by a power of two"));
     }
@@ -178,21 +180,29 @@ std::int64_t block_bytes(const BlockMemory& block) {
 std::string cluster_table(const KMeansResult& result) {
   const std::int64_t rows = std::accumulate(result.counts.begin(), result.counts.end(), std::int64_t{0});
   const bool nearest = !result.nearest_row.empty(), weighted = !result.weights.empty();
-  std::string out = fmt::format("{:>8} {:>12} {:>8}{} {:>24}{}\n", "cluster", "points", "percent",
-                                weighted ? fmt::format(" {:>14}", "weight") : "", "inertia",
-                                nearest ? fmt::format(" {:>12}", "nearest row") : "");
-  const auto line = [&](const std::string& name, std::int64_t points, double weight, double inertia,
-                        const std::string& last) {
-    const double percent = 100.0 * static_cast<double>(points) / static_cast<double>(rows);
-    out += fmt::format("{:>8} {:>12} {:>8.2f}{} {:>24}{}\n", name, points, percent,
-                       weighted ? fmt::format(" {:>14.8g}", weight) : "", inertia, last);
+  TextTable table;
+  const auto line = [&](const std::string& name, const std::string& points, const std::string& percent,
+                        const std::string& weight, const std::string& inertia, const std::string& row) {
+    std::vector<std::string> cells{name, points, percent};
+    if (weighted) cells.push_back(weight);
+    cells.push_back(inertia);
+    if (nearest) cells.push_back(row);
+    table.rows.push_back(std::move(cells));
   };
+  const auto numbers = [&](const std::string& name, std::int64_t points, double weight, double inertia,
+                           const std::string& row) {
+    const double percent = 100.0 * static_cast<double>(points) / static_cast<double>(rows);
+    line(name, std::to_string(points), fmt::format("{:.2f}", percent), fmt::format("{:.8g}", weight),
+         fmt::format("{}", inertia), row);
+  };
+  line("cluster", "points", "percent", "weight", "inertia", "nearest row");
   for (std::size_t c = 0; c < result.counts.size(); ++c) {
-    line(std::to_string(c), result.counts[c], weighted ? result.weights[c] : 0.0, result.inertia_per_cluster[c],
-         nearest ? fmt::format(" {:>12}", result.nearest_row[c]) : "");
+    numbers(std::to_string(c), result.counts[c], weighted ? result.weights[c] : 0.0, result.inertia_per_cluster[c],
+            nearest ? std::to_string(result.nearest_row[c]) : "");
   }
-  line("all", rows, std::accumulate(result.weights.begin(), result.weights.end(), 0.0), result.inertia, "");
-  return out;
+  numbers("all", rows, std::accumulate(result.weights.begin(), result.weights.end(), 0.0), result.inertia, "");
+  table.columns.assign(table.rows[0].size(), Align::right);
+  return lay_out(table, text_width(Stream::output));
 }
 
 }  // namespace kith::app

@@ -1,4 +1,4 @@
-// What the result files have in common: root attributes, distances in the unit and precision of the run.
+// Common parts of result files: root attributes, distances in the unit and precision of the run.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 
 namespace kith::app {
 
-/// The root attributes that all files have: format, format_version, kith_version, command.
+/// The root attributes of all files: format, format_version, kith_version, command.
 void write_origin(data::ResultFile& file, const std::string& format, const std::string& command);
-/// One name a line as an attribute, if they are not too many for one, and none has a line of its own.
+/// Names as an attribute, one per line, if it can hold them and none contains a line feed.
 void write_names(data::ResultFile& file, const std::string& attribute, const std::vector<std::string>& names);
 
 /// Root attributes of every result of points: format, format_version, kith_version, command, points (name, shape,
-/// type), metric, class. `command` holds only what determines the answer.
+/// type), metric, class. `command` contains only what determines the result.
 struct ResultHead {
   std::string format;  // "kith-clusters"
   std::string command;
@@ -37,11 +37,10 @@ const char* name_of(Unit unit);
 /// The unit of a metric; `squared` instead of the root where D is a square.
 Unit unit_of(Metric metric, bool squared);
 
-/// Distances in a unit, as float or double, from D; out has its shape. What is made of D is made in float64 and
-/// rounded once; NaN, that of a row that was left out, stays. Throws Error(data) when a distance leaves the range of T,
-/// with its row: `first` is that of the first one here.
+/// Converts D to distances in a unit, as float or double, in float64 with one rounding. NaN, of dropped rows, stays.
+/// Throws Error(data) with the row of a distance outside the range of T; `first` is the number of the first row.
 template <class T>
-Matrix<T> convert_distances(MatrixView<const double> found, Unit unit, std::int64_t first);
+Matrix<T> convert_distances(MatrixView<const double> d, Unit unit, std::int64_t first);
 
 /// Dataset `distances` (n) and the attribute that names its unit.
 void write_distances(data::ResultFile& file, std::span<const double> squared, ValueClass value_class);
@@ -49,24 +48,23 @@ void write_distances(data::ResultFile& file, std::span<const double> squared, Va
 /// /labels, /counts, /inertia_per_cluster.
 void write_assignment(data::ResultFile& file, const KMeansResult& result);
 
-/// What each iteration did, of a run and of those that it goes on from: /iteration_inertia, /iteration_shift,
-/// /iteration_changed, all (iterations).
+/// The iterations of a run and of the runs that it resumes: /iteration_inertia, /iteration_shift, /iteration_changed,
+/// all (iterations).
 struct Iterations {
   std::vector<double> inertia, shift;
   std::vector<std::int64_t> changed;
 };
 void write_iterations(data::ResultFile& file, const Iterations& before, const KMeansResult& result);
 
-/// What the report says of the clusters.
+/// The report on the clusters.
 ClusterReport cluster_report(const KMeansResult& result);
-/// 2 n k d, the multiplications and additions of one assignment by the plain product, of points as they are computed
-/// with.
+/// 2 n k d: the multiplications and additions of one assignment by a plain matrix product of prepared points.
 double assignment_flops(const PointsView& points, std::int64_t clusters);
-/// Host bytes that an assignment needs besides the points: state per row, centroids as given, and their sums.
+/// Host bytes of an assignment besides the points: state per row, centroids, and their sums.
 std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clusters);
 
-/// Host bytes of the blocks in which `rows` rows of answers are made: as many rows as `block_rows`, or, when that is 0,
-/// `usual_rows`, at least one.
+/// Host bytes of one block when `rows` rows of results are computed in blocks of `block_rows`, or of `usual_rows` if
+/// that is 0; at least one row.
 struct BlockMemory {
   std::int64_t rows = 0;
   std::int64_t row_bytes = 0;
@@ -75,7 +73,7 @@ struct BlockMemory {
 };
 std::int64_t block_bytes(const BlockMemory& block);
 
-/// One line per cluster: points, share, inertia, nearest row where known; then a line for all.
+/// One line per cluster: points, share, inertia, nearest row if known; then a line for all.
 std::string cluster_table(const KMeansResult& result);
 
 }  // namespace kith::app

@@ -1,4 +1,4 @@
-// The closing summary on standard error: what came out, where it is, which command comes next.
+// The summary of a run on standard error: results, times, the output file, and the next command.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace kith::app {
 
-/// One "name   value" line each; lines that the report has nothing to say about are left out. `next` is a command line
-/// that continues from the result, or empty.
+/// Lines of a name and a value, as wide as standard error; long values continue below their beginning. `next` is a
+/// command that continues from the result, or empty.
 std::string summary(const Report& report, const std::string& next);
 
 }  // namespace kith::app

@@ -76,7 +76,7 @@ TEST_CASE("what goes on, what begins anew, and what is told") {
   const Scratch folder;
   const std::string part = folder / "part.h5", more = folder / "more.h5";
   const Outcome stopped = cluster({kDigits, "-k", "10"}, {"--max-iterations", "3"}, part);
-  CHECK(stopped.says("warning: not converged after 3 iterations; go on with --init " + part));
+  CHECK(stopped.says("warning: not converged after 3 iterations; resume with --init " + part));
   CHECK(stopped.says("iterations 3, the limit was reached before convergence; "));
   CHECK(stopped.says("kith cluster --init " + part + " -o " + plus(folder / "part", "-more.h5") + " " + kDigits +
                      " -k 10 --max-iterations 3\n"));

@@ -69,7 +69,7 @@ TEST_CASE("a table of text is clustered; labels go to CSV with the names of the 
   done({"assign", table, "--drop-columns", "1,4", "--centroids", result, "-q", "-o", folder / "a.npy"});
   CHECK(done({"assign", table, "--columns", "x,y", "--centroids", result, "-f", "-o", folder / "a.npy",
               "--save-distances"})
-            .says("warning: --save-distances has no effect: the output holds labels alone"));
+            .says("warning: --save-distances has no effect: the output contains only labels"));
   const std::string array = bytes_of(folder / "a.npy");
   REQUIRE(array.size() == 128 + 16);
   CHECK(array.find("{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }") == 10);
@@ -168,7 +168,7 @@ TEST_CASE("labels go into a copy of an AnnData file, never into the file itself"
   refuses(3, cluster("a/b", folder / "new.h5ad"), {"expected the name of a column, without /"});
   refuses(2, {"cluster", cells + ":X", "-k", "2", "--write-obs", "groups"}, {"--write-obs", "give -o COPY.h5ad"});
   refuses(2, {"cluster", cells + ":X", "-k", "2", "--transpose", "--write-obs", "groups", "-o", folder / "new.h5ad"},
-          {"with --transpose the points are not the rows of obs"});
+          {"--write-obs cannot be combined with --transpose"});
   refuses(3, {"cluster", kDigits + ":/train", "-k", "2", "--write-obs", "groups", "-o", folder / "new.h5ad"},
           {"expected an AnnData file, which has a group obs"});
   make_cells(cells, 5);

@@ -307,7 +307,7 @@ TEST_CASE("distances beyond the range of their type are refused with row and rem
   FileMaker(folder / "far.h5").dataset("x", H5T_IEEE_F64LE, {3, 1}, H5T_NATIVE_DOUBLE, far);
   FileMaker(folder / "wide.h5").dataset("x", H5T_IEEE_F32LE, {4, 1}, H5T_NATIVE_FLOAT, wide);
   const std::string out = folder / "out.h5",
-                    range = "row 2: the euclidean distance leaves the range of float64; divide";
+                    range = "row 2: the euclidean distance exceeds the range of float64; divide";
   refuses(3, {"distances", folder / "far.h5", folder / "near.h5", "-o", out}, {range});
   refuses(3, {"distances", folder / "far.h5", folder / "near.h5"}, {range});
   refuses(3, {"knn", folder / "near.h5", "--queries", folder / "far.h5", "-k", "1"}, {range});

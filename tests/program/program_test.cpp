@@ -174,11 +174,11 @@ TEST_CASE("--json prints the report and nothing else") {
   CHECK(phases == Words{"open", "read", "prepare", "seed", "iterate", "assign", "write"});
 }
 
-TEST_CASE("63: a named backend never falls back, auto says what it passed over") {
+TEST_CASE("63: a named backend never falls back, --verbose names the backends that auto did not use") {
   const Words usable = usable_backends();
   if (std::find(usable.begin(), usable.end(), "cuda") == usable.end()) {
     refuses(4, {"cluster", kDigits, "-k", "3", "--backend", "cuda"}, {"--backend cuda: "});
-    CHECK(done({"cluster", kDigits, "-k", "3"}).says("cuda passed over: "));
+    CHECK(done({"cluster", kDigits, "-k", "3", "-v"}).says("not used   cuda: "));
   } else {
     refuses(4, {"cluster", kDigits, "-k", "3", "--backend", "cuda", "--device", "1023"}, {"--backend cuda: ", "1023"});
   }

@@ -95,7 +95,7 @@ TEST_CASE("--medoids without a place for them is named") {
   CHECK(done({"cluster", kDigits, "-k", "3", "-q", "--medoids"}).says("--medoids has no effect: there is no --output"));
   const Scratch folder;
   CHECK(done({"cluster", kDigits, "-k", "3", "-q", "--medoids", "-o", folder / "l.csv"})
-            .says("--medoids has no effect: the output holds labels alone"));
+            .says("--medoids has no effect: the output contains only labels"));
 }
 
 TEST_CASE("--batch, --algorithm bisecting and --balance give the same bytes on every backend, and say what they did") {
@@ -146,7 +146,7 @@ TEST_CASE("a balanced run that stopped is not offered to go on") {
     if (!written) words.resize(words.size() - 2);
     const Outcome stopped = done(words);
     CHECK(stopped.says("not converged after 2 iterations; give a larger --max-iterations: a run cannot go on from "));
-    CHECK(!stopped.says("go on with"));
+    CHECK(!stopped.says("resume with"));
     CHECK(!stopped.says("kith cluster --init"));
   }
   words.insert(words.end(), {"--init", part, "--json", "-o", more});

@@ -118,7 +118,7 @@ TEST_CASE("rows of weight 0 are no rows to make clusters of") {
   const Scratch folder;
   write_bytes(folder / "p.csv", "x,y,w\n1,2,1\n3,4,0\n5,6,0\n");
   refuses(2, {"cluster", folder / "p.csv", "-k", "2", "--weight-column", "w"},
-          {"has 3 rows, of which 2 are left out (by --nan drop, or of weight 0)", "expected at most 1 clusters"});
+          {"has 3 rows, of which 2 are ignored (dropped by --nan, or of weight 0)", "expected at most 1 clusters"});
 }
 
 TEST_CASE("starts by name are drawn by the seed, the same on every backend") {

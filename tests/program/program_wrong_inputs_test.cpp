@@ -140,7 +140,7 @@ const Wrong kBeside[] = {
     {"", 2, "cluster p.csv --init-labels l5.csv",
      "--init-labels l5.csv:label |  | expected 6 labels, one for each row of p.csv | found 5 | give every row a label"},
     {"", 3, "cluster p.csv --init-labels noise.csv",
-     "noise.csv:label | row 2 (counted from 0) | expected the label of a cluster | found none, or -1 | give such rows "
+     "noise.csv:label | row 2 (counted from 0) | expected the label of a cluster | found none or -1 | give such rows "
      "a label"},
     {"28", 2, "cluster p.csv -k 2 --init q.csv",
      "--init q.csv |  | expected 2 centroids of 2 columns, as -k and p.csv say | found 3 x 3 | give centroids of "
@@ -163,7 +163,7 @@ const Wrong kBeside[] = {
     {"", 3, "knn p.csv -k 2 --truth q.csv",
      "q.csv |  | expected 6 lists, one for each query | found 3 | give the answer to these queries"},
     {"", 3, "knn p.csv -k 1 --truth x.h5:/lists",
-     "x.h5:/lists | row 5, column 0 (counted from 0) | expected the number of a row that was searched, 0 to 5 | found "
+     "x.h5:/lists | row 5, column 0 (counted from 0) | expected a row number of BASE, 0 to 5 | found "
      "6 | give the answer for this BASE"},
     {"", 3, "distances p.csv q.csv",
      "q.csv |  | expected 2 columns, as p.csv has | found 3 | give points of the same columns"},

@@ -50,7 +50,8 @@ const Wrong kValues[] = {
     {"", 2, "cluster p.csv -k 2 --pca 3", "--pca | p.csv | expected at most 2 components | 6 rows of 2 columns |"},
     {"41", 2, "cluster p.csv -k 2 --nan maybe", "--nan | | expected error, drop | found 'maybe' | the nearest is"},
     {"", 2, "cluster p.csv -k 2 --metric manhattan",
-     "--metric manhattan | | expected euclidean or cosine for clusters | centroids are means | are for kith knn"},
+     "--metric manhattan | | k-means supports euclidean and cosine | a mean does not minimise other distances | kith "
+     "knn and kith distances"},
     {"", 2, "knn p.csv -k 2 --metric hamming", "--metric | | expected euclidean, cosine, | found 'hamming' | nearest"},
     {"63", 2, "cluster p.csv -k 2 --backend cdua", "--backend | | expected auto, cpu, cuda | 'cdua' | nearest is cuda"},
     {"", 2, "cluster p.csv -k 2 --screen fast", "--screen | | expected auto, wgmma, mma, float32 | 'fast' | nearest"},
@@ -66,8 +67,9 @@ const Wrong kValues[] = {
     {"", 2, "sweep p.csv -k 2-4 --init p.csv", "--init | | expected k-means++, | found 'p.csv' | the nearest is"},
     {"", 2, "sweep p.csv -k 2-4 --gap 0", "--gap | | expected a whole number from 1 to 10000 | found '0' |"},
     {"", 2, "assign p.csv --centroids p.csv --top 7", "--top 7 | p.csv | expected at most 6 | has 6 centroids |"},
-    {"56", 2, "knn p.csv -k 6", "-k 6 | p.csv | expected at most 5 neighbours | has 5 rows to find | --include-self"},
-    {"56", 2, "knn p.csv -k 7 --include-self", "-k 7 | p.csv | expected at most 6 neighbours | has 6 rows to find |"},
+    {"56", 2, "knn p.csv -k 6",
+     "-k 6 | p.csv | expected at most 5 neighbours | has 5 rows besides the query | --include-self"},
+    {"56", 2, "knn p.csv -k 7 --include-self", "-k 7 | p.csv | expected at most 6 neighbours | has 6 rows; |"},
     {"", 2, "knn p.csv --radius -1",
      "--radius | radius -1 | expected a finite number, 0 or above | | unit of the distances"},
     {"", 2, "evaluate l.csv --points p.csv --sample 0", "--sample | | expected a whole number from 1 | found '0' |"},
@@ -104,16 +106,18 @@ const Wrong kColumns[] = {
 
 const Wrong kTogether[] = {
     {"", 2, "cluster p.csv --init first --init-labels l.csv",
-     "--init and --init-labels | | expected one of them | found both | leave one out"},
+     "--init-labels | | cannot be combined with --init | | leave one of them out"},
     {"", 2, "cluster p.csv -k 3 --init-labels l.csv",
-     "--init-labels l.csv:label | | expected 3 different labels, as -k says | found 2 | leave out -k"},
+     "--init-labels l.csv:label | | expected 3 different labels, for -k, | found 2 | leave out -k"},
     {"29", 2, "cluster p.csv -k 1 --freeze p.csv", "-k 1 | --freeze p.csv | expected at least that many | has 6 |"},
     {"", 2, "cluster p.csv -k 6 --algorithm bisecting --freeze p.csv",
-     "--freeze | | --algorithm bisecting moves all centroids | | leave one of them out"},
+     "--freeze | | cannot be combined with --algorithm bisecting | which moves all centroids | leave one of them out"},
     {"", 2, "cluster p.csv -k 6 --algorithm bisecting --init p.csv",
-     "--init | | --algorithm bisecting begins with one cluster | | leave one of them out"},
+     "--init FILE | | cannot be combined with --algorithm bisecting | which begins with one cluster | leave one of "
+     "them out"},
     {"", 2, "cluster p.csv -k 2 --algorithm bisecting --batch 3",
-     "--batch | | --algorithm bisecting splits all rows at once | | leave one of them out"},
+     "--batch | | cannot be combined with --algorithm bisecting | which splits all rows at once | leave one of them "
+     "out"},
     {"", 2, "cluster p.csv -k 2 --balance --min-size 4",
      "--min-size | smallest cluster size 4 | expected at most 3 | 6 rows in 2 clusters |"},
     {"", 2, "cluster p.csv -k 2 --balance --max-size 2",
@@ -121,29 +125,28 @@ const Wrong kTogether[] = {
     {"", 2, "cluster p.csv -k 2 --balance --min-size 3 --max-size 2",
      "--min-size or --max-size | smallest cluster size 3 | expected at most the largest cluster size, 2 | |"},
     {"31", 2, "cluster p.csv -k 2 --weights w5.csv --weight-column y",
-     "--weights and --weight-column | | expected one of them | found both | leave one out"},
+     "--weights | | cannot be combined with --weight-column | | leave one of them out"},
     {"31", 2, "cluster q.csv -k 2 --weight-column z --batch 2",
-     "--batch | | expected rows without weights | found weights | leave one of them out"},
+     "--batch | | cannot be combined with weights | | leave one of them out"},
     {"31", 2, "cluster q.csv -k 2 --weight-column z --scale zscore",
-     "--scale zscore | | expected --scale unit or none | do not heed weights | prepare the points beforehand"},
+     "--scale zscore and minmax | | ignore weights | use --scale unit | prepare the points beforehand"},
     {"31", 2, "cluster q.csv -k 2 --weight-column z --pca 1",
-     "--pca | | expected --scale unit or none | weights | prepare"},
+     "--pca | | ignores weights | | prepare the points beforehand"},
     {"", 2, "cluster p.csv -k 4 --pca 1 --freeze q.csv",
-     "--freeze q.csv | | expected centroids of 1 columns, as p.csv has behind --pca | found 3 x 3 |"},
-    {"", 2, "knn p.csv -k 1 --radius 1", "-k and --radius | | expected one of them | found both | leave one out"},
+     "--freeze q.csv | | expected centroids of 1 columns, as p.csv has after --pca | found 3 x 3 |"},
+    {"", 2, "knn p.csv -k 1 --radius 1", "--radius | | cannot be combined with -k | | leave one of them out"},
     {"", 2, "knn p.csv -k 1 --symmetric --mutual",
-     "--symmetric and --mutual | | expected one | found both | leave one"},
-    {"", 2, "knn p.csv --radius 1 --mutual",
-     "--mutual | | expected the lists of -k | found --radius | leave the option out"},
+     "--symmetric | | cannot be combined with --mutual | | leave one of them out"},
+    {"", 2, "knn p.csv --radius 1 --mutual", "--mutual | | cannot be combined with --radius | | leave one of them out"},
     {"", 2, "knn p.csv -k 1 --graph --queries p.csv",
-     "--graph | | expected a set in itself | found --queries | leave them"},
+     "--graph | | cannot be combined with --queries | | leave one of them out"},
     {"", 2, "knn p.csv -k 1 --components", "--components | | expected --radius R or --graph | |"},
     {"", 2, "knn p.csv --radius 1 --components --queries p.csv",
-     "--components | | expected a set in itself | found --queries | leave them out"},
+     "--components | | cannot be combined with --queries | | leave one of them out"},
     {"", 2, "knn p.csv --radius 1 --truth p.csv",
-     "--truth | | expected lists of -k | found a graph | leave --truth out"},
+     "--truth | | cannot be combined with a graph | compares the lists of -k | leave --truth out"},
     {"", 2, "knn p.csv --radius 1 --format ivecs", "--format | | expected kith for a graph | found ivecs |"},
-    {"", 2, "knn p.csv --radius 1 -o y.ivecs", "--format | | a name of the output that ends with .csv | y.ivecs |"},
+    {"", 2, "knn p.csv --radius 1 -o y.ivecs", "--format | | an output name that ends with .csv | y.ivecs |"},
     {"", 2, "knn p.csv -k 1 --format ann-benchmarks", "--format ann-benchmarks | | expected --queries | |"},
     {"", 2, "knn p.csv -k 1 --queries p.csv --metric manhattan --format ann-benchmarks",
      "--format ann-benchmarks | | expected --metric euclidean or cosine | found manhattan |"},
@@ -206,11 +209,11 @@ TEST_CASE("rows that were left out are named where too few are left, and labels 
   write_bytes(folder / "p.csv", "x,y\n1,2\n3,\n5,6\n");
   write_bytes(folder / "l.csv", "label\na\nb\na\n");
   const Setting here{.folder = folder.path()};
-  const Words left_out{"p.csv has 3 rows, of which 1 are left out (by --nan drop", "expected at most 2 clusters"};
+  const Words left_out{"p.csv has 3 rows, of which 1 are ignored (dropped by --nan", "expected at most 2 clusters"};
   refuses(2, {"cluster", "p.csv", "-k", "3", "--nan", "drop"}, left_out, here);
   refuses(2, {"sweep", "p.csv", "-k", "3", "--nan", "drop"}, left_out, here);
   refuses(3, {"cluster", "p.csv", "--init-labels", "l.csv", "--nan", "drop"},
-          {"--init-labels l.csv:label", "found all rows of the label b left out", "give its rows other labels"}, here);
+          {"--init-labels l.csv:label", "found all rows of the label b ignored", "give its rows other labels"}, here);
 }
 
 TEST_CASE("a page is written neither over its points nor under a name of data") {
@@ -218,7 +221,7 @@ TEST_CASE("a page is written neither over its points nor under a name of data") 
   write_bytes(folder / "p.html", "x,y\n1,2\n3,4\n5,6\n");
   const Setting here{.folder = folder.path()};
   const Outcome stopped = done({"cluster", "p.html", "-k", "2", "--max-iterations", "1", "-o", "r s.h5"}, here);
-  CHECK(stopped.says("go on with --init 'r s.h5'"));
+  CHECK(stopped.says("resume with --init 'r s.h5'"));
   refuses(5, {"report", "r s.h5", "-o", "p.html", "-f"}, {"p.html: is the input", "never overwritten"}, here);
   refuses(5, {"report", "r s.h5", "-o", "p.csv"}, {"p.csv: expected the name of an HTML page", ".html"}, here);
   CHECK(files_in(folder) == Words{"p.html", "r s.h5"});
@@ -226,9 +229,9 @@ TEST_CASE("a page is written neither over its points nor under a name of data") 
 
 TEST_CASE("the help of --output names what the command can write") {
   for (const char* command : {"knn", "sweep", "distances", "evaluate"}) {
-    CHECK(done({command, "--help"}).out.find("labels alone") == std::string::npos);
+    CHECK(done({command, "--help"}).out.find("only the labels") == std::string::npos);
   }
   for (const char* command : {"cluster", "assign"}) {
-    CHECK(done({command, "--help"}).out.find("labels alone to .csv or .npy") != std::string::npos);
+    CHECK(done({command, "--help"}).out.find("only the labels") != std::string::npos);
   }
 }

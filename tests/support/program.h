@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,13 +26,19 @@ inline const std::string kDigits = std::string(KITH_SOURCE_DIR) + "/samples/digi
 
 using Words = std::vector<std::string>;
 
+/// `text` with every indented line as the end of the line above, without the backslash of a command between them.
+inline std::string unwrapped(const std::string& text) {
+  return std::regex_replace(text, std::regex(R"(( \\)?\n +)"), " ");
+}
+
 struct Outcome {
   int code = -1;  // exit code, or 128 + the signal that ended it
   std::string out;
   std::string err;
 
   nlohmann::json json() const { return nlohmann::json::parse(out); }
-  bool says(const std::string& text) const { return err.find(text) != std::string::npos; }
+  /// Whether `text` is on standard error, where long lines may have been wrapped.
+  bool says(const std::string& text) const { return unwrapped(err).find(text) != std::string::npos; }
 };
 
 /// What differs from a plain run.
@@ -83,6 +90,7 @@ class Running {
     setrlimit(RLIMIT_CORE, &no_core);
     if (!setting.folder.empty() && chdir(setting.folder.c_str()) != 0) _exit(126);
     signal(SIGPIPE, SIG_DFL);
+    unsetenv("COLUMNS");
     for (const std::string& variable : setting.environment) putenv(const_cast<char*>(variable.c_str()));
     std::vector<char*> arguments{const_cast<char*>("kith")};
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));

@@ -1,0 +1,42 @@
+// Text in a limited width: wrapped paragraphs, command lines and tables.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kith::app {
+
+/// Columns of a terminal that UTF-8 text takes: one for each code point.
+std::size_t display_width(std::string_view text);
+
+/// `text` with no-break spaces (U+00A0) in place of blanks: wrap() keeps it on one line.
+std::string unbreakable(std::string text);
+
+/// Lines of at most `width` columns, broken at blanks. A longer word gets a line of its own and is not broken.
+/// No-break spaces become blanks.
+std::vector<std::string> wrap(std::string_view text, std::size_t width);
+
+/// The same for a shell command: a line that continues ends in " \", and quoted words and an option and its value stay
+/// on one line.
+std::vector<std::string> wrap_command(std::string_view command, std::size_t width);
+
+/// `lead` followed by `lines`, each ended by a line feed; the lines after the first are indented to the end of `lead`.
+std::string hang(std::string_view lead, const std::vector<std::string>& lines);
+
+/// How cells stand in their column; those of a wrapped column may take several lines.
+enum class Align { left, right, wrapped };
+
+struct TextTable {
+  std::vector<Align> columns;
+  std::vector<std::vector<std::string>> rows;  // the head first
+  std::size_t keys = 1;                        // leading columns that say what a row is
+  std::size_t indent = 0;
+};
+
+/// Columns two blanks apart, each as wide as its widest cell. A table wider than `width` is printed as several tables
+/// of fewer columns, an empty line between, each of which begins with the key columns.
+std::string lay_out(const TextTable& table, std::size_t width);
+
+}  // namespace kith::app
