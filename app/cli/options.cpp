@@ -11,12 +11,12 @@
 #include <cstdlib>
 #include <deque>
 
+#include "app/cli/command_names.h"
 #include "app/cli/common_options.h"
 #include "app/cli/config_file.h"
 #include "app/cli/help_page.h"
 #include "app/cli/suggest.h"
 #include "app/cli/terminal.h"
-#include "app/commands.h"
 #include "core/error.h"
 
 namespace kith::app {
