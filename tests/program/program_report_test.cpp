@@ -115,7 +115,7 @@ TEST_CASE("report: names like markup, one cluster, one column, empty clusters, c
   cluster({folder / "holes.csv", "-k", "2", "--nan", "drop", "--weight-column", "w"});
   const std::string holes = page_of({result});
   CHECK(has(holes, "All 4 rows are drawn"));
-  CHECK(has(holes, "Rows have weights"));
+  CHECK(has(holes, "The rows are weighted"));
   // Scaled points are scaled again, so the distances are those of the clustering.
   cluster({kDigits, "-k", "5", "--scale", "minmax", "--save-distances"});
   const std::vector<double> distances = StoredResult(result).vector("distances");
