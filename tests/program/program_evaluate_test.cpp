@@ -160,10 +160,10 @@ TEST_CASE("--n-init: the report has every run, the file the best one") {
   CHECK(number(result, "run") == static_cast<double>(best));
   CHECK(number(result, "inertia") == report["inertia"].get<double>());
 
-  const Outcome told = done({"cluster", kDigits, "-k", "10", "--n-init", "5", "-v"});
-  CHECK(told.says("run 1 of 5: inertia"));
-  CHECK(told.says("run 5 of 5: inertia"));
-  CHECK(told.says("5; run " + std::to_string(best + 1) + " has the lowest inertia, the highest is "));
+  const Outcome run = done({"cluster", kDigits, "-k", "10", "--n-init", "5", "-v"});
+  CHECK(run.says("run 1 of 5: inertia"));
+  CHECK(run.says("run 5 of 5: inertia"));
+  CHECK(run.says("5; run " + std::to_string(best + 1) + " has the lowest inertia, the highest is "));
 
   // A start without random choices has one run, whatever --n-init is.
   done({"cluster", kDigits, "-k", "10", "--init", "first", "--n-init", "5", "-f", "-o", result});

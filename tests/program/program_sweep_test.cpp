@@ -74,7 +74,7 @@ TEST_CASE("sweep: table, suggestion and CSV") {
   const std::string groups = folder / "g.csv", csv = folder / "s.csv";
   write_bytes(groups, kGroups);
   const Words words{"sweep", groups, "--drop-columns", "group", "-k", "1-5", "--gap", "5"};
-  const Outcome outcome = done(words, {.environment = {"COLUMNS=100"}});
+  const Outcome outcome = done(words, {.environment = {"COLUMNS=200"}});
   std::istringstream lines(outcome.out);
   std::string head, first, second, third;
   std::getline(lines, head);

@@ -217,8 +217,9 @@ std::vector<Tested> tested_backends(const BackendOptions& options) {
     } else if (required != nullptr && std::string(required).find(entry.name) != std::string::npos) {
       throw std::runtime_error("KITH_REQUIRE names " + std::string(entry.name) + ", but: " + reason);
     } else {
-      static std::set<std::string> told;
-      if (told.insert(entry.name).second) std::fprintf(stderr, "skipping backend %s: %s\n", entry.name, reason.c_str());
+      static std::set<std::string> reported;
+      if (reported.insert(entry.name).second)
+        std::fprintf(stderr, "skipping backend %s: %s\n", entry.name, reason.c_str());
     }
   }
   return opened;
