@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "app/cli/command_names.h"
 #include "app/cli/help_page.h"
 #include "app/cli/suggest.h"
 #include "app/cli/terminal.h"
@@ -12,6 +13,22 @@
 
 namespace kith::app {
 namespace {
+
+constexpr Command kCommands[] = {
+    {"cluster", "k-means: labels, centroids, counts and inertia", run_cluster},
+    {"sweep", "k-means for many numbers of clusters, and which of them fits", run_sweep},
+    {"assign", "the nearest given centroid of every point", run_assign},
+    {"knn", "the exact k nearest neighbours of every query", run_knn},
+    {"distances", "the matrix of all distances", run_distances},
+    {"evaluate", "how far labels agree with known classes, and fit the points", run_evaluate},
+    {"report", "a page with pictures of a result", run_report},
+    {"info", "what is in a file: datasets, shapes, types, statistics", run_info},
+    {"devices", "what kith can compute on here, what is missing and why", run_devices},
+    {"generate", "synthetic points: blobs, uniform, shells", run_generate},
+    {"bench", "the limits of this machine, and how close kith comes to them", run_bench},
+};
+static_assert(std::ranges::equal(kCommands, kCommandNames, {},
+                                 [](const Command& c) { return std::string_view(c.name); }));
 
 std::string short_help() {
   HelpPage page{
@@ -29,28 +46,7 @@ std::string short_help() {
 
 }  // namespace
 
-std::span<const Command> commands() {
-  static constexpr Command table[] = {
-      {"cluster", "k-means: labels, centroids, counts and inertia", run_cluster},
-      {"sweep", "k-means for many numbers of clusters, and which of them fits", run_sweep},
-      {"assign", "the nearest given centroid of every point", run_assign},
-      {"knn", "the exact k nearest neighbours of every query", run_knn},
-      {"distances", "the matrix of all distances", run_distances},
-      {"evaluate", "how far labels agree with known classes, and fit the points", run_evaluate},
-      {"report", "a page with pictures of a result", run_report},
-      {"info", "what is in a file: datasets, shapes, types, statistics", run_info},
-      {"devices", "what kith can compute on here, what is missing and why", run_devices},
-      {"generate", "synthetic points: blobs, uniform, shells", run_generate},
-      {"bench", "the limits of this machine, and how close kith comes to them", run_bench},
-  };
-  return table;
-}
-
-std::vector<std::string> command_names() {
-  std::vector<std::string> names;
-  for (const Command& command : commands()) names.emplace_back(command.name);
-  return names;
-}
+std::span<const Command> commands() { return kCommands; }
 
 int run_program(const Arguments& words) {
   const std::string first = words.empty() ? "--help" : words.front();

@@ -31,7 +31,6 @@ struct Command {
 
 /// In the order of the help.
 std::span<const Command> commands();
-std::vector<std::string> command_names();
 
 /// Runs `kith WORDS...`: a command, --help or --version. Returns the exit code; throws Error(usage) for an unknown
 /// name.

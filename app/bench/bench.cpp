@@ -99,7 +99,7 @@ BenchRequest request_of(const BenchOptions& options, const Suite& suite, Job& jo
   request.backend.threads = static_cast<int>(options.common.threads);
   request.backend.device = static_cast<int>(options.common.device);
   request.repeat = static_cast<int>(options.repeat);
-  request.told = [&job](const std::string& what) { job.progress.phase(what, 0); };
+  request.on_progress = [&job](const std::string& what) { job.progress.phase(what, 0); };
   if (suite.ladder != nullptr) {
     const std::size_t counts = std::string(suite.form).find(',') != std::string::npos ? 1 : 0;
     for (const std::string& text : options.shapes) request.shapes.push_back(parse_shape(text, counts, suite.form));

@@ -158,7 +158,7 @@ std::vector<BenchRow> bench_knn(BenchRun& run) {
     blocks.empty_lists();
     blocks.find_lists();
     BenchRow row{.name = run.options.radius ? "radius"
-                         : search.itself    ? "self"
+                         : search.itself    ? "self-join"
                                             : "queries",
                  .shape = show_shape(shape),
                  .unit = WorkUnit::rows};

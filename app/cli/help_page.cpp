@@ -1,7 +1,10 @@
 // Lays out help: examples first, then options or commands in groups, with texts wrapped beside their names.
 #include "app/cli/help_page.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "app/cli/layout.h"
 
@@ -21,34 +24,31 @@ std::size_t text_column(const HelpGroup& group, std::size_t width) {
 }
 
 std::string lay_out(const HelpLine& line, std::size_t column, std::size_t width) {
-  std::string lead = std::string(kIndent, ' ') + line.names, out;
-  if (lead.size() + 2 > column) {
-    out = lead + "\n";
-    lead.clear();
-  }
+  std::string lead = fmt::format("{:{}}{}", "", kIndent, line.names), out;
+  if (lead.size() + 2 > column) out = std::exchange(lead, "") + "\n";
   lead.resize(column, ' ');
   return out + hang(lead, wrap(line.text, width - column));
 }
 
 /// A comment that does not fit beside its command stands above it.
 std::string lay_out_example(std::string example, std::size_t width) {
-  const std::string indent(kIndent, ' '), continued(2 * kIndent, ' ');
   std::string out;
   const std::size_t comment = example.find(" # ");
   if (comment != std::string::npos && kIndent + example.size() > width) {
-    out = hang(indent + "# ", wrap(example.substr(comment + 3), width - kIndent - 2));
+    out = hang("  # ", wrap(example.substr(comment + 3), width - 4));
     example.resize(example.find_last_not_of(' ', comment) + 1);
   }
-  if (kIndent + example.size() <= width) return out + indent + example + "\n";
-  const std::vector<std::string> lines = wrap_command(example, width - continued.size());
-  for (std::size_t i = 0; i < lines.size(); ++i) out += (i == 0 ? indent : continued) + lines[i] + "\n";
+  if (kIndent + example.size() <= width) return fmt::format("{}  {}\n", out, example);
+  for (const std::string& line : wrap_command(example, width - 4)) {
+    out += fmt::format("{}{}\n", line.starts_with("kith ") ? "  " : "    ", line);
+  }
   return out;
 }
 
 }  // namespace
 
 std::string lay_out(const HelpGroup& group, std::size_t width) {
-  std::string out = group.title + ":\n";
+  std::string out = fmt::format("{}:\n", group.title);
   const std::size_t column = text_column(group, width);
   for (const HelpLine& line : group.lines) out += lay_out(line, column, width);
   return out;

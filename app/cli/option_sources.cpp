@@ -11,12 +11,12 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "app/cli/command_names.h"
 #include "app/cli/common_options.h"
 #include "app/cli/config_file.h"
 #include "app/cli/option_state.h"
 #include "app/cli/suggest.h"
 #include "app/cli/terminal.h"
-#include "app/commands.h"
 
 namespace kith::app {
 

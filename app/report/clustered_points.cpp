@@ -1,4 +1,4 @@
-// Points read as their clustering read them, projected and measured against its centroids.
+// Reads the points of a clustering again, projects them, and measures distances to its centroids.
 #include "app/report/clustered_points.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 namespace kith::app {
 namespace {
 
-/// The value of an option in a stored command, empty where it is not there. The next option ends it.
+/// The value of an option in a stored command, up to the next option; empty if the option is absent.
 std::string stored_option(const std::string& command, const std::string& option) {
   const std::string begin = fmt::format(" {} ", option);
   const std::size_t found = command.find(begin);
@@ -25,7 +25,7 @@ std::string stored_option(const std::string& command, const std::string& option)
   return command.substr(first, std::min(command.find(" --", first), command.size()) - first);
 }
 
-/// Some rows as float64, evenly spaced: all, or as many as make four million values, at least a thousand.
+/// Evenly spaced rows as float64: all, or as many as hold four million values, but at least a thousand.
 Matrix<double> sample_of(const PointsView& values) {
   constexpr std::int64_t kValues = 4'000'000, kLeast = 1000;
   const std::int64_t rows = rows_of(values), columns = columns_of(values);
@@ -42,7 +42,7 @@ Matrix<double> sample_of(const PointsView& values) {
   return sample;
 }
 
-/// place(row) of every row, as float64 (d).
+/// Calls place(row) for every row, as float64 (d).
 template <class Place>
 void for_each_row(const PointsView& values, const Place& place) {
   std::visit(
@@ -70,14 +70,14 @@ void add_places(pictures::Plane& plane, const PointsView& values, const Clusteri
   }
 }
 
-/// The columns themselves, where there are one or two; else the first two principal components.
+/// The columns themselves if there are one or two, else the first two principal components.
 pictures::Plane plane_of(const PointsView& values, const Clustering& clustering) {
   const std::int64_t columns = columns_of(values);
   pictures::Plane plane;
   if (columns == 1) {
     plane.across = clustering.names[0];
     plane.up = "row";
-    plane.note = "Across the only column, upwards the number of the row.";
+    plane.note = "The only column against the number of the row.";
     for_each_row(values, [&](const double* row) {
       plane.y.push_back(static_cast<float>(plane.x.size()));
       plane.x.push_back(static_cast<float>(row[0]));
@@ -102,16 +102,15 @@ pictures::Plane plane_of(const PointsView& values, const Clustering& clustering)
   const PrincipalPlane axes = principal_plane(sample.view());
   plane.across = fmt::format("principal component 1 ({:.1f} %)", 100.0 * axes.share[0]);
   plane.up = fmt::format("principal component 2 ({:.1f} %)", 100.0 * axes.share[1]);
-  plane.note =
-      fmt::format("The plane in which {} spread most; it holds {:.1f} % of their variance.",
-                  sample.rows() == rows_of(values) ? "the points"
-                                                   : fmt::format("{} evenly spaced ones of the points", sample.rows()),
-                  100.0 * (axes.share[0] + axes.share[1]));
+  plane.note = fmt::format(
+      "The plane of largest variance of {}; it holds {:.1f} % of their variance.",
+      sample.rows() == rows_of(values) ? "the points" : fmt::format("{} evenly spaced points", sample.rows()),
+      100.0 * (axes.share[0] + axes.share[1]));
   add_places(plane, values, clustering, axes);
   return plane;
 }
 
-/// Distances to the own centroid and simplified silhouettes.
+/// Distances to the rows' own centroids, and simplified silhouettes.
 void measure(const HeldPoints& held, const Clustering& clustering, ClusteredPoints& points) {
   std::vector<std::int64_t> counts(static_cast<std::size_t>(clustering.centroids.rows()));
   for (const std::int32_t label : points.labels) ++counts[static_cast<std::size_t>(label)];
@@ -133,10 +132,11 @@ Clustering::Clustering(const data::StoredResult& result) : centroids(result.matr
       std::ssize(counts) == clusters &&
       std::all_of(labels.begin(), labels.end(), [&](std::int32_t label) { return label >= -1 && label < clusters; });
   if (!fits) {
-    throw Error(ExitCode::data,
-                fmt::format("{}: expected a size for each of {} centroids, and labels below that, found "
-                            "other ones; the file has been changed, cluster again",
-                            result.file(), clusters));
+    throw Error(
+        ExitCode::data,
+        fmt::format("{}: expected a count for each of {} centroids and labels below that number; the file has been "
+                    "changed, cluster again",
+                    result.file(), clusters));
   }
   names = result.lines("columns");
   if (std::ssize(names) == centroids.columns()) return;
@@ -181,13 +181,14 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
   const std::int64_t rows = std::ssize(clustering.labels),
                      columns = before > 0 ? before : clustering.centroids.columns();
   if (source->rows() != rows || source->columns() != columns) {
-    throw Error(ExitCode::data,
-                fmt::format("{}: expected {} x {} points, as {} was made of, found {} x {}; give them with --points, "
-                            "with the options about columns that they were clustered with",
-                            source->name(), rows, columns, result.file(), source->rows(), source->columns()));
+    throw Error(
+        ExitCode::data,
+        fmt::format("{}: expected {} x {} points, from which {} was made, found {} x {}; give them with --points "
+                    "and the column options of the clustering",
+                    source->name(), rows, columns, result.file(), source->rows(), source->columns()));
   }
   job.report.points = describe(*source);
-  constexpr std::int64_t kPerRow = 64;  // places, distances, and what pictures sort
+  constexpr std::int64_t kPerRow = 64;  // coordinates, distances, and copies to sort
   require_memory(points_bytes(*source) + checked_product(rows, kPerRow, "rows"), source->name(), job.common.memory);
   const HeldPoints held = hold_points(
       *source, job, [] {}, std::nullopt, given);

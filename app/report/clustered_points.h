@@ -1,4 +1,4 @@
-// The points of a clustering, read again: where they lie in a plane, and how near to which centroid.
+// The points of a clustering, read again: their projection on a plane, distances and silhouettes.
 #pragma once
 
 #include <cstdint>
@@ -12,34 +12,33 @@
 
 namespace kith::app {
 
-/// What the result file of a clustering says of it.
+/// The contents of the result file of a clustering.
 struct Clustering {
-  explicit Clustering(const data::StoredResult& result);  // throws Error(data) where its parts do not fit together
+  explicit Clustering(const data::StoredResult& result);  // throws Error(data) if its parts are inconsistent
   Matrix<double> centroids;                               // (k, d)
   std::vector<std::int64_t> counts;                       // (k)
-  std::vector<std::int32_t> labels;                       // (n), -1 for rows that --nan drop left out
-  std::vector<std::string> names;                         // (d) of columns; their numbers from 1 where they have none
+  std::vector<std::int32_t> labels;                       // (n), -1 for rows that --nan drop removed
+  std::vector<std::string> names;                         // (d) names of the columns, or their numbers from 1
 };
 
-/// What its points tell besides.
+/// What is computed from its points.
 struct ClusteredPoints {
-  std::vector<std::int32_t> labels;  // (n) of the rows that are points: not of those that --nan drop left out
+  std::vector<std::int32_t> labels;  // (n) without the rows that --nan drop removed
   pictures::Plane plane;
   std::vector<double> mean, deviation;  // (d)
   std::vector<float> distances;         // (n) to the own centroid, Euclidean
-  std::vector<float> silhouettes;       // (n) simplified ones, as core/silhouette.h has them; empty with one cluster
+  std::vector<float> silhouettes;       // (n) simplified silhouettes (core/silhouette.h); empty with one cluster
 };
 
-/// Where the points of a result are: the name that was given; or the file that it names, in this folder or beside the
-/// result. Nothing where there is no such file.
+/// The location of the points of a result: `given` if it is not empty, else the file that the result names, in this
+/// folder or beside the result. Nothing if no such file exists.
 std::optional<std::string> find_points(const data::StoredResult& result, const std::string& given);
 
-/// Reads them as the command of the result did. Throws Error(data) when rows or columns are not those of the result.
+/// Reads the points as the command of the result did. Throws Error(data) if rows or columns do not match the result.
 ClusteredPoints read_clustered_points(const std::string& location, const data::StoredResult& result,
                                       const Clustering& clustering, Job& job);
 
-/// How options of the stored command that say what the points are become those of this run: the metric, and all that
-/// read_options() takes.
+/// Copies the metric and the options of read_options() from the stored command.
 void take_input_options(const data::StoredResult& result, CommonOptions& common);
 
 }  // namespace kith::app

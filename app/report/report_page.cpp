@@ -34,21 +34,20 @@ void declare(OptionSet& set, ReportOptions& options) {
   set.positional({.names = "RESULT", .help = "A result of kith cluster or kith sweep."}, options.result);
   set.text({.names = "--points",
             .value = "POINTS",
-            .help = "The points that were clustered, FILE:DATASET; they are read as they were then.",
-            .shown_default = "the file that RESULT names, here or beside it"},
+            .help = "The points that were clustered, FILE:DATASET, read with the options of that run.",
+            .shown_default = "the file that RESULT names, in this folder or beside RESULT"},
            options.points);
   set.text({.names = "--tile",
             .value = "RxC",
-            .help = "Points are pictures of R rows and C columns: show the centroids so, as in --tile 8x8."},
+            .help = "Points are images of R rows and C columns: show the centroids as images, as in --tile 8x8."},
            options.tile);
   set.text({.names = "--silhouettes",
             .value = "SCORES",
-            .help = "A result of kith evaluate --save-silhouette of the same labels: show these silhouettes.",
-            .shown_default = "simplified ones, from the points"},
+            .help = "Silhouettes to show: a result of kith evaluate --save-silhouette for the same labels.",
+            .shown_default = "simplified silhouettes of the points"},
            options.silhouettes);
-  set.text(
-      {.names = "--svg", .value = "FOLDER", .help = "Also write each picture as a file of its own into this folder."},
-      options.svg);
+  set.text({.names = "--svg", .value = "FOLDER", .help = "Also write each picture to a file in this folder."},
+           options.svg);
   set.begin_common();
   set.text({.names = "-o,--output",
             .value = "FILE",
@@ -62,7 +61,7 @@ void declare(OptionSet& set, ReportOptions& options) {
   add_message_options(set, options.common);
 }
 
-/// "8x8", with as many values as there are columns.
+/// Parses "8x8", an image with one value per column of the points.
 pictures::TileShape tile_of(const std::string& text, std::int64_t columns) {
   constexpr Range kSides{1, std::int64_t{1} << 20};
   const std::size_t cross = text.find('x');
@@ -71,9 +70,10 @@ pictures::TileShape tile_of(const std::string& text, std::int64_t columns) {
                                     parse_integer(text.substr(cross + 1), "--tile", kSides)};
     if (shape.rows * shape.columns == columns) return shape;
   }
-  throw Error(ExitCode::usage, fmt::format("--tile: expected rows x columns of pictures with {} values in all, one for "
-                                           "each column of the points, as in --tile 8x8, found '{}'",
-                                           columns, text));
+  throw Error(ExitCode::usage,
+              fmt::format("--tile: expected rows x columns of images with {} values, one for each column "
+                          "of the points, as in --tile 8x8, found '{}'",
+                          columns, text));
 }
 
 std::string stop_of(const data::StoredResult& result) {
@@ -115,10 +115,11 @@ double rows_in(const std::vector<std::int64_t>& counts) {
   return static_cast<double>(std::max<std::int64_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), 1));
 }
 
-/// A line for each cluster, or for the largest of many.
+/// A line for each cluster, or for the largest 500.
 pictures::Table table_of(const data::StoredResult& result, const Clustering& clustering) {
   constexpr std::size_t kMostLines = 500;
-  pictures::Table table{"Clusters", {"cluster", "rows", "percent", "inertia", "inertia a row", "nearest row"}, {}, ""};
+  pictures::Table table{
+      "Clusters", {"cluster", "rows", "percent", "inertia", "inertia per row", "nearest row"}, {}, ""};
   const std::vector<double> inertia = result.vector("inertia_per_cluster"), nearest = result.vector("nearest_row");
   const double rows = rows_in(clustering.counts);
   std::vector<std::int64_t> shown(clustering.counts.size());
@@ -137,13 +138,14 @@ pictures::Table table_of(const data::StoredResult& result, const Clustering& clu
   return table;
 }
 
-/// Centroids less the mean of all points in standard deviations of these; without the points in those of the centroids.
+/// Centroids minus the mean of all points, in standard deviations of the points; without the points, in standard
+/// deviations of the centroids.
 pictures::CentroidMap map_of(const Clustering& clustering, const ClusteredPoints* points) {
   const std::int64_t clusters = clustering.centroids.rows(), columns = clustering.centroids.columns();
   pictures::CentroidMap map{Matrix<double>(clusters, columns), clustering.names,
                             points != nullptr ? "standard deviations of the points"
-                                              : "standard deviations of the centroids, as often as they have rows, "
-                                                "since the points are not here"};
+                                              : "standard deviations of the centroids, weighted by their rows, "
+                                                "since the points were not found"};
   const double rows = rows_in(clustering.counts);
   for (std::int64_t j = 0; j < columns; ++j) {
     double mean = 0.0, squares = 0.0;
@@ -163,10 +165,10 @@ pictures::CentroidMap map_of(const Clustering& clustering, const ClusteredPoints
   return map;
 }
 
-/// columns: of the points as they were clustered
-pictures::RunHistory course_of(const data::StoredResult& result, std::int64_t columns) {
-  pictures::RunHistory course{result.vector("iteration_inertia"), result.vector("iteration_shift"),
-                              result.text("stopped_by"), 0.0};
+/// columns: of the prepared points
+pictures::RunHistory history_of(const data::StoredResult& result, std::int64_t columns) {
+  pictures::RunHistory history{result.vector("iteration_inertia"), result.vector("iteration_shift"),
+                               result.text("stopped_by"), 0.0};
   const auto total = result.number("totss"), tolerance = result.number("tolerance");
   const std::vector<std::int64_t> shape = result.wholes("points_shape");
   if (total && tolerance && shape.size() == 2) {
@@ -175,12 +177,12 @@ pictures::RunHistory course_of(const data::StoredResult& result, std::int64_t co
     // n rows of length 1 with a mean of length m: 2 n (1 - m) around its direction, n (1 - m^2) around itself.
     const bool is_cosine = result.text("metric") == name_of(Metric::cosine);
     const double spread = is_cosine ? *total - *total * *total / (4.0 * weight) : *total;
-    course.threshold = *tolerance * (spread / weight / static_cast<double>(columns));
+    history.threshold = *tolerance * (spread / weight / static_cast<double>(columns));
   }
-  return course;
+  return history;
 }
 
-/// The silhouettes that kith evaluate has found, of all rows or of a sample.
+/// The silhouettes of kith evaluate, for all rows or for a sample.
 pictures::Picture stored_silhouettes(const std::string& file, const Clustering& clustering) {
   const data::StoredResult scores(file);
   const std::vector<double> stored = scores.vector("silhouette");
@@ -193,14 +195,14 @@ pictures::Picture stored_silhouettes(const std::string& file, const Clustering& 
     }
   }
   if (stored.size() != rows.size()) {
-    throw Error(ExitCode::data, fmt::format("--silhouettes {}: expected {} silhouettes, as there are labels, found {}; "
+    throw Error(ExitCode::data, fmt::format("--silhouettes {}: expected {} silhouettes, one for each label, found {}; "
                                             "evaluate these clusters again with --save-silhouette",
                                             file, rows.size(), stored.size()));
   }
   std::vector<std::int32_t> labels;
   std::vector<float> values;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (std::isnan(stored[i])) continue;  // a row that was left out
+    if (std::isnan(stored[i])) continue;  // a dropped row
     labels.push_back(clustering.labels[rows[i]]);
     values.push_back(static_cast<float>(stored[i]));
   }
@@ -219,13 +221,13 @@ pictures::Page page_of(const data::StoredResult& result, const ReportOptions& op
     points = read_clustered_points(*location, result, clustering, job);
   } else {
     page.notes.push_back(
-        fmt::format("The points, {}, are not here, so the pictures of them are left out: --points FILE "
-                    "says where they are.",
+        fmt::format("The points, {}, were not found, so their pictures are missing; --points FILE gives "
+                    "their location.",
                     result.text("points")));
     job.progress.warning(page.notes.back());
   }
   if (result.number("total_weight")) {
-    page.notes.emplace_back("Rows have weights: inertia and centroids heed them, the pictures count rows.");
+    page.notes.emplace_back("The rows are weighted: inertia and centroids use the weights, the pictures count rows.");
   }
   const ClusteredPoints* read = points ? &*points : nullptr;
   job.progress.phase("draw", 0);
@@ -234,7 +236,7 @@ pictures::Page page_of(const data::StoredResult& result, const ReportOptions& op
   if (tile) page.pictures.push_back(pictures::tiles(clustering.centroids.view(), *tile, clustering.counts));
   page.pictures.push_back(pictures::centroid_map(map_of(clustering, read), clustering.counts));
   if (result.has("iteration_inertia"))
-    page.pictures.push_back(pictures::iterations(course_of(result, clustering.centroids.columns())));
+    page.pictures.push_back(pictures::iterations(history_of(result, clustering.centroids.columns())));
   if (read != nullptr) {
     page.pictures.push_back(pictures::distances(read->distances, read->labels, clustering.counts));
     if (!read->silhouettes.empty() && options.silhouettes.empty()) {
@@ -274,7 +276,9 @@ int run_report(const Arguments& arguments) {
   std::string& target = options.common.output;
   if (target == "-") target.clear();
   const bool is_shown = target.empty() && options.svg.empty() && !options.common.json;
-  if (is_shown && isatty(STDOUT_FILENO) != 0) set.refuse_missing("-o, the page, since standard output is a terminal,");
+  if (is_shown && isatty(STDOUT_FILENO) != 0) {
+    throw Error(ExitCode::usage, "refusing to write HTML to a terminal; give -o page.html");
+  }
   const data::StoredResult result(options.result);
   const bool is_sweep = result.format() == "kith-sweep";
   if (result.format() != "kith-clusters" && !is_sweep) {

@@ -1,4 +1,4 @@
-// The page of a result of kith sweep: its scores by the number of clusters.
+// The page of a result of kith sweep: scores against the number of clusters.
 #pragma once
 
 #include "data/results/stored_result.h"
@@ -6,7 +6,7 @@
 
 namespace kith::app {
 
-/// Throws Error(data) where the scores of the result do not fit together.
+/// Throws Error(data) if the scores of the result are inconsistent.
 pictures::Page sweep_page(const data::StoredResult& result);
 
 }  // namespace kith::app

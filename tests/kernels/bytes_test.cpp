@@ -1,5 +1,4 @@
-// Points that are held as bytes: whole runs and searches give what equal float32 points give, and a screen of halves
-// loses nothing of them.
+// Points stored as bytes give the runs and searches of equal float32 points, and fp16 screens represent them exactly.
 #include <cmath>
 #include <cstring>
 
@@ -14,7 +13,7 @@ using namespace kith::test;
 
 namespace {
 
-/// The kinds of data that bytes hold.
+/// The kinds of data that fit in bytes.
 std::vector<Kind> byte_kinds() {
   std::vector<Kind> found;
   std::copy_if(kinds().begin(), kinds().end(), std::back_inserter(found), [](const Kind& kind) { return kind.bytes; });
@@ -48,7 +47,7 @@ void check_same_lists(const NeighborLists& expected, const NeighborLists& actual
 
 }  // namespace
 
-TEST_CASE("bytes are points of class f32") {
+TEST_CASE("points stored as bytes are of class f32") {
   const Matrix<double> values = byte_kinds()[0].make(3, 4, 1);
   const PointsMatrix stored = stored_as(values.view(), Stored::bytes);
   CHECK(class_of(view_of(stored)) == ValueClass::f32);
@@ -58,9 +57,9 @@ TEST_CASE("bytes are points of class f32") {
   CHECK(std::holds_alternative<Matrix<std::int8_t>>(stored_as(negative.view(), Stored::bytes)));
 }
 
-// Rows of few columns, which a thread may hold whole, and of many; widths that four divides and others; few clusters,
-// and so many that a card looks for groups of them first; starts that are drawn, and empty clusters.
-TEST_CASE("a run on bytes is the run on float32 of equal values") {
+// Few columns, which one thread can hold, and many; widths with and without a factor of four; few clusters, and so many
+// that a GPU computes group minima first; random starts, and empty clusters.
+TEST_CASE("a run on bytes equals the run on float32") {
   const std::vector<Tested> backends = every_backend();
   for (const Kind& kind : byte_kinds()) {
     for (const Shape s : {Shape{700, 1, 5},
@@ -92,7 +91,7 @@ TEST_CASE("a run on bytes is the run on float32 of equal values") {
   }
 }
 
-TEST_CASE("bytes that are sent in blocks give the same run") {
+TEST_CASE("bytes that do not stay on the device give the same run") {
   for (const std::int64_t block : {7, 256}) {
     BackendOptions options;
     options.block_rows = block;
@@ -112,7 +111,7 @@ TEST_CASE("bytes that are sent in blocks give the same run") {
   }
 }
 
-TEST_CASE("neighbours among bytes are those among float32 of equal values") {
+TEST_CASE("neighbours among bytes equal those among float32") {
   const std::vector<Tested> backends = every_backend();
   for (const Kind& kind : byte_kinds()) {
     for (const Shape s : {Shape{300, 1, 4}, {301, 3, 9}, {400, 16, 20}, {401, 33, 5}, {500, 128, 10}}) {
@@ -130,8 +129,8 @@ TEST_CASE("neighbours among bytes are those among float32 of equal values") {
   }
 }
 
-// A half has eleven significant bits. Any centre would be correct; on this one the screen proves more.
-TEST_CASE("the screen's centre leaves whole numbers of ten bits exact in halves, and others alone") {
+// fp16 has eleven significant bits. Any centre would be correct; with this one the screen certifies more rows.
+TEST_CASE("the centre of the screen keeps whole numbers of ten bits exact in fp16, and does not move others") {
   const auto exact_in_halves = [](double v) {
     int exponent = 0;
     const double bits = std::ldexp(std::frexp(v, &exponent), 11);

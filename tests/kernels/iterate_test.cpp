@@ -1,4 +1,4 @@
-// Iterations that a backend does by itself, against the definition's one by one.
+// iterate() on every backend against one operation at a time.
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"
@@ -7,8 +7,8 @@
 using namespace kith;
 using namespace kith::test;
 
-// A backend may do whole iterations by itself, small problems in another way than large ones: neither may show.
-TEST_CASE("iterations that a backend does by itself equal those done verb by verb", "[kmeans][steps]") {
+// A backend may run whole iterations, for small problems in a different way than for large ones, with equal results.
+TEST_CASE("iterate() equals iterations made of single operations", "[kmeans][iterate]") {
   struct Case {
     const char* what;
     int kind;
@@ -17,7 +17,7 @@ TEST_CASE("iterations that a backend does by itself equal those done verb by ver
     Init init;
     int max_iterations;
     double tolerance;
-    std::size_t relocates = 0;  // iteration after the first that finds an empty cluster, 0: none
+    std::size_t relocates = 0;  // the iteration after the first with an empty cluster, 0: none
   };
   const Case cases[] = {
       {"167 iterations", 0, {3000, 1, 30}, 1, Init::random, 1000, 0.0},

@@ -1,4 +1,4 @@
-// Every verb of the seam on every backend against the definition: labels, neighbours, sums and distances must be equal.
+// Every operation of Points on every backend against the definition: labels, neighbours, sums and distances are equal.
 #include <algorithm>
 #include <cstring>
 
@@ -22,13 +22,13 @@ std::string describe(const Kind& kind, Stored as, Shape s) {
          ", k " + std::to_string(s.k);
 }
 
-/// By how many rows a verb multiplies those of a shape.
+/// How many rows an operation multiplies with the rows of a shape.
 using Others = std::int64_t (*)(Shape);
 std::int64_t no_others(Shape) { return 0; }
 std::int64_t centroids(Shape s) { return s.k; }
 std::int64_t base_rows(Shape s) { return s.n; }
 
-/// body(bench, shape) for every kind of data, stored as whatever holds it, on every backend.
+/// Calls body(bench, shape) for every kind of data, in every storage type that holds it exactly, on every backend.
 template <class Body>
 void on_everything(const std::vector<Shape>& all, Others others, const BackendOptions& options, const Body& body) {
   for (const Shape shape : all) {
@@ -43,7 +43,7 @@ void on_everything(const std::vector<Shape>& all, Others others, const BackendOp
   }
 }
 
-/// A few shapes for the verbs that do not depend on all of n, d and k.
+/// A few shapes for the operations that do not depend on all of n, d and k.
 const std::vector<Shape> kFewShapes{{1, 1, 1},     {2, 3, 2},     {33, 1, 7},   {257, 17, 7},
                                     {1021, 33, 7}, {255, 129, 7}, {31, 1025, 7}};
 
@@ -66,7 +66,7 @@ void check_same_assignment(const Assignment& expected, const Assignment& actual)
   CHECK(expected.changed == actual.changed);
 }
 
-/// The inertia sums of the labels that points hold.
+/// The inertia sums for the labels of the points.
 std::vector<Limbs> measured(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
   std::vector<Limbs> inertia(centroids.rows);
   points.measure({centroids, inertia_scale(plan, centroids), term_bits(plan.rows)}, inertia);
@@ -87,7 +87,7 @@ void check_same_lists(const NeighborLists& expected, const NeighborLists& actual
              {actual.distance.data(), static_cast<std::size_t>(size)}));
 }
 
-/// Three assignments in a row, the second without a change, with the sums that follow each.
+/// Three consecutive assignments with their sums; the second changes no label.
 void assign_thrice(Bench& bench, Shape shape) {
   const Matrix<double> first = centroids_near(bench.values.view(), shape.k);
   Matrix<double> last = centroids_near(bench.values.view(), shape.k);
@@ -126,7 +126,7 @@ void assign_some_thrice(const std::vector<int>& which, Stored as, Shape shape, c
 
 }  // namespace
 
-TEST_CASE("ranges and magnitudes are the definition's", "[kernels]") {
+TEST_CASE("ranges and magnitudes equal the definition", "[kernels]") {
   on_everything(kFewShapes, no_others, {}, [](Bench& bench, Shape) {
     bench.on_each([&](Points& points) {
       const DataPlan actual = make_plan(points);
@@ -142,13 +142,12 @@ TEST_CASE("ranges and magnitudes are the definition's", "[kernels]") {
   });
 }
 
-// Failures 1, 3, 4, 10, 21, 42, 49, 50, 52, 53, 57: offsets, wide columns, near duplicates, limits of the range, ties
-// and every size around a tile.
+// Offsets, wide columns, near duplicates, limits of the range, ties, and every size around a tile.
 TEST_CASE("labels, distances, counts, inertia and sums equal the definition", "[kernels][assign]") {
   on_everything(shapes(600'000), centroids, {}, assign_thrice);
 }
 
-TEST_CASE("many rows", "[kernels][assign]") {
+TEST_CASE("assignment of many rows equals the definition", "[kernels][assign]") {
   const std::vector<Tested> backends = every_backend();
   for (const Shape shape : {Shape{40000, 12, 7}, Shape{20011, 5, 130}}) {
     assign_some_thrice({0, 2, 10}, Stored::float32, shape, backends);
@@ -156,7 +155,7 @@ TEST_CASE("many rows", "[kernels][assign]") {
   }
 }
 
-TEST_CASE("large k, large d", "[kernels][assign]") {
+TEST_CASE("assignment with large k and large d equals the definition", "[kernels][assign]") {
   const std::vector<Tested> backends = every_backend();
   for (const Shape shape : {Shape{1021, 33, 1000}, Shape{1021, 128, 64}, Shape{257, 4097, 7}, Shape{255, 1024, 255}}) {
     assign_some_thrice({0, 2, 5}, Stored::float32, shape, backends);
@@ -164,7 +163,6 @@ TEST_CASE("large k, large d", "[kernels][assign]") {
   }
 }
 
-// Failure 47: any block size, the same answer.
 TEST_CASE("blocks of rows do not change an assignment", "[kernels][assign]") {
   BackendOptions options;
   for (const std::int64_t block : {1, 7, 48, 100}) {
@@ -173,8 +171,8 @@ TEST_CASE("blocks of rows do not change an assignment", "[kernels][assign]") {
   }
 }
 
-// On a device the rows of such blocks are sent, and their half-precision copies stay there.
-TEST_CASE("rows that are sent in blocks give the same assignment", "[kernels][assign]") {
+// A device is sent the rows block by block and keeps their fp16 copies.
+TEST_CASE("rows that do not stay on the device give the same assignment", "[kernels][assign]") {
   BackendOptions options;
   for (const std::int64_t block : {256, 512}) {
     options.block_rows = block;
@@ -182,7 +180,7 @@ TEST_CASE("rows that are sent in blocks give the same assignment", "[kernels][as
   }
 }
 
-// Failures 59, 60: a device with room for a part of the points only, and for little besides.
+// Device memory for part of the points only, with little working memory.
 TEST_CASE("little device memory does not change an assignment", "[kernels][assign]") {
   BackendOptions options;
   for (const std::int64_t bytes : {3 << 20, 6 << 20, 8 << 20, 12 << 20}) {
@@ -191,7 +189,7 @@ TEST_CASE("little device memory does not change an assignment", "[kernels][assig
   }
 }
 
-TEST_CASE("seeding verbs equal the definition", "[kernels][seeding]") {
+TEST_CASE("seeding operations equal the definition", "[kernels][seeding]") {
   on_everything(kFewShapes, no_others, {}, [](Bench& bench, Shape shape) {
     const Matrix<double> seeds = centroids_near(bench.values.view(), 4),
                          candidates = centroids_near(bench.values.view(), 9);
@@ -225,7 +223,7 @@ TEST_CASE("seeding verbs equal the definition", "[kernels][seeding]") {
   });
 }
 
-TEST_CASE("farthest rows, relabelling and copies equal the definition (failures 23, 25)", "[kernels]") {
+TEST_CASE("farthest rows, relabelling and copies equal the definition", "[kernels]") {
   on_everything(kFewShapes, no_others, {}, [](Bench& bench, Shape shape) {
     const Matrix<double> centroids = centroids_near(bench.values.view(), shape.k);
     const AssignRequest request{std::as_const(centroids).view()};
@@ -262,7 +260,7 @@ TEST_CASE("farthest rows, relabelling and copies equal the definition (failures 
 
 namespace {
 
-/// The k nearest of some queries on every backend against the reference.
+/// Compares the k nearest neighbours of some queries on every backend with the reference.
 void check_search(const Bench& bench, const Queries& queries, std::int64_t k) {
   NeighborLists expected(queries.values.rows, k);
   bench.expected->search(queries, expected);
@@ -275,7 +273,7 @@ void check_search(const Bench& bench, const Queries& queries, std::int64_t k) {
 
 }  // namespace
 
-// Failures 5, 7, 55, 57: a query that is a row, few and many queries, k up to n, ties by index.
+// Queries that are rows, few and many queries, k up to n, ties by index.
 TEST_CASE("neighbours equal the definition", "[kernels][search]") {
   on_everything({{1, 1, 1}, {33, 1, 7}, {257, 17, 10}, {1021, 33, 10}, {255, 129, 255}, {257, 3, 256}, {31, 1025, 7}},
                 base_rows, {}, [](Bench& bench, Shape shape) {
@@ -286,7 +284,7 @@ TEST_CASE("neighbours equal the definition", "[kernels][search]") {
                 });
 }
 
-TEST_CASE("a set searched in itself leaves each row out of its own list", "[kernels][search]") {
+TEST_CASE("a self-search excludes each row from its own list", "[kernels][search]") {
   on_everything({{2, 3, 1}, {257, 17, 10}, {256, 2, 255}, {1021, 5, 3}}, base_rows, {}, [](Bench& bench, Shape shape) {
     check_search(bench, {bench.values.view(), 0}, shape.k);
     const std::int64_t first = shape.n / 3;
@@ -294,7 +292,7 @@ TEST_CASE("a set searched in itself leaves each row out of its own list", "[kern
   });
 }
 
-TEST_CASE("blocks of the base searched in turn merge to the same lists (failure 47)", "[kernels][search]") {
+TEST_CASE("searching the base block by block gives the same lists", "[kernels][search]") {
   const Matrix<double> values = kinds()[2].make(500, 9, 3);
   const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
   const auto whole = reference_points(values.view());
@@ -314,8 +312,8 @@ TEST_CASE("blocks of the base searched in turn merge to the same lists (failure 
   }
 }
 
-// Failure 55: k beyond the fast selection's reach.
-TEST_CASE("k of 2049 and of all rows", "[kernels][search]") {
+// k above the limit of the fast selection.
+TEST_CASE("neighbours equal the definition for k of 2049 and of all rows", "[kernels][search]") {
   const std::vector<Tested> backends = every_backend();
   const Bench bench(kinds()[2], Stored::float32, {5000, 4, 0}, backends);
   const Matrix<double> queries = centroids_near(bench.values.view(), 20);
@@ -325,7 +323,7 @@ TEST_CASE("k of 2049 and of all rows", "[kernels][search]") {
   }
 }
 
-TEST_CASE("distance matrices equal the definition (failure 6)", "[kernels]") {
+TEST_CASE("distance matrices equal the definition", "[kernels]") {
   on_everything(kFewShapes, no_others, {}, [](Bench& bench, Shape shape) {
     const Matrix<double> queries = centroids_near(bench.values.view(), 5);
     Matrix<double> expected(5, shape.n), actual(5, shape.n);
@@ -339,8 +337,8 @@ TEST_CASE("distance matrices equal the definition (failure 6)", "[kernels]") {
   });
 }
 
-// Failures 1, 27: centroids and queries so far away that the screen's float32 overflows.
-TEST_CASE("far centroids and queries", "[kernels]") {
+// Centroids and queries so far away that float32 overflows in the screen.
+TEST_CASE("far centroids and queries equal the definition", "[kernels]") {
   const Shape shape{257, 17, 5};
   const std::vector<Tested> backends = every_backend();
   const Bench bench(kinds()[0], Stored::float32, shape, backends);

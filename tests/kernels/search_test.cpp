@@ -1,4 +1,4 @@
-// Neighbour searches so large that a card's half-precision screen takes part, on every backend against the definition.
+// Neighbour searches large enough for the fp16 screen of a GPU, on every backend against the definition.
 #include <algorithm>
 #include <cstring>
 
@@ -12,13 +12,13 @@ using namespace kith::test;
 
 namespace {
 
-/// A base, as the definition holds it and as backends do.
+/// A base, held by the reference and by the backends.
 struct Base {
   Matrix<double> values;
   PointsMatrix stored;
   std::unique_ptr<Points> expected;
   DataPlan plan;
-  std::vector<std::pair<std::string, std::unique_ptr<Points>>> actual;  // of backends that outlive them
+  std::vector<std::pair<std::string, std::unique_ptr<Points>>> actual;  // their backends outlive them
 
   Base(Matrix<double> made, ValueClass c, const std::vector<Tested>& backends)
       : Base(std::move(made), c == ValueClass::f32 ? Stored::float32 : Stored::float64, backends) {}
@@ -38,7 +38,7 @@ struct Base {
     return values.view().middle(first, count);
   }
 
-  /// The k nearest of the queries, twice: the second search finds what the first has prepared.
+  /// Checks two equal searches: the second reuses the prepared state of the first.
   void check(const Queries& queries, std::int64_t k) const {
     NeighborLists wanted(queries.values.rows, k);
     expected->search(queries, wanted);
@@ -59,7 +59,7 @@ struct Base {
 
 }  // namespace
 
-// Whole tiles of rows and more, narrow and wide, one group for each neighbour and many.
+// Whole and partial tiles, narrow and wide rows, one group per neighbour and many.
 TEST_CASE("neighbours among thousands of rows equal the definition", "[search]") {
   const std::vector<Tested> backends = every_backend();
   for (const Kind& kind : kinds()) {
@@ -74,7 +74,7 @@ TEST_CASE("neighbours among thousands of rows equal the definition", "[search]")
           base.check({queries.view(), -1}, s.k);
         }
         base.check({base.rows(s.n - 10, 10), s.n - 10}, s.k);
-        // On a card two groups of warps share these, and rows too wide for registers.
+        // On a GPU two groups of warps share a tile, and rows are too wide for registers.
         if (s.d > 300) base.check({base.rows(0, 70), 0}, s.k);
       }
     }
@@ -95,9 +95,9 @@ TEST_CASE("neighbours by inner product among thousands of rows equal the definit
   }
 }
 
-// A query's length does not matter to what is near it, but to what a screen can tell: none, beside that of others, or
-// so little that products vanish.
-TEST_CASE("short, long and empty queries by inner product", "[search]") {
+// The length of a query does not affect its neighbours, but it does affect the screen: lengths of zero, far below the
+// others, or so small that products underflow.
+TEST_CASE("short, long and zero queries by inner product equal the definition", "[search]") {
   const std::vector<Tested> backends = every_backend();
   const Base base(kinds()[1].make(2600, 24, 3), Stored::float64, backends);
   Matrix<double> queries = kinds()[1].make(60, 24, 4);
@@ -114,21 +114,21 @@ TEST_CASE("neighbours among tens of thousands of rows equal the definition", "[s
     for (const int kind : {0, 2, 5, 10}) {
       INFO(kinds()[kind].name << ", n " << s.n << ", d " << s.d);
       const Base base(kinds()[kind].make(s.n, s.d, 11), ValueClass::f32, backends);
-      const Matrix<double> queries = centroids_near(base.values.view(), 36);  // which share tiles on a card
+      const Matrix<double> queries = centroids_near(base.values.view(), 36);  // queries that share tiles on a GPU
       base.check({queries.view(), -1}, s.k);
     }
   }
 }
 
-TEST_CASE("k of 1 to 8192 and to the number of rows", "[search]") {
+TEST_CASE("neighbours equal the definition for k from 1 to 8192 and to the number of rows", "[search]") {
   const std::vector<Tested> backends = every_backend();
   const Base base(kinds()[1].make(140'000, 6, 3), ValueClass::f32, backends);
   const Matrix<double> queries = centroids_near(base.values.view(), 3);
   for (const std::int64_t k : {1, 10, 100, 1025, 2049, 139'999, 140'000}) base.check({queries.view(), -1}, k);
 }
 
-// Failures 1, 27: some queries are far outside the base, or beyond what halves hold.
-TEST_CASE("far queries beside near ones", "[search]") {
+// Some queries are far outside the base, or outside the range of fp16.
+TEST_CASE("a mixture of far and near queries equals the definition", "[search]") {
   const std::vector<Tested> backends = every_backend();
   const Base base(kinds()[0].make(2600, 17, 3), ValueClass::f32, backends);
   for (const double far : {1e2, 1e4, 1e15, 1e30, 1e100}) {
@@ -141,8 +141,8 @@ TEST_CASE("far queries beside near ones", "[search]") {
   }
 }
 
-// Every row forty times: more rows equally near than a list holds, or than there is room for candidates.
-TEST_CASE("lists that end among many equal rows", "[search]") {
+// Every row is repeated forty times: more rows tie than a list, or the candidate buffer, holds.
+TEST_CASE("lists that end among many ties equal the definition", "[search]") {
   Matrix<double> values = kinds()[1].make(12'000, 20, 3);
   for (const std::int64_t different : {300, 3}) {
     for (std::int64_t i = different; i < values.rows(); ++i) {
@@ -156,7 +156,7 @@ TEST_CASE("lists that end among many equal rows", "[search]") {
   }
 }
 
-// Failures 59, 60: no room for half rows, or for their minima; for a part of the points only.
+// Not enough memory for fp16 rows, for their group minima, or for all points.
 TEST_CASE("little device memory does not change lists", "[search]") {
   BackendOptions options;
   for (const std::int64_t bytes : {3 << 20, 6 << 20, 9 << 20, 12 << 20, 20 << 20}) {
@@ -168,7 +168,7 @@ TEST_CASE("little device memory does not change lists", "[search]") {
   }
 }
 
-TEST_CASE("lists of spread rows are complete at once on every path", "[search]") {
+TEST_CASE("lists of well-separated rows need no fallback queries on any path", "[search]") {
   const std::vector<Tested> backends = every_backend();
   const Base base(kinds()[1].make(20011, 40, 19), ValueClass::f32, backends);
   const Matrix<double> queries = kinds()[1].make(300, 40, 20);

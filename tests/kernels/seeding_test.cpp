@@ -1,5 +1,5 @@
-// Seeding on every backend: the same starting rows as the definition's, whatever the blocks and threads; and candidates
-// that a screen can hardly tell from what is kept.
+// Seeding on every backend chooses the starting rows of the definition with any block size and number of threads, also
+// if candidates are nearly as close as the chosen seeds.
 #include "core/seeding.h"
 
 #include <cmath>
@@ -27,10 +27,10 @@ bool same(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
-/// body(expected, actual, values, plan) for every kind of data and class that goes with it on every backend.
+/// Calls body(expected, actual, values, plan) for every kind of data and its classes on every backend.
 template <class Body>
 void on_everything(std::int64_t n, std::int64_t d, const BackendOptions& options, const Body& body) {
-  const std::vector<Tested> backends = every_screen(d, 0, options);  // seeding takes the fine screen
+  const std::vector<Tested> backends = every_screen(d, 0, options);  // seeding uses the fine screen
   for (const Kind& kind : kinds()) {
     const Matrix<double> values = kind.make(n, d, 5);
     const auto expected = reference_points(values.view());
@@ -49,7 +49,7 @@ void on_everything(std::int64_t n, std::int64_t d, const BackendOptions& options
   }
 }
 
-/// Tries candidates on points that keep distances already, and keeps one of them.
+/// Tries candidates on points with minimum distances, and commits one of them.
 void check_trial(Points& expected, Points& actual, MatrixView<const double> candidates, std::int64_t chosen) {
   const std::vector<double> kept = kept_distances(expected);
   const double largest = *std::max_element(kept.begin(), kept.end());
@@ -62,7 +62,7 @@ void check_trial(Points& expected, Points& actual, MatrixView<const double> cand
   CHECK(same(kept_distances(expected), kept_distances(actual)));
 }
 
-/// The seeds of a run whose rows are checked against the definition's.
+/// Compares the rows of a seeding with those of the definition.
 void check_seeds(Points& expected, Points& actual, std::int64_t k) {
   Observer silent;
   const Weights equal = equal_weights(expected.rows());
@@ -73,7 +73,7 @@ void check_seeds(Points& expected, Points& actual, std::int64_t k) {
 
 }  // namespace
 
-TEST_CASE("greedy k-means++ chooses the definition's rows", "[seeding]") {
+TEST_CASE("greedy k-means++ chooses the rows of the definition", "[seeding]") {
   for (const auto& [n, d, k] : {Shape{1100, 5, 20}, Shape{2100, 70, 30}, Shape{150, 200, 150}, Shape{33, 1, 33}}) {
     on_everything(n, d, {}, [&, rows = k](Points& expected, Points& actual, auto, const DataPlan&) {
       check_seeds(expected, actual, rows);
@@ -81,7 +81,6 @@ TEST_CASE("greedy k-means++ chooses the definition's rows", "[seeding]") {
   }
 }
 
-// Failure 47: any block size and any number of threads, the same answer.
 TEST_CASE("blocks and threads do not change the seeds", "[seeding]") {
   for (const std::int64_t block_rows : {1, 7, 100}) {
     on_everything(257, 17, {.threads = 3, .block_rows = block_rows},
@@ -89,7 +88,7 @@ TEST_CASE("blocks and threads do not change the seeds", "[seeding]") {
   }
 }
 
-// Failures 59, 60: a device with room for a part of the points only.
+// Device memory for part of the points only.
 TEST_CASE("little device memory does not change the seeds", "[seeding]") {
   for (const std::int64_t bytes : {std::int64_t{3} << 20, std::int64_t{8} << 20}) {
     const Matrix<double> values = kinds()[0].make(9000, 128, 5);  // 4.6 MB as float32
@@ -105,9 +104,9 @@ TEST_CASE("little device memory does not change the seeds", "[seeding]") {
   }
 }
 
-/// Each candidate is a seed again, exactly or one step of float64 or float32 away in one column: its D is what is kept,
-/// or differs in the last bits.
-TEST_CASE("candidates that tie with what is kept", "[seeding]") {
+/// Each candidate equals a seed, or is one float64 or float32 step away in one column: its D equals the minimum, or
+/// differs in the last bits.
+TEST_CASE("candidates that tie with the minimum distances equal the definition", "[seeding]") {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const std::int64_t d : {1, 3, 40, 130}) {
     on_everything(600, d, {}, [&](Points& expected, Points& actual, MatrixView<const double> values, const DataPlan&) {
@@ -136,7 +135,7 @@ TEST_CASE("candidates that tie with what is kept", "[seeding]") {
   }
 }
 
-TEST_CASE("candidates so far away that screens overflow", "[seeding]") {
+TEST_CASE("candidates so far away that screens overflow equal the definition", "[seeding]") {
   on_everything(257, 17, {}, [](Points& expected, Points& actual, MatrixView<const double> values, const DataPlan&) {
     expected.reset();
     actual.reset();

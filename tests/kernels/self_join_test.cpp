@@ -1,4 +1,5 @@
-// Neighbours of a set in itself where each pair is looked at once, on every backend: the lists of the definition.
+// The symmetric join, which finds the neighbours of all rows of a set and computes each pair once: on every backend it
+// gives the lists of the definition.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -13,10 +14,10 @@ using namespace kith::test;
 namespace {
 
 constexpr ForcedPaths kForceJoin{.self_join = true};
-/// Blocks as small as they can be, and few of them at a time, for two threads.
+/// The smallest blocks, few at a time, for two threads.
 const BackendOptions kSmallBlocks{.threads = 2, .block_rows = 1};
 
-/// All rows in the order of every row's list, by the definition. Lists are the first of them.
+/// For each row all rows in the order of its list, by definition. Lists are the beginnings.
 struct Order {
   Order(const Bench& bench, Measure by) : measure(by), lists(bench.values.rows(), bench.values.rows()) {
     bench.expected->search({bench.values.view(), -1, measure}, lists);
@@ -47,14 +48,14 @@ void check_same(const NeighborLists& wanted, const NeighborLists& found) {
   CHECK(std::memcmp(wanted.distance.data(), found.distance.data(), size * sizeof(double)) == 0);
 }
 
-/// k, and whether each row is in its own list.
+/// k, and whether each row is included in its own list.
 struct Wanted {
   std::int64_t neighbors;
   bool include_self;
 };
 
 void check(const Bench& bench, const Order& order, Wanted wanted) {
-  // Values that are too small for a screen, or too near to each other for inner products, are left to search().
+  // The join declines values too small for a screen, or too close to each other for inner products.
   const ScreenTransform& screen = bench.plan.screen;
   const bool is_far =
       order.measure == Measure::inner_product &&
@@ -74,7 +75,7 @@ void check_everything(Shape shape, const std::vector<Wanted>& all, const Backend
   const std::vector<Tested> backends = every_screen(shape.d, shape.n, options, kForceJoin);
   for (const Kind& kind : kinds()) {
     std::vector<Stored> stored = storages(kind);
-    if (shape.n > 100) stored.erase(stored.begin(), stored.end() - 1);  // takes long
+    if (shape.n > 100) stored.erase(stored.begin(), stored.end() - 1);  // slow
     for (const Stored as : stored) {
       for (const Measure measure : {Measure::squared_euclidean, Measure::inner_product}) {
         INFO(kind.name << ", " << name_of(as) << ", n " << shape.n << ", d " << shape.d
@@ -89,23 +90,23 @@ void check_everything(Shape shape, const std::vector<Wanted>& all, const Backend
 
 }  // namespace
 
-TEST_CASE("lists of a few rows in themselves equal the definition", "[self_join]") {
+TEST_CASE("a join of a few rows equals the definition", "[self_join]") {
   check_everything({1, 1, 0}, {{1, true}}, {});
   check_everything({2, 3, 0}, {{1, false}, {2, true}}, {});
   check_everything({65, 33, 0}, {{1, true}, {10, false}, {64, false}, {65, true}}, {});
 }
 
-TEST_CASE("lists of some blocks of rows in themselves equal the definition", "[self_join]") {
+TEST_CASE("a join of several blocks of rows equals the definition", "[self_join]") {
   check_everything({421, 65, 0}, {{10, false}}, kSmallBlocks);
 }
 
-// As many groups of rows as a card wants, for one limit each.
-TEST_CASE("lists of some hundred rows in themselves equal the definition", "[self_join]") {
+// As many groups of rows as a GPU needs, with one limit each.
+TEST_CASE("a join of several hundred rows equals the definition", "[self_join]") {
   check_everything({700, 5, 0}, {{1, false}, {2, true}}, {});
   check_everything({515, 260, 0}, {{3, false}}, {});
 }
 
-TEST_CASE("a sample of the rows bounds the lists of all", "[self_join]") {
+TEST_CASE("a sample of the rows bounds the lists of all rows", "[self_join]") {
   const std::vector<Tested> backends = every_backend({}, kForceJoin);
   const Bench bench(kinds()[0], Stored::float32, {6000, 40, 0}, backends);
   NeighborLists wanted(6000, 2);
@@ -118,7 +119,7 @@ TEST_CASE("a sample of the rows bounds the lists of all", "[self_join]") {
   }
 }
 
-TEST_CASE("rows that are nearly all equal are left to the definition", "[self_join]") {
+TEST_CASE("a join of rows that are nearly all equal equals the definition", "[self_join]") {
   const std::vector<Tested> backends = every_backend({}, kForceJoin);
   for (const int kind : {3, 4}) {
     const Bench bench(kinds()[kind], Stored::float32, {1021, 12, 0}, backends);
@@ -128,7 +129,7 @@ TEST_CASE("rows that are nearly all equal are left to the definition", "[self_jo
   }
 }
 
-TEST_CASE("lists of thousands of wide rows in themselves equal those of a search", "[self_join]") {
+TEST_CASE("a join of thousands of wide rows equals a search", "[self_join]") {
   const std::vector<Tested> backends = every_backend({}, kForceJoin);
   for (const int kind : {0, 5}) {
     const Bench bench(kinds()[kind], Stored::float32, {2000, 400, 0}, backends);
@@ -146,7 +147,7 @@ TEST_CASE("lists of thousands of wide rows in themselves equal those of a search
   }
 }
 
-TEST_CASE("rows with more equal ones than a list has room for are searched, unless they are most", "[self_join]") {
+TEST_CASE("rows with more ties than a list holds are searched, unless most rows are such", "[self_join]") {
   constexpr std::int64_t kRows = 18'000, kEqual = 1100;
   const std::vector<Tested> backends = tested_backends({}, kForceJoin);
   for (const bool all : {false, true}) {
@@ -157,7 +158,7 @@ TEST_CASE("rows with more equal ones than a list has room for are searched, unle
     const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
     const DataPlan plan = make_plan(*reference_points(values.view()));
     for (const Tested& tested : backends) {
-      if (all && tested.name == "cpu") continue;  // which would search every row by itself
+      if (all && tested.name == "cpu") continue;  // it would search every row separately
       INFO(tested.name << (all ? ", all rows are equal" : ""));
       const auto points = tested.backend->hold({view_of(stored), 0});
       points->prepare(plan);
@@ -171,7 +172,7 @@ TEST_CASE("rows with more equal ones than a list has room for are searched, unle
   }
 }
 
-TEST_CASE("no lists where memory does not suffice", "[self_join]") {
+TEST_CASE("a join that does not fit in memory gives no lists", "[self_join]") {
   const std::vector<Tested> backends = tested_backends({}, kForceJoin);
   const Bench bench(kinds()[0], Stored::float32, {300, 20, 0}, backends);
   for (const Actual& actual : bench.actual) {
@@ -179,7 +180,7 @@ TEST_CASE("no lists where memory does not suffice", "[self_join]") {
   }
 }
 
-TEST_CASE("measures that no screen knows are not joined", "[self_join]") {
+TEST_CASE("measures without a screen are not joined", "[self_join]") {
   const std::vector<Tested> backends = every_backend({}, kForceJoin);
   const Bench bench(kinds()[0], Stored::float32, {300, 20, 0}, backends);
   bench.on_each([](Points& points) {
@@ -188,7 +189,7 @@ TEST_CASE("measures that no screen knows are not joined", "[self_join]") {
   });
 }
 
-TEST_CASE("rows of a join are told as they are done, and what is thrown then ends it", "[self_join]") {
+TEST_CASE("a join reports its progress, and an exception thrown by the observer ends it", "[self_join]") {
   std::vector<Tested> backends = every_backend(kSmallBlocks, kForceJoin);
   for (Tested& tested : tested_backends({}, kForceJoin)) backends.push_back(std::move(tested));
   const Bench bench(kinds()[1], Stored::float32, {1021, 40, 0}, backends);

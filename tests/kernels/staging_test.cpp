@@ -1,4 +1,5 @@
-// Copies between host and device of every size around the page-locked buffers: what comes back is what went up.
+// Copies between host and device through page-locked buffers return the bytes that were sent, for sizes around those of
+// the buffers.
 #include "kernels/cuda/runtime/staging.h"
 
 #include <cstdlib>
@@ -16,7 +17,7 @@ using namespace kith::cuda;
 
 namespace {
 
-/// False, and said so, where there is no device; a failure where KITH_REQUIRE wants one.
+/// Returns false, with a warning, if there is no device. Fails if KITH_REQUIRE demands one.
 bool device_is_there() {
   for (const test::Tested& tested : test::tested_backends()) {
     if (tested.name == "cuda") return true;
@@ -34,7 +35,7 @@ std::vector<unsigned char> pattern(std::int64_t bytes, unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("page-locked buffers bring back every byte, whatever the size") {
+TEST_CASE("page-locked buffers return every byte for any size") {
   if (!device_is_there()) return;
   Pool pool(0);
   const Stream stream;
@@ -51,7 +52,7 @@ TEST_CASE("page-locked buffers bring back every byte, whatever the size") {
     staging->upload(stream, device.data() + 3, up.data(), bytes);
     staging->download(stream, down.data(), device.data() + 3, bytes);
     CHECK(std::memcmp(up.data(), down.data(), up.size()) == 0);
-    CHECK(down.back() == 77);  // nothing behind it was touched
+    CHECK(down.back() == 77);  // nothing beyond the end was written
     unsigned char around[2];
     stream.download(around, device.data() + 2, 1);
     stream.download(around + 1, device.data() + 3 + bytes, 1);
@@ -60,7 +61,7 @@ TEST_CASE("page-locked buffers bring back every byte, whatever the size") {
   }
 }
 
-TEST_CASE("numbers that are float32 travel as such, and one that is not is noticed wherever it stands") {
+TEST_CASE("float32 numbers are sent as float32, and any other number is detected at any position") {
   if (!device_is_there()) return;
   Pool pool(0);
   const Stream stream;
@@ -84,7 +85,7 @@ TEST_CASE("numbers that are float32 travel as such, and one that is not is notic
   }
 }
 
-TEST_CASE("the host may reuse its memory while copies are on their way") {
+TEST_CASE("the host can reuse its memory while copies are in progress") {
   if (!device_is_there()) return;
   Pool pool(0);
   const Stream stream;

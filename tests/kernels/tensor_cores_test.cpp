@@ -1,5 +1,5 @@
-// What tensor cores lose when they add products, against exact integer arithmetic: never more than the bound that the
-// certificate of the screen takes. Built with the CUDA room only.
+// The error of sums of products on tensor cores, compared with exact integer arithmetic, is within the bound that the
+// certificate of the screen uses. Built with CUDA support only.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -16,7 +16,7 @@ using namespace kith::test;
 
 namespace {
 
-/// x.c in multiples of 2^-48, exactly: both are multiples of 2^-24 and at most 1.
+/// x.c in multiples of 2^-48, exactly: the values are multiples of 2^-24 and at most 1.
 std::int64_t exact_product(std::span<const double> x, std::span<const double> c) {
   std::int64_t sum = 0;
   for (std::size_t j = 0; j < x.size(); ++j) {
@@ -56,7 +56,7 @@ double largest_error(const std::string& screen, const Matrix<double>& rows, cons
 
 }  // namespace
 
-TEST_CASE("products lose no more than the certificate allows for", "[screen]") {
+TEST_CASE("the error of products is within the bound of the certificate", "[screen]") {
   for (const Tested& tested : tested_backends()) {
     for (const std::string& screen : tested.backend->device().screens) {
       if (screen == "float32") continue;
@@ -72,8 +72,7 @@ TEST_CASE("products lose no more than the certificate allows for", "[screen]") {
                     static_cast<int>(d), std::max(error, error_of_rows) * 0x1p24,
                     100 * std::max(error, error_of_rows) / bound);
       }
-      // The vectors do what they are made for: more is lost than float32 additions, each rounded to nearest, would
-      // lose.
+      // The vectors serve their purpose: the error exceeds that of float32 additions rounded to nearest.
       const Matrix<double> rows = truncating_rows({250, 4097});
       CHECK(largest_error(screen, rows, rows) > 0x1p-20);
     }

@@ -51,7 +51,7 @@ TEST_CASE("bench alone lists its suites, and refuses unknown suites, shapes and 
   refuses(2, {"bench", "assign", "--points", "a.h5"}, {"--points", "iteration"});
   refuses(2, {"bench", "iteration", "--points", "a.h5", "--shape", "10x3,2"},
           {"--points cannot be combined with --shape"});
-  refuses(2, {"bench", "iteration", "--without", "recheck"}, {"unknown option --without"});
+  refuses(2, {"bench", "iteration", "--without", "certificate"}, {"unknown option --without"});
   if (!has_backend("cuda")) refuses(4, {"bench", "sort"}, {"cuda"});
 }
 

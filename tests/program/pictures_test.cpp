@@ -1,4 +1,4 @@
-// Pictures: well-formed whatever they are made of, of bounded size, and saying the numbers that they were given.
+// Pictures are well-formed for any input, bounded in size, and show the numbers they were given.
 #include <algorithm>
 #include <cmath>
 
@@ -19,7 +19,7 @@ namespace {
 
 const std::string kHostile = "</text><script>alert(\"1\")</script>&amp;'\x01\x7f\xff\xed\xa0\x80 \xc3\xa9]]>";
 
-/// Rows of k clusters in a plane, as many in each, the last `empty` ones without any.
+/// Rows in a plane, equally many in each of k clusters except the last `empty` ones, which have none.
 struct Case {
   Plane plane;
   std::vector<std::int32_t> labels;
@@ -61,20 +61,20 @@ std::vector<Picture> pictures_of(const Case& c) {
 
 }  // namespace
 
-TEST_CASE("texts cannot become markup, and what XML does not know is replaced") {
+TEST_CASE("text cannot become markup, and characters that XML does not allow are replaced") {
   CHECK(escaped("a<b>&\"'\xc3\xa9") == "a&lt;b&gt;&amp;&quot;&#39;\xc3\xa9");
   const std::string bad = "\xef\xbf\xbd";
   CHECK(escaped(std::string("\x01\x7f\0x", 4)) == bad + bad + bad + "x");
-  CHECK(escaped("\xff\xc3") == bad + bad);                   // no first byte, and a letter that is cut
+  CHECK(escaped("\xff\xc3") == bad + bad);                   // invalid first byte, and a truncated character
   CHECK(escaped("\xed\xa0\x80") == bad + bad + bad);         // a surrogate
-  CHECK(escaped("\xef\xbf\xbf").find('\xbf') != 0);          // no character
-  CHECK(escaped("\xc0\xaf") == bad + bad);                   // longer than it need be
+  CHECK(escaped("\xef\xbf\xbf").find('\xbf') != 0);          // a noncharacter
+  CHECK(escaped("\xc0\xaf") == bad + bad);                   // an overlong encoding
   CHECK(escaped("\xf0\x9f\x99\x82") == "\xf0\x9f\x99\x82");  // four bytes
   CHECK(shortened("\xc3\xa9t\xc3\xa9", 3) == "\xc3\xa9t\xc3\xa9");
   CHECK(shortened("\xc3\xa9t\xc3\xa9s", 3) == "\xc3\xa9t\xe2\x80\xa6");
 }
 
-TEST_CASE("the check of well-formedness finds what it is for") {
+TEST_CASE("the check for well-formed XML detects unclosed and malformed elements") {
   CHECK(xml_problem("<a b=\"1\"><c/>x &lt; y</a>\n").empty());
   for (const char* wrong : {"", "<a>", "<a></b>", "<a/><b/>", "<a>&x;</a>", "<a b=1/>", "<a b=\"<\"/>", "<a>\x01</a>",
                             "<a><b></a></b>", "x<a/>"}) {
@@ -83,7 +83,7 @@ TEST_CASE("the check of well-formedness finds what it is for") {
   }
 }
 
-TEST_CASE("every picture is well-formed and has words, for one cluster, one column, empty clusters, many of all") {
+TEST_CASE("every picture is well-formed and has text, for one cluster, one column, empty clusters, and many of each") {
   struct Shape {
     std::size_t rows;
     std::int32_t clusters;
@@ -110,7 +110,7 @@ TEST_CASE("every picture is well-formed and has words, for one cluster, one colu
   }
 }
 
-TEST_CASE("pictures say the numbers they were given") {
+TEST_CASE("pictures show the numbers they were given") {
   const Case c = case_of(600, 6, 2, 1);
   const Picture bars = sizes({10, 0, 30});
   CHECK(bars.caption ==
@@ -123,7 +123,7 @@ TEST_CASE("pictures say the numbers they were given") {
   CHECK(run.caption ==
         "In 3 iterations the inertia went from 9 to 4.25, and the sum of squared shifts of the centroids "
         "from 2 to 0; then no label changed.");
-  CHECK(occurrences(run.canvas.shapes(), "h0") == 5);  // no power shows 0
+  CHECK(occurrences(run.canvas.shapes(), "h0") == 5);  // a logarithmic axis cannot show 0
   const std::vector<float> values{0.5F, -0.25F, 0.75F, 1.0F};
   const std::vector<std::int32_t> labels{0, 0, 1, -1};
   const Picture blades = silhouettes(values, labels, {2, 1}, "silhouette");
@@ -141,7 +141,7 @@ TEST_CASE("pictures say the numbers they were given") {
       "k = 3, largest at k = 3 and smallest at k = 2. Dashed: the suggestion, k = 3.");
 }
 
-TEST_CASE("a hundred thousand points take no more than a page of cells") {
+TEST_CASE("the size of a scatter plot of a hundred thousand points is bounded by its cells") {
   const Case c = case_of(100'000, 12, 20);
   std::size_t bytes = 0;
   for (const Picture& picture : pictures_of(c)) bytes += inline_svg(picture).size();
@@ -149,7 +149,7 @@ TEST_CASE("a hundred thousand points take no more than a page of cells") {
   CHECK(scatter(c.plane, c.labels, c.counts).caption.find("All 100000 rows are counted in cells") != std::string::npos);
 }
 
-TEST_CASE("ticks are round and inside") {
+TEST_CASE("ticks are round numbers inside the axis") {
   CHECK(ticks({0.0, 10.0, 0, 1}, 5) == std::vector<double>{0, 2, 4, 6, 8, 10});
   CHECK(ticks({-0.3, 0.3, 0, 1}, 3).size() == 3);
   CHECK(ticks({0.5, 2000.0, 0, 1, Spacing::powers}, 6) == std::vector<double>{1, 10, 100, 1000});
@@ -163,21 +163,21 @@ TEST_CASE("ticks are round and inside") {
   CHECK(flat.high > 5.0);
 }
 
-TEST_CASE("grey pictures: the bytes of the format") {
+TEST_CASE("grey images are PNG files, byte for byte") {
   Matrix<std::uint8_t> values(2, 3);
   for (int i = 0; i < 6; ++i) values.data()[i] = static_cast<std::uint8_t>(40 * i);
   const std::string png = grey_png(values.view());
   CHECK(png.substr(0, 8) == "\x89PNG\r\n\x1a\n");
   CHECK(png.substr(16, 10) == std::string("\0\0\0\x03\0\0\0\x02\x08\0", 10));  // columns, rows, 8 bits, grey
-  // Each row after its filter, in one stored block of 8 bytes.
+  // One stored block of 8 bytes: each row follows its filter byte.
   CHECK(png.find(std::string("\x01\x08\0\xf7\xff\0\0\x28\x50\0\x78\xa0\xc8", 13)) != std::string::npos);
-  CHECK(png.substr(png.size() - 8) == "IEND\xae\x42\x60\x82");  // with the check that is known
+  CHECK(png.substr(png.size() - 8) == "IEND\xae\x42\x60\x82");  // with its known checksum
   CHECK(data_address("Man") == "data:image/png;base64,TWFu");
   CHECK(data_address("Ma") == "data:image/png;base64,TWE=");
   CHECK(data_address("M") == "data:image/png;base64,TQ==");
 }
 
-TEST_CASE("the principal plane of rows whose axes are known") {
+TEST_CASE("the principal plane of rows with known axes") {
   // Spreads of 2 x 9 along (0.6, 0.8, 0), 2 x 4 along (0.8, -0.6, 0) and 2 x 1 along the third axis, around (1, 2, 3).
   const double axes[3][3] = {{0.6, 0.8, 0.0}, {0.8, -0.6, 0.0}, {0.0, 0.0, 1.0}}, lengths[3] = {3.0, 2.0, 1.0};
   Matrix<double> rows(6, 3);
@@ -193,7 +193,7 @@ TEST_CASE("the principal plane of rows whose axes are known") {
   const auto [x, y] = project(plane, rows.row(2).data());
   CHECK(std::abs(x) < 1e-12);
   CHECK(std::abs(y - 2.0) < 1e-12);
-  // One row, or equal ones, have no axis.
+  // One row, or equal rows, have no axis.
   const PrincipalPlane none = principal_plane(rows.view().middle(0, 1));
   CHECK(none.share[0] == 0.0);
   CHECK(project(none, rows.row(0).data())[0] == 0.0);

@@ -1,4 +1,4 @@
-// What practitioners ask for has the same bytes on every backend, with every number of threads, in blocks of any size.
+// Weights, preparation and variants give the same bytes on every backend, with any number of threads and block size.
 #include <fmt/format.h>
 
 #include <sstream>
@@ -9,7 +9,7 @@ using namespace kith::testing;
 
 namespace {
 
-/// Points with a column of missing values, whole and fractional weights, and labels of which some mean none.
+/// Points with missing values in one column, whole and fractional weights, and labels, some of them -1.
 void write_inputs(const Scratch& folder) {
   std::string points = "a,b,c,d,e,f\n", gaps = points, whole = "w\n", fractional = "w\n", labels = "label\n";
   for (std::size_t i = 0; i < 1500; ++i) {
@@ -49,7 +49,7 @@ const char* const kRuns[] = {
 
 }  // namespace
 
-TEST_CASE("44, 46, 47: weights, scaling, components, batches and silhouettes have the same bytes everywhere") {
+TEST_CASE("weights, scaling, PCA, mini-batches and silhouettes have the same bytes on every backend") {
   const Scratch folder;
   write_inputs(folder);
   const Setting there{.folder = folder / ""};

@@ -1,4 +1,4 @@
-// Two sets of points of different element types: what is prepared is rounded to the class of the run, of both sets.
+// Two sets of points of different types: prepared values of both are rounded to the class of the run.
 #include <cmath>
 
 #include "core/matrix.h"
@@ -15,7 +15,7 @@ void make(const std::string& file, hid_t type, const Matrix<double>& rows) {
                           H5T_NATIVE_DOUBLE, rows.data());
 }
 
-/// Values that float32 holds, of columns that differ in width.
+/// Values exact in float32, in columns of different ranges.
 Matrix<double> some_rows(std::int64_t n, std::uint32_t seed) {
   Matrix<double> rows(n, 5);
   for (std::int64_t i = 0; i < rows.size(); ++i) {
@@ -27,7 +27,7 @@ Matrix<double> some_rows(std::int64_t n, std::uint32_t seed) {
 
 }  // namespace
 
-TEST_CASE("float32 and float64 files of equal values have the same neighbours and distances, however prepared") {
+TEST_CASE("float32 and float64 files of equal values have the same neighbours and distances, with any preparation") {
   const Scratch folder;
   const Matrix<double> base = some_rows(60, 1), asked = some_rows(9, 2);
   make(folder / "base32", H5T_IEEE_F32LE, base);
@@ -37,13 +37,13 @@ TEST_CASE("float32 and float64 files of equal values have the same neighbours an
   const auto printed = [&](Words words, const Words& options, const std::string& precision) {
     words.insert(words.end(), options.begin(), options.end());
     words.insert(words.end(), {"--precision", precision, "-q"});
-    return done(words).out;  // of every number as many digits as tell it from all others
+    return done(words).out;  // numbers in the shortest form that is unique
   };
   for (const Words& options : {Words{}, Words{"--metric", "cosine"}, Words{"--scale", "zscore"},
                                Words{"--scale", "minmax"}, Words{"--scale", "unit"}, Words{"--pca", "2"},
                                Words{"--scale", "zscore", "--pca", "3", "--metric", "cosine"}}) {
     INFO(nlohmann::json(options).dump());
-    const bool is_prepared = !options.empty() && options[0] != "--metric";  // kith distances cannot
+    const bool is_prepared = !options.empty() && options[0] != "--metric";  // kith distances has none
     const auto found = [&](const std::string& base_name, const std::string& asked_name, const std::string& precision) {
       const std::string b = folder / base_name, q = folder / asked_name;
       Words outputs{printed({"knn", b, "--queries", q, "-k", "4"}, options, precision),
@@ -54,11 +54,11 @@ TEST_CASE("float32 and float64 files of equal values have the same neighbours an
     const Words expected = found("base64", "asked64", "auto");
     CHECK(found("base32", "asked64", "auto") == expected);
     CHECK(found("base64", "asked32", "auto") == expected);
-    CHECK(found("base32", "asked32", "f64") == expected);  // else of class f32
+    CHECK(found("base32", "asked32", "f64") == expected);  // otherwise the class is f32
   }
 }
 
-TEST_CASE("a direction as float64 is found at distance 0 from float32 values of that direction") {
+TEST_CASE("a float64 row is at distance 0 from float32 rows of the same direction") {
   const Scratch folder;
   Matrix<double> asked(1, 3), base(2, 3);
   for (std::int64_t j = 0; j < 3; ++j) asked(0, j) = base(1, j) = static_cast<double>(j + 1);

@@ -1,4 +1,4 @@
-// The program compares labels: kith evaluate with labels of all kinds, and the runs of kith cluster --n-init.
+// kith evaluate with labels of all kinds, and the runs of kith cluster --n-init.
 #include <cmath>
 
 #include "tests/support/program.h"
@@ -7,7 +7,7 @@ using namespace kith::testing;
 
 namespace {
 
-/// A root attribute that is a number.
+/// A numeric root attribute.
 double number(const std::string& file, const char* name) {
   const hid_t id = H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
   const hid_t attribute = H5Aopen(id, name, H5P_DEFAULT);
@@ -18,20 +18,20 @@ double number(const std::string& file, const char* name) {
   return value;
 }
 
-/// Six rows: clusters 10 and 9, classes b, a and c; with the row numbers as another column.
+/// Six rows in clusters 10 and 9 and classes a, b and c, with the row numbers as another column.
 const std::string kTable = "id,found,kind\n0,10,b\n1,10,b\n2,10,a\n3,9,a\n4,9,a\n5,9,c\n";
 
 }  // namespace
 
-TEST_CASE("evaluate: scores and table, as text, as a report and in a file") {
+TEST_CASE("evaluate: scores and table as text, as JSON and in a file") {
   const Scratch folder;
   const std::string table = folder / "t.csv", result = folder / "scores.h5";
   write_bytes(table, kTable);
   const Outcome shown = done({"evaluate", table + ":found", "--truth", table + ":kind"});
   CHECK(shown.out.find("adjusted Rand index            0.11764705882352941\n") == 0);
   CHECK(shown.out.ends_with("\ncluster  a  b  c\n      9  2  0  1\n     10  1  2  0\n"));
-  CHECK(shown.says(table + ":found, 6 rows in 2 clusters"));
-  CHECK(shown.says(table + ":kind, 3 classes"));
+  CHECK(shown.says(table + ":found; 6 rows in 2 clusters"));
+  CHECK(shown.says(table + ":kind; 3 classes"));
 
   const Words words{"evaluate", table + ":2", "--truth", table + ":3", "-o", result, "--json", "-q"};
   const nlohmann::json report = done(words).json()["evaluation"];
@@ -58,7 +58,7 @@ TEST_CASE("evaluate: scores and table, as text, as a report and in a file") {
   CHECK(bytes_of(table) == kTable);
 }
 
-TEST_CASE("evaluate: labels come from results, datasets, arrays and columns, and are the same") {
+TEST_CASE("evaluate: labels from results, datasets, arrays and text columns give the same scores") {
   const Scratch folder;
   const std::string result = folder / "c.h5", text = folder / "c.csv", array = folder / "c.npy";
   for (const std::string& file : {result, text, array}) done({"cluster", kDigits, "-k", "10", "-q", "-o", file});
@@ -70,26 +70,26 @@ TEST_CASE("evaluate: labels come from results, datasets, arrays and columns, and
   }
   CHECK(done({"evaluate", text, "--truth", result}).out.find("adjusted Rand index            1\n") == 0);
 
-  // One column needs no name; texts are labels as well as numbers are.
+  // A single column needs no name; labels can be text or numbers.
   write_bytes(folder / "one.tsv", "kind\nx\ny\n\"x\"\n");
   write_bytes(folder / "two.txt", "-1\n7\n-1\n");
   CHECK(done({"evaluate", folder / "one.tsv", "--truth", folder / "two.txt"})
-            .out.ends_with("cluster  -1   7\n      x   2   0\n      y   0   1\n"));
+            .out.ends_with("cluster  -1  7\n      x   2  0\n      y   0  1\n"));
   write_bytes(folder / "three.csv", "a;b\n1;x\n2;y\n1;x\n");
   CHECK(done({"evaluate", folder / "three.csv:b", "--truth", folder / "two.txt", "--delimiter", "semicolon"})
             .out.find("purity                         1\n") != std::string::npos);
-  // Words without a header: the first one is not lost silently.
+  // Words without a header: the first line is not taken for a header silently.
   write_bytes(folder / "words.txt", "x\ny\nx\n");
   CHECK(done({"evaluate", folder / "words.txt", "--truth", folder / "words.txt", "--header", "no"})
-            .says("words.txt:1, 3 rows in 2 clusters"));
-  // A table that is too wide for a terminal is named instead.
+            .says("words.txt:1; 3 rows in 2 clusters"));
+  // A table with many columns is not printed.
   CHECK(done({"evaluate", result, "--truth", kDigits + ":/labels"}).out.find("-o FILE") == std::string::npos);
   done({"generate", folder / "many.h5", "-n", "200", "-k", "50", "-q"});
   const std::string many = folder / "many.h5";
   CHECK(done({"evaluate", many, "--truth", many}).out.ends_with("classes: -o FILE writes it\n"));
 }
 
-TEST_CASE("evaluate: columns of AnnData's obs, categories and texts") {
+TEST_CASE("evaluate: columns of AnnData's obs, categorical and text") {
   const Scratch folder;
   const std::string cells = folder / "cells.h5ad";
   {
@@ -113,10 +113,9 @@ TEST_CASE("evaluate: columns of AnnData's obs, categories and texts") {
     H5Tclose(variable);
   }
   CHECK(done({"evaluate", cells + ":/obs/variable", "--truth", cells + ":/obs/kind"})
-            .out.ends_with(
-                "cluster   late  early\n      x      1      0\n      y      0      2\n      z      1      0\n"));
+            .out.ends_with("cluster  late  early\n      x     1      0\n      y     0      2\n      z     1      0\n"));
   CHECK(done({"evaluate", cells + ":obs/kind", "--truth", cells + ":obs/fixed"})
-            .out.ends_with("cluster   ab  abc    b\n   late    0    1    1\n  early    2    0    0\n"));
+            .out.ends_with("cluster  ab  abc  b\n   late   0    1  1\n  early   2    0  0\n"));
   const auto refused_column = [&](const char* column, const Words& said) {
     refuses(3, {"evaluate", cells + ":/obs/kind", "--truth", cells + ":/obs/" + column}, said);
   };
@@ -142,7 +141,7 @@ TEST_CASE("evaluate: results without labels are refused") {
           {"n.h5:/distances: row 0 (counted from 0): expected a whole number as label, found"});
 }
 
-TEST_CASE("--n-init: every run is in the report, the best is in the file") {
+TEST_CASE("--n-init: the report has every run, the file the best one") {
   const Scratch folder;
   const std::string result = folder / "c.h5";
   const Words words{"cluster", kDigits, "-k", "10", "--n-init", "5", "-f", "-o", result, "--json"};
@@ -152,7 +151,7 @@ TEST_CASE("--n-init: every run is in the report, the best is in the file") {
   for (std::size_t i = 1; i < 5; ++i) {
     if (report["runs"][i]["inertia"] < report["runs"][best]["inertia"]) best = i;
   }
-  REQUIRE(best > 0);  // else the next lines say nothing
+  REQUIRE(best > 0);  // otherwise the next checks are void
   CHECK(report["run"] == best);
   CHECK(report["inertia"] == report["runs"][best]["inertia"]);
   CHECK(report["iterations"].size() == report["runs"][best]["iterations"].get<std::size_t>());
@@ -161,12 +160,12 @@ TEST_CASE("--n-init: every run is in the report, the best is in the file") {
   CHECK(number(result, "run") == static_cast<double>(best));
   CHECK(number(result, "inertia") == report["inertia"].get<double>());
 
-  const Outcome told = done({"cluster", kDigits, "-k", "10", "--n-init", "5", "-v"});
-  CHECK(told.says("run 1 of 5: inertia"));
-  CHECK(told.says("run 5 of 5: inertia"));
-  CHECK(told.says("5, of which run " + std::to_string(best + 1) + " is kept"));
+  const Outcome run = done({"cluster", kDigits, "-k", "10", "--n-init", "5", "-v"});
+  CHECK(run.says("run 1 of 5: inertia"));
+  CHECK(run.says("run 5 of 5: inertia"));
+  CHECK(run.says("5; run " + std::to_string(best + 1) + " has the lowest inertia, the highest is "));
 
-  // A start that draws nothing has one run, whatever was asked for.
+  // A start without random choices has one run, whatever --n-init is.
   done({"cluster", kDigits, "-k", "10", "--init", "first", "--n-init", "5", "-f", "-o", result});
   CHECK(number(result, "n_init") == 1);
   CHECK(number(result, "run") == 0);

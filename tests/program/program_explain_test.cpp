@@ -1,4 +1,4 @@
-// What the program says at the end of a clustering, and that a run which stopped at its limit goes on as if it had not.
+// The report at the end of a clustering, and runs resumed after their iteration limit.
 #include <cmath>
 
 #include "data/results/stored_result.h"
@@ -21,7 +21,7 @@ Outcome cluster(Words words, const Words& more, const std::string& out) {
 
 }  // namespace
 
-TEST_CASE("a run that stopped at its limit goes on to the same file, on every backend") {
+TEST_CASE("a resumed run gives the file of an uninterrupted run, on every backend") {
   const Scratch folder;
   const std::string whole = folder / "whole.h5", part = folder / "part.h5", more = folder / "more.h5";
   const std::vector<Words> runs{{kDigits, "-k", "10"},
@@ -34,7 +34,7 @@ TEST_CASE("a run that stopped at its limit goes on to the same file, on every ba
     const std::int64_t iterations = StoredResult(whole).whole("iterations").value_or(0);
     INFO(nlohmann::json(words).dump() << ", " << iterations << " iterations");
     REQUIRE(iterations > 3);
-    Words again = words;  // the same command; how it began is known
+    Words again = words;  // the same command; the result stores the start
     const auto init = std::find(again.begin(), again.end(), "--init");
     if (init != again.end()) again.erase(init, init + 2);
     for (const std::string& backend : usable_backends()) {
@@ -47,7 +47,7 @@ TEST_CASE("a run that stopped at its limit goes on to the same file, on every ba
       }
     }
   }
-  // Weighted rows, of which some count nothing; a start from labels.
+  // Weighted rows, some of weight 0; a start from labels.
   std::string table = "a,b,w\n";
   for (int i = 0; i < 400; ++i)
     table += std::to_string(i * i % 97) + "," + std::to_string(i * 31 % 89) + "," + std::to_string(i % 4) + "\n";
@@ -72,17 +72,17 @@ TEST_CASE("a run that stopped at its limit goes on to the same file, on every ba
   CHECK(bytes_of(part) == bytes_of(whole));
 }
 
-TEST_CASE("what goes on, what begins anew, and what is told") {
+TEST_CASE("which results a run resumes, which it starts from, and the messages") {
   const Scratch folder;
   const std::string part = folder / "part.h5", more = folder / "more.h5";
   const Outcome stopped = cluster({kDigits, "-k", "10"}, {"--max-iterations", "3"}, part);
   CHECK(stopped.says("warning: not converged after 3 iterations; resume with --init " + part));
-  CHECK(stopped.says("iterations 3, the limit was reached before convergence; "));
+  CHECK(stopped.says("iterations 3; stopped at the limit (--max-iterations); "));
   CHECK(stopped.says("kith cluster --init " + part + " -o " + plus(folder / "part", "-more.h5") + " " + kDigits +
                      " -k 10 --max-iterations 3\n"));
   CHECK(done({"cluster", kDigits, "-k", "10", "--max-iterations", "3"}).says("write a result with -o"));
 
-  // With another tolerance, and by the name of the dataset, it is a start like any other.
+  // With another tolerance, or by the name of the dataset, the centroids are an ordinary start.
   const auto iterations = [&](const Words& words) {
     cluster({kDigits}, words, more);
     return StoredResult(more).whole("iterations").value_or(0);
@@ -93,7 +93,7 @@ TEST_CASE("what goes on, what begins anew, and what is told") {
   CHECK(iterations({"--max-iterations", "1", "--init", part + ":/centroids"}) == 1);
   CHECK(StoredResult(more).text("init") == "part.h5:/centroids");
 
-  // The best of several runs: the rest of it is the same, but the whole might have chosen another.
+  // The best of several runs is resumed, although complete runs might have ranked differently.
   cluster({kDigits, "-k", "10", "--n-init", "2"}, {"--max-iterations", "3"}, part);
   CHECK(iterations({"--max-iterations", "2", "--init", part}) == 5);
   CHECK(StoredResult(more).text("init") == "part.h5");
@@ -111,7 +111,7 @@ TEST_CASE("what goes on, what begins anew, and what is told") {
   CHECK(StoredResult(more).text("init") == "part.h5");
 }
 
-TEST_CASE("the total of directions is the inertia of one cluster, of which several explain a share") {
+TEST_CASE("cosine: the total inertia is that of one cluster, and clusters explain a share of it") {
   const Scratch folder;
   const std::string one = folder / "one.h5", more = folder / "more.h5", axes = folder / "axes.csv";
   cluster({kDigits, "-k", "1", "--metric", "cosine"}, {}, one);
@@ -133,7 +133,7 @@ TEST_CASE("the total of directions is the inertia of one cluster, of which sever
   CHECK(StoredResult(more).number("totss") == 4.0);
 }
 
-TEST_CASE("totals, iterations and sizes are in the result and in the report") {
+TEST_CASE("the result and the report contain totals, iterations and sizes") {
   const Scratch folder;
   const std::string one = folder / "one.h5", ten = folder / "ten.h5";
   cluster({kDigits, "-k", "1"}, {}, one);
@@ -161,24 +161,24 @@ TEST_CASE("totals, iterations and sizes are in the result and in the report") {
   CHECK(report["clusters"]["imbalance"] == 10.0 * squares / (1797.0 * 1797.0));
 }
 
-TEST_CASE("--explain: columns by their standardised difference, the largest first") {
+TEST_CASE("--explain: columns in the order of their standardised difference") {
   const Scratch folder;
   // Means 1, 10, 5 and 7; deviations 1, 2, 0 and 3: everything is exact.
   write_bytes(folder / "x.csv", "a,b\x1b,c,d,kind\n0,12,5,4,x\n0,8,5,4,x\n2,12,5,10,y\n2,8,5,10,y\n");
   const Words words{"cluster", folder / "x.csv", "-k", "2", "--init", "first", "--label-column", "kind", "--explain"};
   const std::string text = done(words).out;
-  CHECK(text.find(" cluster       points  column       centroid     all points   deviations\n"
-                  "       0            2  b\\x1b              12             10        +1.00\n"
-                  "       1            2  b\\x1b               8             10        -1.00\n"
-                  " cluster") == 0);
+  CHECK(text.find("cluster  points  column  centroid  all points  deviations\n"
+                  "      0       2  b\\x1b         12          10       +1.00\n"
+                  "      1       2  b\\x1b          8          10       -1.00\n"
+                  "cluster") == 0);
   Words report = words;
   report.emplace_back("--json");
   const nlohmann::json found = done(report).json()["explanations"];
   REQUIRE(found.size() == 2);
   CHECK(found[1] ==
         nlohmann::json({{"cluster", 1}, {"column", "b\x1b"}, {"centroid", 8.0}, {"mean", 10.0}, {"difference", -1.0}}));
-  // At most five columns, numbers where there are no names, and nothing of a cluster that has everything.
+  // At most five columns, numbered if they have no names, and none for a single cluster.
   CHECK(done({"cluster", kDigits, "-k", "4", "--explain", "--json"}).json()["explanations"].size() == 20);
   CHECK(done({"cluster", kDigits, "-k", "10", "--explain"}).out.find("153  6 ") != std::string::npos);
-  CHECK(done({"cluster", kDigits, "-k", "1", "--explain"}).out.find("\n cluster") != std::string::npos);
+  CHECK(done({"cluster", kDigits, "-k", "1", "--explain"}).out.find("deviations\ncluster") != std::string::npos);
 }

@@ -1,4 +1,4 @@
-// The program with the files that people have: text in, CSV, NumPy arrays and AnnData columns out.
+// Formats: text and standard input, CSV, NumPy and AnnData output.
 #include <cstdlib>
 #include <cstring>
 
@@ -8,7 +8,7 @@ using namespace kith::testing;
 
 namespace {
 
-/// Two groups of two rows, with names and known labels.
+/// Two groups of two rows, with row names and known labels.
 const std::string kText = "name,x,y,kind\n\"a, b\",0,0,u\nc,0,1,u\nd,9,9,v\ne,9,8,\"v\"\n";
 
 void write_string(hid_t object, const char* name, const char* text) {
@@ -21,7 +21,7 @@ void write_string(hid_t object, const char* name, const char* text) {
   H5Tclose(type);
 }
 
-/// As AnnData writes it, with `rows` rows in obs.
+/// A file as AnnData writes it, with `rows` rows in obs.
 void make_cells(const std::string& file, hsize_t rows) {
   FileMaker maker(file);
   maker.floats("X", {4, 2}, {0, 0, 0, 1, 9, 9, 9, 8});
@@ -47,7 +47,7 @@ std::vector<std::int32_t> integers(const std::string& file, const char* dataset)
 
 }  // namespace
 
-TEST_CASE("a table of text is clustered; labels go to CSV with the names of the rows") {
+TEST_CASE("text is clustered, and the labels go to CSV with the row names") {
   const Scratch folder;
   const std::string table = folder / "t.csv", out = folder / "out.csv";
   write_bytes(table, kText);
@@ -79,7 +79,7 @@ TEST_CASE("a table of text is clustered; labels go to CSV with the names of the 
   refuses(3, {"assign", table, "--columns", "3,2", "--centroids", result},
           {"t.csv: expected 'x' as column 1 (counted from 1) of the points", "found 'y'", "--columns"});
 
-  // What chooses the points decides the answer, and is in the result.
+  // Options that select the points are stored in the result.
   const Outcome dump = done({"cluster", table, "--columns", "x", "-k", "2", "--init", "first", "-o", result, "-f"});
   CHECK(dump.says("t.csv, 4 x 1 text"));
   CHECK(bytes_of(result).find("--precision f64 --columns x") != std::string::npos);
@@ -87,7 +87,7 @@ TEST_CASE("a table of text is clustered; labels go to CSV with the names of the 
   refuses(5, {"cluster", table, "--columns", "x", "-k", "2", "-o", out}, {"out.csv: exists", "--force"});
   CHECK(files_in(folder) == Words{"a.csv", "a.npy", "out.csv", "r.h5", "t.csv"});
 
-  // HDF5 where the name does not say so.
+  // The summary says HDF5 if the name does not show it.
   for (const auto& [name, said] : {std::pair{"r", "r, HDF5\n"}, std::pair{"r.bin", "r.bin, HDF5\n"},
                                    std::pair{"r.hdf5", "r.hdf5\n"}, std::pair{"b.npy", "b.npy\n"}}) {
     const Outcome run = done({"assign", table, "--columns", "x", "--centroids", result, "-o", folder / name});
@@ -110,7 +110,7 @@ TEST_CASE("- is standard input") {
   CHECK(bytes_of(folder / "err").find("standard input: expected text") != std::string::npos);
 }
 
-TEST_CASE("options of text are checked") {
+TEST_CASE("options for text files are checked") {
   const Scratch folder;
   write_bytes(folder / "t.csv", "1,2\n3,4\n");
   const std::string table = folder / "t.csv";
@@ -121,7 +121,7 @@ TEST_CASE("options of text are checked") {
   CHECK(done({"cluster", table, "-k", "1", "--delimiter", "comma"}).says("2 x 2 text"));
 }
 
-TEST_CASE("info and devices know all formats") {
+TEST_CASE("info and devices support all formats") {
   const Scratch folder;
   write_bytes(folder / "t.csv", kText);
   const std::string text = done({"info", folder / "t.csv"}).out;
@@ -131,7 +131,7 @@ TEST_CASE("info and devices know all formats") {
   const std::string stats = done({"info", folder / "t.csv", "--stats", "--columns", "x,y"}).out;
   CHECK(stats.find("all values finite") != std::string::npos);
   CHECK(stats.find("    y       0        9        4.5") != std::string::npos);
-  // Of columns of words there are none, and the others have theirs all the same.
+  // Columns of words have no statistics; the other columns do.
   const std::string all = done({"info", folder / "t.csv", "--stats"}).out, values = stats.substr(stats.find("values:"));
   CHECK(all.find("found text in column 1 ('name'), column 4 ('kind')") != std::string::npos);
   CHECK(all.substr(all.find("values:")) == values);
@@ -147,7 +147,7 @@ TEST_CASE("info and devices know all formats") {
   }
 }
 
-TEST_CASE("labels go into a copy of an AnnData file, never into the file itself") {
+TEST_CASE("--write-obs writes labels to a copy of an AnnData file, never to the file itself") {
   const Scratch folder;
   const std::string cells = folder / "cells.h5ad", copy = folder / "copy.h5ad";
   make_cells(cells, 4);
@@ -176,7 +176,7 @@ TEST_CASE("labels go into a copy of an AnnData file, never into the file itself"
   CHECK(files_in(folder) == Words{"cells.h5ad", "copy.h5ad"});
 }
 
-TEST_CASE("standard input may be compressed, and is read once") {
+TEST_CASE("standard input can be compressed, and is read once") {
   const Scratch folder;
   const std::string text = "x,y\n0,0\n0,1\n9,9\n";
   const std::string gzip(

@@ -1,4 +1,4 @@
-// kith report: pages and pictures of results, as the program writes them.
+// kith report: pages and pictures of results.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ using kith::data::StoredResult;
 
 namespace {
 
-/// The page of a result, checked to be whole.
+/// The page of a result, checked to be complete and well-formed.
 std::string page_of(const Words& words, const Setting& setting = {}) {
   Words all{"report"};
   all.insert(all.end(), words.begin(), words.end());
@@ -24,7 +24,7 @@ std::string page_of(const Words& words, const Setting& setting = {}) {
   CHECK(xml_problem(page).empty());
   CHECK(page.rfind("<!DOCTYPE html>\n", 0) == 0);
   CHECK(page.find("<script") == std::string::npos);
-  // No address but the names of namespaces.
+  // No addresses except those of namespaces.
   CHECK(occurrences(page, "http") == occurrences(page, "xmlns=\"http://www.w3.org/"));
   return page;
 }
@@ -35,7 +35,7 @@ const std::vector<const char*> kOfPoints{"scatter", "distances", "silhouettes"};
 
 }  // namespace
 
-TEST_CASE("report: the page says what the result holds, twice the same") {
+TEST_CASE("report: the page shows the values of the result, and is the same each time") {
   const Scratch folder;
   const std::string result = folder / "c.h5", page_file = folder / "page.html";
   done({"cluster", kDigits, "-k", "10", "-q", "-o", result});
@@ -56,7 +56,7 @@ TEST_CASE("report: the page says what the result holds, twice the same") {
   done({"report", result, "--points", kDigits, "--tile", "8x8", "-o", page_file});
   CHECK(bytes_of(page_file) == page);
 
-  // Silhouettes by the definition.
+  // Silhouettes by definition.
   const auto points = std::get<kith::Matrix<double>>(
       kith::data::read_all(*kith::data::open_points(kDigits, {.precision = kith::data::Precision::f64})));
   const auto centroids = stored.matrix("centroids");
@@ -72,7 +72,7 @@ TEST_CASE("report: the page says what the result holds, twice the same") {
   CHECK(has(page, fmt::format("The mean simplified silhouette of all rows is {:.4f} (dashed)", sum / 1797)));
 }
 
-TEST_CASE("report: points that are here, beside the result, elsewhere, or nowhere") {
+TEST_CASE("report: finds the points in this folder, beside the result or by --points, and works without them") {
   const Scratch folder;
   std::filesystem::create_directory(folder / "results");
   std::filesystem::copy(kDigits, folder / "results/x.h5");
@@ -85,13 +85,13 @@ TEST_CASE("report: points that are here, beside the result, elsewhere, or nowher
   CHECK(page_of({result, "--points", folder / "x.h5:/train"}) == page);
 
   const Outcome without = done({"report", result});
-  CHECK(without.says("warning: The points, x.h5:/train, are not here"));
-  CHECK(has(without.out, "--points FILE says where they are"));
+  CHECK(without.says("warning: The points, x.h5:/train, were not found"));
+  CHECK(has(without.out, "--points FILE gives their location"));
   for (const char* name : kOfPoints) CHECK_FALSE(has(without.out, std::string("id=\"") + name + "-title\""));
   CHECK(xml_problem(without.out).empty());
 }
 
-TEST_CASE("report: names that look like markup, one cluster, one column, empty clusters, directions") {
+TEST_CASE("report: names like markup, one cluster, one column, empty clusters, cosine") {
   const Scratch folder;
   const std::string table = folder / "t.csv", result = folder / "c.h5";
   write_bytes(table, "\"</desc><script>\",b&c,kind\n1,2,x\n2,1,x\n9,8,y\n8,9,y\n");
@@ -110,13 +110,13 @@ TEST_CASE("report: names that look like markup, one cluster, one column, empty c
   cluster({folder / "few.csv", "-k", "4", "--init", "first"});
   CHECK(StoredResult(result).whole("empty_clusters").value_or(0) > 0);
   CHECK(has(page_of({result}), "are empty."));
-  // A row that was left out has no place in the pictures, a weight no share in them.
+  // Dropped rows do not appear in the pictures, and weights do not affect them.
   write_bytes(folder / "holes.csv", "a,b,w\n1,1,1\n,1,2\n2,2,1\n9,9,3\n8,9,0\n");
   cluster({folder / "holes.csv", "-k", "2", "--nan", "drop", "--weight-column", "w"});
   const std::string holes = page_of({result});
   CHECK(has(holes, "All 4 rows are drawn"));
-  CHECK(has(holes, "Rows have weights"));
-  // Points that were scaled are scaled again: their distances are those of the clustering.
+  CHECK(has(holes, "The rows are weighted"));
+  // Scaled points are scaled again, so the distances are those of the clustering.
   cluster({kDigits, "-k", "5", "--scale", "minmax", "--save-distances"});
   const std::vector<double> distances = StoredResult(result).vector("distances");
   const double farthest = *std::max_element(distances.begin(), distances.end());
@@ -125,11 +125,11 @@ TEST_CASE("report: names that look like markup, one cluster, one column, empty c
   CHECK(has(page_of({result, "--points", kDigits}), "All 1797 rows are drawn"));
 }
 
-TEST_CASE("report: silhouettes that were evaluated, of all rows and of a sample") {
+TEST_CASE("report: silhouettes from kith evaluate, for all rows and for a sample") {
   const Scratch folder;
   const std::string result = folder / "c.h5", scores = folder / "s.h5";
   done({"cluster", kDigits, "-k", "10", "-q", "-o", result});
-  // As kith evaluate --save-silhouette writes them, of how many rows, and of which where not of all.
+  // In the form that kith evaluate --save-silhouette writes, for all rows or with the numbers of the sampled rows.
   const auto write_scores = [&](std::size_t rows, bool sampled) {
     std::vector<double> values(rows);
     std::vector<std::int64_t> numbers(rows);
@@ -182,7 +182,7 @@ TEST_CASE("report: the scores of a sweep") {
   refuses(3, {"report", sweep}, {"s.h5:/bic: expected 3 values", "found 2", "sweep again"});
 }
 
-TEST_CASE("report: pictures as files, and what is refused") {
+TEST_CASE("report: pictures as files, and refused options") {
   const Scratch folder;
   const std::string result = folder / "c.h5", pictures = folder / "a/b";
   done({"cluster", kDigits, "-k", "3", "-q", "-o", result});

@@ -1,4 +1,4 @@
-// The files that the program writes: equal bytes however they were made, and the known answers in them.
+// Result files: equal bytes on every backend, and known answers.
 #include <cmath>
 #include <functional>
 #include <set>
@@ -11,7 +11,7 @@ using namespace kith::testing;
 
 namespace {
 
-/// Words of a run that writes `out`, and must succeed.
+/// Runs a command that writes `out`, which must succeed.
 void write(Words words, const std::string& out, const Words& more = {}, const Words& environment = {}) {
   words.insert(words.end(), {"-o", out, "-q"});
   words.insert(words.end(), more.begin(), more.end());
@@ -23,19 +23,19 @@ std::vector<float> digit_values() {
   return {wide.begin(), wide.end()};
 }
 
-/// With an input of a few hundred rows; `distances` of all digits would be large.
+/// With an input of a few hundred rows, since the distance matrix of all digits would be large.
 std::string small_points(const Scratch& folder) {
   const std::string name = folder / "small.h5";
   done({"generate", name, "-n", "700", "-d", "64", "-k", "12", "--integers", "--duplicates", "0.1", "-q"});
   return name;
 }
 
-/// The files of these commands on a few hundred points, with threads, block sizes and backends.
+/// Compares the files of these commands for several numbers of threads, block sizes and backends.
 void check_same_bytes(const std::function<std::vector<Words>(const std::string& points)>& commands) {
   const Scratch folder;
   const std::string points = small_points(folder), one = folder / "one.h5", other = folder / "other.h5";
   const Words backends = usable_backends();
-  // Blocks of few rows, so that there are tasks for many threads.
+  // Small blocks give tasks to many threads.
   const std::vector<Words> variants{{"--threads", "2"},
                                     {"--threads", "7"},
                                     {"--threads", "2"},
@@ -51,7 +51,7 @@ void check_same_bytes(const std::function<std::vector<Words>(const std::string& 
     REQUIRE(expected.size() > 1000);
     for (const std::string& backend : backends) {
       for (Words more : variants) {
-        // On a card every pair of blocks is a transfer and a wait.
+        // On a GPU every pair of blocks is a transfer.
         if (backend == "cuda" && more.back() == "1") more.back() = "31";
         Words options{"--force", "--backend", backend, "--device", "0"};
         options.insert(options.end(), more.begin(), more.end());
@@ -60,7 +60,7 @@ void check_same_bytes(const std::function<std::vector<Words>(const std::string& 
         CHECK(bytes_of(other) == expected);
       }
     }
-    write(words, other, {"--force", "--backend", "cpu"}, {"KITH_CPU=plain"});  // the least of instruction sets
+    write(words, other, {"--force", "--backend", "cpu"}, {"KITH_CPU=plain"});  // the fewest instructions
     INFO(nlohmann::json(words).dump() << " with plain instructions");
     CHECK(bytes_of(other) == expected);
   }
@@ -68,8 +68,8 @@ void check_same_bytes(const std::function<std::vector<Words>(const std::string& 
 
 }  // namespace
 
-// One case for each kind of command, so that they can be run beside each other.
-TEST_CASE("44, 46, 47, 105: threads, block sizes, backends and repetition do not change a byte of clusters") {
+// One case for each kind of command, so that they can run in parallel.
+TEST_CASE("threads, block sizes, backends and repetition do not change a byte of a clustering") {
   check_same_bytes([](const std::string& points) -> std::vector<Words> {
     return {{"cluster", points, "-k", "20", "--seed", "1", "--n-init", "2", "--save-distances"},
             {"cluster", points, "-k", "7", "--init", "random", "--tolerance", "0", "--precision", "f64"},
@@ -77,14 +77,14 @@ TEST_CASE("44, 46, 47, 105: threads, block sizes, backends and repetition do not
   });
 }
 
-TEST_CASE("44, 46, 47, 105: nor of assignments and distances") {
+TEST_CASE("threads, block sizes, backends and repetition do not change a byte of assignments and distances") {
   check_same_bytes([](const std::string& points) -> std::vector<Words> {
     return {{"assign", points, "--centroids", kDigits + ":/train", "--save-distances"},  // every digit a centroid
             {"distances", points}};
   });
 }
 
-TEST_CASE("44, 46, 47, 105: nor of neighbors") {
+TEST_CASE("threads, block sizes, backends and repetition do not change a byte of neighbours") {
   check_same_bytes([](const std::string& points) -> std::vector<Words> {
     return {{"knn", points, "-k", "9"},
             {"knn", points, "-k", "4", "--metric", "cosine"},
@@ -92,7 +92,7 @@ TEST_CASE("44, 46, 47, 105: nor of neighbors") {
   });
 }
 
-TEST_CASE("59, 60: points larger than the memory they may take on a device give the same file") {
+TEST_CASE("points that exceed --device-memory give the same file") {
   const Scratch folder;
   const std::string points = folder / "x.h5", one = folder / "one.h5", other = folder / "other.h5";
   done({"generate", points, "-n", "60000", "-d", "96", "-q"});  // 22 MiB
@@ -111,7 +111,7 @@ TEST_CASE("59, 60: points larger than the memory they may take on a device give 
   }
 }
 
-TEST_CASE("46: equal values stored in different ways give equal files") {
+TEST_CASE("equal values stored in different ways give equal files") {
   const Scratch folder;
   const std::vector<float> digits = digit_values();
   const std::vector<hsize_t> shape{1797, 64};
@@ -140,7 +140,7 @@ TEST_CASE("46: equal values stored in different ways give equal files") {
   }
 }
 
-TEST_CASE("cosine sees directions only, and needs one") {
+TEST_CASE("cosine depends on directions alone, and refuses rows of zeros") {
   const Scratch folder;
   const auto stored = [&](const std::string& name, std::vector<float> digits) {
     FileMaker(folder / name).dataset("train", H5T_IEEE_F32LE, {1797, 64}, H5T_NATIVE_FLOAT, digits.data(), {});
@@ -167,7 +167,7 @@ TEST_CASE("cosine sees directions only, and needs one") {
           {"zero.h5", "row 1234 (counted from 0) is zero", "--metric cosine"});
 }
 
-TEST_CASE("1, 2: shifted by a million, and with columns of zeros, the answers are the same") {
+TEST_CASE("shifting by a million and adding columns of zeros do not change labels and neighbours") {
   const Scratch folder;
   const auto generate = [&](const std::string& name, const Words& more) {
     Words words{"generate", folder / name, "-n", "3000", "-d", "5", "-k", "9", "--integers", "-q"};
@@ -198,7 +198,7 @@ TEST_CASE("1, 2: shifted by a million, and with columns of zeros, the answers ar
   }
 }
 
-TEST_CASE("26, 58: what assign finds with the centroids is what cluster wrote; distances are roots") {
+TEST_CASE("assign with the centroids of cluster gives its labels; distances are square roots") {
   const Scratch folder;
   const std::string clusters = folder / "clusters.h5", labels = folder / "labels.h5";
   write({"cluster", kDigits, "-k", "10", "--save-distances"}, clusters);
@@ -219,7 +219,7 @@ TEST_CASE("small answers that can be checked by eye") {
   FileMaker(points).floats("x", {4, 2}, {0, 0, 3, 4, 0, 0, 6, 8});
   CHECK(done({"distances", points, "-q"}).out == "0\t5\t0\t10\n5\t0\t5\t5\n0\t5\t0\t10\n10\t5\t10\t0\n");
   CHECK(done({"distances", points, "--squared", "-q"}).out.rfind("0\t25\t0\t100\n", 0) == 0);
-  // 57: equal distances go to the lowest row; 5: the row itself is left out by its number, not by distance 0.
+  // Ties go to the lowest row. A row is excluded from its own list by its number, not by distance 0.
   CHECK(done({"knn", points, "-k", "2", "-q"}).out ==
         "0\t2\t0\n0\t1\t5\n1\t0\t5\n1\t2\t5\n2\t0\t0\n2\t1\t5\n3\t1\t5\n3\t0\t10\n");
   CHECK(done({"knn", points, "-k", "1", "--include-self", "--squared", "-q"}).out ==
@@ -231,14 +231,14 @@ TEST_CASE("small answers that can be checked by eye") {
   const std::string deviations = done({"info", extreme, "--stats"}).out;
   CHECK(deviations.find("    a       -1e+170  1e+170   0     1e+170\n") != std::string::npos);
   CHECK(deviations.find("    b       -1e-170  1e-170   0     1e-170\n") != std::string::npos);
-  // Sums and differences leave the range of float64, means and deviations do not.
+  // Sums and differences overflow float64; means and deviations do not.
   write_bytes(extreme, "a,b\n1.75e308,-1.5e308\n1.75e308,1.5e308\n1.25e308,1.5e308\n1.25e308,1.5e308\n");
   const std::string largest = done({"info", extreme, "--stats"}).out;
   CHECK(largest.find("    a       1.25e+308  1.75e+308  1.5e+308  2.5e+307\n") != std::string::npos);
   CHECK(largest.find("    b       -1.5e+308  1.5e+308   7.5e+307  1.29903811e+308\n") != std::string::npos);
 }
 
-TEST_CASE("19, 20, 21, 34: k = n, few distinct rows, all rows equal, tolerance 0") {
+TEST_CASE("k = n, few distinct rows, equal rows, tolerance 0") {
   const Scratch folder;
   const std::string out = folder / "out.h5";
   const auto all = done({"cluster", kDigits, "-k", "1797", "--json", "-q", "--tolerance", "0"}).json();
@@ -257,7 +257,7 @@ TEST_CASE("19, 20, 21, 34: k = n, few distinct rows, all rows equal, tolerance 0
   CHECK(equal["inertia"] == 0.0);
 }
 
-TEST_CASE("55: long lists, more than 2048 neighbours") {
+TEST_CASE("lists of more than 2048 neighbours") {
   const Scratch folder;
   done({"generate", folder / "x.h5", "-n", "2500", "-d", "3", "--kind", "uniform", "-q"});
   for (const char* k : {"2048", "2049", "2499"}) {
@@ -267,7 +267,7 @@ TEST_CASE("55: long lists, more than 2048 neighbours") {
   CHECK(run_kith({"knn", folder / "x.h5", "-k", "100", "--truth", folder / "knn.h5"}).code == 0);
 }
 
-TEST_CASE("--truth: a difference is shown and ends with 1") {
+TEST_CASE("--truth: a difference is shown, and the exit code is 1") {
   const Scratch folder;
   write({"knn", kDigits, "-k", "4", "--include-self"}, folder / "other.h5");
   const Outcome outcome = run_kith({"knn", kDigits, "-k", "4", "--truth", folder / "other.h5"});
@@ -278,7 +278,7 @@ TEST_CASE("--truth: a difference is shown and ends with 1") {
   refuses(3, {"knn", wrong, "-k", "1", "--queries", wrong, "--truth", kDigits + ":/nothing"}, {"/nothing"});
 }
 
-TEST_CASE("generate: the same points on every number of threads, others with another seed") {
+TEST_CASE("generate: the points depend on the seed and not on the number of threads") {
   const Scratch folder;
   const auto make = [&](const Words& more) {
     Words words{"generate", folder / "x.h5", "-n", "1000", "-d", "9", "-f", "-q"};
@@ -315,7 +315,7 @@ TEST_CASE("distances beyond the range of their type are refused with row and rem
   CHECK_FALSE(std::filesystem::exists(out));
 }
 
-TEST_CASE("--truth: values that are no row numbers are refused with their place") {
+TEST_CASE("--truth: values that are not row numbers are refused with their position") {
   const Scratch folder;
   FileMaker(folder / "x.h5").floats("x", {3, 1}, {0, 1, 3});
   const auto refused_with = [&](std::vector<float> truth, const std::string& place) {
@@ -329,7 +329,7 @@ TEST_CASE("--truth: values that are no row numbers are refused with their place"
   refused_with({1, 2, 1e30F, 2, 1, 0}, "row 1, column 0");
 }
 
-TEST_CASE("the exact answers of other programs") {
+TEST_CASE("answers equal those of other exact programs") {
   const std::string shared = kith::test::shared_data();
   if (shared.empty()) return;
   const Scratch folder;

@@ -1,4 +1,5 @@
-// Scores of labels and sweeps over rows that are weighted, dropped or without a label: those of copies, or of the rest.
+// Scores and sweeps of rows that are weighted, dropped or unlabelled equal those of repeated rows, or of the other
+// rows.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::size_t kRows = 120;
 
-/// Rows of three groups. Each weighs 0 to 3, has a label that is sometimes wrong, and the group it belongs to.
+/// Rows of three groups, with weights 0 to 3, labels that are sometimes wrong, and the true group.
 struct Row {
   double x, y;
   int weight;
@@ -35,7 +36,7 @@ std::vector<Row> rows() {
 
 std::string line(const Row& row) { return fmt::format("{},{}\n", row.x, row.y); }
 
-/// Points, labels, classes and weights of all rows, and of copies of them.
+/// Points, labels, classes and weights of all rows, and of the repeated rows.
 void write_tables(const Scratch& folder) {
   std::string points = "x,y\n", labels = "label\n", classes = "label\n", weights = "w\n";
   std::string copies = points, copied_labels = labels, copied_classes = classes;
@@ -64,7 +65,7 @@ Words plus(Words words, const Words& more) {
   return words;
 }
 
-/// The scores that a run of evaluate reports, and those of its clusters.
+/// The scores that kith evaluate reports, also those of each cluster.
 nlohmann::json scores(const Words& words, const Setting& there) {
   nlohmann::json found = done(plus({"evaluate"}, plus(words, {"--json", "-q"})), there).json()["evaluation"];
   for (const char* name : {"labels", "truth", "rows"}) found.erase(name);
@@ -79,7 +80,7 @@ std::string table(const Words& words, const Scratch& folder) {
 
 }  // namespace
 
-TEST_CASE("32: whole weights give the scores of copies, to the last bit") {
+TEST_CASE("a weight of w gives the scores of w copies of the row, to the last bit") {
   const Scratch folder;
   write_tables(folder);
   const Setting there{.folder = folder / ""};
@@ -97,7 +98,7 @@ TEST_CASE("32: whole weights give the scores of copies, to the last bit") {
   }
 }
 
-TEST_CASE("fractional weights: scores by the formulas, in plain loops") {
+TEST_CASE("fractional weights: scores equal the formulas in plain loops") {
   const Scratch folder;
   write_tables(folder);
   std::string text = "w\n";
@@ -135,9 +136,9 @@ TEST_CASE("fractional weights: scores by the formulas, in plain loops") {
           {.folder = folder / ""});
 }
 
-TEST_CASE("labels of a result bring its metric; another one is refused") {
+TEST_CASE("evaluate takes the metric of the result; another metric is refused") {
   const Scratch folder;
-  std::string table = "x,y\n";  // no zeros, which have no direction
+  std::string table = "x,y\n";  // cosine refuses rows of zeros
   for (const Row& row : rows()) table += fmt::format("{},{}\n", row.x + 1, row.y + 1);
   write_bytes(folder / "p.csv", table);
   const Setting there{.folder = folder / ""};
@@ -147,7 +148,7 @@ TEST_CASE("labels of a result bring its metric; another one is refused") {
   done({"assign", "p.csv", "--centroids", "c.h5", "-o", "a.h5", "-q"}, there);
   done({"assign", "p.csv", "--centroids", "c.h5", "-o", "a.csv", "-q"}, there);
   done({"sweep", "p.csv", "-k", "3", "--metric", "cosine", "-o", "s.h5", "-q"}, there);
-  // Of other labels nothing is known.
+  // Other labels have no metric.
   const auto expected = scores(plus({"a.csv"}, plus(points, cosine)), there);
   REQUIRE(expected != scores(plus({"a.csv"}, points), there));
   for (const char* labels : {"c.h5", "c.h5:/labels", "c.h5:labels", "a.h5", "s.h5:/k=3/labels"}) {
@@ -165,7 +166,7 @@ TEST_CASE("labels of a result bring its metric; another one is refused") {
           {"--metric manhattan: k-means supports euclidean and cosine"}, there);
 }
 
-TEST_CASE("labels of a result held against other columns than its own are scored with a warning") {
+TEST_CASE("labels of a result that used other columns are scored with a warning") {
   const Scratch folder;
   write_tables(folder);
   const Setting there{.folder = folder / ""};
@@ -181,7 +182,7 @@ TEST_CASE("labels of a result held against other columns than its own are scored
         std::string::npos);
 }
 
-TEST_CASE("rows that are dropped or have no label are as if they were not there, and are told") {
+TEST_CASE("dropped and unlabelled rows do not affect scores, and are reported") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};
   std::string points = "x,y\n", labels = "label\n", classes = "label\n", none = labels;
@@ -229,12 +230,12 @@ TEST_CASE("rows that are dropped or have no label are as if they were not there,
   CHECK(StoredResult(folder / "sweep.h5").whole("dropped_rows") == 11);
 }
 
-TEST_CASE("a page has the simplified silhouettes of evaluate, 0 for a row alone in its cluster") {
+TEST_CASE("a page shows the simplified silhouettes of evaluate, 0 for a row alone in its cluster") {
   const Scratch folder;
   write_tables(folder);
   const Setting there{.folder = folder / ""};
   done({"cluster", "p.csv", "--init-labels", "l.csv", "--max-iterations", "1", "-q", "-o", "c.h5"}, there);
-  // Where nothing moves any more, centroids are the means of the rows.
+  // After convergence the centroids are the means of their rows.
   done({"cluster", "p.csv", "--init", "c.h5", "--tolerance", "0", "-q", "-o", "end.h5"}, there);
   REQUIRE(StoredResult(folder / "end.h5").vector("counts")[3] == 1.0);
   done({"evaluate", "end.h5", "--points", "p.csv", "--silhouette", "simplified", "--save-silhouette", "-q", "-o",
@@ -249,7 +250,7 @@ TEST_CASE("a page has the simplified silhouettes of evaluate, 0 for a row alone 
   CHECK(caption({}) == caption({"--silhouettes", "s.h5"}));
 }
 
-TEST_CASE("warm sweeps: the same bytes everywhere, and the first number is a run of cluster") {
+TEST_CASE("warm sweeps: the same bytes on every backend, and the first K equals a run of cluster") {
   const Scratch folder;
   const std::string out = folder / "warm.h5";
   std::string first;

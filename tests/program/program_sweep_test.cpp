@@ -1,4 +1,4 @@
-// The program tries numbers of clusters: kith sweep, and the scores of kith evaluate --points.
+// kith sweep, and the scores of kith evaluate --points.
 #include <cmath>
 #include <sstream>
 
@@ -26,13 +26,13 @@ bool near(const nlohmann::json& found, double expected) {
   return std::abs(found.get<double>() - expected) <= 1e-12 * std::max(1.0, std::abs(expected));
 }
 
-/// Three groups on a plane, far apart.
+/// Three groups in a plane, far apart.
 const std::string kGroups =
     "x,y,group\n0,0,a\n0,1,a\n1,0,a\n1,1,a\n20,0,b\n20,1,b\n21,0,b\n21,1,b\n0,30,c\n1,30,c\n0,31,c\n";
 
 }  // namespace
 
-TEST_CASE("sweep: the runs of kith cluster, with scores, in a file") {
+TEST_CASE("sweep: the file holds the runs of kith cluster, with scores") {
   const Scratch folder;
   const std::string file = folder / "s.h5", single = folder / "c.h5";
   const Outcome outcome = done({"sweep", kDigits, "-k", "2-6:2,10", "--n-init", "2", "-o", file, "--json"});
@@ -74,18 +74,18 @@ TEST_CASE("sweep: table, suggestion and CSV") {
   const std::string groups = folder / "g.csv", csv = folder / "s.csv";
   write_bytes(groups, kGroups);
   const Words words{"sweep", groups, "--drop-columns", "group", "-k", "1-5", "--gap", "5"};
-  const Outcome outcome = done(words);
+  const Outcome outcome = done(words, {.environment = {"COLUMNS=200"}});
   std::istringstream lines(outcome.out);
   std::string head, first, second, third;
   std::getline(lines, head);
   std::getline(lines, first);
   std::getline(lines, second);
   std::getline(lines, third);
-  CHECK(head.find("      k iterations      inertia   silhouette  Calinski-H.    Davies-B.          BIC") == 0);
-  CHECK(first.find("      1 ") == 0);
-  CHECK(first.find(" -            -            - ") != std::string::npos);  // one cluster: nothing to compare
-  CHECK(first.ends_with("##########"));                                     // the largest inertia
-  CHECK(third.find("      3 ") == 0);
+  CHECK(head.find("k  iterations  inertia  silhouette  Calinski-H.  Davies-B.       BIC") == 0);
+  CHECK(first.find("1 ") == 0);
+  CHECK(first.find("           -            -          - ") != std::string::npos);  // one cluster has no such scores
+  CHECK(first.ends_with("##########"));                                             // the largest inertia
+  CHECK(third.find("3 ") == 0);
   CHECK(third.ends_with("##########"));  // the silhouette
   CHECK(outcome.says("suggested  k = 3: the best simplified silhouette, 0.9"));
   CHECK(outcome.says("and the knee of inertia"));
@@ -103,8 +103,8 @@ TEST_CASE("sweep: table, suggestion and CSV") {
             "k,iterations,stopped_by,inertia,silhouette,calinski_harabasz,davies_bouldin,bic,gap,gap_error\n1,") == 0);
   CHECK(text.find(sweep["rows"][2]["silhouette"].dump()) != std::string::npos);
   CHECK(std::count(text.begin(), text.end(), '\n') == 6);
-  // Criteria that disagree are named.
-  const Outcome digits = done({"sweep", kDigits, "-k", "2-40:log"});
+  // A warning names the criteria that disagree.
+  const Outcome digits = done({"sweep", kDigits, "-k", "2-40:log"}, {.environment = {"COLUMNS=120"}});
   CHECK(digits.says("the criteria disagree: simplified silhouette "));
   CHECK(digits.says("BIC "));
   CHECK(std::count(digits.out.begin(), digits.out.end(), '\n') == 7);
@@ -127,7 +127,7 @@ TEST_CASE("evaluate --points: scikit-learn's scores, sampled and saved silhouett
   CHECK(near(rows[0], 0.43484686176987847));
   CHECK(near(rows[1796], 0.045873494816069615));
   CHECK(values(file, "counts").size() == 10);
-  // Drawn rows have the silhouettes that they have among all.
+  // Sampled rows have the same silhouettes as in the full set.
   const Outcome drawn =
       done({"evaluate", kDigits, "--points", kDigits, "--sample", "100", "--save-silhouette", "-o", some});
   CHECK(drawn.out.find(" (100 of 1797 rows)\n") != std::string::npos);
@@ -140,16 +140,16 @@ TEST_CASE("evaluate --points: scikit-learn's scores, sampled and saved silhouett
           "--block-rows", "100"});
     CHECK(bytes_of(again) == bytes_of(file));
   }
-  // With classes, and a text file whose label is a column.
+  // With classes, and a text file with a label column.
   write_bytes(groups, kGroups);
   const Outcome both = done(
       {"evaluate", groups + ":group", "--truth", groups + ":group", "--points", groups, "--drop-columns", "group"});
   CHECK(both.out.find("silhouette                     0.9") == 0);
   CHECK(both.out.find("\nadjusted Rand index            1\n") != std::string::npos);
-  CHECK(both.out.find("\ncluster         rows             silhouette\n      a            4 ") != std::string::npos);
+  CHECK(both.out.find("\ncluster  rows          silhouette\n      a     4  ") != std::string::npos);
 }
 
-TEST_CASE("sweep and evaluate --points: what cannot be is refused, what has no effect is named") {
+TEST_CASE("sweep and evaluate --points: conflicting options are refused, options without effect warned of") {
   const Scratch folder;
   const std::string groups = folder / "g.csv", same = folder / "same.csv";
   write_bytes(groups, kGroups);

@@ -1,4 +1,4 @@
-// Every command line of docs/tour.md, run as it is written, must say what the page says.
+// Every command of docs/tour.md prints what the page shows.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -12,10 +12,10 @@ namespace {
 
 struct Step {
   std::string command;  // "kith cluster ..."
-  Words said;           // lines of the page below it
+  Words said;           // the lines below it on the page
 };
 
-/// Of code blocks, which are indented: a line that begins with a dollar sign is a command.
+/// The commands of the indented code blocks: lines that begin with a dollar sign.
 std::vector<Step> steps_of(const std::string& page) {
   const std::string indent = "    ", prompt = indent + "$ ";
   std::vector<Step> steps;
@@ -37,23 +37,28 @@ std::vector<Step> steps_of(const std::string& page) {
   return steps;
 }
 
-/// Lines that are not the same on every machine.
-bool depends_on_machine(const std::string& line) { return line.starts_with("backend ") || line.starts_with("time "); }
+/// Without the lines that differ between machines, which may continue on further lines.
+Words portable(const Words& lines) {
+  Words kept;
+  bool differs = false;
+  for (const std::string& line : lines) {
+    differs = line.starts_with("backend ") || line.starts_with("time ") || (differs && line.starts_with(" "));
+    if (!differs) kept.push_back(line);
+  }
+  return kept;
+}
 
 Words lines_of(const std::string& text) {
   Words lines;
   std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    if (!depends_on_machine(line)) lines.push_back(line);
-  }
-  return lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return portable(lines);
 }
 
-/// What a terminal shows of both streams, each in its own order.
+/// Checks what a terminal shows: the lines of both streams, each stream in its own order.
 void check_said(const Words& said, const Words& out, const Words& err) {
   std::size_t from_out = 0, from_err = 0;
-  for (const std::string& line : said) {
-    if (depends_on_machine(line)) continue;
+  for (const std::string& line : portable(said)) {
     INFO("on the page: " << line);
     if (from_out < out.size() && out[from_out] == line) {
       ++from_out;
@@ -68,7 +73,7 @@ void check_said(const Words& said, const Words& out, const Words& err) {
 
 }  // namespace
 
-TEST_CASE("the tour: each command line does what the page says") {
+TEST_CASE("every command of the tour prints what the page shows") {
   const Scratch folder;
   const std::string root = KITH_SOURCE_DIR;
   std::filesystem::copy(root + "/samples", folder / "samples");

@@ -107,7 +107,7 @@ TEST_CASE("weights are told") {
   write_bytes(folder / "pw.csv", table.with_weights);
   const Setting there{.folder = folder / ""};
   const Outcome run = done({"cluster", "pw.csv", "--weight-column", "times", "-k", "3"}, there);
-  CHECK(run.says("weights    pw.csv:times, 450 in all, 75 rows of weight 0"));
+  CHECK(run.says("weights    pw.csv:times; 450 in total, 75 rows of weight 0"));
   CHECK(run.out.find("  weight ") != std::string::npos);
   const auto json = done({"cluster", "pw.csv", "--weight-column", "times", "-k", "3", "--json"}, there).json();
   CHECK(json["weights"]["total"] == 450.0);

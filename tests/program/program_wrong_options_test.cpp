@@ -229,9 +229,9 @@ TEST_CASE("a page is written neither over its points nor under a name of data") 
 
 TEST_CASE("the help of --output names what the command can write") {
   for (const char* command : {"knn", "sweep", "distances", "evaluate"}) {
-    CHECK(done({command, "--help"}).out.find("only the labels") == std::string::npos);
+    CHECK(unwrapped(done({command, "--help"}).out).find("only the labels") == std::string::npos);
   }
   for (const char* command : {"cluster", "assign"}) {
-    CHECK(done({command, "--help"}).out.find("only the labels") != std::string::npos);
+    CHECK(unwrapped(done({command, "--help"}).out).find("only the labels") != std::string::npos);
   }
 }

@@ -1,4 +1,4 @@
-// Data that breaks nearest-neighbour programs, and the backends that every test runs on.
+// Data that is difficult for nearest-neighbour programs, and the backends that every test runs on.
 #include "tests/support/cases.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ Matrix<double> blobs(std::int64_t n, std::int64_t d, std::uint64_t seed) {
 Matrix<double> uniforms(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) { return rounded(uniform(seed, i, j)); });
 }
-/// Whole numbers 0 to 3: distances tie exactly, often.
+/// Whole numbers 0 to 3: many distances are equal.
 Matrix<double> integers(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) { return std::floor(4 * uniform(seed, i, j)); });
 }
@@ -53,7 +53,7 @@ Matrix<double> all_equal(std::int64_t n, std::int64_t d, std::uint64_t) {
 Matrix<double> duplicates(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) { return rounded(normal(seed, i % 5, j)); });
 }
-/// Far from the origin: expanding |x - c|^2 in float32 leaves nothing.
+/// Far from the origin: expanding |x - c|^2 in float32 loses all digits.
 Matrix<double> offset(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) { return rounded(1e6 + normal(seed, i, j)); });
 }
@@ -81,20 +81,20 @@ Matrix<double> near_float32_limit(std::int64_t n, std::int64_t d, std::uint64_t 
 Matrix<double> heavy_tails(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) { return rounded(normal(seed, i, j) * (i % 97 == 0 ? 1e12 : 1e-3)); });
 }
-/// One row in fifty holds a marker of missing values, which makes up the mean of its column.
+/// One row in fifty holds a marker of missing values, which dominates the mean of its column.
 Matrix<double> fill_values(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) {
     return rounded(i % 50 == 7 && j == 0 ? 1e20 : 10 * static_cast<double>(i % 3) + normal(seed, i, j));
   });
 }
-/// Rows 1e-7 apart, beside one large column: what decides is lost when products are added up with few bits.
+/// Rows 1e-7 apart, and one large column: sums of products with few bits lose the differences.
 Matrix<double> near_ties(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) {
     return rounded((j == 0 ? 1000.0 * static_cast<double>(i % 2) : normal(seed, i % 3, j)) +
                    1e-7 * normal(seed + 20, i, j));
   });
 }
-/// Values that float32 cannot hold, apart by the last places of float64.
+/// Values that float32 cannot represent, which differ in the last bits of float64.
 Matrix<double> fine_float64(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) { return 1.0 / 3 + 1e-13 * normal(seed, i, j); });
 }
@@ -104,7 +104,7 @@ Matrix<double> wide_float64(std::int64_t n, std::int64_t d, std::uint64_t seed) 
 Matrix<double> tiny_float64(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) { return normal(seed, i, j) * 1e-310; });
 }
-/// Blobs of whole numbers that fill eight bits, with ties and repeated rows.
+/// Blobs of whole numbers of eight bits, with ties and repeated rows.
 Matrix<double> bytes(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) {
     const double value = 128 + 60 * normal(seed, i % 7, j) + 20 * normal(seed + 20, i % 300, j);
@@ -157,7 +157,7 @@ std::vector<Shape> shapes(std::int64_t work) {
   const std::vector<std::int64_t> ks{1, 2, 7, 64, 1000, -1};  // -1: k = n
   std::vector<Shape> chosen;
   std::set<std::pair<std::int64_t, std::int64_t>> seen_nd, seen_dk, seen_nk;
-  // Every pair of values that fits occurs at least once.
+  // Every possible pair of values occurs at least once.
   for (const std::int64_t n : ns) {
     for (const std::int64_t d : ds) {
       for (std::int64_t k : ks) {
@@ -217,8 +217,9 @@ std::vector<Tested> tested_backends(const BackendOptions& options, const ForcedP
     } else if (required != nullptr && std::string(required).find(entry.name) != std::string::npos) {
       throw std::runtime_error("KITH_REQUIRE names " + std::string(entry.name) + ", but: " + reason);
     } else {
-      static std::set<std::string> told;
-      if (told.insert(entry.name).second) std::fprintf(stderr, "skipping backend %s: %s\n", entry.name, reason.c_str());
+      static std::set<std::string> reported;
+      if (reported.insert(entry.name).second)
+        std::fprintf(stderr, "skipping backend %s: %s\n", entry.name, reason.c_str());
     }
   }
   return opened;
@@ -235,7 +236,7 @@ std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const Back
   for (Tested& tested : tested_backends(options, forced)) {
     if (tested.name == "cpu") continue;
     std::vector<std::string> screens = tested.backend->device().screens;
-    screens.emplace_back("auto");  // which screens no small problems
+    screens.emplace_back("auto");  // screens large problems only
     for (const std::string& screen : screens) {
       BackendOptions chosen = options;
       chosen.screen = screen;
@@ -244,7 +245,7 @@ std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const Back
       }
     }
   }
-  std::set<int> widths;  // sets with float32 screens of the same width have the same vectors
+  std::set<int> widths;  // sets with fine screens of equal width have the same vectors
   for (const cpu::Instructions* set : cpu::instruction_sets()) {
     if (!set->supported()) continue;
     if (!widths.insert(set->float32.lanes).second && &set->screen_for(d, others) == &set->float32) continue;

@@ -1,9 +1,9 @@
-// Catch2 version 2 or 3, whichever the distribution has.
+// Includes Catch2 version 2 or 3.
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
-using Catch::Approx;  // as version 2 declares it
+using Catch::Approx;  // as in version 2
 #else
 #include <catch2/catch.hpp>
 #endif

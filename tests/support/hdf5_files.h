@@ -1,4 +1,4 @@
-// HDF5 files for the tests of the data room, made through the C API, and ways to damage them.
+// Makes HDF5 files for the tests of data/ through the C API, and damages them.
 #pragma once
 
 #include <fcntl.h>
@@ -22,10 +22,10 @@
 
 namespace kith::testing {
 
-/// The tests use HDF5 before kith does; what kith sets up has to come first even so.
+/// Sets HDF5 up as kith does, before the first call of a test.
 inline const bool hdf5_is_prepared = (data::prepare_hdf5(), true);
 
-/// A directory of its own for one test, removed with everything in it.
+/// A temporary directory for one test, removed with its contents.
 class Scratch {
  public:
   Scratch() {
@@ -44,7 +44,7 @@ class Scratch {
   std::filesystem::path path_;
 };
 
-/// How a dataset is laid out; everything that is not named is HDF5's default.
+/// The layout of a dataset; the defaults are those of HDF5.
 struct Layout {
   std::vector<hsize_t> chunk = {};
   bool compact = false;
@@ -65,7 +65,7 @@ inline hid_t creation_of(const Layout& layout) {
   return creation;
 }
 
-/// A file that is being made.
+/// A file under construction.
 class FileMaker {
  public:
   explicit FileMaker(const std::string& name) : id_(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) {
@@ -76,7 +76,7 @@ class FileMaker {
   ~FileMaker() { H5Fclose(id_); }
   hid_t id() const { return id_; }
 
-  /// Creates a dataset and writes `data`, which has elements of `memory_type`; nothing is written when it is null.
+  /// Creates a dataset and writes `data`, which has elements of `memory_type`; writes nothing if it is null.
   void dataset(const std::string& name, hid_t type, const std::vector<hsize_t>& shape, hid_t memory_type,
                const void* data, const Layout& layout = {}) {
     const hid_t creation = creation_of(layout);
@@ -121,7 +121,7 @@ inline void write_bytes(const std::string& file, const std::string& bytes) {
   std::ofstream(file, std::ios::binary) << bytes;
 }
 
-/// Replaces the one place where `from` stands.
+/// Replaces the only occurrence of `from`.
 inline std::string patched(std::string bytes, const std::string& from, const std::string& to) {
   const auto at = bytes.find(from);
   REQUIRE(at != bytes.npos);
@@ -129,13 +129,12 @@ inline std::string patched(std::string bytes, const std::string& from, const std
   return bytes.replace(at, to.size(), to);
 }
 
-/// The bytes of values as they lie in a file.
+/// The bytes of values in a file.
 inline std::string raw(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-/// Runs something that must throw kith::Error with this code, and with all these words in its message; returns the
-/// message.
+/// Runs a function that must throw kith::Error with this code and all these words in its message. Returns the message.
 inline std::string refused(ExitCode code, const std::function<void()>& action,
                            std::initializer_list<const char*> words) {
   try {
@@ -154,7 +153,7 @@ inline std::string refused(ExitCode code, const std::function<void()>& action,
   return "";
 }
 
-/// Knows whether a file was opened by anybody since the watch began.
+/// Detects whether any process has opened a file since the construction.
 class OpenWatch {
  public:
   explicit OpenWatch(const std::string& file) : descriptor_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {

@@ -1,4 +1,4 @@
-// Whole runs of k-means in tests.
+// Complete runs of k-means on any backend, and their comparison bit for bit.
 #include "tests/support/kmeans_runs.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Whole runs of k-means in tests: on points of any backend, and compared bit for bit.
+// Complete runs of k-means on any backend, and their comparison bit for bit.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ struct Warnings : Observer {
 /// Prepares the points and clusters them.
 KMeansResult run(Points& points, const KMeansOptions& options, Observer& observer);
 KMeansResult run(Points& points, const KMeansOptions& options);
-/// The same of points that hold these weights.
+/// The same for weighted points.
 KMeansResult run(Points& points, const Weights& weights, const KMeansOptions& options);
 
-/// Clustering of values of one class on a backend.
+/// Clusters values of one class on a backend.
 KMeansResult on(Backend& backend, const Matrix<double>& values, ValueClass c, const KMeansOptions& options);
 
-/// Every number of the results and of their iterations, times and screens apart.
+/// Compares every number of the results and of their iterations, except times and screening counts.
 void check_same(const KMeansResult& expected, const KMeansResult& actual);
 
 }  // namespace kith::test

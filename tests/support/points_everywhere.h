@@ -1,4 +1,4 @@
-// The same points held by the reference and by every backend, for tests that compare their verbs.
+// The same points held by the reference and by every backend, for tests that compare operations.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct Actual {
   std::unique_ptr<Points> points;
 };
 
-/// The reference and every backend, holding the same values and made ready.
+/// The reference and every backend, prepared with the same values.
 struct Bench {
   Matrix<double> values;
   PointsMatrix stored;
@@ -38,7 +38,7 @@ struct Bench {
     }
   }
 
-  /// check(points) for every backend, which messages then name.
+  /// Calls check(points) for every backend; messages name the backend.
   template <class Check>
   void on_each(const Check& check) const {
     for (const Actual& one : actual) {

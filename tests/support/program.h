@@ -26,7 +26,7 @@ inline const std::string kDigits = std::string(KITH_SOURCE_DIR) + "/samples/digi
 
 using Words = std::vector<std::string>;
 
-/// `text` with every indented line as the end of the line above, without the backslash of a command between them.
+/// `text` with indented lines joined to the line above, and without the backslashes of continued commands.
 inline std::string unwrapped(const std::string& text) {
   return std::regex_replace(text, std::regex(R"(( \\)?\n +)"), " ");
 }
@@ -46,10 +46,10 @@ struct Setting {
   Words environment{};                // "KITH_SEED=3"
   std::string standard_output{};      // a file to open for it; empty: caught
   bool closed_output = false;         // no standard output at all
-  bool broken_pipe = false;           // a pipe that nobody reads
+  bool broken_pipe = false;           // a pipe without a reader
   std::string folder{};               // to run in
-  rlim_t file_bytes = RLIM_INFINITY;  // that a file may have
-  std::string standard_input{};       // a file to open for it; empty: that of the tests
+  rlim_t file_bytes = RLIM_INFINITY;  // maximum size of a file
+  std::string standard_input{};       // a file to open for it; empty: the input of the test
 };
 
 /// A started program. wait() must be called once.
@@ -105,7 +105,7 @@ class Running {
 
 inline Outcome run_kith(const Words& words, const Setting& setting = {}) { return Running(words, setting).wait(); }
 
-/// A run that must end well.
+/// A run that must succeed.
 inline Outcome done(const Words& words, const Setting& setting = {}) {
   Outcome outcome = run_kith(words, setting);
   INFO(outcome.err);
@@ -113,7 +113,7 @@ inline Outcome done(const Words& words, const Setting& setting = {}) {
   return outcome;
 }
 
-/// A run that must end with this code, saying all of these things on standard error and nothing on standard output.
+/// A run that must exit with this code, with all of these texts on standard error and nothing on standard output.
 inline void refuses(int code, const Words& words, const Words& said, const Setting& setting = {}) {
   const Outcome outcome = run_kith(words, setting);
   INFO("kith " << nlohmann::json(words).dump() << "\n" << outcome.err);
@@ -125,7 +125,7 @@ inline void refuses(int code, const Words& words, const Words& said, const Setti
   }
 }
 
-/// Names of the files in a folder, hidden ones too.
+/// Names of the files in a folder, including hidden ones.
 inline std::vector<std::string> files_in(const Scratch& folder) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
@@ -144,7 +144,7 @@ inline bool eventually(const std::function<bool()>& condition) {
   return false;
 }
 
-/// Backends that `kith devices` calls usable. KITH_REQUIRE=cuda makes a missing one a failure.
+/// Backends that are usable according to `kith devices`. KITH_REQUIRE=cuda makes a missing one a failure.
 inline Words usable_backends() {
   Words names;
   const nlohmann::json report = done({"devices", "--json"}).json();

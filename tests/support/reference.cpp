@@ -229,7 +229,7 @@ class ReferencePoints final : public Points {
     return reference_distance(queries.measure, values_.row(i).data(), queries.values.row(q).data(), columns());
   }
   double weight(std::int64_t i) const { return weights_.empty() ? 1.0 : weights_[static_cast<std::size_t>(i)]; }
-  /// What row i adds of a value on its grid: whole weights multiply the integer, others the value.
+  /// The contribution of row i to a sum on the grid: whole weights multiply the integer, others the value.
   std::int64_t fixed(std::int64_t i, double v, FixedScale scale) const {
     const double scaled = v * scale.first * scale.second;
     if (scales_.integral_weights) return static_cast<std::int64_t>(std::rint(scaled)) * std::llrint(weight(i));
@@ -261,7 +261,7 @@ class ReferencePoints final : public Points {
   }
 
   Matrix<double> values_;
-  std::vector<double> weights_;  // (n) or none
+  std::vector<double> weights_;  // (n) or empty
   ColumnScales scales_;
   FixedScale weight_grid_;
   std::vector<std::int32_t> label_, summed_;

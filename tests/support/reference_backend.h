@@ -1,4 +1,4 @@
-// The definition as a backend, for algorithms that hold rows themselves.
+// The reference as a backend, for algorithms that hold rows themselves.
 #pragma once
 
 #include <algorithm>

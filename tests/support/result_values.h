@@ -1,4 +1,4 @@
-// The numbers of a result, for tests of what the program writes.
+// Reads the numbers of a result file.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace kith::testing {
 
-/// A matrix, or a vector as one column, as float64. Missing values are refused, or kept as NaN.
+/// A matrix, or a vector as one column, as float64. Missing values are errors, or NaN.
 inline Matrix<double> matrix(const std::string& location, data::Missing missing = data::Missing::refuse) {
   return std::get<Matrix<double>>(data::read_all(
       *data::open_points(location, {.precision = data::Precision::f64, .vector_as_column = true, .missing = missing})));

@@ -1,4 +1,4 @@
-// Vectors whose products with each other are lost, one sign at a time, where tensor cores align to the largest and
+// Vectors whose products are lost, one sign at a time, if tensor cores align the products of a step to the largest and
 // truncate.
 #include "tests/support/truncation.h"
 
@@ -9,9 +9,9 @@
 namespace kith::test {
 namespace {
 
-constexpr std::int64_t kStep = 16;  // products that an instruction adds
+constexpr std::int64_t kStep = 16;  // products that one instruction adds
 
-/// Where vector i has its large value: all places of the first step, then of the last, then of one in the middle.
+/// The column of the large value of vector i: all columns of the first step, then of the last, then of a middle one.
 std::int64_t large_place(std::int64_t i, std::int64_t d) {
   const std::int64_t steps = (d + kStep - 1) / kStep, of[3] = {0, steps - 1, steps / 2};
   const std::int64_t place = of[i / kStep % 3] * kStep + i % kStep;

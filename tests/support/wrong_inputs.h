@@ -1,4 +1,4 @@
-// The files that the tests of wrong inputs and options are run on, in one folder.
+// The input files for the tests of wrong inputs and options, in one folder.
 #pragma once
 
 #include <cmath>
@@ -102,7 +102,7 @@ inline void make_hdf5(const Scratch& folder) {
   write_bytes(folder / "damaged.h5", damaged);
 }
 
-/// All of them, and an empty folder.
+/// Writes all files, and an empty folder.
 inline void make_wrong_inputs(const Scratch& folder) {
   std::filesystem::create_directory(folder / "folder");
   make_texts(folder);

@@ -1,4 +1,4 @@
-// Tables of runs that must be refused: what each must say, and that none of them leaves anything behind.
+// Tables of runs that must be refused, with their messages. None may change or add files.
 #pragma once
 
 #include <map>
@@ -14,15 +14,15 @@ struct Wrong {
   const char* cases;  // numbers of the failures that kith must survive, or empty
   int code;
   const char* command;  // words between blanks; NAME=value before the first is a variable
-  /// Parts of the message: the file or option | place | expected | found | remedy. Only options may lack some: a place,
-  /// what was found where something is missing, a remedy where what is expected says what to give.
+  /// Parts of the message: file or option | position | expected | found | remedy. Messages about options may lack a
+  /// position, what was found, or a remedy.
   const char* said;
 };
 
-/// What stands between the bars, without the blanks around it.
+/// The parts between the bars, trimmed.
 inline Words parts_of(const std::string& said) {
   Words parts;
-  std::istringstream stream(said + " ");  // the last part may be nothing
+  std::istringstream stream(said + " ");  // the last part may be empty
   for (std::string part; std::getline(stream, part, '|');) {
     const std::size_t first = part.find_first_not_of(' ');
     parts.push_back(first == part.npos ? "" : part.substr(first, part.find_last_not_of(' ') - first + 1));
@@ -30,7 +30,7 @@ inline Words parts_of(const std::string& said) {
   return parts;
 }
 
-/// Names and bytes of all that is in a folder.
+/// Names and bytes of all files in a folder.
 inline std::map<std::string, std::string> contents_of(const Scratch& folder) {
   std::map<std::string, std::string> contents;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
@@ -39,7 +39,7 @@ inline std::map<std::string, std::string> contents_of(const Scratch& folder) {
   return contents;
 }
 
-/// Runs all in the folder, each with an output where its command has one and it names none.
+/// Runs all commands in the folder, with an output file if the command has such an option and does not name one.
 inline void refuse_all(const Scratch& folder, std::span<const Wrong> all) {
   const auto before = contents_of(folder);
   for (const Wrong& wrong : all) {

@@ -1,5 +1,4 @@
-// Is a text well-formed XML? Elements that close in order, attributes between quotes, no character that XML does not
-// know.
+// Checks that text is well-formed XML: elements close in order, attributes are quoted, all characters are allowed.
 #pragma once
 
 #include <string>
@@ -7,7 +6,7 @@
 
 namespace kith::testing {
 
-/// Empty for one element with all that is in it (after a DOCTYPE), else what is wrong and where.
+/// Returns an empty text for one element (after a DOCTYPE), else the error and its position.
 inline std::string xml_problem(const std::string& text) {
   const auto at = [](const char* what, std::size_t place) {
     return std::string(what) + " at " + std::to_string(place);
@@ -29,7 +28,7 @@ inline std::string xml_problem(const std::string& text) {
     if (const std::string wrong = check_text(i, tag); !wrong.empty()) return wrong;
     if (open.empty() && text.find_first_not_of('\n', i) < tag) return at("text outside of the root", i);
     if (tag == text.size()) break;
-    // The end of the tag, outside of its quotes.
+    // The end of the tag, outside of quotes.
     std::size_t end = tag + 1;
     for (bool quoted = false; end < text.size() && (quoted || text[end] != '>'); ++end) {
       if (text[end] == '"') quoted = !quoted;
