@@ -173,13 +173,13 @@ TEST_CASE("centroids of a result bring its metric; another one is refused") {
   CHECK(bytes_of(out).find("--metric") == std::string::npos);
 
   refuses(2, {"assign", file, "--centroids", cosine, "--metric", "euclidean"},
-          {"--centroids", "expected centroids of --metric euclidean (from --metric)",
-           "found those of --metric cosine", "leave out --metric"});
+          {"--centroids", "expected centroids of --metric euclidean (from --metric)", "found those of --metric cosine",
+           "leave out --metric"});
   refuses(2, {"assign", file, "--centroids", euclidean}, {"found those of --metric euclidean"},
           {.environment = {"KITH_METRIC=cosine"}});
   refuses(2, {"cluster", file, "--init", euclidean, "--metric", "cosine"}, {"--init", "leave out --metric"});
   refuses(2, {"cluster", file, "-k", "5", "--freeze", cosine, "--metric", "euclidean"}, {"--freeze"});
-  refuses(
-      2, {"cluster", file, "-k", "6", "--freeze", cosine, "--init", euclidean},
-      {"--freeze", "(from --init", "euclidean.h5)", "found those of --metric cosine", "give results of the same metric"});
+  refuses(2, {"cluster", file, "-k", "6", "--freeze", cosine, "--init", euclidean},
+          {"--freeze", "(from --init", "euclidean.h5)", "found those of --metric cosine",
+           "give results of the same metric"});
 }

@@ -175,9 +175,9 @@ TEST_CASE("labels of a result held against other columns than its own are scored
   done({"cluster", "p.csv", "-k", "3", "-o", "c.h5", "-q"}, there);
   CHECK(warning({}).empty());
   CHECK(warning({"--columns", "y"}) ==
-        "kith: warning: --points p.csv: expected 2 columns, found 1; c.h5 was made of other columns, which --columns "
-        "chooses\n");
-  CHECK(warning({"--columns", "y,x"}).find("expected 'x' as column 1 (counted from 1), found 'y'; c.h5") !=
+        "kith: warning: --points p.csv: expected 2 columns, found 1; choose the columns that c.h5 was computed from "
+        "with --columns\n");
+  CHECK(warning({"--columns", "y,x"}).find("expected 'x' as column 1 (counted from 1), found 'y'; choose") !=
         std::string::npos);
 }
 
@@ -214,8 +214,8 @@ TEST_CASE("rows that are dropped or have no label are as if they were not there,
   // -1 is a class like any other.
   CHECK(done({"evaluate", "t.csv", "--truth", "none.csv"}, there).out.find("  -1 ") != std::string::npos);
   write_bytes(folder / "all.csv", "label\n-1\n-1\n");
-  refuses(3, {"evaluate", "all.csv", "--truth", "all.csv"},
-          {"all.csv:label: expected labels, found only -1", "2 rows"}, there);
+  refuses(3, {"evaluate", "all.csv", "--truth", "all.csv"}, {"all.csv:label: expected labels, found only -1", "2 rows"},
+          there);
 
   done({"evaluate", "none.csv", "--points", "p.csv", "--nan", "drop", "--save-silhouette", "-q", "-o", "s.h5"}, there);
   const std::vector<double> silhouette = stored(folder / "s.h5:/silhouette");
