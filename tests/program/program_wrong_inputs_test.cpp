@@ -169,7 +169,7 @@ const Wrong kBeside[] = {
      "q.csv |  | expected 2 columns, as p.csv has | found 3 | give points of the same columns"},
     {"", 3, "evaluate l5.csv --truth l.csv",
      "--truth l.csv:label |  | expected 5 rows, one for each label of l5.csv:label | found 6 | give the classes of the "
-     "rows that were clustered"},
+     "clustered rows"},
     {"", 3, "evaluate holes.csv:id --truth holes.csv:kind",
      "holes.csv | line 3, column 2 ('kind') | expected a label | found an empty field | remove the line"},
     {"", 3, "evaluate words.csv --truth words.csv",
@@ -186,8 +186,8 @@ const Wrong kBeside[] = {
      "holes.csv |  | expected the name of the column that holds the labels | found 2 columns: id, kind | "
      "holes.csv:COLUMN"},
     {"", 3, "evaluate l5.csv --points p.csv",
-     "--points p.csv |  | expected 5 rows, one for each label of l5.csv:label | found 6 | give the points that were "
-     "labelled"},
+     "--points p.csv |  | expected 5 rows, one for each label of l5.csv:label | found 6 | give the labelled "
+     "points"},
     {"", 3, "evaluate same.csv --points p.csv",
      "same.csv:label |  | need 2 to n - 1 clusters with rows | found 6 rows in 1 | known classes with --truth"},
     {"", 3, "report digits.h5",
