@@ -129,11 +129,11 @@ TEST_CASE("clusters do not depend on the topology", "[threads]") {
   const BackendOptions options{.block_rows = 100};
   const KMeansOptions requested{.clusters = 40, .seed = 1, .keep_distances = true};
   Threads alone(1, {});
-  const KMeansResult expected = test::run(*hold_points(block, instructions(), alone, options), requested);
+  const KMeansResult expected = test::run(*hold_points(block, instructions(), alone, options, {}), requested);
   for (const Topology& topology : topologies()) {
     INFO(topology.name);
     Threads threads(5, {topology.nodes, topology.node_of});
-    test::check_same(expected, test::run(*hold_points(block, instructions(), threads, options), requested));
+    test::check_same(expected, test::run(*hold_points(block, instructions(), threads, options, {}), requested));
   }
 }
 

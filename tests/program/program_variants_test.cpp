@@ -85,7 +85,8 @@ TEST_CASE("29: --freeze holds the first centroids, and a run goes on from its re
   CHECK(values(out + ":/labels") == values(whole + ":/labels"));
   CHECK(done({"cluster", kDigits, "-k", "2", "--freeze", frozen, "--init", "random", "-q"})
             .says("--init has no effect: all centroids are frozen"));
-  refuses(2, with({"--init", folder / "rest.h5"}), {"expected 9 centroids", "or 7 beside the frozen", "found 1 x 64"});
+  refuses(2, with({"--init", folder / "rest.h5"}),
+          {"expected 9 centroids", "or 7 besides the frozen ones", "found 1 x 64"});
   done({"cluster", kDigits, "-k", "9", "-q", "-o", folder / "plain.h5"});
   refuses(2, with({"--init", folder / "plain.h5"}), {"expected the 2 centroids of --freeze", "first, found others"});
   refuses(5, with({"-o", frozen}), {frozen, "input"});
@@ -102,10 +103,10 @@ TEST_CASE("--batch, --algorithm bisecting and --balance give the same bytes on e
   const Scratch folder;
   const std::string one = folder / "one.h5", other = folder / "other.h5";
   const std::vector<std::pair<Words, std::string>> all{
-      {{"--batch", "100"}, "method     54 batches of 100 rows, 3 epochs, then whole iterations of all rows"},
+      {{"--batch", "100"}, "method     54 batches of 100 rows, 3 epochs, then iterations over all rows"},
       {{"--batch", "1000", "--epochs", "1", "--no-finish"},
-       "2 batches of 1000 rows, 1 epochs, and no whole iterations"},
-      {{"--algorithm", "bisecting", "--medoids"}, "bisecting by inertia, 7 splits; rows stay in the half"},
+       "2 batches of 1000 rows, 1 epochs, without iterations over all rows"},
+      {{"--algorithm", "bisecting", "--medoids"}, "bisecting by inertia, 7 splits; splits never exchange rows"},
       {{"--algorithm", "bisecting", "--bisect", "size", "--metric", "cosine"}, "bisecting by size, 7 splits"},
       {{"--balance", "--min-size", "220", "--max-size", "230", "--save-distances"}, "rows moved to balance sizes"}};
   for (const auto& [more, said] : all) {
@@ -145,7 +146,8 @@ TEST_CASE("a balanced run that stopped is not offered to go on") {
   for (const bool written : {true, false}) {
     if (!written) words.resize(words.size() - 2);
     const Outcome stopped = done(words);
-    CHECK(stopped.says("not converged after 2 iterations; give a larger --max-iterations: a run cannot go on from "));
+    CHECK(stopped.says(
+        "not converged after 2 iterations; increase --max-iterations: balanced clusters cannot be resumed"));
     CHECK(!stopped.says("resume with"));
     CHECK(!stopped.says("kith cluster --init"));
   }
@@ -156,7 +158,7 @@ TEST_CASE("a balanced run that stopped is not offered to go on") {
 TEST_CASE("sizes beyond their limits are told, and options without effect") {
   const Outcome told = done({"cluster", kDigits, "-k", "8", "--min-size", "200", "--max-size", "300", "-q"});
   CHECK(told.says("warning: --min-size 200: "));
-  CHECK(told.says("of 8 clusters do not keep it"));
+  CHECK(told.says("of 8 clusters violate it"));
   const auto warns = [](Words more, const std::string& text) {
     more.insert(more.begin(), {"cluster", kDigits, "-k", "8", "-q"});
     CHECK(done(more).says(text));

@@ -130,7 +130,7 @@ const Wrong kBeside[] = {
     {"31", 3, "cluster p.csv -k 2 --weights w0.csv",
      "w0.csv:w | in 6 rows | expected a weight above 0 | found none | leave the weights out"},
     {"31", 2, "cluster p.csv -k 2 --weights w5.csv",
-     "w5.csv:w |  | expected 6 weights, one for each row of p.csv | found 5 | give every row one"},
+     "w5.csv:w |  | expected 6 weights, one for each row of p.csv | found 5 | give every row a weight"},
     {"31", 2, "cluster p.csv -k 2 --weights q.csv",
      "q.csv |  | expected the name of the column that holds the weights | found 3 columns: x, y, z | q.csv:COLUMN"},
     {"31", 3, "cluster p.csv -k 2 --weights holes.csv:kind",
@@ -143,7 +143,7 @@ const Wrong kBeside[] = {
      "noise.csv:label | row 2 (counted from 0) | expected the label of a cluster | found none or -1 | give such rows "
      "a label"},
     {"28", 2, "cluster p.csv -k 2 --init q.csv",
-     "--init q.csv |  | expected 2 centroids of 2 columns, as -k and p.csv say | found 3 x 3 | give centroids of "
+     "--init q.csv |  | expected 2 centroids of 2 columns, for -k and p.csv | found 3 x 3 | give centroids of "
      "points like these"},
     {"28", 3, "cluster p.csv --init nan.csv",
      "nan.csv | line 3, column 1 ('x') | expected a finite number | found NaN | replace the value"},
@@ -169,7 +169,7 @@ const Wrong kBeside[] = {
      "q.csv |  | expected 2 columns, as p.csv has | found 3 | give points of the same columns"},
     {"", 3, "evaluate l5.csv --truth l.csv",
      "--truth l.csv:label |  | expected 5 rows, one for each label of l5.csv:label | found 6 | give the classes of the "
-     "rows that were clustered"},
+     "clustered rows"},
     {"", 3, "evaluate holes.csv:id --truth holes.csv:kind",
      "holes.csv | line 3, column 2 ('kind') | expected a label | found an empty field | remove the line"},
     {"", 3, "evaluate words.csv --truth words.csv",
@@ -186,10 +186,10 @@ const Wrong kBeside[] = {
      "holes.csv |  | expected the name of the column that holds the labels | found 2 columns: id, kind | "
      "holes.csv:COLUMN"},
     {"", 3, "evaluate l5.csv --points p.csv",
-     "--points p.csv |  | expected 5 rows, one for each label of l5.csv:label | found 6 | give the points that were "
-     "labelled"},
+     "--points p.csv |  | expected 5 rows, one for each label of l5.csv:label | found 6 | give the labelled "
+     "points"},
     {"", 3, "evaluate same.csv --points p.csv",
-     "same.csv:label |  | expected 2 to n - 1 clusters with rows | found 6 rows in 1 | known classes with --truth"},
+     "same.csv:label |  | need 2 to n - 1 clusters with rows | found 6 rows in 1 | known classes with --truth"},
     {"", 3, "report digits.h5",
      "digits.h5 | the attribute `format` | expected a result of kith | found none | `kith cluster ... -o RESULT.h5` "
      "writes one"},

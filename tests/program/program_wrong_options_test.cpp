@@ -80,7 +80,7 @@ const Wrong kValues[] = {
     {"", 2, "generate y.h5 --offset 1e39", "--offset | | expected a number from | found 1e+39 | give --type float64"},
     {"", 2, "generate y.h5 --type uint8 --offset 3", "--offset | | expected a whole number from 0 to 0 | found 3 |"},
     {"", 2, "generate y.h5:/labels",
-     "y.h5:/labels | | expected a dataset of the file's root other | | such as /points"},
+     "y.h5:/labels | | expected a dataset at the root of the file other | | such as /points"},
     {"", 2, "bench assign --shape 10x3", "--shape | | expected NxD,K | found '10x3' |"},
 };
 
