@@ -16,14 +16,14 @@
 namespace kith::app {
 namespace {
 
-using Measure = std::vector<Measurement> (*)(const BenchRequest&);
+using LadderFunction = std::vector<Measurement> (*)(const BenchRequest&);
 
 /// `rows` is set for a suite over points, `ladder` for a ladder of kernels, neither for the limits.
 struct Suite {
   const char* name;
   const char* summary;
   std::vector<BenchRow> (*rows)(BenchRun&);
-  Measure ladder;
+  LadderFunction ladder;
   const char* form;  // form of its shapes
 };
 

@@ -11,12 +11,12 @@
 namespace kith::app {
 namespace {
 
-constexpr std::array kCpuShapes{"100000x128,2000,10", "100000x128,2000,100", "50000x768,1000,10",
-                                "1000000x16,1000,10", "20000x64,10",         "100000x128,1,10"};
-constexpr std::array kGpuShapes{"1000000x128,10000,10",  "1000000x128,10000,100", "1000000x768,1000,10",
-                                "10000000x128,1,10",     "10000000x128,128,10",   "1000000x64,100000,10",
-                                "1000000x768,10000,10",  "100000x128,16384,4",    "100000x128,16384,32",
-                                "1000000x128,10000,5000"};
+constexpr std::array kCpuSearches{"100000x128,2000,10", "100000x128,2000,100", "50000x768,1000,10",
+                                  "1000000x16,1000,10", "20000x64,10",         "100000x128,1,10"};
+constexpr std::array kGpuSearches{"1000000x128,10000,10",  "1000000x128,10000,100", "1000000x768,1000,10",
+                                  "10000000x128,1,10",     "10000000x128,128,10",   "1000000x64,100000,10",
+                                  "1000000x768,10000,10",  "100000x128,16384,4",    "100000x128,16384,32",
+                                  "1000000x128,10000,5000"};
 constexpr std::uint64_t kQuerySet = 1;  // the points are set 0
 
 /// The problem that a shape describes.
@@ -150,7 +150,7 @@ class Blocks {
 std::vector<BenchRow> bench_knn(BenchRun& run) {
   std::vector<BenchRow> rows;
   BenchPoints held(run);
-  for (const BenchShape& shape : shapes_of(run, kCpuShapes, kGpuShapes)) {
+  for (const BenchShape& shape : shapes_of(run, kCpuSearches, kGpuSearches)) {
     const Search search(shape);
     run.show_progress(show_shape(shape));
     held.make(shape, 0);

@@ -23,7 +23,7 @@ struct AssignOptions {
   std::string points;
   std::string centroids;
   bool save_distances = false;
-  CentroidDistances distances;
+  CentroidDistanceOptions distances;
   std::string write_obs;
   CommonOptions common;
 };

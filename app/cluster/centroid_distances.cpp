@@ -70,7 +70,8 @@ void write_all(data::ResultFile& file, const HeldPoints& held, const Points& cen
 
 }  // namespace
 
-void add_centroid_distance_options(OptionSet& set, CentroidDistances& options, const std::vector<Reason>& unwritten) {
+void add_centroid_distance_options(OptionSet& set, CentroidDistanceOptions& options,
+                                   const std::vector<Reason>& unwritten) {
   set.integer({.names = "--top",
                .value = "M",
                .help = "Also write the M nearest centroids of every point and their distances.",
@@ -87,13 +88,13 @@ void add_centroid_distance_options(OptionSet& set, CentroidDistances& options, c
            options.all);
 }
 
-void check(const CentroidDistances& options, std::int64_t centroids, const std::string& name) {
+void check(const CentroidDistanceOptions& options, std::int64_t centroids, const std::string& name) {
   if (options.top <= centroids) return;
   throw Error(ExitCode::usage, fmt::format("--top {}: {} has {} centroids; expected at most {}", options.top, name,
                                            centroids, centroids));
 }
 
-std::int64_t centroid_distance_bytes(const CentroidDistances& options, const data::PointSource& points,
+std::int64_t centroid_distance_bytes(const CentroidDistanceOptions& options, const data::PointSource& points,
                                      const data::PointSource& centroids, const CommonOptions& common) {
   const std::int64_t k = centroids.rows(), columns = centroids.columns(), chosen = common.block_rows;
   std::int64_t bytes = 0;
@@ -108,7 +109,7 @@ std::int64_t centroid_distance_bytes(const CentroidDistances& options, const dat
   return bytes;
 }
 
-void write_centroid_distances(data::ResultFile& file, const CentroidDistances& options, const HeldPoints& held,
+void write_centroid_distances(data::ResultFile& file, const CentroidDistanceOptions& options, const HeldPoints& held,
                               MatrixView<const double> centroids, Job& job) {
   if (options.is_none()) return;
   const data::PointSource& source = held.values->source();

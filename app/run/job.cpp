@@ -29,7 +29,7 @@ BackendOptions backend_options(const CommonOptions& common) {
   return options;
 }
 
-std::string describe(const Device& device) {
+std::string text_of(const Device& device) {
   return device.description.empty() ? device.name : fmt::format("{}, {}", device.name, device.description);
 }
 
@@ -101,7 +101,7 @@ std::unique_ptr<Backend> choose_backend(Job& job) {
     std::unique_ptr<Backend> backend = entry.open(options, {});
     const Device device = backend->device();
     job.report.backend = entry.name;
-    job.report.device = describe(device);
+    job.report.device = text_of(device);
     job.report.threads = threads_used(device, job.common);
     job.common.chosen = {entry.name, device};
     Terminal& terminal = Terminal::instance();

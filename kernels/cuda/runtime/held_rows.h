@@ -19,7 +19,7 @@ namespace kith::cuda {
 
 /// One device: its stream, its memory and its properties.
 struct Context {
-  Context(const BackendOptions& options, const ForcedPaths& paths);
+  explicit Context(const BackendOptions& options, const ForcedPaths& paths = {});
 
   int device = 0;
   int multiprocessors = 1;
