@@ -6,16 +6,16 @@
 #include <utility>
 
 #include "app/cli/shell_word.h"
-#include "app/cluster/continuation.h"
 #include "app/cluster/explain.h"
 #include "app/cluster/label_output.h"
-#include "app/cluster/start.h"
 #include "app/cluster/variant_run.h"
 #include "app/commands.h"
+#include "app/run/continuation.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/model.h"
 #include "app/run/points_job.h"
 #include "app/run/results.h"
+#include "app/run/start.h"
 #include "core/kmeans.h"
 
 namespace kith::app {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/evaluate/scores.h"
 #include "app/run/held_points.h"
+#include "app/run/scores.h"
 #include "core/internal_scores.h"
 #include "core/silhouette.h"
 #include "data/labels.h"

@@ -8,7 +8,6 @@
 
 #include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
-#include "app/cluster/start.h"
 #include "app/commands.h"
 #include "app/evaluate/cluster_counts.h"
 #include "app/evaluate/inner_evaluation.h"
@@ -16,6 +15,7 @@
 #include "app/run/dropped_rows.h"
 #include "app/run/points_job.h"
 #include "app/run/results.h"
+#include "app/run/start.h"
 #include "core/internal_scores.h"
 #include "core/metric.h"
 #include "core/silhouette.h"

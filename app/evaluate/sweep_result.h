@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/evaluate/scores.h"
 #include "app/run/report.h"
+#include "app/run/scores.h"
 #include "core/cluster_number.h"
 #include "core/kmeans.h"
 

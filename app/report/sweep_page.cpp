@@ -6,7 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "app/evaluate/scores.h"
+#include "app/run/scores.h"
 #include "core/error.h"
 #include "pictures/pictures.h"
 

@@ -1,4 +1,4 @@
-// The CPU backend's side of the seam: core/backend.h's verbs, each handed to its operation.
+// Points of the CPU backend: each operation of core/backend.h calls the function of its file.
 #pragma once
 
 #include <memory>

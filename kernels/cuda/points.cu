@@ -1,5 +1,4 @@
-// Points of the CUDA backend: where the rows are, their state, and the verbs of core/backend.h handed to the
-// operations.
+// Points of the CUDA backend: holds the rows and their state, and calls the function of each operation.
 #include "kernels/cuda/points.h"
 
 #include <limits>
@@ -52,7 +51,7 @@ class CudaPoints final : public Points {
     held_.fp16.low_precision_ineffective = false;
     held_.totals.current = false;
     held_.trial = {};
-    stream.wait();  // whoever times what follows does not time this
+    stream.wait();  // so that a timing of the next operation excludes this
   }
   void assign(const AssignRequest& request, Assignment& assignment) override {
     with_memory(held_, [&] { cuda::assign(held_, request, assignment); });
@@ -89,7 +88,7 @@ class CudaPoints final : public Points {
     check(cudaSetDevice(held_.context->device));
     held_.stream().download(out.data(), held_.distance.data(), rows());
   }
-  /// From the caller's memory, which is still there.
+  /// Copies from the caller's memory, which outlives the points.
   void copy_rows(std::span<const std::int64_t> rows, MatrixView<double> out) const override {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto from = held_.values.row(rows[i] - held_.first_row);
@@ -130,7 +129,7 @@ class CudaPoints final : public Points {
   }
 
  private:
-  mutable HeldRows<T> held_;  // a verb that only asks may still have to move the points off the device
+  mutable HeldRows<T> held_;  // a const operation may have to move the points off the device
 };
 
 }  // namespace

@@ -195,13 +195,13 @@ TEST_CASE("a join reports its progress, and an exception thrown by the observer 
   const Bench bench(kinds()[1], Stored::float32, {1021, 40, 0}, backends);
   const Order order(bench, Measure::squared_euclidean);
   bench.on_each([&](Points& points) {
-    std::vector<std::int64_t> told;
-    SelfJoin join{.neighbors = 5, .progress = [&](std::int64_t rows) { told.push_back(rows); }};
+    std::vector<std::int64_t> reported;
+    SelfJoin join{.neighbors = 5, .progress = [&](std::int64_t rows) { reported.push_back(rows); }};
     const auto found = points.self_join(join);
     if (!found) return;
-    CHECK(std::is_sorted(told.begin(), told.end()));
-    REQUIRE(!told.empty());
-    CHECK(told.back() <= 1021);
+    CHECK(std::is_sorted(reported.begin(), reported.end()));
+    REQUIRE(!reported.empty());
+    CHECK(reported.back() <= 1021);
     join.progress = [](std::int64_t) { throw std::runtime_error("enough"); };
     CHECK_THROWS_WITH(points.self_join(join), "enough");
     join.progress = nullptr;

@@ -124,7 +124,7 @@ TEST_CASE("options for text files are checked") {
 TEST_CASE("info and devices support all formats") {
   const Scratch folder;
   write_bytes(folder / "t.csv", kText);
-  const std::string text = done({"info", folder / "t.csv"}).out;
+  const std::string text = unwrapped(done({"info", folder / "t.csv"}).out);
   for (const char* part : {"4 x 4", "comma-separated", "columns name, x, y, kind", "found text in column 1 ('name')"}) {
     CHECK(text.find(part) != std::string::npos);
   }
@@ -133,7 +133,7 @@ TEST_CASE("info and devices support all formats") {
   CHECK(stats.find("    y       0        9        4.5") != std::string::npos);
   // Columns of words have no statistics; the other columns do.
   const std::string all = done({"info", folder / "t.csv", "--stats"}).out, values = stats.substr(stats.find("values:"));
-  CHECK(all.find("found text in column 1 ('name'), column 4 ('kind')") != std::string::npos);
+  CHECK(unwrapped(all).find("found text in column 1 ('name'), column 4 ('kind')") != std::string::npos);
   CHECK(all.substr(all.find("values:")) == values);
   const auto found = done({"info", folder / "t.csv", "--stats", "--drop-columns", "x", "--json"}).json()["files"][0];
   REQUIRE(found["datasets"][0]["statistics"].size() == 1);

@@ -1,4 +1,4 @@
-// kith --nan drop: rows with values that are no numbers are left out, told, and have their place in the results.
+// kith --nan drop: rows with NaN or infinity are dropped and reported, and keep their place in the results.
 #include <algorithm>
 #include <cmath>
 #include <limits>

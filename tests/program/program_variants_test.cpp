@@ -155,10 +155,10 @@ TEST_CASE("a balanced run that stopped is not offered to go on") {
   CHECK(done(words).json()["iterations"].size() == 2);  // anew, not 4
 }
 
-TEST_CASE("sizes beyond their limits are told, and options without effect") {
-  const Outcome told = done({"cluster", kDigits, "-k", "8", "--min-size", "200", "--max-size", "300", "-q"});
-  CHECK(told.says("warning: --min-size 200: "));
-  CHECK(told.says("of 8 clusters violate it"));
+TEST_CASE("sizes beyond their limits and options without effect cause warnings") {
+  const Outcome outcome = done({"cluster", kDigits, "-k", "8", "--min-size", "200", "--max-size", "300", "-q"});
+  CHECK(outcome.says("warning: --min-size 200: "));
+  CHECK(outcome.says("of 8 clusters violate it"));
   const auto warns = [](Words more, const std::string& text) {
     more.insert(more.begin(), {"cluster", kDigits, "-k", "8", "-q"});
     CHECK(done(more).says(text));

@@ -1,4 +1,4 @@
-// kith cluster and kith assign with weights, and starts by name and by labels: what is read, written, told and refused.
+// kith cluster and kith assign with weights, and starts by name and by labels: input, output, report and refusals.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -101,7 +101,7 @@ TEST_CASE("weights give the answer of copies, rows of weight 0 a label alone") {
   }
 }
 
-TEST_CASE("weights are told") {
+TEST_CASE("the report names the weights") {
   const Scratch folder;
   const Table table;
   write_bytes(folder / "pw.csv", table.with_weights);

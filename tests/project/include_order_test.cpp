@@ -24,14 +24,12 @@ const std::vector<Module> kModules{
     {"pictures", {"pictures/"}, {"core"}},
 
     {"data/io", {"data/io/"}, {"core"}},
-    {"data interface",
-     {"data/source.h", "data/element.", "data/shape.", "data/column_choice.", "data/missing_rows.", "data/transposed."},
-     {"data/io"}},
-    {"data/hdf5", {"data/hdf5/"}, {"data interface"}},
-    {"data/text", {"data/text/"}, {"data interface"}},
-    {"data/arrays", {"data/arrays/"}, {"data interface"}},
-    {"data/results", {"data/results/"}, {"data/hdf5", "data/text", "data/arrays"}},
-    {"data", {"data/"}, {"data/results"}},
+    {"data/format", {"data/format/"}, {"data/io"}},  // the interface that every format implements
+    {"data/hdf5", {"data/hdf5/"}, {"data/format"}},
+    {"data/text", {"data/text/"}, {"data/format"}},
+    {"data/arrays", {"data/arrays/"}, {"data/format"}},
+    {"data/results", {"data/results/"}, {"data/hdf5"}},
+    {"data", {"data/"}, {"data/results", "data/text", "data/arrays"}},
 
     // The operations of a backend are declared beside its folders, which define them.
     {"kernels interface", {"kernels/backends.h", "kernels/bench.h"}, {"core"}},
@@ -48,8 +46,7 @@ const std::vector<Module> kModules{
       "kernels/cpu/statistics"}},
     {"kernels/cuda/device", {"kernels/cuda/device/"}, {"core"}},
     {"kernels/cuda/runtime", {"kernels/cuda/runtime/"}, {"kernels/cuda/device", "kernels/cpu/runtime"}},
-    {"kernels/cuda/operations", {"kernels/cuda/operations.h"}, {"kernels/cuda/runtime"}},
-    {"kernels/cuda/screen", {"kernels/cuda/screen/"}, {"kernels/cuda/operations"}},
+    {"kernels/cuda/screen", {"kernels/cuda/screen/"}, {"kernels/cuda/runtime"}},
     {"kernels/cuda/assign", {"kernels/cuda/assign/"}, {"kernels/cuda/screen"}},
     {"kernels/cuda/search", {"kernels/cuda/search/"}, {"kernels/cuda/screen"}},
     {"kernels/cuda/seeding", {"kernels/cuda/seeding/"}, {"kernels/cuda/screen"}},
@@ -153,8 +150,8 @@ TEST_CASE("an include upwards, sideways or of an unknown folder is a fault") {
   CHECK(fault_of("kernels/cuda/assign/a.cu", "core/matrix.h").empty());
   CHECK(fault_of("core/kmeans.cpp", "app/run/report.h") ==
         "core/kmeans.cpp includes app/run/report.h: core may not include app/run");
-  CHECK(!fault_of("app/run/job.cpp", "app/cluster/start.h").empty());
-  CHECK(!fault_of("app/knn/knn.cpp", "app/cluster/start.h").empty());
+  CHECK(!fault_of("app/run/job.cpp", "app/run/start.h").empty());
+  CHECK(!fault_of("app/knn/knn.cpp", "app/run/start.h").empty());
   CHECK(!fault_of("kernels/cpu/assign/a.cpp", "kernels/cuda/operations.h").empty());
   CHECK(!fault_of("tests/core/a.cpp", "extras/a.h").empty());
 }

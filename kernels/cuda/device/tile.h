@@ -8,7 +8,7 @@
 // Per step a block reads 8 KiB for 2^17 multiply-adds, mostly from the second-level cache: 1.9 TB/s at that rate.
 //
 // The shape is that of CUTLASS's SIMT kernels and of S. Gray's maxas SGEMM (2014), whose assignment of lanes to scores
-// lets the two halves of a warp share their 16-byte shared loads.
+// lets lanes 0-15 and 16-31 share their 16-byte shared loads.
 #pragma once
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/cluster/continuation.h"
+#include "app/run/continuation.h"
 #include "app/run/held_points.h"
 #include "core/kmeans.h"
 #include "data/labels.h"

@@ -1,5 +1,5 @@
 // Decides whether a run resumes another one, and composes the command line that does.
-#include "app/cluster/continuation.h"
+#include "app/run/continuation.h"
 
 #include <fmt/format.h>
 

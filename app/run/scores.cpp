@@ -1,5 +1,5 @@
 // The table of scores of clusterings.
-#include "app/evaluate/scores.h"
+#include "app/run/scores.h"
 
 namespace kith::app {
 namespace {

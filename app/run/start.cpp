@@ -1,5 +1,5 @@
 // Opens starts by name, from centroids and from labels.
-#include "app/cluster/start.h"
+#include "app/run/start.h"
 
 #include <fmt/format.h>
 
