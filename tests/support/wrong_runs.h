@@ -11,7 +11,6 @@ namespace kith::testing {
 
 /// A run that must be refused.
 struct Wrong {
-  const char* cases;  // numbers of the failures that kith must survive, or empty
   int code;
   const char* command;  // words between blanks; NAME=value before the first is a variable
   /// Parts of the message: file or option | position | expected | found | remedy. Messages about options may lack a
