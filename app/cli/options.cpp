@@ -147,7 +147,6 @@ std::string OptionSet::State::help_text() const {
                 "Defaults are in brackets. Options can also be set by environment variables (KITH_THREADS for "
                 "--threads) and in the file of --config. Flags override the environment, which overrides the file."};
   for (const OptionEntry& entry : entries) {
-    if (entry.option.hidden) continue;
     std::string names = entry.option.names;
     if (const auto comma = names.find(','); comma != std::string::npos) names.insert(comma + 1, " ");
     if (names.rfind("--", 0) == 0) names.insert(0, 4, ' ');

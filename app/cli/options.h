@@ -46,7 +46,6 @@ struct Option {
   const char* value = "";  // placeholder of the value in the help: "K"
   const char* help;
   const char* shown_default = "";  // replaces a default that says too little: "all this process may use"
-  bool hidden = false;             // not on the help page: for people who work on kith
   const char* required = "";       // what is missing without it: "the file to cluster"
   Input input = Input::none;
   Stored stored = Stored::never;
