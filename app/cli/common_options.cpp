@@ -54,6 +54,15 @@ void add_output_options(OptionSet& set, CommonOptions& common, const char* help)
            common.force);
 }
 
+void add_points(OptionSet& set, std::string& points, const char* required) {
+  set.positional({.names = "POINTS",
+                  .help = "FILE:DATASET with n rows, or FILE if it contains one matrix.",
+                  .required = required,
+                  .input = Input::table,
+                  .stored = Stored::always},
+                 points);
+}
+
 void add_precision_option(OptionSet& set, CommonOptions& common) {
   set.choice({.names = "--precision",
               .value = "P",

@@ -54,6 +54,8 @@ struct CommonOptions {
 /// Groups of common options; a command declares those it needs, after OptionSet::begin_common().
 inline constexpr const char* kOutputHelp = "Write the result to this HDF5 file; it appears only when it is complete.";
 void add_output_options(OptionSet& set, CommonOptions& common, const char* help = kOutputHelp);
+/// POINTS, the positional of commands that cluster or assign. required: its description if it is missing.
+void add_points(OptionSet& set, std::string& points, const char* required);
 void add_precision_option(OptionSet& set, CommonOptions& common);
 /// --columns, --drop-columns, --id-column, --label-column, --delimiter, --header, --transpose
 void add_input_options(OptionSet& set, CommonOptions& common);

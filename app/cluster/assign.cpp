@@ -29,12 +29,7 @@ struct AssignOptions {
 };
 
 void declare(OptionSet& set, AssignOptions& options) {
-  set.positional({.names = "POINTS",
-                  .help = "FILE:DATASET with n rows, or FILE if it contains one matrix.",
-                  .required = "the file to assign",
-                  .input = Input::table,
-                  .stored = Stored::always},
-                 options.points);
+  add_points(set, options.points, "the file to assign");
   set.text({.names = "--centroids",
             .value = "RESULT",
             .help = "A result of kith cluster or sweep, whose metric and preparation apply, or FILE:DATASET of any "

@@ -83,12 +83,7 @@ void declare_start(OptionSet& set, ClusterOptions& options) {
 void declare(OptionSet& set, ClusterOptions& options) {
   const Reason no_iterations = when([&options] { return options.variant.batch > 0 && options.variant.no_finish; },
                                     "--no-finish skips the iterations");
-  set.positional({.names = "POINTS",
-                  .help = "FILE:DATASET with n rows, or FILE if it contains one matrix.",
-                  .required = "the file to cluster",
-                  .input = Input::table,
-                  .stored = Stored::always},
-                 options.points);
+  add_points(set, options.points, "the file to cluster");
   set.integer({.names = "-k,--clusters",
                .value = "K",
                .help = "Number of clusters.",

@@ -47,12 +47,7 @@ void declare(OptionSet& set, SweepOptions& options) {
   const Reason fixed = [&options]() -> std::string {
     return start_of(options).is_random() ? "" : fmt::format("--init {} uses no random numbers", options.init);
   };
-  set.positional({.names = "POINTS",
-                  .help = "FILE:DATASET with n rows, or FILE if it contains one matrix.",
-                  .required = "the file to cluster",
-                  .input = Input::table,
-                  .stored = Stored::always},
-                 options.points);
+  add_points(set, options.points, "the file to cluster");
   set.text({.names = "-k,--clusters",
             .value = "LIST",
             .help = "Numbers of clusters: 2-10, 2,4,8, 10-100:10 (steps of 10), 2-64:log (each twice the one before).",
