@@ -70,7 +70,7 @@ VariantRun run_variant(HeldPoints& held, const KMeansOptions& kmeans_options, co
     balance_sizes(held, plain, options.sizes, run, job.progress);
     return run;
   }
-  const auto [smallest, largest] = options.sizes;
+  const std::int64_t smallest = options.sizes.smallest, largest = options.sizes.largest;
   warn_of_sizes(
       run.result, fmt::format("--min-size {}", smallest), [&](std::int64_t count) { return count < smallest; }, job);
   warn_of_sizes(
