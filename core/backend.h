@@ -75,6 +75,7 @@ struct BackendOptions {
 struct ForcedPaths {
   bool bounds = false;     // skip rows by bounds
   bool self_join = false;  // symmetric joins
+  bool local_screen = false;  // local screens
 };
 
 /// A row of the table of backends.

@@ -25,6 +25,7 @@ struct Assignment {
   std::vector<std::int64_t> counts;  // (k) rows per cluster
   std::int64_t changed = 0;          // rows whose label differs from the one in the sums (all rows the first time)
   std::int64_t screened = 0;         // rows that a screen scored
+  std::int64_t products = 0;         // scores of rows and centroids computed by screens
   std::int64_t ambiguous = 0;        // rows that the screen could not certify
   std::int64_t candidates = 0;       // distances computed by the definition for these
 };

@@ -53,6 +53,7 @@ class CpuPoints final : public Points {
   void set_labels(std::span<const std::int32_t> labels) override {
     remember().unsummed = true;
     copy(labels.data(), held_.label.data());
+    held_.labelled_clusters = 0;
     held_.bounds.reset();
   }
   IterateResult iterate(const IterateRequest& request, LloydState& state) override {

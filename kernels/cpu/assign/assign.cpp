@@ -9,41 +9,48 @@
 #include <bit>
 #include <memory>
 
-#include "kernels/cpu/assign/bounds.h"
+#include "kernels/cpu/assign/label_writer.h"
+#include "kernels/cpu/assign/local_screen.h"
 #include "kernels/cpu/assign/narrow_screen.h"
+#include "kernels/cpu/assign/screen_choice.h"
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/runtime/panels.h"
 
 namespace kith::cpu {
 namespace {
 
-/// Labels ranges of rows on one thread; the counts are merged at the end.
+/// Screens rows against all centroids on one thread; the counts are merged at the end.
 template <class T>
 class Assigner {
  public:
+  /// With guesses, an ambiguous row is not refined: it gets its best column as label and is listed in `guessed`.
   Assigner(HeldRows<T>& held, const AssignRequest& request, const ScreenKernels& kernels,
-           const ScreenColumns& centroids, const BoundWorkspace& bounds)
-      : held_(held),
-        request_(request),
+           const ScreenColumns& centroids, const BoundWorkspace& bounds, bool with_guesses)
+      : writer(held, request.centroids, bounds),
+        held_(held),
         kernels_(kernels),
+        with_guesses_(with_guesses),
         centroids_(centroids),
         bounds_(bounds),
         rows_(held, kernels),
         ambiguous_panel_(held, kernels),
-        group_best_(ceil_div(centroids.count(), tile_columns(kernels)) * kTileGroups, kernels.lanes),
+        group_best_(centroids.tiles() * kTileGroups, kernels.lanes),
         hits_(static_cast<std::size_t>(kTileColumns) * kernels.lanes),
-        norm_rounding_((static_cast<double>(held.columns()) + 16) * 0x1p-23),
-        sums(request.centroids.rows) {}
+        norm_rounding_((static_cast<double>(held.columns()) + 16) * 0x1p-23) {
+    std::fill_n(group_best_.data(), group_best_.size(), -kInfinity);  // of groups that do not exist
+  }
 
-  void run(std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) {
-      if (bounds_.known() && bounds_.certifies(held_.bounds.bound[i], held_.label[i])) {
-        count(i, held_.label[i]);
-        continue;
-      }
-      queued_row_[queued_] = i;
-      if (++queued_ == kernels_.lanes) screen();
+  /// Labels the row unless its bound certifies its label.
+  void add_uncertified(std::int64_t row) {
+    if (bounds_.known() && bounds_.certifies(held_.bounds.bound[row], held_.label[row])) {
+      writer.count(row, held_.label[row]);
+    } else {
+      add(row);
     }
+  }
+  void add(std::int64_t row) {
+    queued_row_[queued_] = row;
+    if (++queued_ == kernels_.lanes) screen();
   }
 
   /// Labels the remaining rows, which do not fill a panel.
@@ -52,15 +59,11 @@ class Assigner {
     if (ambiguous_count_ > 0) refine();
   }
 
+  LabelWriter<T> writer;
+  std::vector<std::int64_t> guessed;
+
  private:
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-  /// The nearest candidate of each lane so far, by the definition.
-  struct Nearest {
-    Nearest() { std::fill_n(label, kMaxLanes, -1); }
-    std::int32_t label[kMaxLanes];
-    double distance[kMaxLanes], second[kMaxLanes];  // to that candidate, and to the second nearest
-  };
 
   /// Result of the screening pass for the rows of a panel (BestScores, negated scores).
   struct Screening {
@@ -73,7 +76,7 @@ class Assigner {
   /// The refinement pass: screens the ambiguous rows again for the columns within their limits, and compares those by
   /// the definition.
   void refine() {
-    Nearest nearest;
+    NearestCandidate nearest[kMaxLanes];
     std::fill(ambiguous_limit_ + ambiguous_count_, ambiguous_limit_ + kMaxLanes, -kInfinity);
     float limit[kMaxLanes];
     ambiguous_panel_.pack(ambiguous_count_, [&](int lane) { return ambiguous_row_[lane]; });
@@ -86,51 +89,42 @@ class Assigner {
                           for (std::int64_t h = 0; h < hit_count; ++h) {
                             const int lane = hits_[h].lane;
                             if (lane >= ambiguous_count_) continue;  // a NaN in a lane that repeats the last row
-                            compare(nearest, lane, ambiguous_row_[lane], from + hits_[h].column);
+                            compare(nearest[lane], ambiguous_row_[lane], from + hits_[h].column);
                           }
                         });
     for (int lane = 0; lane < ambiguous_count_; ++lane)
-      store(ambiguous_row_[lane], nearest.label[lane], measured_bound(nearest, lane, ambiguous_others_[lane]));
-    sums.ambiguous += ambiguous_count_;
+      writer.store(ambiguous_row_[lane], nearest[lane].label,
+                   writer.measured_bound(nearest[lane], ambiguous_others_[lane]));
+    writer.totals.ambiguous += ambiguous_count_;
+    writer.totals.products += ambiguous_count_ * centroids_.count();
     ambiguous_count_ = 0;
   }
 
-  /// Compares a candidate (a column) with the nearest so far; ties keep the lowest centroid.
-  void compare(Nearest& nearest, int lane, std::int64_t row, std::int64_t column) {
+  /// Compares a candidate (a column) with the nearest so far.
+  void compare(NearestCandidate& nearest, std::int64_t row, std::int64_t column) {
     const auto candidate = static_cast<std::int32_t>(centroids_.row_of(column));
-    const double* centroid = request_.centroids.row(candidate).data();
-    const double distance = held_.set.template rows<T>().distance(held_.row(row), centroid, held_.columns());
-    ++sums.candidates;
-    const bool is_first = nearest.label[lane] < 0;
-    const bool is_lower = distance == nearest.distance[lane] && candidate < nearest.label[lane];
-    if (!is_first && !(distance < nearest.distance[lane] || is_lower)) {
-      nearest.second[lane] = std::min(nearest.second[lane], distance);
-      return;
-    }
-    nearest.second[lane] = is_first ? std::numeric_limits<double>::infinity() : nearest.distance[lane];
-    nearest.distance[lane] = distance;
-    nearest.label[lane] = candidate;
+    nearest.add(writer.distance(row, candidate), candidate);
   }
 
   /// The screening pass, for the queued rows.
   void screen() {
     const int queued = std::exchange(queued_, 0);
-    sums.screened += queued;
+    writer.totals.screened += queued;
     if (centroids_.count() == 1) {
-      for (int lane = 0; lane < queued; ++lane) store(queued_row_[lane], 0, 0.0F);
+      for (int lane = 0; lane < queued; ++lane) writer.store(queued_row_[lane], 0, 0.0F);
       return;
     }
+    writer.totals.products += queued * centroids_.count();
     Screening screening;
     rows_.pack(queued, [&](int lane) { return queued_row_[lane]; });
-    std::int64_t groups = 0;
     float error[kMaxLanes];
     centroids_.multiply(
         rows_.panel(), rows_.tile(), [&](std::int64_t from, std::int64_t columns, const float* half_sq_norm) {
           centroids_.errors(from, rows_.norms(), error);
           kernels_.scores.update_best(rows_.tile(), half_sq_norm, columns, error,
-                                      {group_best_.row(groups).data(), screening.best_lower, screening.best_upper,
-                                       screening.second_upper, screening.others_upper});
-          groups += ceil_div(columns, kGroupColumns);
+                                      {group_best_.row(from / tile_columns(kernels_) * kTileGroups).data(),
+                                       screening.best_lower, screening.best_upper, screening.second_upper,
+                                       screening.others_upper});
         });
     float limit[kMaxLanes];
     std::fill_n(limit, kMaxLanes, -kInfinity);
@@ -138,21 +132,24 @@ class Assigner {
       const bool usable = centroids_.margin(rows_.norms().norm[lane], rows_.norms().residual[lane]) < kInfinity;
       if (usable && screening.others_upper[lane] < screening.best_lower[lane]) {
         limit[lane] = -screening.best_lower[lane];
+      } else if (with_guesses_ && usable) {
+        held_.label[queued_row_[lane]] = best_column(screening, lane);
+        guessed.push_back(queued_row_[lane]);
       } else {
         append_ambiguous(queued_row_[lane], usable ? -screening.best_lower[lane] : kInfinity,
                          others_bound(screening, lane));
       }
     }
-    label_rows(screening, limit, groups);
+    label_rows(screening, limit);
   }
 
   /// Labels the rows of the panel whose candidates are all group bests; the limit of the other rows is -infinity.
-  void label_rows(const Screening& screening, const float* limit, std::int64_t groups) {
+  void label_rows(const Screening& screening, const float* limit) {
     static constexpr float kZeros[kTileColumns] = {};  // group bests include half norms and errors
-    constexpr std::int32_t kColumnMask = kGroupColumns - 1;
+    const std::int64_t groups = group_best_.rows();
     std::int64_t first_candidate[kMaxLanes];  // a column
     std::fill_n(first_candidate, kMaxLanes, -1);
-    Nearest nearest;
+    NearestCandidate nearest[kMaxLanes];
     for (std::int64_t first = 0; first < groups; first += kTileColumns) {
       const std::int64_t hit_count =
           kernels_.scores.collect(group_best_.row(first).data(), kZeros,
@@ -160,49 +157,48 @@ class Assigner {
       for (std::int64_t h = 0; h < hit_count; ++h) {
         const int lane = hits_[h].lane;
         if (limit[lane] == -kInfinity) continue;  // a NaN
-        const std::int64_t group = first + hits_[h].column;
-        const std::int32_t in_group = std::bit_cast<std::int32_t>(hits_[h].score) & kColumnMask;
-        const std::int64_t candidate =
-            group / kTileGroups * tile_columns(kernels_) + group % kTileGroups * kGroupColumns + in_group;
+        const std::int64_t candidate = column_of(first + hits_[h].column, hits_[h].score);
         if (first_candidate[lane] < 0) {
           first_candidate[lane] = candidate;
           continue;
         }
-        if (nearest.label[lane] < 0) compare(nearest, lane, queued_row_[lane], first_candidate[lane]);
-        compare(nearest, lane, queued_row_[lane], candidate);
+        if (nearest[lane].label < 0) compare(nearest[lane], queued_row_[lane], first_candidate[lane]);
+        compare(nearest[lane], queued_row_[lane], candidate);
       }
     }
     for (int lane = 0; lane < kernels_.lanes; ++lane) {
       if (first_candidate[lane] < 0) continue;
-      const bool several = nearest.label[lane] >= 0;
-      sums.ambiguous += several;
-      store(queued_row_[lane],
-            several ? nearest.label[lane] : static_cast<std::int32_t>(centroids_.row_of(first_candidate[lane])),
-            several ? measured_bound(nearest, lane, others_bound(screening, lane)) : screened_bound(screening, lane));
+      const bool several = nearest[lane].label >= 0;
+      writer.totals.ambiguous += several;
+      writer.store(
+          queued_row_[lane],
+          several ? nearest[lane].label : static_cast<std::int32_t>(centroids_.row_of(first_candidate[lane])),
+          several ? writer.measured_bound(nearest[lane], others_bound(screening, lane)) : screened_bound(screening, lane));
     }
+  }
+
+  /// The column of the best score of a group, which has its place in the group in its lowest bits.
+  std::int64_t column_of(std::int64_t group, float score) const {
+    const std::int32_t in_group = std::bit_cast<std::int32_t>(score) & (kGroupColumns - 1);
+    return group / kTileGroups * tile_columns(kernels_) + group % kTileGroups * kGroupColumns + in_group;
+  }
+  std::int32_t best_column(const Screening& screening, int lane) const {
+    std::int64_t best = 0;
+    for (std::int64_t group = 0; group < group_best_.rows(); ++group) {
+      if (group_best_(group, lane) == screening.best_upper[lane]) best = group;
+    }
+    return static_cast<std::int32_t>(centroids_.row_of(column_of(best, group_best_(best, lane))));
   }
 
   // The bound of a row (core/bounds.h), from an upper bound of its squared distance to its centroid (own) and a lower
   // bound of the difference to any other. A score s stands for |x'|^2 + 2 s (core/screen.h).
 
-  float bound_between(double own, double difference) const {
-    constexpr double kToFloat = 0x1p-22;
-    return bound_of(static_cast<float>(std::max(own, 0.0) * (1 + kToFloat)),
-                    static_cast<float>(difference * (1 - kToFloat)));
-  }
   /// For a row that the screening pass certified.
   float screened_bound(const Screening& screening, int lane) const {
     if (!bounds_) return 0.0F;
     const double own = screening.best_lower[lane];
     const double others = std::max(screening.second_upper[lane], screening.others_upper[lane]);
     return bound_between(squared_norm(lane) * (1 + norm_rounding_) - 2 * own, 2 * (own - others));
-  }
-  /// For a row labelled by the definition; others: lower bound of squared distances to non-candidates.
-  float measured_bound(const Nearest& nearest, int lane, double others) const {
-    if (!bounds_) return 0.0F;
-    const double squared_scale = held_.scale() * held_.scale(), rounding = definition_rounding(held_.columns());
-    const double own = nearest.distance[lane] * squared_scale * (1 + rounding);
-    return bound_between(own, std::min(nearest.second[lane] * squared_scale * (1 - rounding), others) - own);
   }
   /// A lower bound of the squared distances to centroids that are not candidates: their scores are above the best.
   double others_bound(const Screening& screening, int lane) const {
@@ -220,20 +216,9 @@ class Assigner {
     if (++ambiguous_count_ == kernels_.lanes) refine();
   }
 
-  void store(std::int64_t row, std::int32_t label, float bound) {
-    held_.label[row] = label;
-    if (bounds_) held_.bounds.bound[row] = bound;
-    count(row, label);
-  }
-
-  void count(std::int64_t row, std::int32_t label) {
-    sums.changed += held_.summed[row] != label;
-    ++sums.counts[label];
-  }
-
   HeldRows<T>& held_;
-  const AssignRequest& request_;
   const ScreenKernels& kernels_;
+  bool with_guesses_;
   const ScreenColumns& centroids_;
   const BoundWorkspace& bounds_;
   RowPanel<T> rows_, ambiguous_panel_;
@@ -245,18 +230,167 @@ class Assigner {
   std::int64_t ambiguous_row_[kMaxLanes];
   float ambiguous_limit_[kMaxLanes];    // upper bounds of the best scores
   double ambiguous_others_[kMaxLanes];  // lower bounds of squared distances to non-candidates
-
- public:
-  Assignment sums;
 };
 
-void add(const Assignment& part, Assignment& total) {
-  for (std::size_t c = 0; c < total.counts.size(); ++c) total.counts[c] += part.counts[c];
-  total.changed += part.changed;
-  total.screened += part.screened;
-  total.ambiguous += part.ambiguous;
-  total.candidates += part.candidates;
-}
+/// One assignment of all rows.
+template <class T>
+class ScreenedAssignment {
+ public:
+  ScreenedAssignment(HeldRows<T>& held, const AssignRequest& request)
+      : held_(held),
+        request_(request),
+        clusters_(request.centroids.rows),
+        fastest_(held.set.screen_for(held.columns(), clusters_)),
+        is_low_precision_(&fastest_ != &held.set.float32),
+        chooses_(local_screen_is_possible(held, clusters_)),
+        is_local_(chooses_ && local_is_best()),
+        kernels_(!is_local_ && is_low_precision_ && held.backoff.active() ? held.set.finer_screen() : fastest_),
+        centroids_(packed()),
+        bounds_(held, request.centroids, centroids_.largest_norm()),
+        assigners_(held.threads.count()),
+        result_(clusters_) {}
+
+  Assignment run() {
+    if (is_local_) {
+      assign_locally();
+    } else {
+      assign_globally();
+    }
+    if (bounds_) bounds_.finish(held_, result_.screened);
+    held_.labelled_clusters = clusters_;
+    return std::move(result_);
+  }
+
+ private:
+  ScreenColumns packed() const {
+    ScreenColumns columns(held_, kernels_, clusters_, Scores::marked);
+    columns.pack(held_, request_.centroids.data, clusters_);
+    return columns;
+  }
+  /// Whether every row has one of the clusters as label.
+  bool labels_known() const { return held_.labelled_clusters == clusters_; }
+
+  /// Whether to begin with the local screen.
+  bool local_is_best() {
+    LocalScreenChoice& choice = held_.local_choice;
+    if (!labels_known()) return false;
+    if (held_.forced.local_screen || choice.best) return true;
+    if (choice.wait > 0) {
+      --choice.wait;
+      return false;
+    }
+    choice.pause();
+    choice.best = local_cost(held_, request_.centroids, held_.rows()) < kGain * choice.global_cost;
+    return choice.best;
+  }
+
+  /// Starts with each row's label. Rows far from their centroid are screened against all centroids.
+  void assign_locally() {
+    std::vector<std::int64_t> rows;
+    rows.reserve(static_cast<std::size_t>(held_.rows()));
+    LabelWriter<T> certified(held_, request_.centroids, bounds_);
+    for (std::int64_t i = 0; i < held_.rows(); ++i) {
+      if (bounds_.known() && bounds_.certifies(held_.bounds.bound[i], held_.label[i])) {
+        certified.count(i, held_.label[i]);
+      } else {
+        rows.push_back(i);
+      }
+    }
+    add(certified.totals, result_);
+    const std::int64_t before = result_.products;
+    screen_locally(rows);
+    if (rows.empty()) return;
+    const double cost = static_cast<double>(result_.products - before) / static_cast<double>(rows.size());
+    if (cost + kPackCost > held_.local_choice.global_cost) held_.local_choice.best = false;
+  }
+
+  /// Labels rows that have a label near the nearest centroid.
+  void screen_locally(const std::vector<std::int64_t>& rows) {
+    LocalScreen<T> screen(held_, request_.centroids, fastest_, bounds_);
+    const std::vector<std::int64_t> far =
+        screen.run(sort_by_label(held_.threads, rows, held_.label.data(), clusters_), result_);
+    screen_list(far);
+  }
+
+  void screen_list(const std::vector<std::int64_t>& rows) {
+    const std::int64_t step = std::max<std::int64_t>(ceil_div(std::ssize(rows), held_.threads.count()), kernels_.lanes);
+    held_.threads.run(ceil_div(std::ssize(rows), step), [&](std::int64_t task, int thread) {
+      Assigner<T>& assigner = assigner_of(thread, false);
+      for (std::int64_t i = task * step; i < std::min((task + 1) * step, std::ssize(rows)); ++i) assigner.add(rows[i]);
+    });
+    finish();
+  }
+
+  /// Screens all rows against all centroids. If that leaves many candidates in a sample, the other ambiguous rows go on
+  /// to the local screen.
+  void assign_globally() {
+    std::int64_t stride = 0;
+    bool with_guesses = held_.forced.local_screen;
+    if (chooses_ && !with_guesses && held_.rows() >= 8 * kSampleRows && !labels_known()) {
+      stride = held_.rows() / kSampleRows;
+      std::vector<std::int64_t> sample;
+      for (std::int64_t i = 0; i < held_.rows(); i += stride) sample.push_back(i);
+      screen_list(sample);
+      const double cost = global_cost(result_), guessing = kPackCost + static_cast<double>(clusters_);
+      if (cost > guessing / kGain) {
+        with_guesses = guessing + local_cost(held_, request_.centroids, held_.rows()) < kGain * cost;
+      }
+    }
+    held_.for_ranges(held_.rows_per_task((clusters_ + 8) * held_.columns(), kernels_.lanes),
+                     [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
+                       Assigner<T>& assigner = assigner_of(thread, with_guesses);
+                       for (std::int64_t i = first; i < last; ++i) {
+                         if (stride == 0 || i % stride != 0) assigner.add_uncertified(i);
+                       }
+                     });
+    const std::vector<std::int64_t> guessed = finish();
+    held_.local_choice.global_cost = with_guesses ? 2 * kPackCost + 2.0 * static_cast<double>(clusters_)
+                                                  : global_cost(result_);
+    if (with_guesses) held_.local_choice.wait = 0;
+    if (is_low_precision_ && !with_guesses) held_.backoff.update(result_);
+    if (!guessed.empty()) {
+      result_.screened -= std::ssize(guessed);  // counted again
+      screen_locally(guessed);
+    }
+  }
+
+  Assigner<T>& assigner_of(int thread, bool with_guesses) {
+    std::unique_ptr<Assigner<T>>& assigner = assigners_[thread];
+    if (!assigner)
+      assigner = std::make_unique<Assigner<T>>(held_, request_, kernels_, centroids_, bounds_, with_guesses);
+    return *assigner;
+  }
+
+  /// Labels the queued rows, adds the totals, and returns the guessed rows.
+  std::vector<std::int64_t> finish() {
+    std::vector<Assigner<T>*> used;
+    for (const auto& assigner : assigners_) {
+      if (assigner) used.push_back(assigner.get());
+    }
+    held_.threads.run(std::ssize(used), [&](std::int64_t task, int) { used[task]->finish(); });
+    std::vector<std::int64_t> guessed;
+    for (const Assigner<T>* assigner : used) {
+      add(assigner->writer.totals, result_);
+      guessed.insert(guessed.end(), assigner->guessed.begin(), assigner->guessed.end());
+    }
+    for (auto& assigner : assigners_) assigner.reset();
+    return guessed;
+  }
+
+  static constexpr std::int64_t kSampleRows = 1024;
+  static constexpr double kGain = 0.8;  // another screen must be expected to cost at most this share
+
+  HeldRows<T>& held_;
+  const AssignRequest& request_;
+  std::int64_t clusters_;
+  const ScreenKernels& fastest_;
+  bool is_low_precision_, chooses_, is_local_;
+  const ScreenKernels& kernels_;
+  ScreenColumns centroids_;
+  BoundWorkspace bounds_;
+  std::vector<std::unique_ptr<Assigner<T>>> assigners_;
+  Assignment result_;
+};
 
 }  // namespace
 
@@ -265,29 +399,8 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   if (narrow_is_best(held, request.centroids.rows) && !bounds_pay(held, request.centroids.rows)) {
     return assign_narrow(held, request, assignment);
   }
-  const ScreenKernels& fastest = held.set.screen_for(held.columns(), request.centroids.rows);
-  const bool is_low_precision = &fastest != &held.set.float32;
-  const ScreenKernels& kernels = is_low_precision && held.backoff.active() ? held.set.finer_screen() : fastest;
-  ScreenColumns centroids(held, kernels, request.centroids.rows, Scores::marked);
-  centroids.pack(held, request.centroids.data, request.centroids.rows);
-  const BoundWorkspace bounds(held, request.centroids, centroids.largest_norm());
-  const std::int64_t rows_per_task = held.rows_per_task((request.centroids.rows + 8) * held.columns(), kernels.lanes);
-  std::vector<std::unique_ptr<Assigner<T>>> assigners(held.threads.count());
-  held.for_ranges(rows_per_task, [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
-    if (!assigners[thread])
-      assigners[thread] = std::make_unique<Assigner<T>>(held, request, kernels, centroids, bounds);
-    assigners[thread]->run(first, last);
-  });
-  std::vector<Assigner<T>*> used;
-  for (const auto& assigner : assigners) {
-    if (assigner) used.push_back(assigner.get());
-  }
-  held.threads.run(static_cast<std::int64_t>(used.size()), [&](std::int64_t task, int) { used[task]->finish(); });
-  Assignment result(request.centroids.rows);
-  for (const Assigner<T>* assigner : used) add(assigner->sums, result);
-  if (bounds) bounds.finish(held, result.screened);
+  const Assignment result = ScreenedAssignment<T>(held, request).run();
   held.bounds.note_changed(result.changed, held.rows());
-  if (is_low_precision) held.backoff.update(result);
   add(result, assignment);
 }
 

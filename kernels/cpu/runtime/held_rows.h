@@ -68,6 +68,17 @@ class LowPrecisionBackoff {
   int remaining_ = 0, next_ = kFirst;  // assignments
 };
 
+/// Whether assignments begin with the local screen (assign/local_screen.h), and when to ask again.
+struct LocalScreenChoice {
+  bool best = false;
+  double global_cost = 0.0;  // of the last assignment that screened all centroids, per row
+  int wait = 0, next_wait = 1;  // assignments before the next estimate
+  void pause() {
+    wait = next_wait;
+    next_wait = std::min(2 * next_wait, 16);
+  }
+};
+
 /// The seeds so far, and the candidates tried last.
 struct Seeding {
   std::vector<double> seeds;                  // (s, d)
@@ -89,12 +100,14 @@ struct HeldRows {
   DataPlan plan;
 
   UninitializedVector<std::int32_t> label{};   // (n) -1 before the first assignment
+  std::int64_t labelled_clusters = 0;          // if not 0, all labels are below this number of clusters
   UninitializedVector<std::int32_t> summed{};  // (n) the label contained in the sums
   bool unsummed = false;                       // whether label and summed may differ
   UninitializedVector<double> distance{};      // (n) kept squared distance
   bool pristine = false;                       // whether the state is that after reset()
   LabelBounds bounds{};
   LowPrecisionBackoff backoff{};
+  LocalScreenChoice local_choice{};
   mutable DistanceTotals totals{};  // computed on demand
   Seeding seeding{};
 
@@ -120,6 +133,8 @@ struct HeldRows {
     totals.current = false;
     bounds.reset();
     backoff = {};
+    local_choice = {};
+    labelled_clusters = 0;
     seeding = {};
   }
 

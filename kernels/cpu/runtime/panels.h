@@ -60,11 +60,48 @@ inline double upper_residual(double residual, std::int64_t d) {
   return residual * (1 + (static_cast<double>(d) + 16) * 0x1p-23);
 }
 
+/// 2 E of rows against columns with given largest norms.
+struct ColumnMargin {
+  float at(float norm, float residual) const { return of_length.at(norm + residual) + per_residual * residual; }
+  /// E of a tile with these columns.
+  TileError tile_error() const {
+    return {of_length.constant / 2, of_length.linear / 2, of_length.quadratic / 2, per_residual / 2};
+  }
+  ScreenMargin of_length;
+  float per_residual = 0.0F;
+};
+
+/// marking: relative change of scores by marks.
+inline ColumnMargin column_margin(const ScreenKernels& screen, LargestNorms largest, std::int64_t d, int exponent,
+                                  double marking) {
+  const double summed = 1 + (static_cast<double>(d) + 16) * 0x1p-23;  // residuals were summed in float32
+  return {screen_margin(largest, d, exponent,
+                        {.accumulation = screen.accumulation(d), .marking = marking, .smallest = screen.smallest}),
+          static_cast<float>(2 * 1.002 * summed * largest.norm)};
+}
+
+/// Rows longer than this are not screened: their products might leave the range of float32.
+inline constexpr float kMaxScreenedNorm = 0x1p60F;
+
+/// Packs the first `count` centred rows c~ (count, d) as a tile and completes the largest norms of its columns, which
+/// hold those of the centred rows before. Returns the quantization step.
+inline float pack_centred(const ScreenKernels& screen, const Matrix<float>& centred, std::int64_t count,
+                          LargestNorms& largest, std::byte* out) {
+  const std::int64_t d = centred.columns();
+  const PackedColumns packed =
+      screen.pack_columns(centred.data(), count, d, static_cast<float>(largest.norm * (1 + 0x1p-20)), out);
+  if (!(packed.squared_residual < std::numeric_limits<float>::infinity())) {
+    largest.norm = std::numeric_limits<double>::infinity();
+  }
+  largest.residual += upper_residual(std::sqrt(static_cast<double>(packed.squared_residual)), d);
+  return packed.step;
+}
+
 /// Packed columns of a screen (centroids, seeding candidates, a block of the base of a search), with the margin of
 /// their certificate. pack() replaces the columns; the margin covers all rows that were ever packed.
 ///
-/// Marked columns are sorted by length: the margin of a few long ones, such as centroids of small clusters, then does
-/// not enlarge that of the others.
+/// Marked columns are sorted by length, and a tile ends where lengths grow by a factor: the margin of a few long ones,
+/// such as centroids of outliers, then does not enlarge that of the others.
 class ScreenColumns {
  public:
   template <class T>
@@ -73,9 +110,11 @@ class ScreenColumns {
       : screen_(screen),
         d_(held.columns()),
         scores_(scores),
-        columns_(ceil_div(capacity, screen.panel_columns) * screen.panel_columns, screen.column_bytes(d_)),
-        half_sq_norm_(capacity),
-        tiles_(ceil_div(capacity, tile_columns(screen))),
+        tiles_(ceil_div(capacity, tile_columns(screen)) + (scores == Scores::marked ? kShortTiles : 0)),
+        columns_(scores == Scores::marked ? std::ssize(tiles_) * tile_columns(screen)
+                                          : ceil_div(capacity, screen.panel_columns) * screen.panel_columns,
+                 screen.column_bytes(d_)),
+        half_sq_norm_(columns_.rows()),
         centred_(held.threads.count()) {}
 
   /// Packs rows (count, d), count <= capacity, on all threads.
@@ -83,18 +122,18 @@ class ScreenColumns {
   void pack(const HeldRows<T>& held, const X* rows, std::int64_t count) {
     const std::int64_t step = tile_columns(screen_);
     count_ = count;
-    if (scores_ == Scores::marked) sort(held, rows);
-    held.threads.run(ceil_div(count, step), [&](std::int64_t tile, int thread) {
-      const std::int64_t first = tile * step;
-      pack_tile(held, rows, std::min(step, count - first), tile, centred_[thread]);
-    });
-    for (std::int64_t tile = 0; tile < ceil_div(count, step); ++tile) update_largest(largest_, tiles_[tile].largest);
+    if (scores_ == Scores::marked) {
+      sort(held, rows);
+    } else {
+      used_ = ceil_div(count, step);
+      for (std::int64_t tile = 0; tile < used_; ++tile) tiles_[tile].columns = std::min(step, count - tile * step);
+    }
+    held.threads.run(used_, [&](std::int64_t tile, int thread) { pack_tile(held, rows, tile, centred_[thread]); });
+    for (std::int64_t tile = 0; tile < used_; ++tile) update_largest(largest_, tiles_[tile].largest);
     margin_ = margin_of(held, largest_);
     if (scores_ != Scores::marked) return;
-    for (std::int64_t tile = 0; tile < ceil_div(count, step); ++tile) {
-      const Margin margin = margin_of(held, tiles_[tile].largest);  // 2 E
-      tiles_[tile].error = {margin.of_length.constant / 2, margin.of_length.linear / 2, margin.of_length.quadratic / 2,
-                            margin.per_residual / 2};
+    for (std::int64_t tile = 0; tile < used_; ++tile) {
+      tiles_[tile].error = margin_of(held, tiles_[tile].largest).tile_error();
     }
   }
 
@@ -102,13 +141,15 @@ class ScreenColumns {
   void include_norms(const LargestNorms& panels) { update_largest(largest_, panels); }
 
   std::int64_t count() const { return count_; }
+  /// Tiles of tile_columns() places each; marked tiles may have fewer columns.
+  std::int64_t tiles() const { return used_; }
   double largest_norm() const { return largest_.norm; }  // max |c'|
   /// The row from which a column was packed.
   std::int64_t row_of(std::int64_t column) const { return order_.empty() ? column : order_[column]; }
   /// 2 E of a row. Infinite if nothing can be certified, e.g. if products exceed the range of float32.
   float margin(float norm, float residual) const {
     const float margin = margin_.at(norm, residual);
-    return norm < kMaxNorm && margin < kInfinity ? margin : kInfinity;  // false for NaN
+    return norm < kMaxScreenedNorm && margin < kInfinity ? margin : kInfinity;  // false for NaN
   }
   /// Whether margins are finite for all rows that are no longer than the columns.
   bool is_usable() const {
@@ -127,42 +168,36 @@ class ScreenColumns {
   /// For every tile of columns: multiplies the panel, then calls visit(first column, columns, half norms).
   template <class Visit>
   void multiply(const void* panel, float* tile, const Visit& visit) const {
-    for (std::int64_t t = 0; t < ceil_div(count_, tile_columns(screen_)); ++t) multiply_tile(t, panel, tile, visit);
+    for (std::int64_t t = 0; t < used_; ++t) multiply_tile(t, panel, tile, visit);
   }
   template <class Visit>
   void multiply_tile(std::int64_t number, const void* panel, float* tile, const Visit& visit) const {
     const std::int64_t first = number * tile_columns(screen_);
-    const std::int64_t columns = std::min(tile_columns(screen_), count_ - first);
+    const std::int64_t columns = tiles_[number].columns;
     screen_.products(panel, columns_.data() + first * columns_.columns(), tiles_[number].step, d_,
                      ceil_div(columns, screen_.panel_columns), tile);
     visit(first, columns, half_sq_norm_.data() + first);
   }
 
  private:
-  struct Margin {
-    float at(float norm, float residual) const { return of_length.at(norm + residual) + per_residual * residual; }
-    ScreenMargin of_length;
-    float per_residual = 0.0F;
-  };
+  static constexpr std::int64_t kShortTiles = 16;
   struct Tile {
+    std::int64_t columns = 0;
     float step = 1.0F;
     LargestNorms largest;
     TileError error;
   };
 
   template <class T>
-  Margin margin_of(const HeldRows<T>& held, LargestNorms largest) const {
+  ColumnMargin margin_of(const HeldRows<T>& held, LargestNorms largest) const {
     // The definition rounds inner products relative to |x| |c|, and c is at most as long as c' and the center together.
     // The terms in place of half norms are at most |center| |c'|, less than half of the square of that length.
     if (scores_ == Scores::product || scores_ == Scores::centred_product) {
       const std::vector<float>& center = held.plan.screen.center;
       largest.norm += std::sqrt(squared_length(center.data(), std::ssize(center))) * (1 + 0x1p-20);
     }
-    const double marking = scores_ == Scores::marked ? 2 * kMarking : 0.0;
-    const double summed = 1 + (static_cast<double>(d_) + 16) * 0x1p-23;  // residuals were summed in float32
-    return {screen_margin(largest, d_, held.plan.screen.exponent,
-                          {.accumulation = screen_.accumulation(d_), .marking = marking, .smallest = screen_.smallest}),
-            static_cast<float>(2 * 1.002 * summed * largest.norm)};
+    return column_margin(screen_, largest, d_, held.plan.screen.exponent,
+                         scores_ == Scores::marked ? 2 * kMarking : 0.0);
   }
 
   /// Sorts by distance to the mean, which approximates the length.
@@ -177,16 +212,28 @@ class ScreenColumns {
       }
     });
     std::sort(lengths.begin(), lengths.end());
-    order_.resize(count_);
-    for (std::int64_t c = 0; c < count_; ++c) order_[c] = lengths[c].second;
+    constexpr double kGrowth = 4;  // of lengths within a tile, beyond a fraction of the median
+    const std::int64_t step = tile_columns(screen_);
+    order_.assign(std::size(tiles_) * step, -1);
+    used_ = 0;
+    double longest = 0.0;  // allowed in the tile
+    for (std::int64_t c = 0; c < count_; ++c) {
+      const bool grows = lengths[c].first > longest && used_ - c / step < kShortTiles;
+      if (used_ == 0 || tiles_[used_ - 1].columns == step || grows) {
+        tiles_[used_++].columns = 0;
+        longest = kGrowth * std::max(lengths[c].first, lengths[count_ / 2].first / (kGrowth * kGrowth));
+      }
+      Tile& tile = tiles_[used_ - 1];
+      order_[(used_ - 1) * step + tile.columns++] = lengths[c].second;
+    }
   }
 
   template <class T, class X>
-  void pack_tile(const HeldRows<T>& held, const X* rows, std::int64_t count, std::int64_t number,
-                 Matrix<float>& centred) {
+  void pack_tile(const HeldRows<T>& held, const X* rows, std::int64_t number, Matrix<float>& centred) {
     if (centred.size() == 0) centred = Matrix<float>(tile_columns(screen_), d_);
     const std::int64_t first = number * tile_columns(screen_);
     Tile& tile = tiles_[number];
+    const std::int64_t count = tile.columns;
     tile.largest = {};
     for (std::int64_t c = 0; c < count; ++c) {
       const CentredNorms norms = held.set.template rows<X>().centre(
@@ -194,28 +241,22 @@ class ScreenColumns {
       half_sq_norm_[first + c] = half_sq_norm_of(scores_, norms, centred.row(c).data(), held.plan.screen.center);
       update_largest(tile.largest, norms);
     }
-    const PackedColumns packed =
-        screen_.pack_columns(centred.data(), count, d_, static_cast<float>(tile.largest.norm * (1 + 0x1p-20)),
-                             columns_.data() + first * columns_.columns());
-    tile.step = packed.step;
-    if (!(packed.squared_residual < kInfinity)) tile.largest.norm = kInfinity;
-    tile.largest.residual += upper_residual(std::sqrt(static_cast<double>(packed.squared_residual)), d_);
+    tile.step = pack_centred(screen_, centred, count, tile.largest, columns_.data() + first * columns_.columns());
   }
 
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  static constexpr float kMaxNorm = 0x1p60F;  // if the margin is finite, columns are no longer either
 
   const ScreenKernels& screen_;
   std::int64_t d_;
   Scores scores_;
-  std::int64_t count_ = 0;
-  Matrix<std::byte> columns_;  // (capacity, bytes of a column)
-  std::vector<float> half_sq_norm_;
+  std::int64_t count_ = 0, used_ = 0;
   std::vector<Tile> tiles_;
+  Matrix<std::byte> columns_;  // (places, bytes of a column)
+  std::vector<float> half_sq_norm_;
   std::vector<Matrix<float>> centred_;  // one per thread
   LargestNorms largest_;
-  Margin margin_;
-  std::vector<std::int32_t> order_;  // of marked columns: their rows
+  ColumnMargin margin_;
+  std::vector<std::int32_t> order_;  // of marked columns: their rows; -1: no column
 };
 
 /// A row panel packed for a screen and a tile of products, for one thread.
@@ -231,10 +272,14 @@ class RowPanel {
   /// Packs rows row_of(0) .. row_of(count - 1), count <= lanes; the last one fills the remaining lanes.
   template <class RowOf>
   void pack(int count, const RowOf& row_of) {
+    pack(count, row_of, held_.plan.screen.center.data());
+  }
+  /// The same with another center (d) than that of the plan.
+  template <class RowOf>
+  void pack(int count, const RowOf& row_of, const float* center) {
     const T* rows[kMaxLanes];
     for (int lane = 0; lane < screen_.lanes; ++lane) rows[lane] = held_.row(row_of(std::min(lane, count - 1)));
-    screen_.pack_rows.of<T>()(rows, held_.columns(), held_.scale(), held_.plan.screen.center.data(), panel_.data(),
-                              &norms_);
+    screen_.pack_rows.of<T>()(rows, held_.columns(), held_.scale(), center, panel_.data(), &norms_);
   }
 
   const void* panel() const { return panel_.data(); }

@@ -1,0 +1,396 @@
+// Screens the rows of one centroid at a time, in panels, against the centroids near it.
+#include "kernels/cpu/assign/local_screen.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/cpu/runtime/local_columns.h"
+
+namespace kith::cpu {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr std::int64_t kBatchPanels = 16;  // panels of rows that share packed columns
+constexpr std::int64_t kChunkTiles = 8;    // tiles of products that stay in the second-level cache
+
+/// An upper bound of (2 a)^2 for rows within `distance` >= a of their centroid, with the rounding of the definition:
+/// centroids that are farther than that from it are certainly farther from the row. Distances are in the scale of the
+/// screen.
+float squared_reach(double distance) {
+  const double reach = 2 * distance * (1 + 0x1p-20);
+  return static_cast<float>(reach * reach * (1 + 0x1p-20)) + 0x1p-120F;
+}
+
+}  // namespace
+
+RowsByCentroid sort_by_label(Threads& threads, std::span<const std::int64_t> rows, const std::int32_t* label,
+                             std::int64_t clusters) {
+  const auto count = std::ssize(rows);
+  const std::int64_t parts = std::clamp<std::int64_t>(count / (8 * clusters + 4096), 1, threads.count());
+  const std::int64_t step = ceil_div(count, parts);
+  Matrix<std::int64_t> next(parts, clusters);
+  std::fill_n(next.data(), next.size(), 0);
+  threads.run(parts, [&](std::int64_t part, int) {
+    for (std::int64_t i = part * step; i < std::min((part + 1) * step, count); ++i) ++next(part, label[rows[i]]);
+  });
+  RowsByCentroid sorted;
+  sorted.row.resize(static_cast<std::size_t>(count));
+  sorted.start.resize(static_cast<std::size_t>(clusters + 1));
+  std::int64_t total = 0;
+  for (std::int64_t c = 0; c < clusters; ++c) {
+    sorted.start[c] = total;
+    for (std::int64_t part = 0; part < parts; ++part) total += std::exchange(next(part, c), total);
+  }
+  sorted.start[clusters] = total;
+  threads.run(parts, [&](std::int64_t part, int) {
+    for (std::int64_t i = part * step; i < std::min((part + 1) * step, count); ++i)
+      sorted.row[next(part, label[rows[i]])++] = rows[i];
+  });
+  return sorted;
+}
+
+/// The workspace of one thread.
+template <class T>
+class LocalScreen<T>::Worker {
+ public:
+  explicit Worker(LocalScreen& screen)
+      : held_(screen.held_),
+        centroids_(screen.centroids_),
+        kernels_(screen.kernels_),
+        bounds_(screen.bounds_),
+        all_(screen.all_),
+        d_(held_.columns()),
+        lanes_(screen.kernels_.lanes),
+        writer(held_, screen.centroids_, screen.bounds_),
+        columns_(held_, screen.kernels_),
+        label_panel_(1, held_.set.float32.panel_bytes(d_)),
+        label_products_(kTileColumns, held_.set.float32.lanes),
+        squared_(screen.centroids_.rows, held_.set.float32.lanes),
+        products_(kChunkTiles * kTileColumns, lanes_),
+        minima_(kTileGroups, lanes_),
+        error_(kChunkTiles, lanes_),
+        hits_(static_cast<std::size_t>(kTileColumns) * lanes_),
+        center_(d_),
+        norm_rounding_((static_cast<double>(d_) + 16) * 0x1p-23) {
+    for (std::int64_t panel = 0; panel < kBatchPanels; ++panel) panels_.emplace_back(held_, kernels_);
+  }
+
+  /// Labels a range of sorted rows.
+  void run(const RowsByCentroid& rows, std::int64_t first, std::int64_t last) {
+    const std::vector<std::int64_t>& start = rows.start;
+    const int most = held_.set.float32.lanes;
+    std::int64_t label = std::upper_bound(start.begin(), start.end(), first) - start.begin() - 1;
+    while (first < last) {
+      std::int64_t labels[kMaxLanes];
+      int count = 0;
+      for (std::int64_t row = first; row < last && count < most; row = start[label]) {
+        while (start[label + 1] <= row) ++label;
+        labels[count++] = label++;
+      }
+      measure_centroids({labels, static_cast<std::size_t>(count)});
+      for (int lane = 0; lane < count; ++lane) {
+        const std::int64_t end = std::min(start[labels[lane] + 1], last);
+        begin_centroid(static_cast<std::int32_t>(labels[lane]), lane);
+        for (; first < end; first += kBatchPanels * lanes_) {
+          screen_batch(std::span(rows.row).subspan(first, std::min(end - first, kBatchPanels * lanes_)));
+        }
+        first = end;
+      }
+    }
+  }
+
+ private:
+  /// A centroid near the current one, and a lower bound of their squared distance in the scale of the screen.
+  struct Near {
+    float squared;
+    std::int32_t centroid;
+    friend bool operator<(const Near& a, const Near& b) {
+      return a.squared != b.squared ? a.squared < b.squared : a.centroid < b.centroid;
+    }
+  };
+  /// A row of the panel and a column that may be nearest; lower: a lower bound of its score.
+  struct Candidate {
+    int lane;
+    std::int64_t column;
+    float lower;
+  };
+
+  /// Lower bounds of the squared distances between some centroids and all centroids.
+  void measure_centroids(std::span<const std::int64_t> labels) {
+    const ScreenKernels& float32 = held_.set.float32;
+    const double* rows[kMaxLanes];
+    for (int lane = 0; lane < float32.lanes; ++lane)
+      rows[lane] = centroids_.row(labels[std::min<std::size_t>(lane, labels.size() - 1)]).data();
+    PanelNorms norms;
+    float32.pack_rows.template of<double>()(rows, d_, held_.scale(), held_.plan.screen.center.data(),
+                                            label_panel_.data(), &norms);
+    double least[kMaxLanes];  // what is added to a score for a lower bound of half the squared distance
+    for (int lane = 0; lane < float32.lanes; ++lane) {
+      least[lane] =
+          lower_half_sq_norm(norms.norm[lane], d_) - all_.margin(norms.norm[lane], norms.residual[lane]);
+    }
+    all_.multiply(label_panel_.data(), label_products_.data(),
+                  [&](std::int64_t from, std::int64_t count, const float* half_sq_norm) {
+                    for (std::int64_t c = 0; c < count; ++c) {
+                      const float* product = label_products_.row(c).data();
+                      float* out = squared_.row(from + c).data();
+                      for (int lane = 0; lane < float32.lanes; ++lane) {
+                        const double half = static_cast<double>(half_sq_norm[c] - product[lane]) + least[lane];
+                        out[lane] = half > 0 ? static_cast<float>(2 * half * (1 - 0x1p-22)) : 0.0F;  // 0 for NaN
+                      }
+                    }
+                  });
+    writer.totals.products += all_.count() * static_cast<std::int64_t>(labels.size());
+  }
+
+  void begin_centroid(std::int32_t label, int lane) {
+    label_ = label;
+    label_lane_ = lane;
+    const double* centroid = centroids_.row(label).data();
+    double squared = 0.0;
+    for (std::int64_t j = 0; j < d_; ++j) {
+      const double value = centroid[j] * held_.scale();
+      center_[j] = static_cast<float>(value);
+      squared += (value - center_[j]) * (value - center_[j]);
+    }
+    offset_ = std::sqrt(squared) * (1 + 0x1p-20) + 0x1p-120;
+    columns_.reset(center_.data());
+    near_.clear();
+    listed_reach_ = -1.0F;
+  }
+
+  /// The distance of a row to the centroid, at least.
+  double upper_distance(const PanelNorms& norms, int lane) const {
+    return static_cast<double>(norms.norm[lane]) * (1 + norm_rounding_) + offset_ + 0x1p-120;
+  }
+
+  /// Labels rows of the current centroid.
+  void screen_batch(std::span<const std::int64_t> rows) {
+    const auto panels = static_cast<std::size_t>(ceil_div(std::ssize(rows), lanes_));
+    std::vector<double>& distance = distances_;
+    distance.clear();
+    for (std::size_t p = 0; p < panels; ++p) {
+      const auto mine = rows.subspan(p * lanes_, std::min<std::size_t>(lanes_, rows.size() - p * lanes_));
+      panels_[p].pack(static_cast<int>(mine.size()), [&](int lane) { return mine[lane]; }, center_.data());
+      for (int lane = 0; lane < static_cast<int>(mine.size()); ++lane) {
+        const double each = upper_distance(panels_[p].norms(), lane);
+        distance.push_back(each < kMaxScreenedNorm ? each : std::numeric_limits<double>::infinity());  // also for NaN
+      }
+    }
+    // Rows far outside the cluster would extend the list for all others.
+    std::vector<double>& sorted = sorted_;
+    sorted = distance;
+    const auto middle = sorted.begin() + std::ssize(sorted) / 2;
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    const double farthest = std::min<double>(3 * *middle, kMaxScreenedNorm);
+    double reach = 0.0;
+    for (const double each : distance) reach = each <= farthest ? std::max(reach, each) : reach;
+    list_near(squared_reach(reach));
+    for (std::size_t p = 0; p < panels; ++p) {
+      const auto mine = rows.subspan(p * lanes_, std::min<std::size_t>(lanes_, rows.size() - p * lanes_));
+      double panel_reach = -1.0;
+      for (std::size_t lane = 0; lane < mine.size(); ++lane) {
+        const double own = distance[p * lanes_ + lane];
+        active_[lane] = own <= farthest;
+        if (active_[lane]) {
+          panel_reach = std::max(panel_reach, own);
+        } else {
+          deferred.push_back(mine[lane]);
+        }
+      }
+      if (panel_reach >= 0) screen_panel(panels_[p], mine, squared_reach(panel_reach));
+    }
+  }
+
+  /// Lists the centroids within a squared distance of the current one, nearest first.
+  void list_near(float reach) {
+    if (reach <= listed_reach_) return;
+    const std::size_t listed = near_.size();
+    const auto clusters = static_cast<std::int32_t>(centroids_.rows);
+    for (std::int32_t c = 0; c < clusters; ++c) {
+      const float squared = squared_(c, label_lane_);
+      if (squared <= reach && squared > listed_reach_) near_.push_back({squared, c});
+    }
+    std::sort(near_.begin() + static_cast<std::ptrdiff_t>(listed), near_.end());
+    listed_reach_ = reach;
+    if (listed % columns_.step() != 0) columns_.reset(center_.data());  // the last tile was not full
+  }
+
+  /// Labels the active rows of a panel.
+  void screen_panel(RowPanel<T>& panel, std::span<const std::int64_t> rows, float reach) {
+    const auto needed = static_cast<std::int64_t>(
+        std::partition_point(near_.begin(), near_.end(), [&](const Near& each) { return each.squared <= reach; }) -
+        near_.begin());
+    const std::int64_t step = columns_.step(), tiles = ceil_div(needed, step), listed = std::ssize(near_);
+    while (columns_.tiles() < tiles) {
+      const Near* from = near_.data() + columns_.tiles() * step;
+      columns_.template add_tile<double>(std::min(step, listed - columns_.tiles() * step),
+                                         [&](std::int64_t c) { return centroids_.row(from[c].centroid).data(); });
+    }
+    std::int64_t multiplied = 0;
+    for (std::int64_t tile = 0; tile < tiles; ++tile) multiplied += columns_.columns(tile);
+    std::fill_n(best_upper_, kMaxLanes, kInfinity);
+    candidates_.clear();
+    for (std::int64_t first = 0; first < tiles; first += kChunkTiles) {
+      screen_chunk(panel, rows, first, std::min(kChunkTiles, tiles - first));
+    }
+    // Centroids that were not multiplied are at least that far from the current one.
+    const double beyond = multiplied < listed ? near_[multiplied].squared : listed_reach_;
+    for (std::size_t lane = 0; lane < rows.size(); ++lane) {
+      if (active_[lane]) ++writer.totals.screened;
+    }
+    writer.totals.products += multiplied * std::ssize(rows);
+    decide(panel.norms(), rows, std::sqrt(beyond) * (1 - 0x1p-20));
+  }
+
+  /// Multiplies some tiles, and appends the columns that may be nearest, or second nearest if bounds are kept.
+  void screen_chunk(RowPanel<T>& panel, std::span<const std::int64_t> rows, std::int64_t first, std::int64_t tiles) {
+    for (std::int64_t t = 0; t < tiles; ++t) {
+      float* products = products_.row(t * kTileColumns).data();
+      float* error = error_.row(t).data();
+      const std::int64_t count = columns_.columns(first + t);
+      columns_.multiply(first + t, panel.panel(), products);
+      columns_.errors(first + t, panel.norms(), error);
+      kernels_.scores.group_minima(products, columns_.half_sq_norm(first + t), count, minima_.data());
+      for (std::int64_t group = 0; group < ceil_div(count, kGroupColumns); ++group) {
+        const float* minima = minima_.row(group).data();
+        for (int lane = 0; lane < lanes_; ++lane)
+          best_upper_[lane] = std::min(best_upper_[lane], minima[lane] + error[lane]);
+      }
+    }
+    float limit[kMaxLanes];
+    for (std::int64_t t = 0; t < tiles; ++t) {
+      const float* error = error_.row(t).data();
+      for (int lane = 0; lane < lanes_; ++lane) {
+        const float slack = bounds_ ? slack_of(panel.norms(), lane) : 0.0F;
+        limit[lane] = rounded_up(best_upper_[lane] + slack + error[lane]);
+      }
+      const std::int64_t count =
+          kernels_.scores.collect(products_.row(t * kTileColumns).data(), columns_.half_sq_norm(first + t),
+                                  columns_.columns(first + t), limit, hits_.data());
+      for (std::int64_t h = 0; h < count; ++h) {
+        const int lane = hits_[h].lane;
+        if (lane >= std::ssize(rows) || !active_[lane]) continue;
+        const std::int64_t column = (first + t) * columns_.step() + hits_[h].column;
+        candidates_.push_back({lane, column, rounded_down(hits_[h].score - error[lane])});
+      }
+    }
+  }
+
+  /// Scores up to this far above the best are candidates of the second place: bounds need its score.
+  static float slack_of(const PanelNorms& norms, int lane) { return norms.norm[lane] * norms.norm[lane] * 0x1p-5F; }
+  static float rounded_up(float value) { return value + std::abs(value) * 0x1p-22F; }
+  static float rounded_down(float value) { return value - std::abs(value) * 0x1p-22F; }
+
+  /// Labels the active rows from their candidates. beyond: the distance from the current centroid of all that were not
+  /// multiplied, at least.
+  void decide(const PanelNorms& norms, std::span<const std::int64_t> rows, double beyond) {
+    float others[kMaxLanes];     // lower bound of the scores of columns that are not candidates
+    std::int32_t only[kMaxLanes];  // the first candidate
+    NearestCandidate nearest[kMaxLanes];
+    for (std::size_t lane = 0; lane < rows.size(); ++lane) {
+      only[lane] = -1;
+      others[lane] = bounds_ ? rounded_down(best_upper_[lane] + slack_of(norms, static_cast<int>(lane)))
+                             : best_upper_[lane];
+    }
+    for (const Candidate& candidate : candidates_) {
+      const int lane = candidate.lane;
+      if (candidate.lower > best_upper_[lane]) {  // false for NaN
+        others[lane] = std::min(others[lane], candidate.lower);
+        continue;
+      }
+      const std::int32_t centroid = near_[candidate.column].centroid;
+      if (only[lane] < 0) {
+        only[lane] = centroid;
+        continue;
+      }
+      if (nearest[lane].label < 0) nearest[lane].add(writer.distance(rows[lane], only[lane]), only[lane]);
+      nearest[lane].add(writer.distance(rows[lane], centroid), centroid);
+    }
+    for (int lane = 0; lane < std::ssize(rows); ++lane) {
+      if (!active_[lane]) continue;
+      const std::int64_t row = rows[lane];
+      const bool several = nearest[lane].label >= 0;
+      writer.totals.ambiguous += several;
+      const double norm = norms.norm[lane], squared = norm * norm;
+      const double farther = std::max(beyond - upper_distance(norms, lane), 0.0);
+      const double other = std::min(squared * (1 - norm_rounding_) + 2.0 * others[lane], farther * farther);
+      const float bound = !bounds_  ? 0.0F
+                          : several ? writer.measured_bound(nearest[lane], other)
+                                    : screened_bound(squared * (1 + norm_rounding_) + 2.0 * best_upper_[lane], other);
+      writer.store(row, several ? nearest[lane].label : only[lane], bound);
+    }
+  }
+  static float screened_bound(double own, double other) { return bound_between(own, other - std::max(own, 0.0)); }
+
+  HeldRows<T>& held_;
+  MatrixView<const double> centroids_;
+  const ScreenKernels& kernels_;
+  const BoundWorkspace& bounds_;
+  const ScreenColumns& all_;
+  std::int64_t d_;
+  int lanes_;
+
+ public:
+  LabelWriter<T> writer;
+  std::vector<std::int64_t> deferred;
+
+ private:
+  std::vector<RowPanel<T>> panels_;
+  LocalColumns columns_;
+  Matrix<std::byte> label_panel_;   // of several centroids
+  Matrix<float> label_products_;    // (columns of a tile, lanes)
+  Matrix<float> squared_;           // (k, lanes) lower bounds of the squared distances to those
+  Matrix<float> products_, minima_, error_;
+  std::vector<Hit> hits_;
+  std::vector<float> center_;  // (d) the current centroid, in the scale of the screen
+  double norm_rounding_;       // relative error of a squared norm in float32
+  double offset_ = 0.0;        // the distance of center_ from the centroid
+  std::int32_t label_ = 0;
+  int label_lane_ = 0;
+  std::vector<Near> near_;
+  float listed_reach_ = -1.0F;
+  std::vector<double> distances_, sorted_;  // of the rows of a batch to the centroid
+  bool active_[kMaxLanes];
+  float best_upper_[kMaxLanes];
+  std::vector<Candidate> candidates_;
+};
+
+template <class T>
+LocalScreen<T>::LocalScreen(HeldRows<T>& held, MatrixView<const double> centroids, const ScreenKernels& kernels,
+                            const BoundWorkspace& bounds)
+    : held_(held),
+      centroids_(centroids),
+      kernels_(kernels),
+      bounds_(bounds),
+      all_(held, held.set.float32, centroids.rows) {
+  all_.pack(held, centroids.data, centroids.rows);
+}
+
+template <class T>
+LocalScreen<T>::~LocalScreen() = default;
+
+template <class T>
+std::vector<std::int64_t> LocalScreen<T>::run(const RowsByCentroid& rows, Assignment& result) {
+  const auto count = std::ssize(rows.row);
+  const std::int64_t per_task =
+      std::max<std::int64_t>(ceil_div(count, 8 * held_.threads.count()), std::int64_t{4} * kernels_.lanes);
+  std::vector<std::unique_ptr<Worker>> workers(held_.threads.count());
+  held_.threads.run(ceil_div(count, per_task), [&](std::int64_t task, int thread) {
+    if (!workers[thread]) workers[thread] = std::make_unique<Worker>(*this);
+    workers[thread]->run(rows, task * per_task, std::min((task + 1) * per_task, count));
+  });
+  std::vector<std::int64_t> deferred;
+  for (const std::unique_ptr<Worker>& worker : workers) {
+    if (!worker) continue;
+    add(worker->writer.totals, result);
+    deferred.insert(deferred.end(), worker->deferred.begin(), worker->deferred.end());
+  }
+  return deferred;
+}
+
+#define KITH_INSTANTIATE(T) template class LocalScreen<T>;
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cpu

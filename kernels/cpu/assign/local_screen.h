@@ -1,0 +1,53 @@
+// The local screen: rows near a centroid, screened against the centroids near it.
+//
+// A row with a known centroid c (its label so far, or the best of a screen that could not certify it) can only be
+// nearer to centroids within 2 |x - c| of c (C. Elkan: Using the triangle inequality to accelerate k-means, 2003; J.
+// Newling and F. Fleuret: Fast k-means with accurate bounds, 2016). The rows of c are packed relative to c and
+// multiplied with those centroids only, packed relative to c as well. The rounding errors are then relative to the
+// distances from c, however far the cluster is from the mean: tight clusters are screened as well as noise is.
+//
+// Cost per row: packing (about d), then d per near centroid, at the speed of the screen; per centroid with rows:
+// packing of its near centroids and k distances in float32.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/cpu/assign/bounds.h"
+#include "kernels/cpu/assign/label_writer.h"
+#include "kernels/cpu/runtime/panels.h"
+
+namespace kith::cpu {
+
+/// Rows in the order of their known centroids, from a counting sort.
+struct RowsByCentroid {
+  UninitializedVector<std::int64_t> row;  // rows of centroid c: row[start[c]] .. row[start[c + 1] - 1]
+  std::vector<std::int64_t> start;        // (k + 1)
+};
+
+/// Sorts rows (positions) by their label, which must be in 0 .. k - 1.
+RowsByCentroid sort_by_label(Threads& threads, std::span<const std::int64_t> rows, const std::int32_t* label,
+                             std::int64_t clusters);
+
+template <class T>
+class LocalScreen {
+ public:
+  LocalScreen(HeldRows<T>& held, MatrixView<const double> centroids, const ScreenKernels& kernels,
+              const BoundWorkspace& bounds);
+  ~LocalScreen();
+
+  /// Labels the rows, and ADDS to the result. Returns the rows that are much farther from their centroid than the other
+  /// rows of it, unlabelled: few, which a screen against all centroids handles better.
+  std::vector<std::int64_t> run(const RowsByCentroid& rows, Assignment& result);
+
+ private:
+  class Worker;
+  HeldRows<T>& held_;
+  MatrixView<const double> centroids_;
+  const ScreenKernels& kernels_;
+  const BoundWorkspace& bounds_;
+  ScreenColumns all_;  // the centroids in float32, for the distances between them
+};
+
+}  // namespace kith::cpu
