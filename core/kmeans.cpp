@@ -32,6 +32,7 @@ IterationRecord record_of(const Assignment& assignment) {
   IterationRecord record;
   record.changed = assignment.changed;
   record.screened = assignment.screened;
+  record.products = assignment.products;
   record.ambiguous = assignment.ambiguous;
   record.candidates = assignment.candidates;
   return record;

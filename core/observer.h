@@ -14,6 +14,7 @@ struct IterationRecord {
   double seconds = 0.0;
   double assign_seconds = 0.0;  // spent on labels; 0 if labels and sums are computed together
   std::int64_t screened = 0;
+  std::int64_t products = 0;
   std::int64_t ambiguous = 0;
   std::int64_t candidates = 0;
   std::int64_t relocated = 0;  // empty clusters that received a row

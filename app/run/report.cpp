@@ -35,6 +35,7 @@ Json to_object(const IterationRecord& record) {
           {"seconds", record.seconds},
           {"assign_seconds", record.assign_seconds},
           {"screened", record.screened},
+          {"products", record.products},
           {"ambiguous", record.ambiguous},
           {"candidates", record.candidates},
           {"relocated", record.relocated}};

@@ -79,6 +79,7 @@ class LocalScreen<T>::Worker {
   void run(const RowsByCentroid& rows, std::int64_t first, std::int64_t last) {
     const std::vector<std::int64_t>& start = rows.start;
     const int most = held_.set.float32.lanes;
+    end_of_rows_ = rows.row.data() + last;
     std::int64_t label = std::upper_bound(start.begin(), start.end(), first) - start.begin() - 1;
     while (first < last) {
       std::int64_t labels[kMaxLanes];
@@ -144,7 +145,6 @@ class LocalScreen<T>::Worker {
   }
 
   void begin_centroid(std::int32_t label, int lane) {
-    label_ = label;
     label_lane_ = lane;
     const double* centroid = centroids_.row(label).data();
     double squared = 0.0;
@@ -164,6 +164,16 @@ class LocalScreen<T>::Worker {
     return static_cast<double>(norms.norm[lane]) * (1 + norm_rounding_) + offset_ + 0x1p-120;
   }
 
+  /// Prefetches the rows of the next panel: rows of a cluster are scattered over the memory.
+  void prefetch(const std::int64_t* rows) {
+    constexpr std::int64_t kLine = 64;
+    const std::int64_t bytes = d_ * static_cast<std::int64_t>(sizeof(T));
+    for (const std::int64_t* row = rows; row < std::min(rows + lanes_, end_of_rows_); ++row) {
+      const auto* first = reinterpret_cast<const char*>(held_.row(*row));
+      for (std::int64_t at = 0; at < bytes; at += kLine) __builtin_prefetch(first + at, 0, 2);
+    }
+  }
+
   /// Labels rows of the current centroid.
   void screen_batch(std::span<const std::int64_t> rows) {
     const auto panels = static_cast<std::size_t>(ceil_div(std::ssize(rows), lanes_));
@@ -171,6 +181,7 @@ class LocalScreen<T>::Worker {
     distance.clear();
     for (std::size_t p = 0; p < panels; ++p) {
       const auto mine = rows.subspan(p * lanes_, std::min<std::size_t>(lanes_, rows.size() - p * lanes_));
+      prefetch(mine.data() + lanes_);
       panels_[p].pack(static_cast<int>(mine.size()), [&](int lane) { return mine[lane]; }, center_.data());
       for (int lane = 0; lane < static_cast<int>(mine.size()); ++lane) {
         const double each = upper_distance(panels_[p].norms(), lane);
@@ -346,8 +357,8 @@ class LocalScreen<T>::Worker {
   std::vector<float> center_;  // (d) the current centroid, in the scale of the screen
   double norm_rounding_;       // relative error of a squared norm in float32
   double offset_ = 0.0;        // the distance of center_ from the centroid
-  std::int32_t label_ = 0;
-  int label_lane_ = 0;
+  int label_lane_ = 0;                            // of the current centroid in squared_
+  const std::int64_t* end_of_rows_ = nullptr;  // of the task
   std::vector<Near> near_;
   float listed_reach_ = -1.0F;
   std::vector<double> distances_, sorted_;  // of the rows of a batch to the centroid
