@@ -76,6 +76,7 @@ struct ForcedPaths {
   bool bounds = false;     // skip rows by bounds
   bool self_join = false;  // symmetric joins
   bool local_screen = false;  // local screens
+  bool cells = false;         // searches by cells
 };
 
 /// A row of the table of backends.

@@ -42,6 +42,7 @@ struct NeighborLists {
   Matrix<double> distance;     // (q, k) D
   Matrix<std::int64_t> index;  // (q, k)
   // Counts of the work. Backends ADD to them.
+  std::int64_t products = 0;          // scores of queries and rows computed by screens
   std::int64_t candidates = 0;        // distances computed by the definition
   std::int64_t fallback_queries = 0;  // queries that the first screen could not complete
 };

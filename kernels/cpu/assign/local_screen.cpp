@@ -23,32 +23,6 @@ float squared_reach(double distance) {
 
 }  // namespace
 
-RowsByCentroid sort_by_label(Threads& threads, std::span<const std::int64_t> rows, const std::int32_t* label,
-                             std::int64_t clusters) {
-  const auto count = std::ssize(rows);
-  const std::int64_t parts = std::clamp<std::int64_t>(count / (8 * clusters + 4096), 1, threads.count());
-  const std::int64_t step = ceil_div(count, parts);
-  Matrix<std::int64_t> next(parts, clusters);
-  std::fill_n(next.data(), next.size(), 0);
-  threads.run(parts, [&](std::int64_t part, int) {
-    for (std::int64_t i = part * step; i < std::min((part + 1) * step, count); ++i) ++next(part, label[rows[i]]);
-  });
-  RowsByCentroid sorted;
-  sorted.row.resize(static_cast<std::size_t>(count));
-  sorted.start.resize(static_cast<std::size_t>(clusters + 1));
-  std::int64_t total = 0;
-  for (std::int64_t c = 0; c < clusters; ++c) {
-    sorted.start[c] = total;
-    for (std::int64_t part = 0; part < parts; ++part) total += std::exchange(next(part, c), total);
-  }
-  sorted.start[clusters] = total;
-  threads.run(parts, [&](std::int64_t part, int) {
-    for (std::int64_t i = part * step; i < std::min((part + 1) * step, count); ++i)
-      sorted.row[next(part, label[rows[i]])++] = rows[i];
-  });
-  return sorted;
-}
-
 /// The workspace of one thread.
 template <class T>
 class LocalScreen<T>::Worker {
@@ -71,12 +45,13 @@ class LocalScreen<T>::Worker {
         error_(kChunkTiles, lanes_),
         hits_(static_cast<std::size_t>(kTileColumns) * lanes_),
         center_(d_),
+        centred_(columns_.step(), d_),
         norm_rounding_((static_cast<double>(d_) + 16) * 0x1p-23) {
     for (std::int64_t panel = 0; panel < kBatchPanels; ++panel) panels_.emplace_back(held_, kernels_);
   }
 
   /// Labels a range of sorted rows.
-  void run(const RowsByCentroid& rows, std::int64_t first, std::int64_t last) {
+  void run(const SortedRows& rows, std::int64_t first, std::int64_t last) {
     const std::vector<std::int64_t>& start = rows.start;
     const int most = held_.set.float32.lanes;
     end_of_rows_ = rows.row.data() + last;
@@ -236,7 +211,8 @@ class LocalScreen<T>::Worker {
     while (columns_.tiles() < tiles) {
       const Near* from = near_.data() + columns_.tiles() * step;
       columns_.template add_tile<double>(std::min(step, listed - columns_.tiles() * step),
-                                         [&](std::int64_t c) { return centroids_.row(from[c].centroid).data(); });
+                                         [&](std::int64_t c) { return centroids_.row(from[c].centroid).data(); },
+                                         centred_);
     }
     std::int64_t multiplied = 0;
     for (std::int64_t tile = 0; tile < tiles; ++tile) multiplied += columns_.columns(tile);
@@ -355,6 +331,7 @@ class LocalScreen<T>::Worker {
   Matrix<float> products_, minima_, error_;
   std::vector<Hit> hits_;
   std::vector<float> center_;  // (d) the current centroid, in the scale of the screen
+  Matrix<float> centred_;      // (columns of a tile, d)
   double norm_rounding_;       // relative error of a squared norm in float32
   double offset_ = 0.0;        // the distance of center_ from the centroid
   int label_lane_ = 0;                            // of the current centroid in squared_
@@ -382,7 +359,7 @@ template <class T>
 LocalScreen<T>::~LocalScreen() = default;
 
 template <class T>
-std::vector<std::int64_t> LocalScreen<T>::run(const RowsByCentroid& rows, Assignment& result) {
+std::vector<std::int64_t> LocalScreen<T>::run(const SortedRows& rows, Assignment& result) {
   const auto count = std::ssize(rows.row);
   const std::int64_t per_task =
       std::max<std::int64_t>(ceil_div(count, 8 * held_.threads.count()), std::int64_t{4} * kernels_.lanes);

@@ -17,18 +17,9 @@
 #include "kernels/cpu/assign/bounds.h"
 #include "kernels/cpu/assign/label_writer.h"
 #include "kernels/cpu/runtime/panels.h"
+#include "kernels/cpu/runtime/sorted_rows.h"
 
 namespace kith::cpu {
-
-/// Rows in the order of their known centroids, from a counting sort.
-struct RowsByCentroid {
-  UninitializedVector<std::int64_t> row;  // rows of centroid c: row[start[c]] .. row[start[c + 1] - 1]
-  std::vector<std::int64_t> start;        // (k + 1)
-};
-
-/// Sorts rows (positions) by their label, which must be in 0 .. k - 1.
-RowsByCentroid sort_by_label(Threads& threads, std::span<const std::int64_t> rows, const std::int32_t* label,
-                             std::int64_t clusters);
 
 template <class T>
 class LocalScreen {
@@ -39,7 +30,7 @@ class LocalScreen {
 
   /// Labels the rows, and ADDS to the result. Returns the rows that are much farther from their centroid than the other
   /// rows of it, unlabelled: few, which a screen against all centroids handles better.
-  std::vector<std::int64_t> run(const RowsByCentroid& rows, Assignment& result);
+  std::vector<std::int64_t> run(const SortedRows& rows, Assignment& result);
 
  private:
   class Worker;

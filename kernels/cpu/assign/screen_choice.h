@@ -5,10 +5,6 @@
 
 namespace kith::cpu {
 
-// Costs in products of the screen (d multiply-adds each), measured with AMX; slower screens make the others cheaper.
-inline constexpr double kPackCost = 100;       // packing a row or a column
-inline constexpr double kDefinitionCost = 50;  // a distance by the definition
-
 /// Whether an assignment is large enough to choose: small ones are over before a choice pays.
 template <class T>
 bool local_screen_is_possible(const HeldRows<T>& held, std::int64_t clusters) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "core/backend.h"
@@ -14,6 +15,10 @@
 #include "kernels/cpu/runtime/threads.h"
 
 namespace kith::cpu {
+
+// Costs in products of the screen (d multiply-adds each), measured with AMX; slower screens make the others cheaper.
+inline constexpr double kPackCost = 100;       // packing a row or a column
+inline constexpr double kDefinitionCost = 50;  // a distance by the definition
 
 /// a / b, rounded up.
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -89,6 +94,9 @@ struct Seeding {
 };
 
 template <class T>
+class Cells;  // search/cells.h
+
+template <class T>
 struct HeldRows {
   MatrixView<const T> values;  // (n, d), the caller's memory
   std::int64_t first_row = 0;
@@ -109,6 +117,7 @@ struct HeldRows {
   LowPrecisionBackoff backoff{};
   LocalScreenChoice local_choice{};
   mutable DistanceTotals totals{};  // computed on demand
+  mutable std::shared_ptr<const Cells<T>> cells{};  // made by the first search that they make cheaper
   Seeding seeding{};
 
   std::int64_t rows() const { return values.rows; }

@@ -8,9 +8,11 @@
 // queries with a measure that the screen does not support. Inner products are screened without half norms.
 #include <cmath>
 #include <mutex>
+#include <numeric>
 
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/search/candidate_list.h"
+#include "kernels/cpu/search/cells.h"
 #include "kernels/cpu/search/nearest_list.h"
 #include "kernels/cpu/search/query_panels.h"
 
@@ -47,8 +49,16 @@ class Search {
           if (first == 0) set_initial_limits(panels, base, task);
           screen(panels, base, first, task);
         });
+    lists_.products += queries_.values.rows * held_.rows();
+    std::vector<std::int64_t> incomplete;
     for (std::int64_t q = 0; q < queries_.values.rows; ++q) {
-      if (!is_complete(q)) search_directly(q);
+      if (!is_complete(q)) incomplete.push_back(q);
+    }
+    lists_.fallback_queries += std::ssize(incomplete);
+    if (!is_product && std::ssize(incomplete) >= kManyQueries) {
+      search_cells(held_, cells_of(held_, kernels_, std::ssize(incomplete)), kernels_, queries_, incomplete, lists_);
+    } else {
+      for (const std::int64_t q : incomplete) search_directly(q);
     }
     held_.threads.run(queries_.values.rows, [&](std::int64_t q, int) {
       if (is_complete(q)) rank(q);
@@ -57,6 +67,7 @@ class Search {
 
  private:
   using List = CandidateList<std::int64_t>;
+  static constexpr std::int64_t kManyQueries = 4;  // then cells are faster than the definition
 
   std::int64_t excluded(std::int64_t q) const { return queries_.excluded_row < 0 ? -1 : queries_.excluded_row + q; }
   double distance(std::int64_t q, std::int64_t i) const {
@@ -220,6 +231,13 @@ class Search {
 
 template <class T>
 void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
+  const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
+  if (queries.measure == Measure::squared_euclidean && queries.values.rows > 0 &&
+      (held.cells || cells_pay(held, queries, kernels))) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(queries.values.rows));
+    std::iota(all.begin(), all.end(), 0);
+    return search_cells(held, cells_of(held, kernels, std::ssize(all)), kernels, queries, all, lists);
+  }
   Search<T>(held, queries, lists).run();
 }
 

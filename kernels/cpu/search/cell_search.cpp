@@ -1,0 +1,346 @@
+// Searches cells, nearest first: panels of near queries, repacked relative to the center of each cell that they visit.
+//
+// A query visits a cell, and a tile of it, only if |distance to the center - distance of the rows from it| does not
+// exceed the distance of its k-th neighbour so far. Rows within the limit of a score are measured by the definition at
+// once, so that every limit is exact.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "kernels/cpu/operations.h"
+#include "kernels/cpu/search/cells.h"
+
+namespace kith::cpu {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// The k nearest rows so far, as a heap.
+class NearestHeap {
+ public:
+  explicit NearestHeap(std::int64_t k) : k_(static_cast<std::size_t>(k)) { kept_.reserve(k_); }
+  bool full() const { return kept_.size() == k_; }
+  double limit() const { return full() ? kept_.front().distance : std::numeric_limits<double>::infinity(); }
+  void add(Neighbor neighbor) {
+    if (full()) {
+      if (!(neighbor < kept_.front())) return;
+      std::pop_heap(kept_.begin(), kept_.end());
+      kept_.back() = neighbor;
+    } else {
+      kept_.push_back(neighbor);
+    }
+    std::push_heap(kept_.begin(), kept_.end());
+  }
+  const std::vector<Neighbor>& sorted() {
+    std::sort_heap(kept_.begin(), kept_.end());
+    return kept_;
+  }
+
+ private:
+  std::size_t k_;
+  std::vector<Neighbor> kept_;
+};
+
+template <class T>
+class CellSearch {
+ public:
+  CellSearch(const HeldRows<T>& held, const Cells<T>& cells, const ScreenKernels& kernels, const Queries& queries,
+             NeighborLists& lists)
+      : held_(held),
+        cells_(cells),
+        kernels_(kernels),
+        queries_(queries),
+        lists_(lists),
+        k_(lists.index.columns()),
+        d_(held.columns()),
+        centers_(held, held.set.float32, cells.count()) {
+    centers_.pack(held, cells.center_rows().data(), cells.count());
+  }
+
+  void run(std::vector<std::int64_t> chosen) {
+    sort_by_cell(chosen);
+    // Few queries: panels with fewer of them give every thread work.
+    const std::int64_t per_panel =
+        std::clamp<std::int64_t>(ceil_div(std::ssize(chosen), 2 * held_.threads.count()), 1, kernels_.lanes);
+    std::vector<std::unique_ptr<Worker>> workers(held_.threads.count());
+    held_.threads.run(ceil_div(std::ssize(chosen), per_panel), [&](std::int64_t task, int thread) {
+      if (!workers[thread]) workers[thread] = std::make_unique<Worker>(*this);
+      const std::int64_t first = task * per_panel;
+      workers[thread]->search(
+          std::span(chosen).subspan(first, std::min(per_panel, std::ssize(chosen) - first)));
+    });
+    for (const std::unique_ptr<Worker>& worker : workers) {
+      if (!worker) continue;
+      lists_.candidates += worker->candidates;
+      lists_.products += worker->products;
+    }
+  }
+
+ private:
+  /// Bounds of the distances between the queries of a panel and all centers.
+  class CenterDistances {
+   public:
+    explicit CenterDistances(const CellSearch& search)
+        : search_(search),
+          panel_(1, search.held_.set.float32.panel_bytes(search.d_)),
+          products_(kTileColumns, search.held_.set.float32.lanes) {}
+    /// visit(cell, lane, lower, upper), in the scale of the screen, for queries row_of(0) .. row_of(count - 1).
+    template <class Visit>
+    void measure(std::span<const std::int64_t> queries, const Visit& visit) {
+      const ScreenKernels& float32 = search_.held_.set.float32;
+      for (std::size_t first = 0; first < queries.size(); first += float32.lanes) {
+        const int count = static_cast<int>(std::min<std::size_t>(float32.lanes, queries.size() - first));
+        const double* rows[kMaxLanes];
+        for (int lane = 0; lane < float32.lanes; ++lane)
+          rows[lane] = search_.queries_.values.row(queries[first + std::min(lane, count - 1)]).data();
+        PanelNorms norms;
+        const HeldRows<T>& held = search_.held_;
+        float32.pack_rows.template of<double>()(rows, search_.d_, held.scale(), held.plan.screen.center.data(),
+                                                panel_.data(), &norms);
+        double least[kMaxLanes], most[kMaxLanes];
+        for (int lane = 0; lane < count; ++lane) {
+          const double margin = search_.centers_.margin(norms.norm[lane], norms.residual[lane]);
+          const double half = static_cast<double>(norms.norm[lane]) * norms.norm[lane] / 2;
+          least[lane] = lower_half_sq_norm(norms.norm[lane], search_.d_) - margin;
+          most[lane] = half * (1 + (static_cast<double>(search_.d_) + 16) * 0x1p-22) + margin + 0x1p-120;
+        }
+        search_.centers_.multiply(
+            panel_.data(), products_.data(), [&](std::int64_t from, std::int64_t columns, const float* half_sq_norm) {
+              for (std::int64_t c = 0; c < columns; ++c) {
+                for (int lane = 0; lane < count; ++lane) {
+                  const double score = half_sq_norm[c] - products_(c, lane);
+                  const double lower = 2 * (score + least[lane]), upper = 2 * (score + most[lane]);
+                  visit(from + c, static_cast<int>(first) + lane,
+                        lower > 0 ? static_cast<float>(std::sqrt(lower) * (1 - 0x1p-20)) : 0.0F,
+                        upper >= 0 ? static_cast<float>(std::sqrt(upper) * (1 + 0x1p-20)) : kInfinity);
+                }
+              }
+            });
+      }
+    }
+
+   private:
+    const CellSearch& search_;
+    Matrix<std::byte> panel_;
+    Matrix<float> products_;
+  };
+
+  /// Sorts queries by their nearest cell, so that those of a panel visit the same cells.
+  void sort_by_cell(std::vector<std::int64_t>& chosen) const {
+    const std::int64_t step = held_.set.float32.lanes, count = std::ssize(chosen);
+    std::vector<std::pair<std::int64_t, std::int64_t>> order(static_cast<std::size_t>(count));
+    held_.threads.run(ceil_div(count, step), [&](std::int64_t task, int) {
+      float nearest[kMaxLanes];
+      std::fill_n(nearest, kMaxLanes, kInfinity);
+      const auto part = std::span(chosen).subspan(task * step, std::min(step, count - task * step));
+      for (std::size_t i = 0; i < part.size(); ++i) order[task * step + i] = {0, part[i]};
+      CenterDistances(*this).measure(part, [&](std::int64_t cell, int lane, float, float upper) {
+        if (upper < nearest[lane]) nearest[lane] = upper, order[task * step + lane].first = cell;
+      });
+    });
+    std::sort(order.begin(), order.end());
+    for (std::int64_t i = 0; i < count; ++i) chosen[i] = order[i].second;
+  }
+
+  /// The workspace of one thread.
+  class Worker {
+   public:
+    explicit Worker(const CellSearch& search)
+        : search_(search),
+          held_(search.held_),
+          kernels_(search.kernels_),
+          distances_(search),
+          bound_(search.cells_.count(), search.kernels_.lanes),
+          panel_(1, search.kernels_.panel_bytes(search.d_)),
+          products_(kChunkTiles * kTileColumns, search.kernels_.lanes),
+          minima_(kChunkTiles * kTileGroups, search.kernels_.lanes),
+          error_(kChunkTiles, search.kernels_.lanes),
+          hits_(static_cast<std::size_t>(kTileColumns) * search.kernels_.lanes) {}
+
+    void search(std::span<const std::int64_t> queries) {
+      begin(queries);
+      while (!order_.empty()) {
+        std::pop_heap(order_.begin(), order_.end(), later);
+        const Visit next = order_.back();
+        order_.pop_back();
+        bool needed = false;
+        for (std::size_t lane = 0; lane < queries.size(); ++lane) needed |= !(bound_(next.cell, lane) > reach_[lane]);
+        if (needed) visit(next.cell, queries);
+      }
+      for (std::size_t lane = 0; lane < queries.size(); ++lane) {
+        std::int64_t place = 0;
+        for (const Neighbor& neighbor : nearest_[lane].sorted()) {
+          search_.lists_.distance(queries[lane], place) = neighbor.distance;
+          search_.lists_.index(queries[lane], place++) = neighbor.row;
+        }
+      }
+    }
+
+    std::int64_t candidates = 0, products = 0;
+
+   private:
+    static constexpr std::int64_t kChunkTiles = 8;  // tiles of products that stay in the second-level cache
+    struct Visit {
+      float bound, distance;
+      std::int64_t cell;
+    };
+    static bool later(const Visit& a, const Visit& b) {
+      return a.bound != b.bound ? a.bound > b.bound : a.distance > b.distance;
+    }
+
+    /// Fills bound_ and the order of the cells, and takes over the lists so far.
+    void begin(std::span<const std::int64_t> queries) {
+      const Cells<T>& cells = search_.cells_;
+      order_.resize(static_cast<std::size_t>(cells.count()));
+      for (std::int64_t cell = 0; cell < cells.count(); ++cell) order_[cell] = {kInfinity, kInfinity, cell};
+      distances_.measure(queries, [&](std::int64_t cell, int lane, float lower, float upper) {
+        const float bound = std::max({lower - cells.outer(cell), cells.inner(cell) - upper, 0.0F});
+        bound_(cell, lane) = bound * (1 - 0x1p-20F);
+        order_[cell].bound = std::min(order_[cell].bound, bound_(cell, lane));
+        order_[cell].distance = std::min(order_[cell].distance, lower);
+      });
+      std::make_heap(order_.begin(), order_.end(), later);
+      nearest_.clear();
+      for (std::size_t lane = 0; lane < queries.size(); ++lane) {
+        NearestHeap& heap = nearest_.emplace_back(search_.k_);
+        for (std::int64_t i = 0; i < search_.k_ && search_.lists_.index(queries[lane], i) >= 0; ++i)
+          heap.add({search_.lists_.distance(queries[lane], i), search_.lists_.index(queries[lane], i)});
+        update_reach(static_cast<int>(lane));
+      }
+    }
+
+    /// reach_: an upper bound of the distance of the k-th neighbour so far, in the scale of the screen, with the
+    /// rounding of the definition.
+    void update_reach(int lane) {
+      reach_[lane] =
+          static_cast<float>(std::sqrt(nearest_[lane].limit()) * held_.scale() * (1 + 0x1p-20)) + 0x1p-100F;
+    }
+
+    void visit(std::int64_t cell, std::span<const std::int64_t> queries) {
+      const LocalColumns& columns = search_.cells_.columns(cell);
+      const double* rows[kMaxLanes];
+      for (int lane = 0; lane < kernels_.lanes; ++lane)
+        rows[lane] = search_.queries_.values.row(queries[std::min<std::size_t>(lane, queries.size() - 1)]).data();
+      kernels_.pack_rows.template of<double>()(rows, search_.d_, held_.scale(), search_.cells_.center(cell),
+                                               panel_.data(), &norms_);
+      chunk_.clear();
+      for (std::int64_t tile = 0; tile < columns.tiles(); ++tile) {
+        if (is_needed(columns, tile, std::ssize(queries))) chunk_.push_back(tile);
+        if (std::ssize(chunk_) == kChunkTiles) search_chunk(cell, queries);
+      }
+      if (!chunk_.empty()) search_chunk(cell, queries);
+    }
+
+    bool is_needed(const LocalColumns& columns, std::int64_t tile, std::int64_t count) const {
+      const float rounding = 0x1p-20F + static_cast<float>(search_.d_ + 16) * 0x1p-23F;
+      bool needed = false;
+      for (std::int64_t lane = 0; lane < count; ++lane) {
+        const float distance = norms_.norm[lane], slack = distance * rounding + 0x1p-100F;
+        const float bound = std::max(distance - columns.outer(tile), columns.inner(tile) - distance) - slack;
+        needed |= !(bound * (1 - 0x1p-20F) > reach_[lane]);  // true for NaN
+      }
+      return needed;
+    }
+
+    /// Multiplies the tiles of the chunk, and measures the rows within the limits.
+    void search_chunk(std::int64_t cell, std::span<const std::int64_t> queries) {
+      const LocalColumns& columns = search_.cells_.columns(cell);
+      const int lanes = kernels_.lanes;
+      std::int64_t groups = 0;
+      float largest_error[kMaxLanes] = {};
+      for (std::size_t t = 0; t < chunk_.size(); ++t) {
+        float* out = products_.row(t * kTileColumns).data();
+        float* error = error_.row(t).data();
+        const std::int64_t count = columns.columns(chunk_[t]);
+        columns.multiply(chunk_[t], panel_.data(), out);
+        columns.errors(chunk_[t], norms_, error);
+        kernels_.scores.group_minima(out, columns.half_sq_norm(chunk_[t]), count, minima_.row(groups).data());
+        groups += ceil_div(count, kGroupColumns);
+        products += count * std::ssize(queries);
+        for (int lane = 0; lane < lanes; ++lane) {
+          // Also NaN becomes infinite.
+          largest_error[lane] = error[lane] < kInfinity ? std::max(largest_error[lane], error[lane]) : kInfinity;
+        }
+      }
+      const std::int64_t required = search_.k_ + (search_.queries_.excluded_row < 0 ? 0 : 1);
+      float initial[kMaxLanes];
+      std::fill_n(initial, kMaxLanes, kInfinity);
+      bool all_full = true;
+      for (std::size_t lane = 0; lane < queries.size(); ++lane) all_full &= nearest_[lane].full();
+      if (!all_full && groups >= required) kernels_.scores.kth_limit(minima_.data(), groups, required, initial);
+      for (std::size_t t = 0; t < chunk_.size(); ++t) {
+        float limit[kMaxLanes];
+        std::fill_n(limit, kMaxLanes, -kInfinity);
+        const float* error = error_.row(t).data();
+        for (int lane = 0; lane < std::ssize(queries); ++lane) {
+          const float first = initial[lane] + largest_error[lane] + error[lane];
+          const double above = std::nextafter(nearest_[lane].limit(), std::numeric_limits<double>::infinity());
+          const float known = score_limit(above, held_.scale(), lower_half_sq_norm(norms_.norm[lane], search_.d_),
+                                          2 * error[lane]);
+          limit[lane] = first < known ? first + std::abs(first) * 0x1p-22F : known;
+        }
+        collect(cell, t, limit, queries);
+      }
+      chunk_.clear();
+    }
+
+    void collect(std::int64_t cell, std::size_t t, const float* limit, std::span<const std::int64_t> queries) {
+      const LocalColumns& columns = search_.cells_.columns(cell);
+      const std::int64_t count =
+          kernels_.scores.collect(products_.row(t * kTileColumns).data(), columns.half_sq_norm(chunk_[t]),
+                                  columns.columns(chunk_[t]), limit, hits_.data());
+      const std::int64_t* rows = search_.cells_.rows(cell, chunk_[t]);
+      std::uint64_t changed = 0;
+      for (std::int64_t h = 0; h < count; ++h) {
+        const int lane = hits_[h].lane;
+        if (lane >= std::ssize(queries)) continue;
+        const std::int64_t q = queries[lane], position = rows[hits_[h].column], row = held_.first_row + position;
+        if (search_.queries_.excluded_row >= 0 && row == search_.queries_.excluded_row + q) continue;
+        ++candidates;
+        const double distance = held_.set.template rows<T>().distance(
+            held_.row(position), search_.queries_.values.row(q).data(), search_.d_);
+        nearest_[lane].add({distance, row});
+        changed |= std::uint64_t{1} << lane;
+      }
+      for (; changed != 0; changed &= changed - 1) update_reach(__builtin_ctzll(changed));
+    }
+
+    const CellSearch& search_;
+    const HeldRows<T>& held_;
+    const ScreenKernels& kernels_;
+    CenterDistances distances_;
+    Matrix<float> bound_;  // (cells, lanes) lower bounds of the distances to the rows of a cell
+    Matrix<std::byte> panel_;
+    PanelNorms norms_;
+    Matrix<float> products_, minima_, error_;
+    std::vector<Hit> hits_;
+    std::vector<Visit> order_;        // a heap of the cells to visit
+    std::vector<std::int64_t> chunk_;  // tiles
+    std::vector<NearestHeap> nearest_;
+    float reach_[kMaxLanes];
+  };
+
+  const HeldRows<T>& held_;
+  const Cells<T>& cells_;
+  const ScreenKernels& kernels_;
+  const Queries& queries_;
+  NeighborLists& lists_;
+  std::int64_t k_, d_;
+  ScreenColumns centers_;
+};
+
+}  // namespace
+
+template <class T>
+void search_cells(const HeldRows<T>& held, const Cells<T>& cells, const ScreenKernels& kernels, const Queries& queries,
+                  const std::vector<std::int64_t>& chosen, NeighborLists& lists) {
+  CellSearch<T>(held, cells, kernels, queries, lists).run(chosen);
+}
+
+#define KITH_INSTANTIATE(T)                                                                                     \
+  template void search_cells(const HeldRows<T>&, const Cells<T>&, const ScreenKernels&, const Queries&,          \
+                             const std::vector<std::int64_t>&, NeighborLists&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cpu
