@@ -233,6 +233,13 @@ TEST_CASE("repeated assignments have the labels of the definition", "[bounds][ke
   }
 }
 
+TEST_CASE("local screens have the labels of the definition", "[local][kernels]") {
+  for (const bool bounds : {false, true}) {
+    const std::vector<Tested> backends = every_backend({}, {.bounds = bounds, .local_screen = true});
+    for (const Kind& kind : kinds()) check_repeated(kind, bounds ? Shape{700, 33, 130} : Shape{400, 65, 40}, backends);
+  }
+}
+
 // With any block size, and on devices where rows are sent but their fp16 copies stay.
 TEST_CASE("repeated assignments do not depend on blocks", "[bounds][kernels]") {
   BackendOptions options;

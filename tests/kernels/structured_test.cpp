@@ -1,0 +1,148 @@
+// Data with structure: labels and neighbours are those of the definition, and the work for each row stays below a bound
+// for every kind of data.
+#include <cmath>
+#include <random>
+
+#include "core/data_plan.h"
+#include "tests/support/cases.h"
+#include "tests/support/catch.h"
+#include "tests/support/reference.h"
+
+using namespace kith;
+using namespace kith::test;
+
+namespace {
+
+/// Rows as users have them, and the bounds of the work: scores per row in shares of k or n, distances by the definition
+/// per row.
+struct Structure {
+  const char* name;
+  double (*value)(std::mt19937_64& random, std::int64_t row, std::int64_t column);
+  double products;
+};
+
+double normal(std::mt19937_64& random) { return std::normal_distribution<float>()(random); }
+
+/// A coordinate of one of `centers` fixed points, standard normal.
+double center(std::int64_t number, std::int64_t column) {
+  std::mt19937_64 random(1000 * number + column);
+  random.discard(4);
+  return normal(random);
+}
+
+double noise(std::mt19937_64& random, std::int64_t, std::int64_t) { return normal(random); }
+template <int kCenters, int kInverseSpread>
+double blobs(std::mt19937_64& random, std::int64_t row, std::int64_t column) {
+  return center(row * 7919 % kCenters, column) + normal(random) / kInverseSpread;
+}
+double scales(std::mt19937_64& random, std::int64_t, std::int64_t column) {
+  return normal(random) * (column == 0 ? 1e4 : column == 1 ? 100 : 1);
+}
+double outliers(std::mt19937_64& random, std::int64_t row, std::int64_t) {
+  return normal(random) * (row % 1000 == 0 ? 1e4 : 1);
+}
+double blob_in_noise(std::mt19937_64& random, std::int64_t row, std::int64_t) {
+  return normal(random) * (row % 2 == 0 ? 1 : 0.01);
+}
+double repeated(std::mt19937_64&, std::int64_t row, std::int64_t column) { return center(row % 400, column); }
+double far_away(std::mt19937_64& random, std::int64_t, std::int64_t) { return 1000 + normal(random); }
+
+constexpr Structure kStructures[] = {
+    {"noise", noise, 1.5},
+    {"100 blobs of spread 0.1", blobs<100, 10>, 0.4},
+    {"100 blobs of spread 0.01", blobs<100, 100>, 0.4},
+    {"4 blobs of spread 0.01", blobs<4, 100>, 0.8},
+    {"scales", scales, 0.6},
+    {"outliers", outliers, 1.7},
+    {"half of the rows in one blob", blob_in_noise, 2.5},
+    {"repeated rows", repeated, 1.5},
+    {"offset", far_away, 1.5},
+};
+
+Matrix<double> make(const Structure& structure, std::int64_t n, std::int64_t d) {
+  Matrix<double> values(n, d);
+  std::mt19937_64 random(7);
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < d; ++j) values(i, j) = static_cast<float>(structure.value(random, i, j));
+  }
+  return values;
+}
+
+Matrix<double> every_row(const Matrix<double>& values, std::int64_t count, double factor) {
+  Matrix<double> rows(count, values.columns());
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t j = 0; j < values.columns(); ++j)
+      rows(i, j) = static_cast<float>(values(i * (values.rows() / count) + i % 7, j) * factor);
+  }
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("assignments of structured data do little work and equal the definition", "[structured][kernels]") {
+  constexpr std::int64_t kRows = 30'000, kColumns = 48, kClusters = 256, kChecked = 500;
+  const std::vector<Tested> backends = every_backend();
+  for (const Structure& structure : kStructures) {
+    const Matrix<double> values = make(structure, kRows, kColumns);
+    const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
+    const Matrix<double> centroids = every_row(values, kClusters, 1.0);
+    Matrix<double> checked(kChecked, kColumns);
+    for (std::int64_t i = 0; i < kChecked; ++i)
+      std::copy_n(values.row(i * (kRows / kChecked)).data(), kColumns, checked.row(i).data());
+    const auto reference = reference_points(std::as_const(checked).view());
+    reference->prepare(make_plan(*reference));
+    reference->reset();
+    Assignment ignored(kClusters);
+    reference->assign({centroids.view()}, ignored);
+    std::vector<std::int32_t> wanted(kChecked);
+    reference->labels(wanted);
+    for (const Tested& tested : backends) {
+      INFO(tested.name << ", " << structure.name);
+      const auto points = tested.backend->hold({view_of(stored), 0});
+      points->prepare(make_plan(*points));
+      std::vector<std::int32_t> labels(kRows);
+      for (int repeat = 0; repeat < 3; ++repeat) {
+        Assignment assignment(kClusters);
+        points->assign({centroids.view()}, assignment);
+        const double per_row = 1.0 / kRows;
+        INFO("assignment " << repeat << ": " << per_row * assignment.products << " products, "
+                           << per_row * assignment.candidates << " distances for each row");
+        // The first assignment has no labels to begin with: a second screen may follow the first.
+        const double allowed = repeat == 0 ? structure.products + 1.5 : structure.products;
+        CHECK(per_row * assignment.products <= allowed * kClusters);
+        CHECK(per_row * assignment.candidates <= (repeat == 0 ? 40 : 8));
+      }
+      points->labels(labels);
+      for (std::int64_t i = 0; i < kChecked; ++i) REQUIRE(labels[i * (kRows / kChecked)] == wanted[i]);
+    }
+  }
+}
+
+TEST_CASE("searches of structured data do little work and equal the definition", "[structured][kernels]") {
+  constexpr std::int64_t kRows = 30'000, kColumns = 48, kQueries = 512, kChecked = 16;
+  const std::vector<Tested> backends = every_backend();
+  for (const Structure& structure : kStructures) {
+    const Matrix<double> values = make(structure, kRows, kColumns);
+    const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
+    const Matrix<double> queries = every_row(values, kQueries, 1.001);
+    const auto reference = reference_points(values.view());
+    for (const std::int64_t k : {10, 100}) {
+      NeighborLists wanted(kChecked, k);
+      reference->search({queries.view().middle(0, kChecked)}, wanted);
+      for (const Tested& tested : backends) {
+        INFO(tested.name << ", " << structure.name << ", k " << k);
+        const auto points = tested.backend->hold({view_of(stored), 0});
+        points->prepare(make_plan(*points));
+        NeighborLists found(kQueries, k);
+        points->search({queries.view()}, found);
+        INFO(found.products / kQueries << " products, " << found.candidates / kQueries << " distances for each query, "
+                                       << found.fallback_queries << " fallback queries");
+        CHECK(found.products <= 2 * kQueries * kRows);
+        CHECK(found.candidates <= 16 * (k + 50) * kQueries);
+        CHECK(std::equal(wanted.index.data(), wanted.index.data() + wanted.index.size(), found.index.data()));
+        CHECK(std::equal(wanted.distance.data(), wanted.distance.data() + wanted.distance.size(),
+                         found.distance.data()));
+      }
+    }
+  }
+}
