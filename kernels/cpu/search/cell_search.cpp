@@ -4,8 +4,10 @@
 // exceed the distance of its k-th neighbour so far. Rows within the limit of a score are measured by the definition at
 // once, so that every limit is exact.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <memory>
+#include <numeric>
 
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/search/cells.h"
@@ -41,17 +43,78 @@ class NearestHeap {
   std::vector<Neighbor> kept_;
 };
 
-template <class T>
+/// The lists of nearest neighbours of a panel of queries.
+class NearestResults {
+ public:
+  NearestResults(NeighborLists& lists, std::atomic<std::int64_t>&) : lists_(lists) {}
+  /// Takes over the lists so far.
+  void begin(std::span<const std::int64_t> queries) {
+    nearest_.clear();
+    for (const std::int64_t q : queries) {
+      NearestHeap& heap = nearest_.emplace_back(k());
+      for (std::int64_t i = 0; i < k() && lists_.index(q, i) >= 0; ++i)
+        heap.add({lists_.distance(q, i), lists_.index(q, i)});
+    }
+  }
+  /// Rows with a larger D are not wanted.
+  double limit(int lane) const { return nearest_[lane].limit(); }
+  /// The number of rows that a limit of scores must admit before limit() is finite; 0 if it is for all queries.
+  std::int64_t required() const {
+    const auto full = [](const NearestHeap& heap) { return heap.full(); };
+    return std::all_of(nearest_.begin(), nearest_.end(), full) ? 0 : k();
+  }
+  void add(int lane, std::int64_t, Neighbor neighbor) { nearest_[lane].add(neighbor); }
+  void finish(std::span<const std::int64_t> queries) {
+    for (std::size_t lane = 0; lane < queries.size(); ++lane) {
+      std::int64_t place = 0;
+      for (const Neighbor& neighbor : nearest_[lane].sorted()) {
+        lists_.distance(queries[lane], place) = neighbor.distance;
+        lists_.index(queries[lane], place++) = neighbor.row;
+      }
+    }
+  }
+  static void add_counts(NeighborLists& lists, std::int64_t candidates, std::int64_t products) {
+    lists.candidates += candidates;
+    lists.products += products;
+  }
+
+ private:
+  std::int64_t k() const { return lists_.index.columns(); }
+  NeighborLists& lists_;
+  std::vector<NearestHeap> nearest_;
+};
+
+/// The rows within the limit of a radius search. Each query belongs to one panel, so no two threads share its list.
+class RadiusResults {
+ public:
+  /// stored: rows stored so far, for all queries.
+  RadiusResults(RadiusLists& lists, std::atomic<std::int64_t>& stored) : lists_(lists), stored_(stored) {}
+  void begin(std::span<const std::int64_t>) {}
+  double limit(int) const { return lists_.limit; }
+  static std::int64_t required() { return 0; }
+  void add(int, std::int64_t q, Neighbor neighbor) {
+    if (!(neighbor.distance <= lists_.limit) || neighbor.row < lists_.first_row) return;
+    ++lists_.counts[q];
+    if (stored_.fetch_add(1, std::memory_order_relaxed) < lists_.capacity) lists_.rows[q].push_back(neighbor);
+  }
+  void finish(std::span<const std::int64_t>) {}
+  static void add_counts(RadiusLists&, std::int64_t, std::int64_t) {}
+
+ private:
+  RadiusLists& lists_;
+  std::atomic<std::int64_t>& stored_;
+};
+
+template <class T, class Results, class Lists>
 class CellSearch {
  public:
   CellSearch(const HeldRows<T>& held, const Cells<T>& cells, const ScreenKernels& kernels, const Queries& queries,
-             NeighborLists& lists)
+             Lists& lists)
       : held_(held),
         cells_(cells),
         kernels_(kernels),
         queries_(queries),
         lists_(lists),
-        k_(lists.index.columns()),
         d_(held.columns()),
         centers_(held, held.set.float32, cells.count()) {
     centers_.pack(held, cells.center_rows().data(), cells.count());
@@ -71,8 +134,7 @@ class CellSearch {
     });
     for (const std::unique_ptr<Worker>& worker : workers) {
       if (!worker) continue;
-      lists_.candidates += worker->candidates;
-      lists_.products += worker->products;
+      Results::add_counts(lists_, worker->candidates, worker->products);
     }
   }
 
@@ -155,7 +217,8 @@ class CellSearch {
           products_(kChunkTiles * kTileColumns, search.kernels_.lanes),
           minima_(kChunkTiles * kTileGroups, search.kernels_.lanes),
           error_(kChunkTiles, search.kernels_.lanes),
-          hits_(static_cast<std::size_t>(kTileColumns) * search.kernels_.lanes) {}
+          hits_(static_cast<std::size_t>(kTileColumns) * search.kernels_.lanes),
+          results_(search.lists_, search.stored_) {}
 
     void search(std::span<const std::int64_t> queries) {
       begin(queries);
@@ -167,13 +230,7 @@ class CellSearch {
         for (std::size_t lane = 0; lane < queries.size(); ++lane) needed |= !(bound_(next.cell, lane) > reach_[lane]);
         if (needed) visit(next.cell, queries);
       }
-      for (std::size_t lane = 0; lane < queries.size(); ++lane) {
-        std::int64_t place = 0;
-        for (const Neighbor& neighbor : nearest_[lane].sorted()) {
-          search_.lists_.distance(queries[lane], place) = neighbor.distance;
-          search_.lists_.index(queries[lane], place++) = neighbor.row;
-        }
-      }
+      results_.finish(queries);
     }
 
     std::int64_t candidates = 0, products = 0;
@@ -200,20 +257,15 @@ class CellSearch {
         order_[cell].distance = std::min(order_[cell].distance, lower);
       });
       std::make_heap(order_.begin(), order_.end(), later);
-      nearest_.clear();
-      for (std::size_t lane = 0; lane < queries.size(); ++lane) {
-        NearestHeap& heap = nearest_.emplace_back(search_.k_);
-        for (std::int64_t i = 0; i < search_.k_ && search_.lists_.index(queries[lane], i) >= 0; ++i)
-          heap.add({search_.lists_.distance(queries[lane], i), search_.lists_.index(queries[lane], i)});
-        update_reach(static_cast<int>(lane));
-      }
+      results_.begin(queries);
+      for (std::size_t lane = 0; lane < queries.size(); ++lane) update_reach(static_cast<int>(lane));
     }
 
-    /// reach_: an upper bound of the distance of the k-th neighbour so far, in the scale of the screen, with the
-    /// rounding of the definition.
+    /// reach_: an upper bound of the distance of wanted rows, in the scale of the screen, with the rounding of the
+    /// definition.
     void update_reach(int lane) {
       reach_[lane] =
-          static_cast<float>(std::sqrt(nearest_[lane].limit()) * held_.scale() * (1 + 0x1p-20)) + 0x1p-100F;
+          static_cast<float>(std::sqrt(results_.limit(lane)) * held_.scale() * (1 + 0x1p-20)) + 0x1p-100F;
     }
 
     void visit(std::int64_t cell, std::span<const std::int64_t> queries) {
@@ -262,19 +314,17 @@ class CellSearch {
           largest_error[lane] = error[lane] < kInfinity ? std::max(largest_error[lane], error[lane]) : kInfinity;
         }
       }
-      const std::int64_t required = search_.k_ + (search_.queries_.excluded_row < 0 ? 0 : 1);
+      const std::int64_t required = results_.required() + (search_.queries_.excluded_row < 0 ? 0 : 1);
       float initial[kMaxLanes];
       std::fill_n(initial, kMaxLanes, kInfinity);
-      bool all_full = true;
-      for (std::size_t lane = 0; lane < queries.size(); ++lane) all_full &= nearest_[lane].full();
-      if (!all_full && groups >= required) kernels_.scores.kth_limit(minima_.data(), groups, required, initial);
+      if (results_.required() > 0 && groups >= required) kernels_.scores.kth_limit(minima_.data(), groups, required, initial);
       for (std::size_t t = 0; t < chunk_.size(); ++t) {
         float limit[kMaxLanes];
         std::fill_n(limit, kMaxLanes, -kInfinity);
         const float* error = error_.row(t).data();
         for (int lane = 0; lane < std::ssize(queries); ++lane) {
           const float first = initial[lane] + largest_error[lane] + error[lane];
-          const double above = std::nextafter(nearest_[lane].limit(), std::numeric_limits<double>::infinity());
+          const double above = std::nextafter(results_.limit(lane), std::numeric_limits<double>::infinity());
           const float known = score_limit(above, held_.scale(), lower_half_sq_norm(norms_.norm[lane], search_.d_),
                                           2 * error[lane]);
           limit[lane] = first < known ? first + std::abs(first) * 0x1p-22F : known;
@@ -299,7 +349,7 @@ class CellSearch {
         ++candidates;
         const double distance = held_.set.template rows<T>().distance(
             held_.row(position), search_.queries_.values.row(q).data(), search_.d_);
-        nearest_[lane].add({distance, row});
+        results_.add(lane, q, {distance, row});
         changed |= std::uint64_t{1} << lane;
       }
       for (; changed != 0; changed &= changed - 1) update_reach(__builtin_ctzll(changed));
@@ -316,7 +366,7 @@ class CellSearch {
     std::vector<Hit> hits_;
     std::vector<Visit> order_;        // a heap of the cells to visit
     std::vector<std::int64_t> chunk_;  // tiles
-    std::vector<NearestHeap> nearest_;
+    Results results_;
     float reach_[kMaxLanes];
   };
 
@@ -324,8 +374,9 @@ class CellSearch {
   const Cells<T>& cells_;
   const ScreenKernels& kernels_;
   const Queries& queries_;
-  NeighborLists& lists_;
-  std::int64_t k_, d_;
+  Lists& lists_;
+  std::int64_t d_;
+  mutable std::atomic<std::int64_t> stored_{0};
   ScreenColumns centers_;
 };
 
@@ -334,12 +385,21 @@ class CellSearch {
 template <class T>
 void search_cells(const HeldRows<T>& held, const Cells<T>& cells, const ScreenKernels& kernels, const Queries& queries,
                   const std::vector<std::int64_t>& chosen, NeighborLists& lists) {
-  CellSearch<T>(held, cells, kernels, queries, lists).run(chosen);
+  CellSearch<T, NearestResults, NeighborLists>(held, cells, kernels, queries, lists).run(chosen);
+}
+
+template <class T>
+void search_cells(const HeldRows<T>& held, const Cells<T>& cells, const ScreenKernels& kernels, const Queries& queries,
+                  RadiusLists& lists) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(queries.values.rows));
+  std::iota(all.begin(), all.end(), 0);
+  CellSearch<T, RadiusResults, RadiusLists>(held, cells, kernels, queries, lists).run(std::move(all));
 }
 
 #define KITH_INSTANTIATE(T)                                                                                     \
   template void search_cells(const HeldRows<T>&, const Cells<T>&, const ScreenKernels&, const Queries&,          \
-                             const std::vector<std::int64_t>&, NeighborLists&);
+                             const std::vector<std::int64_t>&, NeighborLists&);                                  \
+  template void search_cells(const HeldRows<T>&, const Cells<T>&, const ScreenKernels&, const Queries&, RadiusLists&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -188,16 +188,16 @@ const Cells<T>& cells_of(const HeldRows<T>& held, const ScreenKernels& kernels, 
 }
 
 template <class T>
-bool cells_pay(const HeldRows<T>& held, const Queries& queries, const ScreenKernels& kernels) {
+bool cells_pay(const HeldRows<T>& held, const CellQueries& queries, const ScreenKernels& kernels) {
   constexpr std::int64_t kRows = 1024, kQueries = 32, kMinWork = std::int64_t{1} << 26, kMinQueries = 64;
-  const std::int64_t n = held.rows(), d = held.columns(), count = queries.values.rows;
+  const std::int64_t n = held.rows(), d = held.columns(), count = queries.count;
   if (held.forced.cells) return true;
   if (count < kMinQueries || n < 8 * kRows || n * d < kMinWork / count) return false;
-  Matrix<double> distance(kQueries, kRows);
-  Matrix<double> length(1, kRows);
+  Matrix<double> distance(kQueries, kRows), sample(kQueries, d);
   const std::vector<double>& mean = held.plan.mean;
   held.threads.run(kQueries, [&](std::int64_t q, int) {
-    const double* query = queries.values.row(q * (count / kQueries)).data();
+    queries.copy(q * (count / kQueries), sample.row(q).data());
+    const double* query = sample.row(q).data();
     for (std::int64_t i = 0; i < kRows; ++i)
       distance(q, i) = held.set.template rows<T>().distance(held.row(i * (n / kRows)), query, d);
     std::sort(distance.row(q).data(), distance.row(q).data() + kRows);
@@ -211,13 +211,15 @@ bool cells_pay(const HeldRows<T>& held, const Queries& queries, const ScreenKern
   const double roundoff = kernels.value_bytes < 4 ? 0x1p-8 : 0x1p-20;
   double candidates = 0.0, near = 0.0;
   for (std::int64_t q = 0; q < kQueries; ++q) {
-    const double* query = queries.values.row(q * (count / kQueries)).data();
+    const double* query = sample.row(q).data();
     const double norm = held.set.template rows<double>().distance(query, mean.data(), d);
     const double* sorted = distance.row(q).data();
     const double* const end = sorted + kRows;
     const double nearest = sorted[0] > 0 ? sorted[0] : sorted[1];
     candidates += static_cast<double>(std::upper_bound(sorted, end, nearest + roundoff * std::sqrt(norm * longest)) - sorted - 1);
-    near += static_cast<double>(std::upper_bound(sorted, end, 6.25 * nearest) - sorted);
+    // Cells are about as wide as the distance to the nearest row of the sample.
+    const double reach = 1.5 * std::sqrt(nearest) + std::sqrt(std::min(queries.limit, nearest));
+    near += static_cast<double>(std::upper_bound(sorted, end, reach * reach) - sorted);
   }
   const double pairs = static_cast<double>(n) / (kQueries * kRows);
   const double all = static_cast<double>(n) + kDefinitionCost * candidates * pairs;
@@ -230,7 +232,7 @@ bool cells_pay(const HeldRows<T>& held, const Queries& queries, const ScreenKern
 #define KITH_INSTANTIATE(T)                                                                    \
   template class Cells<T>;                                                                     \
   template const Cells<T>& cells_of(const HeldRows<T>&, const ScreenKernels&, std::int64_t);   \
-  template bool cells_pay(const HeldRows<T>&, const Queries&, const ScreenKernels&);
+  template bool cells_pay(const HeldRows<T>&, const CellQueries&, const ScreenKernels&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

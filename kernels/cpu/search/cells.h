@@ -5,6 +5,8 @@
 // the work of a search, never its result.
 #pragma once
 
+#include <functional>
+#include <limits>
 #include <vector>
 
 #include "core/point_neighbors.h"
@@ -44,10 +46,22 @@ class Cells {
   std::vector<LocalColumns> columns_;
 };
 
-/// Whether cells are expected to make a search of these queries cheaper, from distances of a sample of queries to a
-/// sample of rows.
+/// Queries for the estimate of cells_pay().
+struct CellQueries {
+  std::int64_t count = 0;
+  std::function<void(std::int64_t query, double* out)> copy;          // out: (d)
+  double limit = std::numeric_limits<double>::infinity();  // of a radius search
+};
+
+/// Whether cells are expected to make a search by Euclidean distance cheaper, from the distances of a sample of queries
+/// to a sample of rows.
 template <class T>
-bool cells_pay(const HeldRows<T>& held, const Queries& queries, const ScreenKernels& kernels);
+bool cells_pay(const HeldRows<T>& held, const CellQueries& queries, const ScreenKernels& kernels);
+inline CellQueries sampled(const Queries& queries) {
+  return {queries.values.rows, [values = queries.values](std::int64_t q, double* out) {
+            std::copy_n(values.row(q).data(), values.columns, out);
+          }};
+}
 
 /// The cells of the rows, made for a search of so many queries if there are none yet.
 template <class T>
@@ -57,5 +71,10 @@ const Cells<T>& cells_of(const HeldRows<T>& held, const ScreenKernels& kernels, 
 template <class T>
 void search_cells(const HeldRows<T>& held, const Cells<T>& cells, const ScreenKernels& kernels, const Queries& queries,
                   const std::vector<std::int64_t>& chosen, NeighborLists& lists);
+
+/// search_radius() by cells.
+template <class T>
+void search_cells(const HeldRows<T>& held, const Cells<T>& cells, const ScreenKernels& kernels, const Queries& queries,
+                  RadiusLists& lists);
 
 }  // namespace kith::cpu

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "kernels/cpu/operations.h"
+#include "kernels/cpu/search/cells.h"
 #include "kernels/cpu/search/query_panels.h"
 
 namespace kith::cpu {
@@ -121,7 +122,14 @@ class RadiusSearch {
 
 template <class T>
 void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& lists) {
-  if (queries.values.rows > 0) RadiusSearch<T>(held, queries, lists).run();
+  if (queries.values.rows == 0) return;
+  const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
+  CellQueries sample = sampled(queries);
+  sample.limit = lists.limit;
+  if (queries.measure == Measure::squared_euclidean && (held.cells || cells_pay(held, sample, kernels))) {
+    return search_cells(held, cells_of(held, kernels, queries.values.rows), kernels, queries, lists);
+  }
+  RadiusSearch<T>(held, queries, lists).run();
 }
 
 #define KITH_INSTANTIATE(T) template void search_radius(const HeldRows<T>&, const Queries&, RadiusLists&);

@@ -233,7 +233,7 @@ template <class T>
 void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
   const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
   if (queries.measure == Measure::squared_euclidean && queries.values.rows > 0 &&
-      (held.cells || cells_pay(held, queries, kernels))) {
+      (held.cells || cells_pay(held, sampled(queries), kernels))) {
     std::vector<std::int64_t> all(static_cast<std::size_t>(queries.values.rows));
     std::iota(all.begin(), all.end(), 0);
     return search_cells(held, cells_of(held, kernels, std::ssize(all)), kernels, queries, all, lists);

@@ -19,6 +19,7 @@
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/runtime/panels.h"
 #include "kernels/cpu/search/candidate_list.h"
+#include "kernels/cpu/search/cells.h"
 #include "kernels/cpu/search/nearest_list.h"
 
 namespace kith::cpu {
@@ -339,6 +340,11 @@ class Join {
 
 template <class T>
 std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join) {
+  const CellQueries rows{held.rows(), [&](std::int64_t q, double* out) { std::copy_n(held.row(q), held.columns(), out); }};
+  if (!held.forced.self_join && join.measure == Measure::squared_euclidean &&
+      cells_pay(held, rows, held.set.screen_for(held.columns(), held.rows()))) {
+    return std::nullopt;
+  }
   try {
     return Join<T>(held, join).run();
   } catch (const std::bad_alloc&) {  // search() needs less memory
