@@ -12,7 +12,7 @@
 #include "app/commands.h"
 #include "app/run/job.h"
 #include "app/run/results.h"
-#include "app/synthetic.h"
+#include "app/synthetic/synthetic.h"
 
 namespace kith::app {
 namespace {

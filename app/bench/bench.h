@@ -9,7 +9,7 @@
 
 #include "app/bench/bench_table.h"
 #include "app/run/job.h"
-#include "app/synthetic.h"
+#include "app/synthetic/synthetic.h"
 #include "kernels/bench.h"
 #include "kernels/cpu/runtime/threads.h"
 

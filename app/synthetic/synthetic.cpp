@@ -1,7 +1,7 @@
 // Synthetic points by kind: labels, repeated rows, whole numbers and offsets, which do not depend on the kind.
-#include "app/synthetic.h"
+#include "app/synthetic/synthetic.h"
 
-#include "app/synthetic_draws.h"
+#include "app/synthetic/draws.h"
 
 namespace kith::app {
 

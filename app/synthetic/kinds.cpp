@@ -6,8 +6,8 @@
 #include <array>
 
 #include "app/cli/suggest.h"
-#include "app/synthetic.h"
-#include "app/synthetic_draws.h"
+#include "app/synthetic/draws.h"
+#include "app/synthetic/synthetic.h"
 #include "core/error.h"
 
 namespace kith::app {
