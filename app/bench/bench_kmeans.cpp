@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 
 #include "app/bench/bench.h"
@@ -81,6 +82,7 @@ class Recorder final : public Observer {
  public:
   void phase(const std::string& name, std::int64_t) override {
     if (name == "iterate") runs.emplace_back();
+    if (name == "assign") last_ended = std::chrono::steady_clock::now();
   }
   void iteration(const IterationRecord& record) override {
     runs.back().push_back(record.seconds);
@@ -92,6 +94,7 @@ class Recorder final : public Observer {
   std::vector<double> later_assigning;  // of the iterations after the first
   std::int64_t late_screened = 0;       // after the first kEarly iterations of a run
   IterationRecord last;
+  std::chrono::steady_clock::time_point last_ended;  // the last iteration of the last run
 };
 
 /// Compares the centroids after one iteration with the means of the rows of the first clusters, as `labels` assigns
@@ -160,7 +163,8 @@ void add_converging(BenchRun& run, const BenchShape& shape, const BenchPoints& h
                                  100.0 * static_cast<double>(whole.late_screened) / all);
 }
 
-/// Appends the first iteration of several runs, and the later iterations of one.
+/// Appends the first iteration of several runs, the later iterations of one, and what follows its last: an assignment,
+/// the inertia, and the rows nearest to the centroids.
 void measure_iterations(BenchRun& run, const BenchShape& shape, const BenchPoints& held, std::vector<BenchRow>& rows) {
   if (const std::string wrong = check_iteration(held, shape, run.threads); !wrong.empty()) {
     rows.push_back({.name = "first", .shape = show_shape(shape), .data = held.data(), .wrong = wrong});
@@ -183,6 +187,7 @@ void measure_iterations(BenchRun& run, const BenchShape& shape, const BenchPoint
   options.max_iterations = static_cast<int>(2 * run.options.repeat) + 1;
   Recorder whole;
   kmeans(held.points(), held.plan(), options, whole);
+  const std::chrono::duration<double> after = std::chrono::steady_clock::now() - whole.last_ended;
   const std::vector<double> later(whole.runs[0].begin() + 1, whole.runs[0].end());
   if (later.empty()) return;  // converged in the first iteration
   rows.push_back(timed_row(run, "later", shape, held, later));
@@ -190,6 +195,10 @@ void measure_iterations(BenchRun& run, const BenchShape& shape, const BenchPoint
   if (whole.later_assigning.front() > 0.0) {
     rows.push_back(timed_row(run, "later, assignment", shape, held, whole.later_assigning));
   }
+  rows.push_back({.name = "after the last",
+                  .shape = show_shape(shape),
+                  .data = held.data(),
+                  .timing = timing_of({after.count()})});
   if (!run.options.points.empty()) add_converging(run, shape, held, timing_of(first), rows);
 }
 
