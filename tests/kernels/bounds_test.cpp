@@ -233,6 +233,17 @@ TEST_CASE("repeated assignments have the labels of the definition", "[bounds][ke
   }
 }
 
+TEST_CASE("repeated assignments near the labels have the labels of the definition", "[bounds][kernels]") {
+  for (const bool bounds : {false, true}) {
+    const std::vector<Tested> backends = every_backend({}, {.bounds = bounds, .local_screen = true});
+    for (const Kind& kind : kinds()) {
+      for (const Shape shape : {Shape{700, 20, 7}, Shape{400, 65, 130}, Shape{300, 17, 520}}) {
+        check_repeated(kind, shape, backends);
+      }
+    }
+  }
+}
+
 // With any block size, and on devices where rows are sent but their fp16 copies stay.
 TEST_CASE("repeated assignments do not depend on blocks", "[bounds][kernels]") {
   BackendOptions options;

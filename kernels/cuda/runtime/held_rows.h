@@ -89,6 +89,14 @@ struct LabelBounds {
   int backoff = 0, next_backoff = 1;  // assignments without bounds after bounds that certified too few rows
 };
 
+/// Which screen the next assignment takes first, from the costs of earlier ones (assign/screen_choice.h).
+struct ScreenChoice {
+  std::int64_t labelled_clusters = 0;  // k of the last assignment, whose labels are guesses for the next; 0: none
+  double screened_cost = 0.0;          // per row, of the last assignment with a screen of all centroids
+  bool pruned = false;                 // rows are decided near their label, without a screen
+  int backoff = 0, next_backoff = 1;   // assignments before the next estimate
+};
+
 /// The most recent seeding candidates.
 struct SeedTrial {
   Buffer<double> candidates;   // (t, d)
@@ -125,6 +133,7 @@ struct HeldRows {
   LargestNorms largest;         // of the screened rows
   Fp16Rows fp16;                // of all rows; or empty
   LabelBounds bounds;
+  ScreenChoice choice;
   mutable DistanceTotals totals;
   SeedTrial trial;
 
