@@ -46,9 +46,9 @@ const std::vector<Structure>& structures() {
        [](std::int64_t i, std::int64_t j) {
          return noise(3, i, j) * (j == 0 ? 1e4 : j == 1 ? 100.0 : 1.0);
        }},
-      {"outliers", false, [](std::int64_t i, std::int64_t j) { return noise(4, i, j) * (i % 50 == 7 ? 1e4 : 1.0); }},
+      {"outliers", false, [](std::int64_t i, std::int64_t j) { return noise(4, i, j) * (i % 100 == 7 ? 1e4 : 1.0); }},
       {"blobs and outliers", false,
-       [](std::int64_t i, std::int64_t j) { return i % 50 == 7 ? 1e4 * noise(4, i, j) : blob(20, 0.01, i, j); }},
+       [](std::int64_t i, std::int64_t j) { return i % 100 == 7 ? 1e4 * noise(4, i, j) : blob(20, 0.01, i, j); }},
       {"repeated rows", false, [](std::int64_t i, std::int64_t j) { return noise(5, i % 37, j); }},
       {"a blob in noise", false,
        [](std::int64_t i, std::int64_t j) { return i % 3 == 0 ? noise(6, i, j) : 3 + 0.001 * noise(6, i, j); }},
@@ -72,7 +72,7 @@ Matrix<double> rows_of(const Structure& structure, Shape s) {
 Matrix<double> centroids_of(const Matrix<double>& rows, std::int64_t k, double amount) {
   Matrix<double> centroids(k, rows.columns());
   for (std::int64_t c = 0; c < k; ++c) {
-    const std::int64_t i = (c % 9 == 8 ? c - 1 : c) * 5 % rows.rows(), next = (i + 20) % rows.rows();
+    const std::int64_t i = (c % 9 == 8 ? c - 1 : c) * 3 % rows.rows(), next = (i + 20) % rows.rows();
     for (std::int64_t j = 0; j < rows.columns(); ++j) {
       centroids(c, j) = rows(i, j) + amount * (rows(next, j) - rows(i, j));
     }

@@ -43,7 +43,7 @@ struct RowNorms {
     norm = load_here(bounds.norm + row);
     residual = load_here(bounds.residual + row);
   }
-  __device__ float margin(const DecisionArguments& bounds) const { return bounds.bound->at(norm, residual); }
+  __device__ float margin(const DecisionArguments& bounds) const { return bounds.bound->of_row(norm, residual); }
 };
 
 /// The two smallest scores of a row among those of a thread, and the tile of the smallest.
@@ -152,7 +152,8 @@ class KeepTwo {
     if (mine) arguments_.nearest[row] = result.column;  // of an ambiguous row, a guess
     if (mine && bounds.bounds) {
       if (decided) {
-        bounds.bounds.keep(row, limit, __fsub_rd(second, bounds.bound->grid.scale), bounds.bound->grid.bias);
+        const float other = fminf(__fsub_rd(second, bounds.bound->grid.scale), bounds.bound->left_out);
+        bounds.bounds.keep(row, limit, other, bounds.bound->grid.bias);
       } else {
         bounds.bounds.clear(row);
       }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -67,6 +68,9 @@ struct Fp16Rows {
   Buffer<float> norm;      // (rows) |x^|, rounded up
   Buffer<float> residual;  // (rows) |x' - x^|, rounded up
   LargestNorms largest;
+  /// Assignments screen rows with |x^| up to screened.norm, of which the largest |x' - x^| is screened.residual. The
+  /// few longer ones are always ambiguous (screen/row_lengths.h). Infinite: there are none.
+  LargestNorms screened{std::numeric_limits<double>::infinity(), 0.0};
   bool low_precision_ineffective = false;  // a screening pass found unusually many ambiguous rows
   mutable SearchColumns search;
 };
