@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -67,6 +68,9 @@ struct Fp16Rows {
   Buffer<float> norm;      // (rows) |x^|, rounded up
   Buffer<float> residual;  // (rows) |x' - x^|, rounded up
   LargestNorms largest;
+  /// Assignments screen rows with |x^| up to screened.norm, of which the largest |x' - x^| is screened.residual. The
+  /// few longer ones are always ambiguous (screen/row_lengths.h). Infinite: there are none.
+  LargestNorms screened{std::numeric_limits<double>::infinity(), 0.0};
   bool low_precision_ineffective = false;  // a screening pass found unusually many ambiguous rows
   mutable SearchColumns search;
 };
@@ -87,6 +91,14 @@ struct LabelBounds {
   bool wanted = false;                // few labels change, so assignments should keep bounds
   bool refused = false;               // there was no memory for bounds
   int backoff = 0, next_backoff = 1;  // assignments without bounds after bounds that certified too few rows
+};
+
+/// Which screen the next assignment takes first, from the costs of earlier ones (assign/screen_choice.h).
+struct ScreenChoice {
+  std::int64_t labelled_clusters = 0;  // k of the last assignment, whose labels are guesses for the next; 0: none
+  double screened_cost = 0.0;          // per row, of the last assignment with a screen of all centroids
+  bool pruned = false;                 // rows are decided near their label, without a screen
+  int backoff = 0, next_backoff = 1;   // assignments before the next estimate
 };
 
 /// The most recent seeding candidates.
@@ -125,6 +137,7 @@ struct HeldRows {
   LargestNorms largest;         // of the screened rows
   Fp16Rows fp16;                // of all rows; or empty
   LabelBounds bounds;
+  ScreenChoice choice;
   mutable DistanceTotals totals;
   SeedTrial trial;
 
