@@ -75,6 +75,7 @@ struct BackendOptions {
 struct ForcedPaths {
   bool bounds = false;     // skip rows by bounds
   bool self_join = false;  // symmetric joins
+  bool cells = false;      // trees of boxes
 };
 
 /// A row of the table of backends.

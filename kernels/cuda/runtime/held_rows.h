@@ -11,6 +11,7 @@
 #include "core/screen.h"
 #include "core/seeding.h"
 #include "kernels/cuda/device/fp16_layout.h"
+#include "kernels/cuda/runtime/cell_tree.h"
 #include "kernels/cuda/runtime/memory.h"
 #include "kernels/cuda/runtime/screen_path.h"
 #include "kernels/cuda/runtime/sent_blocks.h"
@@ -125,6 +126,7 @@ struct HeldRows {
   LargestNorms largest;         // of the screened rows
   Fp16Rows fp16;                // of all rows; or empty
   LabelBounds bounds;
+  mutable Cells<T> cells;
   mutable DistanceTotals totals;
   SeedTrial trial;
 
@@ -137,8 +139,8 @@ struct HeldRows {
   const Stream& stream() const { return context->stream; }
   Pool& pool() const { return context->pool; }
 
-  /// Frees memory that results do not depend on: first the bounds, then the fp16 rows, then the rows, which are sent
-  /// block by block from then on. False when none of them is on the device.
+  /// Frees memory that results do not depend on: first the tree of boxes, then the bounds, then the fp16 rows, then the
+  /// rows, which are sent block by block from then on. False when none of them is on the device.
   bool free_optional_memory();
   std::int64_t largest_block() const { return std::min(block_rows, rows()); }
 

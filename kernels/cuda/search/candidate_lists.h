@@ -32,6 +32,12 @@ struct DeviceLists {
   std::int64_t* index = nullptr;  // (queries, k)
 };
 
+/// Order of list entries, by (distance, index). The index -1 of an unfilled entry is larger than all others.
+__device__ inline bool before(double a_distance, std::int64_t a_index, double b_distance, std::int64_t b_index) {
+  if (a_distance != b_distance) return a_distance < b_distance;
+  return static_cast<std::uint64_t>(a_index) < static_cast<std::uint64_t>(b_index);
+}
+
 /// Candidates of consecutive queries; those of query q are at offset[q] .. offset[q + 1] - 1.
 struct CandidateList {
   std::int32_t* row = nullptr;    // position in the slice, ascending per query
