@@ -70,6 +70,18 @@ __device__ inline float box_bound(const double* low, const CellValue* query, int
   return __double2float_rd(__dmul_rd(sum, 1.0 - 0x1p-20));
 }
 
+/// The definition's tree of additions over kCount accumulators, in the registers of a lane.
+template <int kCount, int kSize>
+__device__ double add_accumulators(double (&sum)[kSize]) {
+  if constexpr (kCount > 1) {
+#pragma unroll
+    for (int l = 0; l < kCount / 2; ++l) sum[l] = __dadd_rn(sum[l], sum[l + kCount / 2]);
+    return add_accumulators<kCount / 2>(sum);
+  } else {
+    return sum[0];
+  }
+}
+
 /// D of a query and this lane's row of a leaf. column: the row's value in column 0. For kColumns < 32, d <= kColumns,
 /// and the accumulators beyond are zero, which the tree of additions does not change.
 template <int kColumns, class T>
@@ -86,12 +98,7 @@ __device__ double leaf_distance(const T* column, const CellValue* query, int d) 
       if (j < d) sum[l] = add_square(static_cast<double>(__ldg(column + j * kCellRows)), query[j].value, sum[l]);
     }
   }
-#pragma unroll
-  for (int w = kColumns / 2; w > 0; w /= 2) {
-#pragma unroll
-    for (int l = 0; l < w; ++l) sum[l] = __dadd_rn(sum[l], sum[l + w]);
-  }
-  return sum[0];
+  return add_accumulators<kColumns>(sum);
 }
 
 /// A list in the registers of a warp, ordered by before(): entry i is in slot i / 32 of lane i % 32.
