@@ -117,6 +117,7 @@ bool HeldRows<T>::free_optional_memory() {
   }
   if (fp16.values.size() > 0) {
     fp16 = {};
+    long_rows = {};
     return true;
   }
   if (resident.size() == 0) return false;

@@ -60,6 +60,17 @@ struct SearchColumns {
   Buffer<float> product_base;  // the same for a search by inner product
 };
 
+/// Rows far longer than the others, which searches measure apart (search/long_rows.h), so that the error bound of the
+/// scores is that of the others.
+template <class T>
+struct LongRows {
+  bool examined = false;
+  CellTree<T> tree;          // of the long rows; empty: there are none
+  LargestNorms others;       // fp16 norms of the other rows
+  float max_norm = 0.0F;     // |x^| of the other rows, at most
+  Buffer<float> score_base;  // that of SearchColumns, except that long rows do not exist
+};
+
 /// Rows in half precision for the tensor cores (screen/fp16_rows.h), empty where they are not used. They may be on the
 /// device while the rows themselves are on the host.
 struct Fp16Rows {
@@ -127,6 +138,7 @@ struct HeldRows {
   Fp16Rows fp16;                // of all rows; or empty
   LabelBounds bounds;
   mutable Cells<T> cells;
+  mutable LongRows<T> long_rows;
   mutable DistanceTotals totals;
   SeedTrial trial;
 

@@ -8,6 +8,7 @@
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/runtime/memory.h"
+#include "kernels/cuda/search/device_lists.h"
 
 namespace kith::cuda {
 
@@ -25,18 +26,6 @@ struct ScoreBlock {
 
   __host__ __device__ std::int64_t groups() const { return pitch / kGroupColumns; }
 };
-
-/// A list per query, ordered by (distance, index); unfilled entries are (+inf, -1).
-struct DeviceLists {
-  double* distance = nullptr;     // (queries, k)
-  std::int64_t* index = nullptr;  // (queries, k)
-};
-
-/// Order of list entries, by (distance, index). The index -1 of an unfilled entry is larger than all others.
-__device__ inline bool before(double a_distance, std::int64_t a_index, double b_distance, std::int64_t b_index) {
-  if (a_distance != b_distance) return a_distance < b_distance;
-  return static_cast<std::uint64_t>(a_index) < static_cast<std::uint64_t>(b_index);
-}
 
 /// Candidates of consecutive queries; those of query q are at offset[q] .. offset[q + 1] - 1.
 struct CandidateList {

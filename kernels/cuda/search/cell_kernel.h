@@ -9,10 +9,11 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/runtime/cell_tree.h"
-#include "kernels/cuda/search/candidate_lists.h"
+#include "kernels/cuda/search/device_lists.h"
 
 namespace kith::cuda {
 

@@ -32,7 +32,13 @@ std::vector<std::int64_t> search_fast(const HeldRows<T>& held, const Queries& qu
                                       bool unfilled) {
   if (prefers_cells(held, queries, lists.index.columns())) return search_cells(held, queries, lists);
   if (unfilled && can_search_fp16(held, queries.measure, lists.index.columns())) {
-    return search_fp16(held, queries, lists);
+    const std::vector<std::int64_t> fallback = search_fp16(held, queries, lists);
+    if (fallback.empty()) return {};
+    try {
+      return search_long_queries(held, queries, fallback, lists);
+    } catch (const OutOfMemory&) {
+      return fallback;
+    }
   }
   search_float32(held, queries, {{0, queries.values.rows}}, lists);
   return {};
