@@ -12,6 +12,7 @@
 #include "core/screen.h"
 #include "core/seeding.h"
 #include "kernels/cuda/device/fp16_layout.h"
+#include "kernels/cuda/runtime/cell_tree.h"
 #include "kernels/cuda/runtime/memory.h"
 #include "kernels/cuda/runtime/screen_path.h"
 #include "kernels/cuda/runtime/sent_blocks.h"
@@ -58,6 +59,17 @@ struct SearchColumns {
   Buffer<uint4> tiles;         // full ones; empty where the fp16 rows have full ones already
   Buffer<float> score_base;    // (rows, padded, and a tile) added to the products of a search
   Buffer<float> product_base;  // the same for a search by inner product
+};
+
+/// Rows far longer than the others, which searches measure apart (search/long_rows.h), so that the error bound of the
+/// scores is that of the others.
+template <class T>
+struct LongRows {
+  bool examined = false;
+  CellTree<T> tree;          // of the long rows; empty: there are none
+  LargestNorms others;       // fp16 norms of the other rows
+  float max_norm = 0.0F;     // |x^| of the other rows, at most
+  Buffer<float> score_base;  // that of SearchColumns, except that long rows do not exist
 };
 
 /// Rows in half precision for the tensor cores (screen/fp16_rows.h), empty where they are not used. They may be on the
@@ -138,6 +150,8 @@ struct HeldRows {
   Fp16Rows fp16;                // of all rows; or empty
   LabelBounds bounds;
   ScreenChoice choice;
+  mutable Cells<T> cells;
+  mutable LongRows<T> long_rows;
   mutable DistanceTotals totals;
   SeedTrial trial;
 
@@ -150,8 +164,8 @@ struct HeldRows {
   const Stream& stream() const { return context->stream; }
   Pool& pool() const { return context->pool; }
 
-  /// Frees memory that results do not depend on: first the bounds, then the fp16 rows, then the rows, which are sent
-  /// block by block from then on. False when none of them is on the device.
+  /// Frees memory that results do not depend on: first the tree of boxes, then the bounds, then the fp16 rows, then the
+  /// rows, which are sent block by block from then on. False when none of them is on the device.
   bool free_optional_memory();
   std::int64_t largest_block() const { return std::min(block_rows, rows()); }
 
