@@ -24,7 +24,7 @@ constexpr Command kCommands[] = {
     {"report", "a page with pictures of a result", run_report},
     {"info", "what is in a file: datasets, shapes, types, statistics", run_info},
     {"devices", "what kith can compute on here, what is missing and why", run_devices},
-    {"generate", "synthetic points: blobs, uniform, shells", run_generate},
+    {"generate", "synthetic points: noise, blobs, outliers and other kinds", run_generate},
     {"bench", "the limits of this machine, and how close kith comes to them", run_bench},
 };
 static_assert(std::ranges::equal(kCommands, kCommandNames, {},

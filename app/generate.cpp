@@ -1,4 +1,4 @@
-// kith generate: synthetic points in a file, labelled with their blob or shell.
+// kith generate: synthetic points in a file, labelled with their cluster.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,13 +6,13 @@
 #include <limits>
 #include <vector>
 
+#include "app/cli/help_page.h"
+#include "app/cli/layout.h"
 #include "app/cli/shell_word.h"
-#include "app/cli/terminal.h"
 #include "app/commands.h"
 #include "app/run/job.h"
 #include "app/run/results.h"
-#include "app/synthetic.h"
-#include "kernels/cpu/runtime/threads.h"
+#include "app/synthetic/synthetic.h"
 
 namespace kith::app {
 namespace {
@@ -21,12 +21,21 @@ constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;  // of rows per wri
 
 struct GenerateOptions {
   std::string target;
-  std::string shape = "blobs";
+  std::string kind = "blobs";
   std::string type = "float32";
   double duplicates = 0.0;
   Recipe recipe;
   CommonOptions common;
 };
+
+HelpGroup list_of_kinds() {
+  HelpGroup group{"Kinds", {}};
+  for (const Kind& kind : kinds()) {
+    const std::string clusters = kind.clusters > 0 ? " " + unbreakable(fmt::format("[K: {}]", kind.clusters)) : "";
+    group.lines.push_back({kind.name, kind.summary + clusters});
+  }
+  return group;
+}
 
 void declare(OptionSet& set, GenerateOptions& options) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
@@ -35,19 +44,22 @@ void declare(OptionSet& set, GenerateOptions& options) {
                   .help = "FILE[:DATASET] to write; the default dataset is /points.",
                   .required = "the file to write"},
                  options.target);
-  set.choice({.names = "--kind", .value = "NAME", .help = "blobs, uniform or shells.", .stored = Stored::always},
-             {"blobs", "uniform", "shells"}, options.shape);
+  set.choice({.names = "--kind", .value = "NAME", .help = "One of the kinds below.", .stored = Stored::always},
+             kind_names(), options.kind);
   set.integer({.names = "-n,--rows", .value = "N", .help = "Number of points.", .stored = Stored::always}, {1, kMost},
               recipe.rows);
   set.integer({.names = "-d,--columns", .value = "D", .help = "Number of values per point.", .stored = Stored::always},
               {1, kMost}, recipe.columns);
-  set.integer(
-      {.names = "-k,--clusters",
-       .value = "K",
-       .help = "Number of blobs or shells; their numbers are written to /labels.",
-       .stored = Stored::if_used,
-       .no_effect = {when([&options] { return options.shape == "uniform"; }, "uniform points have no clusters")}},
-      {1, std::numeric_limits<std::int32_t>::max()}, recipe.clusters);
+  set.integer({.names = "-k,--clusters",
+               .value = "K",
+               .help = "Number of blobs or shells; the number of each row is written to /labels.",
+               .shown_default = "by kind",
+               .stored = Stored::if_used,
+               .no_effect = {[&options] {
+                 const bool has_clusters = kind_of(options.kind, "--kind").clusters > 0;
+                 return has_clusters ? std::string() : options.kind + " points have no clusters";
+               }}},
+              {1, std::numeric_limits<std::int32_t>::max()}, recipe.clusters);
   set.choice({.names = "--type",
               .value = "T",
               .help = "Element type: float32, float64, uint8, int32 or int64.",
@@ -75,17 +87,18 @@ void declare(OptionSet& set, GenerateOptions& options) {
 [[noreturn]] void refuse(const std::string& message) { throw Error(ExitCode::usage, message); }
 
 /// Completes the recipe from the options. Throws Error(usage) if it does not suit the type.
-void complete(GenerateOptions& options, bool clusters_given) {
+void complete(GenerateOptions& options) {
   Recipe& recipe = options.recipe;
-  recipe.shape = options.shape == "blobs" ? Shape::blobs : options.shape == "uniform" ? Shape::uniform : Shape::shells;
+  recipe.kind = &kind_of(options.kind, "--kind");
   recipe.seed = static_cast<std::uint64_t>(options.common.seed);
   if (!(options.duplicates >= 0.0 && options.duplicates < 1.0)) {
     refuse(fmt::format("--duplicates: expected a share from 0 to below 1, found {}", options.duplicates));
   }
-  if (recipe.shape != Shape::uniform && clusters_given && recipe.clusters > recipe.rows) {
+  if (recipe.kind->clusters > 0 && recipe.clusters > recipe.rows) {
     refuse(fmt::format("--clusters: expected at most {}, the number of points (-n), found {}", recipe.rows,
                        recipe.clusters));
   }
+  if (recipe.clusters == 0) recipe.clusters = recipe.kind->clusters;
   recipe.duplicates = static_cast<std::int64_t>(options.duplicates * static_cast<double>(recipe.rows));
   if (options.type == "float32" && std::abs(recipe.offset) > std::numeric_limits<float>::max()) {
     refuse(
@@ -107,27 +120,20 @@ void write_points(data::ResultFile& file, const std::string& dataset, const Reci
                   Job& job) {
   const Synthetic synthetic(recipe);
   file.create_matrix<T>(dataset, recipe.rows, recipe.columns);
-  constexpr std::int64_t kTask = 64;  // rows
   const std::int64_t block =
       std::clamp<std::int64_t>(kBlockBytes / (recipe.columns * static_cast<std::int64_t>(sizeof(T))), 1, recipe.rows);
   Matrix<T> values(block, recipe.columns);
   job.progress.phase("generate", recipe.rows);
   for (std::int64_t first = 0; first < recipe.rows; first += block) {
     const std::int64_t here = std::min(block, recipe.rows - first);
-    threads.run((here + kTask - 1) / kTask, [&](std::int64_t task, int) {
-      std::vector<double> row(static_cast<std::size_t>(recipe.columns));
-      for (std::int64_t i = task * kTask; i < std::min((task + 1) * kTask, here); ++i) {
-        synthetic.row(first + i, row);
-        std::transform(row.begin(), row.end(), values.row(i).begin(), [](double v) { return static_cast<T>(v); });
-      }
-    });
+    synthetic.fill(first, values.view().middle(0, here), threads);
     {
       const PhaseWithin phase(job.progress, "write");
       file.write_rows<T>(dataset, first, values.view().middle(0, here));
     }
     job.progress.progress(first + here);
   }
-  if (recipe.shape == Shape::uniform) return;
+  if (recipe.kind->clusters == 0) return;
   std::vector<std::int32_t> labels(static_cast<std::size_t>(recipe.rows));
   for (std::int64_t i = 0; i < recipe.rows; ++i) labels[i] = synthetic.label(i);
   file.dataset("labels", std::span<const std::int32_t>(labels));
@@ -138,17 +144,18 @@ void write_points(data::ResultFile& file, const std::string& dataset, const Reci
 int run_generate(const Arguments& arguments) {
   GenerateOptions options;
   OptionSet set({.command = "generate",
-                 .summary = "synthetic points, the same on every machine: blobs, uniform, shells.",
+                 .summary = "synthetic points, with and without structure.",
                  .usage = "OUT [options]",
                  .examples = {"kith generate blobs.h5 -n 100000 -d 16 -k 20 --seed 1",
                               "kith generate tied.h5:/train --kind uniform -n 5000 -d 4 --type uint8 --duplicates 0.2",
-                              "kith generate far.h5 --kind shells -d 3 -k 4 --offset 1e6 --type float64"}});
+                              "kith generate far.h5 --kind shells -d 3 -k 4 --offset 1e6 --type float64"},
+                 .list = list_of_kinds()});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
-  complete(options, set.source("--clusters") != Source::none);
+  complete(options);
   const data::Location target = data::parse_location(options.target);
   const std::string dataset = target.dataset.empty() ? "points" : target.dataset.substr(target.dataset[0] == '/');
-  const bool labelled = options.recipe.shape != Shape::uniform;
+  const bool labelled = options.recipe.kind->clusters > 0;
   if (dataset.empty() || dataset.find('/') != std::string::npos || (labelled && dataset == "labels")) {
     refuse(fmt::format("{}: expected a dataset at the root of the file other than /labels, such as /points",
                        options.target));

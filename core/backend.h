@@ -73,8 +73,8 @@ struct BackendOptions {
 /// Paths that a backend takes only for large problems, where they pay. Tests force them on small ones. Results do not
 /// depend on them.
 struct ForcedPaths {
-  bool bounds = false;     // skip rows by bounds
-  bool self_join = false;  // symmetric joins
+  bool bounds = false;        // skip rows by bounds
+  bool self_join = false;     // symmetric joins
   bool local_screen = false;  // local screens
   bool cells = false;         // searches by cells
 };

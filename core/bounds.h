@@ -50,4 +50,26 @@ KITH_BOTH static inline float bound_guard(double largest_distance, std::int64_t 
   return static_cast<float>(2.02 * definition_rounding(columns) * largest_distance) + kBoundVanished;
 }
 
+// Candidates by the triangle inequality (C. Elkan: Using the triangle inequality to accelerate k-means, 2003): with a
+// centroid g at distance a from a row, and the best so far at distance b, a centroid farther than a + b from g is
+// farther from the row than the best. Distances are in the unit of the bounds, at most 2^134.
+
+/// An upper bound of a distance, including the rounding of the definition. squared: D; unit: 1 / the unit.
+KITH_BOTH static inline float distance_above(double squared, double unit) {
+  return sqrtf(static_cast<float>(squared * unit * unit) + kBoundVanished) * (1.0F + kBoundOutward);
+}
+
+/// A lower bound of a distance, at least 0; 0 if D is beyond the range of float32. The vanished part of D is far below
+/// 2^-140 in these units.
+KITH_BOTH static inline float distance_below(double squared, double unit) {
+  const float below = sqrtf(static_cast<float>(squared * unit * unit)) * (1.0F - kBoundOutward) - 0x1p-69F;
+  return below > 0.0F && below < 0x1p127F ? below : 0.0F;
+}
+
+/// A centroid whose distance from g exceeds this has a larger D from the row than `best` (so it is no tie either). own:
+/// D of the row from g. Compare so that a NaN excludes nothing.
+KITH_BOTH static inline float candidate_reach(float own_above, double best, double unit) {
+  return (own_above + distance_above(best, unit)) * (1.0F + kBoundOutward);
+}
+
 }  // namespace kith

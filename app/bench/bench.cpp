@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <sstream>
 
 #include "app/cli/help_page.h"
 #include "app/cli/layout.h"
@@ -67,9 +68,11 @@ void declare(OptionSet& set, BenchOptions& options) {
                    .help = "Shape to measure in place of the suite's own, as in 1000000x128,1024 (rows x columns, "
                            "centroids); can be repeated."},
                   options.shapes);
-  set.choice(
-      {.names = "--data", .value = "KIND", .help = "Points for assign, sweep and iteration: normal or clusters."},
-      {"normal", "clusters"}, options.data);
+  set.text({.names = "--data",
+            .value = "KINDS",
+            .help = "Points for assign, sweep, iteration and knn: kinds of kith generate, with commas between them, or "
+                    "all. With noise among them, the other times are also shown over its time."},
+           options.data);
   set.text({.names = "--points",
             .value = "FILE",
             .help = "For iteration: use the rows of this file, and also run to convergence."},
@@ -143,6 +146,22 @@ std::vector<BenchRow> ladder_rows(const Suite& suite, BenchRequest request) {
   return rows_of(kernels, Limits(cuda::measure_limits(request)));
 }
 
+/// Throws Error(usage) for unknown kinds.
+std::vector<const Kind*> kinds_of(const BenchOptions& options) {
+  std::vector<const Kind*> chosen;
+  if (!options.points.empty() || options.data == "all") {
+    for (const Kind& kind : kinds()) chosen.push_back(&kind);
+    if (!options.points.empty()) chosen.resize(1);
+    return chosen;
+  }
+  std::istringstream names(options.data + ",");
+  for (std::string name; std::getline(names, name, ',');) {
+    const Kind* kind = &kind_of(name, "--data");
+    if (std::find(chosen.begin(), chosen.end(), kind) == chosen.end()) chosen.push_back(kind);
+  }
+  return chosen;
+}
+
 std::vector<BenchRow> point_rows(const Suite& suite, const BenchOptions& options, Job& job,
                                  std::unique_ptr<Backend> backend, BenchRequest request) {
   const std::string product = job.common.chosen->device.has_own_memory ? kFp16Limit : cpu::product_limit();
@@ -154,8 +173,10 @@ std::vector<BenchRow> point_rows(const Suite& suite, const BenchOptions& options
     }
   }
   cpu::Threads threads(static_cast<int>(options.common.threads));
-  BenchRun run{options, job, std::move(backend), threads, Limits(lines), product};
-  return suite.rows(run);
+  BenchRun run{options, job, std::move(backend), threads, Limits(lines), product, kinds_of(options)};
+  std::vector<BenchRow> rows = suite.rows(run);
+  compare_with_noise(rows);
+  return rows;
 }
 
 /// Options that do not apply to the suite have no effect.
@@ -165,7 +186,8 @@ void limit_options(OptionSet& set, const BenchOptions& options, const Suite& sui
     set[name].no_effect.push_back(when([applies] { return !applies; }, reason));
   };
   unless("--shape", holds_points || suite.ladder != nullptr, "the suite limits chooses its own sizes");
-  unless("--data", holds_points && !is_knn, "it applies to assign, sweep and iteration");
+  unless("--data", holds_points, "it applies to assign, sweep, iteration and knn");
+  unless("--data", options.points.empty(), "the points are those of the file");
   for (const char* option : {"--metric", "--radius"}) unless(option, is_knn, "it applies to knn");
   unless("--clusters", !options.points.empty(), "it applies to --points");
   unless("--type", holds_points, "it applies to assign, sweep, iteration and knn");
@@ -176,6 +198,7 @@ void limit_options(OptionSet& set, const BenchOptions& options, const Suite& sui
 
 /// Throws Error(usage) for options that the suite does not accept.
 void refuse_options(const BenchOptions& options) {
+  kinds_of(options);
   if (options.suite != "iteration" && !options.points.empty()) {
     throw Error(ExitCode::usage, fmt::format("--points: expected the suite iteration, found {}", options.suite));
   }
@@ -194,6 +217,7 @@ int run_bench(const Arguments& arguments) {
                  .usage = "[SUITE] [options]",
                  .examples = {"kith bench                           # lists the suites", "kith bench limits",
                               "kith bench assign --shape 1000000x128,1024 --shape 1000000x64,256 --json",
+                              "kith bench iteration --data noise,blobs-0.1,outliers",
                               "kith bench plane --backend cuda --markdown"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;

@@ -9,6 +9,7 @@
 
 #include "app/bench/bench_table.h"
 #include "app/run/job.h"
+#include "app/synthetic/synthetic.h"
 #include "kernels/bench.h"
 #include "kernels/cpu/runtime/threads.h"
 
@@ -19,7 +20,7 @@ class BenchPoints;
 struct BenchOptions {
   std::string suite;                 // empty: list the suites
   std::vector<std::string> shapes;   // empty: the suite's own shapes
-  std::string data = "normal";       // or "clusters"
+  std::string data = "noise";        // kinds of generated points, with commas between them, or "all"
   std::string points;                // file whose rows replace the generated points; empty: none
   std::int64_t clusters = 64;        // for `points`
   std::string type = "float32";      // or "uint8"
@@ -56,6 +57,8 @@ struct BenchRun {
   cpu::Threads& threads;  // generate points and check results
   Limits limits;          // of the backend
   std::string product;    // name of the limit for the backend's products
+  /// The kinds to measure; noise alone if the points come from a file.
+  std::vector<const Kind*> kinds;
 
   bool bytes() const { return options.points.empty() && options.type == "uint8"; }
   double value_bytes() const { return bytes() ? 1.0 : 4.0; }  // bytes per value of the points
@@ -63,38 +66,39 @@ struct BenchRun {
   void show_progress(const std::string& what) const { job.progress.phase(what, 0); }
 };
 
-/// Suites over points. Each returns one or more rows for each shape.
+/// Suites over points. Each returns one or more rows for each shape and kind.
 std::vector<BenchRow> bench_assign(BenchRun& run);     // shapes NxD,K
 std::vector<BenchRow> bench_sweep(BenchRun& run);      // assignments over a grid of D and K
 std::vector<BenchRow> bench_iteration(BenchRun& run);  // shapes NxD,K
 std::vector<BenchRow> bench_knn(BenchRun& run);        // shapes NxD,Q,K, or NxD,K if the points are the queries
 
 /// Checks, then times, one assignment of the points of `shape` to their first K rows as centroids.
-BenchRow assigned_row(const BenchRun& run, const BenchShape& shape, BenchPoints& held);
+BenchRow assigned_row(const BenchRun& run, const BenchShape& shape, const BenchPoints& held);
 
 /// The shapes of the command line, or the suite's own shapes for this backend.
 std::vector<BenchShape> shapes_of(const BenchRun& run, std::span<const char* const> on_cpu,
                                   std::span<const char* const> on_gpu);
 
-/// Standard normal values, the same in every run for one shape. If clusters > 0, row i is normal around center
-/// i % clusters, and the centers are ten times as far apart as the rows of a cluster. `set` selects one of several
-/// independent matrices.
-Matrix<float> normal_points(std::int64_t rows, std::int64_t columns, std::int64_t clusters, std::uint64_t set,
-                            cpu::Threads& threads);
-/// Rounds each value v to a whole number from 0 to 255: 128 + 32 v, or 128 + 4 v if clusters > 0, whose centers lie
-/// farther apart.
-void round_to_bytes(MatrixView<float> values, std::int64_t clusters);
+/// The points of `kith generate --kind KIND --seed 20`, or of another seed.
+inline constexpr std::uint64_t kBenchSeed = 20;
+Matrix<float> generated_points(std::int64_t rows, std::int64_t columns, const Kind& kind, std::uint64_t seed,
+                               cpu::Threads& threads);
+void round_to_bytes(MatrixView<float> values, const Kind& kind);
 
 /// Points that the backend holds and has prepared: generated ones, or the rows of --points. Consecutive shapes with
 /// the same points share them.
 class BenchPoints {
  public:
   explicit BenchPoints(BenchRun& run) : run_(run) {}
-  void make(const BenchShape& shape, std::int64_t clusters);
+  /// Shows the shape as progress.
+  void make(const BenchShape& shape, const Kind& kind);
 
   MatrixView<const float> values() const { return values_.view(); }
-  Points& points() { return *points_; }
+  Points& points() const { return *points_; }
   const DataPlan& plan() const { return plan_; }
+  const Kind& kind() const { return *kind_; }
+  /// The name of the kind; empty for the rows of a file.
+  std::string data() const { return run_.options.points.empty() ? kind_->name : ""; }
   /// The first rows as float64.
   Matrix<double> first_rows(std::int64_t count) const;
 
@@ -102,13 +106,13 @@ class BenchPoints {
   BenchRun& run_;
   Matrix<float> values_;
   Matrix<std::uint8_t> bytes_;  // the same values, if the backend holds bytes
-  std::int64_t clusters_ = -1;
+  const Kind* kind_ = nullptr;
   std::unique_ptr<Points> points_;
   DataPlan plan_;
 };
 
-/// Makes the points of a shape and shows the shape as progress. Throws Error(usage) for more centroids than rows.
-void make_points(BenchRun& run, const BenchShape& shape, BenchPoints& held);
+/// Throws Error(usage) for more centroids than rows.
+void refuse_too_many(const BenchShape& shape);
 
 /// Times `work` in seconds, `repeat` times after warming up. `before` runs before each repetition, untimed.
 std::vector<double> time_repeats(std::int64_t repeat, const std::function<void()>& before,

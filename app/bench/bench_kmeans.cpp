@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 
 #include "app/bench/bench.h"
@@ -31,10 +32,12 @@ double flops_of(const BenchShape& shape) {
          static_cast<double>(shape.counts[0]);
 }
 
-void note_screen(BenchRow& row, std::int64_t screened, std::int64_t ambiguous, std::int64_t candidates) {
-  if (screened == 0) return;
-  row.certified = 1.0 - static_cast<double>(ambiguous) / static_cast<double>(screened);
-  if (ambiguous > 0) row.candidates = static_cast<double>(candidates) / static_cast<double>(ambiguous);
+/// counts: an Assignment or IterationRecord of this many rows.
+template <class Counts>
+void note_screen(BenchRow& row, const Counts& counts, std::int64_t rows) {
+  if (counts.screened == 0) return;
+  row.certified = 1.0 - static_cast<double>(counts.ambiguous) / static_cast<double>(counts.screened);
+  row.candidates = static_cast<double>(counts.candidates) / static_cast<double>(rows);
 }
 
 Assignment assign_once(Points& points, MatrixView<const double> centroids) {
@@ -54,9 +57,13 @@ std::vector<BenchShape> iteration_shapes(const BenchRun& run) {
 
 /// A row with its time, its rate by 2 n k d multiply-adds, and its share of the limit: that of the products, or that of
 /// reading the points once.
-BenchRow timed_row(const BenchRun& run, const std::string& name, const BenchShape& shape,
+BenchRow timed_row(const BenchRun& run, const std::string& name, const BenchShape& shape, const BenchPoints& held,
                    const std::vector<double>& seconds) {
-  BenchRow row{.name = name, .shape = show_shape(shape), .timing = timing_of(seconds), .unit = WorkUnit::flops};
+  BenchRow row{.name = name,
+               .shape = show_shape(shape),
+               .data = held.data(),
+               .timing = timing_of(seconds),
+               .unit = WorkUnit::flops};
   row.rate = flops_of(shape) / row.timing->median;
   run.limits.compare(row, flops_of(shape),
                      run.value_bytes() * static_cast<double>(shape.rows) * static_cast<double>(shape.columns),
@@ -70,21 +77,12 @@ std::vector<std::int32_t> labels_of(const Points& points) {
   return labels;
 }
 
-void refuse_too_many(const BenchShape& shape) {
-  if (shape.counts[0] <= shape.rows) return;
-  throw Error(ExitCode::usage, fmt::format("--shape {}: expected at most {} centroids, as there are rows, found {}",
-                                           show_shape(shape), shape.rows, shape.counts[0]));
-}
-
-std::int64_t clusters_of(const BenchRun& run, const BenchShape& shape) {
-  return run.options.data == "clusters" ? shape.counts[0] : 0;
-}
-
 /// Collects the times of the iterations of each run.
 class Recorder final : public Observer {
  public:
   void phase(const std::string& name, std::int64_t) override {
     if (name == "iterate") runs.emplace_back();
+    if (name == "assign") last_ended = std::chrono::steady_clock::now();
   }
   void iteration(const IterationRecord& record) override {
     runs.back().push_back(record.seconds);
@@ -96,12 +94,14 @@ class Recorder final : public Observer {
   std::vector<double> later_assigning;  // of the iterations after the first
   std::int64_t late_screened = 0;       // after the first kEarly iterations of a run
   IterationRecord last;
+  std::chrono::steady_clock::time_point last_ended;  // the last iteration of the last run
 };
 
 /// Compares the centroids after one iteration with the means of the rows of the first clusters, as `labels` assigns
-/// them. Returns the first difference, or an empty text.
-std::string check_means(MatrixView<const float> points, std::span<const std::int32_t> labels,
+/// them; clusters without rows keep the centroids of `start`. Returns the first difference, or an empty text.
+std::string check_means(const BenchPoints& held, std::span<const std::int32_t> labels, const Matrix<double>& start,
                         MatrixView<const double> found) {
+  const MatrixView<const float> points = held.values();
   const std::int64_t some = std::min<std::int64_t>(found.rows, 8), d = found.columns;
   std::vector<double> sum(static_cast<std::size_t>(some * d)), largest(sum.size());
   std::vector<double> count(static_cast<std::size_t>(some));
@@ -115,30 +115,32 @@ std::string check_means(MatrixView<const float> points, std::span<const std::int
   }
   for (std::int64_t c = 0; c < some; ++c) {
     for (std::int64_t j = 0; j < d; ++j) {
-      const double mean = sum[c * d + j] / count[c];
-      if (std::abs(found(c, j) - mean) <= 1e-9 * largest[c * d + j]) continue;
+      const double mean = count[c] > 0.0 ? sum[c * d + j] / count[c] : start(c, j);
+      const double grid = std::ldexp(1.0, -held.plan().scales.shift[j]);  // to which kith rounds the values of a column
+      if (std::abs(found(c, j) - mean) <= 1e-9 * largest[c * d + j] + grid) continue;
       return fmt::format("centroid {}, column {}: expected {}, found {}", c, j, mean, found(c, j));
     }
   }
   return "";
 }
 
-std::string check_iteration(BenchPoints& held, const BenchShape& shape, cpu::Threads& threads) {
+std::string check_iteration(const BenchPoints& held, const BenchShape& shape, cpu::Threads& threads) {
   Observer silent;
   const Matrix<double> start = held.first_rows(shape.counts[0]);
   held.points().reset();
   assign_once(held.points(), start.view());
   const std::vector<std::int32_t> labels = labels_of(held.points());
-  const KMeansResult one =
-      kmeans(held.points(), held.plan(),
-             {.clusters = shape.counts[0], .init = Init::first, .max_iterations = 1, .tolerance = 0}, silent);
-  const std::string means = check_means(held.values(), labels, one.centroids.view());
+  const KMeansResult one = kmeans(
+      held.points(), held.plan(),
+      {.clusters = shape.counts[0], .init = Init::first, .max_iterations = 1, .tolerance = 0, .empty = EmptyRule::keep},
+      silent);
+  const std::string means = check_means(held, labels, start, one.centroids.view());
   return means.empty() ? check_labels(held.values(), one.centroids.view(), one.labels, threads) : means;
 }
 
 /// Adds the update of a first iteration, and the iterations of a run after the tenth.
 /// first: times of whole first iterations.
-void add_converging(BenchRun& run, const BenchShape& shape, BenchPoints& held, const Timing& first,
+void add_converging(BenchRun& run, const BenchShape& shape, const BenchPoints& held, const Timing& first,
                     std::vector<BenchRow>& rows) {
   const Matrix<double> start = held.first_rows(shape.counts[0]);
   const Timing assigning = timing_of(time_repeats(
@@ -155,30 +157,71 @@ void add_converging(BenchRun& run, const BenchShape& shape, BenchPoints& held, c
   const std::vector<double>& seconds = whole.runs[0];
   if (seconds.size() <= kEarly) return;
   const std::vector<double> late(seconds.begin() + kEarly, seconds.end());
-  rows.push_back(timed_row(run, "converging", shape, late));
+  rows.push_back(timed_row(run, "converging", shape, held, late));
   const double all = static_cast<double>(late.size()) * static_cast<double>(shape.rows);
   rows.back().note = fmt::format("iterations {} to {}, {:.1f} % of the rows screened", kEarly + 1, seconds.size(),
                                  100.0 * static_cast<double>(whole.late_screened) / all);
 }
 
-}  // namespace
+/// Appends the first iteration of several runs, the later iterations of one, and what follows its last: an assignment,
+/// the inertia, and the rows nearest to the centroids.
+void measure_iterations(BenchRun& run, const BenchShape& shape, const BenchPoints& held, std::vector<BenchRow>& rows) {
+  if (const std::string wrong = check_iteration(held, shape, run.threads); !wrong.empty()) {
+    rows.push_back({.name = "first", .shape = show_shape(shape), .data = held.data(), .wrong = wrong});
+    return;
+  }
+  KMeansOptions options{.clusters = shape.counts[0], .init = Init::random, .tolerance = 0};
+  // A backend that does several iterations in one call reports their mean time, so the first is measured alone.
+  options.runs = kFirstRuns;
+  options.max_iterations = 1;
+  Recorder alone;
+  kmeans(held.points(), held.plan(), options, alone);
+  std::vector<double> first;
+  for (std::size_t run_number = 1; run_number < alone.runs.size(); ++run_number) {
+    first.push_back(alone.runs[run_number].front());
+  }
+  rows.push_back(timed_row(run, "first", shape, held, first));
+  note_screen(rows.back(), alone.last, shape.rows);
 
-void make_points(BenchRun& run, const BenchShape& shape, BenchPoints& held) {
-  refuse_too_many(shape);
-  run.show_progress(show_shape(shape));
-  held.make(shape, clusters_of(run, shape));
+  options.runs = 1;
+  options.max_iterations = static_cast<int>(2 * run.options.repeat) + 1;
+  Recorder whole;
+  kmeans(held.points(), held.plan(), options, whole);
+  const std::chrono::duration<double> after = std::chrono::steady_clock::now() - whole.last_ended;
+  const std::vector<double> later(whole.runs[0].begin() + 1, whole.runs[0].end());
+  if (later.empty()) return;  // converged in the first iteration
+  rows.push_back(timed_row(run, "later", shape, held, later));
+  note_screen(rows.back(), whole.last, shape.rows);
+  if (whole.later_assigning.front() > 0.0) {
+    rows.push_back(timed_row(run, "later, assignment", shape, held, whole.later_assigning));
+  }
+  rows.push_back({.name = "after the last",
+                  .shape = show_shape(shape),
+                  .data = held.data(),
+                  .timing = timing_of({after.count()})});
+  if (!run.options.points.empty()) add_converging(run, shape, held, timing_of(first), rows);
 }
 
-BenchRow assigned_row(const BenchRun& run, const BenchShape& shape, BenchPoints& held) {
+}  // namespace
+
+void refuse_too_many(const BenchShape& shape) {
+  if (shape.counts[0] <= shape.rows) return;
+  throw Error(ExitCode::usage, fmt::format("--shape {}: expected at most {} centroids, as there are rows, found {}",
+                                           show_shape(shape), shape.rows, shape.counts[0]));
+}
+
+BenchRow assigned_row(const BenchRun& run, const BenchShape& shape, const BenchPoints& held) {
   const Matrix<double> centroids = held.first_rows(shape.counts[0]);
   held.points().reset();
   const Assignment found = assign_once(held.points(), centroids.view());
   const std::string wrong = check_labels(held.values(), centroids.view(), labels_of(held.points()), run.threads);
-  if (!wrong.empty()) return {.name = run.options.data, .shape = show_shape(shape), .wrong = wrong};
+  if (!wrong.empty()) {
+    return {.name = "assignment", .shape = show_shape(shape), .data = held.data(), .wrong = wrong};
+  }
   const auto seconds = time_repeats(
       run.options.repeat, [&] { held.points().reset(); }, [&] { assign_once(held.points(), centroids.view()); });
-  BenchRow row = timed_row(run, run.options.data, shape, seconds);
-  note_screen(row, found.screened, found.ambiguous, found.candidates);
+  BenchRow row = timed_row(run, "assignment", shape, held, seconds);
+  note_screen(row, found, shape.rows);
   return row;
 }
 
@@ -186,8 +229,11 @@ std::vector<BenchRow> bench_assign(BenchRun& run) {
   std::vector<BenchRow> rows;
   BenchPoints held(run);
   for (const BenchShape& shape : shapes_of(run, kCpuShapes, kGpuShapes)) {
-    make_points(run, shape, held);
-    rows.push_back(assigned_row(run, shape, held));
+    refuse_too_many(shape);
+    for (const Kind* kind : run.kinds) {
+      held.make(shape, *kind);
+      rows.push_back(assigned_row(run, shape, held));
+    }
   }
   return rows;
 }
@@ -196,35 +242,11 @@ std::vector<BenchRow> bench_iteration(BenchRun& run) {
   std::vector<BenchRow> rows;
   BenchPoints held(run);
   for (const BenchShape& shape : iteration_shapes(run)) {
-    make_points(run, shape, held);
-    if (const std::string wrong = check_iteration(held, shape, run.threads); !wrong.empty()) {
-      rows.push_back({.name = "first", .shape = show_shape(shape), .wrong = wrong});
-      continue;
+    refuse_too_many(shape);
+    for (const Kind* kind : run.kinds) {
+      held.make(shape, *kind);
+      measure_iterations(run, shape, held, rows);
     }
-    KMeansOptions options{.clusters = shape.counts[0], .init = Init::random, .tolerance = 0};
-    // A backend that does several iterations in one call reports their mean time, so the first is measured alone.
-    options.runs = kFirstRuns;
-    options.max_iterations = 1;
-    Recorder alone;
-    kmeans(held.points(), held.plan(), options, alone);
-    std::vector<double> first;
-    for (std::size_t run_number = 1; run_number < alone.runs.size(); ++run_number) {
-      first.push_back(alone.runs[run_number].front());
-    }
-    rows.push_back(timed_row(run, "first", shape, first));
-
-    options.runs = 1;
-    options.max_iterations = static_cast<int>(2 * run.options.repeat) + 1;
-    Recorder whole;
-    kmeans(held.points(), held.plan(), options, whole);
-    const std::vector<double> later(whole.runs[0].begin() + 1, whole.runs[0].end());
-    if (later.empty()) continue;  // converged in the first iteration
-    rows.push_back(timed_row(run, "later", shape, later));
-    note_screen(rows.back(), whole.last.screened, whole.last.ambiguous, whole.last.candidates);
-    if (whole.later_assigning.front() > 0.0) {
-      rows.push_back(timed_row(run, "later, assignment", shape, whole.later_assigning));
-    }
-    if (!run.options.points.empty()) add_converging(run, shape, held, timing_of(first), rows);
   }
   return rows;
 }

@@ -17,7 +17,6 @@ constexpr std::array kGpuSearches{"1000000x128,10000,10",  "1000000x128,10000,10
                                   "10000000x128,1,10",     "10000000x128,128,10",   "1000000x64,100000,10",
                                   "1000000x768,10000,10",  "100000x128,16384,4",    "100000x128,16384,32",
                                   "1000000x128,10000,5000"};
-constexpr std::uint64_t kQuerySet = 1;  // the points are set 0
 
 /// The problem that a shape describes.
 struct Search {
@@ -36,10 +35,20 @@ struct Search {
   std::int64_t neighbors;
 };
 
+/// The points themselves, further rows of noise, or rows of the points times 1.001, near which there are others.
 Matrix<double> queries_of(const BenchRun& run, const Search& search, const BenchPoints& held) {
   if (search.itself) return held.first_rows(search.queries);
-  Matrix<float> drawn = normal_points(search.queries, held.values().columns, 0, kQuerySet, run.threads);
-  if (run.bytes()) round_to_bytes(drawn.view(), 0);
+  Matrix<float> drawn(search.queries, held.values().columns);
+  if (&held.kind() == kinds().data()) {
+    drawn = generated_points(search.queries, held.values().columns, held.kind(), kBenchSeed + 1, run.threads);
+    if (run.bytes()) round_to_bytes(drawn.view(), held.kind());
+  } else {
+    for (std::int64_t q = 0; q < search.queries; ++q) {
+      const std::span<const float> row = held.values().row(q % held.values().rows);
+      std::transform(row.begin(), row.end(), drawn.row(q).begin(),
+                     [&](float v) { return run.bytes() ? v : v * 1.001F; });
+    }
+  }
   Matrix<double> queries(drawn.rows(), drawn.columns());
   std::copy_n(drawn.data(), drawn.size(), queries.data());
   return queries;
@@ -145,6 +154,40 @@ class Blocks {
   std::vector<RadiusLists> within_;
 };
 
+BenchRow searched_row(const BenchRun& run, const BenchShape& shape, const Search& search, BenchPoints& held) {
+  Blocks blocks(run, search, held);
+  blocks.empty_lists();
+  blocks.find_lists();
+  BenchRow row{.name = run.options.radius ? "radius"
+                       : search.itself    ? "self-join"
+                                          : "queries",
+               .shape = show_shape(shape),
+               .data = held.data(),
+               .unit = WorkUnit::rows};
+  row.wrong = check_neighbors(held.values(), blocks.first_queries(), blocks.lists().front(), run.threads);
+  if (row.wrong.empty() && run.options.radius) {
+    const double limit = blocks.median_limit();
+    row.timing = timing_of(time_repeats(
+        run.options.repeat, [&] { blocks.empty_rows(limit); }, [&] { blocks.find_rows(); }));
+    row.wrong = blocks.compare_rows();
+  } else if (row.wrong.empty()) {
+    // The counts are those of the search that was checked.
+    if (const double measured = blocks.per_query(&NeighborLists::candidates); measured > 0) {
+      row.certified = 1.0 - blocks.per_query(&NeighborLists::fallback_queries);
+      row.candidates = measured;
+    }
+    row.timing = timing_of(time_repeats(
+        run.options.repeat, [&] { blocks.empty_lists(); }, [&] { blocks.find_lists(); }));
+  }
+  if (row.timing) {
+    row.rate = static_cast<double>(search.queries) / row.timing->median;
+    const double cells = static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
+    const double value_bytes = run.on_gpu() ? 2.0 : run.value_bytes();  // the GPU reads fp16 copies
+    run.limits.compare(row, 2.0 * cells * static_cast<double>(search.queries), value_bytes * cells, run.product);
+  }
+  return row;
+}
+
 }  // namespace
 
 std::vector<BenchRow> bench_knn(BenchRun& run) {
@@ -152,38 +195,10 @@ std::vector<BenchRow> bench_knn(BenchRun& run) {
   BenchPoints held(run);
   for (const BenchShape& shape : shapes_of(run, kCpuSearches, kGpuSearches)) {
     const Search search(shape);
-    run.show_progress(show_shape(shape));
-    held.make(shape, 0);
-    Blocks blocks(run, search, held);
-    blocks.empty_lists();
-    blocks.find_lists();
-    BenchRow row{.name = run.options.radius ? "radius"
-                         : search.itself    ? "self-join"
-                                            : "queries",
-                 .shape = show_shape(shape),
-                 .unit = WorkUnit::rows};
-    row.wrong = check_neighbors(held.values(), blocks.first_queries(), blocks.lists().front(), run.threads);
-    if (row.wrong.empty() && run.options.radius) {
-      const double limit = blocks.median_limit();
-      row.timing = timing_of(time_repeats(
-          run.options.repeat, [&] { blocks.empty_rows(limit); }, [&] { blocks.find_rows(); }));
-      row.wrong = blocks.compare_rows();
-    } else if (row.wrong.empty()) {
-      // The counts are those of the search that was checked.
-      if (const double measured = blocks.per_query(&NeighborLists::candidates); measured > 0) {
-        row.certified = 1.0 - blocks.per_query(&NeighborLists::fallback_queries);
-        row.candidates = measured;
-      }
-      row.timing = timing_of(time_repeats(
-          run.options.repeat, [&] { blocks.empty_lists(); }, [&] { blocks.find_lists(); }));
+    for (const Kind* kind : run.kinds) {
+      held.make(shape, *kind);
+      rows.push_back(searched_row(run, shape, search, held));
     }
-    if (row.timing) {
-      row.rate = static_cast<double>(search.queries) / row.timing->median;
-      const double cells = static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
-      const double value_bytes = run.on_gpu() ? 2.0 : run.value_bytes();  // the GPU reads fp16 copies
-      run.limits.compare(row, 2.0 * cells * static_cast<double>(search.queries), value_bytes * cells, run.product);
-    }
-    rows.push_back(std::move(row));
   }
   return rows;
 }

@@ -2,43 +2,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <utility>
 
 #include "app/bench/bench.h"
 #include "app/cli/units.h"
 #include "core/distance.h"
-#include "core/philox.h"
 #include "data/source.h"
 
 namespace kith::app {
 namespace {
 
-constexpr std::uint64_t kSeed = 20;
-constexpr std::uint64_t kCenters = std::uint64_t{1} << 40;  // first stream of the centers, above all rows' streams
 constexpr double kMostCells = 0x1p40;
 constexpr double kCached = 0x1p26;      // bytes that caches keep between repetitions
 constexpr std::int64_t kSample = 1024;  // rows that are checked
-
-/// Four standard normal numbers. G. E. P. Box and M. E. Muller: A note on the generation of random normal deviates
-/// (1958).
-std::array<float, 4> four_normals(std::uint64_t set, std::uint64_t stream, std::uint64_t draw) {
-  const auto words = philox(kSeed + set, stream, draw);
-  std::array<float, 4> out;
-  for (int pair = 0; pair < 2; ++pair) {
-    const float first = (static_cast<float>(words[2 * pair]) + 0.5F) * 0x1p-32F;
-    const float angle = static_cast<float>(words[2 * pair + 1]) * 0x1p-32F * 2.0F * std::numbers::pi_v<float>;
-    const float radius = std::sqrt(-2.0F * std::log(std::min(first, 1.0F)));
-    out[2 * pair] = radius * std::cos(angle);
-    out[2 * pair + 1] = radius * std::sin(angle);
-  }
-  return out;
-}
 
 /// The sum of term(0) to term(d - 1) in float64, as eight partial sums so that the compiler can vectorize.
 template <class Term>
@@ -142,49 +122,35 @@ std::vector<BenchShape> shapes_of(const BenchRun& run, std::span<const char* con
   return shapes;
 }
 
-Matrix<float> normal_points(std::int64_t rows, std::int64_t columns, std::int64_t clusters, std::uint64_t set,
-                            cpu::Threads& threads) {
+Matrix<float> generated_points(std::int64_t rows, std::int64_t columns, const Kind& kind, std::uint64_t seed,
+                               cpu::Threads& threads) {
   Matrix<float> values(rows, columns);
-  constexpr std::int64_t kTaskValues = 1 << 16;
-  const std::int64_t task_rows = std::max<std::int64_t>(kTaskValues / columns, 1);
-  threads.run((rows + task_rows - 1) / task_rows, [&](std::int64_t task, int) {
-    for (std::int64_t i = task * task_rows; i < std::min((task + 1) * task_rows, rows); ++i) {
-      for (std::int64_t j = 0; j < columns; j += 4) {
-        auto four = four_normals(set, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j / 4));
-        if (clusters > 0) {
-          const auto center =
-              four_normals(set, kCenters + static_cast<std::uint64_t>(i % clusters), static_cast<std::uint64_t>(j / 4));
-          for (int l = 0; l < 4; ++l) four[l] += 10.0F * center[l];
-        }
-        std::copy_n(four.data(), std::min<std::int64_t>(4, columns - j), values.data() + i * columns + j);
-      }
-    }
-  });
+  Synthetic({.kind = &kind, .rows = rows, .columns = columns, .seed = seed}).fill(0, values.view(), threads);
   return values;
 }
 
-void round_to_bytes(MatrixView<float> values, std::int64_t clusters) {
-  const float unit = clusters > 0 ? 4.0F : 32.0F;
-  for (std::int64_t i = 0; i < values.size(); ++i) {
-    values.data[i] = std::clamp(std::nearbyint(128.0F + unit * values.data[i]), 0.0F, 255.0F);
-  }
+void round_to_bytes(MatrixView<float> values, const Kind& kind) {
+  std::transform(values.data, values.data + values.size(), values.data,
+                 [&kind](float v) { return whole_number(kind, v); });
 }
 
-void BenchPoints::make(const BenchShape& shape, std::int64_t clusters) {
-  if (points_ && values_.rows() == shape.rows && values_.columns() == shape.columns && clusters_ == clusters) return;
+void BenchPoints::make(const BenchShape& shape, const Kind& kind) {
+  run_.show_progress(
+      fmt::format("{} {}", run_.options.points.empty() ? kind.name : run_.options.points, show_shape(shape)));
+  if (points_ && values_.rows() == shape.rows && values_.columns() == shape.columns && kind_ == &kind) return;
   points_.reset();
   values_ = Matrix<float>();
   bytes_ = Matrix<std::uint8_t>();
   if (run_.options.points.empty()) {
-    values_ = normal_points(shape.rows, shape.columns, clusters, 0, run_.threads);
+    values_ = generated_points(shape.rows, shape.columns, kind, kBenchSeed, run_.threads);
   } else {
     const auto source = data::open_points(run_.options.points, {.precision = data::Precision::f32});
     values_ = std::move(std::get<Matrix<float>>(data::read_all(*source)));
   }
-  clusters_ = clusters;
+  kind_ = &kind;
   PointsView held = std::as_const(values_).view();
   if (run_.bytes()) {
-    round_to_bytes(values_.view(), clusters);
+    round_to_bytes(values_.view(), kind);
     bytes_ = Matrix<std::uint8_t>(shape.rows, shape.columns);
     std::transform(values_.data(), values_.data() + values_.size(), bytes_.data(),
                    [](float v) { return static_cast<std::uint8_t>(v); });
@@ -264,7 +230,8 @@ std::string check_neighbors(MatrixView<const float> base, const Queries& queries
     if (queries.excluded_row >= 0) rough[queries.excluded_row + q] = std::numeric_limits<double>::infinity();
     std::vector<double> sorted = rough;
     std::nth_element(sorted.begin(), sorted.begin() + (k - 1), sorted.end());
-    const double limit = sorted[k - 1] + largest * 1e-6;
+    // Rough distances are exact to a part of themselves; terms of products may cancel.
+    const double limit = sorted[k - 1] + (is_product ? largest : sorted[k - 1]) * 1e-6;
     std::vector<std::pair<double, std::int64_t>> found;
     for (std::int64_t i = 0; i < base.rows; ++i) {
       if (rough[i] > limit) continue;

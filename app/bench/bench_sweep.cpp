@@ -31,12 +31,17 @@ std::vector<BenchRow> bench_sweep(BenchRun& run) {
   std::vector<BenchRow> rows;
   BenchPoints held(run);
   for (const BenchShape& shape : run.options.shapes.empty() ? own_shapes() : shapes_of(run, {}, {})) {
-    make_points(run, shape, held);
-    rows.push_back(assigned_row(run, shape, held));
-    if (!rows.back().timing) continue;
-    const double each = rows.back().timing->median / static_cast<double>(shape.rows);
-    const auto products = static_cast<double>(shape.counts[0]) * static_cast<double>(shape.columns);
-    rows.back().note = fmt::format("{:.3g} ns per row, {:.3g} ps per multiply-add", each * 1e9, each * 1e12 / products);
+    refuse_too_many(shape);
+    for (const Kind* kind : run.kinds) {
+      held.make(shape, *kind);
+      BenchRow row = assigned_row(run, shape, held);
+      if (row.timing) {
+        const double each = row.timing->median / static_cast<double>(shape.rows);
+        const auto products = static_cast<double>(shape.counts[0]) * static_cast<double>(shape.columns);
+        row.note = fmt::format("{:.3g} ns per row, {:.3g} ps per multiply-add", each * 1e9, each * 1e12 / products);
+      }
+      rows.push_back(std::move(row));
+    }
   }
   return rows;
 }

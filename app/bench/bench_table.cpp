@@ -42,10 +42,20 @@ struct Column {
   std::string (*cell)(const BenchRow&);
 };
 
-constexpr std::array<Column, 10> kColumns{{
+/// Three significant digits: "0.0312", "4.25", "1310".
+std::string show_count(double count) {
+  return count < 999.5 ? fmt::format("{:.3g}", count) : fmt::format("{:.0f}", count);
+}
+
+constexpr std::size_t kKeys = 3;  // columns that say what was measured
+
+constexpr std::array<Column, 12> kColumns{{
     {"what", [](const BenchRow& row) { return row.name; }},
     {"shape", [](const BenchRow& row) { return row.shape; }},
+    {"data", [](const BenchRow& row) { return row.data; }},
     {"ms", [](const BenchRow& row) { return row.timing ? show_milliseconds(row.timing->median) : ""; }},
+    {"over noise",
+     [](const BenchRow& row) { return row.over_noise ? fmt::format("{:.2f}", *row.over_noise) : std::string(); }},
     {"spread",
      [](const BenchRow& row) {
        if (!row.timing) return std::string();
@@ -55,8 +65,7 @@ constexpr std::array<Column, 10> kColumns{{
     {"of the limit",
      [](const BenchRow& row) { return row.share ? show_share(row.share) + " of " + row.limit : std::string(); }},
     {"certified", [](const BenchRow& row) { return show_share(row.certified); }},
-    {"candidates",
-     [](const BenchRow& row) { return row.candidates ? fmt::format("{:.2f}", *row.candidates) : std::string(); }},
+    {"candidates", [](const BenchRow& row) { return row.candidates ? show_count(*row.candidates) : std::string(); }},
     {"published", [](const BenchRow& row) { return row.published; }},
     {"note", [](const BenchRow& row) { return row.wrong.empty() ? row.note : "WRONG: " + row.wrong; }},
 }};
@@ -74,6 +83,16 @@ bool BenchReport::wrong() const {
   return std::any_of(rows.begin(), rows.end(), [](const BenchRow& row) { return !row.wrong.empty(); });
 }
 
+void compare_with_noise(std::vector<BenchRow>& rows) {
+  for (BenchRow& row : rows) {
+    if (!row.timing || row.data.empty() || row.data == "noise") continue;
+    for (const BenchRow& noise : rows) {
+      const bool is_same = noise.data == "noise" && noise.name == row.name && noise.shape == row.shape;
+      if (is_same && noise.timing) row.over_noise = row.timing->median / noise.timing->median;
+    }
+  }
+}
+
 Cells cells_of(const BenchReport& report) {
   Cells cells(report.rows.size() + 1);
   for (const Column& column : kColumns) {
@@ -87,7 +106,8 @@ Cells cells_of(const BenchReport& report) {
 
 std::string aligned_table(const Cells& cells, std::size_t width) {
   TextTable table{std::vector<Align>(cells[0].size(), Align::left), cells, 1};
-  if (cells[0].size() > 1 && cells[0][1] == "shape") table.keys = 2;
+  while (table.keys < std::min(kKeys, cells[0].size()) && cells[0][table.keys] == kColumns[table.keys].head)
+    ++table.keys;
   for (std::size_t j = table.keys; j < cells[0].size(); ++j) {
     for (const char* head : {"of the limit", "published", "note"}) {
       if (cells[0][j] == head) table.columns[j] = Align::wrapped;
@@ -115,6 +135,7 @@ std::string to_json(const BenchReport& report) {
   for (const BenchRow& row : report.rows) {
     Json line{{"name", row.name}};
     if (!row.shape.empty()) line["shape"] = row.shape;
+    if (!row.data.empty()) line["data"] = row.data;
     if (row.timing) {
       line["seconds"] = {{"median", row.timing->median},
                          {"lowest", row.timing->lowest},
@@ -129,6 +150,7 @@ std::string to_json(const BenchReport& report) {
       line["share"] = *row.share;
       line["limit"] = row.limit;
     }
+    if (row.over_noise) line["over_noise"] = *row.over_noise;
     if (row.certified) line["certified"] = *row.certified;
     if (row.candidates) line["candidates"] = *row.candidates;
     if (!row.published.empty()) line["published"] = row.published;

@@ -24,13 +24,15 @@ Timing timing_of(std::vector<double> seconds);
 struct BenchRow {
   std::string name{};
   std::string shape{};
+  std::string data{};  // kind of generated points
   std::optional<Timing> timing{};
   double rate = 0.0;  // units of work per second, at the median
   WorkUnit unit = WorkUnit::none;
   std::optional<double> share{};       // of the limit, which is measured in the same run
   std::string limit{};                 // its name
-  std::optional<double> certified{};   // share of the rows, or queries, that the screen certified
-  std::optional<double> candidates{};  // distances computed per ambiguous row, or per query
+  std::optional<double> over_noise{};  // time over that of noise of the same shape in this run
+  std::optional<double> certified{};   // share of the screened rows, or queries, that the screen certified
+  std::optional<double> candidates{};  // distances computed by the definition per row, or per query
   std::string published{};
   std::string note{};
   std::string wrong{};  // first difference from the definition; empty: none
@@ -45,6 +47,8 @@ struct BenchReport {
   bool wrong() const;
 };
 
+/// Fills over_noise of the other kinds where noise was measured.
+void compare_with_noise(std::vector<BenchRow>& rows);
 /// The heads, then a row of cells for each measurement.
 std::vector<std::vector<std::string>> cells_of(const BenchReport& report);
 /// A table of at most `width` columns of text.

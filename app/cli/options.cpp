@@ -143,7 +143,7 @@ std::string OptionSet::State::help_text() const {
   HelpPage page{fmt::format("kith {}: {}", head.command, head.summary),
                 head.examples,
                 fmt::format("kith {} {}", head.command, head.usage),
-                {{"Arguments", {}}, {"Options", {}}, {"Common options", {}}},
+                {{"Arguments", {}}, {"Options", {}}, {"Common options", {}}, head.list},
                 "Defaults are in brackets. Options can also be set by environment variables (KITH_THREADS for "
                 "--threads) and in the file of --config. Flags override the environment, which overrides the file."};
   for (const OptionEntry& entry : entries) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/help_page.h"
 #include "app/cli/units.h"
 
 namespace kith::app {
@@ -61,12 +62,14 @@ enum class Source { none, config_file, environment, command_line };
 /// The options of one command. The targets must outlive the set; the values they hold at declaration are the defaults.
 class OptionSet {
  public:
-  /// `usage` is what follows the command in the help: "POINTS -k K [options]"; `examples` one command line each.
+  /// `usage` is what follows the command in the help: "POINTS -k K [options]"; `examples` one command line each;
+  /// `list` what the values of an option mean.
   struct Head {
     std::string command;
     std::string summary;
     std::string usage;
     std::vector<std::string> examples;
+    HelpGroup list = {};
   };
 
   explicit OptionSet(Head head);

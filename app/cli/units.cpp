@@ -25,25 +25,25 @@ bool read_whole(const std::string& text, T& value) {
   return failure == std::errc() && stop == end;
 }
 
-struct Unit {
+struct SizeUnit {
   const char* name;  // lower case
   double bytes;
 };
 
-constexpr std::array<Unit, 14> kUnits{{{"", 1.0},
-                                       {"b", 1.0},
-                                       {"k", 1e3},
-                                       {"kb", 1e3},
-                                       {"m", 1e6},
-                                       {"mb", 1e6},
-                                       {"g", 1e9},
-                                       {"gb", 1e9},
-                                       {"t", 1e12},
-                                       {"tb", 1e12},
-                                       {"kib", 0x1p10},
-                                       {"mib", 0x1p20},
-                                       {"gib", 0x1p30},
-                                       {"tib", 0x1p40}}};
+constexpr std::array<SizeUnit, 14> kUnits{{{"", 1.0},
+                                           {"b", 1.0},
+                                           {"k", 1e3},
+                                           {"kb", 1e3},
+                                           {"m", 1e6},
+                                           {"mb", 1e6},
+                                           {"g", 1e9},
+                                           {"gb", 1e9},
+                                           {"t", 1e12},
+                                           {"tb", 1e12},
+                                           {"kib", 0x1p10},
+                                           {"mib", 0x1p20},
+                                           {"gib", 0x1p30},
+                                           {"tib", 0x1p40}}};
 
 }  // namespace
 
@@ -70,7 +70,7 @@ std::int64_t parse_size(const std::string& text, const std::string& where) {
   std::string name = text.substr(digits);
   name.erase(0, name.find_first_not_of(' '));
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  const auto unit = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) { return name == u.name; });
+  const auto unit = std::find_if(kUnits.begin(), kUnits.end(), [&](const SizeUnit& u) { return name == u.name; });
   if (unit == kUnits.end()) refuse(where, expected, text);
   const double bytes = std::floor(value * unit->bytes);
   if (bytes < 1.0 || bytes >= 0x1p62) refuse(where, expected + " between 1 byte and 4 EiB", text);

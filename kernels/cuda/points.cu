@@ -49,6 +49,7 @@ class CudaPoints final : public Points {
     check(cudaGetLastError());
     held_.bounds.reset();
     held_.fp16.low_precision_ineffective = false;
+    held_.choice = {};
     held_.totals.current = false;
     held_.trial = {};
     stream.wait();  // so that a timing of the next operation excludes this
@@ -76,6 +77,7 @@ class CudaPoints final : public Points {
     check(cudaSetDevice(held_.context->device));
     held_.stream().upload(held_.label.data(), labels.data(), rows());
     held_.bounds.reset();
+    held_.choice = {};
   }
   std::vector<FarRow> farthest(std::int64_t count) const override {
     return with_memory(held_, [&] { return cuda::farthest(held_, count); });

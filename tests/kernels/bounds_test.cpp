@@ -124,6 +124,41 @@ TEST_CASE("bounds and shifts round outwards", "[bounds]") {
   }
 }
 
+TEST_CASE("a centroid beyond the reach of a guess is farther than the best", "[bounds]") {
+  std::int64_t excluded = 0, reached = 0;
+  for (const int kind : {0, 1, 2, 5, 6, 12}) {
+    for (const double unit : {1.0, 0x1p-20, 0x1p30}) {
+      INFO(kinds()[kind].name << ", unit " << unit);
+      const Matrix<double> rows = kinds()[kind].make(200, 19, 5);
+      const Matrix<double> centroids = centroids_near(rows.view(), 40);
+      for (std::int64_t i = 0; i < rows.rows(); ++i) {
+        const std::vector<double> all = distances_to(rows.row(i), centroids);
+        for (const std::int64_t guess : {nearest_of(all), i % 40, i * 7 % 40}) {
+          const std::vector<double> between = distances_to(centroids.row(guess), centroids);
+          for (const double best : {all[nearest_of(all)], all[guess]}) {
+            const float reach = candidate_reach(distance_above(all[guess], unit), best, unit);
+            for (std::size_t c = 0; c < all.size(); ++c) {
+              if (!(distance_below(between[c], unit) > reach)) {
+                ++reached;
+                continue;
+              }
+              ++excluded;
+              if (!(all[c] > best)) CHECK(all[c] > best);
+            }
+          }
+        }
+      }
+    }
+  }
+  CHECK(excluded > 10000);
+  CHECK(reached > 10000);
+  const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  CHECK(!(distance_below(kInfinity, 1.0) > 0.0F));
+  CHECK(!(distance_below(1.0, 1.0) > candidate_reach(nan, 1.0, 1.0)));
+  CHECK(!(distance_below(1.0, 1.0) > candidate_reach(infinity, 1.0, 1.0)));
+  CHECK(!(distance_below(1e300, 1.0) > candidate_reach(1.0F, kInfinity, 1.0)));
+}
+
 TEST_CASE("infinite and NaN bounds certify no label", "[bounds]") {
   const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   const auto certifies = [](float bound, double largest) { return bound > bound_guard(largest, 10); };

@@ -25,7 +25,7 @@ void check_timed(const nlohmann::json& row) {
   CHECK(seconds["lowest"].get<double>() > 0.0);
   CHECK(seconds["lowest"].get<double>() <= seconds["median"].get<double>());
   CHECK(seconds["median"].get<double>() <= seconds["highest"].get<double>());
-  CHECK(seconds["count"].get<int>() >= 3);
+  CHECK(seconds["count"].get<int>() >= (row["name"] == "after the last" ? 1 : 3));
 }
 
 bool has_backend(const std::string& name) {
@@ -48,6 +48,8 @@ TEST_CASE("bench alone lists its suites, and refuses unknown suites, shapes and 
   refuses(2, {"bench", "assign", "--shape", "10x3,11"}, {"at most 10"});
   refuses(2, {"bench", "knn", "--shape", "10x3,10"}, {"at most 9"});
   refuses(2, {"bench", "assign", "--repeat", "0"}, {"--repeat"});
+  refuses(2, {"bench", "knn", "--data", "noise,outlier"},
+          {"--data: expected noise, blobs,", "walks, found 'outlier'; the nearest is outliers"});
   refuses(2, {"bench", "assign", "--points", "a.h5"}, {"--points", "iteration"});
   refuses(2, {"bench", "iteration", "--points", "a.h5", "--shape", "10x3,2"},
           {"--points cannot be combined with --shape"});
@@ -75,18 +77,18 @@ TEST_CASE("bench limits measures memory and every instruction set") {
 TEST_CASE("bench assign, iteration and knn on every backend") {
   for (const std::string& backend : usable_backends()) {
     INFO(backend);
-    for (const char* data : {"normal", "clusters"}) {
-      const auto rows = bench(
-          {"assign", "--backend", backend, "--data", data, "--shape", "3000x33,17", "--shape", "500x2,500"})["rows"];
-      REQUIRE(rows.size() == 2);
-      for (const auto& row : rows) {
-        check_timed(row);
-        if (backend == "cuda") continue;  // it screens larger problems only
-        CHECK(row["certified"].get<double>() >= 0.0);
-        CHECK(row["certified"].get<double>() <= 1.0);
-      }
-      CHECK(rows[0]["shape"] == "3000 x 33, 17");
+    const auto rows = bench({"assign", "--backend", backend, "--shape", "3000x33,17", "--shape", "500x2,500"})["rows"];
+    REQUIRE(rows.size() == 2);
+    for (const auto& row : rows) {
+      check_timed(row);
+      CHECK(row["data"] == "noise");
+      CHECK(!row.contains("over_noise"));
+      if (backend == "cuda") continue;  // it screens larger problems only
+      CHECK(row["certified"].get<double>() >= 0.0);
+      CHECK(row["certified"].get<double>() <= 1.0);
+      CHECK(row["candidates"].get<double>() >= 0.0);
     }
+    CHECK(rows[0]["shape"] == "3000 x 33, 17");
     const auto grid = bench({"sweep", "--backend", backend, "--shape", "3000x2,8", "--shape", "3000x40,8"})["rows"];
     REQUIRE(grid.size() == 2);
     for (const auto& row : grid) {
@@ -100,8 +102,9 @@ TEST_CASE("bench assign, iteration and knn on every backend") {
       CHECK(rows[0]["name"] == "first");
       CHECK(rows[1]["name"] == "later");
       // On a GPU, all iterations of a small problem are one call.
-      CHECK(rows.size() == (backend == "cuda" ? 2 : 3));
-      if (rows.size() == 3) CHECK(rows[2]["name"] == "later, assignment");
+      CHECK(rows.size() == (backend == "cuda" ? 3 : 4));
+      if (rows.size() == 4) CHECK(rows[2]["name"] == "later, assignment");
+      CHECK(rows.back()["name"] == "after the last");
       for (const auto& row : rows) check_timed(row);
 
       const auto searches = bench(
@@ -118,6 +121,43 @@ TEST_CASE("bench assign, iteration and knn on every backend") {
   }
 }
 
+TEST_CASE("bench measures and checks every kind of data, and compares each with noise") {
+  const std::size_t count = kith::app::kinds().size();
+  for (const std::string& backend : usable_backends()) {
+    for (const char* type : {"float32", "uint8"}) {
+      INFO(backend << " " << type);
+      const auto measured = [&](const char* suite, const Words& shapes) {
+        Words words{suite, "--backend", backend, "--data", "all", "--type", type};
+        for (const std::string& shape : shapes) words.insert(words.end(), {"--shape", shape});
+        return bench(words)["rows"];
+      };
+      CHECK(measured("knn", {"2000x20,50,3", "600x3,4"}).size() == 2 * count);
+      std::size_t first = 0;
+      double noise = 0.0;
+      for (const auto& row : measured("iteration", {"3000x20,150"})) {
+        check_timed(row);
+        if (row["name"] != "first") continue;
+        CHECK(row["data"] == kith::app::kinds()[first].name);
+        const double median = row["seconds"]["median"];
+        if (first++ == 0) noise = median;
+        CHECK(row.value("over_noise", 1.0) == Approx(median / noise));
+        CHECK(row.contains("over_noise") == (row["data"] != "noise"));
+      }
+      CHECK(first == count);
+    }
+  }
+}
+
+TEST_CASE("bench --data takes several kinds, each once, in this order") {
+  const auto rows = bench(
+      {"knn", "--backend", "cpu", "--data", "walks,noise,walks", "--shape", "300x4,20,2", "--shape", "50x2,1"})["rows"];
+  Words order;
+  for (const auto& row : rows) order.push_back(row["data"].get<std::string>() + " " + row["name"].get<std::string>());
+  CHECK(order == Words{"walks queries", "noise queries", "walks self-join", "noise self-join"});
+  CHECK(rows[0].contains("over_noise"));
+  CHECK(!rows[1].contains("over_noise"));
+}
+
 TEST_CASE("bench iteration on the rows of a file also runs to convergence") {
   for (const std::string& backend : usable_backends()) {
     INFO(backend);
@@ -127,11 +167,12 @@ TEST_CASE("bench iteration on the rows of a file also runs to convergence") {
     for (const auto& row : rows) {
       CHECK(row["shape"] == "1797 x 64, 12");
       CHECK(!row.contains("wrong"));
+      CHECK(!row.contains("data"));
       names.push_back(row["name"]);
     }
     // GPUs do not report it for small problems.
     names.erase(std::remove(names.begin(), names.end(), "later, assignment"), names.end());
-    REQUIRE(names == Words{"first", "later", "first, update", "converging"});
+    REQUIRE(names == Words{"first", "later", "after the last", "first, update", "converging"});
     CHECK(rows.back()["note"].get<std::string>().find("iterations 11 to ") == 0);
   }
 }
@@ -144,9 +185,9 @@ TEST_CASE("bench prints only its table on standard output, aligned or as Markdow
   const std::string aligned = done(words, wide).out, table = done(markdown).out;
   CHECK(aligned.find("what") == 0);
   CHECK(std::count(aligned.begin(), aligned.end(), '\n') == 2);
-  CHECK(table.rfind("| what | shape | ms |", 0) == 0);
+  CHECK(table.rfind("| what | shape | data | ms |", 0) == 0);
   CHECK(table.find("\n|---|---|---|") != std::string::npos);
-  CHECK(table.find("\n| normal | 300 x 4, 5 |") != std::string::npos);
+  CHECK(table.find("\n| assignment | 300 x 4, 5 | noise |") != std::string::npos);
   CHECK(std::count(table.begin(), table.end(), '\n') == 3);
 }
 
@@ -171,7 +212,7 @@ TEST_CASE("every kernel of every ladder is right on a small problem") {
 TEST_CASE("the checks of bench detect a wrong label and neighbours in the wrong order") {
   kith::cpu::Threads threads(1);
   const std::int64_t n = 300, d = 5, k = 6;
-  const kith::Matrix<float> points = kith::app::normal_points(n, d, 0, 0, threads);
+  const kith::Matrix<float> points = kith::app::generated_points(n, d, kith::app::kinds()[0], 20, threads);
   kith::Matrix<double> centroids(k, d);
   std::copy_n(points.data(), centroids.size(), centroids.data());
   const MatrixView<const float> view = points.view();
@@ -204,11 +245,11 @@ TEST_CASE("the checks of bench detect a wrong label and neighbours in the wrong 
 
 TEST_CASE("a wrong result is marked WRONG in the table and makes the report wrong") {
   kith::app::BenchReport report{.suite = "assign", .backend = "cpu", .device = "", .rows = {}};
-  report.rows.push_back({.name = "normal", .timing = kith::app::timing_of({3.0, 1.0, 2.0})});
+  report.rows.push_back({.name = "assignment", .timing = kith::app::timing_of({3.0, 1.0, 2.0})});
   CHECK(!report.wrong());
   CHECK(report.rows[0].timing->median == 2.0);
   CHECK(kith::app::timing_of({4.0, 1.0, 2.0, 3.0}).median == 2.5);
-  report.rows.push_back({.name = "normal", .wrong = "row 1: expected label 2, found 3"});
+  report.rows.push_back({.name = "assignment", .wrong = "row 1: expected label 2, found 3"});
   CHECK(report.wrong());
   const std::string table = kith::app::aligned_table(kith::app::cells_of(report), 200);
   CHECK(table.find("WRONG: row 1") != std::string::npos);

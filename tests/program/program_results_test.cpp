@@ -286,7 +286,7 @@ TEST_CASE("generate: the points depend on the seed and not on the number of thre
     done(words);
     return bytes_of(folder / "x.h5");
   };
-  for (const char* kind : {"blobs", "uniform", "shells"}) {
+  for (const char* kind : {"blobs", "noise", "shells"}) {
     CHECK(make({"--kind", kind, "--threads", "1"}) == make({"--kind", kind, "--threads", "7"}));
     CHECK(make({"--kind", kind}) != make({"--kind", kind, "--seed", "1"}));
   }

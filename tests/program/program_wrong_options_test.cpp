@@ -70,12 +70,14 @@ const Wrong kValues[] = {
     {2, "evaluate l.csv --points p.csv --sample 0", "--sample | | expected a whole number from 1 | found '0' |"},
     {2, "generate y.h5 -n 10 -k 11", "--clusters | | expected at most 10, the number of points | found 11 |"},
     {2, "generate y.h5 -n 0", "--rows | | expected a whole number from 1 | found '0' |"},
-    {2, "generate y.h5 --kind cubes", "--kind | | expected blobs, uniform, shells | found 'cubes' | the nearest"},
+    {2, "generate y.h5 --kind cubes",
+     "--kind | | expected noise, blobs, uniform, shells, | found 'cubes' | the nearest"},
     {2, "generate y.h5 --duplicates 1", "--duplicates | | expected a share from 0 to below 1 | found 1 |"},
     {2, "generate y.h5 --offset 1e39", "--offset | | expected a number from | found 1e+39 | give --type float64"},
     {2, "generate y.h5 --type uint8 --offset 3", "--offset | | expected a whole number from 0 to 0 | found 3 |"},
     {2, "generate y.h5:/labels",
      "y.h5:/labels | | expected a dataset at the root of the file other | | such as /points"},
+    {2, "bench assign --data cubes", "--data | | expected noise, blobs, | found 'cubes' | the nearest is"},
     {2, "bench assign --shape 10x3", "--shape | | expected NxD,K | found '10x3' |"},
 };
 

@@ -66,7 +66,8 @@ const std::vector<Module> kModules{
     {"app/knn", {"app/knn/"}, {"app/run", "commands"}},
     {"app/evaluate", {"app/evaluate/"}, {"app/run", "commands"}},
     {"app/report", {"app/report/"}, {"app/run", "commands", "pictures"}},
-    {"app/bench", {"app/bench/"}, {"app/run", "commands"}},
+    {"app/synthetic", {"app/synthetic/"}, {"app/cli"}},
+    {"app/bench", {"app/bench/"}, {"app/run", "app/synthetic", "commands"}},
     {"app", {"app/"}, {"app/cluster", "app/knn", "app/evaluate", "app/report", "app/bench"}},
 
     {"samples", {"samples/"}, {"data"}},

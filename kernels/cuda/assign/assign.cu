@@ -14,42 +14,16 @@
 #include "kernels/cuda/assign/exact_assign.h"
 #include "kernels/cuda/assign/fp16_screen.h"
 #include "kernels/cuda/assign/iterate.h"
+#include "kernels/cuda/assign/label_counts.h"
 #include "kernels/cuda/assign/narrow_screen.h"
 #include "kernels/cuda/assign/operations.h"
-#include "kernels/cuda/assign/update.h"
+#include "kernels/cuda/assign/pruned_assign.h"
+#include "kernels/cuda/assign/screen_choice.h"
 #include "kernels/cuda/screen/float32_screen.h"
 #include "kernels/cuda/screen/refinement.h"
 
 namespace kith::cuda {
 namespace {
-
-/// Counts the rows of each label, and rows whose label is not the one in the sums. Blocks count in shared memory if
-/// `clusters` counters fit there, so that rows of few clusters do not contend for a few addresses.
-__global__ void count_kernel(const std::int32_t* label, const std::int32_t* summed, std::int64_t rows,
-                             std::int64_t clusters, Word* counts, Word* changed) {
-  extern __shared__ std::uint32_t block_counts[];
-  const bool shared = clusters <= kSharedClusters;
-  if (shared) {
-    for (std::int64_t c = threadIdx.x; c < clusters; c += blockDim.x) block_counts[c] = 0;
-    __syncthreads();
-  }
-  Word differing = 0;
-  for (std::int64_t row = thread_index(); row < rows; row += thread_count()) {
-    const std::int32_t mine = label[row];
-    differing += mine != summed[row] ? 1 : 0;
-    if (shared) {
-      atomicAdd(&block_counts[mine], 1U);
-    } else {
-      atomicAdd(&counts[mine], Word{1});
-    }
-  }
-  differing = block_sum(differing);  // its barrier also completes the block's counters
-  if (threadIdx.x == 0 && differing != 0) atomicAdd(changed, differing);
-  if (!shared) return;
-  for (std::int64_t c = threadIdx.x; c < clusters; c += blockDim.x) {
-    if (block_counts[c] != 0) atomicAdd(&counts[c], static_cast<Word>(block_counts[c]));
-  }
-}
 
 /// The device memory and the passes of one assignment.
 template <class T>
@@ -60,35 +34,63 @@ class NearestFinder {
         centroids_(centroids),
         clusters_(clusters),
         narrow_(narrow_is_best(held.columns(), clusters)),
+        pruned_(!narrow_ && choose_pruned(held, centroids, clusters)),
         workspace_(held.pool(), held.largest_block(), clusters),
         float32_(held, clusters) {
     if (held.fp16.values.size() > 0 && !narrow_) fp16_ = Fp16Screen(held, clusters);
     if (fp16_) bounds_ = BoundWorkspace(held, clusters);
-    if (fp16_) make_fp16_columns(held, centroids, fp16_.columns);
+    pruned_ = pruned_ && make_lists();
+    if (fp16_ && (bounds_ || !pruned_)) make_fp16_columns(held, centroids, fp16_.columns);
     if (bounds_) bounds_.begin(held, centroids);
     if (!bounds_) held.bounds.clusters = 0;
   }
 
   void run(IterationRecord& record) {
-    if (bounds_.known() && bounds_.lower(held_, fp16_.columns) <= held_.rows() / 2) {
+    const bool skips = bounds_.known() && bounds_.lower(held_, fp16_.columns) <= held_.rows() / 2;
+    if (pruned_) {
+      assign_pruned(skips, record);
+    } else if (skips) {
       assign_uncertified(record);
     } else if (narrow_ && few_pairs(held_.columns(), clusters_)) {
       assign_narrow(record);
-    } else if (fp16_ && !held_.sent && !held_.fp16.low_precision_ineffective) {
-      assign_fp16(record);
     } else {
-      constexpr std::int64_t kTypical = 8;  // at most one row in this many is ambiguous where fp16 is effective
-      held_.for_blocks([&](const Block<T>& block) { assign_synchronously(block, whole(block), record); });
-      held_.fp16.low_precision_ineffective = record.ambiguous > held_.rows() / kTypical;
+      assign_screened(record);
     }
-    if (bounds_) bounds_.finish(held_, record.screened);
+    if (bounds_) bounds_.finish(held_, pruned_ ? record.ambiguous : record.screened);
+    held_.choice.labelled_clusters = clusters_;
   }
 
  private:
   ScreeningInput whole(const Block<T>& block) const { return whole_block(held_, block, static_cast<bool>(bounds_)); }
   std::int32_t* nearest(const Block<T>& block) const { return held_.label.data() + block.first; }
+  float* bound(const Block<T>& block) const { return bounds_ ? held_.bounds.bound.data() + block.first : nullptr; }
   /// Sends the block if its rows are on the host, so it is called only where the values are needed.
   PointOperand<T> rows(const Block<T>& block) const { return point_operand(held_, held_.on_device(block), block.rows); }
+
+  /// Makes the lists of centroids unless that is done. False if there is no memory for them.
+  bool make_lists() {
+    try {
+      if (!lists_) lists_ = PrunedAssignment(held_, centroids_, clusters_);
+      return true;
+    } catch (const OutOfMemory&) {  // they are optional
+      return false;
+    }
+  }
+
+  /// Assigns rows among the centroids near their labels: all rows, or those that no bound certifies.
+  void assign_pruned(bool skips, IterationRecord& record) {
+    held_.for_blocks([&](const Block<T>& block) {
+      const RowList uncertified = skips ? bounds_.uncertified_rows(held_, block) : RowList{nullptr, block.rows};
+      const RowChoice chosen{uncertified.position, uncertified.count};
+      lists_.decide(held_, held_.on_device(block), centroids_, {chosen, nullptr, nearest(block), bound(block), 0});
+      record.ambiguous += chosen.count;
+      if (!lists_.complete()) decide_in_float32(block, lists_.rest(), download_count(lists_.rest().count), record);
+    });
+    const Word distances = download_distances();
+    record.candidates += static_cast<std::int64_t>(distances);
+    const double mean = static_cast<double>(distances) / static_cast<double>(held_.rows());
+    if (pruned_cost(held_, clusters_, mean) > held_.choice.screened_cost) held_.choice.backoff = 0;  // estimate again
+  }
 
   /// Assigns the rows that no bound certifies.
   void assign_uncertified(IterationRecord& record) {
@@ -120,6 +122,24 @@ class NearestFinder {
     for (const Word count : downloaded) add_refined(count, count * static_cast<Word>(clusters_), record);
   }
 
+  /// Screens all rows against all centroids, and keeps the cost for choose_pruned().
+  void assign_screened(IterationRecord& record) {
+    constexpr std::int64_t kTypical = 32;  // at most one row in this many is ambiguous where fp16 is effective
+    constexpr double kDear = 0.25;         // the share of a pass that other work may cost there
+    if (fp16_ && !held_.sent && !held_.fp16.low_precision_ineffective) {
+      assign_fp16(record);
+    } else {
+      held_.for_blocks([&](const Block<T>& block) { assign_synchronously(block, whole(block), record); });
+      held_.fp16.low_precision_ineffective = record.ambiguous > held_.rows() / kTypical;
+    }
+    const auto n = static_cast<double>(held_.rows());
+    const double distances = pairs_ * kPairCost + static_cast<double>(lists_ ? download_distances() : 0);
+    const double other = (definition_cost(*held_.context) * distances + kFloat32Cost * float32_products_) / n;
+    if (other > kDear * static_cast<double>(clusters_)) held_.fp16.low_precision_ineffective = true;
+    held_.choice.screened_cost = (fp16_ ? static_cast<double>(clusters_) : 0.0) + other;
+    if (lists_) held_.choice.screened_cost += pruned_cost(held_, clusters_, 0.0) - kPrunedRowCost;
+  }
+
   void assign_fp16(IterationRecord& record) {
     held_.for_blocks([&](const Block<T>& block) {
       screen_fp16(held_, fp16_, block, whole(block), workspace_);
@@ -130,7 +150,7 @@ class NearestFinder {
                       nearest(block));
       }
       const Count count{ambiguous_capacity(block), &counts->ambiguous};
-      collect_fp16_candidates(held_, fp16_, block,
+      collect_fp16_candidates(held_, fp16_, block, fp16_.ambiguous(block),
                               {workspace_.candidates(), workspace_.capacity(), &counts->ambiguous_candidates}, 0,
                               count);
       ListedBatch<T> batch{
@@ -149,6 +169,7 @@ class NearestFinder {
         return;
       }
       record.screened += block.rows;
+      pairs_ += static_cast<double>(counts.listed_candidates + counts.ambiguous_candidates);
       add_refined(counts.listed, counts.listed_candidates, record);
       add_refined(counts.ambiguous, counts.ambiguous_candidates, record);
     });
@@ -161,47 +182,105 @@ class NearestFinder {
 
   /// Assigns all rows of a block, or a batch of them, and waits for each pass.
   void assign_synchronously(const Block<T>& block, const ScreeningInput& input, IterationRecord& record) {
-    std::int32_t* labels = nearest(block);
-    AmbiguousRows ambiguous = workspace_.ambiguous();
-    std::int64_t count = input.count;
-    if (narrow_) {
-      float32_.prepare(held_, centroids_);
-      screen_narrow(held_, float32_, rows(block), labels, ambiguous);
-      count = download_count(ambiguous.count);
-    } else if (fp16_) {
-      count = screen_and_decide_listed(block, input, record);
-      ambiguous = fp16_.ambiguous(block);
-      if (input.chosen != nullptr) bounds_.scatter(held_, block, input, ambiguous, count);
-    }
-    // If the screening pass decides few rows, the float32 screen decides many of the others at less cost than the
-    // definition.
-    bool uses_float32 = narrow_ || !fp16_;
-    if ((!narrow_ && !fp16_) || count > input.count / 2) {
-      // All rows after the narrow screen: this pass overwrites its list of ambiguous rows.
-      const bool all = narrow_ || (input.chosen == nullptr && count == input.count);
-      const RowChoice which{all ? nullptr : ambiguous.row, all ? input.count : count};
-      float32_.prepare(held_, centroids_);
-      count = screen_float32(held_, float32_, rows(block), which, held_.norm.data() + block.first, labels,
-                             workspace_.ambiguous());
-      ambiguous = workspace_.ambiguous();
-      uses_float32 = true;
-    }
-    RefinementWork work{ambiguous, count, count, {}};
-    if (uses_float32) {
-      work.collect = [&](std::int64_t first, std::int64_t batch_rows) {
-        collect_candidates(held_, workspace_, ambiguous, rows(block), float32_.columns(), float32_.half_sq_norm(),
-                           first, batch_rows);
-      };
-    } else {
-      work.largest_batch = std::min(count, Fp16Screen::kBatch);
-      work.collect = [&](std::int64_t first, std::int64_t batch_rows) {
-        collect_fp16_candidates(held_, fp16_, block, workspace_.list(), first, batch_rows);
-      };
-    }
-    const RefinementCounts refined = refine(held_, block, workspace_, work, centroids_, labels);
     record.screened += input.count;
-    record.ambiguous += refined.rows;
-    record.candidates += refined.candidates;
+    if (fp16_) return assign_fp16_synchronously(block, input, record);
+    float32_.prepare(held_, centroids_);
+    if (narrow_) {
+      screen_narrow(held_, float32_, rows(block), nearest(block), workspace_.ambiguous());
+      const std::int64_t count = download_count(workspace_.ambiguous().count);
+      if (count <= input.count / 2) return refine_float32(block, workspace_.ambiguous(), count, record);
+    }
+    // All rows after the narrow screen: this pass overwrites its list of ambiguous rows.
+    const std::int64_t count = screen_in_float32(block, {nullptr, input.count});
+    AmbiguousRows ambiguous = workspace_.ambiguous();
+    const std::int64_t rest =
+        narrow_ ? count : prune(block, ambiguous, count, static_cast<std::int64_t>(0.7 * clusters_), record);
+    refine_float32(block, ambiguous, rest, record);
+  }
+
+  /// The same with fp16 rows. Ambiguous rows go from tier to tier: the centroids near their guess; the fp16 scores
+  /// within their margin; the float32 screen.
+  void assign_fp16_synchronously(const Block<T>& block, const ScreeningInput& input, IterationRecord& record) {
+    std::int64_t count = screen_and_decide_listed(block, input, record);
+    AmbiguousRows ambiguous = fp16_.ambiguous(block);
+    if (input.chosen != nullptr) bounds_.scatter(held_, block, input, ambiguous, count);
+    if (count == 0) return;
+    const bool many = lists_are_worthwhile(held_, clusters_, count, block.rows);
+    double within_margin = 0.0;  // columns of a row
+    if (many || count > input.count / 2) {
+      constexpr std::int64_t kSample = 1024;
+      const std::int64_t sample = std::min(count, kSample);
+      held_.stream().fill(workspace_.candidate_count(), 0, 1);
+      collect_fp16_candidates(held_, fp16_, block, ambiguous, workspace_.list(), 0, sample);
+      within_margin = static_cast<double>(download_count(workspace_.candidate_count())) / static_cast<double>(sample);
+    }
+    if (many) {
+      if (fp16_.groups.groups > 0 && input.chosen == nullptr) {
+        guess_in_groups(held_, held_.on_device(block), centroids_, clusters_, {ambiguous.row, count},
+                        fp16_.groups.rows(), nearest(block));
+      }
+      // A longer list costs more than the next tier.
+      constexpr double kLeast = 64;
+      const double columns = static_cast<double>(clusters_);
+      count = prune(
+          block, ambiguous, count,
+          static_cast<std::int64_t>(kLeast + columns / definition_cost(*held_.context) + kPairCost * within_margin),
+          record);
+    }
+    if (within_margin > 0.25 * static_cast<double>(clusters_)) {
+      return decide_in_float32(block, ambiguous, count, record);
+    }
+    RefinementWork work{ambiguous, count, std::min(count, Fp16Screen::kBatch), {}};
+    work.collect = [&](std::int64_t first, std::int64_t batch_rows) {
+      collect_fp16_candidates(held_, fp16_, block, ambiguous, workspace_.list(), first, batch_rows);
+    };
+    refine_rows(block, work, record);
+  }
+
+  /// Decides ambiguous rows near their guesses if that pays. `ambiguous` becomes the list of the others, of which there
+  /// are as many as the result.
+  std::int64_t prune(const Block<T>& block, AmbiguousRows& ambiguous, std::int64_t count, std::int64_t most,
+                     IterationRecord& record) {
+    if (!lists_are_worthwhile(held_, clusters_, count, block.rows) || !make_lists()) return count;
+    const Word before = download_distances();
+    lists_.decide(held_, held_.on_device(block), centroids_,
+                  {{ambiguous.row, count}, ambiguous.limit, nearest(block), bound(block), most});
+    ambiguous = lists_.rest();
+    const std::int64_t rest = download_count(ambiguous.count);
+    add_refined(static_cast<Word>(count - rest), download_distances() - before, record);
+    return rest;
+  }
+
+  /// The float32 screening pass of rows of a block. Ambiguous rows are in the workspace; returns their number.
+  std::int64_t screen_in_float32(const Block<T>& block, const RowChoice& which) {
+    float32_.prepare(held_, centroids_);
+    float32_products_ += static_cast<double>(which.count) * static_cast<double>(clusters_);
+    return screen_float32(held_, float32_, rows(block), which, held_.norm.data() + block.first, nearest(block),
+                          workspace_.ambiguous());
+  }
+
+  /// Decides rows of a block by the float32 screen.
+  void decide_in_float32(const Block<T>& block, const AmbiguousRows& which, std::int64_t count,
+                         IterationRecord& record) {
+    if (count == 0) return;
+    refine_float32(block, workspace_.ambiguous(), screen_in_float32(block, {which.row, count}), record);
+  }
+
+  /// The refinement pass over rows with limits of the float32 screen.
+  void refine_float32(const Block<T>& block, const AmbiguousRows& ambiguous, std::int64_t count,
+                      IterationRecord& record) {
+    RefinementWork work{ambiguous, count, count, {}};
+    work.collect = [&](std::int64_t first, std::int64_t batch_rows) {
+      collect_candidates(held_, workspace_, ambiguous, rows(block), float32_.columns(), float32_.half_sq_norm(), first,
+                         batch_rows);
+    };
+    refine_rows(block, work, record);
+  }
+
+  void refine_rows(const Block<T>& block, const RefinementWork& work, IterationRecord& record) {
+    const RefinementCounts refined = refine(held_, block, workspace_, work, centroids_, nearest(block));
+    add_refined(static_cast<Word>(refined.rows), static_cast<Word>(refined.candidates), record);
+    pairs_ += static_cast<double>(refined.candidates);
   }
 
   /// The fp16 screening pass over rows of a block; also decides the listed rows. Returns the number of ambiguous rows.
@@ -220,6 +299,7 @@ class NearestFinder {
       decide_listed(held_, workspace_, operand, centroids_, static_cast<std::int64_t>(counts.listed_candidates),
                     input.nearest);
     }
+    pairs_ += static_cast<double>(counts.listed_candidates);
     add_refined(counts.listed, counts.listed_candidates, record);
     return static_cast<std::int64_t>(counts.ambiguous);
   }
@@ -229,6 +309,7 @@ class NearestFinder {
     held_.stream().download(&value, count, 1);
     return static_cast<std::int64_t>(value);
   }
+  Word download_distances() const { return static_cast<Word>(download_count(lists_.distances())); }
   static void add_refined(Word rows, Word candidates, IterationRecord& record) {
     record.ambiguous += static_cast<std::int64_t>(rows);
     record.candidates += static_cast<std::int64_t>(candidates);
@@ -238,10 +319,14 @@ class NearestFinder {
   const double* centroids_;
   std::int64_t clusters_;
   bool narrow_;
+  bool pruned_;
   RefinementWorkspace workspace_;
   Float32Screen float32_;
   Fp16Screen fp16_;
   BoundWorkspace bounds_;
+  PrunedAssignment lists_;
+  double pairs_ = 0.0;             // distances computed pair by pair
+  double float32_products_ = 0.0;  // rows times centroids
 };
 
 }  // namespace
@@ -270,10 +355,8 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
     assign_small(held, centroids.data(), k, counts.data(), counts.data() + k);
   } else {
     find_nearest(held, centroids.data(), k, record);
-    const std::int64_t counters = k <= kSharedClusters ? k * static_cast<std::int64_t>(sizeof(std::uint32_t)) : 0;
-    count_kernel<<<held.context->multiprocessors * 4, kBlock, counters, stream>>>(
-        held.label.data(), held.summed.data(), held.rows(), k, counts.data(), counts.data() + k);
-    check(cudaGetLastError());
+    count_labels(*held.context, {held.label.data(), held.summed.data(), held.rows()}, k, counts.data(),
+                 counts.data() + k);
   }
   std::vector<Word> downloaded(k + 1);
   stream.download(downloaded.data(), counts.data(), k + 1);

@@ -178,7 +178,8 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
           if (listed) {
             bounds.clear(row);
           } else {
-            bounds.keep(row, limit[r], fminf(other, bounds.bound[row]), arguments.bound->grid.bias);
+            const float least = fminf(fminf(other, bounds.bound[row]), arguments.bound->left_out);
+            bounds.keep(row, limit[r], least, arguments.bound->grid.bias);
           }
         }
       }

@@ -39,7 +39,7 @@ __device__ void for_segments(std::int64_t rows, std::int64_t groups, unsigned* c
 __device__ void count_segment(const RowGroups& of, std::int64_t first, std::int64_t last, unsigned* counts) {
   for (std::int64_t row = first + threadIdx.x; row < last; row += blockDim.x) {
     for (const std::int32_t g : {of.first[row], of.second[row]}) {
-      if (g != RowGroups::kNone) atomicAdd(&counts[g], 1U);
+      if (g >= 0) atomicAdd(&counts[g], 1U);
     }
   }
 }
@@ -95,10 +95,10 @@ __global__ void place_kernel(RowGroups of, std::int64_t rows, GroupSizes filled,
     const unsigned* bins = first_bin + (all - filled.size);
     for (std::int64_t row = first + threadIdx.x; row < last; row += blockDim.x) {
       const std::int32_t groups[2] = {of.first[row], of.second[row]};
-      const bool in_two = groups[1] != RowGroups::kNone;
+      const bool in_two = groups[1] >= 0;
       in_two_groups += in_two ? 1 : 0;
       for (const std::int32_t g : groups) {
-        if (g == RowGroups::kNone) continue;
+        if (g < 0) continue;
         const std::int64_t at = bins[g] * GroupWorkspace::kBinRows + atomicAdd(&next[g], 1U);
         order[at] = static_cast<std::int32_t>(row) | (in_two ? kTwoGroupsFlag : 0);
         if (at % GroupWorkspace::kBinRows == 0) bin_group[at / GroupWorkspace::kBinRows] = g;

@@ -15,8 +15,13 @@ namespace kith::cuda {
 struct RowGroups {
   static constexpr std::int32_t kNone = -1;
   std::int32_t* first;   // (rows) the group; kNone: the row is ambiguous
-  std::int32_t* second;  // (rows) another group that may contain the nearest centroid, or kNone
+  std::int32_t* second;  // (rows) another group that may contain the nearest centroid; if there is none, negative
   float* limit;          // (rows) columns with higher scores are not nearest
+
+  /// `second` of an ambiguous row with this best group.
+  __host__ __device__ static std::int32_t of_ambiguous(std::int32_t best) { return -2 - best; }
+  /// The group with the best score, whether the row is ambiguous or not.
+  __device__ std::int32_t best(std::int64_t row) const { return first[row] >= 0 ? first[row] : -2 - second[row]; }
 };
 
 /// Counts of the rows of a block that the screening pass did not decide.

@@ -108,8 +108,8 @@ void append_listed_rows(const HeldRows<T>& held, const Fp16Screen& screen, const
 
 template <class T>
 void collect_fp16_candidates(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
-                             const CandidateOutput& candidates, std::int64_t first, Count count) {
-  const AmbiguousRows ambiguous = screen.ambiguous(block);
+                             const AmbiguousRows& ambiguous, const CandidateOutput& candidates, std::int64_t first,
+                             Count count) {
   gather_fp16_rows(held, screen, block, ambiguous.row + first, count);
   launch_product<WithinLimit>(*held.context, problem_of(held, screen.columns, screen.gathered(), count),
                               {ambiguous.limit + first, screen.columns.count, candidates});
@@ -122,7 +122,7 @@ void collect_fp16_candidates(const HeldRows<T>& held, const Fp16Screen& screen, 
   template void screen_fp16(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const ScreeningInput&,            \
                             const RefinementWorkspace&);                                                              \
   template void append_listed_rows(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const ScreeningInput&);    \
-  template void collect_fp16_candidates(const HeldRows<T>&, const Fp16Screen&, const Block<T>&,                       \
+  template void collect_fp16_candidates(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const AmbiguousRows&, \
                                         const CandidateOutput&, std::int64_t, Count);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -73,10 +73,11 @@ template <class T>
 void append_listed_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
                         const ScreeningInput& rows);
 
-/// The refinement pass over ambiguous rows first .. first + count - 1 of the most recent block, at most kBatch: lists
-/// their candidates by place. Queues only.
+/// The refinement pass over rows first .. first + count - 1 of `ambiguous`, at most kBatch: lists their candidates by
+/// place. Queues only.
 template <class T>
 void collect_fp16_candidates(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
-                             const CandidateOutput& candidates, std::int64_t first, Count count);
+                             const AmbiguousRows& ambiguous, const CandidateOutput& candidates, std::int64_t first,
+                             Count count);
 
 }  // namespace kith::cuda

@@ -43,7 +43,7 @@ struct RowNorms {
     norm = load_here(bounds.norm + row);
     residual = load_here(bounds.residual + row);
   }
-  __device__ float margin(const DecisionArguments& bounds) const { return bounds.bound->at(norm, residual); }
+  __device__ float margin(const DecisionArguments& bounds) const { return bounds.bound->of_row(norm, residual); }
 };
 
 /// The two smallest scores of a row among those of a thread, and the tile of the smallest.
@@ -149,10 +149,11 @@ class KeepTwo {
     const float margin = mine ? __fadd_ru(norms_.margin(bounds), bounds.bound->grid.error) : 0.0F;
     const bool decided = __fsub_rd(second, best) > margin;
     const float limit = bounds.bound->grid.limit(best, margin);
-    if (mine && (decided || !bounds.ambiguous)) arguments_.nearest[row] = result.column;
+    if (mine) arguments_.nearest[row] = result.column;  // of an ambiguous row, a guess
     if (mine && bounds.bounds) {
       if (decided) {
-        bounds.bounds.keep(row, limit, __fsub_rd(second, bounds.bound->grid.scale), bounds.bound->grid.bias);
+        const float other = fminf(__fsub_rd(second, bounds.bound->grid.scale), bounds.bound->left_out);
+        bounds.bounds.keep(row, limit, other, bounds.bound->grid.bias);
       } else {
         bounds.bounds.clear(row);
       }
@@ -251,8 +252,11 @@ class KeepGroups {
     const bool one = __int_as_float(result.second) > limit, two = __int_as_float(result.third) > limit;
     if (mine) {
       const RowGroups& groups = arguments_.groups;
-      groups.first[row] = two || !listed ? result.best_group : RowGroups::kNone;
-      groups.second[row] = two && !one && listed ? result.second_group : RowGroups::kNone;
+      const bool decided = two || !listed;
+      groups.first[row] = decided ? result.best_group : RowGroups::kNone;
+      groups.second[row] = !decided                ? RowGroups::of_ambiguous(result.best_group)
+                           : two && !one && listed ? result.second_group
+                                                   : RowGroups::kNone;
       groups.limit[row] = limit;
       // multiply_bins() derives the bound from the scores of the other groups.
       const BoundOutput& bounds = arguments_.rows.bounds;

@@ -105,6 +105,11 @@ ChosenRows<T> HeldRows<T>::chosen_on_device(const Block<T>& block, const std::in
 
 template <class T>
 bool HeldRows<T>::free_optional_memory() {
+  if (!cells.tree.is_empty()) {
+    cells = {};
+    cells.refused = true;
+    return true;
+  }
   if (bounds.bound.size() > 0) {
     bounds = {};
     bounds.refused = true;
@@ -112,6 +117,7 @@ bool HeldRows<T>::free_optional_memory() {
   }
   if (fp16.values.size() > 0) {
     fp16 = {};
+    long_rows = {};
     return true;
   }
   if (resident.size() == 0) return false;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "core/screen.h"
 #include "core/seeding.h"
 #include "kernels/cuda/device/fp16_layout.h"
+#include "kernels/cuda/runtime/cell_tree.h"
 #include "kernels/cuda/runtime/memory.h"
 #include "kernels/cuda/runtime/screen_path.h"
 #include "kernels/cuda/runtime/sent_blocks.h"
@@ -59,6 +61,17 @@ struct SearchColumns {
   Buffer<float> product_base;  // the same for a search by inner product
 };
 
+/// Rows far longer than the others, which searches measure apart (search/long_rows.h), so that the error bound of the
+/// scores is that of the others.
+template <class T>
+struct LongRows {
+  bool examined = false;
+  CellTree<T> tree;          // of the long rows; empty: there are none
+  LargestNorms others;       // fp16 norms of the other rows
+  float max_norm = 0.0F;     // |x^| of the other rows, at most
+  Buffer<float> score_base;  // that of SearchColumns, except that long rows do not exist
+};
+
 /// Rows in half precision for the tensor cores (screen/fp16_rows.h), empty where they are not used. They may be on the
 /// device while the rows themselves are on the host.
 struct Fp16Rows {
@@ -67,6 +80,9 @@ struct Fp16Rows {
   Buffer<float> norm;      // (rows) |x^|, rounded up
   Buffer<float> residual;  // (rows) |x' - x^|, rounded up
   LargestNorms largest;
+  /// Assignments screen rows with |x^| up to screened.norm, of which the largest |x' - x^| is screened.residual. The
+  /// few longer ones are always ambiguous (screen/row_lengths.h). Infinite: there are none.
+  LargestNorms screened{std::numeric_limits<double>::infinity(), 0.0};
   bool low_precision_ineffective = false;  // a screening pass found unusually many ambiguous rows
   mutable SearchColumns search;
 };
@@ -87,6 +103,14 @@ struct LabelBounds {
   bool wanted = false;                // few labels change, so assignments should keep bounds
   bool refused = false;               // there was no memory for bounds
   int backoff = 0, next_backoff = 1;  // assignments without bounds after bounds that certified too few rows
+};
+
+/// Which screen the next assignment takes first, from the costs of earlier ones (assign/screen_choice.h).
+struct ScreenChoice {
+  std::int64_t labelled_clusters = 0;  // k of the last assignment, whose labels are guesses for the next; 0: none
+  double screened_cost = 0.0;          // per row, of the last assignment with a screen of all centroids
+  bool pruned = false;                 // rows are decided near their label, without a screen
+  int backoff = 0, next_backoff = 1;   // assignments before the next estimate
 };
 
 /// The most recent seeding candidates.
@@ -125,6 +149,9 @@ struct HeldRows {
   LargestNorms largest;         // of the screened rows
   Fp16Rows fp16;                // of all rows; or empty
   LabelBounds bounds;
+  ScreenChoice choice;
+  mutable Cells<T> cells;
+  mutable LongRows<T> long_rows;
   mutable DistanceTotals totals;
   SeedTrial trial;
 
@@ -137,8 +164,8 @@ struct HeldRows {
   const Stream& stream() const { return context->stream; }
   Pool& pool() const { return context->pool; }
 
-  /// Frees memory that results do not depend on: first the bounds, then the fp16 rows, then the rows, which are sent
-  /// block by block from then on. False when none of them is on the device.
+  /// Frees memory that results do not depend on: first the tree of boxes, then the bounds, then the fp16 rows, then the
+  /// rows, which are sent block by block from then on. False when none of them is on the device.
   bool free_optional_memory();
   std::int64_t largest_block() const { return std::min(block_rows, rows()); }
 

@@ -34,12 +34,6 @@ class Float32Screen {
   bool ready_ = false;
 };
 
-/// Chosen rows of a block.
-struct RowChoice {
-  const std::int32_t* chosen;  // positions; null: all
-  std::int64_t count;
-};
-
 /// The screening pass of chosen rows of a block. Writes nearest[position] of every row it decides, appends the others
 /// to `ambiguous`, and returns their number. norm: (rows of the block). Waits for the device.
 template <class T>

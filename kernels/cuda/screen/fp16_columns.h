@@ -19,10 +19,18 @@ struct Fp16Bound {
   ScreenMargin margin;        // 2 E without the rounding of the row
   float per_residual = 0.0F;  // 2 E per unit of a row's residual
   QuantizationGrid grid;      // quantized scores have its error in addition
+  // Rows longer than this are not certified; no row of up to this length is nearest to a column that is left out, and
+  // their scores, bias included, would be at least `left_out`.
+  float longest = std::numeric_limits<float>::infinity();
+  float left_out = QuantizationGrid::kNever;
 
   /// 2 E of a row. Write comparisons with it so that a NaN certifies nothing.
   __device__ float at(float norm, float residual) const {
     return __fadd_ru(margin.at(norm), __fmul_ru(per_residual, residual));
+  }
+  /// The same; infinite if the row is too long.
+  __device__ float of_row(float norm, float residual) const {
+    return norm <= longest ? at(norm, residual) : std::numeric_limits<float>::infinity();
   }
 };
 
@@ -47,6 +55,7 @@ struct Fp16Columns {
   Buffer<float> quantized_base;  // the same for quantized scores
   Buffer<Fp16Bound> bound;       // (1)
   std::int64_t count = 0;
+  Buffer<double> selection;  // of columns beside long rows; see fp16_columns.cu
 };
 
 /// The index of the addend of centroid c: a thread loads those of four of its 32 columns as 16 bytes, next to those of
@@ -64,7 +73,8 @@ __device__ inline const float* base_of_lane(const float* score_base, unsigned ti
 
 Fp16Columns allocate_fp16_columns(Pool& pool, std::int64_t count, std::int64_t columns);
 
-/// Fills `out` from centroids (count, d) on the device. Requires held.fp16. Queues only.
+/// Fills `out` from centroids (count, d) on the device. If some rows are too long to be screened, columns that are too
+/// long to be nearest to the others are left out: they score 10^37. Requires held.fp16. Queues only.
 template <class T>
 void make_fp16_columns(const HeldRows<T>& held, const double* centroids, Fp16Columns& out);
 

@@ -35,7 +35,7 @@ struct Fp16Output {
   int lanes = kWarp;              // that share a row; a power of two
   Word* largest = nullptr;        // (2)
   float* norm = nullptr;          // (rows) points only
-  float* residual = nullptr;      // (rows) points only
+  float* residual = nullptr;      // (rows)
   float* half_sq_norm = nullptr;  // (rows) centroids only, in the order of slot_of_column
 };
 
@@ -80,10 +80,8 @@ __global__ void fp16_kernel(const Fp16Input<X> in, Fp16Output out) {
     largest_norm = exact > largest_norm ? exact : largest_norm;
     largest_residual = lost > largest_residual ? lost : largest_residual;
     if (lane != 0 || !is_row) continue;
-    if (out.norm != nullptr) {
-      out.norm[i] = __double2float_ru(__dsqrt_ru(rounded));
-      out.residual[i] = __double2float_ru(__dsqrt_ru(lost));
-    }
+    if (out.norm != nullptr) out.norm[i] = __double2float_ru(__dsqrt_ru(rounded));
+    out.residual[i] = __double2float_ru(__dsqrt_ru(lost));
     if (out.half_sq_norm != nullptr) out.half_sq_norm[i] = static_cast<float>(exact / 2);
   }
   if (lane != 0) return;
@@ -183,7 +181,7 @@ void queue_factored_fp16(const HeldRows<T>& held, const double* rows, std::int64
 
 Fp16Centroids allocate_fp16_centroids(Pool& pool, std::int64_t count, std::int64_t columns) {
   return {Buffer<uint4>(pool, chunks_for(count, column_shape(columns))), Buffer<float>(pool, count),
-          Buffer<Word>(pool, 2)};
+          Buffer<Word>(pool, 2), Buffer<float>(pool, count)};
 }
 
 template <class T>
@@ -191,6 +189,7 @@ void make_fp16_centroids(const HeldRows<T>& held, const double* centroids, std::
   Fp16Output output{out.values.data(), column_shape(held.columns())};
   output.largest = out.largest.data();
   output.half_sq_norm = out.half_sq_norm.data();
+  output.residual = out.residual.data();
   launch(*held.context, screened(held, centroids, count), output);
 }
 

@@ -72,6 +72,7 @@ struct Fp16Centroids {
   Buffer<uint4> values;
   Buffer<float> half_sq_norm;  // (k) |c'|^2 / 2
   Buffer<Word> largest;        // (2) bits of the largest |c'|^2 and |c' - c^|^2
+  Buffer<float> residual;      // (k) |c' - c^|, rounded up
 };
 Fp16Centroids allocate_fp16_centroids(Pool& pool, std::int64_t count, std::int64_t columns);
 

@@ -8,6 +8,7 @@
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/screen/float32_rows.h"
 #include "kernels/cuda/screen/fp16_rows.h"
+#include "kernels/cuda/screen/row_lengths.h"
 
 namespace kith::cuda {
 namespace {
@@ -52,6 +53,7 @@ void prepare(HeldRows<T>& held, const DataPlan& plan) {
     if (fp16.values.size() > 0) make_fp16_rows(held, values, block.rows, fp16, block.first);
   });
   held.largest = download_largest(held.stream(), largest.data());
+  if (fp16.values.size() > 0) limit_screened_lengths(*held.context, held.pool(), held.rows(), fp16);
   held.fp16 = std::move(fp16);
 }
 

@@ -11,6 +11,16 @@
 
 namespace kith::cuda {
 
+/// Chosen rows of a block.
+struct RowChoice {
+  const std::int32_t* chosen;  // positions; null: all
+  std::int64_t count;
+
+  __device__ std::int32_t position(std::int64_t i) const {
+    return chosen != nullptr ? chosen[i] : static_cast<std::int32_t>(i);
+  }
+};
+
 /// The rows of a block that the screening pass could not decide, in any order. A column is a candidate of a row unless
 /// its score is above the row's limit.
 struct AmbiguousRows {

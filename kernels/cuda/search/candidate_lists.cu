@@ -82,12 +82,6 @@ __global__ void list_kernel(ScoreBlock block, const float* limit, std::int64_t f
   }
 }
 
-/// Order of list entries, by (distance, index). The index -1 of an unfilled entry is larger than all others.
-__device__ bool before(double a_distance, std::int64_t a_index, double b_distance, std::int64_t b_index) {
-  if (a_distance != b_distance) return a_distance < b_distance;
-  return static_cast<std::uint64_t>(a_index) < static_cast<std::uint64_t>(b_index);
-}
-
 /// The number of positions in [0, size) for which `less` holds: the first ones, found by binary search.
 template <class Less>
 __device__ std::int64_t count_less(std::int64_t size, const Less& less) {

@@ -8,6 +8,7 @@
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/runtime/memory.h"
+#include "kernels/cuda/search/device_lists.h"
 
 namespace kith::cuda {
 
@@ -24,12 +25,6 @@ struct ScoreBlock {
   bool has_excluded = false;
 
   __host__ __device__ std::int64_t groups() const { return pitch / kGroupColumns; }
-};
-
-/// A list per query, ordered by (distance, index); unfilled entries are (+inf, -1).
-struct DeviceLists {
-  double* distance = nullptr;     // (queries, k)
-  std::int64_t* index = nullptr;  // (queries, k)
 };
 
 /// Candidates of consecutive queries; those of query q are at offset[q] .. offset[q + 1] - 1.

@@ -39,13 +39,35 @@ Fp16Bound bound_of(const HeldRows<T>& held, Measure measure) {
   return bound;
 }
 
-/// Score bases; those of padding rows make scores of 10^37. half_sq_norm: null for inner products.
-__global__ void base_kernel(const float* half_sq_norm, std::int64_t rows, std::int64_t padded, float bias, float* out) {
+/// Rows of a base that exist for a search: those with norms up to max_norm. norm: null for all.
+struct ExistingRows {
+  const float* norm = nullptr;
+  float max_norm = 0.0F;
+  std::int64_t rows = 0;
+
+  __device__ bool has(std::int64_t i) const { return i < rows && (norm == nullptr || norm[i] <= max_norm); }
+};
+
+/// Score bases; those of rows that do not exist make scores of 10^37. half_sq_norm: null for inner products.
+__global__ void base_kernel(const float* half_sq_norm, ExistingRows existing, std::int64_t padded, float bias,
+                            float* out) {
   constexpr float kUnit = 1 << 2 * kFp16Shift;  // of the products of fp16 rows
   for (std::int64_t i = thread_index(); i < padded; i += thread_count()) {
-    const float sq_norm_part = half_sq_norm != nullptr && i < rows ? half_sq_norm[i] * kUnit : 0.0F;
-    out[base_place_of_row(i)] = i < rows ? __fadd_rn(sq_norm_part, bias) : QuantizationGrid::kNever;
+    const float sq_norm_part = half_sq_norm != nullptr && i < existing.rows ? half_sq_norm[i] * kUnit : 0.0F;
+    out[base_place_of_row(i)] = existing.has(i) ? __fadd_rn(sq_norm_part, bias) : QuantizationGrid::kNever;
   }
+}
+
+template <class T>
+Buffer<float> queue_score_base(const HeldRows<T>& held, const float* half_sq_norm, const ExistingRows& existing,
+                               float bias) {
+  // One more tile, for ScoreBasePrefetch.
+  const std::int64_t with_prefetch = (row_groups_of(held.rows()) + 1) * kFp16Columns;
+  Buffer<float> score_base(held.pool(), with_prefetch);
+  base_kernel<<<held.context->grid(with_prefetch, kBlock), kBlock, 0, held.stream()>>>(
+      half_sq_norm, existing, with_prefetch, bias, score_base.data());
+  check(cudaGetLastError());
+  return score_base;
 }
 
 /// Copies rows from a narrow layout to full-width tiles, with zeros beyond their columns.
@@ -108,16 +130,30 @@ SearchBase<T> search_base(const HeldRows<T>& held, Measure measure) {
   }
   Buffer<float>& score_base = is_product ? columns.product_base : columns.score_base;
   if (score_base.size() == 0) {
-    const std::int64_t with_prefetch = padded + kFp16Columns;  // one more tile, for ScoreBasePrefetch
-    score_base = Buffer<float>(held.pool(), with_prefetch);
-    base_kernel<<<held.context->grid(with_prefetch, kBlock), kBlock, 0, held.stream()>>>(
-        is_product ? nullptr : held.half_sq_norm.data(), held.rows(), with_prefetch, base.bound.grid.bias,
-        score_base.data());
-    check(cudaGetLastError());
+    score_base = queue_score_base(held, is_product ? nullptr : held.half_sq_norm.data(), {.rows = held.rows()},
+                                  base.bound.grid.bias);
   }
   base.tiles = columns.tiles.size() > 0 ? columns.tiles.data() : held.fp16.values.data();
   base.score_base = score_base.data();
   return base;
+}
+
+template <class T>
+QueryLimits usual_limits(const HeldRows<T>& held, const LargestNorms& rows) {
+  return limits_for(held, rows, kQueryNormRatio * rows.norm);
+}
+
+template <class T>
+QueryLimits limits_for(const HeldRows<T>& held, const LargestNorms& rows, double max_query_norm) {
+  const std::int64_t d = held.columns();
+  return {max_query_norm,
+          fp16_bound({max_query_norm, 0.0}, rows, d, fp16_exponent(held.plan.screen), tensor_accumulation(d))};
+}
+
+template <class T>
+Buffer<float> make_score_base(const HeldRows<T>& held, const Fp16Bound& bound, float max_row_norm) {
+  return queue_score_base(held, held.half_sq_norm.data(), {held.fp16.norm.data(), max_row_norm, held.rows()},
+                          bound.grid.bias);
 }
 
 template <class T>
@@ -185,6 +221,9 @@ Fp16Problem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, c
 #define KITH_INSTANTIATE(T)                                                                                   \
   template bool has_fp16_scores(const HeldRows<T>&, Measure);                                                 \
   template SearchBase<T> search_base(const HeldRows<T>&, Measure);                                            \
+  template QueryLimits usual_limits(const HeldRows<T>&, const LargestNorms&);                                 \
+  template QueryLimits limits_for(const HeldRows<T>&, const LargestNorms&, double);                           \
+  template Buffer<float> make_score_base(const HeldRows<T>&, const Fp16Bound&, float);                        \
   template SearchBase<T> from_row(const HeldRows<T>&, SearchBase<T>, std::int64_t);                           \
   template Fp16Queries allocate_fp16_queries(const HeldRows<T>&, Measure, std::int64_t);                      \
   template void upload_queries(const HeldRows<T>&, const Stream&, const double*, std::int64_t, Fp16Queries&); \

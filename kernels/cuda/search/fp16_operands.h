@@ -35,6 +35,25 @@ bool has_fp16_scores(const HeldRows<T>& held, Measure measure);
 template <class T>
 SearchBase<T> search_base(const HeldRows<T>& held, Measure measure);
 
+/// A bound of the norms of queries, and how it limits the error of their scores.
+struct QueryLimits {
+  double max_query_norm = 0.0;  // in the unit of the fp16 rows
+  Fp16Bound bound;
+};
+
+/// The usual limits for squared distances to rows with these norms.
+template <class T>
+QueryLimits usual_limits(const HeldRows<T>& held, const LargestNorms& rows);
+
+/// Limits for squared distances between rows with these norms and queries of up to this norm.
+template <class T>
+QueryLimits limits_for(const HeldRows<T>& held, const LargestNorms& rows, double max_query_norm);
+
+/// Score bases for squared distances, with the bias of the bound. Rows whose norms are above `max_row_norm` do not
+/// exist. Throws OutOfMemory. Asynchronous.
+template <class T>
+Buffer<float> make_score_base(const HeldRows<T>& held, const Fp16Bound& bound, float max_row_norm);
+
 /// The base without the pairs of tiles whose rows are all below row number `row`, which must not be above the last.
 template <class T>
 SearchBase<T> from_row(const HeldRows<T>& held, SearchBase<T> base, std::int64_t row);

@@ -3,13 +3,21 @@
 //
 // The result is complete by the argument of float32_search.cu, with fp16 scores for the limits and float32 sums of fp16
 // products for the candidates. The search takes 2 q n d operations and writes q n / 8 bytes of minima.
+//
+// Rows far longer than the others do not take part in the product; their tree is searched when the lists hold the
+// nearest of the others (long_rows.h).
 #include "kernels/cuda/search/fp16_search.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
+#include "core/distance.h"
+#include "kernels/cuda/search/cell_launch.h"
 #include "kernels/cuda/search/few_query_minima.h"
 #include "kernels/cuda/search/fp16_lists.h"
 #include "kernels/cuda/search/fp16_operands.h"
+#include "kernels/cuda/search/long_rows.h"
 #include "kernels/cuda/search/search_epilogues.h"
 
 namespace kith::cuda {
@@ -42,16 +50,23 @@ std::int64_t batch_queries(const HeldRows<T>& held, const Queries& request, std:
   return std::clamp(std::min(fitting, std::max(share, kMinBatch)), std::min(queries, tile), queries);
 }
 
+/// Whether long rows can be held apart in a search for lists of `neighbors`.
+bool can_hold_apart(Measure measure, std::int64_t neighbors) {
+  return measure == Measure::squared_euclidean && neighbors <= kMostCellNeighbors;
+}
+
 /// Searches batches of queries. A batch is searched while the lists of the previous one are downloaded and the queries
 /// of the next one uploaded.
 template <class T>
 class Fp16Search {
  public:
-  Fp16Search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists)
+  /// max_query_norm: 0 for the usual limit.
+  Fp16Search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists, double max_query_norm)
       : held_(held),
         queries_(queries),
         lists_(lists),
-        base_(search_base(held, queries.measure)),
+        apart_(can_hold_apart(queries.measure, lists.index.columns())),
+        base_(apart_ ? without_long_rows(held, max_query_norm, score_base_) : search_base(held, queries.measure)),
         size_(batch_queries(held, queries, k())),
         minima_{nullptr, nullptr, base_.tile_count()},
         group_min_(held.pool(), size_ * minima_.groups()),
@@ -133,13 +148,32 @@ class Fp16Search {
     } else {
       launch_product<KeepMinima>(context, problem, minima_);
     }
-    if (listed_.size() == 0) return find_lists(context, base_, queries, output);
-    const RowLists listed{limit_.data(), listed_.data(), listed_count_.data(),
-                          static_cast<unsigned>(candidate_capacity(k()))};
-    find_limits(context, base_, queries, limit_.data());
-    context.stream.fill(listed_count_.data(), 0, queries.count);
-    launch_product<ListBelowLimit>(context, problem, listed);
-    finish_lists(context, base_, queries, listed, output);
+    if (listed_.size() == 0) {
+      find_lists(context, base_, queries, output);
+    } else {
+      const RowLists listed{limit_.data(), listed_.data(), listed_count_.data(),
+                            static_cast<unsigned>(candidate_capacity(k()))};
+      find_limits(context, base_, queries, limit_.data());
+      context.stream.fill(listed_count_.data(), 0, queries.count);
+      launch_product<ListBelowLimit>(context, problem, listed);
+      finish_lists(context, base_, queries, listed, output);
+    }
+    if (apart_ && !held_.long_rows.tree.is_empty()) merge_long_rows(queries, output);
+  }
+
+  /// Merges the nearest of the long rows into the lists that are filled. Asynchronous.
+  void merge_long_rows(const SearchQueries& queries, const ListOutput& output) const {
+    const CellView<T>& tree = held_.long_rows.tree.view;
+    launch_cells(*held_.context, tree,
+                 {.values = queries.values,
+                  .count = queries.count,
+                  .neighbors = k(),
+                  .excluded = queries.excluded,
+                  .has_excluded = queries.has_excluded,
+                  .only_filled = true,
+                  .first_row = held_.first_row,
+                  .most_leaves = tree.nodes[0]},
+                 {{output.distance, output.index}, nullptr, output.candidates});
   }
 
   /// Waits for the lists.
@@ -156,6 +190,8 @@ class Fp16Search {
   const HeldRows<T>& held_;
   const Queries& queries_;
   NeighborLists& lists_;
+  bool apart_;                // long rows are held apart
+  Buffer<float> score_base_;  // only with an unusual limit
   SearchBase<T> base_;
   std::int64_t size_;  // queries of a batch
   GroupMinima minima_;
@@ -179,12 +215,77 @@ bool can_search_fp16(const HeldRows<T>& held, Measure measure, std::int64_t neig
 
 template <class T>
 std::vector<std::int64_t> search_fp16(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
-  return Fp16Search<T>(held, queries, lists).run();
+  return Fp16Search<T>(held, queries, lists, 0).run();
 }
 
-#define KITH_INSTANTIATE(T)                                                 \
-  template bool can_search_fp16(const HeldRows<T>&, Measure, std::int64_t); \
-  template std::vector<std::int64_t> search_fp16(const HeldRows<T>&, const Queries&, NeighborLists&);
+namespace {
+
+/// The norm of a row in the unit of the fp16 rows, without their rounding; infinite if fp16 cannot hold it.
+template <class T>
+double fp16_norm(const HeldRows<T>& held, std::span<const double> row) {
+  constexpr double kUp = 1 << kFp16Shift, kLargest = 65000.0;
+  const ScreenTransform& screen = held.plan.screen;
+  const double scale = std::ldexp(1.0, -screen.exponent);
+  double sum = 0.0, largest = 0.0;
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    const double value = kUp * (row[j] * scale - static_cast<double>(screen.center[j]));
+    largest = std::max(largest, std::abs(value));
+    sum += value * value;
+  }
+  return largest < kLargest ? std::sqrt(sum) : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+template <class T>
+std::vector<std::int64_t> search_long_queries(const HeldRows<T>& held, const Queries& queries,
+                                              const std::vector<std::int64_t>& fallback, NeighborLists& lists) {
+  constexpr double kRounding = 1 + 0x1p-8;  // covers that of fp16
+  const bool excludes = queries.excluded_row >= 0;
+  // The queries are no longer consecutive rows, so that each finds itself.
+  const std::int64_t k = lists.index.columns(), searched = k + (excludes ? 1 : 0), d = held.columns();
+  if (!can_hold_apart(queries.measure, searched) || !can_search_fp16(held, queries.measure, searched)) return fallback;
+  const double usual = usual_limits(held, find_long_rows(held).others).max_query_norm;
+  std::vector<std::int64_t> chosen, remaining;
+  double longest = 0.0;
+  for (const std::int64_t q : fallback) {
+    const double norm = fp16_norm(held, queries.values.row(q));
+    const bool is_long = norm > usual / kRounding && std::isfinite(norm);
+    (is_long ? chosen : remaining).push_back(q);
+    if (is_long) longest = std::max(longest, norm);
+  }
+  if (chosen.empty()) return fallback;
+  Matrix<double> values(std::ssize(chosen), d);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const auto from = queries.values.row(chosen[i]);
+    std::copy(from.begin(), from.end(), values.row(static_cast<std::int64_t>(i)).begin());
+  }
+  NeighborLists found(std::ssize(chosen), searched);
+  Fp16Search<T>(held, {std::as_const(values).view(), -1, queries.measure, queries.working_bytes}, found,
+                longest * kRounding)
+      .run();
+  for (std::int64_t i = 0; i < std::ssize(chosen); ++i) {
+    const std::int64_t q = chosen[static_cast<std::size_t>(i)], own = excludes ? queries.excluded_row + q : -1;
+    if (found.index(i, 0) < 0) {
+      remaining.push_back(q);
+      continue;
+    }
+    for (std::int64_t from = 0, to = 0; from < searched && to < k; ++from) {
+      if (excludes && found.index(i, from) == own) continue;
+      lists.distance(q, to) = found.distance(i, from);
+      lists.index(q, to++) = found.index(i, from);
+    }
+  }
+  lists.candidates += found.candidates;
+  std::sort(remaining.begin(), remaining.end());
+  return remaining;
+}
+
+#define KITH_INSTANTIATE(T)                                                                           \
+  template bool can_search_fp16(const HeldRows<T>&, Measure, std::int64_t);                           \
+  template std::vector<std::int64_t> search_fp16(const HeldRows<T>&, const Queries&, NeighborLists&); \
+  template std::vector<std::int64_t> search_long_queries(const HeldRows<T>&, const Queries&,          \
+                                                         const std::vector<std::int64_t>&, NeighborLists&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -1,0 +1,68 @@
+// Decides rows by the definition, among the few centroids that the triangle inequality leaves near a guess.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/assign/centroid_lists.h"
+#include "kernels/cuda/assign/fp16_groups.h"
+#include "kernels/cuda/assign/rows_by_guess.h"
+#include "kernels/cuda/runtime/held_rows.h"
+#include "kernels/cuda/screen/refinement.h"
+
+namespace kith::cuda {
+
+/// The unit in which lists and bounds of an assignment measure distances, that of the fp16 rows: 1 / unit.
+template <class T>
+double distance_unit(const HeldRows<T>& held);
+
+/// Rows to decide, and where results go.
+struct PrunedRows {
+  RowChoice rows;
+  const float* limit = nullptr;     // (count) of AmbiguousRows, passed on with rows that are not decided; null: none
+  std::int32_t* nearest = nullptr;  // (rows of the block) in: guesses; out: labels
+  float* bound = nullptr;           // (rows of the block) out (core/bounds.h); null: not requested
+  std::int64_t most = 0;            // a row with more candidates is not decided; 0: only if its list is too short
+};
+
+/// Device memory of pruned assignments to one set of centroids.
+class PrunedAssignment {
+ public:
+  PrunedAssignment() = default;
+  /// Allocates, and makes the lists of centroids (clusters, d) on the device. Queues only. Throws OutOfMemory.
+  template <class T>
+  PrunedAssignment(const HeldRows<T>& held, const double* centroids, std::int64_t clusters);
+  explicit operator bool() const { return lists_.view().length > 0; }
+
+  /// Decides rows of a block: nearest[position] = argmin of D, ties to the lowest. values: of the block. Rows with too
+  /// many candidates are appended to rest() instead. Queues only.
+  template <class T>
+  void decide(const HeldRows<T>& held, const T* values, const double* centroids, const PrunedRows& rows);
+
+  /// The rows of the most recent decide() that it left ambiguous.
+  AmbiguousRows rest() const { return {row_.data(), limit_.data(), counters_.data()}; }
+  /// (1) distances computed since the construction, on the device.
+  const Word* distances() const { return counters_.data() + 1; }
+  /// Whether no row can have more candidates than its list.
+  bool complete() const { return lists_.view().complete; }
+
+ private:
+  std::int64_t clusters_ = 0;
+  CentroidLists lists_;
+  RowsByGuess order_;
+  Buffer<std::int32_t> row_;  // (rows of a block)
+  Buffer<float> limit_;       // (rows of a block)
+  Buffer<Word> counters_;
+};
+
+/// The mean number of candidates of a sample of the rows that are on the device, with their labels as guesses. It
+/// overestimates, since the candidates of a row decrease as nearer ones are found. Waits for the device.
+template <class T>
+double expected_candidates(const HeldRows<T>& held, const double* centroids, std::int64_t clusters);
+
+/// Replaces labels that are no guesses (guess_of) by the best column of the row's best group. values: of the block;
+/// best: its groups of kGroupColumns columns. Queues only.
+template <class T>
+void guess_in_groups(const HeldRows<T>& held, const T* values, const double* centroids, std::int64_t clusters,
+                     const RowChoice& rows, const RowGroups& groups, std::int32_t* nearest);
+
+}  // namespace kith::cuda

@@ -1,0 +1,63 @@
+// The cost model of assignments. An estimate measures a sample of rows, 0.05 ms on an H200.
+#include "kernels/cuda/assign/screen_choice.h"
+
+#include <algorithm>
+
+#include "kernels/cuda/assign/pruned_assign.h"
+
+namespace kith::cuda {
+
+double definition_cost(const Context& context) {
+  int ratio = 2;  // of the rates of float32 and float64; 32 or 64 on devices for graphics
+  check(cudaDeviceGetAttribute(&ratio, cudaDevAttrSingleToDoublePrecisionPerfRatio, context.device));
+  return 24.0 * std::max(ratio, 1);
+}
+
+template <class T>
+double pruned_cost(const HeldRows<T>& held, std::int64_t clusters, double distances) {
+  constexpr double kLaunches = 0x1p32;  // multiply-adds of the screen in the time of eight launches and two waits
+  const auto rows = static_cast<double>(held.rows());
+  // Distances between centroids share their operands, and sorting them takes as long.
+  const double lists = definition_cost(*held.context) / 2 * CentroidLists::distances(clusters) / rows;
+  return kPrunedRowCost + definition_cost(*held.context) * distances + lists +
+         kLaunches / (rows * static_cast<double>(held.columns()));
+}
+
+template <class T>
+bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clusters) {
+  constexpr int kLongestBackoff = 16, kRecheck = 8;
+  constexpr double kWorthwhile = 0x1p33;  // multiply-adds of a screen that takes 0.05 ms on an H200
+  ScreenChoice& choice = held.choice;
+  if (held.resident.size() == 0) return false;
+  if (held.context->forced.local_screen) return choice.labelled_clusters == clusters;
+  const auto rows = static_cast<double>(held.rows());
+  if (choice.labelled_clusters != clusters || rows * static_cast<double>(clusters * held.columns()) < kWorthwhile) {
+    choice.pruned = false;
+    return false;
+  }
+  if (choice.backoff > 0) {
+    --choice.backoff;
+    return choice.pruned;
+  }
+  const double candidates = expected_candidates(held, centroids, clusters);
+  choice.pruned = pruned_cost(held, clusters, candidates) < choice.screened_cost;
+  choice.backoff = choice.pruned ? kRecheck : choice.next_backoff;
+  choice.next_backoff = choice.pruned ? 1 : std::min(2 * choice.next_backoff, kLongestBackoff);
+  return choice.pruned;
+}
+
+template <class T>
+bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::int64_t count, std::int64_t block_rows) {
+  constexpr std::int64_t kFewRows = 8192, kShareOfSent = 8;
+  if (held.sent && count < block_rows / kShareOfSent) return false;  // refine() sends these rows alone
+  return held.context->forced.local_screen ? count > 0 : count >= std::max(kFewRows, 2 * clusters);
+}
+
+#define KITH_INSTANTIATE(T)                                               \
+  template double pruned_cost(const HeldRows<T>&, std::int64_t, double);  \
+  template bool choose_pruned(HeldRows<T>&, const double*, std::int64_t); \
+  template bool lists_are_worthwhile(const HeldRows<T>&, std::int64_t, std::int64_t, std::int64_t);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda

@@ -1,0 +1,28 @@
+// Chooses the first step of an assignment by its cost: a screen against all centroids, or the centroids near each row's
+// label (pruned_assign.h). Results do not depend on it.
+#pragma once
+
+#include "kernels/cuda/runtime/held_rows.h"
+
+namespace kith::cuda {
+
+// Costs are in products of the fp16 screen (d multiply-adds each), 0.8 ns / 1000 at d = 128 on an H200.
+inline constexpr double kFloat32Cost = 32;       // a product of the float32 tiles
+inline constexpr double kPairCost = 4;           // a distance of refine(), in distances of pruned_assign.h
+inline constexpr double kPrunedRowCost = 200;    // reading and sorting a row
+double definition_cost(const Context& context);  // a distance of pruned_assign.h, by the rate of float64
+
+/// The cost per row of deciding rows near their labels, with this number of distances per row.
+template <class T>
+double pruned_cost(const HeldRows<T>& held, std::int64_t clusters, double distances);
+
+/// Whether this assignment decides rows near their labels. Estimates the costs now and then, and waits for the device
+/// only then. centroids: (clusters, d) on the device.
+template <class T>
+bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clusters);
+
+/// Whether `count` ambiguous rows are worth the lists of centroids.
+template <class T>
+bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::int64_t count, std::int64_t block_rows);
+
+}  // namespace kith::cuda

@@ -1,0 +1,58 @@
+// A tree of boxes over rows of a set, as it is held on the device; search/cell_build.h makes it.
+//
+// The rows are ordered so that near rows are together. A leaf is 32 consecutive ones, a node of each level above has 32
+// children, and every node has the exact bounding box of its rows. Nodes are numbered, so that node i of a level has
+// the children 32 i .. 32 i + 31 of the level below, and no links are stored.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/cuda/runtime/memory.h"
+
+namespace kith::cuda {
+
+inline constexpr int kCellRows = 32;   // of a leaf, one per lane of a warp; also the children of a node
+inline constexpr int kCellLevels = 6;  // of 2^31 rows
+inline constexpr std::int32_t kNoCellRow = std::numeric_limits<std::int32_t>::max();
+
+/// The type of a box's sides, which holds every value exactly.
+template <class T>
+using CellSide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+/// The tree as kernels see it. Boxes are stored for 32 siblings, a family, together: those of family f are at box + f d
+/// 2 32, ordered (column, low and high side, sibling).
+template <class T>
+struct CellView {
+  const T* values = nullptr;                // (leaves, d, 32)
+  const std::int32_t* row = nullptr;        // (leaves, 32) position of the row; kNoCellRow: none
+  const CellSide<T>* box = nullptr;         // (families, d, 2, 32)
+  const std::int32_t* first_row = nullptr;  // (families, 32) smallest position in the node
+  std::int64_t d = 0;
+  int levels = 0;                           // level 0: leaves; the last level has one family
+  std::int64_t nodes[kCellLevels] = {};     // of each level
+  std::int64_t families[kCellLevels] = {};  // number of the first family of each level
+};
+
+template <class T>
+struct CellTree {
+  Buffer<T> values;
+  Buffer<std::int32_t> row, first_row;
+  Buffer<CellSide<T>> box;
+  CellView<T> view;
+
+  bool is_empty() const { return view.levels == 0; }
+};
+
+/// The tree of the held rows, and what is known about searches in it.
+template <class T>
+struct Cells {
+  CellTree<T> tree;                // empty until a search needs it
+  bool refused = false;            // there was no memory for it
+  double requested_seconds = 0.0;  // estimated duration of the products of searches so far
+  std::int64_t neighbors = 0;      // length of the lists for which the share was measured; 0: it was not
+  double share = 0.0;              // of the rows whose distances a query computes
+};
+
+}  // namespace kith::cuda

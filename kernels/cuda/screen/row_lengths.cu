@@ -1,0 +1,65 @@
+// A histogram of the lengths of the rows, four bins per octave. Reads 8 bytes per row, once per data set.
+#include "kernels/cuda/screen/row_lengths.h"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "kernels/cuda/device/reduce.h"
+
+namespace kith::cuda {
+namespace {
+
+constexpr int kBinsPerOctave = 4;
+constexpr int kBinShift = 21;                 // drops all but two bits of the mantissa
+constexpr int kBins = 1 << (31 - kBinShift);  // positive floats, infinity and NaN order like their bits
+
+/// counts, residuals: (kBins) rows of each bin, and the bits of their largest residual; zero on entry.
+__global__ void histogram_kernel(const float* norm, const float* residual, std::int64_t rows, unsigned* counts,
+                                 unsigned* residuals) {
+  __shared__ unsigned block_counts[kBins], block_residuals[kBins];
+  for (int b = static_cast<int>(threadIdx.x); b < kBins; b += kBlock) block_counts[b] = block_residuals[b] = 0;
+  __syncthreads();
+  for (std::int64_t i = thread_index(); i < rows; i += thread_count()) {
+    const unsigned bin = (__float_as_uint(norm[i]) & 0x7FFFFFFFU) >> kBinShift;
+    atomicAdd(&block_counts[bin], 1U);
+    atomicMax(&block_residuals[bin], __float_as_uint(residual[i]));
+  }
+  __syncthreads();
+  for (int b = static_cast<int>(threadIdx.x); b < kBins; b += kBlock) {
+    if (block_counts[b] == 0) continue;
+    atomicAdd(&counts[b], block_counts[b]);
+    atomicMax(&residuals[b], block_residuals[b]);
+  }
+}
+
+}  // namespace
+
+void limit_screened_lengths(const Context& context, Pool& pool, std::int64_t rows, Fp16Rows& fp16) {
+  constexpr std::int64_t kFew = 64;          // at most one row in this many is longer than the lengths of the others
+  constexpr int kWider = kBinsPerOctave;     // the limit is twice that length,
+  constexpr int kMuch = 2 * kBinsPerOctave;  // if a row is longer than four times that length
+  constexpr float kLeast = 0x1p-30F;         // of a limit; the widest column has about 2^8
+  Buffer<unsigned> bins(pool, 2 * kBins);
+  context.stream.fill(bins.data(), 0, 2 * kBins);
+  histogram_kernel<<<context.grid(rows, kBlock * 4), kBlock, 0, context.stream>>>(
+      fp16.norm.data(), fp16.residual.data(), rows, bins.data(), bins.data() + kBins);
+  check(cudaGetLastError());
+  std::vector<unsigned> found(2 * kBins);
+  context.stream.download(found.data(), bins.data(), 2 * kBins);
+
+  int last = kBins - 1;  // of the bins that have rows
+  while (last > 0 && found[last] == 0) --last;
+  int typical = last;
+  for (std::int64_t longer = found[typical]; typical > 0 && longer <= rows / kFew; longer += found[typical]) --typical;
+  fp16.screened = {std::numeric_limits<double>::infinity(), 0.0};
+  if (last <= typical + kMuch) return;
+  const int limit = typical + kWider;
+  const auto longest = std::bit_cast<float>(((static_cast<unsigned>(limit) + 1) << kBinShift) - 1);  // still in its bin
+  unsigned residual = 0;
+  for (int b = 0; b <= limit; ++b) residual = std::max(residual, found[kBins + b]);
+  if (longest < kLeast) return;
+  fp16.screened = {static_cast<double>(longest), static_cast<double>(std::bit_cast<float>(residual))};
+}
+
+}  // namespace kith::cuda

@@ -1,0 +1,11 @@
+// How long a row may be to be screened: a few rows that are much longer than the others would widen the margin of all.
+#pragma once
+
+#include "kernels/cuda/runtime/held_rows.h"
+
+namespace kith::cuda {
+
+/// Sets fp16.screened from the norms of all rows, of which there are `rows`. Waits for the device.
+void limit_screened_lengths(const Context& context, Pool& pool, std::int64_t rows, Fp16Rows& fp16);
+
+}  // namespace kith::cuda

@@ -1,0 +1,49 @@
+// The kernels of cell_kernel.h for each number of columns and length of lists.
+#include "kernels/cuda/search/cell_launch.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace kith::cuda {
+namespace {
+
+__global__ void clear_kernel(DeviceLists lists, std::int64_t count) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
+    lists.distance[i] = std::numeric_limits<double>::infinity();
+    lists.index[i] = -1;
+  }
+}
+
+template <int kSlots, class T>
+auto kernel_for(std::int64_t d) {
+  if (d <= 4) return cells_kernel<T, 4, kSlots>;
+  return d <= 16 ? cells_kernel<T, 16, kSlots> : cells_kernel<T, kLanes, kSlots>;
+}
+
+}  // namespace
+
+void clear_lists(const Context& context, const DeviceLists& lists, std::int64_t count) {
+  clear_kernel<<<context.grid(count, kBlock), kBlock, 0, context.stream>>>(lists, count);
+  check(cudaGetLastError());
+}
+
+template <class T>
+void launch_cells(const Context& context, const CellView<T>& tree, const CellQueries& queries, const CellOutcome& out) {
+  static_assert(kMostCellNeighbors == 4 * kWarp);
+  static_assert(kCellWarps * (kMostCellColumns * sizeof(CellValue) + kCellLevels * kCellRows * 4) <= 48 * 1024,
+                "what a kernel may use of shared memory without asking");
+  const auto kernel = queries.neighbors <= kWarp ? kernel_for<1, T>(tree.d) : kernel_for<4, T>(tree.d);
+  const std::size_t shared = kCellWarps * static_cast<std::size_t>(tree.d) * sizeof(CellValue);
+  // Queries take different times, so there are more blocks than run together, each with few queries.
+  const std::int64_t blocks = (queries.count + kCellWarps - 1) / kCellWarps;
+  const auto grid = static_cast<unsigned>(std::min<std::int64_t>(blocks, std::numeric_limits<int>::max()));
+  kernel<<<grid, kCellThreads, shared, context.stream>>>(tree, queries, out);
+  check(cudaGetLastError());
+}
+
+#define KITH_INSTANTIATE(T) \
+  template void launch_cells(const Context&, const CellView<T>&, const CellQueries&, const CellOutcome&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda

@@ -1,0 +1,172 @@
+// Searches in the tree of the held rows, and the choice between the tree and products with all rows.
+//
+// The tree costs log2(n / 32) sorts once, and a query some leaves: about ten with few columns, those of its cluster
+// with many, nearly all of them if the rows have many columns and no structure. A sample tells: the share of the rows
+// whose distances a query computes in a tree over some rows is an upper estimate of the share in the whole tree, whose
+// leaves are smaller.
+#include "kernels/cuda/search/cell_search.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "kernels/cuda/search/cell_build.h"
+#include "kernels/cuda/search/cell_launch.h"
+
+namespace kith::cuda {
+namespace {
+
+constexpr std::int64_t kSampleRows = 1 << 16;
+constexpr std::int64_t kSampleQueries = 256;
+
+// Estimated durations on an H200; a wrong one costs time only.
+/// Of products of `pairs` rows and queries.
+double product_seconds(double pairs, std::int64_t d) { return pairs * (1.5e-12 + static_cast<double>(d) * 4e-15); }
+/// Of `pairs` distances in leaves, with the boxes on the way.
+double cell_seconds(double pairs, std::int64_t d) { return pairs * (5e-12 + static_cast<double>(d) * 0.8e-12); }
+/// Of building the tree.
+double build_seconds(std::int64_t rows, std::int64_t d) {
+  const auto levels = static_cast<double>(std::bit_width(static_cast<std::uint64_t>(rows)));
+  return 1e-3 + levels * static_cast<double>(rows) * (0.6e-9 + static_cast<double>(d) * 2e-12);
+}
+
+double pairs_of(const Queries& queries, std::int64_t rows) {
+  return static_cast<double>(queries.values.rows) * static_cast<double>(rows);
+}
+
+template <class T>
+CellQueries cell_queries(const HeldRows<T>& held, const double* values, std::int64_t count, std::int64_t neighbors) {
+  // A query that visits much of the tree keeps a single warp busy while the others have finished.
+  constexpr std::int64_t kMinLeaves = 256, kShare = 16;
+  const std::int64_t leaves = held.rows() / kCellRows;
+  return {.values = values,
+          .count = count,
+          .neighbors = neighbors,
+          .first_row = held.first_row,
+          .most_leaves = std::max(kMinLeaves, leaves / kShare)};
+}
+
+/// The share of the rows whose distances the queries compute, estimated with a tree over a sample of the rows.
+template <class T>
+double sampled_share(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
+  const std::int64_t n = held.rows(), d = held.columns(), q = queries.values.rows;
+  const std::int64_t stride = std::max<std::int64_t>(n / kSampleRows, 1), rows = (n + stride - 1) / stride;
+  const std::int64_t query_stride = std::max<std::int64_t>(q / kSampleQueries, 1);
+  const std::int64_t count = (q + query_stride - 1) / query_stride;
+  // One more than in the whole set, since a query may be a row of the sample.
+  const std::int64_t k = std::min(neighbors / stride + 2, kMostCellNeighbors);
+  Matrix<double> values(count, d);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto from = queries.values.row(i * query_stride);
+    std::copy(from.begin(), from.end(), values.row(i).begin());
+  }
+  const Stream& stream = held.stream();
+  const Buffer<double> device_values(held.pool(), count * d), distance(held.pool(), count * k);
+  const Buffer<std::int64_t> index(held.pool(), count * k);
+  const Buffer<Word> measured(held.pool(), 1);
+  const CellTree<T> tree = build_cell_tree<T>(held, nullptr, stride, rows);
+  stream.upload(device_values.data(), values.data(), values.size());
+  stream.fill(measured.data(), 0, 1);
+  const CellOutcome out{{distance.data(), index.data()}, nullptr, measured.data()};
+  clear_lists(*held.context, out.lists, count * k);
+  CellQueries request = cell_queries(held, device_values.data(), count, k);
+  request.most_leaves = rows;
+  launch_cells(*held.context, tree.view, request, out);
+  Word distances = 0;
+  stream.download(&distances, measured.data(), 1);
+  return static_cast<double>(distances) / static_cast<double>(count * rows);
+}
+
+/// Whether the share is known for lists of about this length.
+template <class T>
+bool knows_share(const Cells<T>& cells, std::int64_t neighbors) {
+  return neighbors <= 2 * cells.neighbors && cells.neighbors <= 2 * neighbors;
+}
+
+}  // namespace
+
+template <class T>
+bool prefers_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
+  constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - kCellRows - 1;  // positions are int32
+  constexpr double kAdvantage = 1.5;   // by which the tree must be faster: the estimates are rough
+  constexpr double kImpatience = 4.0;  // products of clustered rows take longer than those of others
+  Cells<T>& cells = held.cells;
+  const std::int64_t n = held.rows(), d = held.columns();
+  if (queries.measure != Measure::squared_euclidean || neighbors > kMostCellNeighbors || d > kMostCellColumns ||
+      held.resident.size() == 0 || n == 0 || n > kMaxRows || cells.refused) {
+    return false;
+  }
+  const bool forced = held.context->forced.cells;
+  const double pairs = pairs_of(queries, n);
+  if (!forced) {
+    if (queries.working_bytes > 0 && queries.working_bytes < cell_tree_bytes<T>(n, d)) return false;
+    cells.requested_seconds += product_seconds(pairs, d);
+    const bool pays = kImpatience * cells.requested_seconds > build_seconds(n, d);
+    if (cells.tree.is_empty() && !pays) return false;
+  }
+  try {
+    if (!forced) {
+      if (!knows_share(cells, neighbors)) {
+        cells.share = sampled_share(held, queries, neighbors);
+        cells.neighbors = neighbors;
+      }
+      if (cell_seconds(cells.share, d) * kAdvantage > product_seconds(1.0, d)) return false;
+    }
+    if (cells.tree.is_empty()) cells.tree = build_cell_tree<T>(held, nullptr, 1, n);
+  } catch (const OutOfMemory&) {  // products need less memory
+    cells.refused = true;
+    return false;
+  }
+  return true;
+}
+
+template <class T>
+std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
+  constexpr std::int64_t kBatchBytes = std::int64_t{256} << 20;
+  const std::int64_t q = queries.values.rows, k = lists.index.columns(), d = held.columns();
+  const std::int64_t limit = queries.working_bytes > 0 ? queries.working_bytes : kBatchBytes;
+  const std::int64_t bytes = std::min(limit, held.pool().available() / 4);
+  const std::int64_t size = std::clamp<std::int64_t>(bytes / (d * 8 + k * 16 + 1), 1, q);
+  const Context& context = *held.context;
+  const Stream& stream = held.stream();
+  const Buffer<double> values(held.pool(), size * d), distance(held.pool(), size * k);
+  const Buffer<std::int64_t> index(held.pool(), size * k);
+  const Buffer<unsigned char> given_up(held.pool(), size);
+  const Buffer<Word> measured(held.pool(), 1);
+  const CellOutcome out{{distance.data(), index.data()}, given_up.data(), measured.data()};
+  stream.fill(measured.data(), 0, 1);
+  std::vector<std::int64_t> fallback;
+  std::vector<unsigned char> flags(static_cast<std::size_t>(size));
+  for (std::int64_t first = 0; first < q; first += size) {
+    const std::int64_t count = std::min(size, q - first);
+    stream.upload(values.data(), queries.values.data + first * d, count * d);
+    stream.upload(distance.data(), lists.distance.data() + first * k, count * k);
+    stream.upload(index.data(), lists.index.data() + first * k, count * k);
+    CellQueries request = cell_queries(held, values.data(), count, k);
+    request.excluded = queries.excluded_row + first - held.first_row;
+    request.has_excluded = queries.excluded_row >= 0;
+    launch_cells(context, held.cells.tree.view, request, out);
+    stream.download(flags.data(), given_up.data(), count);
+    stream.download(lists.distance.data() + first * k, distance.data(), count * k);
+    stream.download(lists.index.data() + first * k, index.data(), count * k);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (flags[static_cast<std::size_t>(i)] != 0) fallback.push_back(first + i);
+    }
+  }
+  Word distances = 0;
+  stream.download(&distances, measured.data(), 1);
+  lists.candidates += static_cast<std::int64_t>(distances);
+  constexpr std::int64_t kEnough = 64;  // queries that represent others
+  if (q >= kEnough) {
+    held.cells.share = static_cast<double>(distances) / pairs_of(queries, held.rows());
+    held.cells.neighbors = k;
+  }
+  return fallback;
+}
+
+#define KITH_INSTANTIATE(T)                                                      \
+  template bool prefers_cells(const HeldRows<T>&, const Queries&, std::int64_t); \
+  template std::vector<std::int64_t> search_cells(const HeldRows<T>&, const Queries&, NeighborLists&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda

@@ -1,0 +1,22 @@
+// The neighbour search in a tree of boxes (cell_kernel.h), for rows with few columns or in clusters.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/cuda/runtime/held_rows.h"
+
+namespace kith::cuda {
+
+/// Whether the tree is expected to be faster for these queries than products with all rows, by the share of a sample of
+/// the rows that a sample of the queries visits. Builds the tree then. Waits for the device.
+template <class T>
+bool prefers_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors);
+
+/// Merges the nearest rows into the lists. Requires prefers_cells(). Returns, in ascending order, the fallback queries,
+/// which would visit a large part of the tree; their lists do not change. Throws OutOfMemory, before it changes a list.
+/// Waits for the device.
+template <class T>
+std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists);
+
+}  // namespace kith::cuda

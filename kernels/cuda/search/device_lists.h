@@ -1,0 +1,20 @@
+// Lists of neighbours on the device, and the order of their entries.
+#pragma once
+
+#include <cstdint>
+
+namespace kith::cuda {
+
+/// A list per query, ordered by (distance, index); unfilled entries are (+inf, -1).
+struct DeviceLists {
+  double* distance = nullptr;     // (queries, k)
+  std::int64_t* index = nullptr;  // (queries, k)
+};
+
+/// Order of list entries, by (distance, index). The index -1 of an unfilled entry is larger than all others.
+__device__ inline bool before(double a_distance, std::int64_t a_index, double b_distance, std::int64_t b_index) {
+  if (a_distance != b_distance) return a_distance < b_distance;
+  return static_cast<std::uint64_t>(a_index) < static_cast<std::uint64_t>(b_index);
+}
+
+}  // namespace kith::cuda

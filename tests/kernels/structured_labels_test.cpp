@@ -1,0 +1,196 @@
+// Assignments of rows with structure (clusters, outliers, unscaled columns, duplicates) on every screen: the labels are
+// those of the definition, and few distances are computed where clusters are apart.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "core/data_plan.h"
+#include "core/distance.h"
+#include "core/philox.h"
+#include "tests/support/cases.h"
+#include "tests/support/catch.h"
+#include "tests/support/reference.h"
+
+using namespace kith;
+using namespace kith::test;
+
+namespace {
+
+/// An approximately normal number, determined by the arguments.
+double noise(std::uint64_t seed, std::int64_t i, std::int64_t j) {
+  double sum = -2.0;
+  for (std::uint64_t part = 0; part < 4; ++part) {
+    const std::uint64_t bits =
+        random_bits(4 * seed + part, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j));
+    sum += static_cast<double>(bits >> 11) * 0x1p-53;
+  }
+  return 1.7 * sum;
+}
+
+/// Row i, column j of a kind of data. clustered: most centroids are far from most rows.
+struct Structure {
+  const char* name;
+  bool clustered;
+  double (*value)(std::int64_t i, std::int64_t j);
+};
+
+double blob(std::int64_t blobs, double spread, std::int64_t i, std::int64_t j) {
+  return noise(1, i * 7 % blobs, j) + spread * noise(2, i, j);
+}
+
+const std::vector<Structure>& structures() {
+  static const std::vector<Structure> all{
+      {"blobs, spread 0.1", true, [](std::int64_t i, std::int64_t j) { return blob(20, 0.1, i, j); }},
+      {"blobs, spread 0.01", true, [](std::int64_t i, std::int64_t j) { return blob(20, 0.01, i, j); }},
+      {"few tight blobs", true, [](std::int64_t i, std::int64_t j) { return blob(5, 1e-4, i, j); }},
+      {"scales", false,
+       [](std::int64_t i, std::int64_t j) {
+         return noise(3, i, j) * (j == 0 ? 1e4 : j == 1 ? 100.0 : 1.0);
+       }},
+      {"outliers", false, [](std::int64_t i, std::int64_t j) { return noise(4, i, j) * (i % 100 == 7 ? 1e4 : 1.0); }},
+      {"blobs and outliers", false,
+       [](std::int64_t i, std::int64_t j) { return i % 100 == 7 ? 1e4 * noise(4, i, j) : blob(20, 0.01, i, j); }},
+      {"repeated rows", false, [](std::int64_t i, std::int64_t j) { return noise(5, i % 37, j); }},
+      {"a blob in noise", false,
+       [](std::int64_t i, std::int64_t j) { return i % 3 == 0 ? noise(6, i, j) : 3 + 0.001 * noise(6, i, j); }},
+      {"blobs far from zero", true,
+       [](std::int64_t i, std::int64_t j) {
+         return 1000 + std::ldexp(std::rint(std::ldexp(blob(20, 0.01, i, j), 12)), -12);
+       }},
+  };
+  return all;
+}
+
+Matrix<double> rows_of(const Structure& structure, Shape s) {
+  Matrix<double> rows(s.n, s.d);
+  for (std::int64_t i = 0; i < s.n; ++i) {
+    for (std::int64_t j = 0; j < s.d; ++j) rows(i, j) = static_cast<double>(static_cast<float>(structure.value(i, j)));
+  }
+  return rows;
+}
+
+/// Rows of the data, moved by `amount` of their distance from the next; every ninth repeats the one before.
+Matrix<double> centroids_of(const Matrix<double>& rows, std::int64_t k, double amount) {
+  Matrix<double> centroids(k, rows.columns());
+  for (std::int64_t c = 0; c < k; ++c) {
+    const std::int64_t i = (c % 9 == 8 ? c - 1 : c) * 3 % rows.rows(), next = (i + 20) % rows.rows();
+    for (std::int64_t j = 0; j < rows.columns(); ++j) {
+      centroids(c, j) = rows(i, j) + amount * (rows(next, j) - rows(i, j));
+    }
+  }
+  return centroids;
+}
+
+/// The most distances that assigning rows near these labels may take: those within twice the distance of the label, of
+/// the widest row of each label, and what completes a group of four.
+std::int64_t most_distances(const Matrix<double>& rows, const Matrix<double>& centroids,
+                            const std::vector<std::int32_t>& labels) {
+  const std::int64_t d = rows.columns();
+  std::vector<double> widest(static_cast<std::size_t>(centroids.rows()), 0.0);
+  for (std::int64_t i = 0; i < rows.rows(); ++i) {
+    double& own = widest[static_cast<std::size_t>(labels[i])];
+    own = std::max(own, squared_distance(rows.row(i).data(), centroids.row(labels[i]).data(), d));
+  }
+  std::vector<std::int64_t> most;
+  for (std::int64_t c = 0; c < centroids.rows(); ++c) {
+    std::int64_t near = 3;
+    for (std::int64_t other = 0; other < centroids.rows(); ++other) {
+      const double between = squared_distance(centroids.row(c).data(), centroids.row(other).data(), d);
+      near += between <= 4.001 * widest[static_cast<std::size_t>(c)] ? 1 : 0;
+    }
+    most.push_back(std::min(near, centroids.rows()));
+  }
+  std::int64_t total = 0;
+  for (std::int64_t i = 0; i < rows.rows(); ++i) total += most[static_cast<std::size_t>(labels[i])];
+  return total;
+}
+
+struct Labelled {
+  Assignment assignment;
+  std::vector<std::int32_t> labels;
+};
+
+Labelled assigned(Points& points, const Matrix<double>& centroids) {
+  Labelled result{Assignment(centroids.rows()), std::vector<std::int32_t>(static_cast<std::size_t>(points.rows()))};
+  points.assign({centroids.view()}, result.assignment);
+  points.labels(result.labels);
+  return result;
+}
+
+/// Many centroids, few columns, and columns beyond one tile; lists of all other centroids, and of the nearest ones.
+const std::vector<Shape> kShapes{{1021, 24, 64}, {700, 130, 70}, {515, 64, 800}, {1021, 5, 200}, {401, 6, 3100}};
+
+void check_labels(const ForcedPaths& forced, const std::vector<Shape>& shapes, const BackendOptions& options = {}) {
+  const std::vector<Tested> backends = every_backend(options, forced);
+  for (const Structure& structure : structures()) {
+    for (const Shape s : shapes) {
+      INFO(structure.name << ", n " << s.n << ", d " << s.d << ", k " << s.k);
+      const Matrix<double> rows = rows_of(structure, s);
+      const auto reference = reference_points(rows.view());
+      const DataPlan plan = make_plan(*reference);
+      reference->prepare(plan);
+      std::vector<Matrix<double>> centroids;
+      for (const double amount : {0.0, 0.0, 1e-3, 0.2}) centroids.push_back(centroids_of(rows, s.k, amount));
+      std::vector<Labelled> expected;
+      for (const Matrix<double>& c : centroids) expected.push_back(assigned(*reference, c));
+      for (const ValueClass as : {ValueClass::f32, ValueClass::f64}) {
+        const PointsMatrix stored = as_class(rows.view(), as);
+        for (const Tested& tested : backends) {
+          INFO(tested.name << ", " << name_of(as));
+          const auto points = tested.backend->hold({view_of(stored), 0});
+          points->prepare(plan);
+          for (std::size_t step = 0; step < centroids.size(); ++step) {
+            INFO("assignment " << step);
+            const Labelled result = assigned(*points, centroids[step]);
+            CHECK((result.labels == expected[step].labels));
+            CHECK(result.assignment.counts == expected[step].assignment.counts);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("rows with structure have the labels of the definition", "[structured][kernels]") {
+  check_labels({}, kShapes);
+}
+
+TEST_CASE("rows with structure, assigned near their labels, have the labels of the definition",
+          "[structured][kernels]") {
+  check_labels({.local_screen = true}, kShapes);
+  check_labels({.bounds = true, .local_screen = true}, {{1021, 24, 64}, {401, 6, 3100}});
+}
+
+TEST_CASE("rows with structure in blocks have the labels of the definition", "[structured][kernels]") {
+  for (const std::int64_t block : {100, 256}) {
+    BackendOptions options;
+    options.block_rows = block;
+    check_labels({.local_screen = true}, {{1021, 24, 64}, {515, 64, 800}}, options);
+  }
+}
+
+TEST_CASE("a GPU measures few distances of rows near their labels", "[structured][kernels]") {
+  const Shape s{2000, 24, 128};
+  for (const Structure& structure : structures()) {
+    const Matrix<double> rows = rows_of(structure, s), centroids = centroids_of(rows, s.k, 0.0);
+    const PointsMatrix stored = as_class(rows.view(), ValueClass::f32);
+    for (const Tested& tested : every_backend({}, {.local_screen = true})) {
+      if (!tested.name.starts_with("cuda") || tested.name == "cuda auto") continue;
+      INFO(structure.name << ", " << tested.name);
+      const auto points = tested.backend->hold({view_of(stored), 0});
+      points->prepare(make_plan(*points));
+      const Labelled first = assigned(*points, centroids), second = assigned(*points, centroids);
+      const std::int64_t most = most_distances(rows, centroids, first.labels);
+      CHECK(first.assignment.screened == s.n);
+      CHECK(second.assignment.screened == 0);
+      CHECK(second.assignment.ambiguous == s.n);
+      CHECK(second.assignment.candidates <= most);
+      if (structure.clustered) {
+        CHECK(4 * most <= s.n * s.k);  // so the bound says something
+        CHECK(3 * first.assignment.candidates <= s.n * s.k);
+      }
+    }
+  }
+}
