@@ -140,8 +140,8 @@ TEST_CASE("searches of structured data do little work and equal the definition",
         CHECK(found.products <= 2 * kQueries * kRows);
         CHECK(found.candidates <= 16 * (k + 50) * kQueries);
         CHECK(std::equal(wanted.index.data(), wanted.index.data() + wanted.index.size(), found.index.data()));
-        CHECK(std::equal(wanted.distance.data(), wanted.distance.data() + wanted.distance.size(),
-                         found.distance.data()));
+        CHECK(
+            std::equal(wanted.distance.data(), wanted.distance.data() + wanted.distance.size(), found.distance.data()));
       }
     }
   }

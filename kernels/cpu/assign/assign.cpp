@@ -121,10 +121,10 @@ class Assigner {
     centroids_.multiply(
         rows_.panel(), rows_.tile(), [&](std::int64_t from, std::int64_t columns, const float* half_sq_norm) {
           centroids_.errors(from, rows_.norms(), error);
-          kernels_.scores.update_best(rows_.tile(), half_sq_norm, columns, error,
-                                      {group_best_.row(from / tile_columns(kernels_) * kTileGroups).data(),
-                                       screening.best_lower, screening.best_upper, screening.second_upper,
-                                       screening.others_upper});
+          kernels_.scores.update_best(
+              rows_.tile(), half_sq_norm, columns, error,
+              {group_best_.row(from / tile_columns(kernels_) * kTileGroups).data(), screening.best_lower,
+               screening.best_upper, screening.second_upper, screening.others_upper});
         });
     float limit[kMaxLanes];
     std::fill_n(limit, kMaxLanes, -kInfinity);
@@ -170,10 +170,10 @@ class Assigner {
       if (first_candidate[lane] < 0) continue;
       const bool several = nearest[lane].label >= 0;
       writer.totals.ambiguous += several;
-      writer.store(
-          queued_row_[lane],
-          several ? nearest[lane].label : static_cast<std::int32_t>(centroids_.row_of(first_candidate[lane])),
-          several ? writer.measured_bound(nearest[lane], others_bound(screening, lane)) : screened_bound(screening, lane));
+      writer.store(queued_row_[lane],
+                   several ? nearest[lane].label : static_cast<std::int32_t>(centroids_.row_of(first_candidate[lane])),
+                   several ? writer.measured_bound(nearest[lane], others_bound(screening, lane))
+                           : screened_bound(screening, lane));
     }
   }
 
@@ -344,8 +344,8 @@ class ScreenedAssignment {
                        }
                      });
     const std::vector<std::int64_t> guessed = finish();
-    held_.local_choice.global_cost = with_guesses ? 2 * kPackCost + 2.0 * static_cast<double>(clusters_)
-                                                  : global_cost(result_);
+    held_.local_choice.global_cost =
+        with_guesses ? 2 * kPackCost + 2.0 * static_cast<double>(clusters_) : global_cost(result_);
     if (with_guesses) held_.local_choice.wait = 0;
     if (is_low_precision_ && !with_guesses) held_.backoff.update(result_);
     if (!guessed.empty()) {

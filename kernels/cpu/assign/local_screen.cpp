@@ -102,8 +102,7 @@ class LocalScreen<T>::Worker {
                                             label_panel_.data(), &norms);
     double least[kMaxLanes];  // what is added to a score for a lower bound of half the squared distance
     for (int lane = 0; lane < float32.lanes; ++lane) {
-      least[lane] =
-          lower_half_sq_norm(norms.norm[lane], d_) - all_.margin(norms.norm[lane], norms.residual[lane]);
+      least[lane] = lower_half_sq_norm(norms.norm[lane], d_) - all_.margin(norms.norm[lane], norms.residual[lane]);
     }
     all_.multiply(label_panel_.data(), label_products_.data(),
                   [&](std::int64_t from, std::int64_t count, const float* half_sq_norm) {
@@ -157,7 +156,8 @@ class LocalScreen<T>::Worker {
     for (std::size_t p = 0; p < panels; ++p) {
       const auto mine = rows.subspan(p * lanes_, std::min<std::size_t>(lanes_, rows.size() - p * lanes_));
       prefetch(mine.data() + lanes_);
-      panels_[p].pack(static_cast<int>(mine.size()), [&](int lane) { return mine[lane]; }, center_.data());
+      panels_[p].pack(
+          static_cast<int>(mine.size()), [&](int lane) { return mine[lane]; }, center_.data());
       for (int lane = 0; lane < static_cast<int>(mine.size()); ++lane) {
         const double each = upper_distance(panels_[p].norms(), lane);
         distance.push_back(each < kMaxScreenedNorm ? each : std::numeric_limits<double>::infinity());  // also for NaN
@@ -210,9 +210,9 @@ class LocalScreen<T>::Worker {
     const std::int64_t step = columns_.step(), tiles = ceil_div(needed, step), listed = std::ssize(near_);
     while (columns_.tiles() < tiles) {
       const Near* from = near_.data() + columns_.tiles() * step;
-      columns_.template add_tile<double>(std::min(step, listed - columns_.tiles() * step),
-                                         [&](std::int64_t c) { return centroids_.row(from[c].centroid).data(); },
-                                         centred_);
+      columns_.template add_tile<double>(
+          std::min(step, listed - columns_.tiles() * step),
+          [&](std::int64_t c) { return centroids_.row(from[c].centroid).data(); }, centred_);
     }
     std::int64_t multiplied = 0;
     for (std::int64_t tile = 0; tile < tiles; ++tile) multiplied += columns_.columns(tile);
@@ -272,13 +272,13 @@ class LocalScreen<T>::Worker {
   /// Labels the active rows from their candidates. beyond: the distance from the current centroid of all that were not
   /// multiplied, at least.
   void decide(const PanelNorms& norms, std::span<const std::int64_t> rows, double beyond) {
-    float others[kMaxLanes];     // lower bound of the scores of columns that are not candidates
+    float others[kMaxLanes];       // lower bound of the scores of columns that are not candidates
     std::int32_t only[kMaxLanes];  // the first candidate
     NearestCandidate nearest[kMaxLanes];
     for (std::size_t lane = 0; lane < rows.size(); ++lane) {
       only[lane] = -1;
-      others[lane] = bounds_ ? rounded_down(best_upper_[lane] + slack_of(norms, static_cast<int>(lane)))
-                             : best_upper_[lane];
+      others[lane] =
+          bounds_ ? rounded_down(best_upper_[lane] + slack_of(norms, static_cast<int>(lane))) : best_upper_[lane];
     }
     for (const Candidate& candidate : candidates_) {
       const int lane = candidate.lane;
@@ -325,16 +325,16 @@ class LocalScreen<T>::Worker {
  private:
   std::vector<RowPanel<T>> panels_;
   LocalColumns columns_;
-  Matrix<std::byte> label_panel_;   // of several centroids
-  Matrix<float> label_products_;    // (columns of a tile, lanes)
-  Matrix<float> squared_;           // (k, lanes) lower bounds of the squared distances to those
+  Matrix<std::byte> label_panel_;  // of several centroids
+  Matrix<float> label_products_;   // (columns of a tile, lanes)
+  Matrix<float> squared_;          // (k, lanes) lower bounds of the squared distances to those
   Matrix<float> products_, minima_, error_;
   std::vector<Hit> hits_;
-  std::vector<float> center_;  // (d) the current centroid, in the scale of the screen
-  Matrix<float> centred_;      // (columns of a tile, d)
-  double norm_rounding_;       // relative error of a squared norm in float32
-  double offset_ = 0.0;        // the distance of center_ from the centroid
-  int label_lane_ = 0;                            // of the current centroid in squared_
+  std::vector<float> center_;                  // (d) the current centroid, in the scale of the screen
+  Matrix<float> centred_;                      // (columns of a tile, d)
+  double norm_rounding_;                       // relative error of a squared norm in float32
+  double offset_ = 0.0;                        // the distance of center_ from the centroid
+  int label_lane_ = 0;                         // of the current centroid in squared_
   const std::int64_t* end_of_rows_ = nullptr;  // of the task
   std::vector<Near> near_;
   float listed_reach_ = -1.0F;

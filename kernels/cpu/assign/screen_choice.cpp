@@ -9,7 +9,8 @@ namespace kith::cpu {
 
 double global_cost(const Assignment& result) {
   const auto rows = static_cast<double>(std::max<std::int64_t>(result.screened, 1));
-  return kPackCost + (static_cast<double>(result.products) + kDefinitionCost * static_cast<double>(result.candidates)) / rows;
+  return kPackCost +
+         (static_cast<double>(result.products) + kDefinitionCost * static_cast<double>(result.candidates)) / rows;
 }
 
 template <class T>

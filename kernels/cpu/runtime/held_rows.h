@@ -76,7 +76,7 @@ class LowPrecisionBackoff {
 /// Whether assignments begin with the local screen (assign/local_screen.h), and when to ask again.
 struct LocalScreenChoice {
   bool best = false;
-  double global_cost = 0.0;  // of the last assignment that screened all centroids, per row
+  double global_cost = 0.0;     // of the last assignment that screened all centroids, per row
   int wait = 0, next_wait = 1;  // assignments before the next estimate
   void pause() {
     wait = next_wait;
@@ -116,7 +116,7 @@ struct HeldRows {
   LabelBounds bounds{};
   LowPrecisionBackoff backoff{};
   LocalScreenChoice local_choice{};
-  mutable DistanceTotals totals{};  // computed on demand
+  mutable DistanceTotals totals{};                  // computed on demand
   mutable std::shared_ptr<const Cells<T>> cells{};  // made by the first search that they make cheaper
   Seeding seeding{};
 

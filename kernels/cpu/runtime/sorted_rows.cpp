@@ -9,7 +9,7 @@
 namespace kith::cpu {
 
 SortedRows sort_by_label(Threads& threads, std::span<const std::int64_t> rows, const std::int32_t* label,
-                             std::int64_t clusters) {
+                         std::int64_t clusters) {
   const auto count = std::ssize(rows);
   const std::int64_t parts = std::clamp<std::int64_t>(count / (8 * clusters + 4096), 1, threads.count());
   const std::int64_t step = (count + parts - 1) / parts;

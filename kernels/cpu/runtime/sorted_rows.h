@@ -18,6 +18,6 @@ struct SortedRows {
 
 /// Sorts rows (positions) by their label, which must be in 0 .. clusters - 1, by a counting sort.
 SortedRows sort_by_label(Threads& threads, std::span<const std::int64_t> rows, const std::int32_t* label,
-                             std::int64_t clusters);
+                         std::int64_t clusters);
 
 }  // namespace kith::cpu

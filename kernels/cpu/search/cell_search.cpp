@@ -129,8 +129,7 @@ class CellSearch {
     held_.threads.run(ceil_div(std::ssize(chosen), per_panel), [&](std::int64_t task, int thread) {
       if (!workers[thread]) workers[thread] = std::make_unique<Worker>(*this);
       const std::int64_t first = task * per_panel;
-      workers[thread]->search(
-          std::span(chosen).subspan(first, std::min(per_panel, std::ssize(chosen) - first)));
+      workers[thread]->search(std::span(chosen).subspan(first, std::min(per_panel, std::ssize(chosen) - first)));
     });
     for (const std::unique_ptr<Worker>& worker : workers) {
       if (!worker) continue;
@@ -264,8 +263,7 @@ class CellSearch {
     /// reach_: an upper bound of the distance of wanted rows, in the scale of the screen, with the rounding of the
     /// definition.
     void update_reach(int lane) {
-      reach_[lane] =
-          static_cast<float>(std::sqrt(results_.limit(lane)) * held_.scale() * (1 + 0x1p-20)) + 0x1p-100F;
+      reach_[lane] = static_cast<float>(std::sqrt(results_.limit(lane)) * held_.scale() * (1 + 0x1p-20)) + 0x1p-100F;
     }
 
     void visit(std::int64_t cell, std::span<const std::int64_t> queries) {
@@ -317,7 +315,8 @@ class CellSearch {
       const std::int64_t required = results_.required() + (search_.queries_.excluded_row < 0 ? 0 : 1);
       float initial[kMaxLanes];
       std::fill_n(initial, kMaxLanes, kInfinity);
-      if (results_.required() > 0 && groups >= required) kernels_.scores.kth_limit(minima_.data(), groups, required, initial);
+      if (results_.required() > 0 && groups >= required)
+        kernels_.scores.kth_limit(minima_.data(), groups, required, initial);
       for (std::size_t t = 0; t < chunk_.size(); ++t) {
         float limit[kMaxLanes];
         std::fill_n(limit, kMaxLanes, -kInfinity);
@@ -325,8 +324,8 @@ class CellSearch {
         for (int lane = 0; lane < std::ssize(queries); ++lane) {
           const float first = initial[lane] + largest_error[lane] + error[lane];
           const double above = std::nextafter(results_.limit(lane), std::numeric_limits<double>::infinity());
-          const float known = score_limit(above, held_.scale(), lower_half_sq_norm(norms_.norm[lane], search_.d_),
-                                          2 * error[lane]);
+          const float known =
+              score_limit(above, held_.scale(), lower_half_sq_norm(norms_.norm[lane], search_.d_), 2 * error[lane]);
           limit[lane] = first < known ? first + std::abs(first) * 0x1p-22F : known;
         }
         collect(cell, t, limit, queries);
@@ -364,7 +363,7 @@ class CellSearch {
     PanelNorms norms_;
     Matrix<float> products_, minima_, error_;
     std::vector<Hit> hits_;
-    std::vector<Visit> order_;        // a heap of the cells to visit
+    std::vector<Visit> order_;         // a heap of the cells to visit
     std::vector<std::int64_t> chunk_;  // tiles
     Results results_;
     float reach_[kMaxLanes];
@@ -396,9 +395,9 @@ void search_cells(const HeldRows<T>& held, const Cells<T>& cells, const ScreenKe
   CellSearch<T, RadiusResults, RadiusLists>(held, cells, kernels, queries, lists).run(std::move(all));
 }
 
-#define KITH_INSTANTIATE(T)                                                                                     \
-  template void search_cells(const HeldRows<T>&, const Cells<T>&, const ScreenKernels&, const Queries&,          \
-                             const std::vector<std::int64_t>&, NeighborLists&);                                  \
+#define KITH_INSTANTIATE(T)                                                                             \
+  template void search_cells(const HeldRows<T>&, const Cells<T>&, const ScreenKernels&, const Queries&, \
+                             const std::vector<std::int64_t>&, NeighborLists&);                         \
   template void search_cells(const HeldRows<T>&, const Cells<T>&, const ScreenKernels&, const Queries&, RadiusLists&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -17,8 +17,7 @@ namespace {
 /// The rows of `values` as points of their own with the same screen.
 template <class T>
 HeldRows<T> hold_alone(const HeldRows<T>& held, MatrixView<const T> values) {
-  HeldRows<T> alone{
-      .values = values, .set = held.set, .threads = held.threads, .forced = {}, .plan = held.plan};
+  HeldRows<T> alone{.values = values, .set = held.set, .threads = held.threads, .forced = {}, .plan = held.plan};
   alone.reset();
   return alone;
 }
@@ -60,8 +59,10 @@ Matrix<double> Cells<T>::choose_centers(const HeldRows<T>& held, std::int64_t co
   std::partial_sum(total.begin(), total.end(), total.begin());
   std::int64_t chosen = uniform;
   for (; chosen < count && total.back() > 0; ++chosen) {
-    const double at = total.back() * (static_cast<double>(chosen - uniform) + 0.5) / static_cast<double>(count - uniform);
-    const auto row = std::min<std::int64_t>(std::upper_bound(total.begin(), total.end(), at) - total.begin(), sample - 1);
+    const double at =
+        total.back() * (static_cast<double>(chosen - uniform) + 0.5) / static_cast<double>(count - uniform);
+    const auto row =
+        std::min<std::int64_t>(std::upper_bound(total.begin(), total.end(), at) - total.begin(), sample - 1);
     copy_row(values.row(row).data(), d, centers.row(chosen).data());
   }
   Matrix<double> result(chosen, d);
@@ -87,7 +88,8 @@ void Cells<T>::order_centers(const HeldRows<T>& held) {
   });
   std::sort(order.begin(), order.end());
   Matrix<double> sorted(count, d);
-  for (std::int64_t c = 0; c < count; ++c) std::copy_n(center_rows_.row(order[c].second).data(), d, sorted.row(c).data());
+  for (std::int64_t c = 0; c < count; ++c)
+    std::copy_n(center_rows_.row(order[c].second).data(), d, sorted.row(c).data());
   center_rows_ = std::move(sorted);
 }
 
@@ -216,7 +218,8 @@ bool cells_pay(const HeldRows<T>& held, const CellQueries& queries, const Screen
     const double* sorted = distance.row(q).data();
     const double* const end = sorted + kRows;
     const double nearest = sorted[0] > 0 ? sorted[0] : sorted[1];
-    candidates += static_cast<double>(std::upper_bound(sorted, end, nearest + roundoff * std::sqrt(norm * longest)) - sorted - 1);
+    candidates +=
+        static_cast<double>(std::upper_bound(sorted, end, nearest + roundoff * std::sqrt(norm * longest)) - sorted - 1);
     // Cells are about as wide as the distance to the nearest row of the sample.
     const double reach = 1.5 * std::sqrt(nearest) + std::sqrt(std::min(queries.limit, nearest));
     near += static_cast<double>(std::upper_bound(sorted, end, reach * reach) - sorted);
@@ -229,9 +232,9 @@ bool cells_pay(const HeldRows<T>& held, const CellQueries& queries, const Screen
   return by_cells < 0.8 * all;
 }
 
-#define KITH_INSTANTIATE(T)                                                                    \
-  template class Cells<T>;                                                                     \
-  template const Cells<T>& cells_of(const HeldRows<T>&, const ScreenKernels&, std::int64_t);   \
+#define KITH_INSTANTIATE(T)                                                                  \
+  template class Cells<T>;                                                                   \
+  template const Cells<T>& cells_of(const HeldRows<T>&, const ScreenKernels&, std::int64_t); \
   template bool cells_pay(const HeldRows<T>&, const CellQueries&, const ScreenKernels&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -17,9 +17,9 @@ namespace kith::cpu {
 template <class T>
 class Cells {
  public:
-  /// Makes at most `count` cells. Centers are rows of a sample, half of them drawn uniformly and half with a probability
-  /// proportional to their distance to those (D. Arthur, S. Vassilvitskii: k-means++, 2007; B. Bahmani et al.: Scalable
-  /// k-means++, 2012). Each row belongs to its nearest center.
+  /// Makes at most `count` cells. Centers are rows of a sample, half of them drawn uniformly and half with a
+  /// probability proportional to their distance to those (D. Arthur, S. Vassilvitskii: k-means++, 2007; B. Bahmani et
+  /// al.: Scalable k-means++, 2012). Each row belongs to its nearest center.
   Cells(const HeldRows<T>& held, const ScreenKernels& kernels, std::int64_t count);
 
   std::int64_t count() const { return std::ssize(columns_); }
@@ -49,8 +49,8 @@ class Cells {
 /// Queries for the estimate of cells_pay().
 struct CellQueries {
   std::int64_t count = 0;
-  std::function<void(std::int64_t query, double* out)> copy;          // out: (d)
-  double limit = std::numeric_limits<double>::infinity();  // of a radius search
+  std::function<void(std::int64_t query, double* out)> copy;  // out: (d)
+  double limit = std::numeric_limits<double>::infinity();     // of a radius search
 };
 
 /// Whether cells are expected to make a search by Euclidean distance cheaper, from the distances of a sample of queries

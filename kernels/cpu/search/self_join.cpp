@@ -340,7 +340,8 @@ class Join {
 
 template <class T>
 std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join) {
-  const CellQueries rows{held.rows(), [&](std::int64_t q, double* out) { std::copy_n(held.row(q), held.columns(), out); }};
+  const CellQueries rows{held.rows(),
+                         [&](std::int64_t q, double* out) { std::copy_n(held.row(q), held.columns(), out); }};
   if (!held.forced.self_join && join.measure == Measure::squared_euclidean &&
       cells_pay(held, rows, held.set.screen_for(held.columns(), held.rows()))) {
     return std::nullopt;
