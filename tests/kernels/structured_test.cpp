@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/data_plan.h"
+#include "core/distance.h"
 #include "core/philox.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
