@@ -8,6 +8,7 @@
 // buffers overflowed is redone synchronously. Rows that are not on the device, and the few rows that no bound
 // certifies, are assigned synchronously at once.
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "kernels/cuda/assign/bounds.h"
@@ -86,9 +87,9 @@ class NearestFinder {
       record.ambiguous += chosen.count;
       if (!lists_.complete()) decide_in_float32(block, lists_.rest(), download_count(lists_.rest().count), record);
     });
-    const Word distances = download_distances();
-    record.candidates += static_cast<std::int64_t>(distances);
-    const double mean = static_cast<double>(distances) / static_cast<double>(held_.rows());
+    pruned_distances_ = lists_.download_counts(held_.stream()).distances;
+    record.candidates += static_cast<std::int64_t>(pruned_distances_);
+    const double mean = static_cast<double>(pruned_distances_) / static_cast<double>(held_.rows());
     if (pruned_cost(held_, clusters_, mean) > held_.choice.screened_cost) held_.choice.backoff = 0;  // estimate again
   }
 
@@ -126,14 +127,15 @@ class NearestFinder {
   void assign_screened(IterationRecord& record) {
     constexpr std::int64_t kTypical = 32;  // at most one row in this many is ambiguous where fp16 is effective
     constexpr double kDear = 0.25;         // the share of a pass that other work may cost there
-    if (fp16_ && !held_.sent && !held_.fp16.low_precision_ineffective) {
+    const bool long_rows = std::isfinite(held_.fp16.screened.norm);  // each has many candidates
+    if (fp16_ && !held_.sent && !held_.fp16.low_precision_ineffective && !long_rows) {
       assign_fp16(record);
     } else {
       held_.for_blocks([&](const Block<T>& block) { assign_synchronously(block, whole(block), record); });
       held_.fp16.low_precision_ineffective = record.ambiguous > held_.rows() / kTypical;
     }
     const auto n = static_cast<double>(held_.rows());
-    const double distances = pairs_ * kPairCost + static_cast<double>(lists_ ? download_distances() : 0);
+    const double distances = pairs_ * kPairCost + static_cast<double>(pruned_distances_);
     const double other = (definition_cost(*held_.context) * distances + kFloat32Cost * float32_products_) / n;
     if (other > kDear * static_cast<double>(clusters_)) held_.fp16.low_precision_ineffective = true;
     held_.choice.screened_cost = (fp16_ ? static_cast<double>(clusters_) : 0.0) + other;
@@ -193,9 +195,10 @@ class NearestFinder {
     // All rows after the narrow screen: this pass overwrites its list of ambiguous rows.
     const std::int64_t count = screen_in_float32(block, {nullptr, input.count});
     AmbiguousRows ambiguous = workspace_.ambiguous();
-    const std::int64_t rest =
-        narrow_ ? count : prune(block, ambiguous, count, static_cast<std::int64_t>(0.7 * clusters_), record);
-    refine_float32(block, ambiguous, rest, record);
+    constexpr double kExpected = 8, kMost = 0.7;  // columns within the margin; a list that costs as much as refine()
+    const bool prunes = !narrow_ && lists_are_worthwhile(held_, clusters_, count, block.rows, kExpected);
+    const auto most = static_cast<std::int64_t>(kMost * static_cast<double>(clusters_)) + 1;
+    refine_float32(block, ambiguous, prunes ? prune(block, ambiguous, count, most, record) : count, record);
   }
 
   /// The same with fp16 rows. Ambiguous rows go from tier to tier: the centroids near their guess; the fp16 scores
@@ -205,16 +208,14 @@ class NearestFinder {
     AmbiguousRows ambiguous = fp16_.ambiguous(block);
     if (input.chosen != nullptr) bounds_.scatter(held_, block, input, ambiguous, count);
     if (count == 0) return;
-    const bool many = lists_are_worthwhile(held_, clusters_, count, block.rows);
-    double within_margin = 0.0;  // columns of a row
-    if (many || count > input.count / 2) {
-      constexpr std::int64_t kSample = 1024;
-      const std::int64_t sample = std::min(count, kSample);
-      held_.stream().fill(workspace_.candidate_count(), 0, 1);
-      collect_fp16_candidates(held_, fp16_, block, ambiguous, workspace_.list(), 0, sample);
-      within_margin = static_cast<double>(download_count(workspace_.candidate_count())) / static_cast<double>(sample);
-    }
-    if (many) {
+    // Columns of a row within its margin, measured on a sample.
+    constexpr std::int64_t kSample = 1024;
+    const std::int64_t sample = std::min(count, kSample);
+    held_.stream().fill(workspace_.candidate_count(), 0, 1);
+    collect_fp16_candidates(held_, fp16_, block, ambiguous, workspace_.list(), 0, sample);
+    const double within_margin =
+        static_cast<double>(download_count(workspace_.candidate_count())) / static_cast<double>(sample);
+    if (lists_are_worthwhile(held_, clusters_, count, block.rows, within_margin)) {
       if (fp16_.groups.groups > 0 && input.chosen == nullptr) {
         guess_in_groups(held_, held_.on_device(block), centroids_, clusters_, {ambiguous.row, count},
                         fp16_.groups.rows(), nearest(block));
@@ -227,7 +228,7 @@ class NearestFinder {
           static_cast<std::int64_t>(kLeast + columns / definition_cost(*held_.context) + kPairCost * within_margin),
           record);
     }
-    if (within_margin > 0.25 * static_cast<double>(clusters_)) {
+    if (within_margin > 0.25 * static_cast<double>(clusters_) && count > input.count / 64) {
       return decide_in_float32(block, ambiguous, count, record);
     }
     RefinementWork work{ambiguous, count, std::min(count, Fp16Screen::kBatch), {}};
@@ -237,18 +238,18 @@ class NearestFinder {
     refine_rows(block, work, record);
   }
 
-  /// Decides ambiguous rows near their guesses if that pays. `ambiguous` becomes the list of the others, of which there
-  /// are as many as the result.
+  /// Decides ambiguous rows near their guesses, if there is memory for that. `ambiguous` becomes the list of the
+  /// others, of which there are as many as the result.
   std::int64_t prune(const Block<T>& block, AmbiguousRows& ambiguous, std::int64_t count, std::int64_t most,
                      IterationRecord& record) {
-    if (!lists_are_worthwhile(held_, clusters_, count, block.rows) || !make_lists()) return count;
-    const Word before = download_distances();
+    if (!make_lists()) return count;
     lists_.decide(held_, held_.on_device(block), centroids_,
                   {{ambiguous.row, count}, ambiguous.limit, nearest(block), bound(block), most});
     ambiguous = lists_.rest();
-    const std::int64_t rest = download_count(ambiguous.count);
-    add_refined(static_cast<Word>(count - rest), download_distances() - before, record);
-    return rest;
+    const PrunedCounts counts = lists_.download_counts(held_.stream());
+    add_refined(static_cast<Word>(count) - counts.rest, counts.distances - pruned_distances_, record);
+    pruned_distances_ = counts.distances;
+    return static_cast<std::int64_t>(counts.rest);
   }
 
   /// The float32 screening pass of rows of a block. Ambiguous rows are in the workspace; returns their number.
@@ -309,7 +310,6 @@ class NearestFinder {
     held_.stream().download(&value, count, 1);
     return static_cast<std::int64_t>(value);
   }
-  Word download_distances() const { return static_cast<Word>(download_count(lists_.distances())); }
   static void add_refined(Word rows, Word candidates, IterationRecord& record) {
     record.ambiguous += static_cast<std::int64_t>(rows);
     record.candidates += static_cast<std::int64_t>(candidates);
@@ -325,6 +325,7 @@ class NearestFinder {
   Fp16Screen fp16_;
   BoundWorkspace bounds_;
   PrunedAssignment lists_;
+  Word pruned_distances_ = 0;      // distances computed by lists_
   double pairs_ = 0.0;             // distances computed pair by pair
   double float32_products_ = 0.0;  // rows times centroids
 };

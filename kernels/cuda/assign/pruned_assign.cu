@@ -7,6 +7,7 @@
 // the first-level cache. The rows are read once, 0.12 ms.
 #include "kernels/cuda/assign/pruned_assign.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "core/bounds.h"
@@ -29,6 +30,7 @@ struct WalkTask {
   CentroidListsView lists;
   std::int64_t most;  // index of the entry that must be out of reach; lists.length: no limit
   double unit;
+  int together;               // rows of the order that a warp takes at a time, up to kWarp
   const std::int32_t* order;  // (rows.count) indices of the choice, by guess
   PrunedRows rows;
   AmbiguousRows rest;  // out
@@ -132,13 +134,13 @@ __device__ Word walk(const WalkTask<T>& task, const T* const (&x)[kRows], std::i
   return static_cast<Word>(rows) * static_cast<Word>(min(at, length) + 1);
 }
 
-/// A warp processes 32 consecutive rows of the order, in groups with one guess.
+/// A warp processes consecutive rows of the order, in groups with one guess.
 template <class T, bool kKeepsBounds>
 __global__ void __launch_bounds__(kBlock, 2) walk_kernel(const __grid_constant__ WalkTask<T> task) {
   const std::int64_t count = task.rows.rows.count;
   Word distances = 0;
-  for (std::int64_t base = warp_index() * kWarp; base < count; base += warp_count() * kWarp) {
-    const int here = static_cast<int>(min(count - base, std::int64_t{kWarp}));
+  for (std::int64_t base = warp_index() * task.together; base < count; base += warp_count() * task.together) {
+    const int here = static_cast<int>(min(count - base, static_cast<std::int64_t>(task.together)));
     const std::int32_t index = task.order[base + min(lane_index(), here - 1)];
     const std::int32_t position = task.rows.rows.position(index);
     const std::int32_t guess = guess_of(task.rows.nearest[position], task.clusters);
@@ -259,12 +261,21 @@ void PrunedAssignment::decide(const HeldRows<T>& held, const T* values, const do
   const CentroidListsView lists = lists_.view();
   std::int64_t most = lists.complete ? lists.length : lists.length - 1;
   if (rows.most > 0) most = std::min(most, rows.most);
-  const WalkTask<T> task{values, held.columns(), centroids,           clusters_,
-                         lists,  most,           distance_unit(held), order_.order(),
-                         rows,   rest(),         counters_.data() + 1};
+  // Few rows are spread over all warps.
+  const std::int64_t warps = std::int64_t{context.multiprocessors} * 2 * kBlockWarps;
+  const auto together = static_cast<int>(std::clamp<std::int64_t>(rows.rows.count / warps, 1, kWarp));
+  const WalkTask<T> task{values, held.columns(),      centroids, clusters_,      lists,
+                         most,   distance_unit(held), together,  order_.order(), rows,
+                         rest(), counters_.data() + 1};
   const auto kernel = rows.bound != nullptr ? walk_kernel<T, true> : walk_kernel<T, false>;
-  kernel<<<context.grid(rows.rows.count, kBlock), kBlock, 0, context.stream>>>(task);
+  kernel<<<context.grid(rows.rows.count, std::int64_t{together} * kBlockWarps), kBlock, 0, context.stream>>>(task);
   check(cudaGetLastError());
+}
+
+PrunedCounts PrunedAssignment::download_counts(const Stream& stream) const {
+  PrunedCounts counts;
+  stream.download(&counts, reinterpret_cast<const PrunedCounts*>(counters_.data()), 1);
+  return counts;
 }
 
 template <class T>

@@ -24,6 +24,11 @@ struct PrunedRows {
   std::int64_t most = 0;            // a row with more candidates is not decided; 0: only if its list is too short
 };
 
+struct PrunedCounts {
+  Word rest = 0;       // rows that the most recent decide() left ambiguous
+  Word distances = 0;  // computed since the construction
+};
+
 /// Device memory of pruned assignments to one set of centroids.
 class PrunedAssignment {
  public:
@@ -40,8 +45,8 @@ class PrunedAssignment {
 
   /// The rows of the most recent decide() that it left ambiguous.
   AmbiguousRows rest() const { return {row_.data(), limit_.data(), counters_.data()}; }
-  /// (1) distances computed since the construction, on the device.
-  const Word* distances() const { return counters_.data() + 1; }
+  /// Waits for the device.
+  PrunedCounts download_counts(const Stream& stream) const;
   /// Whether no row can have more candidates than its list.
   bool complete() const { return lists_.view().complete; }
 
@@ -51,7 +56,7 @@ class PrunedAssignment {
   RowsByGuess order_;
   Buffer<std::int32_t> row_;  // (rows of a block)
   Buffer<float> limit_;       // (rows of a block)
-  Buffer<Word> counters_;
+  Buffer<Word> counters_;     // those of PrunedCounts
 };
 
 /// The mean number of candidates of a sample of the rows that are on the device, with their labels as guesses. It

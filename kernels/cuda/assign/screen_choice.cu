@@ -47,16 +47,20 @@ bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clus
 }
 
 template <class T>
-bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::int64_t count, std::int64_t block_rows) {
-  constexpr std::int64_t kFewRows = 8192, kShareOfSent = 8;
-  if (held.sent && count < block_rows / kShareOfSent) return false;  // refine() sends these rows alone
-  return held.context->forced.local_screen ? count > 0 : count >= std::max(kFewRows, 2 * clusters);
+bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::int64_t count, std::int64_t block_rows,
+                          double within_margin) {
+  constexpr std::int64_t kShareOfSent = 8;
+  constexpr double kLaunches = 0x1p20;  // distances in the time of the launches
+  if (count == 0 || (held.sent && count < block_rows / kShareOfSent)) return false;  // refine() sends these rows alone
+  if (held.context->forced.local_screen) return true;
+  const double refined = static_cast<double>(count) * kPairCost * within_margin;
+  return refined > kLaunches + CentroidLists::distances(clusters) / 2;
 }
 
 #define KITH_INSTANTIATE(T)                                               \
   template double pruned_cost(const HeldRows<T>&, std::int64_t, double);  \
   template bool choose_pruned(HeldRows<T>&, const double*, std::int64_t); \
-  template bool lists_are_worthwhile(const HeldRows<T>&, std::int64_t, std::int64_t, std::int64_t);
+  template bool lists_are_worthwhile(const HeldRows<T>&, std::int64_t, std::int64_t, std::int64_t, double);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

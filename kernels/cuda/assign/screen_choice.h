@@ -21,8 +21,10 @@ double pruned_cost(const HeldRows<T>& held, std::int64_t clusters, double distan
 template <class T>
 bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clusters);
 
-/// Whether `count` ambiguous rows are worth the lists of centroids.
+/// Whether `count` ambiguous rows are worth the lists of centroids. within_margin: columns that refine() would measure
+/// for each.
 template <class T>
-bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::int64_t count, std::int64_t block_rows);
+bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::int64_t count, std::int64_t block_rows,
+                          double within_margin);
 
 }  // namespace kith::cuda

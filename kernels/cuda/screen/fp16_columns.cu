@@ -62,7 +62,7 @@ __global__ void select_kernel(const float* half_sq_norm, const float* residual, 
   for (std::int64_t c = threadIdx.x; c < count; c += blockDim.x)
     shortest = fmin(shortest, length_above(half_sq_norm[c]));
   shortest = block_extreme(shortest, false);
-  // The gap of 2^-10 exceeds the rounding of the definition.
+  // 2^-10 of it exceeds the rounding of the definition.
   Selection selection{0.0, 0.0, (shortest + 2 * longest) * (1 + 0x1p-10), kInfinity};
   for (std::int64_t c = threadIdx.x; c < count; c += blockDim.x) {
     const float h = half_sq_norm[c];
