@@ -15,18 +15,18 @@
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kSampleRows = 1 << 16;
-constexpr std::int64_t kSampleQueries = 256;
+constexpr std::int64_t kSampleRows = 1 << 15;
+constexpr std::int64_t kSampleQueries = 128;
 
 // Estimated durations on an H200; a wrong one costs time only.
 /// Of products of `pairs` rows and queries.
 double product_seconds(double pairs, std::int64_t d) { return pairs * (1.5e-12 + static_cast<double>(d) * 4e-15); }
 /// Of `pairs` distances in leaves, with the boxes on the way.
-double cell_seconds(double pairs, std::int64_t d) { return pairs * (5e-12 + static_cast<double>(d) * 0.8e-12); }
+double cell_seconds(double pairs, std::int64_t d) { return pairs * (5e-12 + static_cast<double>(d) * 0.5e-12); }
 /// Of building the tree.
 double build_seconds(std::int64_t rows, std::int64_t d) {
-  const auto levels = static_cast<double>(std::bit_width(static_cast<std::uint64_t>(rows)));
-  return 1e-3 + levels * static_cast<double>(rows) * (0.6e-9 + static_cast<double>(d) * 2e-12);
+  const auto levels = static_cast<double>(std::bit_width(static_cast<std::uint64_t>(rows / (4 * d + 32))));
+  return 1e-3 + static_cast<double>(rows) * (levels * 0.4e-9 + static_cast<double>(d) * 10e-12);
 }
 
 double pairs_of(const Queries& queries, std::int64_t rows) {
@@ -87,7 +87,6 @@ bool knows_share(const Cells<T>& cells, std::int64_t neighbors) {
 template <class T>
 bool prefers_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
   constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - kCellRows - 1;  // positions are int32
-  constexpr double kAdvantage = 1.5;   // by which the tree must be faster: the estimates are rough
   constexpr double kImpatience = 4.0;  // products of clustered rows take longer than those of others
   Cells<T>& cells = held.cells;
   const std::int64_t n = held.rows(), d = held.columns();
@@ -109,7 +108,7 @@ bool prefers_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t
         cells.share = sampled_share(held, queries, neighbors);
         cells.neighbors = neighbors;
       }
-      if (cell_seconds(cells.share, d) * kAdvantage > product_seconds(1.0, d)) return false;
+      if (cell_seconds(cells.share, d) > product_seconds(1.0, d)) return false;
     }
     if (cells.tree.is_empty()) cells.tree = build_cell_tree<T>(held, nullptr, 1, n);
   } catch (const OutOfMemory&) {  // products need less memory
