@@ -119,7 +119,8 @@ bool prefers_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t
 }
 
 template <class T>
-std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
+std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& queries, bool unfilled,
+                                       NeighborLists& lists) {
   constexpr std::int64_t kBatchBytes = std::int64_t{256} << 20;
   const std::int64_t q = queries.values.rows, k = lists.index.columns(), d = held.columns();
   const std::int64_t limit = queries.working_bytes > 0 ? queries.working_bytes : kBatchBytes;
@@ -138,8 +139,12 @@ std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& q
   for (std::int64_t first = 0; first < q; first += size) {
     const std::int64_t count = std::min(size, q - first);
     stream.upload(values.data(), queries.values.data + first * d, count * d);
-    stream.upload(distance.data(), lists.distance.data() + first * k, count * k);
-    stream.upload(index.data(), lists.index.data() + first * k, count * k);
+    if (unfilled) {
+      clear_lists(context, out.lists, count * k);
+    } else {
+      stream.upload(distance.data(), lists.distance.data() + first * k, count * k);
+      stream.upload(index.data(), lists.index.data() + first * k, count * k);
+    }
     CellQueries request = cell_queries(held, values.data(), count, k);
     request.excluded = queries.excluded_row + first - held.first_row;
     request.has_excluded = queries.excluded_row >= 0;
@@ -164,7 +169,7 @@ std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& q
 
 #define KITH_INSTANTIATE(T)                                                      \
   template bool prefers_cells(const HeldRows<T>&, const Queries&, std::int64_t); \
-  template std::vector<std::int64_t> search_cells(const HeldRows<T>&, const Queries&, NeighborLists&);
+  template std::vector<std::int64_t> search_cells(const HeldRows<T>&, const Queries&, bool, NeighborLists&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 
