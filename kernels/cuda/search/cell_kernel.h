@@ -56,8 +56,8 @@ __device__ float box_bound(const CellValue* query, int d, const Low& low, const 
 #pragma unroll 4
     for (int j = 0; j < d; ++j) {
       const double left = __dsub_rd(low(j), query[j].value), right = __dsub_rd(query[j].value, high(j));
-      const double gap = fmax(fmax(left, right), 0.0);
-      sum = __fma_rd(gap, gap, sum);
+      const double outside = fmax(fmax(left, right), 0.0);
+      sum = __fma_rd(outside, outside, sum);
     }
     return __double2float_rd(__dmul_rd(sum, 1.0 - 0x1p-20));
   } else {
@@ -65,8 +65,8 @@ __device__ float box_bound(const CellValue* query, int d, const Low& low, const 
 #pragma unroll 8
     for (int j = 0; j < d; ++j) {
       const float left = __fsub_rd(low(j), query[j].above), right = __fsub_rd(query[j].below, high(j));
-      const float gap = fmaxf(fmaxf(left, right), 0.0F);
-      sum = __fmaf_rd(gap, gap, sum);
+      const float outside = fmaxf(fmaxf(left, right), 0.0F);
+      sum = __fmaf_rd(outside, outside, sum);
     }
     return __fmul_rd(sum, 1.0F - 0x1p-20F);
   }
