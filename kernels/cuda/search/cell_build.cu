@@ -41,7 +41,9 @@ struct SplitValues {
 __global__ void positions_kernel(const std::int32_t* positions, std::int64_t stride, std::int64_t count,
                                  std::int32_t* out) {
   for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
-    out[i] = positions != nullptr ? positions[i] : static_cast<std::int32_t>(i * stride);
+    // One row of each `stride`, not always the same one, since the rows may repeat with a period (Knuth's constant).
+    const std::int64_t among = static_cast<std::int64_t>((static_cast<unsigned>(i) * 2654435769U >> 16) % stride);
+    out[i] = positions != nullptr ? positions[i] : static_cast<std::int32_t>(i * stride + among);
   }
 }
 

@@ -49,7 +49,7 @@ CellQueries cell_queries(const HeldRows<T>& held, const double* values, std::int
 template <class T>
 double sampled_share(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
   const std::int64_t n = held.rows(), d = held.columns(), q = queries.values.rows;
-  const std::int64_t stride = std::max<std::int64_t>(n / kSampleRows, 1), rows = (n + stride - 1) / stride;
+  const std::int64_t stride = std::max<std::int64_t>(n / kSampleRows, 1), rows = n / stride;
   const std::int64_t query_stride = std::max<std::int64_t>(q / kSampleQueries, 1);
   const std::int64_t count = (q + query_stride - 1) / query_stride;
   // One more than in the whole set, since a query may be a row of the sample.
