@@ -1,11 +1,12 @@
 // Orders rows by repeated splits (J. L. Bentley: Multidimensional binary search trees used for associative searching,
-// 1975): every segment of 2^s positions is sorted by the column in which its rows differ most, until the segments are
-// leaves of 32. Any order gives right results; near rows together make small boxes.
+// 1975): every segment of 2^s positions is sorted by the column in which a sample of its rows differs most, until the
+// segments are leaves of 32, or with many columns until they have 4 d rows, since boxes of fewer rows are hardly
+// smaller. Any order gives right results; near rows together make small boxes.
 //
-// All segments of a size are sorted at once, by the keys (segment, value): log2(n / 32) sorts of n keys of 64 bits,
-// each after a pass that reads the n d values for the ranges of the columns. 5 million rows of 3 columns: 18 sorts. The
-// values of a column are compared in float32 after the transform of the screen, which keeps small differences of values
-// far from zero.
+// All segments of a size are sorted at once, by the keys (segment, value): log2(n / 32) sorts of n keys of 64 bits, 18
+// for 5 million rows of 3 columns. The samples are small beside the segments, except for the last sorts. The values of
+// a column are compared in float32 after the transform of the screen, which keeps small differences of values far from
+// zero.
 #include "kernels/cuda/search/cell_build.h"
 
 #include <algorithm>
@@ -19,7 +20,8 @@
 namespace kith::cuda {
 namespace {
 
-constexpr int kRangeRows = 128;  // rows whose ranges a warp finds before it combines them with those of other warps
+constexpr int kRangeRows = 128;    // rows whose ranges a warp finds before it combines them with those of other warps
+constexpr int kRangeSample = 256;  // rows of a segment that show in which column it is widest
 static_assert(kRangeRows % kCellRows == 0 && kCellRows == kWarp, "a lane has one row of each leaf");
 
 /// The rows, and the transform of their values for comparisons: float(value * scale - center).
@@ -39,22 +41,28 @@ struct SplitValues {
 __global__ void positions_kernel(const std::int32_t* positions, std::int64_t stride, std::int64_t count,
                                  std::int32_t* out) {
   for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
-    out[i] = positions != nullptr ? positions[i] : static_cast<std::int32_t>(i * stride);
+    // One row of each `stride`, not always the same one, since the rows may repeat with a period (Knuth's constant).
+    const std::int64_t among = static_cast<std::int64_t>((static_cast<unsigned>(i) * 2654435769U >> 16) % stride);
+    out[i] = positions != nullptr ? positions[i] : static_cast<std::int32_t>(i * stride + among);
   }
 }
 
-/// The range of each column in each segment of 2^shift positions. low, high: (segments, d) as of ordered(), filled with
-/// ones and zeros.
+/// The range of each column in a sample of each segment of 2^shift positions. low, high: (segments, d) as of ordered(),
+/// filled with ones and zeros.
 template <class T>
 __global__ void ranges_kernel(SplitValues<T> values, const std::int32_t* row, std::int64_t count, int shift,
                               std::uint32_t* low, std::uint32_t* high) {
-  const std::int64_t rows = min(std::int64_t{kRangeRows}, std::int64_t{1} << shift);
-  for (std::int64_t first = warp_index() * rows; first < count; first += warp_count() * rows) {
+  const std::int64_t segments = ((count - 1) >> shift) + 1;
+  const std::int64_t size = std::int64_t{1} << shift, sample = min(size, std::int64_t{kRangeSample});
+  const std::int64_t rows = min(std::int64_t{kRangeRows}, sample);  // of a warp at a time; both are powers of two
+  for (std::int64_t first = warp_index() * rows; first < segments * sample; first += warp_count() * rows) {
+    const std::int64_t segment = first / sample;
     std::int64_t mine[kRangeRows / kWarp];
 #pragma unroll
     for (int i = 0; i < kRangeRows / kWarp; ++i) {
-      const std::int64_t at = min(first + min(std::int64_t{i} * kWarp, rows - kWarp) + lane_index(), count - 1);
-      mine[i] = row[at];  // rows beyond the last repeat a row of the segment
+      const std::int64_t in_sample = first % sample + min(std::int64_t{i} * kWarp, rows - kWarp) + lane_index();
+      // Positions beyond the last repeat the last, which is in the same segment.
+      mine[i] = row[min(segment * size + in_sample * (size / sample), count - 1)];
     }
     for (std::int64_t j = 0; j < values.d; ++j) {
       std::uint32_t smallest = ~0U, largest = 0;
@@ -67,8 +75,8 @@ __global__ void ranges_kernel(SplitValues<T> values, const std::int32_t* row, st
       smallest = __reduce_min_sync(kAllLanes, smallest);
       largest = __reduce_max_sync(kAllLanes, largest);
       if (lane_index() != 0) continue;
-      atomicMin(&low[(first >> shift) * values.d + j], smallest);
-      atomicMax(&high[(first >> shift) * values.d + j], largest);
+      atomicMin(&low[segment * values.d + j], smallest);
+      atomicMax(&high[segment * values.d + j], largest);
     }
   }
 }
@@ -183,6 +191,11 @@ int log2_above(std::int64_t count) { return std::bit_width(static_cast<std::uint
 constexpr int kLeafShift = 5;
 static_assert(1 << kLeafShift == kCellRows, "a segment of 2^5 positions is a leaf");
 
+/// Segments of 2^s positions are not divided.
+int last_shift(std::int64_t d) {
+  return std::max(kLeafShift, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(4 * d))) - 1);
+}
+
 /// Sorts the rows `order.row` into their leaves.
 template <class T>
 void order_rows(const HeldRows<T>& held, CellOrder& order) {
@@ -190,21 +203,21 @@ void order_rows(const HeldRows<T>& held, CellOrder& order) {
   const Stream& stream = held.stream();
   const std::int64_t d = held.columns();
   const SplitValues<T> values{held.resident.data(), held.center.data(), d, std::ldexp(1.0, -held.plan.screen.exponent)};
-  const int top = log2_above(order.count);
-  if (top <= kLeafShift) return;
-  const std::int64_t most_segments = std::int64_t{1} << (top - kLeafShift - 1);
+  const int top = log2_above(order.count), last = last_shift(d);
+  if (top <= last) return;
+  const std::int64_t most_segments = std::int64_t{1} << (top - last - 1);
   const Buffer<std::uint32_t> low(held.pool(), most_segments * d), high(held.pool(), most_segments * d);
   const Buffer<std::int32_t> column(held.pool(), most_segments);
   std::size_t bytes = 0;
   sort_by_key(stream, order, 64, nullptr, bytes);
   const Buffer<std::byte> temporary(held.pool(), static_cast<std::int64_t>(bytes));
-  for (int shift = top; shift > kLeafShift; --shift) {
+  for (int shift = top; shift > last; --shift) {
     const std::int64_t segments = ((order.count - 1) >> shift) + 1;
     stream.fill(low.data(), 0xFF, segments * d);
     stream.fill(high.data(), 0, segments * d);
     const std::int32_t* row = order.row[order.current];
-    ranges_kernel<<<context.grid(order.count, kBlock), kBlock, 0, stream>>>(values, row, order.count, shift, low.data(),
-                                                                            high.data());
+    ranges_kernel<<<context.grid(segments * std::min(std::int64_t{1} << shift, std::int64_t{kRangeSample}), kBlock),
+                    kBlock, 0, stream>>>(values, row, order.count, shift, low.data(), high.data());
     check(cudaGetLastError());
     widest_kernel<<<context.grid(segments, kBlockWarps), kBlock, 0, stream>>>(low.data(), high.data(), segments, d,
                                                                               column.data());

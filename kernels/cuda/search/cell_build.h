@@ -11,7 +11,8 @@ namespace kith::cuda {
 template <class T>
 std::int64_t cell_tree_bytes(std::int64_t count, std::int64_t d);
 
-/// The tree over `count` > 0 rows. positions: those of the rows, in ascending order; null: 0, stride, 2 stride, ...
+/// The tree over `count` > 0 rows. positions: those of the rows, in ascending order; null: one of each `stride` rows,
+/// where count <= rows / stride.
 /// Requires resident rows. Throws OutOfMemory. Asynchronous.
 template <class T>
 CellTree<T> build_cell_tree(const HeldRows<T>& held, const std::int32_t* positions, std::int64_t stride,

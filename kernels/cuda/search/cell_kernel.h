@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/runtime/cell_tree.h"
@@ -44,31 +45,31 @@ struct CellValue {
   float below, above;
 };
 
-/// A lower bound of D between a query and all rows of a box, as float32. low: the box's sides, of which column j has
-/// two at 64 j and 64 j + 32. All differences, products and sums are rounded down, so the sum is not above the exact
-/// squared distance; D may be below that by a factor of 1 - definition_rounding(d), and the last product covers it.
-/// Where D underflows, the float32 sum is zero.
-__device__ inline float box_bound(const float* low, const CellValue* query, int d) {
-  float sum = 0.0F;
+/// A lower bound of D between a query and all rows of a box, as float32. low(j), high(j): the sides of the box; both
+/// are the value of a row for a bound of its D alone. All differences, products and sums are rounded down, so the sum
+/// is not above the exact squared distance; D may be below that by a factor of 1 - definition_rounding(d), and the last
+/// product covers it. Where D underflows, the float32 sum is zero.
+template <class Side, class Low, class High>
+__device__ float box_bound(const CellValue* query, int d, const Low& low, const High& high) {
+  if constexpr (std::is_same_v<Side, double>) {
+    double sum = 0.0;
 #pragma unroll 4
-  for (int j = 0; j < d; ++j) {
-    const float left = __fsub_rd(__ldg(low + 64 * j), query[j].above);
-    const float right = __fsub_rd(query[j].below, __ldg(low + 64 * j + 32));
-    const float gap = fmaxf(fmaxf(left, right), 0.0F);
-    sum = __fmaf_rd(gap, gap, sum);
+    for (int j = 0; j < d; ++j) {
+      const double left = __dsub_rd(low(j), query[j].value), right = __dsub_rd(query[j].value, high(j));
+      const double outside = fmax(fmax(left, right), 0.0);
+      sum = __fma_rd(outside, outside, sum);
+    }
+    return __double2float_rd(__dmul_rd(sum, 1.0 - 0x1p-20));
+  } else {
+    float sum = 0.0F;
+#pragma unroll 8
+    for (int j = 0; j < d; ++j) {
+      const float left = __fsub_rd(low(j), query[j].above), right = __fsub_rd(query[j].below, high(j));
+      const float outside = fmaxf(fmaxf(left, right), 0.0F);
+      sum = __fmaf_rd(outside, outside, sum);
+    }
+    return __fmul_rd(sum, 1.0F - 0x1p-20F);
   }
-  return __fmul_rd(sum, 1.0F - 0x1p-20F);
-}
-__device__ inline float box_bound(const double* low, const CellValue* query, int d) {
-  double sum = 0.0;
-#pragma unroll 4
-  for (int j = 0; j < d; ++j) {
-    const double left = __dsub_rd(__ldg(low + 64 * j), query[j].value);
-    const double right = __dsub_rd(query[j].value, __ldg(low + 64 * j + 32));
-    const double gap = fmax(fmax(left, right), 0.0);
-    sum = __fma_rd(gap, gap, sum);
-  }
-  return __double2float_rd(__dmul_rd(sum, 1.0 - 0x1p-20));
 }
 
 /// The definition's tree of additions over kCount accumulators, in the registers of a lane.
@@ -196,8 +197,10 @@ class CellWalk {
   /// Computes the bounds of a family's nodes. A NaN stands for a node that is missing or has been visited.
   __device__ void open(int level, std::int64_t family) {
     const bool exists = family * kCellRows + lane_index() < tree_.nodes[level];
-    const auto* low = tree_.box + (tree_.families[level] + family) * tree_.d * 2 * kCellRows + lane_index();
-    const float bound = exists ? box_bound(low, query_, static_cast<int>(tree_.d)) : 0.0F;
+    const auto* sides = tree_.box + (tree_.families[level] + family) * tree_.d * 2 * kCellRows + lane_index();
+    const auto low = [&](int j) { return __ldg(sides + j * 2 * kCellRows); };
+    const auto high = [&](int j) { return __ldg(sides + (j * 2 + 1) * kCellRows); };
+    const float bound = exists ? box_bound<CellSide<T>>(query_, static_cast<int>(tree_.d), low, high) : 0.0F;
     bounds_[level][lane_index()] = exists ? bound : __int_as_float(0x7FFFFFFF);
   }
 
@@ -221,10 +224,17 @@ class CellWalk {
 
   __device__ void visit_leaf(std::int64_t leaf, std::int64_t own) {
     const std::int32_t row = tree_.row[leaf * kCellRows + lane_index()];
-    const double distance = leaf_distance<kColumns>(tree_.values + leaf * kCellRows * tree_.d + lane_index(), query_,
-                                                    static_cast<int>(tree_.d));
-    const std::int64_t index = queries_.first_row + row;
     const bool exists = row != kNoCellRow && row != own;
+    const T* column = tree_.values + leaf * kCellRows * tree_.d + lane_index();
+    const int d = static_cast<int>(tree_.d);
+    if constexpr (kColumns == kLanes && !std::is_same_v<T, double>) {
+      // With many columns few leaves hold a row of the list, and float32 takes half the time.
+      const auto value = [&](int j) { return static_cast<float>(__ldg(column + j * kCellRows)); };
+      const auto bound = static_cast<double>(box_bound<float>(query_, d, value, value));
+      if (!__any_sync(kAllLanes, exists && bound <= last_distance_)) return;
+    }
+    const double distance = leaf_distance<kColumns>(column, query_, d);
+    const std::int64_t index = queries_.first_row + row;
     for (unsigned lanes = kAllLanes;;) {
       lanes &= __ballot_sync(kAllLanes, exists && before(distance, index, last_distance_, last_index_));
       if (lanes == 0) return;

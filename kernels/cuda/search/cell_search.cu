@@ -15,18 +15,18 @@
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kSampleRows = 1 << 16;
-constexpr std::int64_t kSampleQueries = 256;
+constexpr std::int64_t kSampleRows = 1 << 15;
+constexpr std::int64_t kSampleQueries = 128;
 
 // Estimated durations on an H200; a wrong one costs time only.
 /// Of products of `pairs` rows and queries.
 double product_seconds(double pairs, std::int64_t d) { return pairs * (1.5e-12 + static_cast<double>(d) * 4e-15); }
 /// Of `pairs` distances in leaves, with the boxes on the way.
-double cell_seconds(double pairs, std::int64_t d) { return pairs * (5e-12 + static_cast<double>(d) * 0.8e-12); }
+double cell_seconds(double pairs, std::int64_t d) { return pairs * (5e-12 + static_cast<double>(d) * 0.5e-12); }
 /// Of building the tree.
 double build_seconds(std::int64_t rows, std::int64_t d) {
-  const auto levels = static_cast<double>(std::bit_width(static_cast<std::uint64_t>(rows)));
-  return 1e-3 + levels * static_cast<double>(rows) * (0.6e-9 + static_cast<double>(d) * 2e-12);
+  const auto levels = static_cast<double>(std::bit_width(static_cast<std::uint64_t>(rows / (4 * d + 32))));
+  return 1e-3 + static_cast<double>(rows) * (levels * 0.4e-9 + static_cast<double>(d) * 10e-12);
 }
 
 double pairs_of(const Queries& queries, std::int64_t rows) {
@@ -49,7 +49,7 @@ CellQueries cell_queries(const HeldRows<T>& held, const double* values, std::int
 template <class T>
 double sampled_share(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
   const std::int64_t n = held.rows(), d = held.columns(), q = queries.values.rows;
-  const std::int64_t stride = std::max<std::int64_t>(n / kSampleRows, 1), rows = (n + stride - 1) / stride;
+  const std::int64_t stride = std::max<std::int64_t>(n / kSampleRows, 1), rows = n / stride;
   const std::int64_t query_stride = std::max<std::int64_t>(q / kSampleQueries, 1);
   const std::int64_t count = (q + query_stride - 1) / query_stride;
   // One more than in the whole set, since a query may be a row of the sample.
@@ -87,7 +87,6 @@ bool knows_share(const Cells<T>& cells, std::int64_t neighbors) {
 template <class T>
 bool prefers_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
   constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - kCellRows - 1;  // positions are int32
-  constexpr double kAdvantage = 1.5;   // by which the tree must be faster: the estimates are rough
   constexpr double kImpatience = 4.0;  // products of clustered rows take longer than those of others
   Cells<T>& cells = held.cells;
   const std::int64_t n = held.rows(), d = held.columns();
@@ -109,7 +108,7 @@ bool prefers_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t
         cells.share = sampled_share(held, queries, neighbors);
         cells.neighbors = neighbors;
       }
-      if (cell_seconds(cells.share, d) * kAdvantage > product_seconds(1.0, d)) return false;
+      if (cell_seconds(cells.share, d) > product_seconds(1.0, d)) return false;
     }
     if (cells.tree.is_empty()) cells.tree = build_cell_tree<T>(held, nullptr, 1, n);
   } catch (const OutOfMemory&) {  // products need less memory
@@ -120,7 +119,8 @@ bool prefers_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t
 }
 
 template <class T>
-std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
+std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& queries, bool unfilled,
+                                       NeighborLists& lists) {
   constexpr std::int64_t kBatchBytes = std::int64_t{256} << 20;
   const std::int64_t q = queries.values.rows, k = lists.index.columns(), d = held.columns();
   const std::int64_t limit = queries.working_bytes > 0 ? queries.working_bytes : kBatchBytes;
@@ -139,8 +139,12 @@ std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& q
   for (std::int64_t first = 0; first < q; first += size) {
     const std::int64_t count = std::min(size, q - first);
     stream.upload(values.data(), queries.values.data + first * d, count * d);
-    stream.upload(distance.data(), lists.distance.data() + first * k, count * k);
-    stream.upload(index.data(), lists.index.data() + first * k, count * k);
+    if (unfilled) {
+      clear_lists(context, out.lists, count * k);
+    } else {
+      stream.upload(distance.data(), lists.distance.data() + first * k, count * k);
+      stream.upload(index.data(), lists.index.data() + first * k, count * k);
+    }
     CellQueries request = cell_queries(held, values.data(), count, k);
     request.excluded = queries.excluded_row + first - held.first_row;
     request.has_excluded = queries.excluded_row >= 0;
@@ -165,7 +169,7 @@ std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& q
 
 #define KITH_INSTANTIATE(T)                                                      \
   template bool prefers_cells(const HeldRows<T>&, const Queries&, std::int64_t); \
-  template std::vector<std::int64_t> search_cells(const HeldRows<T>&, const Queries&, NeighborLists&);
+  template std::vector<std::int64_t> search_cells(const HeldRows<T>&, const Queries&, bool, NeighborLists&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -13,10 +13,11 @@ namespace kith::cuda {
 template <class T>
 bool prefers_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors);
 
-/// Merges the nearest rows into the lists. Requires prefers_cells(). Returns, in ascending order, the fallback queries,
-/// which would visit a large part of the tree; their lists do not change. Throws OutOfMemory, before it changes a list.
-/// Waits for the device.
+/// Merges the nearest rows into the lists. Requires prefers_cells(). unfilled: no list has an entry. Returns, in
+/// ascending order, the fallback queries, which would visit a large part of the tree; their lists do not change. Throws
+/// OutOfMemory, before it changes a list. Waits for the device.
 template <class T>
-std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists);
+std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& queries, bool unfilled,
+                                       NeighborLists& lists);
 
 }  // namespace kith::cuda

@@ -17,6 +17,7 @@
 #include "kernels/cuda/search/few_query_minima.h"
 #include "kernels/cuda/search/fp16_lists.h"
 #include "kernels/cuda/search/fp16_operands.h"
+#include "kernels/cuda/search/gathered_queries.h"
 #include "kernels/cuda/search/long_rows.h"
 #include "kernels/cuda/search/search_epilogues.h"
 
@@ -243,7 +244,7 @@ std::vector<std::int64_t> search_long_queries(const HeldRows<T>& held, const Que
   constexpr double kRounding = 1 + 0x1p-8;  // covers that of fp16
   const bool excludes = queries.excluded_row >= 0;
   // The queries are no longer consecutive rows, so that each finds itself.
-  const std::int64_t k = lists.index.columns(), searched = k + (excludes ? 1 : 0), d = held.columns();
+  const std::int64_t k = lists.index.columns(), searched = k + (excludes ? 1 : 0);
   if (!can_hold_apart(queries.measure, searched) || !can_search_fp16(held, queries.measure, searched)) return fallback;
   const double usual = usual_limits(held, find_long_rows(held).others).max_query_norm;
   std::vector<std::int64_t> chosen, remaining;
@@ -254,29 +255,12 @@ std::vector<std::int64_t> search_long_queries(const HeldRows<T>& held, const Que
     (is_long ? chosen : remaining).push_back(q);
     if (is_long) longest = std::max(longest, norm);
   }
-  if (chosen.empty()) return fallback;
-  Matrix<double> values(std::ssize(chosen), d);
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    const auto from = queries.values.row(chosen[i]);
-    std::copy(from.begin(), from.end(), values.row(static_cast<std::int64_t>(i)).begin());
+  search_gathered(queries, chosen, lists, [&](const Queries& long_queries, NeighborLists& found) {
+    Fp16Search<T>(held, long_queries, found, longest * kRounding).run();
+  });
+  for (const std::int64_t q : chosen) {
+    if (lists.index(q, 0) < 0) remaining.push_back(q);
   }
-  NeighborLists found(std::ssize(chosen), searched);
-  Fp16Search<T>(held, {std::as_const(values).view(), -1, queries.measure, queries.working_bytes}, found,
-                longest * kRounding)
-      .run();
-  for (std::int64_t i = 0; i < std::ssize(chosen); ++i) {
-    const std::int64_t q = chosen[static_cast<std::size_t>(i)], own = excludes ? queries.excluded_row + q : -1;
-    if (found.index(i, 0) < 0) {
-      remaining.push_back(q);
-      continue;
-    }
-    for (std::int64_t from = 0, to = 0; from < searched && to < k; ++from) {
-      if (excludes && found.index(i, from) == own) continue;
-      lists.distance(q, to) = found.distance(i, from);
-      lists.index(q, to++) = found.index(i, from);
-    }
-  }
-  lists.candidates += found.candidates;
   std::sort(remaining.begin(), remaining.end());
   return remaining;
 }

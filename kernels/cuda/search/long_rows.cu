@@ -20,15 +20,20 @@ constexpr double kQuantile = 0.95;   // of the sampled norms: that of an ordinar
 constexpr float kRatio = 3.0F;       // norm of a long row / norm of an ordinary row, at least
 constexpr std::int64_t kShare = 32;  // at most 1 / kShare of the rows are held apart
 
+__global__ void sample_kernel(const float* norm, std::int64_t stride, std::int64_t count, float* out) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) out[i] = norm[i * stride];
+}
+
 /// The largest norm of an ordinary row.
 template <class T>
 float max_ordinary_norm(const HeldRows<T>& held) {
   const std::int64_t stride = std::max<std::int64_t>(held.rows() / kSample, 1), count = held.rows() / stride;
+  const Buffer<float> sample(held.pool(), count);
+  sample_kernel<<<held.context->grid(count, kBlock), kBlock, 0, held.stream()>>>(held.fp16.norm.data(), stride, count,
+                                                                                 sample.data());
+  check(cudaGetLastError());
   std::vector<float> norms(static_cast<std::size_t>(count));
-  const std::size_t width = sizeof(float);
-  check(cudaMemcpy2DAsync(norms.data(), width, held.fp16.norm.data(), static_cast<std::size_t>(stride) * width, width,
-                          static_cast<std::size_t>(count), cudaMemcpyDeviceToHost, held.stream()));
-  held.stream().wait();
+  held.stream().download(norms.data(), sample.data(), count);
   const auto place = norms.begin() + static_cast<std::int64_t>(kQuantile * static_cast<double>(count - 1));
   std::nth_element(norms.begin(), place, norms.end());
   return kRatio * *place;

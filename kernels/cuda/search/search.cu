@@ -8,6 +8,7 @@
 #include "kernels/cuda/search/cell_search.h"
 #include "kernels/cuda/search/float32_search.h"
 #include "kernels/cuda/search/fp16_search.h"
+#include "kernels/cuda/search/gathered_queries.h"
 #include "kernels/cuda/search/operations.h"
 
 namespace kith::cuda {
@@ -25,23 +26,26 @@ void copy_entries(const NeighborLists& from, NeighborLists& to) {
   std::copy_n(from.index.data(), from.index.size(), to.index.data());
 }
 
-/// The lists by the fastest method. Returns the fallback queries, whose lists do not change. Throws OutOfMemory, before
-/// it changes a list.
+/// Fills unfilled lists without the tree. May throw OutOfMemory when some lists are filled.
 template <class T>
-std::vector<std::int64_t> search_fast(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists,
-                                      bool unfilled) {
-  if (prefers_cells(held, queries, lists.index.columns())) return search_cells(held, queries, lists);
-  if (unfilled && can_search_fp16(held, queries.measure, lists.index.columns())) {
-    const std::vector<std::int64_t> fallback = search_fp16(held, queries, lists);
-    if (fallback.empty()) return {};
-    try {
-      return search_long_queries(held, queries, fallback, lists);
-    } catch (const OutOfMemory&) {
-      return fallback;
-    }
+void search_products(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
+  const auto search_all = [&](const Queries& all, NeighborLists& out) {
+    search_float32(held, all, {{0, all.values.rows}}, out);
+  };
+  if (!can_search_fp16(held, queries.measure, lists.index.columns())) return search_all(queries, lists);
+  std::vector<std::int64_t> fallback;
+  try {
+    fallback = search_fp16(held, queries, lists);
+  } catch (const OutOfMemory&) {  // thrown before a list is filled; the float32 search needs less memory
+    return search_all(queries, lists);
   }
-  search_float32(held, queries, {{0, queries.values.rows}}, lists);
-  return {};
+  lists.fallback_queries += std::ssize(fallback);
+  if (fallback.empty()) return;
+  try {
+    fallback = search_long_queries(held, queries, fallback, lists);
+  } catch (const OutOfMemory&) {  // they stay fallback queries
+  }
+  search_gathered(queries, fallback, lists, search_all);
 }
 
 }  // namespace
@@ -51,20 +55,21 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
   const std::int64_t q = queries.values.rows, k = lists.distance.columns();
   if (q == 0 || k == 0) return;
   const bool unfilled = is_unfilled(lists);
-  NeighborLists initial(q, k);
+  NeighborLists initial(unfilled ? 0 : q, k);
   if (!unfilled) copy_entries(lists, initial);
-  std::vector<std::int64_t> fallback;
   try {
-    fallback = search_fast(held, queries, lists, unfilled);
-  } catch (const OutOfMemory&) {  // the float32 search needs less memory
-    return search_float32(held, queries, {{0, q}}, lists);
-  }
-  lists.fallback_queries += static_cast<std::int64_t>(fallback.size());
-  if (fallback.empty()) return;
-  try {
-    search_float32(held, queries, ranges_of(fallback), lists);
+    if (prefers_cells(held, queries, k)) {
+      const std::vector<std::int64_t> fallback = search_cells(held, queries, unfilled, lists);
+      lists.fallback_queries += std::ssize(fallback);
+      search_gathered(queries, fallback, lists,
+                      [&](const Queries& gathered, NeighborLists& found) { search_products(held, gathered, found); });
+    } else if (unfilled) {
+      search_products(held, queries, lists);
+    } else {
+      search_float32(held, queries, {{0, q}}, lists);
+    }
   } catch (const OutOfMemory&) {  // the caller frees memory and searches again
-    lists = std::move(initial);
+    lists = unfilled ? NeighborLists(q, k) : std::move(initial);
     throw;
   }
 }
