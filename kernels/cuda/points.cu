@@ -59,6 +59,9 @@ class CudaPoints final : public Points {
   void measure(const MeasureRequest& request, std::span<Limbs> inertia) override {
     with_memory(held_, [&] { cuda::measure(held_, request, inertia); });
   }
+  void nearest_rows(const NearestRowsRequest& request, NearestRows& result) const override {
+    with_memory(held_, [&] { cuda::nearest_rows(held_, request, result); });
+  }
   void update_sums(ClusterSums& sums) override {
     with_memory(held_, [&] { cuda::update_sums(held_, sums); });
   }
