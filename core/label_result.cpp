@@ -38,9 +38,24 @@ KMeansResult result_from_labels(Points& points, const DataPlan& plan, std::span<
   return result;
 }
 
+void find_nearest_rows(const Points& points, MatrixView<const double> centroids, NearestRows& result) {
+  if (points.nearest_rows({centroids}, result)) return;
+  NeighborLists lists(centroids.rows, 1);
+  for (std::int64_t c = 0; c < centroids.rows; ++c) {
+    lists.distance(c, 0) = result.best[c].distance;
+    lists.index(c, 0) = result.best[c].row;
+  }
+  // Limit the memory of this last step: at most one byte for eight values of the points.
+  constexpr std::int64_t kEnough = std::int64_t{64} << 20;
+  points.search({.values = centroids, .working_bytes = std::max(kEnough, points.rows() * points.columns() / 8)}, lists);
+  for (std::int64_t c = 0; c < centroids.rows; ++c) result.best[c] = {lists.distance(c, 0), lists.index(c, 0)};
+  result.candidates += lists.candidates;
+  result.searched += centroids.rows;
+}
+
 void find_nearest_rows(const Points& points, const KMeansOptions& options, KMeansResult& result) {
   NearestRows nearest(result.centroids.rows());
-  points.nearest_rows({result.centroids.view()}, nearest);
+  find_nearest_rows(points, result.centroids.view(), nearest);
   result.frozen = options.frozen.rows;
   result.nearest_row.clear();
   for (const Neighbor& neighbor : nearest.best) result.nearest_row.push_back(neighbor.row);

@@ -79,8 +79,9 @@ class PointClustering : public virtual PointSet {
   /// limbs, to inertia (k).
   virtual void measure(const MeasureRequest&, std::span<Limbs> /*inertia*/) { unsupported("inertia"); }
   /// Finds the row nearest to each centroid over all rows, by the labels and distances of the last assign() and
-  /// measure(), which must have been to these centroids. Merges into the result.
-  virtual void nearest_rows(const NearestRowsRequest&, NearestRows&) const { unsupported("the nearest rows"); }
+  /// measure(), which must have been to these centroids. Merges into the result. False if these leave too many
+  /// candidates: the result may then lack rows, which search() finds (find_nearest_rows() of core/label_result.h).
+  virtual bool nearest_rows(const NearestRowsRequest&, NearestRows&) const { return false; }
   /// ADDS to the sums what changed in the labels since the last call: a row that changed its cluster is subtracted from
   /// the old one and added to the new one. After reset() every labelled row is added.
   virtual void update_sums(ClusterSums&) { unsupported("cluster sums"); }

@@ -22,7 +22,7 @@ void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> 
 
 // assign/nearest_rows.cpp
 template <class T>
-void nearest_rows(const HeldRows<T>& held, const NearestRowsRequest& request, NearestRows& result);
+bool nearest_rows(const HeldRows<T>& held, const NearestRowsRequest& request, NearestRows& result);
 
 // assign/update.cpp
 template <class T>

@@ -59,8 +59,8 @@ class CudaPoints final : public Points {
   void measure(const MeasureRequest& request, std::span<Limbs> inertia) override {
     with_memory(held_, [&] { cuda::measure(held_, request, inertia); });
   }
-  void nearest_rows(const NearestRowsRequest& request, NearestRows& result) const override {
-    with_memory(held_, [&] { cuda::nearest_rows(held_, request, result); });
+  bool nearest_rows(const NearestRowsRequest& request, NearestRows& result) const override {
+    return with_memory(held_, [&] { return cuda::nearest_rows(held_, request, result); });
   }
   void update_sums(ClusterSums& sums) override {
     with_memory(held_, [&] { cuda::update_sums(held_, sums); });

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/inertia.h"
+#include "core/label_result.h"
 #include "core/philox.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
@@ -25,13 +26,13 @@ void add_nearest(Points& points, const DataPlan& plan, MatrixView<const double> 
   points.assign({centroids}, assignment);
   std::vector<Limbs> inertia(static_cast<std::size_t>(centroids.rows));
   points.measure({centroids, inertia_scale(plan, centroids), term_bits(plan.rows)}, inertia);
-  points.nearest_rows({centroids}, result);
+  find_nearest_rows(points, centroids, result);
 }
 
 /// Compares the nearest rows of all backends with the definition.
 void check_nearest(const Bench& bench, MatrixView<const double> centroids) {
   NearestRows expected(centroids.rows);
-  bench.expected->nearest_rows({centroids}, expected);
+  find_nearest_rows(*bench.expected, centroids, expected);  // a search by the definition
   bench.on_each([&](Points& points) {
     NearestRows actual(centroids.rows);
     add_nearest(points, bench.plan, centroids, actual);
@@ -69,8 +70,8 @@ NearestRows nearest_after_run(const Tested& tested, const Matrix<double>& rows, 
   const std::unique_ptr<Points> points = tested.backend->hold({view_of(stored), 0});
   const KMeansResult result = run(*points, {.clusters = k, .max_iterations = 4});
   NearestRows expected(k), actual(k);
-  reference_points(rows.view())->nearest_rows({result.centroids.view()}, expected);
-  points->nearest_rows({result.centroids.view()}, actual);
+  find_nearest_rows(*reference_points(rows.view()), result.centroids.view(), expected);
+  find_nearest_rows(*points, result.centroids.view(), actual);
   INFO(tested.name << ": " << actual.candidates << " candidates, " << actual.searched << " searched");
   CHECK(same_rows(expected, actual));
   for (std::int64_t c = 0; c < k; ++c) CHECK(result.nearest_row[c] == expected.best[c].row);
@@ -131,7 +132,7 @@ TEST_CASE("nearest rows of several blocks of points merge", "[nearest-rows]") {
     const std::unique_ptr<Points> all = reference_points(rows.view());
     const DataPlan plan = make_plan(*all);
     NearestRows expected(24);
-    all->nearest_rows({centroids.view()}, expected);
+    find_nearest_rows(*all, centroids.view(), expected);
     for (const Tested& tested : tested_backends()) {
       INFO(kinds()[kind].name << ", " << tested.name);
       for (const bool forward : {true, false}) {

@@ -123,14 +123,6 @@ class ReferencePoints final : public Points {
                 inertia[label_[i]]);
     }
   }
-  void nearest_rows(const NearestRowsRequest& request, NearestRows& result) const override {
-    for (std::int64_t c = 0; c < request.centroids.rows; ++c) {
-      for (std::int64_t i = 0; i < rows(); ++i) {
-        const Neighbor neighbor{to(i, request.centroids.row(c).data()), i};
-        result.best[c] = std::min(result.best[c], neighbor);
-      }
-    }
-  }
   void update_sums(ClusterSums& sums) override {
     for (std::int64_t i = 0; i < rows(); ++i) {
       if (summed_[i] >= 0) add_row(i, summed_[i], -1, sums);

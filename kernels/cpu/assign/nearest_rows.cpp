@@ -22,16 +22,23 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// A cluster with rows.
 struct Pivot {
   Neighbor nearest{kInfinity, -1};  // its row nearest to its centroid, the pivot
-  double farthest = 0.0;            // the largest D of its rows
+  double second = kInfinity;        // the smallest D of its other rows
+  double farthest = 0.0;            // the largest
   std::int32_t cluster = 0;
   double lowest = kInfinity, highest = -1.0;  // between them are sqrt(D) and D of the rows that pass for some centroid
 };
 
-/// A centroid whose nearest row may be one of the cluster of a pivot.
+/// A centroid whose nearest row may be one of the cluster of a pivot, though not the pivot.
 struct Pair {
-  double apart;     // lower bound of |pivot - centroid| - |pivot - its own centroid|
-  double distance;  // D(pivot, centroid)
+  double apart;  // lower bound of |pivot - centroid| - |pivot - its own centroid|
   std::int32_t centroid, pivot;
+};
+
+/// What a task of pivots finds.
+struct Measured {
+  std::vector<Pair> pairs;
+  std::vector<std::pair<std::int32_t, Neighbor>> nearer;  // a centroid, and a pivot nearer than the best
+  std::int64_t candidates = 0;
 };
 
 template <class T>
@@ -94,8 +101,11 @@ class NearestRowFinder {
     for (std::int64_t c = 0; c < clusters(); ++c) reach_[c] = at_most(result_.best[c].distance);
   }
   static void add(const Pivot& part, Pivot& all) {
-    all.nearest = std::min(all.nearest, part.nearest);
-    all.farthest = std::max({all.farthest, part.farthest, part.nearest.row < 0 ? 0.0 : part.nearest.distance});
+    if (part.nearest.row < 0) return;
+    const bool is_nearer = part.nearest < all.nearest;
+    all.second = std::min(is_nearer ? all.nearest.distance : part.nearest.distance, std::min(all.second, part.second));
+    if (is_nearer) all.nearest = part.nearest;
+    all.farthest = std::max({all.farthest, part.farthest, part.nearest.distance});
   }
 
   /// Measures the pivots and lists the pairs whose rows may be nearest. False if there are too many.
@@ -104,22 +114,20 @@ class NearestRowFinder {
     const auto count = static_cast<std::int64_t>(pivots_.size());
     const std::int64_t most = std::max<std::int64_t>(kMaxPairs / clusters(), 1);
     const std::int64_t each = kMinWork / (clusters() * held_.columns()) + 1;  // pivots per task
-    std::vector<std::vector<Pair>> measured;
+    std::vector<Measured> measured;
     for (std::int64_t first = 0, size = kFirstPivots; first < count; first += size, size = std::min(2 * size, most)) {
       const std::int64_t last = std::min(first + size, count);
       measured.resize(static_cast<std::size_t>(ceil_div(last - first, each)));
       held_.threads.run(static_cast<std::int64_t>(measured.size()), [&](std::int64_t task, int) {
-        measured[task].clear();
+        measured[task] = {};
         for (std::int64_t p = first + task * each; p < std::min(first + (task + 1) * each, last); ++p) {
           measure_pivot(p, measured[task]);
         }
       });
-      for (const std::vector<Pair>& part : measured) {
-        for (const Pair& pair : part) improve(pair.centroid, {pair.distance, pivots_[pair.pivot].nearest.row});
-        result_.candidates += static_cast<std::int64_t>(part.size());
-      }
-      for (const std::vector<Pair>& part : measured) {
-        std::copy_if(part.begin(), part.end(), std::back_inserter(pairs_), [&](const Pair& p) { return passes(p); });
+      for (const Measured& part : measured) {
+        for (const auto& [centroid, neighbor] : part.nearer) improve(centroid, neighbor);
+        pairs_.insert(pairs_.end(), part.pairs.begin(), part.pairs.end());
+        result_.candidates += part.candidates;
       }
       const auto kept = static_cast<std::int64_t>(pairs_.size());
       if (last < count && (result_.candidates > limit_ || kept > kMaxPairs + 8 * held_.rows())) return false;
@@ -138,14 +146,19 @@ class NearestRowFinder {
     for (const Pair& pair : pairs_) sorted[next[pair.centroid]++] = pair;
     pairs_ = std::move(sorted);
   }
-  void measure_pivot(std::int64_t p, std::vector<Pair>& measured) const {
+  void measure_pivot(std::int64_t p, Measured& measured) const {
     const Pivot& pivot = pivots_[p];
-    const double own = at_most(pivot.nearest.distance);
+    const double own = at_most(pivot.nearest.distance), farthest = at_most(pivot.farthest);
     for (std::int64_t c = 0; c < clusters(); ++c) {
-      if (c == pivot.cluster || !(pivot.nearest < result_.best[c])) continue;
-      const double squared = distance(pivot.nearest.row, c);
-      measured.push_back({distance_at_least(squared, held_.columns()) - own, squared, static_cast<std::int32_t>(c),
-                          static_cast<std::int32_t>(p)});
+      const Neighbor& best = result_.best[c];
+      if (c == pivot.cluster || !(pivot.nearest < best)) continue;
+      const Neighbor neighbor{distance(pivot.nearest.row, c), pivot.nearest.row};
+      ++measured.candidates;
+      if (neighbor < best) measured.nearer.emplace_back(static_cast<std::int32_t>(c), neighbor);
+      if (pivot.second > best.distance) continue;
+      const Pair pair{distance_at_least(neighbor.distance, held_.columns()) - own, static_cast<std::int32_t>(c),
+                      static_cast<std::int32_t>(p)};
+      if (!(std::min(farthest, reach_[c]) < least_reach(pair))) measured.pairs.push_back(pair);
     }
   }
   void improve(std::int64_t c, const Neighbor& neighbor) {
@@ -157,9 +170,8 @@ class NearestRowFinder {
   /// A lower bound of |x - own centroid| of the rows of the pair that can be nearer to its centroid than the best.
   double least_reach(const Pair& pair) const { return rounded_down(pair.apart) - reach_[pair.centroid]; }
   bool passes(const Pair& pair) const {
-    const Neighbor& best = result_.best[pair.centroid];
-    const Pivot& pivot = pivots_[pair.pivot];
-    return pivot.nearest < best && !(at_most(std::min(best.distance, pivot.farthest)) < least_reach(pair));
+    return !(pivots_[pair.pivot].second > result_.best[pair.centroid].distance) &&
+           !(reach_[pair.centroid] < least_reach(pair));
   }
 
   /// Gathers the rows, except pivots, that some pair lets pass, by pivot and ascending distance.
@@ -203,6 +215,7 @@ class NearestRowFinder {
     const Rows begin = rows_.begin() + first_[pair.pivot], end = rows_.begin() + first_[pair.pivot + 1];
     const double least = least_reach(pair);
     const Rows last = std::lower_bound(begin, end, result_.best[pair.centroid]);
+    if (!(least > 0.0)) return {begin, last};
     return {std::partition_point(begin, last, [&](const Neighbor& row) { return at_most(row.distance) < least; }),
             last};
   }
@@ -242,19 +255,16 @@ class NearestRowFinder {
 }  // namespace
 
 template <class T>
-void nearest_rows(const HeldRows<T>& held, const NearestRowsRequest& request, NearestRows& result) {
+bool nearest_rows(const HeldRows<T>& held, const NearestRowsRequest& request, NearestRows& result) {
   NearestRows found(request.centroids.rows);
   found.best = result.best;
-  if (!NearestRowFinder<T>(held, request, found).run()) {
-    const auto search_all = [&](const Queries& queries, NeighborLists& lists) { search(held, queries, lists); };
-    find_nearest_by_search(request, held.rows(), search_all, found);
-  }
-  found.candidates += result.candidates;
-  found.searched += result.searched;
-  result = std::move(found);
+  const bool is_complete = NearestRowFinder<T>(held, request, found).run();
+  result.best = std::move(found.best);
+  result.candidates += found.candidates;
+  return is_complete;
 }
 
-#define KITH_INSTANTIATE(T) template void nearest_rows(const HeldRows<T>&, const NearestRowsRequest&, NearestRows&);
+#define KITH_INSTANTIATE(T) template bool nearest_rows(const HeldRows<T>&, const NearestRowsRequest&, NearestRows&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

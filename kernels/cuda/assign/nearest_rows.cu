@@ -10,7 +10,6 @@
 
 #include "kernels/cuda/assign/nearest_rows_kernels.h"
 #include "kernels/cuda/assign/operations.h"
-#include "kernels/cuda/search/operations.h"
 
 namespace kith::cuda {
 namespace {
@@ -209,13 +208,11 @@ class NearestRowFinder {
 }  // namespace
 
 template <class T>
-void nearest_rows(const HeldRows<T>& held, const NearestRowsRequest& request, NearestRows& result) {
-  if (NearestRowFinder<T>(held, request).run(result)) return;
-  const auto search_all = [&](const Queries& queries, NeighborLists& lists) { search(held, queries, lists); };
-  find_nearest_by_search(request, held.rows(), search_all, result);
+bool nearest_rows(const HeldRows<T>& held, const NearestRowsRequest& request, NearestRows& result) {
+  return NearestRowFinder<T>(held, request).run(result);
 }
 
-#define KITH_INSTANTIATE(T) template void nearest_rows(const HeldRows<T>&, const NearestRowsRequest&, NearestRows&);
+#define KITH_INSTANTIATE(T) template bool nearest_rows(const HeldRows<T>&, const NearestRowsRequest&, NearestRows&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -20,7 +20,7 @@ void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> 
 
 // nearest_rows.cu
 template <class T>
-void nearest_rows(const HeldRows<T>& held, const NearestRowsRequest& request, NearestRows& result);
+bool nearest_rows(const HeldRows<T>& held, const NearestRowsRequest& request, NearestRows& result);
 
 // update.cu
 template <class T>
