@@ -29,12 +29,31 @@ KITH_BOTH static inline float bound_of(float own, float difference) {
   return difference / (own_distance + other_distance) * (1.0F - kBoundOutward);
 }
 
+/// The largest error of a D of `columns` columns by underflow.
+KITH_BOTH static inline double vanished_squares(std::int64_t columns) {
+  return static_cast<double>(columns + kLanes) * 0x1p-1073;
+}
+
+/// An upper bound of the distance whose square by the definition is `squared`.
+KITH_BOTH static inline double distance_at_most(double squared, std::int64_t columns) {
+  return sqrt(squared + vanished_squares(columns)) * (1 + definition_rounding(columns));
+}
+
+/// A lower bound of the same; 0 if `squared` is NaN or beyond the range of float64.
+KITH_BOTH static inline double distance_at_least(double squared, std::int64_t columns) {
+  const double least = squared - vanished_squares(columns);
+  return least > 0.0 && least < 0x1p1023 ? sqrt(least) * (1 - definition_rounding(columns)) : 0.0;
+}
+
+/// Rounds a difference of two such bounds downwards, far enough for its rounding and that of two later additions.
+KITH_BOTH static inline double rounded_down(double difference) {
+  return difference * (difference > 0.0 ? 1 - 0x1p-50 : 1 + 0x1p-50);
+}
+
 /// An upper bound of the shift of a centroid of `columns` columns. squared_shift: D(new, old); unit: 1 / the unit of
 /// the bounds.
 KITH_BOTH static inline float shift_bound(double squared_shift, std::int64_t columns, double unit) {
-  const double vanished = static_cast<double>(columns + kLanes) * 0x1p-1073;  // of the squares
-  const double shift = sqrt(squared_shift + vanished) * (1 + definition_rounding(columns));
-  return static_cast<float>(shift * unit * (1 + 0x1p-22));
+  return static_cast<float>(distance_at_most(squared_shift, columns) * unit * (1 + 0x1p-22));
 }
 
 /// The bound after the row's own centroid shifted by at most `own` and every other centroid by at most `others`.

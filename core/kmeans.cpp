@@ -305,13 +305,13 @@ KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& o
     best = std::move(result);
     best.labels.resize(plan.rows);
     points.labels(best.labels);
+    find_nearest_rows(points, options, best);
     if (!options.keep_distances) continue;
     best.distances.resize(plan.rows);
     points.distances(best.distances);
   }
   best.runs = std::move(runs);
   best.total_inertia = total;
-  find_nearest_rows(points, options, best);
   return best;
 }
 

@@ -14,7 +14,12 @@ namespace kith {
 KMeansResult result_from_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
                                 MatrixView<const double> before, const KMeansOptions& options);
 
-/// Fills nearest_row and frozen, and medoids if requested, from the centroids of a result.
+/// Merges the row nearest to each centroid (k, d), over all rows, into the result. The points must have been assigned
+/// to these centroids and measured.
+void find_nearest_rows(const Points& points, MatrixView<const double> centroids, NearestRows& result);
+
+/// Fills nearest_row and frozen, and medoids if requested, from the centroids of a result. The points must have been
+/// assigned to these and measured.
 void find_nearest_rows(const Points& points, const KMeansOptions& options, KMeansResult& result);
 
 }  // namespace kith

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/matrix.h"
+#include "core/nearest_rows.h"
 #include "core/observer.h"
 #include "core/point_set.h"
 #include "core/stop_rule.h"
@@ -78,6 +79,10 @@ class PointClustering : public virtual PointSet {
   /// Sets the kept distance of every row to D to the centroid of its label. ADDS the weighted sums per cluster, in two
   /// limbs, to inertia (k).
   virtual void measure(const MeasureRequest&, std::span<Limbs> /*inertia*/) { unsupported("inertia"); }
+  /// Finds the row nearest to each centroid over all rows, by the labels and distances of the last assign() and
+  /// measure(), which must have been to these centroids. Merges into the result. False if these leave too many
+  /// candidates: the result may then lack rows, which search() finds (find_nearest_rows() of core/label_result.h).
+  virtual bool nearest_rows(const NearestRowsRequest&, NearestRows&) const { return false; }
   /// ADDS to the sums what changed in the labels since the last call: a row that changed its cluster is subtracted from
   /// the old one and added to the new one. After reset() every labelled row is added.
   virtual void update_sums(ClusterSums&) { unsupported("cluster sums"); }

@@ -44,6 +44,9 @@ class CpuPoints final : public Points {
   void measure(const MeasureRequest& request, std::span<Limbs> inertia) override {
     cpu::measure(remember(), request, inertia);
   }
+  bool nearest_rows(const NearestRowsRequest& request, NearestRows& result) const override {
+    return cpu::nearest_rows(held_, request, result);
+  }
   void update_sums(ClusterSums& sums) override { cpu::update_sums(remember(), sums); }
   void relabel(std::int64_t row, std::int32_t label) override {
     remember().unsummed = true;

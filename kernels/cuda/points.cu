@@ -60,6 +60,9 @@ class CudaPoints final : public Points {
   void measure(const MeasureRequest& request, std::span<Limbs> inertia) override {
     with_memory(held_, [&] { cuda::measure(held_, request, inertia); });
   }
+  bool nearest_rows(const NearestRowsRequest& request, NearestRows& result) const override {
+    return with_memory(held_, [&] { return cuda::nearest_rows(held_, request, result); });
+  }
   void update_sums(ClusterSums& sums) override {
     with_memory(held_, [&] { cuda::update_sums(held_, sums); });
   }

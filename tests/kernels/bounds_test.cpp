@@ -157,6 +157,23 @@ TEST_CASE("a centroid beyond the reach of a guess is farther than the best", "[b
   CHECK(!(distance_below(1.0, 1.0) > candidate_reach(nan, 1.0, 1.0)));
   CHECK(!(distance_below(1.0, 1.0) > candidate_reach(infinity, 1.0, 1.0)));
   CHECK(!(distance_below(1e300, 1.0) > candidate_reach(1.0F, kInfinity, 1.0)));
+TEST_CASE("bounds of distances round outwards", "[bounds]") {
+  for (const double a : {0.0, 1e-170, 1e-12, 0.3, 7.0, 1e9, 1e150}) {
+    for (const double rounding : {-1.0, 0.0, 1.0}) {
+      const double squared = a * a * (1 + rounding * definition_rounding(100));
+      CHECK(distance_at_least(squared, 100) <= a);
+      CHECK(distance_at_most(squared, 100) >= a);
+      if (a > 1e-100) CHECK(distance_at_least(squared, 100) >= a * (1 - 1e-14));
+      if (a > 1e-100) CHECK(distance_at_most(squared, 100) <= a * (1 + 1e-14));
+    }
+  }
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(distance_at_least(kInfinity, 3) == 0.0);
+  CHECK(distance_at_least(nan, 3) == 0.0);
+  CHECK(distance_at_most(kInfinity, 3) == kInfinity);
+  CHECK(rounded_down(1.0) < 1.0);
+  CHECK(rounded_down(-1.0) < -1.0);
+  CHECK(rounded_down(kInfinity) == kInfinity);
 }
 
 TEST_CASE("infinite and NaN bounds certify no label", "[bounds]") {

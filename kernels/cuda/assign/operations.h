@@ -18,6 +18,10 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
 template <class T>
 void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> inertia);
 
+// nearest_rows.cu
+template <class T>
+bool nearest_rows(const HeldRows<T>& held, const NearestRowsRequest& request, NearestRows& result);
+
 // update.cu
 template <class T>
 void update_sums(HeldRows<T>& held, ClusterSums& sums);
