@@ -157,6 +157,8 @@ TEST_CASE("a centroid beyond the reach of a guess is farther than the best", "[b
   CHECK(!(distance_below(1.0, 1.0) > candidate_reach(nan, 1.0, 1.0)));
   CHECK(!(distance_below(1.0, 1.0) > candidate_reach(infinity, 1.0, 1.0)));
   CHECK(!(distance_below(1e300, 1.0) > candidate_reach(1.0F, kInfinity, 1.0)));
+}
+
 TEST_CASE("bounds of distances round outwards", "[bounds]") {
   for (const double a : {0.0, 1e-170, 1e-12, 0.3, 7.0, 1e9, 1e150}) {
     for (const double rounding : {-1.0, 0.0, 1.0}) {
