@@ -75,6 +75,7 @@ struct BackendOptions {
 struct ForcedPaths {
   bool bounds = false;     // skip rows by bounds
   bool self_join = false;  // symmetric joins
+  bool trees = false;      // searches of k-d trees
 };
 
 /// A row of the table of backends.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "core/backend.h"
@@ -77,6 +78,14 @@ struct Seeding {
   UninitializedVector<std::uint32_t> lowered_by;  // (n) bit t: candidate t is nearer than the kept distance
 };
 
+struct SearchTree;
+
+/// The tree of the held rows, if a search has made one (search/tree_choice.h).
+struct TreeCache {
+  std::shared_ptr<const SearchTree> tree{};
+  double saved_seconds = 0.0;  // that earlier searches would have saved with a tree
+};
+
 template <class T>
 struct HeldRows {
   MatrixView<const T> values;  // (n, d), the caller's memory
@@ -97,6 +106,7 @@ struct HeldRows {
   LowPrecisionBackoff backoff{};
   mutable DistanceTotals totals{};  // computed on demand
   Seeding seeding{};
+  mutable TreeCache trees{};
 
   std::int64_t rows() const { return values.rows; }
   std::int64_t columns() const { return values.columns; }
@@ -121,6 +131,7 @@ struct HeldRows {
     bounds.reset();
     backoff = {};
     seeding = {};
+    trees = {};
   }
 
   /// Rows per task, so that a task is worth scheduling and the last round of tasks keeps all threads busy.

@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/search/query_panels.h"
+#include "kernels/cpu/search/tree_choice.h"
 
 namespace kith::cpu {
 namespace {
@@ -121,7 +122,10 @@ class RadiusSearch {
 
 template <class T>
 void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& lists) {
-  if (queries.values.rows > 0) RadiusSearch<T>(held, queries, lists).run();
+  if (queries.values.rows == 0) return;
+  const auto tree = tree_for(held, {.measure = queries.measure, .queries = queries.values.rows});
+  if (tree == nullptr) return RadiusSearch<T>(held, queries, lists).run();
+  search_tree_radius(searcher_of(held, *tree), queries, lists);
 }
 
 #define KITH_INSTANTIATE(T) template void search_radius(const HeldRows<T>&, const Queries&, RadiusLists&);

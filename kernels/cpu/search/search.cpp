@@ -13,6 +13,7 @@
 #include "kernels/cpu/search/candidate_list.h"
 #include "kernels/cpu/search/nearest_list.h"
 #include "kernels/cpu/search/query_panels.h"
+#include "kernels/cpu/search/tree_choice.h"
 
 namespace kith::cpu {
 namespace {
@@ -220,7 +221,11 @@ class Search {
 
 template <class T>
 void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
-  Search<T>(held, queries, lists).run();
+  if (queries.values.rows == 0) return;
+  const auto tree = tree_for(
+      held, {.measure = queries.measure, .queries = queries.values.rows, .neighbors = lists.index.columns()});
+  if (tree == nullptr) return Search<T>(held, queries, lists).run();
+  lists.candidates += search_tree(searcher_of(held, *tree), queries, lists).distances;
 }
 
 #define KITH_INSTANTIATE(T) template void search(const HeldRows<T>&, const Queries&, NeighborLists&);

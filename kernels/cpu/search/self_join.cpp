@@ -20,6 +20,7 @@
 #include "kernels/cpu/runtime/panels.h"
 #include "kernels/cpu/search/candidate_list.h"
 #include "kernels/cpu/search/nearest_list.h"
+#include "kernels/cpu/search/tree_choice.h"
 
 namespace kith::cpu {
 namespace {
@@ -340,6 +341,11 @@ class Join {
 template <class T>
 std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join) {
   try {
+    const auto tree = tree_for(held, {.measure = join.measure,
+                                      .queries = held.rows(),
+                                      .neighbors = join.neighbors,
+                                      .bytes = join.bytes});
+    if (tree != nullptr) return join_tree(searcher_of(held, *tree), join);
     return Join<T>(held, join).run();
   } catch (const std::bad_alloc&) {  // search() needs less memory
     return std::nullopt;
