@@ -119,7 +119,11 @@ void nearest_neighbors(const PointNeighbors& base, PointsView queries, const Nei
     const MatrixView<double> block_values = values.view().middle(0, rows);
     copy_queries(queries, first, block_values);
     NeighborLists lists(rows, options.neighbors);
-    base.search({block_values, excludes_self ? first : -1, options.measure}, lists);
+    base.search({.values = block_values,
+                 .excluded_row = excludes_self ? first : -1,
+                 .measure = options.measure,
+                 .host_bytes = options.join_bytes},
+                lists);
     sink(first, lists);
     observer.progress(first + rows);
   }

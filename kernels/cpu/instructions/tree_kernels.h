@@ -28,7 +28,8 @@ struct TreeNode {
 struct TreeView {
   const TreeNode* nodes;       // preorder
   const double* boxes;         // [node][smallest, largest][column] of its rows
-  const double* rows;          // [position][column]
+  const float* narrow_rows;    // [position][column], or null
+  const double* wide_rows;     // the same if there are no narrow rows
   const std::int32_t* numbers; // [position] row number
   std::int64_t columns;
 };
@@ -42,9 +43,13 @@ struct TreeHit {
 /// Queries that search a tree together. Rows are relevant to a lane if D <= limit and, if they are ties at tie_limit,
 /// their number is below tie_row.
 struct TreeGroup {
-  const double* queries;   // [column][lane]
+  const double* queries;        // [column][lane]
+  const float* narrow_queries;  // the same rounded
+  const double* rounding;       // (lanes) at least the distance between a query and its rounded values
+  bool is_rounded;              // a rounding is not 0
   const double* center;    // (columns) of the queries
-  double* limit;           // (lanes) -infinity for a lane without a query
+  double* limit;                // (lanes) -infinity for a lane without a query
+  float* narrow_limit;          // (lanes) above D in float32 of rows within the limit
   double* tie_limit;       // (lanes)
   double* tie_row;         // (lanes)
   double* nearest;         // [neighbors][lane] the smallest D so far, ascending, of which the last is the limit; or null
@@ -66,16 +71,20 @@ struct TreeGroup {
 struct TreeKernels {
   using Search = void (*)(const TreeView&, TreeGroup&);
   /// Logs all rows of a tree that are relevant to a lane, and maybe others.
-  Search euclidean[kTreeMaxColumns + 1];  // [columns]; [0]: any number of columns
-  Search manhattan, chebyshev;
+  template <class Row>
+  struct OfRows {
+    Search euclidean[kTreeMaxColumns + 1];  // [columns]; [0]: any number of columns
+    Search manhattan, chebyshev;
+    Search of(Measure measure, std::int64_t columns) const {
+      if (measure == Measure::manhattan) return manhattan;
+      if (measure == Measure::chebyshev) return chebyshev;
+      return euclidean[columns <= kTreeMaxColumns ? columns : 0];
+    }
+  };
+  OfRows<float> narrow;
+  OfRows<double> wide;
   /// Moves the log to the hits, without rows above the limit.
   void (*drain)(TreeGroup&);
-
-  Search of(Measure measure, std::int64_t columns) const {
-    if (measure == Measure::manhattan) return manhattan;
-    if (measure == Measure::chebyshev) return chebyshev;
-    return euclidean[columns <= kTreeMaxColumns ? columns : 0];
-  }
 };
 
 }  // namespace kith::cpu

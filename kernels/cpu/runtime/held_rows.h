@@ -80,10 +80,14 @@ struct Seeding {
 
 struct SearchTree;
 
-/// The tree of the held rows, if a search has made one (search/tree_choice.h).
+/// The tree of the held rows, if a search has made one, and the last estimate of its work (search/tree_choice.h).
 struct TreeCache {
   std::shared_ptr<const SearchTree> tree{};
-  double saved_seconds = 0.0;  // that earlier searches would have saved with a tree
+  double saved_seconds = 0.0;  // that searches without a tree would have saved with it
+  double work_seconds = 0.0;   // the estimate per query, for searches with these properties:
+  Measure work_measure = Measure::squared_euclidean;
+  std::int64_t work_neighbors = -1, work_queries = -1;
+  double work_limit = 0.0;
 };
 
 template <class T>

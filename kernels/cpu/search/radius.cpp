@@ -123,7 +123,7 @@ class RadiusSearch {
 template <class T>
 void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& lists) {
   if (queries.values.rows == 0) return;
-  const auto tree = tree_for(held, {.measure = queries.measure, .queries = queries.values.rows});
+  const auto tree = tree_for(held, {.queries = queries, .limit = lists.limit, .bytes = queries.host_bytes});
   if (tree == nullptr) return RadiusSearch<T>(held, queries, lists).run();
   search_tree_radius(searcher_of(held, *tree), queries, lists);
 }

@@ -341,10 +341,10 @@ class Join {
 template <class T>
 std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join) {
   try {
-    const auto tree = tree_for(held, {.measure = join.measure,
-                                      .queries = held.rows(),
+    const auto tree = tree_for(held, {.queries = {.values = {}, .measure = join.measure},
                                       .neighbors = join.neighbors,
-                                      .bytes = join.bytes});
+                                      .bytes = join.bytes,
+                                      .is_join = true});
     if (tree != nullptr) return join_tree(searcher_of(held, *tree), join);
     return Join<T>(held, join).run();
   } catch (const std::bad_alloc&) {  // search() needs less memory

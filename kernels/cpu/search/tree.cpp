@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 namespace kith::cpu {
 namespace {
@@ -36,7 +37,7 @@ class TreeBuilder {
     const std::int64_t n = values_.rows;
     const Range root{0, 0, n};
     tree_.columns = d_;
-    tree_.rows.resize(static_cast<std::size_t>(n * d_));
+    rows().resize(static_cast<std::size_t>(n * d_));
     tree_.numbers.resize(static_cast<std::size_t>(n));
     tree_.nodes.resize(static_cast<std::size_t>(2 * root.leaves() - 1));
     tree_.boxes.resize(tree_.nodes.size() * 2 * d_);
@@ -52,6 +53,7 @@ class TreeBuilder {
   }
 
  private:
+  using Row = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr std::int64_t kCopiedRows = 1 << 15;  // at most, of a node that is copied
 
   /// Rows in the memory of a thread.
@@ -87,6 +89,14 @@ class TreeBuilder {
                    [&](std::int64_t task, int) { split(large[task], &next[static_cast<std::size_t>(2 * task)]); });
       large_.insert(large_.end(), large.begin(), large.end());
       level = std::move(next);
+    }
+  }
+
+  UninitializedVector<Row>& rows() {
+    if constexpr (std::is_same_v<Row, double>) {
+      return tree_.wide_rows;
+    } else {
+      return tree_.narrow_rows;
     }
   }
 
@@ -138,27 +148,27 @@ class TreeBuilder {
     build_in(top, copy.rows.data());
   }
 
-  void build_in(const Range& range, const double* rows) {
-    if (range.leaves() == 1) return make_leaf(range, rows);
-    const std::int32_t column = select_column(range, rows);
+  void build_in(const Range& range, const double* copy) {
+    if (range.leaves() == 1) return make_leaf(range, copy);
+    const std::int32_t column = select_column(range, copy);
     tree_.nodes[range.node].column = column;
     Range children[2];
     split(range, children);
-    build_in(children[0], rows);
-    build_in(children[1], rows);
+    build_in(children[0], copy);
+    build_in(children[1], copy);
     join_boxes(range);
   }
 
-  std::int32_t select_column(const Range& range, const double* rows) {
+  std::int32_t select_column(const Range& range, const double* copy) {
     const std::int32_t column =
-        widest_column(range, [&](const Key& key, std::int64_t j) { return rows[key.local * d_ + j]; });
-    for (std::int64_t i = range.first; i < range.last; ++i) keys_[i].value = rows[keys_[i].local * d_ + column];
+        widest_column(range, [&](const Key& key, std::int64_t j) { return copy[key.local * d_ + j]; });
+    for (std::int64_t i = range.first; i < range.last; ++i) keys_[i].value = copy[keys_[i].local * d_ + column];
     return column;
   }
 
-  void make_leaf(const Range& range, const double* rows) {
+  void make_leaf(const Range& range, const double* copy) {
     if (range.rows() > kTreeQueries) {  // groups of near rows
-      select_column(range, rows);
+      select_column(range, copy);
       std::nth_element(keys_.begin() + range.first, keys_.begin() + range.first + kTreeQueries,
                        keys_.begin() + range.last);
     }
@@ -168,9 +178,9 @@ class TreeBuilder {
     std::fill_n(high, d_, -std::numeric_limits<double>::infinity());
     std::int32_t lowest = std::numeric_limits<std::int32_t>::max();
     for (std::int64_t i = range.first; i < range.last; ++i) {
-      const double* row = rows + keys_[i].local * d_;
+      const double* row = copy + keys_[i].local * d_;
       for (std::int64_t j = 0; j < d_; ++j) {
-        tree_.rows[i * d_ + j] = row[j];
+        rows()[i * d_ + j] = static_cast<Row>(row[j]);
         low[j] = std::min(low[j], row[j]);
         high[j] = std::max(high[j], row[j]);
       }

@@ -16,14 +16,20 @@ static_assert(kTreeLeafRows % kTreeQueries == 0);  // leaves of a set that is se
 
 /// Rows in the order of the leaves, each leaf of kTreeLeafRows rows except the last, and boxes of all nodes.
 struct SearchTree {
-  UninitializedVector<double> rows;           // [position][column]
+  UninitializedVector<float> narrow_rows;     // [position][column] if float32 holds the rows exactly
+  UninitializedVector<double> wide_rows;      // [position][column] if not
   UninitializedVector<std::int32_t> numbers;  // [position] row number
   std::vector<TreeNode> nodes;                // preorder
   std::vector<double> boxes;                  // [node][smallest, largest][column]
   std::int64_t columns = 0;
 
   std::int64_t size() const { return std::ssize(numbers); }
-  TreeView view() const { return {nodes.data(), boxes.data(), rows.data(), numbers.data(), columns}; }
+  TreeView view() const { return {nodes.data(), boxes.data(), narrow_rows.data(), wide_rows.data(), numbers.data(), columns}; }
+  bool is_narrow() const { return wide_rows.empty(); }
+  double value(std::int64_t position, std::int64_t column) const {
+    const std::int64_t at = position * columns + column;
+    return is_narrow() ? static_cast<double>(narrow_rows[at]) : wide_rows[at];
+  }
   /// Number of the leaf that holds a position.
   std::int32_t leaf_at(std::int64_t position) const {
     std::int32_t node = 0;

@@ -1,4 +1,4 @@
-// Whether a search should use a k-d tree, by its expected time, and the tree.
+// Whether a search uses a k-d tree: the tree if its expected time is less than that of products.
 #pragma once
 
 #include "kernels/cpu/runtime/held_rows.h"
@@ -8,13 +8,14 @@ namespace kith::cpu {
 
 /// A search that may use a tree.
 struct TreeRequest {
-  Measure measure = Measure::squared_euclidean;
-  std::int64_t queries = 0;
-  std::int64_t neighbors = 0;  // 0: unknown
-  std::int64_t bytes = std::int64_t{1} << 62;  // of memory for the tree
+  Queries queries;              // of a set in itself: no values
+  std::int64_t neighbors = 0;   // k; 0 for a radius search
+  double limit = 0.0;           // of a radius search
+  std::int64_t bytes = 0;       // of memory that the tree may take
+  bool is_join = false;         // of all held rows in themselves
 };
 
-/// The tree of the held rows if the search is expected to be faster with it, else null. Keeps it until reset().
+/// The tree of the held rows if the search is expected to be faster with it, else null. Kept until reset().
 template <class T>
 std::shared_ptr<const SearchTree> tree_for(const HeldRows<T>& held, const TreeRequest& request);
 

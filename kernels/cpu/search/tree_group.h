@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <span>
@@ -24,17 +25,22 @@ class TreeQueries {
       : searcher_(searcher),
         d_(searcher.tree.columns),
         k_(neighbors),
-        search_(searcher.set.tree.of(measure, d_)),
+        search_(searcher.tree.is_narrow() ? searcher.set.tree.narrow.of(measure, d_)
+                                          : searcher.set.tree.wide.of(measure, d_)),
         on_full_(std::move(on_full)) {
     constexpr std::int64_t kMostSorted = 32;  // longer lists are selected from the log
     const std::int64_t capacity = std::max<std::int64_t>(256, 2 * neighbors);
     queries_.resize(static_cast<std::size_t>(d_ * kTreeQueries));
+    narrow_queries_.resize(queries_.size());
     center_.resize(static_cast<std::size_t>(d_));
     logged_.resize(static_cast<std::size_t>(capacity * kTreeQueries));
     logged_row_.resize(static_cast<std::size_t>(capacity));
     hits_.resize(static_cast<std::size_t>((k_ + capacity) * kTreeQueries));
     if (k_ > 0 && k_ <= kMostSorted) nearest_.resize(static_cast<std::size_t>(k_ * kTreeQueries));
     group_.queries = queries_.data();
+    group_.narrow_queries = narrow_queries_.data();
+    group_.rounding = rounding_;
+    group_.narrow_limit = narrow_limit_;
     group_.center = center_.data();
     group_.limit = limit_;
     group_.tie_limit = tie_limit_;
@@ -53,17 +59,24 @@ class TreeQueries {
   TreeQueries(const TreeQueries&) = delete;
   TreeQueries& operator=(const TreeQueries&) = delete;
 
-  /// Begins with `count` queries, at most kTreeQueries; row_of(lane): their values (d).
-  template <class RowOf>
-  void begin(int count, double limit, const RowOf& row_of) {
+  /// Begins with `count` queries, at most kTreeQueries; value(lane, column).
+  template <class Value>
+  void begin(int count, double limit, const Value& value) {
     count_ = count;
     std::fill(center_.begin(), center_.end(), 0.0);
+    group_.is_rounded = false;
     for (int lane = 0; lane < kTreeQueries; ++lane) {
-      const double* row = row_of(std::min(lane, count - 1));
+      double rounding = 0.0;
       for (std::int64_t j = 0; j < d_; ++j) {
-        queries_[j * kTreeQueries + lane] = row[j];
-        center_[j] += row[j] / kTreeQueries;
+        const double v = value(std::min(lane, count - 1), j);
+        const auto narrow = static_cast<float>(v);
+        queries_[j * kTreeQueries + lane] = v;
+        narrow_queries_[j * kTreeQueries + lane] = narrow;
+        center_[j] += v / kTreeQueries;
+        rounding += std::abs(v - static_cast<double>(narrow));
       }
+      rounding_[lane] = rounding * (1 + static_cast<double>(d_) * 0x1p-50);
+      group_.is_rounded |= rounding != 0.0;
       limit_[lane] = lane < count ? limit : -kInfinity;
       tie_limit_[lane] = tie_row_[lane] = kInfinity;
       group_.hit_count[lane] = 0;
@@ -99,6 +112,7 @@ class TreeQueries {
   /// Moves the log to the hits and keeps the k nearest of each lane, which bound those that follow.
   void keep_nearest() {
     drain();
+    if (k_ == 0) return;
     for (int lane = 0; lane < count_; ++lane) {
       const std::span<TreeHit> all = hits(lane);
       if (std::ssize(all) < k_) continue;
@@ -121,8 +135,11 @@ class TreeQueries {
   std::function<void(TreeQueries&)> on_full_;
   TreeGroup group_{};
   std::vector<double> queries_, center_, logged_, nearest_;
+  std::vector<float> narrow_queries_;
   std::vector<std::int32_t> logged_row_;
   std::vector<TreeHit> hits_;
+  float narrow_limit_[kTreeQueries];
+  double rounding_[kTreeQueries];
   double limit_[kTreeQueries], tie_limit_[kTreeQueries], tie_row_[kTreeQueries];
   std::int32_t seeds_[kTreeQueries];
   int count_ = 0;

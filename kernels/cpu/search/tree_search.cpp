@@ -60,36 +60,47 @@ void write(TreeQueries& queries, int lane, std::int64_t excluded, std::int64_t f
   }
 }
 
-/// Numbers of queries, sorted by leaf.
-std::vector<std::pair<std::int32_t, std::int32_t>> sorted_by_leaf(const TreeSearcher& searcher,
-                                                                  MatrixView<const double> queries) {
-  constexpr std::int64_t kPart = 1024;
-  std::vector<std::pair<std::int32_t, std::int32_t>> order(static_cast<std::size_t>(queries.rows));
-  searcher.threads.run(ceil_div(queries.rows, kPart), [&](std::int64_t task, int) {
-    for (std::int64_t q = task * kPart; q < std::min((task + 1) * kPart, queries.rows); ++q)
-      order[q] = {searcher.tree.leaf_of(queries.row(q).data()), static_cast<std::int32_t>(q)};
-  });
-  std::sort(order.begin(), order.end());
-  return order;
-}
+/// Queries sorted by the leaf that they would be in.
+class SortedQueries {
+ public:
+  SortedQueries(const TreeSearcher& searcher, MatrixView<const double> queries)
+      : queries_(queries), order_(static_cast<std::size_t>(queries.rows)) {
+    constexpr std::int64_t kPart = 1024;
+    searcher.threads.run(ceil_div(queries.rows, kPart), [&](std::int64_t task, int) {
+      for (std::int64_t q = task * kPart; q < std::min((task + 1) * kPart, queries.rows); ++q)
+        order_[q] = {searcher.tree.leaf_of(queries.row(q).data()), static_cast<std::int32_t>(q)};
+    });
+    std::sort(order_.begin(), order_.end());
+  }
 
-/// Searches for groups of sorted queries: begin(queries), and end(queries, lane, q) for each query.
+  std::int64_t groups() const { return ceil_div(queries_.rows, kTreeQueries); }
+  /// Number of the query in a lane of a group.
+  std::int64_t query(std::int64_t group, int lane) const { return order_[group * kTreeQueries + lane].second; }
+  void begin(std::int64_t number, double limit, TreeQueries& group) const {
+    const auto* own = order_.data() + number * kTreeQueries;
+    const std::int64_t count = std::min<std::int64_t>(kTreeQueries, queries_.rows - number * kTreeQueries);
+    group.begin(static_cast<int>(count), limit,
+                [&](int lane, std::int64_t j) { return queries_(own[lane].second, j); });
+    for (std::int64_t lane = 0; lane < count; ++lane) group.add_seed(own[lane].first);
+  }
+
+ private:
+  MatrixView<const double> queries_;
+  std::vector<std::pair<std::int32_t, std::int32_t>> order_;  // leaf, query
+};
+
+/// Searches for groups of sorted queries: begin(queries, thread, lane, q) and end(queries, lane, q) for each query.
 template <class Make, class Begin, class End>
 TreeWork for_groups(const TreeSearcher& searcher, const Queries& queries, double limit, const Make& make,
                     const Begin& begin, const End& end) {
-  const auto order = sorted_by_leaf(searcher, queries.values);
+  const SortedQueries sorted(searcher, queries.values);
   ThreadQueries workspaces(searcher.threads);
-  searcher.threads.run(ceil_div(queries.values.rows, kTreeQueries), [&](std::int64_t task, int thread) {
+  searcher.threads.run(sorted.groups(), [&](std::int64_t task, int thread) {
     TreeQueries& group = workspaces.of(thread, [&] { return make(thread); });
-    const auto* own = order.data() + task * kTreeQueries;
-    const auto count = static_cast<int>(std::min<std::int64_t>(kTreeQueries, queries.values.rows - task * kTreeQueries));
-    group.begin(count, limit, [&](int lane) { return queries.values.row(own[lane].second).data(); });
-    for (int lane = 0; lane < count; ++lane) {
-      group.add_seed(own[lane].first);
-      begin(group, thread, lane, own[lane].second);
-    }
+    sorted.begin(task, limit, group);
+    for (int lane = 0; lane < group.count(); ++lane) begin(group, thread, lane, sorted.query(task, lane));
     group.search();
-    for (int lane = 0; lane < count; ++lane) end(group, lane, own[lane].second);
+    for (int lane = 0; lane < group.count(); ++lane) end(group, lane, sorted.query(task, lane));
   });
   return workspaces.work();
 }
@@ -97,9 +108,8 @@ TreeWork for_groups(const TreeSearcher& searcher, const Queries& queries, double
 /// Searches for the rows of group `number` of the tree.
 void search_own_group(TreeQueries& queries, const SearchTree& tree, std::int64_t number) {
   const std::int64_t first = number * kTreeQueries;
-  const double* rows = tree.rows.data() + first * tree.columns;
   queries.begin(static_cast<int>(std::min<std::int64_t>(kTreeQueries, tree.size() - first)), kInfinity,
-                [&](int lane) { return rows + lane * tree.columns; });
+                [&](int lane, std::int64_t j) { return tree.value(first + lane, j); });
   queries.add_seed(tree.leaf_at(first));
   queries.search();
 }
@@ -176,17 +186,22 @@ TreeWork search_tree_radius(const TreeSearcher& searcher, const Queries& queries
       [](TreeQueries&, int, std::int64_t) {});
 }
 
-std::int64_t sample_tree(const TreeSearcher& searcher, Measure measure, std::int64_t neighbors, std::int64_t groups,
-                         TreeWork& work) {
-  const auto queries = nearest_queries(searcher, measure, neighbors);
-  const std::int64_t all = ceil_div(searcher.tree.size(), kTreeQueries);
-  std::int64_t rows = 0;
-  for (std::int64_t i = 0; i < std::min(groups, all); ++i) {
-    search_own_group(*queries, searcher.tree, all * i / std::min(groups, all));
-    rows += queries->count();
+SampleWork sample_tree(const TreeSearcher& searcher, const Queries& queries, std::int64_t neighbors, double limit,
+                       std::int64_t groups) {
+  TreeQueries group(searcher, queries.measure, neighbors, [&](TreeQueries& full) {
+    full.keep_nearest();
+    if (neighbors == 0) full.clear_hits();
+  });
+  const SortedQueries sorted(searcher, queries.values);
+  const std::int64_t sampled = std::min(groups, sorted.groups());
+  SampleWork result;
+  for (std::int64_t i = 0; i < sampled; ++i) {
+    sorted.begin(sorted.groups() * i / sampled, neighbors > 0 ? kInfinity : limit, group);
+    group.search();
+    result.queries += group.count();
   }
-  work += queries->work();
-  return rows;
+  static_cast<TreeWork&>(result) += group.work();
+  return result;
 }
 
 }  // namespace kith::cpu

@@ -38,9 +38,13 @@ NeighborLists join_tree(const TreeSearcher& searcher, const SelfJoin& join);
 /// Adds the rows within the limit of each query.
 TreeWork search_tree_radius(const TreeSearcher& searcher, const Queries& queries, RadiusLists& lists);
 
-/// The work of searching some groups of neighbouring rows, evenly spread, for their k nearest. Returns the number of
-/// rows that were searched for.
-std::int64_t sample_tree(const TreeSearcher& searcher, Measure measure, std::int64_t neighbors, std::int64_t groups,
-                         TreeWork& work);
+struct SampleWork : TreeWork {
+  std::int64_t queries = 0;
+};
+
+/// The work of at most so many groups of the sorted queries, without their lists. neighbors: k, or 0 for all rows
+/// within the limit.
+SampleWork sample_tree(const TreeSearcher& searcher, const Queries& queries, std::int64_t neighbors, double limit,
+                       std::int64_t groups);
 
 }  // namespace kith::cpu
