@@ -39,7 +39,7 @@ struct TreeSearch {
       if (node.column < 0) {
         if (!is_seed(group, number)) scan(tree, group, node);
       } else {
-        const bool first_is_nearer = group.center[node.column] < node.split;
+        const bool first_is_nearer = group.center[node.column] <= node.split;
         stack[waiting++] = first_is_nearer ? node.second : number + 1;
         stack[waiting++] = first_is_nearer ? number + 1 : node.second;
       }
@@ -78,7 +78,8 @@ struct TreeSearch {
     const double* queries;
     const Row* row;
     [[gnu::always_inline]] D operator()(std::int64_t j, int v) const {
-      return V::subtract_d(V::broadcast_d(static_cast<double>(row[j])), V::load_d(queries + j * kTreeQueries + v * V::doubles));
+      return V::subtract_d(V::broadcast_d(static_cast<double>(row[j])),
+                           V::load_d(queries + j * kTreeQueries + v * V::doubles));
     }
   };
   /// The same for the points of a box that are nearest to the queries.
@@ -88,7 +89,8 @@ struct TreeSearch {
     const double* high;
     [[gnu::always_inline]] D operator()(std::int64_t j, int v) const {
       const D query = V::load_d(queries + j * kTreeQueries + v * V::doubles);
-      const D below = V::subtract_d(V::broadcast_d(low[j]), query), above = V::subtract_d(query, V::broadcast_d(high[j]));
+      const D below = V::subtract_d(V::broadcast_d(low[j]), query),
+              above = V::subtract_d(query, V::broadcast_d(high[j]));
       return V::maximum_d(V::maximum_d(below, above), V::zero_d());
     }
   };
@@ -156,8 +158,7 @@ struct TreeSearch {
       D distance[kVectors];
       walk<0, 1>(RowTerm{group.queries, row}, d, distance);
       unsigned within = 0;
-      for (int v = 0; v < kVectors; ++v)
-        within |= V::not_above_d(distance[v], V::load_d(group.limit + v * V::doubles));
+      for (int v = 0; v < kVectors; ++v) within |= V::not_above_d(distance[v], V::load_d(group.limit + v * V::doubles));
       if (within != 0) add(tree, group, distance, tree.numbers[position]);
     }
     group.distances += node.last - node.first;
@@ -208,7 +209,8 @@ struct TreeSearch {
   }
 
   /// Logs a row if it is relevant to a lane, and lowers limits.
-  [[gnu::noinline]] static void add(const TreeView& tree, TreeGroup& group, const D (&distance)[kVectors], std::int32_t number) {
+  [[gnu::noinline]] static void add(const TreeView& tree, TreeGroup& group, const D (&distance)[kVectors],
+                                    std::int32_t number) {
     unsigned relevant = 0;
     for (int v = 0; v < kVectors; ++v) {
       double* own_limit = group.limit + v * V::doubles;

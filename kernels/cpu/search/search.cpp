@@ -222,8 +222,8 @@ class Search {
 template <class T>
 void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
   if (queries.values.rows == 0) return;
-  const auto tree = tree_for(
-      held, {.queries = queries, .neighbors = lists.index.columns(), .bytes = queries.host_bytes});
+  const auto tree =
+      tree_for(held, {.queries = queries, .neighbors = lists.index.columns(), .bytes = queries.host_bytes});
   if (tree == nullptr) return Search<T>(held, queries, lists).run();
   lists.candidates += search_tree(searcher_of(held, *tree), queries, lists).distances;
 }

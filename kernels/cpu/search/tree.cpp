@@ -64,9 +64,8 @@ class TreeBuilder {
   template <class Work>
   void for_parts(std::int64_t count, const Work& work) {
     constexpr std::int64_t kPart = 1 << 14;
-    threads_.run((count + kPart - 1) / kPart, [&](std::int64_t task, int) {
-      work(task * kPart, std::min((task + 1) * kPart, count));
-    });
+    threads_.run((count + kPart - 1) / kPart,
+                 [&](std::int64_t task, int) { work(task * kPart, std::min((task + 1) * kPart, count)); });
   }
 
   /// Splits nodes level by level until they are small.

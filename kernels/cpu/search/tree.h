@@ -24,7 +24,9 @@ struct SearchTree {
   std::int64_t columns = 0;
 
   std::int64_t size() const { return std::ssize(numbers); }
-  TreeView view() const { return {nodes.data(), boxes.data(), narrow_rows.data(), wide_rows.data(), numbers.data(), columns}; }
+  TreeView view() const {
+    return {nodes.data(), boxes.data(), narrow_rows.data(), wide_rows.data(), numbers.data(), columns};
+  }
   bool is_narrow() const { return wide_rows.empty(); }
   double value(std::int64_t position, std::int64_t column) const {
     const std::int64_t at = position * columns + column;
@@ -40,7 +42,7 @@ struct SearchTree {
   std::int32_t leaf_of(const double* values) const {
     std::int32_t node = 0;
     while (nodes[node].column >= 0)
-      node = values[nodes[node].column] < nodes[node].split ? node + 1 : nodes[node].second;
+      node = values[nodes[node].column] <= nodes[node].split ? node + 1 : nodes[node].second;
     return node;
   }
 };

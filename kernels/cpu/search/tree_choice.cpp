@@ -134,8 +134,7 @@ std::shared_ptr<const SearchTree> tree_for(const HeldRows<T>& held, const TreeRe
   return held.trees.tree;
 }
 
-#define KITH_INSTANTIATE(T) \
-  template std::shared_ptr<const SearchTree> tree_for(const HeldRows<T>&, const TreeRequest&);
+#define KITH_INSTANTIATE(T) template std::shared_ptr<const SearchTree> tree_for(const HeldRows<T>&, const TreeRequest&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

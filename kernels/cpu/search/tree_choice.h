@@ -8,11 +8,11 @@ namespace kith::cpu {
 
 /// A search that may use a tree.
 struct TreeRequest {
-  Queries queries;              // of a set in itself: no values
-  std::int64_t neighbors = 0;   // k; 0 for a radius search
-  double limit = 0.0;           // of a radius search
-  std::int64_t bytes = 0;       // of memory that the tree may take
-  bool is_join = false;         // of all held rows in themselves
+  Queries queries;             // of a set in itself: no values
+  std::int64_t neighbors = 0;  // k; 0 for a radius search
+  double limit = 0.0;          // of a radius search
+  std::int64_t bytes = 0;      // of memory that the tree may take
+  bool is_join = false;        // of all held rows in themselves
 };
 
 /// The tree of the held rows if the search is expected to be faster with it, else null. Kept until reset().

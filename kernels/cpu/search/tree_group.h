@@ -63,20 +63,25 @@ class TreeQueries {
   template <class Value>
   void begin(int count, double limit, const Value& value) {
     count_ = count;
-    std::fill(center_.begin(), center_.end(), 0.0);
     group_.is_rounded = false;
-    for (int lane = 0; lane < kTreeQueries; ++lane) {
-      double rounding = 0.0;
-      for (std::int64_t j = 0; j < d_; ++j) {
+    std::fill_n(rounding_, kTreeQueries, 0.0);
+    for (std::int64_t j = 0; j < d_; ++j) {
+      double sum = 0.0, low = kInfinity, high = -kInfinity;
+      for (int lane = 0; lane < kTreeQueries; ++lane) {
         const double v = value(std::min(lane, count - 1), j);
         const auto narrow = static_cast<float>(v);
         queries_[j * kTreeQueries + lane] = v;
         narrow_queries_[j * kTreeQueries + lane] = narrow;
-        center_[j] += v / kTreeQueries;
-        rounding += std::abs(v - static_cast<double>(narrow));
+        rounding_[lane] += std::abs(v - static_cast<double>(narrow));
+        sum += v / kTreeQueries;
+        low = std::min(low, v);
+        high = std::max(high, v);
       }
-      rounding_[lane] = rounding * (1 + static_cast<double>(d_) * 0x1p-50);
-      group_.is_rounded |= rounding != 0.0;
+      center_[j] = std::clamp(sum, low, high);  // of equal rows: their value, so that ties go to the lowest rows first
+    }
+    for (int lane = 0; lane < kTreeQueries; ++lane) {
+      group_.is_rounded |= rounding_[lane] != 0.0;
+      rounding_[lane] *= 1 + static_cast<double>(d_) * 0x1p-50;
       limit_[lane] = lane < count ? limit : -kInfinity;
       tie_limit_[lane] = tie_row_[lane] = kInfinity;
       group_.hit_count[lane] = 0;
@@ -116,10 +121,11 @@ class TreeQueries {
     for (int lane = 0; lane < count_; ++lane) {
       const std::span<TreeHit> all = hits(lane);
       if (std::ssize(all) < k_) continue;
-      std::nth_element(all.begin(), all.begin() + (k_ - 1), all.end());
+      if (std::ssize(all) > k_) std::nth_element(all.begin(), all.begin() + (k_ - 1), all.end());
+      const TreeHit last = std::ssize(all) > k_ ? all[k_ - 1] : *std::max_element(all.begin(), all.end());
       group_.hit_count[lane] = k_;
-      limit_[lane] = tie_limit_[lane] = all[k_ - 1].distance;
-      tie_row_[lane] = static_cast<double>(all[k_ - 1].row);
+      limit_[lane] = tie_limit_[lane] = last.distance;
+      tie_row_[lane] = static_cast<double>(last.row);
     }
   }
   TreeWork work() const { return {group_.distances * kTreeQueries, group_.visited * kTreeQueries}; }

@@ -128,8 +128,8 @@ TreeWork search_tree(const TreeSearcher& searcher, const Queries& queries, Neigh
       },
       [&](TreeQueries& group, int lane, std::int64_t q) {
         // A difference, which is never the number of a row if nothing is excluded.
-        const std::int64_t excluded = excludes ? queries.excluded_row + q - first_row
-                                               : std::numeric_limits<std::int64_t>::min();
+        const std::int64_t excluded =
+            excludes ? queries.excluded_row + q - first_row : std::numeric_limits<std::int64_t>::min();
         write(group, lane, excluded, first_row, q, lists);
       });
 }
@@ -143,8 +143,9 @@ NeighborLists join_tree(const TreeSearcher& searcher, const SelfJoin& join) {
   for (std::int64_t round = 0; round < rounds; ++round) {
     const std::int64_t begin = tasks * round / rounds, end = tasks * (round + 1) / rounds;
     searcher.threads.run(end - begin, [&](std::int64_t task, int thread) {
-      TreeQueries& group = workspaces.of(
-          thread, [&] { return nearest_queries(searcher, join.measure, join.neighbors + (join.include_self ? 0 : 1)); });
+      TreeQueries& group = workspaces.of(thread, [&] {
+        return nearest_queries(searcher, join.measure, join.neighbors + (join.include_self ? 0 : 1));
+      });
       const std::int64_t first = (begin + task) * kGroupsPerTask;
       for (std::int64_t g = first; g < first + kGroupsPerTask && g * kTreeQueries < tree.size(); ++g) {
         search_own_group(group, tree, g);
