@@ -52,11 +52,8 @@ void check_radius(const Bench& bench, const Queries& queries, double limit) {
     sort(found);
     CHECK(found.counts == wanted.counts);
     for (std::size_t q = 0; q < wanted.rows.size(); ++q) {
-      REQUIRE(found.rows[q].size() == wanted.rows[q].size());
-      for (std::size_t i = 0; i < wanted.rows[q].size(); ++i) {
-        CHECK(found.rows[q][i].row == wanted.rows[q][i].row);
-        CHECK(found.rows[q][i].distance == wanted.rows[q][i].distance);
-      }
+      const auto same = [](const Neighbor& a, const Neighbor& b) { return a.row == b.row && a.distance == b.distance; };
+      CHECK(std::equal(found.rows[q].begin(), found.rows[q].end(), wanted.rows[q].begin(), wanted.rows[q].end(), same));
     }
     RadiusLists counted(queries.values.rows, limit, 0);  // counts alone
     counted.first_row = 3;
@@ -106,11 +103,11 @@ TEST_CASE("lists of a tree equal the definition for every kind, type and measure
 TEST_CASE("lists of a tree equal the definition for every number of columns and neighbours", "[tree]") {
   const std::vector<Tested> backends = every_screen(1, 1, {}, kForceTrees);
   for (const int kind : {0, 2, 10}) {
-    for (const std::int64_t d : {1, 2, 3, 4, 5, 6, 7, 8, 16, 17, 31, 32, 33, 70}) {
+    for (const std::int64_t d : {1, 2, 3, 4, 5, 6, 7, 8, 17, 32, 33}) {
       INFO(kinds()[kind].name << ", d " << d);
-      const Bench bench(kinds()[kind], kind == 2 ? Stored::bytes : Stored::float64, {600, d, 0}, backends);
-      for (const std::int64_t k : {1, 10, 31, 32, 100, 599}) check_search(bench, {bench.values.view(), 0}, k);
-      const Bench narrow(kinds()[kind], Stored::float32, {600, d, 0}, backends);
+      const Bench bench(kinds()[kind], kind == 2 ? Stored::bytes : Stored::float64, {300, d, 0}, backends);
+      for (const std::int64_t k : {1, 31, 32, 100, 299}) check_search(bench, {bench.values.view(), 0}, k);
+      const Bench narrow(kinds()[kind], Stored::float32, {300, d, 0}, backends);
       const Matrix<double> outside = centroids_near(narrow.values.view(), 40);
       check_search(narrow, {outside.view(), -1}, 10);
     }
@@ -120,7 +117,7 @@ TEST_CASE("lists of a tree equal the definition for every number of columns and 
 TEST_CASE("rows within a radius from a tree equal the definition", "[tree]") {
   const std::vector<Tested> backends = every_screen(1, 1, {}, kForceTrees);
   for (const Kind& kind : kinds()) {
-    for (const Shape s : {Shape{600, 3, 0}, Shape{300, 17, 0}}) {
+    for (const Shape s : {Shape{400, 3, 0}, Shape{150, 17, 0}}) {
       for (const Measure measure : kMeasures) {
         INFO(kind.name << ", d " << s.d << ", measure " << static_cast<int>(measure));
         const Bench bench(kind, storages(kind).back(), s, backends);

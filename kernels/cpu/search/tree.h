@@ -53,8 +53,7 @@ inline std::int64_t tree_bytes(std::int64_t rows, std::int64_t columns) {
   return rows * (row + temporary) + 2 * leaves * (16 * columns + static_cast<std::int64_t>(sizeof(TreeNode)));
 }
 
-/// The tree of some rows: O(n log n) comparisons. The same for any number of threads. numbers: fewer than 2^31 rows,
-/// ascending; empty: all rows.
+/// The tree of fewer than 2^31 rows: O(n log n) comparisons. The same for any number of threads.
 template <class T>
 SearchTree make_tree(MatrixView<const T> values, Threads& threads);
 

@@ -86,7 +86,8 @@ class TreeQueries {
       tie_limit_[lane] = tie_row_[lane] = kInfinity;
       group_.hit_count[lane] = 0;
     }
-    std::fill(nearest_.begin(), nearest_.end(), kInfinity);
+    for (std::size_t i = 0; i < nearest_.size(); ++i)
+      nearest_[i] = static_cast<int>(i % kTreeQueries) < count ? kInfinity : -kInfinity;
     group_.log_size = group_.seed_count = 0;
   }
   /// A leaf that is searched before others.
