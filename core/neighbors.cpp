@@ -52,8 +52,9 @@ bool join_itself(const PointNeighbors& base, const NeighborOptions& options, con
     return false;
   }
   const std::int64_t k = options.neighbors, block = block_size(options, base.rows(), base.columns());
+  NeighborLists part(block, k);  // reused: fresh memory costs more than the copy
   for (std::int64_t first = 0; first < base.rows(); first += block) {
-    NeighborLists part(std::min(block, base.rows() - first), k);
+    if (base.rows() - first < block) part = NeighborLists(base.rows() - first, k);
     std::copy_n(lists->distance.row(first).data(), part.distance.size(), part.distance.data());
     std::copy_n(lists->index.row(first).data(), part.index.size(), part.index.data());
     sink(first, part);
