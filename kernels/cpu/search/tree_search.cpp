@@ -58,6 +58,8 @@ void write(TreeQueries& queries, int lane, std::int64_t excluded, std::int64_t f
     distance[place] = hit.distance;
     index[place++] = first_row + hit.row;
   }
+  std::fill(distance + place, distance + lists.index.columns(), kInfinity);
+  std::fill(index + place, index + lists.index.columns(), -1);
 }
 
 /// Queries sorted by the leaf that they would be in.
@@ -114,6 +116,19 @@ void search_own_group(TreeQueries& queries, const SearchTree& tree, std::int64_t
   queries.search();
 }
 
+/// Fetches the lists of the rows of a group, which are scattered over memory, while these are searched for.
+void prefetch(NeighborLists& lists, const SearchTree& tree, std::int64_t group) {
+  constexpr std::int64_t kLine = 64 / sizeof(double), kMostLines = 4;
+  const std::int64_t places = std::min(lists.index.columns(), kMostLines * kLine);
+  const std::int64_t end = std::min((group + 1) * kTreeQueries, tree.size());
+  for (std::int64_t position = group * kTreeQueries; position < end; ++position) {
+    for (std::int64_t place = 0; place < places; place += kLine) {
+      __builtin_prefetch(&lists.distance(tree.numbers[position], place), 1);
+      __builtin_prefetch(&lists.index(tree.numbers[position], place), 1);
+    }
+  }
+}
+
 }  // namespace
 
 TreeWork search_tree(const TreeSearcher& searcher, const Queries& queries, NeighborLists& lists) {
@@ -136,7 +151,9 @@ TreeWork search_tree(const TreeSearcher& searcher, const Queries& queries, Neigh
 
 NeighborLists join_tree(const TreeSearcher& searcher, const SelfJoin& join) {
   const SearchTree& tree = searcher.tree;
-  NeighborLists lists(tree.size(), join.neighbors);
+  NeighborLists lists(0, 0);  // the threads that write the lists touch their memory first
+  lists.distance = Matrix<double>(tree.size(), join.neighbors);
+  lists.index = Matrix<std::int64_t>(tree.size(), join.neighbors);
   const std::int64_t tasks = ceil_div(ceil_div(tree.size(), kTreeQueries), kGroupsPerTask);
   const std::int64_t rounds = std::clamp<std::int64_t>(tasks / (8 * searcher.threads.count()), 1, 20);
   ThreadQueries workspaces(searcher.threads);
@@ -148,6 +165,7 @@ NeighborLists join_tree(const TreeSearcher& searcher, const SelfJoin& join) {
       });
       const std::int64_t first = (begin + task) * kGroupsPerTask;
       for (std::int64_t g = first; g < first + kGroupsPerTask && g * kTreeQueries < tree.size(); ++g) {
+        prefetch(lists, tree, g);
         search_own_group(group, tree, g);
         for (int lane = 0; lane < group.count(); ++lane) {
           const std::int64_t row = tree.numbers[g * kTreeQueries + lane];
