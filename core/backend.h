@@ -77,6 +77,7 @@ struct ForcedPaths {
   bool self_join = false;     // symmetric joins
   bool local_screen = false;  // local screens
   bool cells = false;         // searches by cells
+  bool trees = false;         // searches of k-d trees
 };
 
 /// A row of the table of backends.

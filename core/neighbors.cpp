@@ -52,8 +52,9 @@ bool join_itself(const PointNeighbors& base, const NeighborOptions& options, con
     return false;
   }
   const std::int64_t k = options.neighbors, block = block_size(options, base.rows(), base.columns());
+  NeighborLists part(block, k);  // reused: fresh memory costs more than the copy
   for (std::int64_t first = 0; first < base.rows(); first += block) {
-    NeighborLists part(std::min(block, base.rows() - first), k);
+    if (base.rows() - first < block) part = NeighborLists(base.rows() - first, k);
     std::copy_n(lists->distance.row(first).data(), part.distance.size(), part.distance.data());
     std::copy_n(lists->index.row(first).data(), part.index.size(), part.index.data());
     sink(first, part);
@@ -119,7 +120,11 @@ void nearest_neighbors(const PointNeighbors& base, PointsView queries, const Nei
     const MatrixView<double> block_values = values.view().middle(0, rows);
     copy_queries(queries, first, block_values);
     NeighborLists lists(rows, options.neighbors);
-    base.search({block_values, excludes_self ? first : -1, options.measure}, lists);
+    base.search({.values = block_values,
+                 .excluded_row = excludes_self ? first : -1,
+                 .measure = options.measure,
+                 .host_bytes = options.join_bytes},
+                lists);
     sink(first, lists);
     observer.progress(first + rows);
   }

@@ -15,7 +15,7 @@ struct NeighborOptions {
   bool include_self = false;       // with base_is_queries: keep each row in its own list
   std::int64_t block_queries = 0;  // queries per block; 0: chosen. Results do not depend on it.
   Measure measure = Measure::squared_euclidean;
-  std::int64_t join_bytes = std::int64_t{1} << 30;  // host memory for a symmetric join
+  std::int64_t join_bytes = std::int64_t{1} << 30;  // host memory for a join, or for a tree
 };
 
 /// The memory of a block of queries: its lists, its values, and twice as many candidates as neighbours.

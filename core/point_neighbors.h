@@ -23,6 +23,7 @@ struct Queries {
   Measure measure = Measure::squared_euclidean;
   /// Limit of the workspace, in bytes, on a device with its own memory, besides the rows; 0: as much as makes it fast.
   std::int64_t working_bytes = 0;
+  std::int64_t host_bytes = std::int64_t{1} << 30;  // of the host's memory that the search may keep besides the rows
 };
 
 /// A row of the searched set and its D.

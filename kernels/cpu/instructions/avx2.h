@@ -109,6 +109,10 @@ struct Avx2 : FusedScalars {
   static D subtract_d(D a, D b) { return _mm256_sub_pd(a, b); }
   static D absolute_d(D a) { return _mm256_andnot_pd(_mm256_set1_pd(-0.0), a); }
   static D maximum_d(D a, D b) { return _mm256_max_pd(a, b); }
+  static D minimum_d(D a, D b) { return _mm256_min_pd(a, b); }
+  static unsigned not_above_d(D a, D b) {
+    return static_cast<unsigned>(_mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_LE_OQ)));
+  }
   static D multiply_d(D a, D b) { return _mm256_mul_pd(a, b); }
   static D multiply_add_d(D a, D b, D c) { return _mm256_fmadd_pd(a, b, c); }
   static D root_d(D a) { return _mm256_sqrt_pd(a); }

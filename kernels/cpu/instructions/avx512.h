@@ -131,6 +131,8 @@ struct Avx512 : FusedScalars {
   static D subtract_d(D a, D b) { return _mm512_sub_pd(a, b); }
   static D absolute_d(D a) { return _mm512_abs_pd(a); }
   static D maximum_d(D a, D b) { return _mm512_max_pd(a, b); }
+  static D minimum_d(D a, D b) { return _mm512_min_pd(a, b); }
+  static unsigned not_above_d(D a, D b) { return _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ); }
   static D multiply_d(D a, D b) { return _mm512_mul_pd(a, b); }
   static D multiply_add_d(D a, D b, D c) { return _mm512_fmadd_pd(a, b, c); }
   static D root_d(D a) { return _mm512_sqrt_pd(a); }

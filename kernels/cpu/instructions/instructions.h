@@ -17,6 +17,7 @@
 #include "core/measure.h"
 #include "kernels/cpu/instructions/narrow_kernels.h"
 #include "kernels/cpu/instructions/point_types.h"
+#include "kernels/cpu/instructions/tree_kernels.h"
 
 namespace kith::cpu {
 
@@ -168,6 +169,7 @@ struct Instructions {
 
   RootSumKernels root_sums;
   NarrowKernels narrow;
+  TreeKernels tree;
   ForPointTypes<RowKernels> row_kernels;
   const Instructions* finer;  // a set whose low-precision screen certifies more rows, or null
 

@@ -13,6 +13,7 @@
 #include "kernels/cpu/instructions/narrow.h"
 #include "kernels/cpu/instructions/root_sums.h"
 #include "kernels/cpu/instructions/tile_scores.h"
+#include "kernels/cpu/instructions/tree.h"
 
 namespace kith::cpu {
 
@@ -319,6 +320,7 @@ constexpr Instructions instructions_of(const char* name, const char* summary, bo
           .to_grid = Kernels<V>::to_grid,
           .root_sums = {RootSums<V>::kQueries, RootSums<V>::add},
           .narrow = narrow_kernels_of<V>(),
+          .tree = tree_kernels_of<V>(),
           .row_kernels = {row_kernels_of<V, float>(), row_kernels_of<V, double>(), row_kernels_of<V, std::uint8_t>(),
                           row_kernels_of<V, std::int8_t>()},
           .finer = finer};

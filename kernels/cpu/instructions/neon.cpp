@@ -87,6 +87,11 @@ struct Neon : FusedScalars {
   static D subtract_d(D a, D b) { return vsubq_f64(a, b); }
   static D absolute_d(D a) { return vabsq_f64(a); }
   static D maximum_d(D a, D b) { return vmaxnmq_f64(a, b); }  // std::fmax
+  static D minimum_d(D a, D b) { return vminnmq_f64(a, b); }
+  static unsigned not_above_d(D a, D b) {
+    const uint64x2_t lanes = vcleq_f64(a, b);
+    return static_cast<unsigned>((vgetq_lane_u64(lanes, 0) & 1) | (vgetq_lane_u64(lanes, 1) & 2));
+  }
   static D multiply_d(D a, D b) { return vmulq_f64(a, b); }
   static D multiply_add_d(D a, D b, D c) { return vfmaq_f64(c, a, b); }
   static D floor_d(D a) { return vrndmq_f64(a); }

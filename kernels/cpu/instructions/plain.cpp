@@ -93,6 +93,10 @@ struct Plain {
   static D subtract_d(D a, D b) { return a - b; }
   static D absolute_d(D a) { return D{__builtin_fabs(a[0]), __builtin_fabs(a[1])}; }
   static D maximum_d(D a, D b) { return a > b ? a : b; }
+  static D minimum_d(D a, D b) { return a < b ? a : b; }
+  static unsigned not_above_d(D a, D b) {
+    return static_cast<unsigned>(a[0] <= b[0]) | static_cast<unsigned>(a[1] <= b[1]) << 1;
+  }
   static D multiply_d(D a, D b) { return a * b; }
   static D multiply_add_d(D a, D b, D c) { return D{__builtin_fma(a[0], b[0], c[0]), __builtin_fma(a[1], b[1], c[1])}; }
   static D root_d(D a) { return D{__builtin_sqrt(a[0]), __builtin_sqrt(a[1])}; }

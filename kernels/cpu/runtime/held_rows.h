@@ -93,6 +93,18 @@ struct Seeding {
   UninitializedVector<std::uint32_t> lowered_by;  // (n) bit t: candidate t is nearer than the kept distance
 };
 
+struct SearchTree;
+
+/// The tree of the held rows, if a search has made one, and the last estimate of its work (search/tree_choice.h).
+struct TreeCache {
+  std::shared_ptr<const SearchTree> tree{};
+  double saved_seconds = 0.0;  // that searches without a tree would have saved with it
+  double work_seconds = 0.0;   // the estimate per query, for searches with these properties:
+  Measure work_measure = Measure::squared_euclidean;
+  std::int64_t work_neighbors = -1, work_queries = -1;
+  double work_limit = 0.0;
+};
+
 template <class T>
 class Cells;  // search/cells.h
 
@@ -119,6 +131,7 @@ struct HeldRows {
   mutable DistanceTotals totals{};                  // computed on demand
   mutable std::shared_ptr<const Cells<T>> cells{};  // made by the first search that they make cheaper
   Seeding seeding{};
+  mutable TreeCache trees{};
 
   std::int64_t rows() const { return values.rows; }
   std::int64_t columns() const { return values.columns; }
@@ -145,6 +158,7 @@ struct HeldRows {
     local_choice = {};
     labelled_clusters = 0;
     seeding = {};
+    trees = {};
   }
 
   /// Rows per task, so that a task is worth scheduling and the last round of tasks keeps all threads busy.

@@ -10,6 +10,7 @@
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/search/cells.h"
 #include "kernels/cpu/search/query_panels.h"
+#include "kernels/cpu/search/tree_choice.h"
 
 namespace kith::cpu {
 namespace {
@@ -123,6 +124,8 @@ class RadiusSearch {
 template <class T>
 void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& lists) {
   if (queries.values.rows == 0) return;
+  const auto tree = tree_for(held, {.queries = queries, .limit = lists.limit, .bytes = queries.host_bytes});
+  if (tree != nullptr) return search_tree_radius(searcher_of(held, *tree), queries, lists);
   const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
   CellQueries sample = sampled(queries);
   sample.limit = lists.limit;

@@ -15,6 +15,7 @@
 #include "kernels/cpu/search/cells.h"
 #include "kernels/cpu/search/nearest_list.h"
 #include "kernels/cpu/search/query_panels.h"
+#include "kernels/cpu/search/tree_choice.h"
 
 namespace kith::cpu {
 namespace {
@@ -231,9 +232,15 @@ class Search {
 
 template <class T>
 void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
+  if (queries.values.rows == 0) return;
+  const auto tree =
+      tree_for(held, {.queries = queries, .neighbors = lists.index.columns(), .bytes = queries.host_bytes});
+  if (tree != nullptr) {
+    lists.candidates += search_tree(searcher_of(held, *tree), queries, lists).distances;
+    return;
+  }
   const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
-  if (queries.measure == Measure::squared_euclidean && queries.values.rows > 0 &&
-      (held.cells || cells_pay(held, sampled(queries), kernels))) {
+  if (queries.measure == Measure::squared_euclidean && (held.cells || cells_pay(held, sampled(queries), kernels))) {
     std::vector<std::int64_t> all(static_cast<std::size_t>(queries.values.rows));
     std::iota(all.begin(), all.end(), 0);
     return search_cells(held, cells_of(held, kernels, std::ssize(all)), kernels, queries, all, lists);

@@ -21,6 +21,7 @@
 #include "kernels/cpu/search/candidate_list.h"
 #include "kernels/cpu/search/cells.h"
 #include "kernels/cpu/search/nearest_list.h"
+#include "kernels/cpu/search/tree_choice.h"
 
 namespace kith::cpu {
 namespace {
@@ -342,11 +343,16 @@ template <class T>
 std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join) {
   const CellQueries rows{held.rows(),
                          [&](std::int64_t q, double* out) { std::copy_n(held.row(q), held.columns(), out); }};
-  if (!held.forced.self_join && join.measure == Measure::squared_euclidean &&
-      cells_pay(held, rows, held.set.screen_for(held.columns(), held.rows()))) {
-    return std::nullopt;
-  }
   try {
+    const auto tree = tree_for(held, {.queries = {.values = {}, .measure = join.measure},
+                                      .neighbors = join.neighbors,
+                                      .bytes = join.bytes,
+                                      .is_join = true});
+    if (tree != nullptr) return join_tree(searcher_of(held, *tree), join);
+    if (!held.forced.self_join && join.measure == Measure::squared_euclidean &&
+        cells_pay(held, rows, held.set.screen_for(held.columns(), held.rows()))) {
+      return std::nullopt;  // search() by cells
+    }
     return Join<T>(held, join).run();
   } catch (const std::bad_alloc&) {  // search() needs less memory
     return std::nullopt;
