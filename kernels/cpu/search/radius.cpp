@@ -125,7 +125,10 @@ template <class T>
 void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& lists) {
   if (queries.values.rows == 0) return;
   const auto tree = tree_for(held, {.queries = queries, .limit = lists.limit, .bytes = queries.host_bytes});
-  if (tree != nullptr) return search_tree_radius(searcher_of(held, *tree), queries, lists);
+  if (tree != nullptr) {
+    search_tree_radius(searcher_of(held, *tree), queries, lists);
+    return;
+  }
   const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
   CellQueries sample = sampled(queries);
   sample.limit = lists.limit;
