@@ -155,7 +155,7 @@ class LocalScreen<T>::Worker {
     distance.clear();
     for (std::size_t p = 0; p < panels; ++p) {
       const auto mine = rows.subspan(p * lanes_, std::min<std::size_t>(lanes_, rows.size() - p * lanes_));
-      prefetch(mine.data() + lanes_);
+      prefetch(mine.data() + mine.size());
       panels_[p].pack(
           static_cast<int>(mine.size()), [&](int lane) { return mine[lane]; }, center_.data());
       for (int lane = 0; lane < static_cast<int>(mine.size()); ++lane) {

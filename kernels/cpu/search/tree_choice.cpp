@@ -43,8 +43,8 @@ class TreeChoice {
 
   bool is_possible() const {
     const bool few_columns = d_ <= kMaxColumns || request_.queries.measure != Measure::squared_euclidean;
-    return (few_columns || held_.forced.trees) && request_.queries.measure != Measure::inner_product && n_ < std::int64_t{1} << 31 &&
-           queries_ < std::int64_t{1} << 31 && tree_bytes(n_, d_) <= request_.bytes;
+    return (few_columns || held_.forced.trees) && request_.queries.measure != Measure::inner_product &&
+           n_ < std::int64_t{1} << 31 && queries_ < std::int64_t{1} << 31 && tree_bytes(n_, d_) <= request_.bytes;
   }
 
   /// Whether to use a tree; `trees` keeps estimates and what searches without a tree would have saved.

@@ -19,8 +19,13 @@ constexpr std::int64_t kSampleRows = 1 << 15;
 constexpr std::int64_t kSampleQueries = 128;
 
 // Estimated durations on an H200; a wrong one costs time only.
-/// Of products of `pairs` rows and queries.
-double product_seconds(double pairs, std::int64_t d) { return pairs * (1.5e-12 + static_cast<double>(d) * 4e-15); }
+/// Of products of `pairs` rows and queries. Where a tree of many columns leaves out most rows, these are in clusters,
+/// and products are followed by many candidates.
+double product_seconds(double pairs, std::int64_t d) {
+  constexpr std::int64_t kManyColumns = 32;
+  const double candidates = d >= kManyColumns ? 4.0 : 1.0;
+  return pairs * candidates * (0.3e-12 + static_cast<double>(d) * 1.6e-15);
+}
 /// Of `pairs` distances in leaves, with the boxes on the way.
 double cell_seconds(double pairs, std::int64_t d) { return pairs * (5e-12 + static_cast<double>(d) * 0.5e-12); }
 /// Of building the tree.
