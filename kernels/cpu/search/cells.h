@@ -41,7 +41,7 @@ class Cells {
 
   Matrix<double> center_rows_;
   Matrix<float> centers_;
-  UninitializedVector<std::int64_t> rows_;  // (n, with gaps) positions by cell and tile
+  UninitializedVector<std::int64_t> rows_;  // positions by cell and tile; -1 in unused places
   std::vector<std::int64_t> first_;         // per cell
   std::vector<LocalColumns> columns_;
 };
