@@ -297,19 +297,20 @@ class ScreenedAssignment {
       }
     }
     add(certified.totals, result_);
-    const std::int64_t before = result_.products;
-    screen_locally(rows);
     if (rows.empty()) return;
-    const double cost = static_cast<double>(result_.products - before) / static_cast<double>(rows.size());
-    if (cost + kPackCost > held_.local_choice.global_cost) held_.local_choice.best = false;
+    const std::int64_t packed = screen_locally(rows);
+    const double cost =
+        global_cost(result_) + kColumnCost * static_cast<double>(packed) / static_cast<double>(rows.size());
+    if (cost > held_.local_choice.global_cost) held_.local_choice.best = false;
   }
 
-  /// Labels rows that have a label near the nearest centroid.
-  void screen_locally(const std::vector<std::int64_t>& rows) {
+  /// Labels rows that have a label near the nearest centroid. Returns the number of packed columns.
+  std::int64_t screen_locally(const std::vector<std::int64_t>& rows) {
     LocalScreen<T> screen(held_, request_.centroids, fastest_, bounds_);
     const std::vector<std::int64_t> far =
         screen.run(sort_by_label(held_.threads, rows, held_.label.data(), clusters_), result_);
     screen_list(far);
+    return screen.packed();
   }
 
   void screen_list(const std::vector<std::int64_t>& rows) {

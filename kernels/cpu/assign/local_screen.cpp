@@ -168,7 +168,7 @@ class LocalScreen<T>::Worker {
     sorted = distance;
     const auto middle = sorted.begin() + std::ssize(sorted) / 2;
     std::nth_element(sorted.begin(), middle, sorted.end());
-    const double farthest = std::min<double>(3 * *middle, kMaxScreenedNorm);
+    const double farthest = farthest_screened(*middle);
     double reach = 0.0;
     for (const double each : distance) reach = each <= farthest ? std::max(reach, each) : reach;
     list_near(squared_reach(reach));
@@ -186,6 +186,22 @@ class LocalScreen<T>::Worker {
       }
       if (panel_reach >= 0) screen_panel(panels_[p], mine, squared_reach(panel_reach));
     }
+  }
+
+  /// The distance up to which rows are screened here, from their median distance: farther than usual as long as that
+  /// takes few more centroids.
+  double farthest_screened(double median) const {
+    constexpr double kUsual = 1.25, kFar = 3;
+    constexpr std::int64_t kFewMore = 128;
+    if (!(kFar * median < kMaxScreenedNorm)) return kUsual * median;
+    const float usual = squared_reach(kUsual * median), far = squared_reach(kFar * median);
+    std::int64_t near = 0, all = 0;
+    for (std::int64_t c = 0; c < centroids_.rows; ++c) {
+      const float squared = squared_(c, label_lane_);
+      near += squared <= usual ? 1 : 0;
+      all += squared <= far ? 1 : 0;
+    }
+    return (all <= 2 * near + kFewMore ? kFar : kUsual) * median;
   }
 
   /// Lists the centroids within a squared distance of the current one, nearest first.
@@ -321,6 +337,7 @@ class LocalScreen<T>::Worker {
  public:
   LabelWriter<T> writer;
   std::vector<std::int64_t> deferred;
+  std::int64_t packed = 0;  // columns
 
  private:
   std::vector<RowPanel<T>> panels_;
@@ -372,6 +389,7 @@ std::vector<std::int64_t> LocalScreen<T>::run(const SortedRows& rows, Assignment
   for (const std::unique_ptr<Worker>& worker : workers) {
     if (!worker) continue;
     add(worker->writer.totals, result);
+    packed_ += worker->packed;
     deferred.insert(deferred.end(), worker->deferred.begin(), worker->deferred.end());
   }
   return deferred;

@@ -31,6 +31,8 @@ class LocalScreen {
   /// Labels the rows, and ADDS to the result. Returns the rows that are much farther from their centroid than the other
   /// rows of it, unlabelled: few, which a screen against all centroids handles better.
   std::vector<std::int64_t> run(const SortedRows& rows, Assignment& result);
+  /// Columns packed by run().
+  std::int64_t packed() const { return packed_; }
 
  private:
   class Worker;
@@ -38,6 +40,7 @@ class LocalScreen {
   MatrixView<const double> centroids_;
   const ScreenKernels& kernels_;
   const BoundWorkspace& bounds_;
+  std::int64_t packed_ = 0;
   ScreenColumns all_;  // the centroids in float32, for the distances between them
 };
 

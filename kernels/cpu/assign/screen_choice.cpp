@@ -26,19 +26,20 @@ double local_cost(const HeldRows<T>& held, MatrixView<const double> centroids, s
       return;
     }
     const double* own = centroids.row(label).data();
-    const double reach = 4 * held.set.template rows<T>().distance(held.row(row), own, held.columns());
+    constexpr double kPanel = 1.5;  // squared: a panel multiplies what its farthest row needs
+    const double reach = 4 * kPanel * held.set.template rows<T>().distance(held.row(row), own, held.columns());
     std::int64_t count = 0;
     for (std::int64_t c = 0; c < clusters; ++c) {
       count += held.set.template rows<double>().distance(own, centroids.row(c).data(), held.columns()) <= reach ? 1 : 0;
     }
     near += count;
   });
-  // A panel multiplies what its farthest row needs, in whole tiles; the distances between centroids are in float32.
-  constexpr double kPanel = 1.5, kFloat32 = 6, kCertain = 10;
-  const double columns = kPanel * static_cast<double>(near) / static_cast<double>(sample) + kTileColumns / 2.0;
+  // Tiles are multiplied whole; the distances between centroids are in float32.
+  constexpr double kFloat32 = 6, kCertain = 10;
+  const double columns = static_cast<double>(near) / static_cast<double>(sample) + kTileColumns / 2.0;
   const double rows_per_centroid = std::max(static_cast<double>(rows) / static_cast<double>(clusters), 1.0);
   return kPackCost + columns + kCertain +
-         (kPackCost * columns + kFloat32 * static_cast<double>(clusters)) / rows_per_centroid;
+         (kColumnCost * columns + kFloat32 * static_cast<double>(clusters)) / rows_per_centroid;
 }
 
 #define KITH_INSTANTIATE(T) template double local_cost(const HeldRows<T>&, MatrixView<const double>, std::int64_t);

@@ -5,6 +5,9 @@
 
 namespace kith::cpu {
 
+/// Sorting and packing a centroid for the rows of another, in products.
+inline constexpr double kColumnCost = 250;
+
 /// Whether an assignment is large enough to choose: small ones are over before a choice pays.
 template <class T>
 bool local_screen_is_possible(const HeldRows<T>& held, std::int64_t clusters) {
