@@ -94,11 +94,16 @@ void Cells<T>::order_centers(const HeldRows<T>& held) {
 }
 
 template <class T>
-Cells<T>::Cells(const HeldRows<T>& held, const ScreenKernels& kernels, std::int64_t count)
-    : center_rows_(choose_centers(held, count)) {
-  order_centers(held);
-  const std::int64_t d = held.columns();
-  count = center_rows_.rows();
+Cells<T>::Cells(const HeldRows<T>& held, const ScreenKernels& kernels, CellKind kind, std::int64_t count) {
+  const std::int64_t d = held.columns(), n = held.rows();
+  if (kind == CellKind::clusters) {
+    center_rows_ = choose_centers(held, count);
+    order_centers(held);
+    count = center_rows_.rows();
+  } else {
+    center_rows_ = Matrix<double>(count, d);
+    for (std::int64_t c = 0; c < count; ++c) std::copy_n(held.plan.mean.data(), d, center_rows_.row(c).data());
+  }
   centers_ = Matrix<float>(count, d);
   const double scale = held.scale();
   for (std::int64_t i = 0; i < center_rows_.size(); ++i) {
@@ -106,8 +111,12 @@ Cells<T>::Cells(const HeldRows<T>& held, const ScreenKernels& kernels, std::int6
     center_rows_.data()[i] = static_cast<double>(centers_.data()[i]) / scale;
   }
   HeldRows<T> alone = hold_alone(held, held.values);
-  Assignment assignment(count);
-  assign(alone, {center_rows_.view()}, assignment);
+  if (kind == CellKind::clusters) {
+    Assignment assignment(count);
+    assign(alone, {center_rows_.view()}, assignment);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) alone.label[i] = static_cast<std::int32_t>(i * count / n);
+  }
   std::vector<std::int64_t> all(static_cast<std::size_t>(held.rows()));
   std::iota(all.begin(), all.end(), 0);
   const SortedRows sorted = sort_by_label(held.threads, all, alone.label.data(), count);
@@ -184,17 +193,23 @@ Cells<T>::Cells(const HeldRows<T>& held, const ScreenKernels& kernels, std::int6
 }
 
 template <class T>
-const Cells<T>& cells_of(const HeldRows<T>& held, const ScreenKernels& kernels, std::int64_t queries) {
-  if (!held.cells) held.cells = std::make_shared<const Cells<T>>(held, kernels, cell_count(held.rows(), queries));
+const Cells<T>& cells_of(const HeldRows<T>& held, const ScreenKernels& kernels, CellKind kind, std::int64_t queries) {
+  if (!held.cells) {
+    constexpr std::int64_t kRangesPerThread = 8;
+    const std::int64_t count = kind == CellKind::clusters
+                                   ? cell_count(held.rows(), queries)
+                                   : std::min(kRangesPerThread * held.threads.count(), held.rows());
+    held.cells = std::make_shared<const Cells<T>>(held, kernels, kind, count);
+  }
   return *held.cells;
 }
 
 template <class T>
-bool cells_pay(const HeldRows<T>& held, const CellQueries& queries, const ScreenKernels& kernels) {
+CellKind best_cells(const HeldRows<T>& held, const CellQueries& queries, const ScreenKernels& kernels) {
   constexpr std::int64_t kRows = 1024, kQueries = 32, kMinWork = std::int64_t{1} << 26, kMinQueries = 64;
   const std::int64_t n = held.rows(), d = held.columns(), count = queries.count;
-  if (held.forced.cells) return true;
-  if (count < kMinQueries || n < 8 * kRows || n * d < kMinWork / count) return false;
+  if (held.forced.cells) return n % 2 == 0 ? CellKind::clusters : CellKind::ranges;
+  if (count < kMinQueries || n < 8 * kRows || n * d < kMinWork / count) return CellKind::none;
   Matrix<double> distance(kQueries, kRows), sample(kQueries, d);
   const std::vector<double>& mean = held.plan.mean;
   held.threads.run(kQueries, [&](std::int64_t q, int) {
@@ -227,15 +242,18 @@ bool cells_pay(const HeldRows<T>& held, const CellQueries& queries, const Screen
   const double pairs = static_cast<double>(n) / (kQueries * kRows);
   const double all = static_cast<double>(n) + kDefinitionCost * candidates * pairs;
   const double cells = static_cast<double>(cell_count(n, count));
-  const double by_cells = 1.5 * near * pairs + kPackCost * cells * 0.1 + 8 * cells +
-                          static_cast<double>(n) * (cells + 2 * kPackCost) / static_cast<double>(count);
-  return by_cells < 0.8 * all;
+  const double packing = 2 * kPackCost * static_cast<double>(n) / static_cast<double>(count);  // per query
+  const double by_clusters = 1.5 * near * pairs + kPackCost * cells * 0.1 + 8 * cells +
+                             static_cast<double>(n) * cells / static_cast<double>(count) + packing;
+  const double by_ranges = 1.3 * static_cast<double>(n) + packing;
+  if (std::min(by_clusters, by_ranges) >= 0.8 * all) return CellKind::none;
+  return by_clusters < by_ranges ? CellKind::clusters : CellKind::ranges;
 }
 
 #define KITH_INSTANTIATE(T)                                                                  \
   template class Cells<T>;                                                                   \
-  template const Cells<T>& cells_of(const HeldRows<T>&, const ScreenKernels&, std::int64_t); \
-  template bool cells_pay(const HeldRows<T>&, const CellQueries&, const ScreenKernels&);
+  template const Cells<T>& cells_of(const HeldRows<T>&, const ScreenKernels&, CellKind, std::int64_t); \
+  template CellKind best_cells(const HeldRows<T>&, const CellQueries&, const ScreenKernels&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

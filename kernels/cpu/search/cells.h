@@ -14,13 +14,20 @@
 
 namespace kith::cpu {
 
+/// How rows are grouped.
+enum class CellKind {
+  none,     // not: cells cost more than they save
+  ranges,   // ranges of rows around the mean: only lengths are told apart, such as those of outliers
+  clusters  // around rows of a sample
+};
+
 template <class T>
 class Cells {
  public:
-  /// Makes at most `count` cells. Centers are rows of a sample, half of them drawn uniformly and half with a
+  /// Makes at most `count` cells. Centers of clusters are rows of a sample, half of them drawn uniformly and half with a
   /// probability proportional to their distance to those (D. Arthur, S. Vassilvitskii: k-means++, 2007; B. Bahmani et
   /// al.: Scalable k-means++, 2012). Each row belongs to its nearest center.
-  Cells(const HeldRows<T>& held, const ScreenKernels& kernels, std::int64_t count);
+  Cells(const HeldRows<T>& held, const ScreenKernels& kernels, CellKind kind, std::int64_t count);
 
   std::int64_t count() const { return std::ssize(columns_); }
   const float* center(std::int64_t cell) const { return centers_.row(cell).data(); }  // (d) in the scale of the screen
@@ -46,26 +53,26 @@ class Cells {
   std::vector<LocalColumns> columns_;
 };
 
-/// Queries for the estimate of cells_pay().
+/// Queries for the estimate of best_cells().
 struct CellQueries {
   std::int64_t count = 0;
   std::function<void(std::int64_t query, double* out)> copy;  // out: (d)
   double limit = std::numeric_limits<double>::infinity();     // of a radius search
 };
 
-/// Whether cells are expected to make a search by Euclidean distance cheaper, from the distances of a sample of queries
-/// to a sample of rows.
+/// The kind of cells that is expected to make a search by Euclidean distance cheapest, from the distances of a sample of
+/// queries to a sample of rows.
 template <class T>
-bool cells_pay(const HeldRows<T>& held, const CellQueries& queries, const ScreenKernels& kernels);
+CellKind best_cells(const HeldRows<T>& held, const CellQueries& queries, const ScreenKernels& kernels);
 inline CellQueries sampled(const Queries& queries) {
   return {queries.values.rows, [values = queries.values](std::int64_t q, double* out) {
             std::copy_n(values.row(q).data(), values.columns, out);
           }};
 }
 
-/// The cells of the rows, made for a search of so many queries if there are none yet.
+/// The cells of the rows, made for a search of so many queries if there are none yet. kind: not none.
 template <class T>
-const Cells<T>& cells_of(const HeldRows<T>& held, const ScreenKernels& kernels, std::int64_t queries);
+const Cells<T>& cells_of(const HeldRows<T>& held, const ScreenKernels& kernels, CellKind kind, std::int64_t queries);
 
 /// search() by cells, for the queries with these numbers.
 template <class T>

@@ -132,8 +132,11 @@ void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists&
   const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
   CellQueries sample = sampled(queries);
   sample.limit = lists.limit;
-  if (queries.measure == Measure::squared_euclidean && (held.cells || cells_pay(held, sample, kernels))) {
-    return search_cells(held, cells_of(held, kernels, queries.values.rows), kernels, queries, lists);
+  if (queries.measure == Measure::squared_euclidean) {
+    const CellKind kind = held.cells ? CellKind::clusters : best_cells(held, sample, kernels);
+    if (kind != CellKind::none) {
+      return search_cells(held, cells_of(held, kernels, kind, queries.values.rows), kernels, queries, lists);
+    }
   }
   RadiusSearch<T>(held, queries, lists).run();
 }

@@ -57,7 +57,7 @@ class Search {
     }
     lists_.fallback_queries += std::ssize(incomplete);
     if (!is_product && std::ssize(incomplete) >= kManyQueries) {
-      search_cells(held_, cells_of(held_, kernels_, std::ssize(incomplete)), kernels_, queries_, incomplete, lists_);
+      search_cells(held_, cells_of(held_, kernels_, CellKind::clusters, std::ssize(incomplete)), kernels_, queries_, incomplete, lists_);
     } else {
       for (const std::int64_t q : incomplete) search_directly(q);
     }
@@ -240,10 +240,13 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
     return;
   }
   const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
-  if (queries.measure == Measure::squared_euclidean && (held.cells || cells_pay(held, sampled(queries), kernels))) {
-    std::vector<std::int64_t> all(static_cast<std::size_t>(queries.values.rows));
-    std::iota(all.begin(), all.end(), 0);
-    return search_cells(held, cells_of(held, kernels, std::ssize(all)), kernels, queries, all, lists);
+  if (queries.measure == Measure::squared_euclidean) {
+    const CellKind kind = held.cells ? CellKind::clusters : best_cells(held, sampled(queries), kernels);
+    if (kind != CellKind::none) {
+      std::vector<std::int64_t> all(static_cast<std::size_t>(queries.values.rows));
+      std::iota(all.begin(), all.end(), 0);
+      return search_cells(held, cells_of(held, kernels, kind, std::ssize(all)), kernels, queries, all, lists);
+    }
   }
   Search<T>(held, queries, lists).run();
 }

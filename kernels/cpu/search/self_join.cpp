@@ -350,7 +350,7 @@ std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& 
                                       .is_join = true});
     if (tree != nullptr) return join_tree(searcher_of(held, *tree), join);
     if (!held.forced.self_join && join.measure == Measure::squared_euclidean &&
-        cells_pay(held, rows, held.set.screen_for(held.columns(), held.rows()))) {
+        best_cells(held, rows, held.set.screen_for(held.columns(), held.rows())) != CellKind::none) {
       return std::nullopt;  // search() by cells
     }
     return Join<T>(held, join).run();
