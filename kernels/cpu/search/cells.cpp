@@ -223,6 +223,11 @@ CellKind best_cells(const HeldRows<T>& held, const CellQueries& queries, const S
   for (std::int64_t i = 0; i < kRows; ++i) {
     longest = std::max(longest, held.set.template rows<T>().distance(held.row(i * (n / kRows)), mean.data(), d));
   }
+  // The sample may lack the few longest rows, but the range of the columns shows them.
+  for (std::int64_t j = 0; j < d; ++j) {
+    const double extent = std::max(held.plan.range.maximum[j] - mean[j], mean[j] - held.plan.range.minimum[j]);
+    longest = std::max(longest, extent * extent);
+  }
   // Error of scores of the packed rows around the mean; the smallest distances of the sample stand for those of
   // neighbours.
   const double roundoff = kernels.value_bytes < 4 ? 0x1p-8 : 0x1p-20;
