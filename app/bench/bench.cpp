@@ -133,6 +133,7 @@ BenchRow row_of(const Measurement& line, const Limits& limits) {
 
 std::vector<BenchRow> rows_of(const std::vector<Measurement>& lines, const Limits& limits) {
   std::vector<BenchRow> rows;
+  rows.reserve(lines.size());
   for (const Measurement& line : lines) rows.push_back(row_of(line, limits));
   return rows;
 }

@@ -32,7 +32,7 @@ bool only_comment(const std::string& text) { return text.empty() || text.front()
 std::string value_of(const std::string& text, const std::string& where) {
   const char quote = text.empty() ? '\0' : text.front();
   if (quote != '"' && quote != '\'') {
-    const std::string bare = trimmed(text.substr(0, text.find('#')));
+    std::string bare = trimmed(text.substr(0, text.find('#')));
     const bool is_plain = !bare.empty() && bare.find_first_of(" \t[]{},\"'=") == std::string::npos;
     if (!is_plain) refuse(where, "name = value with one number, true, false or \"text\"", text);
     return bare;

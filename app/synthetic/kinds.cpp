@@ -203,6 +203,7 @@ std::span<const Kind> kinds() { return kKinds; }
 
 std::vector<std::string> kind_names() {
   std::vector<std::string> names;
+  names.reserve(std::size(kKinds));
   for (const Kind& kind : kKinds) names.emplace_back(kind.name);
   return names;
 }

@@ -85,7 +85,8 @@ TEST_CASE("neighbours by cells equal the definition", "[search][cells]") {
   const std::vector<Tested> backends = every_backend({}, {.cells = true});
   for (const Kind& kind : kinds()) {
     for (const Stored stored : storages(kind)) {
-      for (const Shape s : {Shape{1300, 5, 10}, Shape{1025, 64, 30}, Shape{401, 321, 1}, Shape{50, 7, 2}, Shape{51, 20, 3}}) {
+      for (const Shape s :
+           {Shape{1300, 5, 10}, Shape{1025, 64, 30}, Shape{401, 321, 1}, Shape{50, 7, 2}, Shape{51, 20, 3}}) {
         INFO(kind.name << ", " << name_of(stored) << ", n " << s.n << ", d " << s.d);
         const Base base(kind.make(s.n, s.d, 11), stored, backends);
         const Matrix<double> queries = centroids_near(base.values.view(), 100);

@@ -255,8 +255,8 @@ CellKind best_cells(const HeldRows<T>& held, const CellQueries& queries, const S
   return by_clusters < by_ranges ? CellKind::clusters : CellKind::ranges;
 }
 
-#define KITH_INSTANTIATE(T)                                                                  \
-  template class Cells<T>;                                                                   \
+#define KITH_INSTANTIATE(T)                                                                            \
+  template class Cells<T>;                                                                             \
   template const Cells<T>& cells_of(const HeldRows<T>&, const ScreenKernels&, CellKind, std::int64_t); \
   template CellKind best_cells(const HeldRows<T>&, const CellQueries&, const ScreenKernels&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)

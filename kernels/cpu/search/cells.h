@@ -24,8 +24,8 @@ enum class CellKind {
 template <class T>
 class Cells {
  public:
-  /// Makes at most `count` cells. Centers of clusters are rows of a sample, half of them drawn uniformly and half with a
-  /// probability proportional to their distance to those (D. Arthur, S. Vassilvitskii: k-means++, 2007; B. Bahmani et
+  /// Makes at most `count` cells. Centers of clusters are rows of a sample, half of them drawn uniformly and half with
+  /// a probability proportional to their distance to those (D. Arthur, S. Vassilvitskii: k-means++, 2007; B. Bahmani et
   /// al.: Scalable k-means++, 2012). Each row belongs to its nearest center.
   Cells(const HeldRows<T>& held, const ScreenKernels& kernels, CellKind kind, std::int64_t count);
 
@@ -60,8 +60,8 @@ struct CellQueries {
   double limit = std::numeric_limits<double>::infinity();     // of a radius search
 };
 
-/// The kind of cells that is expected to make a search by Euclidean distance cheapest, from the distances of a sample of
-/// queries to a sample of rows.
+/// The kind of cells that is expected to make a search by Euclidean distance cheapest, from the distances of a sample
+/// of queries to a sample of rows.
 template <class T>
 CellKind best_cells(const HeldRows<T>& held, const CellQueries& queries, const ScreenKernels& kernels);
 inline CellQueries sampled(const Queries& queries) {

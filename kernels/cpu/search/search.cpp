@@ -57,7 +57,8 @@ class Search {
     }
     lists_.fallback_queries += std::ssize(incomplete);
     if (!is_product && std::ssize(incomplete) >= kManyQueries) {
-      search_cells(held_, cells_of(held_, kernels_, CellKind::clusters, std::ssize(incomplete)), kernels_, queries_, incomplete, lists_);
+      search_cells(held_, cells_of(held_, kernels_, CellKind::clusters, std::ssize(incomplete)), kernels_, queries_,
+                   incomplete, lists_);
     } else {
       for (const std::int64_t q : incomplete) search_directly(q);
     }
