@@ -17,7 +17,7 @@ namespace kith::cpu {
 /// How rows are grouped.
 enum class CellKind {
   none,     // not: cells cost more than they save
-  ranges,   // ranges of rows around the mean: only lengths are told apart, such as those of outliers
+  ranges,   // ranges of rows around the mean: cells differ in lengths only, such as those of outliers
   clusters  // around rows of a sample
 };
 
