@@ -151,8 +151,7 @@ class LocalScreen<T>::Worker {
   /// Labels rows of the current centroid.
   void screen_batch(std::span<const std::int64_t> rows) {
     const auto panels = static_cast<std::size_t>(ceil_div(std::ssize(rows), lanes_));
-    std::vector<double>& distance = distances_;
-    distance.clear();
+    distances_.clear();
     for (std::size_t p = 0; p < panels; ++p) {
       const auto mine = rows.subspan(p * lanes_, std::min<std::size_t>(lanes_, rows.size() - p * lanes_));
       prefetch(mine.data() + mine.size());
@@ -160,23 +159,22 @@ class LocalScreen<T>::Worker {
           static_cast<int>(mine.size()), [&](int lane) { return mine[lane]; }, center_.data());
       for (int lane = 0; lane < static_cast<int>(mine.size()); ++lane) {
         const double each = upper_distance(panels_[p].norms(), lane);
-        distance.push_back(each < kMaxScreenedNorm ? each : std::numeric_limits<double>::infinity());  // also for NaN
+        distances_.push_back(each < kMaxScreenedNorm ? each : std::numeric_limits<double>::infinity());  // also for NaN
       }
     }
     // Rows far outside the cluster would extend the list for all others.
-    std::vector<double>& sorted = sorted_;
-    sorted = distance;
-    const auto middle = sorted.begin() + std::ssize(sorted) / 2;
-    std::nth_element(sorted.begin(), middle, sorted.end());
+    sorted_ = distances_;
+    const auto middle = sorted_.begin() + std::ssize(sorted_) / 2;
+    std::nth_element(sorted_.begin(), middle, sorted_.end());
     const double farthest = farthest_screened(*middle);
     double reach = 0.0;
-    for (const double each : distance) reach = each <= farthest ? std::max(reach, each) : reach;
+    for (const double each : distances_) reach = each <= farthest ? std::max(reach, each) : reach;
     list_near(squared_reach(reach));
     for (std::size_t p = 0; p < panels; ++p) {
       const auto mine = rows.subspan(p * lanes_, std::min<std::size_t>(lanes_, rows.size() - p * lanes_));
       double panel_reach = -1.0;
       for (std::size_t lane = 0; lane < mine.size(); ++lane) {
-        const double own = distance[p * lanes_ + lane];
+        const double own = distances_[p * lanes_ + lane];
         active_[lane] = own <= farthest;
         if (active_[lane]) {
           panel_reach = std::max(panel_reach, own);
