@@ -14,14 +14,6 @@ namespace {
 
 constexpr ForcedPaths kForceCells{.cells = true};
 
-void check_same(const NeighborLists& wanted, const NeighborLists& found) {
-  const std::int64_t size = wanted.index.size();
-  const auto wrong = std::mismatch(wanted.index.data(), wanted.index.data() + size, found.index.data());
-  INFO("first wrong neighbour at place " << wrong.first - wanted.index.data());
-  CHECK((wrong.first == wanted.index.data() + size));
-  CHECK(std::memcmp(wanted.distance.data(), found.distance.data(), size * sizeof(double)) == 0);
-}
-
 void check(const Bench& bench, const Queries& queries, std::int64_t k) {
   NeighborLists wanted(queries.values.rows, k);
   bench.expected->search(queries, wanted);

@@ -39,15 +39,6 @@ NeighborLists first_of(const Order& order, const SelfJoin& join) {
   return wanted;
 }
 
-void check_same(const NeighborLists& wanted, const NeighborLists& found) {
-  const std::int64_t size = wanted.index.size();
-  REQUIRE(found.index.size() == size);
-  const auto wrong = std::mismatch(wanted.index.data(), wanted.index.data() + size, found.index.data());
-  INFO("first wrong neighbour at place " << wrong.first - wanted.index.data());
-  CHECK((wrong.first == wanted.index.data() + size));
-  CHECK(std::memcmp(wanted.distance.data(), found.distance.data(), size * sizeof(double)) == 0);
-}
-
 /// k, and whether each row is included in its own list.
 struct Wanted {
   std::int64_t neighbors;

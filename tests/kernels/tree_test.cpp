@@ -15,15 +15,6 @@ namespace {
 constexpr ForcedPaths kForceTrees{.trees = true};
 constexpr Measure kMeasures[] = {Measure::squared_euclidean, Measure::manhattan, Measure::chebyshev};
 
-void check_same(const NeighborLists& wanted, const NeighborLists& found) {
-  const std::int64_t size = wanted.index.size();
-  REQUIRE(found.index.size() == size);
-  const auto wrong = std::mismatch(wanted.index.data(), wanted.index.data() + size, found.index.data());
-  INFO("first wrong neighbour at place " << wrong.first - wanted.index.data());
-  CHECK((wrong.first == wanted.index.data() + size));
-  CHECK(std::memcmp(wanted.distance.data(), found.distance.data(), size * sizeof(double)) == 0);
-}
-
 void check_search(const Bench& bench, const Queries& queries, std::int64_t k) {
   INFO(queries.values.rows << " queries, k " << k << ", excluded row " << queries.excluded_row);
   NeighborLists wanted(queries.values.rows, k);

@@ -1,6 +1,8 @@
 // The same points held by the reference and by every backend, for tests that compare operations.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,5 +49,15 @@ struct Bench {
     }
   }
 };
+
+/// Checks that lists have the same rows and the same bits of D.
+inline void check_same(const NeighborLists& wanted, const NeighborLists& found) {
+  const std::int64_t size = wanted.index.size();
+  REQUIRE(found.index.size() == size);
+  const auto wrong = std::mismatch(wanted.index.data(), wanted.index.data() + size, found.index.data());
+  INFO("first wrong neighbour at place " << wrong.first - wanted.index.data());
+  CHECK((wrong.first == wanted.index.data() + size));
+  CHECK(std::memcmp(wanted.distance.data(), found.distance.data(), size * sizeof(double)) == 0);
+}
 
 }  // namespace kith::test

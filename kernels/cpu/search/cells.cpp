@@ -4,7 +4,6 @@
 #include "kernels/cpu/search/cells.h"
 
 #include <algorithm>
-#include <atomic>
 #include <numeric>
 
 #include "core/philox.h"
@@ -28,11 +27,6 @@ std::int64_t cell_count(std::int64_t rows, std::int64_t queries) {
   return std::clamp(std::min(rows / kCellRows, queries / 4), kMinCells, rows);
 }
 
-template <class T>
-void copy_row(const T* row, std::int64_t d, double* out) {
-  std::copy_n(row, d, out);
-}
-
 }  // namespace
 
 template <class T>
@@ -46,7 +40,7 @@ Matrix<double> Cells<T>::choose_centers(const HeldRows<T>& held, std::int64_t co
   }
   const std::int64_t uniform = ceil_div(count, 2);
   Matrix<double> centers(count, d);
-  for (std::int64_t c = 0; c < uniform; ++c) copy_row(values.row(c).data(), d, centers.row(c).data());
+  for (std::int64_t c = 0; c < uniform; ++c) std::copy_n(values.row(c).data(), d, centers.row(c).data());
   HeldRows<T> alone = hold_alone(held, MatrixView<const T>(values.view()));
   Assignment assignment(uniform);
   const MatrixView<const double> first = centers.view().middle(0, uniform);
@@ -63,7 +57,7 @@ Matrix<double> Cells<T>::choose_centers(const HeldRows<T>& held, std::int64_t co
         total.back() * (static_cast<double>(chosen - uniform) + 0.5) / static_cast<double>(count - uniform);
     const auto row =
         std::min<std::int64_t>(std::upper_bound(total.begin(), total.end(), at) - total.begin(), sample - 1);
-    copy_row(values.row(row).data(), d, centers.row(chosen).data());
+    std::copy_n(values.row(row).data(), d, centers.row(chosen).data());
   }
   Matrix<double> result(chosen, d);
   std::copy_n(centers.data(), result.size(), result.data());
@@ -140,7 +134,6 @@ Cells<T>::Cells(const HeldRows<T>& held, const ScreenKernels& kernels, CellKind 
   for (std::int64_t cell = 0; cell < used; ++cell) columns_.emplace_back(held, kernels);
   rows_ = sorted.row;
   std::vector<Matrix<float>> centred(held.threads.count());
-  std::vector<std::vector<std::pair<double, std::int64_t>>> by_distance(static_cast<std::size_t>(used));
   constexpr double kGrowth = 4;  // of distances within a tile
   first_.assign(static_cast<std::size_t>(used), 0);
   std::vector<std::vector<std::int64_t>> tile_rows(static_cast<std::size_t>(used));
