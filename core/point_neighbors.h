@@ -78,6 +78,16 @@ struct RadiusLists {
 struct ClusterDistancesRequest {
   MatrixView<const double> queries;  // (q, d)
   FixedScale scale;                  // grid of the distances
+  /// (q, k): 1 for the sums that the caller reads, 0 where any value will do; no data: all.
+  MatrixView<const std::uint8_t> wanted = {};
+
+  /// Whether one of the queries from first to last, exclusive, wants the sum of a cluster.
+  bool any_wants(std::int64_t cluster, std::int64_t first, std::int64_t last) const {
+    for (std::int64_t q = first; wanted.data != nullptr && q < last; ++q) {
+      if (wanted(q, cluster) != 0) return true;
+    }
+    return wanted.data == nullptr;
+  }
 };
 
 /// Neighbour searches and distances among held points.
@@ -94,9 +104,16 @@ class PointNeighbors : public virtual PointSet {
   /// D of every query and every row, none excluded. out: (q, n)
   virtual void all_distances(const Queries&, MatrixView<double> /*out*/) const { unsupported("distances"); }
   /// ADDS to sums(i, c) the sum over the rows of label c of to_fixed(square root of D(query i, row)). sums: (q, k).
-  /// Rows whose label is not one of 0 .. k - 1 are skipped.
+  /// Rows whose label is not one of 0 .. k - 1 are skipped. Sums that are not wanted may lack terms.
   virtual void cluster_distances(const ClusterDistancesRequest&, MatrixView<std::int64_t> /*sums*/) const {
     unsupported("sums of distances");
+  }
+  /// lower(i, c) and upper(i, c): bounds of the sum of the square roots of D(query i, row) over the rows of label c, by
+  /// products of low precision; anything where not wanted. (q, k) each. Returns false if it has nothing faster than
+  /// cluster_distances(); the bounds are undefined then.
+  virtual bool bound_cluster_distances(const ClusterDistancesRequest&, MatrixView<double> /*lower*/,
+                                       MatrixView<double> /*upper*/) const {
+    return false;
   }
 };
 

@@ -6,9 +6,11 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "core/fixed_point.h"
+#include "core/silhouette_candidates.h"
 
 namespace kith {
 namespace {
@@ -110,13 +112,15 @@ class FromSums {
   FromSums(const Groups& groups, const SilhouetteRequest& request, int shift)
       : groups_(groups), request_(request), clusters_(request, {}), shift_(shift), distance_(request.counts.size()) {}
 
-  double operator()(std::span<const std::int64_t> sums, std::int64_t row) {
+  /// needs(c): whether sums has the distances to cluster c.
+  template <class Needs>
+  double operator()(std::span<const std::int64_t> sums, std::int64_t row, const Needs& needs) {
     const std::int32_t label = request_.labels[row];
     if (clusters_.terms[label] == 1) return 0.0;
     add(sums);
     double nearest = kInfinity;
     for (std::size_t c = 0; c < distance_.size(); ++c) {
-      if (request_.counts[c] == 0 || static_cast<std::int32_t>(c) == label) continue;
+      if (request_.counts[c] == 0 || static_cast<std::int32_t>(c) == label || !needs(c)) continue;
       nearest = std::min(nearest, distance_[c] / clusters_.total[c]);
     }
     const double itself = of_rows(request_.weights).of(row).factor;  // one copy with integral weights
@@ -148,39 +152,115 @@ class FromSums {
   std::vector<double> distance_;  // (k) sums for the current row
 };
 
+/// Scores rows in blocks: which clusters need distances, the sums of those, and the silhouettes.
+class BlockwiseScores {
+ public:
+  BlockwiseScores(Points& points, const DataPlan& plan, const SilhouetteRequest& request)
+      : points_(points),
+        request_(request),
+        groups_(request),
+        clusters_(request, {}),
+        scale_(root_scale(plan, *std::max_element(clusters_.terms.begin(), clusters_.terms.end()))),
+        silhouette_(groups_, request, scale_.shift),
+        scored_(request.scored.empty() ? points.rows() : std::ssize(request.scored)) {
+    constexpr std::int64_t kBlockValues = std::int64_t{1} << 23;  // limit for queries and for sums
+    constexpr std::int64_t kMinRows = 16384, kSteps = 20;  // rows per block; number of blocks, for progress reports
+    constexpr std::int64_t kBoundsGain = 8;  // scored rows per cluster from which bounds are worth their cost
+    constexpr double kExcess = 0.1;          // share of all pairs from which products of low precision are
+    const std::int64_t sums_each = std::ssize(groups_.all);
+    const std::int64_t fitting = std::max<std::int64_t>(kBlockValues / std::max(points.columns(), sums_each), 1);
+    block_ = std::min({fitting, std::max(kMinRows, scored_ / kSteps), scored_});
+    queries_ = Matrix<double>(block_, points.columns());
+    sums_ = Matrix<std::int64_t>(block_, sums_each);
+    if (request.means.data == nullptr || kBoundsGain * sums_each > scored_) return;
+    candidates_.emplace(points, request, scale_);
+    wanted_ = Matrix<std::uint8_t>(block_, sums_each);
+    if (candidates_->excess() <= kExcess) return;
+    lower_ = Matrix<double>(block_, sums_each);
+    upper_ = Matrix<double>(block_, sums_each);
+  }
+
+  void run(Silhouette& result, Observer& observer) {
+    result.rows.resize(scored_);
+    observer.phase("silhouette", scored_);
+    if (!groups_.of_rows.empty()) points_.set_labels(groups_.of_rows);
+    for (std::int64_t first = 0; first < scored_; first += block_) {
+      const std::int64_t count = std::min(block_, scored_ - first);
+      ClusterDistancesRequest distances = request_for(first, count);
+      if (lower_.size() > 0 &&
+          points_.bound_cluster_distances(distances, lower_.view().middle(0, count), upper_.view().middle(0, count))) {
+        refine(first, count);
+        distances = request_for(first, count);
+      }
+      std::fill_n(sums_.data(), count * sums_.columns(), 0);
+      points_.cluster_distances(distances, sums_.view().middle(0, count));
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t at = index(first + i);
+        result.rows[at] = silhouette_(sums_.row(i), row_of(at), [&](std::int64_t c) { return needs(at, c); });
+      }
+      observer.progress(first + count);
+    }
+    if (!groups_.of_rows.empty()) points_.set_labels(request_.labels);
+    if (candidates_) result.share = candidates_->share();
+  }
+
+ private:
+  /// The scored row at a place of the order of computation.
+  std::int64_t index(std::int64_t place) const { return candidates_ ? candidates_->order()[place] : place; }
+  std::int64_t row_of(std::int64_t i) const { return request_.scored.empty() ? i : request_.scored[i]; }
+  bool needs(std::int64_t i, std::int64_t cluster) const { return !candidates_ || candidates_->needs(i, cluster); }
+
+  ClusterDistancesRequest request_for(std::int64_t first, std::int64_t count) {
+    rows_.resize(count);
+    for (std::int64_t i = 0; i < count; ++i) {
+      rows_[i] = row_of(index(first + i));
+      for (std::int64_t g = 0; g < wanted_.columns(); ++g)
+        wanted_(i, g) = needs(index(first + i), groups_.all[g].cluster);
+    }
+    points_.copy_rows(rows_, queries_.view().middle(0, count));
+    ClusterDistancesRequest distances{queries_.view().middle(0, count), scale_};
+    if (candidates_) distances.wanted = wanted_.view().middle(0, count);
+    return distances;
+  }
+
+  /// Joins the bounds of the groups of each cluster to bounds of the mean distance.
+  void refine(std::int64_t first, std::int64_t count) {
+    std::vector<double> lower(request_.counts.size()), upper(request_.counts.size());
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::fill(lower.begin(), lower.end(), 0.0);
+      std::fill(upper.begin(), upper.end(), 0.0);
+      for (std::size_t g = 0; g < groups_.all.size(); ++g) {
+        const auto& [cluster, weight] = groups_.all[g];
+        const double share = static_cast<double>(weight.copies) * weight.factor / clusters_.total[cluster];
+        lower[cluster] += share * lower_(i, static_cast<std::int64_t>(g));
+        upper[cluster] += share * upper_(i, static_cast<std::int64_t>(g));
+      }
+      candidates_->refine(index(first + i), lower, upper);
+    }
+    candidates_->sort(first, count);
+  }
+
+  Points& points_;
+  const SilhouetteRequest& request_;
+  Groups groups_;
+  ClusterWeights clusters_;
+  FixedScale scale_;
+  FromSums silhouette_;
+  std::int64_t scored_, block_ = 0;
+  std::optional<SilhouetteCandidates> candidates_;
+  std::vector<std::int64_t> rows_;  // (block)
+  Matrix<double> queries_;          // (block, d)
+  Matrix<std::int64_t> sums_;       // (block, groups)
+  Matrix<std::uint8_t> wanted_;     // (block, groups), or nothing
+  Matrix<double> lower_, upper_;    // (block, groups), or nothing
+};
+
 }  // namespace
 
 Silhouette exact_silhouette(Points& points, const DataPlan& plan, const SilhouetteRequest& request,
                             Observer& observer) {
-  constexpr std::int64_t kBlockValues = std::int64_t{1} << 23;  // limit for queries and for sums
-  constexpr std::int64_t kMinRows = 4096,
-                         kSteps = 20;  // minimum rows per block; number of blocks, for progress reports
-  const Groups groups(request);
-  const std::int64_t sums_each = std::ssize(groups.all);
-  const std::int64_t scored = request.scored.empty() ? points.rows() : std::ssize(request.scored);
-  const std::int64_t fitting = std::max<std::int64_t>(kBlockValues / std::max(points.columns(), sums_each), 1);
-  const std::int64_t block = std::min({fitting, std::max(kMinRows, scored / kSteps), scored});
-  const ClusterWeights clusters(request, {});
-  const FixedScale scale = root_scale(plan, *std::max_element(clusters.terms.begin(), clusters.terms.end()));
-  FromSums silhouette(groups, request, scale.shift);
-  Matrix<double> queries(block, points.columns());
-  Matrix<std::int64_t> sums(block, sums_each);
-  std::vector<std::int64_t> rows(block);
   Silhouette result;
-  result.rows.resize(scored);
-  observer.phase("silhouette", scored);
-  if (!groups.of_rows.empty()) points.set_labels(groups.of_rows);
-  for (std::int64_t first = 0; first < scored; first += block) {
-    const std::int64_t count = std::min(block, scored - first);
-    rows.resize(count);
-    for (std::int64_t i = 0; i < count; ++i) rows[i] = request.scored.empty() ? first + i : request.scored[first + i];
-    points.copy_rows(rows, queries.view().middle(0, count));
-    std::fill_n(sums.data(), count * sums_each, 0);
-    points.cluster_distances({queries.view().middle(0, count), scale}, sums.view().middle(0, count));
-    for (std::int64_t i = 0; i < count; ++i) result.rows[first + i] = silhouette(sums.row(i), rows[i]);
-    observer.progress(first + count);
-  }
-  if (!groups.of_rows.empty()) points.set_labels(request.labels);
+  BlockwiseScores(points, plan, request).run(result, observer);
   add_means(request, result);
   return result;
 }

@@ -17,6 +17,7 @@ struct Silhouette {
   std::vector<double> rows;      // silhouettes of the scored rows, -1 to 1
   std::vector<double> clusters;  // (k) their means; NaN if no row of the cluster was scored
   double mean = 0.0;             // over all scored rows
+  double share = 1.0;            // of the pairs of a scored row and a row, those whose distance was needed
 };
 
 /// The labels of the points, and the rows to score.
@@ -26,14 +27,17 @@ struct SilhouetteRequest {
   std::span<const std::int64_t> scored = {};  // row numbers; empty: all rows
   Weights weights = {};                       // those of the points; a row of integral weight w counts w times
   std::span<const double> on_centroid = {};   // (k) D to a centroid up to this counts as 0; empty: no threshold
+  /// (k, d) the means of the clusters, to leave out clusters that are too far; no data: all distances are computed.
+  MatrixView<const double> means = {};
 };
 
 /// s = (b - a) / max(a, b), with a the mean distance to the other rows of the own cluster and b the smallest mean
 /// distance to the rows of another cluster; 0 for a row that is alone in its cluster and for a = b = 0. Distances are
 /// square roots of D. Their sums are integers of 61 - ceil(log2(rows of the largest cluster)) bits below the diagonal
-/// of the bounding box, so the order of rows does not matter. Costs n distances per scored row, and with weights one
-/// sum per distinct weight within a cluster. a divides by the weight of the cluster minus that of the row; with
-/// integral weights minus 1. The points hold the labels afterwards.
+/// of the bounding box, so the order of rows does not matter. Costs, per scored row, a distance to each row of its
+/// cluster and of those that can be nearest (core/silhouette_candidates.h), and with weights one sum per distinct
+/// weight within a cluster. a divides by the weight of the cluster minus that of the row; with integral weights
+/// minus 1. The points hold the labels afterwards.
 Silhouette exact_silhouette(Points& points, const DataPlan& plan, const SilhouetteRequest& request, Observer& observer);
 
 /// Squared distances from every row to the centroid of its label and to the nearest other centroid.

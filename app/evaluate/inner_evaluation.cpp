@@ -122,7 +122,7 @@ InnerScores inner_scores(const HeldPoints& held, const data::Labels& labels, con
   if (held.plan.weights.given()) scores.weights = labelled.weights;
   scores.values.calinski_harabasz = calinski_harabasz(labelled);
   scores.values.davies_bouldin = davies_bouldin(labelled);
-  SilhouetteRequest request{codes, scores.counts, {}, held.plan.weights, labelled.on_mean};
+  SilhouetteRequest request{codes, scores.counts, {}, held.plan.weights, labelled.on_mean, labelled.means.view()};
   scores.simplified = simplified_silhouette(*held.points, labelled.means.view(), request);
   scores.values.simplified_silhouette = scores.simplified.mean;
   if (options.silhouette == "exact") {

@@ -151,7 +151,8 @@ SweepRow row_of(HeldPoints& held, const SweepOptions& options, std::int64_t clus
   row.scores.davies_bouldin = davies_bouldin(labelled);
   row.scores.bic = bayesian_information(labelled);
   if (!labelled.comparable()) return row;
-  SilhouetteRequest request{row.result.labels, labelled.counts, {}, held.plan.weights, labelled.on_mean};
+  SilhouetteRequest request{row.result.labels, labelled.counts,  {},
+                            held.plan.weights, labelled.on_mean, labelled.means.view()};
   if (options.silhouette == "simplified") {
     row.scores.silhouette = simplified_silhouette(*held.points, labelled.means.view(), request).mean;
     return row;

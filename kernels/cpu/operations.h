@@ -76,4 +76,9 @@ void all_distances(const HeldRows<T>& held, const Queries& queries, MatrixView<d
 template <class T>
 void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums);
 
+// statistics/cluster_distance_bounds.cpp
+template <class T>
+bool bound_cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& request, MatrixView<double> lower,
+                             MatrixView<double> upper);
+
 }  // namespace kith::cpu

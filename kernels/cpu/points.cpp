@@ -95,6 +95,10 @@ class CpuPoints final : public Points {
   void cluster_distances(const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) const override {
     cpu::cluster_distances(held_, request, sums);
   }
+  bool bound_cluster_distances(const ClusterDistancesRequest& request, MatrixView<double> lower,
+                               MatrixView<double> upper) const override {
+    return cpu::bound_cluster_distances(held_, request, lower, upper);
+  }
 
  private:
   /// The rows, of which something is about to be kept.

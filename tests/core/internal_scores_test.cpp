@@ -172,6 +172,84 @@ TEST_CASE("all internal scores have the same bits on every backend") {
   }
 }
 
+TEST_CASE("silhouettes that leave clusters out have the bits of those from all distances, and need few distances") {
+  struct Case {
+    const char* kind;
+    double spread, offset, largest_share;  // of all pairs
+    std::int64_t columns;
+  };
+  for (const auto& [kind, spread, offset, largest_share, columns] :
+       {Case{"tight blobs", 0.01, 0.0, 0.25, 40}, Case{"touching blobs", 0.5, 1000.0, 0.5, 5},
+        Case{"noise of many columns", 30.0, 0.0, 0.6, 60}, Case{"noise of two columns", 30.0, -1e6, 0.8, 2}}) {
+    const std::int64_t n = 1203, k = 9;
+    Matrix<double> values = kinds()[1].make(n, columns, 7);
+    const Matrix<double> centers = kinds()[1].make(k, columns, 8);
+    Labels labels = labels_of(n, [](auto i) { return i * 5 % 8; });  // the last cluster stays empty
+    for (std::int64_t i = 0; i < n; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) values(i, j) = offset + centers(labels[i], j) + spread * values(i, j);
+    }
+    labels[17] = 8;  // but for one row
+    std::vector<double> integral, fractional;
+    for (std::int64_t i = 0; i < n; ++i) {
+      integral.push_back(static_cast<double>(1 + i % 4));
+      fractional.push_back(0.5 + static_cast<double>(i % 3) / 7);
+    }
+    std::vector<std::int64_t> some(300);
+    std::iota(some.begin(), some.end(), 100);
+    for (const std::vector<double>& given : {std::vector<double>{}, integral, fractional}) {
+      const Weights weights = given.empty() ? equal_weights(n) : checked_weights(given, "weights");
+      for (const Tested& tested : every_backend()) {
+        INFO(kind << " on " << tested.name << (given.empty() ? "" : weights.integral ? ", integral" : ", fractional"));
+        const auto points = tested.backend->hold({.values = values.view(), .weights = given});
+        const DataPlan plan = make_plan(*points, weights);
+        points->prepare(plan);
+        const LabelledClusters clusters = labelled_clusters(*points, plan, labels, k);
+        Observer silent;
+        SilhouetteRequest request{labels, clusters.counts, {}, plan.weights};
+        const Silhouette all = exact_silhouette(*points, plan, request, silent);
+        CHECK(all.share == 1.0);
+        request.means = clusters.means.view();
+        const Silhouette fewer = exact_silhouette(*points, plan, request, silent);
+        same_bits(fewer.rows, all.rows);
+        same_bits({fewer.mean}, {all.mean});
+        CHECK(fewer.share < (spread > 1.0 && tested.name.starts_with("cuda") ? 1.01 : largest_share));
+        request.scored = some;
+        const Silhouette sampled = exact_silhouette(*points, plan, request, silent);
+        same_bits(sampled.rows, {all.rows.begin() + 100, all.rows.begin() + 400});
+      }
+    }
+  }
+}
+
+TEST_CASE("bounds of sums of distances hold for every kind and screen") {
+  for (const Shape shape : {Shape{300, 32, 4}, Shape{270, 129, 3}}) {
+    const std::vector<Tested> backends = every_screen(shape.d, 0, {});
+    for (const Kind& kind : kinds()) {
+      Bench bench(kind, storages(kind).back(), shape, backends);
+      const Labels labels = labels_of(shape.n, [&](auto i) { return i % 11 == 3 ? -1 : i * i % shape.k; });
+      const Matrix<double> queries = centroids_near(bench.values.view(), 70);
+      bench.on_each([&](Points& points) {
+        points.set_labels(labels);
+        Matrix<double> lower(70, shape.k), upper(70, shape.k);
+        if (!points.bound_cluster_distances({queries.view(), {}}, lower.view(), upper.view())) return;
+        for (std::int64_t q = 0; q < 70; ++q) {
+          std::vector<double> sum(shape.k, 0.0);
+          for (std::int64_t i = 0; i < shape.n; ++i) {
+            if (labels[i] < 0) continue;
+            sum[labels[i]] +=
+                std::sqrt(reference_distance(queries.view().row(q).data(), bench.values.view().row(i).data(), shape.d));
+          }
+          for (std::int64_t c = 0; c < shape.k; ++c) {
+            INFO(kind.name << ", query " << q << ", cluster " << c << ", sum " << sum[c]);
+            CHECK(lower(q, c) <= sum[c] * (1 + 1e-13));
+            CHECK(upper(q, c) >= sum[c] * (1 - 1e-13));
+          }
+        }
+      });
+    }
+  }
+}
+
 // scikit-learn 1.9.1: silhouette_score, silhouette_samples, calinski_harabasz_score, davies_bouldin_score.
 TEST_CASE("internal scores equal those of scikit-learn") {
   const Scores good = scores_of(grid_points(30, 3).view(), labels_of(30, [](auto i) { return i / 2 % 3; }), 3);

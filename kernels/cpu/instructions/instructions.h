@@ -90,6 +90,10 @@ struct ScoreKernels {
   /// limit (lanes): slightly above the k-th smallest of the group minima of each lane, never below it. minima:
   /// [group][lane], 1 <= k <= groups.
   void (*kth_limit)(const float* minima, std::int64_t groups, std::int64_t k, float* limit);
+  /// lower (lanes) = sum over the columns of the root of max(score + low, 0), upper the same with high, for rows with
+  /// terms low and high (lanes). Relative rounding: below 2^-17 for a tile.
+  void (*root_sums)(const float* tile, const float* half_sq_norm, std::int64_t count, const float* low,
+                    const float* high, float* lower, float* upper);
 };
 
 /// A screen: packing, products, and operations on the scores of a tile.
@@ -149,9 +153,10 @@ struct RowKernels {
 /// Sums of distances from several queries to many rows.
 struct RootSumKernels {
   int queries;  // per panel
-  /// sums (queries) += to_fixed(root of D(query, row)) over `count` rows. panel: [column][query]; rows: (count, d);
-  /// columns in the order of core/tree_order.h.
-  void (*add)(const double* panel, const double* rows, std::int64_t count, std::int64_t d, FixedScale scale,
+  int rows;     // per group
+  /// sums (queries) += to_fixed(root of D(query, row)) over `count` rows. panel: [column][query]; groups:
+  /// [group][column][row], the last one filled with any rows; columns in the order of core/tree_order.h.
+  void (*add)(const double* panel, const double* groups, std::int64_t count, std::int64_t d, FixedScale scale,
               std::int64_t* sums);
 };
 

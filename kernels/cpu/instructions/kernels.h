@@ -318,7 +318,7 @@ constexpr Instructions instructions_of(const char* name, const char* summary, bo
           .float32 = float_screen<V>(),
           .low_precision = low_precision,
           .to_grid = Kernels<V>::to_grid,
-          .root_sums = {RootSums<V>::kQueries, RootSums<V>::add},
+          .root_sums = {RootSums<V>::kQueries, RootSums<V>::kRows, RootSums<V>::add},
           .narrow = narrow_kernels_of<V>(),
           .tree = tree_kernels_of<V>(),
           .row_kernels = {row_kernels_of<V, float>(), row_kernels_of<V, double>(), row_kernels_of<V, std::uint8_t>(),

@@ -129,12 +129,29 @@ struct TileScores {
       for (int lane = 0; lane < kLanes; ++lane) (below[lane] >= k ? limit : low)[lane] = middle[lane];
     }
   }
+
+  static void root_sums(const float* tile, const float* half_sq_norm, std::int64_t count, const float* low,
+                        const float* high, float* lower, float* upper) {
+    const float nothing = 0.0F;
+    const F zero = V::broadcast(&nothing);
+    for (int p = 0; p < V::panel_vectors; ++p) {
+      const F least = V::load(low + p * V::floats), most = V::load(high + p * V::floats);
+      F below = zero, above = zero;
+      for (std::int64_t c = 0; c < count; ++c) {
+        const F score = V::subtract(V::broadcast(half_sq_norm + c), V::load(tile + c * kLanes + p * V::floats));
+        below = V::add(below, V::root(V::maximum(V::add(score, least), zero)));
+        above = V::add(above, V::root(V::maximum(V::add(score, most), zero)));
+      }
+      V::store(lower + p * V::floats, below);
+      V::store(upper + p * V::floats, above);
+    }
+  }
 };
 
 template <class V>
 constexpr ScoreKernels score_kernels_of() {
   using S = TileScores<V>;
-  return {S::errors, S::update_best, S::collect, S::group_minima, S::kth_limit};
+  return {S::errors, S::update_best, S::collect, S::group_minima, S::kth_limit, S::root_sums};
 }
 
 }  // namespace kith::cpu

@@ -8,8 +8,8 @@
 #include <limits>
 
 #include "kernels/cpu/operations.h"
+#include "kernels/cpu/runtime/query_panels.h"
 #include "kernels/cpu/search/cells.h"
-#include "kernels/cpu/search/query_panels.h"
 #include "kernels/cpu/search/tree_choice.h"
 
 namespace kith::cpu {

@@ -11,10 +11,10 @@
 #include <numeric>
 
 #include "kernels/cpu/operations.h"
+#include "kernels/cpu/runtime/query_panels.h"
 #include "kernels/cpu/search/candidate_list.h"
 #include "kernels/cpu/search/cells.h"
 #include "kernels/cpu/search/nearest_list.h"
-#include "kernels/cpu/search/query_panels.h"
 #include "kernels/cpu/search/tree_choice.h"
 
 namespace kith::cpu {

@@ -1,7 +1,12 @@
 // The sum of the distances from every query to the rows of each cluster, as integers: q n distances by the definition.
 //
 // Compute-bound, q n d multiply-adds in float64. A task packs some queries in panels that stay in the second-level
-// cache while it passes over blocks of rows, sorted by label and packed.
+// cache while it passes over blocks of rows, sorted by label and packed in groups. Clusters that no query of a panel
+// wants are left out.
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "core/rows_by_label.h"
 #include "core/tree_order.h"
 #include "kernels/cpu/operations.h"
@@ -9,7 +14,8 @@
 namespace kith::cpu {
 namespace {
 
-constexpr std::int64_t kPanelValues = 32 << 10;  // values of the queries of a task: 256 KiB
+constexpr std::int64_t kPanelValues = 96 << 10;  // values of the queries of a task: 768 KiB
+constexpr int kMaxGroup = 4;                     // rows of a group
 constexpr std::int64_t kBlockValues = 8 << 10;   // values of a block of rows: 64 KiB
 
 /// Panels of queries per task: few enough to keep all threads busy until the end.
@@ -32,6 +38,20 @@ void pack_queries(MatrixView<const double> queries, const std::vector<std::int32
   }
 }
 
+/// packed[g][j][r] = column order[j] of row r of group g; the last row fills a partial group.
+template <class T>
+void pack_rows(const HeldRows<T>& held, std::span<const std::int64_t> rows, const std::vector<std::int32_t>& order,
+               int width, double* packed) {
+  const auto count = static_cast<std::int64_t>(rows.size());
+  const T* group[kMaxGroup];
+  for (std::int64_t first = 0; first < count; first += width) {
+    for (int r = 0; r < width; ++r) group[r] = held.row(rows[std::min(first + r, count - 1)]);
+    for (const std::int32_t j : order) {
+      for (int r = 0; r < width; ++r) *packed++ = static_cast<double>(group[r][j]);
+    }
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -40,7 +60,6 @@ void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& r
   const RootSumKernels& kernels = held.set.root_sums;
   const std::vector<std::int32_t> order = tree_order(d);
   const RowsByLabel sorted = rows_by_label({held.label.data(), held.label.size()}, k);
-  const auto count = static_cast<std::int64_t>(sorted.rows.size());
   const std::int64_t block_rows = held.block_rows > 0 ? held.block_rows : std::max<std::int64_t>(kBlockValues / d, 8);
   const std::int64_t panels = ceil_div(request.queries.rows, kernels.queries);
   const std::int64_t task_queries =
@@ -50,25 +69,25 @@ void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& r
   held.threads.run(tasks, [&](std::int64_t task, int) {
     const std::int64_t first_query = task * task_queries;
     const std::int64_t query_count = std::min(task_queries, request.queries.rows - first_query);
-    std::vector<double> packed_queries, packed_rows(static_cast<std::size_t>(std::min(block_rows, count) * d));
+    std::vector<double> packed_queries, packed_rows(static_cast<std::size_t>((block_rows + kernels.rows) * d));
     pack_queries(request.queries.middle(first_query, query_count), order, kernels.queries, packed_queries);
     std::vector<std::int64_t> partial(static_cast<std::size_t>(kernels.queries));
-    std::int64_t cluster = 0;  // cluster of the first row of the block
-    for (std::int64_t begin = 0; begin < count; begin += block_rows) {
-      const std::int64_t end = std::min(begin + block_rows, count);
-      double* to = packed_rows.data();
-      for (std::int64_t i = begin; i < end; ++i) {
-        const T* row = held.row(sorted.rows[i]);
-        for (const std::int32_t j : order) *to++ = static_cast<double>(row[j]);
-      }
-      while (sorted.first[cluster + 1] <= begin) ++cluster;
+    std::vector<std::int64_t> panels_wanting;  // their first queries
+    for (std::int64_t c = 0; c < k; ++c) {
+      panels_wanting.clear();
       for (std::int64_t at = 0; at < query_count; at += kernels.queries) {
-        const double* panel = packed_queries.data() + at * d;
-        for (std::int64_t c = cluster; c < k && sorted.first[c] < end; ++c) {
-          const std::int64_t from = std::max(sorted.first[c], begin), to_row = std::min(sorted.first[c + 1], end);
-          if (from >= to_row) continue;
+        const std::int64_t end = std::min<std::int64_t>(at + kernels.queries, query_count);
+        if (request.any_wants(c, first_query + at, first_query + end)) panels_wanting.push_back(at);
+      }
+      if (panels_wanting.empty()) continue;
+      for (std::int64_t begin = sorted.first[c]; begin < sorted.first[c + 1]; begin += block_rows) {
+        const std::int64_t end = std::min(begin + block_rows, sorted.first[c + 1]);
+        pack_rows(held, {sorted.rows.data() + begin, sorted.rows.data() + end}, order, kernels.rows,
+                  packed_rows.data());
+        for (const std::int64_t at : panels_wanting) {
           std::fill(partial.begin(), partial.end(), 0);
-          kernels.add(panel, packed_rows.data() + (from - begin) * d, to_row - from, d, request.scale, partial.data());
+          kernels.add(packed_queries.data() + at * d, packed_rows.data(), end - begin, d, request.scale,
+                      partial.data());
           for (std::int64_t i = 0; i < std::min<std::int64_t>(kernels.queries, query_count - at); ++i) {
             sums(first_query + at + i, c) += partial[i];
           }

@@ -86,16 +86,19 @@ __device__ __forceinline__ void walk(Cursor& cursor, int d, double (&sum)[kGroup
   }
 }
 
-/// A block takes kTileQueries queries and `groups_per_block` groups. sums: (clusters, pitch)
+/// A block takes kTileQueries queries and `groups_per_block` groups. wanted: (tiles, k) whether a query of the tile
+/// wants the sum of a cluster, or null; sums: (k, pitch)
 __global__ void __launch_bounds__(kTileQueries)
     cluster_distances_kernel(const double* __restrict__ queries, std::int64_t pitch, const double* __restrict__ rows,
                              const RowGroup* __restrict__ groups, std::int64_t group_count,
-                             std::int64_t groups_per_block, int d, Grid grid, Word* sums) {
+                             std::int64_t groups_per_block, int d, Grid grid, std::int64_t k,
+                             const std::uint8_t* __restrict__ wanted, Word* sums) {
   const std::int64_t query = static_cast<std::int64_t>(blockIdx.x) * kTileQueries + threadIdx.x;
   const std::int64_t first = blockIdx.y * groups_per_block, last = min(first + groups_per_block, group_count);
   Word total = 0;
   for (std::int64_t g = first; g < last; ++g) {
     const RowGroup group = groups[g];
+    if (wanted != nullptr && wanted[blockIdx.x * k + group.cluster] == 0) continue;
     Cursor cursor{queries + query, pitch, reinterpret_cast<const double2*>(rows + g * d * kGroupRows)};
     double sum[kGroupRows];
     walk<0, 1>(cursor, d, sum);
@@ -124,6 +127,17 @@ std::vector<RowGroup> make_groups(const RowsByLabel& sorted) {
 
 std::int64_t round_up_to_tile(std::int64_t queries) {
   return (queries + kTileQueries - 1) / kTileQueries * kTileQueries;
+}
+
+/// wanted[t][c]: whether one of the queries of tile t wants the sum of cluster c, for `count` queries from `first` on.
+std::vector<std::uint8_t> wanted_by_tiles(const ClusterDistancesRequest& request, std::int64_t first,
+                                          std::int64_t count, std::int64_t k) {
+  std::vector<std::uint8_t> wanted;
+  for (std::int64_t q = first; q < first + count; q += kTileQueries) {
+    const std::int64_t end = std::min(q + kTileQueries, first + count);
+    for (std::int64_t c = 0; c < k; ++c) wanted.push_back(request.any_wants(c, q, end) ? 1 : 0);
+  }
+  return wanted;
 }
 
 /// Groups per block: few enough that the blocks keep the device busy, enough that the grid stays within its limit.
@@ -159,6 +173,8 @@ void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& r
   Buffer<double> queries(held.pool(), batch_queries * d), packed_queries(held.pool(), batch_queries * d);
   Buffer<double> packed_rows(held.pool(), batch_groups * group_values);
   Buffer<Word> device_sums(held.pool(), k * batch_queries);
+  const bool masked = request.wanted.data != nullptr;
+  Buffer<std::uint8_t> device_wanted(held.pool(), masked ? batch_tiles * k : 1);
   std::vector<Word> host_sums(static_cast<std::size_t>(k * batch_queries));
   std::vector<std::int32_t> labels(static_cast<std::size_t>(held.largest_block()));
 
@@ -167,6 +183,8 @@ void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& r
     const std::int64_t count = std::min(batch_queries, request.queries.rows - first), pitch = round_up_to_tile(count);
     stream.upload(queries.data(), request.queries.data + first * d, count * d);
     stream.fill(device_sums.data(), 0, k * pitch);
+    const std::vector<std::uint8_t> wanted = wanted_by_tiles(request, first, masked ? count : 0, k);
+    if (masked) stream.upload(device_wanted.data(), wanted.data(), std::ssize(wanted));
     pack_queries_kernel<<<context.grid(pitch * d, kBlock), kBlock, 0, stream>>>(
         queries.data(), count, d, columns.data(), pitch, packed_queries.data());
     check(cudaGetLastError());
@@ -188,7 +206,8 @@ void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& r
                           static_cast<unsigned>((batch + groups_per_block - 1) / groups_per_block));
         cluster_distances_kernel<<<blocks, kTileQueries, 0, stream>>>(
             packed_queries.data(), pitch, packed_rows.data(), groups.data() + g, batch, groups_per_block,
-            static_cast<int>(d), Grid{request.scale.first, request.scale.second}, device_sums.data());
+            static_cast<int>(d), Grid{request.scale.first, request.scale.second}, k,
+            masked ? device_wanted.data() : nullptr, device_sums.data());
         check(cudaGetLastError());
       }
     });

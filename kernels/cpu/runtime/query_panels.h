@@ -1,4 +1,4 @@
-// Queries packed in row panels, and their products with blocks of the base, for search.cpp and radius.cpp.
+// Queries packed in row panels, and their products with blocks of the base, for searches and sums of distances.
 #pragma once
 
 #include "kernels/cpu/runtime/panels.h"
