@@ -199,22 +199,23 @@ const Cells<T>& cells_of(const HeldRows<T>& held, const ScreenKernels& kernels, 
 
 template <class T>
 CellKind best_cells(const HeldRows<T>& held, const CellQueries& queries, const ScreenKernels& kernels) {
-  constexpr std::int64_t kRows = 1024, kQueries = 32, kMinWork = std::int64_t{1} << 26, kMinQueries = 64;
-  const std::int64_t n = held.rows(), d = held.columns(), count = queries.count;
+  constexpr std::int64_t kMaxSample = 1024, kQueries = 32, kMinWork = std::int64_t{1} << 26, kMinQueries = 64;
+  constexpr std::int64_t kMinRows = 128, kMinClustered = 8 * kMaxSample;
+  const std::int64_t n = held.rows(), d = held.columns(), count = queries.count, rows = std::min(n, kMaxSample);
   if (held.forced.cells) return n % 2 == 0 ? CellKind::clusters : CellKind::ranges;
-  if (count < kMinQueries || n < 8 * kRows || n * d < kMinWork / count) return CellKind::none;
-  Matrix<double> distance(kQueries, kRows), sample(kQueries, d);
+  if (count < kMinQueries || n < kMinRows || n * d < kMinWork / count) return CellKind::none;
+  Matrix<double> distance(kQueries, rows), sample(kQueries, d);
   const std::vector<double>& mean = held.plan.mean;
   held.threads.run(kQueries, [&](std::int64_t q, int) {
     queries.copy(q * (count / kQueries), sample.row(q).data());
     const double* query = sample.row(q).data();
-    for (std::int64_t i = 0; i < kRows; ++i)
-      distance(q, i) = held.set.template rows<T>().distance(held.row(i * (n / kRows)), query, d);
-    std::sort(distance.row(q).data(), distance.row(q).data() + kRows);
+    for (std::int64_t i = 0; i < rows; ++i)
+      distance(q, i) = held.set.template rows<T>().distance(held.row(i * (n / rows)), query, d);
+    std::sort(distance.row(q).data(), distance.row(q).data() + rows);
   });
   double longest = 0.0;
-  for (std::int64_t i = 0; i < kRows; ++i) {
-    longest = std::max(longest, held.set.template rows<T>().distance(held.row(i * (n / kRows)), mean.data(), d));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    longest = std::max(longest, held.set.template rows<T>().distance(held.row(i * (n / rows)), mean.data(), d));
   }
   // The sample may lack the few longest rows, but the range of the columns shows them.
   for (std::int64_t j = 0; j < d; ++j) {
@@ -229,7 +230,7 @@ CellKind best_cells(const HeldRows<T>& held, const CellQueries& queries, const S
     const double* query = sample.row(q).data();
     const double norm = held.set.template rows<double>().distance(query, mean.data(), d);
     const double* sorted = distance.row(q).data();
-    const double* const end = sorted + kRows;
+    const double* const end = sorted + rows;
     const double nearest = sorted[0] > 0 ? sorted[0] : sorted[1];
     candidates +=
         static_cast<double>(std::upper_bound(sorted, end, nearest + roundoff * std::sqrt(norm * longest)) - sorted - 1);
@@ -237,15 +238,15 @@ CellKind best_cells(const HeldRows<T>& held, const CellQueries& queries, const S
     const double reach = 1.5 * std::sqrt(nearest) + std::sqrt(std::min(queries.limit, nearest));
     near += static_cast<double>(std::upper_bound(sorted, end, reach * reach) - sorted);
   }
-  const double pairs = static_cast<double>(n) / (kQueries * kRows);
+  const double pairs = static_cast<double>(n) / (kQueries * rows);
   const double all = static_cast<double>(n) + kDefinitionCost * candidates * pairs;
   const double cells = static_cast<double>(cell_count(n, count));
   const double packing = 2 * kPackCost * static_cast<double>(n) / static_cast<double>(count);  // per query
   const double by_clusters = 1.5 * near * pairs + kPackCost * cells * 0.1 + 8 * cells +
                              static_cast<double>(n) * cells / static_cast<double>(count) + packing;
   const double by_ranges = 1.3 * static_cast<double>(n) + packing;
-  if (std::min(by_clusters, by_ranges) >= 0.8 * all) return CellKind::none;
-  return by_clusters < by_ranges ? CellKind::clusters : CellKind::ranges;
+  if (std::min(n >= kMinClustered ? by_clusters : by_ranges, by_ranges) >= 0.8 * all) return CellKind::none;
+  return n >= kMinClustered && by_clusters < by_ranges ? CellKind::clusters : CellKind::ranges;
 }
 
 #define KITH_INSTANTIATE(T)                                                                            \
