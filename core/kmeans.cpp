@@ -258,8 +258,9 @@ class Run {
   void note(const IterationRecord& record, KMeansResult& result) {
     if (!result.history.empty()) check_descent(result.history.back().inertia, record.inertia, rounding_);
     result.history.push_back(record);
+    result.history.back().pairs = points_.rows() * options_.clusters;
     ++result.iterations;
-    observer_.iteration(record);
+    observer_.iteration(result.history.back());
     switch (stop_.test(result.iterations, record)) {
       case Stop::none:
         return;

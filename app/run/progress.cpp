@@ -78,8 +78,10 @@ void Progress::iteration(const IterationRecord& record) {
   const std::lock_guard lock(mutex_);
   last_ = record;
   ++stage_.reached;
-  Terminal::instance().detail(fmt::format("iteration {}: inertia {:.9g}, {} labels changed, {}", stage_.reached,
-                                          record.inertia, record.changed, show_seconds(record.seconds)));
+  const double left_out = 100 * record.left_out();
+  Terminal::instance().detail(fmt::format(
+      "iteration {}: inertia {:.9g}, {} labels changed, {}{}", stage_.reached, record.inertia, record.changed,
+      show_seconds(record.seconds), left_out >= 1 ? fmt::format(", {:.0f} % of the products left out", left_out) : ""));
 }
 
 void Progress::begin_run(int run, int runs) {

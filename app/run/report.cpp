@@ -36,6 +36,7 @@ Json to_object(const IterationRecord& record) {
           {"assign_seconds", record.assign_seconds},
           {"screened", record.screened},
           {"products", record.products},
+          {"pairs", record.pairs},
           {"ambiguous", record.ambiguous},
           {"candidates", record.candidates},
           {"relocated", record.relocated}};
