@@ -188,8 +188,9 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
                     source->name(), rows, columns, result.file(), source->rows(), source->columns()));
   }
   job.report.points = describe(*source);
-  constexpr std::int64_t kPerRow = 64;  // coordinates, distances, and copies to sort
-  require_memory(points_bytes(*source) + checked_product(rows, kPerRow, "rows"), source->name(), job.common.memory);
+  constexpr std::int64_t kBytesPerRow = 64;  // coordinates, distances, and copies to sort
+  require_memory(points_bytes(*source) + checked_product(rows, kBytesPerRow, "rows"), source->name(),
+                 job.common.memory);
   const HeldPoints held = hold_points(
       *source, job, [] {}, std::nullopt, given);
   ClusteredPoints points;
