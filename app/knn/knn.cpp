@@ -37,8 +37,8 @@ std::string unsupported_drop(const KnnOptions& options) {
 std::string unsupported_format(const KnnOptions& options) {
   if (!options.makes_graph() || options.list_format() == ListFormat::kith) return "";
   return fmt::format(
-      "--format: expected kith for a graph, or an output name that ends with .csv, found {}; the other "
-      "formats hold lists of equal length",
+      "--format: expected kith, or an output name that ends with .csv, for a graph, found {}; the other formats hold "
+      "lists of equal length only",
       options.format == "auto" ? options.common.output : options.format);
 }
 

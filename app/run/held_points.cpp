@@ -167,11 +167,12 @@ std::vector<std::int64_t> HeldPoints::row_numbers() const {
 void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source) {
   const std::int64_t counted = rows_of(held.rows());
   if (clusters <= counted) return;
+  const std::int64_t ignored = source.rows() - counted;
   throw Error(
       ExitCode::usage,
-      fmt::format("-k {}: {} has {} rows, of which {} are ignored (dropped by --nan, or of weight 0); expected at "
+      fmt::format("-k {}: {} has {} rows, of which {} {} ignored (dropped by --nan, or of weight 0); expected at "
                   "most {} clusters",
-                  clusters, source.name(), source.rows(), source.rows() - counted, counted));
+                  clusters, source.name(), source.rows(), ignored, ignored == 1 ? "is" : "are", counted));
 }
 
 void note_device_memory(const HeldPoints& held, Job& job) {

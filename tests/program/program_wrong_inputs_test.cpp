@@ -133,8 +133,8 @@ const Wrong kBeside[] = {
     {2, "cluster p.csv --init-labels l5.csv",
      "--init-labels l5.csv:label |  | expected 6 labels, one for each row of p.csv | found 5 | give every row a label"},
     {3, "cluster p.csv --init-labels noise.csv",
-     "noise.csv:label | row 2 (counted from 0) | expected the label of a cluster | found none or -1 | give such rows "
-     "a label"},
+     "noise.csv:label | row 2 (counted from 0) | expected the label of a cluster | found none or -1 | give these "
+     "rows a label"},
     {2, "cluster p.csv -k 2 --init q.csv",
      "--init q.csv |  | expected 2 centroids of 2 columns, for -k and p.csv | found 3 x 3 | give centroids of "
      "points like these"},
@@ -144,9 +144,9 @@ const Wrong kBeside[] = {
      "--freeze q.csv |  | expected centroids of 2 columns, as p.csv has | found 3 x 3 | give centroids of points like "
      "these"},
     {3, "assign q.csv --centroids p.csv",
-     "q.csv | column 3 (counted from 1) | expected no column | found 'z' | --columns x,y"},
+     "q.csv | column 3 (counted from 1) | expected 2 columns | found 3 | --columns x,y"},
     {3, "assign p.csv --centroids q.csv",
-     "p.csv | column 3 (counted from 1) | expected 'z' | found no column | choose the columns that were clustered with "
+     "p.csv | column 3 (counted from 1) | expected 'z' | found only 2 | choose the columns that were clustered with "
      "--columns"},
     {3, "assign nan.npy --centroids q.csv",
      "q.csv |  | expected 2 columns, as nan.npy has | found 3 | choose columns of the points with --columns"},
