@@ -98,7 +98,8 @@ const Wrong kColumns[] = {
     {2, "cluster p.csv -k 2 --delimiter xx", "--delimiter | | expected auto, comma, tab, | found 'xx' |"},
     {2, "cluster p.csv -k 2 --header maybe", "--header | | expected auto, yes, no | found 'maybe' |"},
     {2, "evaluate l.csv --truth holes.csv:species",
-     "labels | holes.csv | expected columns of holes.csv | 'species' is neither a column's name nor | 1 to 2: id, "
+     "holes.csv:species | holes.csv | expected columns of holes.csv | 'species' is neither a column's name nor | 1 to "
+     "2: id, "
      "kind"},
 };
 
