@@ -220,7 +220,8 @@ class KnnJob final : public PointsJob {
  private:
   void open() override;
   std::int64_t bytes() const override {
-    return (truth_ ? truth_->bytes() : 0) + search_bytes(options_, queries()) + graph_bytes(options_, queries().rows());
+    return (truth_ ? truth_->bytes() : 0) + row_state_bytes(*source) + search_bytes(options_, queries()) +
+           graph_bytes(options_, queries().rows());
   }
   void compute() override;
   void show() override {

@@ -100,6 +100,11 @@ std::int64_t value_bytes(const data::PointSource& source) {
   return checked_product(values, data::size_of(source.held_as()), source.name().c_str());
 }
 
+std::int64_t row_state_bytes(const data::PointSource& source) {
+  constexpr std::int64_t kBytesPerRow = 16;
+  return checked_product(source.rows(), kBytesPerRow, "rows");
+}
+
 std::int64_t points_bytes(const data::PointSource& source) { return value_bytes(source) + source.held_bytes(); }
 
 std::unique_ptr<data::Reading> read_points(data::PointSource& source, Job& job, const Preparation* given) {

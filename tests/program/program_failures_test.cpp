@@ -115,6 +115,17 @@ TEST_CASE("51: a hundred thousand columns") {
   }
 }
 
+TEST_CASE("62: the state of many short rows counts as memory of a search") {
+  constexpr std::size_t kRows = 4'000'000;  // 4 MB of values, 64 MB of labels and distances
+  const Scratch folder;
+  const std::vector<std::uint8_t> rows(kRows, 1), query(1, 1);
+  FileMaker(folder / "x.h5").dataset("x", H5T_STD_U8LE, {kRows, 1}, H5T_NATIVE_UINT8, rows.data());
+  FileMaker(folder / "q.h5").dataset("q", H5T_STD_U8LE, {1, 1}, H5T_NATIVE_UINT8, query.data());
+  refuses(2, {"knn", folder / "x.h5", "--queries", folder / "q.h5", "-k", "1", "--memory", "50MB"}, {"needs about"});
+  refuses(2, {"distances", folder / "q.h5", folder / "x.h5", "--block-rows", "1", "--memory", "130MB"},
+          {"needs about"});
+}
+
 TEST_CASE("72: a run resumed with other threads, blocks, instructions and backend gives the uninterrupted file") {
   const Scratch folder;
   const std::string whole = folder / "whole.h5", part = folder / "part.h5", more = folder / "more.h5";
