@@ -110,8 +110,9 @@ void complete(GenerateOptions& options) {
   recipe.integers = true;
   const double most = options.type == "uint8" ? 0.0 : options.type == "int32" ? 0x1p31 - 256.0 : 0x1p52;
   if (std::rint(recipe.offset) != recipe.offset || !(std::abs(recipe.offset) <= most)) {
-    refuse(fmt::format("--offset: expected a whole number from {:.0f} to {:.0f} with --type {}, found {}", 0.0 - most,
-                       most, options.type, recipe.offset));
+    refuse(fmt::format("--offset: expected {} with --type {}, found {}",
+                       most > 0 ? fmt::format("a whole number from {:.0f} to {:.0f}", -most, most) : "0", options.type,
+                       recipe.offset));
   }
 }
 

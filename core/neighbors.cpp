@@ -17,7 +17,7 @@ NeighborLists::NeighborLists(std::int64_t queries, std::int64_t neighbors)
 
 namespace {
 
-std::int64_t block_size(const NeighborOptions& options, std::int64_t queries, std::int64_t columns) {
+std::int64_t queries_per_block(const NeighborOptions& options, std::int64_t queries, std::int64_t columns) {
   const std::int64_t chosen = options.block_queries > 0
                                   ? options.block_queries
                                   : kQueryBlockBytes / bytes_per_query(options.neighbors, columns);
@@ -51,7 +51,7 @@ bool join_itself(const PointNeighbors& base, const NeighborOptions& options, con
     observer.progress(0);  // discards the progress of the declined join
     return false;
   }
-  const std::int64_t k = options.neighbors, block = block_size(options, base.rows(), base.columns());
+  const std::int64_t k = options.neighbors, block = queries_per_block(options, base.rows(), base.columns());
   NeighborLists part(block, k);  // reused: fresh memory costs more than the copy
   for (std::int64_t first = 0; first < base.rows(); first += block) {
     if (base.rows() - first < block) part = NeighborLists(base.rows() - first, k);
@@ -110,7 +110,7 @@ void nearest_neighbors(const PointNeighbors& base, PointsView queries, const Nei
                        const NeighborSink& sink, Observer& observer) {
   check(base, queries, options);
   const std::int64_t count = rows_of(queries), columns = base.columns();
-  const std::int64_t block = block_size(options, count, columns);
+  const std::int64_t block = queries_per_block(options, count, columns);
   const bool excludes_self = options.base_is_queries && !options.include_self;
   observer.phase("search", count);
   if (options.base_is_queries && join_itself(base, options, sink, observer)) return;

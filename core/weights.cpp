@@ -20,8 +20,8 @@ constexpr double kLargestRatio = 0x1p40;
 void check_weight(double weight, std::size_t row, const std::string& name) {
   if (weight >= 0.0 && std::isfinite(weight)) return;
   throw Error(ExitCode::data,
-              fmt::format("{}: row {} (counted from 0): expected a weight of 0 or more, found {}; give ignored "
-                          "rows the weight 0",
+              fmt::format("{}: row {} (counted from 0): expected a weight of 0 or more, found {}; give rows "
+                          "to ignore the weight 0",
                           name, row, weight));
 }
 

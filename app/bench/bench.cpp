@@ -47,8 +47,8 @@ const Suite& suite_of(const std::string& name) {
     if (name == suite.name) return suite;
     names.emplace_back(suite.name);
   }
-  throw Error(ExitCode::usage, fmt::format("unknown suite '{}'; the nearest is '{}'; kith bench lists them", name,
-                                           nearest_name(name, names)));
+  throw Error(ExitCode::usage,
+              fmt::format("unknown suite '{}'{}; kith bench lists the suites", name, suggestion(name, names)));
 }
 
 std::string list_of_suites() {

@@ -57,9 +57,8 @@ std::vector<ConfigEntry> read_config_file(const std::string& path) {
   if (!file)
     throw Error(
         ExitCode::usage,
-        fmt::format(
-            "{}: cannot read the configuration: {}; expected a file that can be read, give its name to --config", path,
-            std::strerror(errno)));
+        fmt::format("{}: expected a configuration file that can be read, found: {}; check the name after --config",
+                    path, std::strerror(errno)));
   std::vector<ConfigEntry> entries;
   std::string section;
   std::string line;

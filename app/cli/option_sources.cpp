@@ -56,7 +56,10 @@ void OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
     app.parse(reversed);
   } catch (const CLI::ArgumentMismatch& problem) {
     const std::string what = problem.what();  // "--clusters: 1 required TEXT missing"
-    refuse_usage(fmt::format("{}: expected one value; {}", what.substr(0, what.find(':')), hint()));
+    const auto named = [&](const OptionEntry& entry) { return entry.is_named(what.substr(0, what.find(':'))); };
+    const auto entry = std::find_if(entries.begin(), entries.end(), named);
+    const std::string name = entry == entries.end() ? what.substr(0, what.find(':')) : entry->shown_name();
+    refuse_usage(fmt::format("{}: expected one value; {}", name, hint()));
   } catch (const CLI::ParseError& problem) {
     refuse_usage(fmt::format("{}; {}", problem.what(), hint()));
   }
@@ -73,18 +76,19 @@ void OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
   };
   for (const OptionEntry& entry : entries) {  // CLI11 takes the next option for the value that is missing
     if (entry.positional || !is_option(entry.word)) continue;
-    refuse_usage(fmt::format("{}: expected one value, found the option {}; {}", entry.long_name, entry.word, hint()));
+    refuse_usage(
+        fmt::format("{}: expected one value, found the option {}; {}", entry.shown_name(), entry.word, hint()));
   }
-  refuse_rest(app.remaining());
+  refuse_rest(app.remaining(), arguments);
   for (OptionEntry& entry : entries) {
     if (entry.handle->count() == 0) continue;
     entry.source = Source::command_line;
     if (entry.flag) {
-      entry.set(entry.handle->results().empty() ? "true" : entry.handle->results().back(), entry.long_name);
+      entry.set(entry.handle->results().empty() ? "true" : entry.handle->results().back(), entry.shown_name());
     } else if (!entry.words.empty()) {
-      for (const std::string& value : entry.words) entry.set(value, entry.long_name);
+      for (const std::string& value : entry.words) entry.set(value, entry.shown_name());
     } else {
-      entry.set(entry.word, entry.long_name);
+      entry.set(entry.word, entry.shown_name());
     }
   }
 }
@@ -102,7 +106,23 @@ std::string OptionSet::State::nearest_option(const std::string& name) const {
   return similar_name(name, names());
 }
 
-void OptionSet::State::refuse_rest(const std::vector<std::string>& rest) const {
+/// What CLI11 made of the word before an unexpected argument if that is a short option with its value attached, such as
+/// -kk in `-kk 2`; else empty.
+std::string OptionSet::State::attached_value(const std::vector<std::string>& arguments, const std::string& word) const {
+  const auto at = std::find(arguments.begin(), arguments.end(), word);
+  if (at == arguments.begin() || at == arguments.end()) return "";
+  const std::string& before = at[-1];
+  const bool attached = before.size() > 2 && before[0] == '-' && before[1] != '-';
+  const auto takes_value = [&](const OptionEntry& entry) {
+    return !entry.flag && short_name_of(entry.option.names) == before.substr(0, 2);
+  };
+  if (!attached || std::none_of(entries.begin(), entries.end(), takes_value)) return "";
+  return fmt::format(" after {}, which is {} with the value '{}'; did you mean {} {}?", before, before.substr(0, 2),
+                     before.substr(2), before.substr(0, 2), word);
+}
+
+void OptionSet::State::refuse_rest(const std::vector<std::string>& rest,
+                                   const std::vector<std::string>& arguments) const {
   const auto end = std::find(rest.begin(), rest.end(), "--");  // CLI11 keeps it; no option comes after it
   for (auto word = rest.begin(); word != end; ++word) {
     if (word->size() < 2 || word->front() != '-') continue;
@@ -113,7 +133,9 @@ void OptionSet::State::refuse_rest(const std::vector<std::string>& rest) const {
   }
   for (auto word = rest.begin(); word != rest.end(); ++word) {
     if (word == end) continue;
-    refuse_usage(fmt::format("unexpected argument '{}'; usage: kith {} {}", *word, head.command, head.usage));
+    const std::string reason = attached_value(arguments, *word);
+    refuse_usage(fmt::format("unexpected argument '{}'{} usage: kith {} {}", *word, reason.empty() ? ";" : reason,
+                             head.command, head.usage));
   }
 }
 
@@ -149,8 +171,10 @@ void OptionSet::State::read_config(const std::string& path) {
   for (const ConfigEntry& line : read_config_file(path)) {
     const std::vector<std::string> commands = command_names();
     if (!line.section.empty() && std::find(commands.begin(), commands.end(), line.section) == commands.end()) {
-      refuse_usage(fmt::format("{}: [{}] is not a command; the nearest is [{}]", line.where, line.section,
-                               nearest_name(line.section, commands)));
+      const std::string similar = similar_name(line.section, commands);
+      refuse_usage(fmt::format("{}: [{}] is not a command; {}", line.where, line.section,
+                               similar.empty() ? fmt::format("expected one of {}", fmt::join(commands, ", "))
+                                               : fmt::format("the nearest is [{}]", similar)));
     }
     if (!line.section.empty() && line.section != head.command) continue;
     if (line.name == "help" || line.name == "config") {

@@ -27,6 +27,7 @@ struct OptionEntry {
 
   bool is_changed() const { return values() != defaults; }
   bool is_named(const std::string& name) const;
+  std::string shown_name() const;  // "-k/--clusters", for messages
 };
 
 struct OptionSet::State {
@@ -47,7 +48,8 @@ struct OptionSet::State {
   // In option_sources.cpp.
   void parse_flags(const std::vector<std::string>& arguments);
   std::string nearest_option(const std::string& name) const;
-  void refuse_rest(const std::vector<std::string>& rest) const;
+  std::string attached_value(const std::vector<std::string>& arguments, const std::string& word) const;
+  void refuse_rest(const std::vector<std::string>& rest, const std::vector<std::string>& arguments) const;
   void read_environment();
   void warn_of_variables() const;
   void read_config(const std::string& path);

@@ -16,6 +16,11 @@ bool OptionEntry::is_named(const std::string& name) const {
   return name == long_name || (!positional && name == short_name_of(option.names));
 }
 
+std::string OptionEntry::shown_name() const {
+  const std::string letter = positional ? "" : short_name_of(option.names);
+  return letter.empty() ? long_name : letter + "/" + long_name;
+}
+
 OptionEntry& OptionSet::State::add(const Option& option, const std::function<std::vector<std::string>()>& values) {
   OptionEntry& entry = entries.emplace_back();
   const std::string names = option.names;
@@ -104,8 +109,8 @@ void OptionSet::choice(const Option& option, const std::vector<std::string>& cho
   OptionEntry& entry = state_->add_valued(option, target, [&target] { return target; });
   entry.set = [&target, choices](const std::string& value, const std::string& where) {
     if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
-      refuse_usage(fmt::format("{}: expected {}, found '{}'; the nearest is {}", where, fmt::join(choices, ", "), value,
-                               nearest_name(value, choices)));
+      refuse_usage(fmt::format("{}: expected {}, found '{}'{}", where, fmt::join(choices, ", "), value,
+                               suggestion(value, choices)));
     }
     target = value;
   };

@@ -52,6 +52,11 @@ std::string similar_name(const std::string& typed, const std::vector<std::string
   return begins || 2 * edits(start, nearest) <= letters ? nearest : "";
 }
 
+std::string suggestion(const std::string& typed, const std::vector<std::string>& known) {
+  const std::string similar = similar_name(typed, known);
+  return similar.empty() ? "" : "; the nearest is " + similar;
+}
+
 bool is_misspelt(const std::string& typed, const std::string& known) {
   return edits(typed.substr(0, kMostLetters), known) <= 2;
 }

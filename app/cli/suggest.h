@@ -13,6 +13,9 @@ std::string nearest_name(const std::string& typed, const std::vector<std::string
 /// The same, if at least half of the typed letters, dashes before them aside, are as in that name; else empty.
 std::string similar_name(const std::string& typed, const std::vector<std::string>& known);
 
+/// "; the nearest is NAME" if there is a similar one; else empty. For the end of a message.
+std::string suggestion(const std::string& typed, const std::vector<std::string>& known);
+
 /// Whether at most two letters make the difference.
 bool is_misspelt(const std::string& typed, const std::string& known);
 

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "core/error.h"
 
@@ -50,7 +51,11 @@ constexpr std::array<SizeUnit, 14> kUnits{{{"", 1.0},
 std::int64_t parse_integer(const std::string& text, const std::string& where, Range range) {
   std::int64_t value = 0;
   if (!read_whole(text, value) || value < range.lowest || value > range.highest) {
-    refuse(where, fmt::format("a whole number from {} to {}", range.lowest, range.highest), text);
+    const bool is_limited = range.highest < std::numeric_limits<std::int64_t>::max();
+    refuse(where,
+           is_limited ? fmt::format("a whole number from {} to {}", range.lowest, range.highest)
+                      : fmt::format("a whole number of at least {}", range.lowest),
+           text);
   }
   return value;
 }

@@ -38,9 +38,10 @@ struct ClusterOptions {
   std::string fixed_start;  // once the start is open: why it is not random, or empty
   bool all_frozen = false;  // once --freeze is open
 
-  /// The file of --init, if it is not a rule.
+  /// The file that --init names; empty if --init names a rule.
   std::string init_file() const { return is_start_rule(init) ? "" : init; }
-  /// The labels are not those of the nearest centroids, and so the centroids are not those of the last iteration.
+  /// Whether --balance moves labels after the iterations. Then a row may be nearer to another centroid, and the
+  /// centroids are not those of the last iteration.
   bool moves_labels() const { return variant.balance && variant.sizes.given(); }
   bool writes_labels_only() const { return is_label_output(common, write_obs); }
 };

@@ -119,10 +119,10 @@ std::unique_ptr<data::PointSource> open_frozen(const VariantOptions& options, co
   auto frozen = data::open_centroids(options.freeze);
   if (frozen->columns() == columns) return frozen;
   throw Error(ExitCode::usage,
-              fmt::format("--freeze {}: expected centroids of {} columns, as {} has{}, found {} x {}; "
+              fmt::format("--freeze {}: expected centroids of {} column{}, as {} has{}, found {} x {}; "
                           "give centroids of points like these",
-                          options.freeze, columns, points.name(), columns == points.columns() ? "" : " after --pca",
-                          frozen->rows(), frozen->columns()));
+                          options.freeze, columns, columns == 1 ? "" : "s", points.name(),
+                          columns == points.columns() ? "" : " after --pca", frozen->rows(), frozen->columns()));
 }
 
 Matrix<double> read_frozen(data::PointSource* frozen, Metric metric) {

@@ -42,9 +42,9 @@ void warn_of_columns(const std::string& labels, const data::PointSource& points,
 }  // namespace
 
 std::int64_t inner_score_bytes(std::int64_t rows, std::int64_t clusters, std::int64_t columns) {
-  constexpr std::int64_t kPerRow = 64, kPerValue = 40, kBlocks = std::int64_t{1} << 28;
-  return checked_product(rows, kPerRow, "rows") + kBlocks +
-         checked_product(checked_product(clusters, columns, "centroids"), kPerValue, "centroids");
+  constexpr std::int64_t kBytesPerRow = 64, kBytesPerValue = 40, kBlockBytes = std::int64_t{1} << 28;
+  return checked_product(rows, kBytesPerRow, "rows") + kBlockBytes +
+         checked_product(checked_product(clusters, columns, "centroids"), kBytesPerValue, "centroids");
 }
 
 const Silhouette& requested_silhouette(const InnerScores& scores) {

@@ -127,10 +127,10 @@ KMeansOptions run_options(const SweepOptions& options, std::int64_t clusters, Ma
 /// Host bytes besides the points: a reference set, labels and centroids of every number of clusters, distances.
 std::int64_t sweep_bytes(const SweepOptions& options, const std::vector<std::int64_t>& counts,
                          const data::PointSource& points) {
-  constexpr std::int64_t kLabel = 4, kPerRow = 64, kBlocks = std::int64_t{1} << 28;
+  constexpr std::int64_t kLabelBytes = 4, kBytesPerRow = 64, kBlockBytes = std::int64_t{1} << 28;
   const std::int64_t n = points.rows(), numbers = std::ssize(counts);
-  std::int64_t bytes = kBlocks + checked_product(n, kPerRow, "rows");
-  bytes += checked_product(checked_product(numbers, n, "labels"), kLabel, "labels");
+  std::int64_t bytes = kBlockBytes + checked_product(n, kBytesPerRow, "rows");
+  bytes += checked_product(checked_product(numbers, n, "labels"), kLabelBytes, "labels");
   bytes += checked_product(numbers, assignment_bytes(points, counts.back()) - assignment_bytes(points, 0), "centroids");
   if (options.references > 0) {
     bytes += checked_product(checked_product(n, points.columns(), "reference set"), sizeof(double), "reference set");

@@ -90,7 +90,9 @@ class DistancesJob final : public PointsJob {
 
  private:
   void open() override;
-  std::int64_t bytes() const override { return block_memory(options_, *inputs.first, *source); }
+  std::int64_t bytes() const override {
+    return row_state_bytes(*source) + block_memory(options_, *inputs.first, *source);
+  }
   void compute() override;
   void write() override { file_->finish(); }
   std::string next() const override { return target.empty() ? "" : fmt::format("kith info {}", shell_word(target)); }

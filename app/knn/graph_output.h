@@ -18,7 +18,7 @@ class GraphOutput {
   virtual ~GraphOutput() = default;
   /// part: rows first_row, first_row + 1, ...
   virtual void append(std::int64_t first_row, const NeighborGraph& part) = 0;
-  /// Makes the output appear.
+  /// Completes the output and gives the file its name. Call it once, after the last row.
   virtual void finish() {}
 };
 

@@ -37,8 +37,8 @@ std::string unsupported_drop(const KnnOptions& options) {
 std::string unsupported_format(const KnnOptions& options) {
   if (!options.makes_graph() || options.list_format() == ListFormat::kith) return "";
   return fmt::format(
-      "--format: expected kith for a graph, or an output name that ends with .csv, found {}; the other "
-      "formats hold lists of equal length",
+      "--format: expected kith, or an output name that ends with .csv, for a graph, found {}; the other formats hold "
+      "lists of equal length only",
       options.format == "auto" ? options.common.output : options.format);
 }
 
@@ -220,7 +220,8 @@ class KnnJob final : public PointsJob {
  private:
   void open() override;
   std::int64_t bytes() const override {
-    return (truth_ ? truth_->bytes() : 0) + search_bytes(options_, queries()) + graph_bytes(options_, queries().rows());
+    return (truth_ ? truth_->bytes() : 0) + row_state_bytes(*source) + search_bytes(options_, queries()) +
+           graph_bytes(options_, queries().rows());
   }
   void compute() override;
   void show() override {

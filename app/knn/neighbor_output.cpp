@@ -153,7 +153,7 @@ void check_list_format(ListFormat format, Metric metric, const data::PointSource
                             name_of(metric)));
   }
   if (format == ListFormat::ann_benchmarks && queries == nullptr) {
-    throw Error(ExitCode::usage, "--format ann-benchmarks: expected --queries, which become its dataset test");
+    throw Error(ExitCode::usage, "--format ann-benchmarks: expected --queries, which become its dataset /test");
   }
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   const std::int64_t rows = std::max(base.rows(), queries != nullptr ? queries->rows() : 0);

@@ -147,9 +147,12 @@ Clustering::Clustering(const data::StoredResult& result) : centroids(result.matr
 std::optional<std::string> find_points(const data::StoredResult& result, const std::string& given) {
   if (!given.empty()) return given;
   const std::string stored = result.text("points");
-  const std::string beside = (std::filesystem::path(result.file()).parent_path() / stored).string();
-  for (const std::string& location : {stored, beside}) {
-    if (!stored.empty() && std::filesystem::is_regular_file(data::parse_location(location).file)) return location;
+  for (const std::filesystem::path& folder :
+       {std::filesystem::path(), std::filesystem::path(result.file()).parent_path()}) {
+    const std::string location = (folder / stored).string();
+    const std::filesystem::path file = data::parse_location(location).file;
+    // kith stores names without folders. A file from a stranger must not make kith read one in another folder.
+    if (!stored.empty() && file.parent_path() == folder && std::filesystem::is_regular_file(file)) return location;
   }
   return std::nullopt;
 }
@@ -188,8 +191,9 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
                     source->name(), rows, columns, result.file(), source->rows(), source->columns()));
   }
   job.report.points = describe(*source);
-  constexpr std::int64_t kPerRow = 64;  // coordinates, distances, and copies to sort
-  require_memory(points_bytes(*source) + checked_product(rows, kPerRow, "rows"), source->name(), job.common.memory);
+  constexpr std::int64_t kBytesPerRow = 64;  // coordinates, distances, and copies to sort
+  require_memory(points_bytes(*source) + checked_product(rows, kBytesPerRow, "rows"), source->name(),
+                 job.common.memory);
   const HeldPoints held = hold_points(
       *source, job, [] {}, std::nullopt, given);
   ClusteredPoints points;

@@ -100,6 +100,11 @@ std::int64_t value_bytes(const data::PointSource& source) {
   return checked_product(values, data::size_of(source.held_as()), source.name().c_str());
 }
 
+std::int64_t row_state_bytes(const data::PointSource& source) {
+  constexpr std::int64_t kBytesPerRow = 16;
+  return checked_product(source.rows(), kBytesPerRow, "rows");
+}
+
 std::int64_t points_bytes(const data::PointSource& source) { return value_bytes(source) + source.held_bytes(); }
 
 std::unique_ptr<data::Reading> read_points(data::PointSource& source, Job& job, const Preparation* given) {
@@ -167,11 +172,12 @@ std::vector<std::int64_t> HeldPoints::row_numbers() const {
 void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source) {
   const std::int64_t counted = rows_of(held.rows());
   if (clusters <= counted) return;
+  const std::int64_t ignored = source.rows() - counted;
   throw Error(
       ExitCode::usage,
-      fmt::format("-k {}: {} has {} rows, of which {} are ignored (dropped by --nan, or of weight 0); expected at "
+      fmt::format("-k {}: {} has {} rows, of which {} {} ignored (dropped by --nan, or of weight 0); expected at "
                   "most {} clusters",
-                  clusters, source.name(), source.rows(), source.rows() - counted, counted));
+                  clusters, source.name(), source.rows(), ignored, ignored == 1 ? "is" : "are", counted));
 }
 
 void note_device_memory(const HeldPoints& held, Job& job) {

@@ -33,6 +33,8 @@ std::int64_t prepared_columns(const data::PointSource& points, const CommonOptio
 
 /// Host bytes of all values.
 std::int64_t value_bytes(const data::PointSource& source);
+/// Host bytes that a backend keeps for the rows besides their values: two labels and a distance each.
+std::int64_t row_state_bytes(const data::PointSource& source);
 /// Host bytes of all values and of what their source holds besides while it is read.
 std::int64_t points_bytes(const data::PointSource& source);
 

@@ -98,8 +98,8 @@ void require_memory(std::int64_t needed, const std::string& what, std::int64_t r
   if (needed <= limit.bytes) return;
   throw Error(
       requested > 0 ? ExitCode::usage : ExitCode::internal,
-      fmt::format("{}: needs about {} of memory, {} is {}; {}", what, show_bytes(needed), show_bytes(limit.bytes),
-                  limit.source,
+      fmt::format("{}: needs about {} of memory, but only {} are {}; {}", what, show_bytes(needed),
+                  show_bytes(limit.bytes), limit.source,
                   requested > 0 ? "give a larger --memory, or fewer rows"
                                 : "free some, run where there is more, or override the estimate with --memory"));
 }

@@ -75,7 +75,8 @@ void add_preparation_options(OptionSet& set, CommonOptions& common) {
               .position = position::kPreparation,
               .refused = {when(
                   [&common] { return common.weighted() && (common.scale == "zscore" || common.scale == "minmax"); },
-                  "--scale zscore and minmax ignore weights; use --scale unit, or prepare the points beforehand")}},
+                  "--scale zscore and minmax cannot be combined with weights; use --scale unit, or prepare the points "
+                  "beforehand")}},
              {"none", "zscore", "minmax", "unit"}, common.scale);
   set.integer({.names = "--pca",
                .value = "D",
@@ -85,7 +86,7 @@ void add_preparation_options(OptionSet& set, CommonOptions& common) {
                .stored = Stored::if_changed,
                .position = position::kPreparation,
                .refused = {when([&common] { return common.weighted(); },
-                                "--pca ignores weights; prepare the points beforehand")}},
+                                "--pca cannot be combined with weights; prepare the points beforehand")}},
               {1, std::numeric_limits<std::int32_t>::max()}, common.pca);
 }
 

@@ -166,10 +166,10 @@ double assignment_flops(const PointsView& points, std::int64_t clusters) {
 }
 
 std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clusters) {
-  constexpr std::int64_t kPerRow = 40;    // labels, distances and their copies in the result
-  constexpr std::int64_t kPerValue = 64;  // centroids before and after, screened, two limbs of sums
+  constexpr std::int64_t kBytesPerRow = 40;    // labels, distances and their copies in the result
+  constexpr std::int64_t kBytesPerValue = 64;  // centroids before and after, screened, two limbs of sums
   const std::int64_t centroids = checked_product(clusters, points.columns(), "centroids");
-  return checked_product(points.rows(), kPerRow, "rows") + checked_product(centroids, kPerValue, "centroids");
+  return checked_product(points.rows(), kBytesPerRow, "rows") + checked_product(centroids, kBytesPerValue, "centroids");
 }
 
 std::int64_t block_bytes(const BlockMemory& block) {

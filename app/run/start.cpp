@@ -21,11 +21,10 @@ constexpr std::pair<const char*, Init> kRules[] = {{"k-means++", Init::kmeans_pl
 
 /// Every row that counts needs a label.
 [[noreturn]] void refuse_unlabelled(const data::Labels& labels, std::int64_t row) {
-  throw Error(
-      ExitCode::data,
-      fmt::format("{}: row {} (counted from 0): expected the label of a cluster, found none or -1; give such rows "
-                  "a label, or the weight 0",
-                  labels.name, row));
+  throw Error(ExitCode::data,
+              fmt::format("{}: row {} (counted from 0): expected the label of a cluster, found none or -1; give these "
+                          "rows a label, or the weight 0",
+                          labels.name, row));
 }
 
 /// Labels of clusters. Rows without a label, such as DBSCAN's noise and dropped rows, have the code -1.
@@ -82,10 +81,9 @@ Start open_start(const std::string& init, const std::string& init_labels, const 
   }
   const std::string file = data::parse_location(init).file;
   if (!std::filesystem::exists(file)) {
-    throw Error(ExitCode::usage,
-                fmt::format("--init: expected {} or an existing FILE[:DATASET], found '{}'; there is no "
-                            "file {}; the nearest rule is {}",
-                            fmt::join(start_rules(), ", "), init, file, nearest_name(init, start_rules())));
+    throw Error(ExitCode::usage, fmt::format("--init: expected {} or an existing FILE[:DATASET], found '{}', which is "
+                                             "neither a rule nor an existing file{}",
+                                             fmt::join(start_rules(), ", "), init, suggestion(init, start_rules())));
   }
   start.stored = stored_name(init);
   start.given = data::open_centroids(init);

@@ -213,8 +213,8 @@ const Kind& kind_of(const std::string& name, const std::string& where) {
     if (name == kind.name) return kind;
   }
   const std::vector<std::string> names = kind_names();
-  throw Error(ExitCode::usage, fmt::format("{}: expected {}, found '{}'; the nearest is {}", where,
-                                           fmt::join(names, ", "), name, nearest_name(name, names)));
+  throw Error(ExitCode::usage, fmt::format("{}: expected {}, found '{}'{}", where, fmt::join(names, ", "), name,
+                                           suggestion(name, names)));
 }
 
 }  // namespace kith::app

@@ -84,8 +84,8 @@ class ColumnParser {
 
   [[noreturn]] void refuse(const char* option, std::string_view text, const std::string& why) const {
     throw Error(ExitCode::usage,
-                fmt::format("{}: '{}' {}; expected columns of {}, which has 1 to {}{}", option, text, why, table_,
-                            columns_, names_.empty() ? ", without names" : ": " + show_list(names_, 30)));
+                fmt::format("{}: '{}' {}; expected columns of {}, which has columns 1 to {}{}", option, text, why,
+                            table_, columns_, names_.empty() ? ", without names" : ": " + show_list(names_, 30)));
   }
 
   const std::vector<std::string>& names_;

@@ -1,4 +1,4 @@
-// The HDF5 row of the table of formats.
+// HDF5 as a format of points: what the table of formats (data/source.cpp) calls.
 #pragma once
 
 #include <memory>

@@ -228,8 +228,8 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
                                     shown(text)));
   }
   if (has_decimal_comma(text)) {
-    refuse_value(place, fmt::format("expected a number, found '{}', which has a decimal comma; write decimal points: "
-                                    "tr , . < IN > OUT",
+    refuse_value(place, fmt::format("expected a number, found '{}'; if this is a decimal comma, write decimal points "
+                                    "(tr , . < IN > OUT); if it separates fields, say --delimiter comma",
                                     shown(text)));
   }
   const bool may_be_header = header_detected_ && head_.names.empty() && place.line == head_.first_line;
@@ -316,7 +316,8 @@ std::vector<std::string> TextSource::kept(Kept which) const {
 std::int64_t column_of(const std::string& what, const TextHead& head, const Location& location,
                        const std::string& name) {
   if (!location.dataset.empty()) {
-    return choose_column((what + "s").c_str(), location.dataset, head.names, head.columns, name);
+    const std::string column = location.file + ":" + location.dataset;
+    return choose_column(column.c_str(), location.dataset, head.names, head.columns, name);
   }
   if (head.columns == 1) return 0;
   const auto& names = head.names;

@@ -275,7 +275,7 @@ TEST_CASE("the error for an invalid weight names its row", "[weights]") {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   CHECK(refused({1, 0, 2.5}) == "accepted");
   CHECK(refused({1, 2, -0.5}) ==
-        "w.npy: row 2 (counted from 0): expected a weight of 0 or more, found -0.5; give ignored rows "
+        "w.npy: row 2 (counted from 0): expected a weight of 0 or more, found -0.5; give rows to ignore "
         "the weight 0");
   CHECK(
       refused({1, std::nan(""), 3}).find("w.npy: row 1 (counted from 0): expected a weight of 0 or more, found nan") ==

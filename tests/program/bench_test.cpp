@@ -40,7 +40,7 @@ TEST_CASE("bench alone lists its suites, and refuses unknown suites, shapes and 
   for (const char* suite : {"limits", "assign", "sweep", "iteration", "knn", "distances", "plane", "reduce", "sort"}) {
     CHECK(list.out.find(std::string("\n  ") + suite + " ") != std::string::npos);
   }
-  refuses(2, {"bench", "asign"}, {"unknown suite 'asign'", "'assign'"});
+  refuses(2, {"bench", "asign"}, {"unknown suite 'asign'", "the nearest is assign"});
   refuses(2, {"bench", "plane", "--backend", "cpu"}, {"runs on GPUs alone"});
   refuses(2, {"bench", "assign", "--shape", "10x3"}, {"--shape", "NxD,K", "10x3"});
   refuses(2, {"bench", "assign", "--shape", "10x3,4,5"}, {"NxD,K"});

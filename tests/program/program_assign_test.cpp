@@ -126,8 +126,7 @@ TEST_CASE("points whose columns are not the model's are refused with the first d
           {"t.csv: expected 'c' as column 2 (counted from 1)", "model.h5 has", "found 'b'", "--columns a,c"});
   done({"assign", table, "--centroids", model, "--columns", "a,c"});
   refuses(3, {"assign", table, "--centroids", model, "--columns", "c,a"}, {"expected 'a' as column 1", "found 'c'"});
-  refuses(3, {"assign", table, "--centroids", model, "--columns", "a"},
-          {"expected 'c' as column 2", "found no column"});
+  refuses(3, {"assign", table, "--centroids", model, "--columns", "a"}, {"expected 'c' as column 2", "found only 1"});
   write_bytes(other, "a,C\n0,0\n");
   refuses(3, {"assign", other, "--centroids", model}, {"expected 'c' as column 2", "found 'C'", "with --columns"});
   write_bytes(other, "0,0,1\n");

@@ -207,7 +207,6 @@ TEST_CASE("what does not fit a preparation is refused") {
   refuses(2, {"cluster", table, "--init", out, "--pca", "2"},
           {"--init", "--scale none --pca 2", "--scale zscore --pca 2"});
   done({"cluster", table, "--init", out, "--scale", "zscore", "--pca", "2"});
-  refuses(3, {"assign", table, "--columns", "x,y", "--centroids", out},
-          {"expected 'z' as column 3", "found no column"});
+  refuses(3, {"assign", table, "--columns", "x,y", "--centroids", out}, {"expected 'z' as column 3", "found only 2"});
   refuses(3, {"assign", table, "--columns", "y,x,z", "--centroids", out}, {"expected 'x' as column 1", "found 'y'"});
 }

@@ -91,6 +91,36 @@ TEST_CASE("report: finds the points in this folder, beside the result or by --po
   CHECK(xml_problem(without.out).empty());
 }
 
+TEST_CASE("report: a result cannot name points in another folder") {
+  const Scratch folder;
+  std::filesystem::create_directory(folder / "private");
+  const std::string points = folder / "private/x.h5", result = folder / "r.h5", page = folder / "page.html";
+  done({"generate", points, "-n", "50", "-d", "3", "-q"});
+  done({"cluster", points + ":/points", "-k", "2", "-o", result, "-q"});
+  const auto renamed = [&](const std::string& name) {
+    const hid_t file = H5Fopen(result.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), space = H5Screate(H5S_SCALAR);
+    const hid_t text = H5Tcopy(H5T_C_S1);
+    H5Tset_size(text, name.size());
+    H5Adelete(file, "points");
+    const hid_t attribute = H5Acreate2(file, "points", text, space, H5P_DEFAULT, H5P_DEFAULT);
+    REQUIRE(H5Awrite(attribute, text, name.data()) >= 0);
+    H5Aclose(attribute);
+    H5Tclose(text);
+    H5Sclose(space);
+    H5Fclose(file);
+  };
+  const OpenWatch watch(points);
+  for (const std::string& name :
+       {points + ":/points", std::string("private/x.h5:/points"), std::string("./private/x.h5")}) {
+    renamed(name);
+    run_kith({"report", result, "-o", page, "-fq"}, {.folder = folder.path()});
+    INFO(name);
+    CHECK_FALSE(watch.opened());
+  }
+  run_kith({"report", result, "--points", points + ":/points", "-o", page, "-fq"});
+  CHECK(watch.opened());  // where the user names them
+}
+
 TEST_CASE("report: names like markup, one cluster, one column, empty clusters, cosine") {
   const Scratch folder;
   const std::string table = folder / "t.csv", result = folder / "c.h5";

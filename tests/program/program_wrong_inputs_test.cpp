@@ -29,7 +29,8 @@ const Wrong kTexts[] = {
      "ragged.csv | line 3 | expected 2 fields (comma-separated), as in line 1 | found 3 | correct the line"},
     {3, "cluster bom.csv -k 2", "bom.csv | line 3 | expected 2 fields | found 1 | name the delimiter with --delimiter"},
     {3, "cluster decimal.csv -k 2",
-     "decimal.csv | line 2, column 1 ('x') | expected a number | '1,5', which has a decimal comma | tr , . < IN > OUT"},
+     "decimal.csv | line 2, column 1 ('x') | expected a number | found '1,5' | if this is a decimal comma, write "
+     "decimal points (tr , . < IN > OUT)"},
     {3, "cluster nan.csv -k 2",
      "nan.csv | line 3, column 1 ('x') | expected a finite number | found NaN | with --nan drop"},
     {3, "cluster inf.csv -k 2",
@@ -39,7 +40,8 @@ const Wrong kTexts[] = {
     {3, "cluster quote.csv -k 2",
      "quote.csv | line 3, column 1 ('x') | expected a number | its quote is never closed | close it"},
     {3, "cluster p.csv -k 2 --delimiter tab",
-     "p.csv | line 2, column 1 ('x,y') | expected a number | found '0,0' | write decimal points"},
+     "p.csv | line 2, column 1 ('x,y') | expected a number | found '0,0' | if it separates fields, say --delimiter "
+     "comma"},
     {3, "cluster /dev/null -k 2",
      "/dev/null |  | expected a file | found a device | give a file, or text on standard input with -"},
     {3, "cluster utf16.csv -k 2", "utf16.csv |  | expected text in UTF-8 | found UTF-16 text | must be saved as UTF-8"},
@@ -133,8 +135,8 @@ const Wrong kBeside[] = {
     {2, "cluster p.csv --init-labels l5.csv",
      "--init-labels l5.csv:label |  | expected 6 labels, one for each row of p.csv | found 5 | give every row a label"},
     {3, "cluster p.csv --init-labels noise.csv",
-     "noise.csv:label | row 2 (counted from 0) | expected the label of a cluster | found none or -1 | give such rows "
-     "a label"},
+     "noise.csv:label | row 2 (counted from 0) | expected the label of a cluster | found none or -1 | give these "
+     "rows a label"},
     {2, "cluster p.csv -k 2 --init q.csv",
      "--init q.csv |  | expected 2 centroids of 2 columns, for -k and p.csv | found 3 x 3 | give centroids of "
      "points like these"},
@@ -144,9 +146,9 @@ const Wrong kBeside[] = {
      "--freeze q.csv |  | expected centroids of 2 columns, as p.csv has | found 3 x 3 | give centroids of points like "
      "these"},
     {3, "assign q.csv --centroids p.csv",
-     "q.csv | column 3 (counted from 1) | expected no column | found 'z' | --columns x,y"},
+     "q.csv | column 3 (counted from 1) | expected 2 columns | found 3 | --columns x,y"},
     {3, "assign p.csv --centroids q.csv",
-     "p.csv | column 3 (counted from 1) | expected 'z' | found no column | choose the columns that were clustered with "
+     "p.csv | column 3 (counted from 1) | expected 'z' | found only 2 | choose the columns that were clustered with "
      "--columns"},
     {3, "assign nan.npy --centroids q.csv",
      "q.csv |  | expected 2 columns, as nan.npy has | found 3 | choose columns of the points with --columns"},

@@ -15,6 +15,8 @@ const Wrong kNames[] = {
     {2, "cluster p.csv -k", "--clusters | | expected one value | found the option -o | see kith cluster --help"},
     {2, "cluster p.csv -k --seed 3", "--clusters | | expected one value | found the option --seed | see kith"},
     {2, "cluster p.csv other.csv -k 2", "unexpected argument | 'other.csv' | usage: kith cluster POINTS | |"},
+    {2, "cluster p.csv -kk 2", "unexpected argument '2' | after -kk | -k with the value 'k' | | did you mean -k 2?"},
+    {2, "cluster -kk 2", "-k/--clusters | | expected a whole number | found 'k' |"},
     {2, "cluster p.csv -k 2 --max-iteratoins 3", "--max-iteratoins | | nearest is --max-iterations | unknown | see"},
     {2, "knn p.csv -K 3", "unknown option -K | | the nearest is -k | | see kith knn --help"},
     {2, "info p.csv --tsats", "--tsats | | the nearest is --stats | unknown option | see kith info --help"},
@@ -31,7 +33,7 @@ const Wrong kNames[] = {
     {2, "assign p.csv", "--centroids | | for example: kith assign | is missing |"},
     {2, "sweep p.csv", "-k | | the numbers of clusters | is missing | for example: kith sweep"},
     {2, "knn p.csv", "-k | | the number of neighbours, or --radius | is missing | for example: kith knn"},
-    {2, "bench asign", "suite 'asign' | | the nearest is 'assign' | unknown | kith bench lists them"},
+    {2, "bench asign", "suite 'asign' | | the nearest is assign | unknown | kith bench lists the suites"},
 };
 
 const Wrong kValues[] = {
@@ -39,27 +41,28 @@ const Wrong kValues[] = {
     {2, "cluster p.csv -k 2.5", "--clusters | | expected a whole number from 1 to 2147483647 | found '2.5' |"},
     {2, "cluster p.csv -k 2 --tolerance -1", "--tolerance | | expected 0 or more | found -1 |"},
     {2, "cluster p.csv -k 2 --tolerance nan", "--tolerance | | expected a number such as 0.5 | found 'nan' |"},
-    {2, "cluster p.csv -k 2 --init randm", "--init | no file randm | expected k-means++ | 'randm' | rule is random"},
-    {2, "cluster p.csv -k 2 --empty remove", "--empty | | expected relocate, keep, drop, error | 'remove' | nearest"},
+    {2, "cluster p.csv -k 2 --init randm",
+     "--init | | expected k-means++ | 'randm', which is neither a rule nor an existing file | the nearest is random"},
+    {2, "cluster p.csv -k 2 --empty remove", "--empty | | expected relocate, keep, drop, error | 'remove' |"},
     {2, "cluster p.csv -k 2 --batch 7", "--batch 7 | | expected at most 6, the number of points | |"},
-    {2, "cluster p.csv -k 2 --scale robust", "--scale | | expected none, zscore, minmax, unit | 'robust' | nearest"},
+    {2, "cluster p.csv -k 2 --scale robust", "--scale | | expected none, zscore, minmax, unit | 'robust' |"},
     {2, "cluster p.csv -k 2 --pca 3", "--pca | p.csv | expected at most 2 components | 6 rows of 2 columns |"},
-    {2, "cluster p.csv -k 2 --nan maybe", "--nan | | expected error, drop | found 'maybe' | the nearest is"},
+    {2, "cluster p.csv -k 2 --nan maybe", "--nan | | expected error, drop | found 'maybe' |"},
     {2, "cluster p.csv -k 2 --metric manhattan",
      "--metric manhattan | | k-means supports euclidean and cosine | a mean does not minimise other distances | kith "
      "knn and kith distances"},
-    {2, "knn p.csv -k 2 --metric hamming", "--metric | | expected euclidean, cosine, | found 'hamming' | nearest"},
+    {2, "knn p.csv -k 2 --metric hamming", "--metric | | expected euclidean, cosine, | found 'hamming' |"},
     {2, "cluster p.csv -k 2 --backend cdua", "--backend | | expected auto, cpu, cuda | 'cdua' | nearest is cuda"},
-    {2, "cluster p.csv -k 2 --screen fast", "--screen | | expected auto, wgmma, mma, float32 | 'fast' | nearest"},
+    {2, "cluster p.csv -k 2 --screen fast", "--screen | | expected auto, wgmma, mma, float32 | 'fast' |"},
     {2, "cluster p.csv -k 2 --threads -2", "--threads | | expected a whole number from 0 to 4096 | found '-2' |"},
     {2, "cluster p.csv -k 2 --memory 4XB", "--memory | | expected a size such as 4GB | found '4XB' |"},
     {2, "cluster p.csv -k 2 --memory 100",
-     "--memory | p.csv | needs about | 100 bytes is allowed | give a larger --memory, or fewer rows"},
-    {2, "cluster p.csv -k 2 --precision f16", "--precision | | expected auto, f32, f64 | 'f16' | the nearest is f32"},
+     "--memory | p.csv | needs about | only 100 bytes are allowed by --memory | give a larger --memory, or fewer rows"},
+    {2, "cluster p.csv -k 2 --precision f16", "--precision | | expected auto, f32, f64 | 'f16' |"},
     {2, "KITH_CLUSTERS=many cluster p.csv", "KITH_CLUSTERS | | expected a whole number from 1 | found 'many' |"},
     {2, "sweep p.csv -k 2,5-2", "-k | | expected numbers of clusters as in 2-10, 2,4,8 | found '5-2' |"},
     {2, "sweep p.csv -k 2-7", "-k 2-7 | p.csv | expected at most 6 clusters | has only 6 rows |"},
-    {2, "sweep p.csv -k 2-4 --init p.csv", "--init | | expected k-means++, | found 'p.csv' | the nearest is"},
+    {2, "sweep p.csv -k 2-4 --init p.csv", "--init | | expected k-means++, | found 'p.csv' |"},
     {2, "sweep p.csv -k 2-4 --gap 0", "--gap | | expected a whole number from 1 to 10000 | found '0' |"},
     {2, "assign p.csv --centroids p.csv --top 7", "--top 7 | p.csv | expected at most 6 | has 6 centroids |"},
     {2, "knn p.csv -k 6",
@@ -67,17 +70,16 @@ const Wrong kValues[] = {
     {2, "knn p.csv -k 7 --include-self", "-k 7 | p.csv | expected at most 6 neighbours | has 6 rows; |"},
     {2, "knn p.csv --radius -1",
      "--radius | radius -1 | expected a finite number, 0 or above | | unit of the distances"},
-    {2, "evaluate l.csv --points p.csv --sample 0", "--sample | | expected a whole number from 1 | found '0' |"},
+    {2, "evaluate l.csv --points p.csv --sample 0", "--sample | | expected a whole number of at least 1 | found '0' |"},
     {2, "generate y.h5 -n 10 -k 11", "--clusters | | expected at most 10, the number of points | found 11 |"},
     {2, "generate y.h5 -n 0", "--rows | | expected a whole number from 1 | found '0' |"},
-    {2, "generate y.h5 --kind cubes",
-     "--kind | | expected noise, blobs, uniform, shells, | found 'cubes' | the nearest"},
+    {2, "generate y.h5 --kind cubes", "--kind | | expected noise, blobs, uniform, shells, | found 'cubes' |"},
     {2, "generate y.h5 --duplicates 1", "--duplicates | | expected a share from 0 to below 1 | found 1 |"},
     {2, "generate y.h5 --offset 1e39", "--offset | | expected a number from | found 1e+39 | give --type float64"},
-    {2, "generate y.h5 --type uint8 --offset 3", "--offset | | expected a whole number from 0 to 0 | found 3 |"},
+    {2, "generate y.h5 --type uint8 --offset 3", "--offset | | expected 0 with --type uint8 | found 3 |"},
     {2, "generate y.h5:/labels",
      "y.h5:/labels | | expected a dataset at the root of the file other | | such as /points"},
-    {2, "bench assign --data cubes", "--data | | expected noise, blobs, | found 'cubes' | the nearest is"},
+    {2, "bench assign --data cubes", "--data | | expected noise, blobs, | found 'cubes' |"},
     {2, "bench assign --shape 10x3", "--shape | | expected NxD,K | found '10x3' |"},
 };
 
@@ -94,9 +96,10 @@ const Wrong kColumns[] = {
     {2, "cluster x.h5:/ok -k 2 --weight-column z",
      "--weight-column z | x.h5:/ok | expected a text file | is not text | choose columns with --columns"},
     {2, "cluster p.csv -k 2 --delimiter xx", "--delimiter | | expected auto, comma, tab, | found 'xx' |"},
-    {2, "cluster p.csv -k 2 --header maybe", "--header | | expected auto, yes, no | found 'maybe' | the nearest"},
+    {2, "cluster p.csv -k 2 --header maybe", "--header | | expected auto, yes, no | found 'maybe' |"},
     {2, "evaluate l.csv --truth holes.csv:species",
-     "labels | holes.csv | expected columns of holes.csv | 'species' is neither a column's name nor | 1 to 2: id, "
+     "holes.csv:species | holes.csv | expected columns of holes.csv | 'species' is neither a column's name nor | 1 to "
+     "2: id, "
      "kind"},
 };
 
@@ -125,10 +128,12 @@ const Wrong kTogether[] = {
     {2, "cluster q.csv -k 2 --weight-column z --batch 2",
      "--batch | | cannot be combined with weights | | leave one of them out"},
     {2, "cluster q.csv -k 2 --weight-column z --scale zscore",
-     "--scale zscore and minmax | | ignore weights | use --scale unit | prepare the points beforehand"},
-    {2, "cluster q.csv -k 2 --weight-column z --pca 1", "--pca | | ignores weights | | prepare the points beforehand"},
+     "--scale zscore and minmax | | cannot be combined with weights | use --scale unit | prepare the points "
+     "beforehand"},
+    {2, "cluster q.csv -k 2 --weight-column z --pca 1",
+     "--pca | | cannot be combined with weights | | prepare the points beforehand"},
     {2, "cluster p.csv -k 4 --pca 1 --freeze q.csv",
-     "--freeze q.csv | | expected centroids of 1 columns, as p.csv has after --pca | found 3 x 3 |"},
+     "--freeze q.csv | | expected centroids of 1 column, as p.csv has after --pca | found 3 x 3 |"},
     {2, "knn p.csv -k 1 --radius 1", "--radius | | cannot be combined with -k | | leave one of them out"},
     {2, "knn p.csv -k 1 --symmetric --mutual",
      "--symmetric | | cannot be combined with --mutual | | leave one of them out"},
@@ -140,8 +145,9 @@ const Wrong kTogether[] = {
      "--components | | cannot be combined with --queries | | leave one of them out"},
     {2, "knn p.csv --radius 1 --truth p.csv",
      "--truth | | cannot be combined with a graph | compares the lists of -k | leave --truth out"},
-    {2, "knn p.csv --radius 1 --format ivecs", "--format | | expected kith for a graph | found ivecs |"},
-    {2, "knn p.csv --radius 1 -o y.ivecs", "--format | | an output name that ends with .csv | y.ivecs |"},
+    {2, "knn p.csv --radius 1 --format ivecs",
+     "--format | | expected kith, or an output name that ends with .csv, | found ivecs |"},
+    {2, "knn p.csv --radius 1 -o y.ivecs", "--format | | an output name that ends with .csv, for a graph | y.ivecs |"},
     {2, "knn p.csv -k 1 --format ann-benchmarks", "--format ann-benchmarks | | expected --queries | |"},
     {2, "knn p.csv -k 1 --queries p.csv --metric manhattan --format ann-benchmarks",
      "--format ann-benchmarks | | expected --metric euclidean or cosine | found manhattan |"},
@@ -150,7 +156,7 @@ const Wrong kTogether[] = {
 
 const Wrong kFiles[] = {
     {2, "cluster p.csv -k 2 --config none.toml",
-     "none.toml | | expected a file that can be read | No such file | give its name to --config"},
+     "none.toml | | expected a configuration file that can be read | No such file | check the name after --config"},
     {2, "cluster p.csv -k 2 --config kith.toml", "kith.toml | :3 | the nearest is 'seed' | unknown option 'sede' |"},
     {2, "cluster p.csv --config many.toml", "many.toml | :2: clusters | expected a whole number | found 'many' |"},
     {5, "cluster p.csv -k 2 -o p.csv -f", "p.csv | | never overwritten | is the input p.csv | choose another name"},
@@ -197,7 +203,7 @@ TEST_CASE("rows that were left out are named where too few are left, and labels 
   write_bytes(folder / "p.csv", "x,y\n1,2\n3,\n5,6\n");
   write_bytes(folder / "l.csv", "label\na\nb\na\n");
   const Setting here{.folder = folder.path()};
-  const Words left_out{"p.csv has 3 rows, of which 1 are ignored (dropped by --nan", "expected at most 2 clusters"};
+  const Words left_out{"p.csv has 3 rows, of which 1 is ignored (dropped by --nan", "expected at most 2 clusters"};
   refuses(2, {"cluster", "p.csv", "-k", "3", "--nan", "drop"}, left_out, here);
   refuses(2, {"sweep", "p.csv", "-k", "3", "--nan", "drop"}, left_out, here);
   refuses(3, {"cluster", "p.csv", "--init-labels", "l.csv", "--nan", "drop"},
@@ -213,6 +219,21 @@ TEST_CASE("a page is written neither over its points nor under a name of data") 
   refuses(5, {"report", "r s.h5", "-o", "p.html", "-f"}, {"p.html: is the input", "never overwritten"}, here);
   refuses(5, {"report", "r s.h5", "-o", "p.csv"}, {"p.csv: expected the name of an HTML page", ".html"}, here);
   CHECK(files_in(folder) == Words{"p.html", "r s.h5"});
+}
+
+TEST_CASE("a value that resembles no choice gets no suggestion") {
+  const Scratch folder;
+  make_wrong_inputs(folder);
+  const Setting here{.folder = folder.path()};
+  for (const Words& words :
+       {Words{"--scale", "robust"}, Words{"--metric", "hamming"}, Words{"--header", "maybe"}, Words{"--init", "p9"}}) {
+    Words command{"cluster", "p.csv", "-k", "2"};
+    command.insert(command.end(), words.begin(), words.end());
+    const Outcome outcome = run_kith(command, here);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.says("found '" + words[1] + "'"));
+    CHECK(!outcome.says("nearest"));
+  }
 }
 
 TEST_CASE("the help of --output names what the command can write") {

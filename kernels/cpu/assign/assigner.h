@@ -136,7 +136,7 @@ class Assigner {
 
   /// Labels the rows of the panel whose candidates are all group bests; the limit of the other rows is -infinity.
   void label_rows(const Screening& screening, const float* limit) {
-    static constexpr float kZeros[kTileColumns] = {};  // group bests include half norms and errors
+    static constexpr float kZeros[kTileColumns] = {};  // group bests include half squared norms and errors
     const std::int64_t groups = group_best_.rows();
     std::int64_t first_candidate[kMaxLanes];  // a column
     std::fill_n(first_candidate, kMaxLanes, -1);

@@ -109,7 +109,8 @@ class LloydIterations {
   Matrix<double> next_centroids_;  // centroids of the next iteration
 };
 
-Assignment unfinished(const IterationRecord& record, const std::vector<std::int64_t>& counts) {
+/// The assignment of an iteration that ends here because a cluster is empty; the host relocates it.
+Assignment unfinished_assignment(const IterationRecord& record, const std::vector<std::int64_t>& counts) {
   Assignment assignment(static_cast<std::int64_t>(counts.size()));
   assignment.counts = counts;
   assignment.changed = record.changed;
@@ -137,7 +138,7 @@ IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydSta
     if (bounds_pay(held, k)) break;
     IterationRecord record = iterations.assign();
     if (std::find(state.counts.begin(), state.counts.end(), 0) != state.counts.end()) {
-      result.unfinished = unfinished(record, state.counts);
+      result.unfinished = unfinished_assignment(record, state.counts);
       break;
     }
     record.assign_seconds = seconds_since(begin) - before;

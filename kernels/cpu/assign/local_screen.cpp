@@ -100,7 +100,7 @@ class LocalScreen<T>::Worker {
     PanelNorms norms;
     float32.pack_rows.template of<double>()(rows, d_, held_.scale(), held_.plan.screen.center.data(),
                                             label_panel_.data(), &norms);
-    double least[kMaxLanes];  // what is added to a score for a lower bound of half the squared distance
+    double least[kMaxLanes];  // score + least is a lower bound of half the squared distance
     for (int lane = 0; lane < float32.lanes; ++lane) {
       least[lane] = lower_half_sq_norm(norms.norm[lane], d_) - all_.margin(norms.norm[lane], norms.residual[lane]);
     }
@@ -110,8 +110,9 @@ class LocalScreen<T>::Worker {
                       const float* product = label_products_.row(c).data();
                       float* out = squared_.row(from + c).data();
                       for (int lane = 0; lane < float32.lanes; ++lane) {
-                        const double half = static_cast<double>(half_sq_norm[c] - product[lane]) + least[lane];
-                        out[lane] = half > 0 ? static_cast<float>(2 * half * (1 - 0x1p-22)) : 0.0F;  // 0 for NaN
+                        const double lower = static_cast<double>(half_sq_norm[c] - product[lane]) + least[lane];
+                        // A distance is not negative, so 0 is a lower bound too; NaN also gives 0.
+                        out[lane] = lower > 0 ? static_cast<float>(2 * lower * (1 - 0x1p-22)) : 0.0F;
                       }
                     }
                   });
@@ -133,7 +134,7 @@ class LocalScreen<T>::Worker {
     listed_reach_ = -1.0F;
   }
 
-  /// The distance of a row to the centroid, at least.
+  /// An upper bound of the distance of a row from the current centroid.
   double upper_distance(const PanelNorms& norms, int lane) const {
     return static_cast<double>(norms.norm[lane]) * (1 + norm_rounding_) + offset_ + 0x1p-120;
   }
@@ -283,8 +284,8 @@ class LocalScreen<T>::Worker {
   static float rounded_up(float value) { return value + std::abs(value) * 0x1p-22F; }
   static float rounded_down(float value) { return value - std::abs(value) * 0x1p-22F; }
 
-  /// Labels the active rows from their candidates. beyond: the distance from the current centroid of all that were not
-  /// multiplied, at least.
+  /// Labels the active rows from their candidates. beyond: a lower bound of the distance between the current centroid
+  /// and all centroids that were not multiplied.
   void decide(const PanelNorms& norms, std::span<const std::int64_t> rows, double beyond) {
     float others[kMaxLanes];       // lower bound of the scores of columns that are not candidates
     std::int32_t only[kMaxLanes];  // the first candidate

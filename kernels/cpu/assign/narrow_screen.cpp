@@ -17,8 +17,8 @@ constexpr std::int64_t kMaxBlockRows = 512;
 
 std::int64_t rounded_up(std::int64_t n, std::int64_t multiple) { return ceil_div(n, multiple) * multiple; }
 
-/// Rounding errors of the screening pass: d products and as many additions to the half norm, of magnitude at most |h| +
-/// |x^||c^|.
+/// Rounding errors of the screening pass: d products and as many additions to the half squared norm, of magnitude at
+/// most |h| + |x^||c^|.
 ScreenArithmetic narrow_arithmetic(const NarrowKernels& kernels, std::int64_t d) {
   constexpr double kOutward = 1.001, kRounding = 0x1p-24;
   const double additions = static_cast<double>(d + 1) * kRounding * kOutward;

@@ -63,8 +63,8 @@ struct TileError {
   float constant = 0.0F, linear = 0.0F, quadratic = 0.0F, per_residual = 0.0F;
 };
 
-/// The best scores of a panel's rows so far, NEGATED (products less half norms), so that larger is nearer. The true
-/// score of a column is within `error` of its score; bounds include that error.
+/// The best scores of a panel's rows so far, NEGATED (products less half squared norms), so that larger is nearer. The
+/// true score of a column is within `error` of its score; bounds include that error.
 struct BestScores {
   float* group_best;    // [group][lane] upper bound of the best of the group, its column in the lowest four bits
   float* best_lower;    // (lanes) lower bound of the best score

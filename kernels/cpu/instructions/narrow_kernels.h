@@ -20,8 +20,8 @@ static_assert(kMarks % kNarrowPanelColumns == 0);
 
 /// Packed centroids of the narrow screen, and its margin (core/screen.h).
 struct NarrowColumns {
-  const float* column_panels;  // [panel][2 + d][kNarrowPanelColumns]: half norms, numbers, values
-  const float* by_column;      // (1 + d, padded): half norms, then values
+  const float* column_panels;  // [panel][2 + d][kNarrowPanelColumns]: half squared norms, numbers, values
+  const float* by_column;      // (1 + d, padded): half squared norms, then values
   std::int64_t count;          // k
   std::int64_t padded;         // k rounded up to whole vectors
   std::int64_t d;

@@ -25,13 +25,19 @@ inline double lower_half_sq_norm(float norm, std::int64_t d) {
   return least * least / 2;
 }
 
-/// How the scores of a screen are compared.
-/// plain: score = half norm - product. marked: as in BestScores, with the column in the lowest four bits (marked twice:
-/// again after adding the error of the tile) and an error per tile.
-/// product: without half norms, so that scores rank like negated inner products. The rows x of the panels are then not
-/// centred: x.c and x.c' differ by the same value for all columns. centred_product: centred rows, with -center.c' in
-/// place of half norms, since x.c = x'.c' + center.c' and a value that is the same for all columns.
-enum class Scores { plain, marked, product, centred_product };
+/// What the score of a row and a column is.
+enum class Scores {
+  plain,  // half squared norm - product
+  /// As in BestScores: the column is in the lowest four bits, which are set again after the error of the tile was
+  /// added.
+  marked,
+  /// Minus the product: scores rank like negated inner products. The rows x of the panels are not centred, since x.c
+  /// and x.c' differ by the same value for all columns.
+  product,
+  /// The same with centred rows: -center.c' takes the place of the half squared norm, since x.c = x'.c' + center.c' and
+  /// a value that is the same for all columns.
+  centred_product
+};
 
 /// The term added to the negated product to give the score of a row. centred (d): x~, whose norms are given.
 inline float half_sq_norm_of(Scores scores, const CentredNorms& norms, const float* centred,
@@ -165,7 +171,7 @@ class ScreenColumns {
     screen_.scores.errors(norms, tiles_[first_column / tile_columns(screen_)].error, error);
   }
 
-  /// For every tile of columns: multiplies the panel, then calls visit(first column, columns, half norms).
+  /// For every tile of columns: multiplies the panel, then calls visit(first column, columns, half squared norms).
   template <class Visit>
   void multiply(const void* panel, float* tile, const Visit& visit) const {
     for (std::int64_t t = 0; t < used_; ++t) multiply_tile(t, panel, tile, visit);
@@ -191,7 +197,7 @@ class ScreenColumns {
   template <class T>
   ColumnMargin margin_of(const HeldRows<T>& held, LargestNorms largest) const {
     // The definition rounds inner products relative to |x| |c|, and c is at most as long as c' and the center together.
-    // The terms in place of half norms are at most |center| |c'|, less than half of the square of that length.
+    // The terms in place of half squared norms are at most |center| |c'|, less than half of the square of that length.
     if (scores_ == Scores::product || scores_ == Scores::centred_product) {
       const std::vector<float>& center = held.plan.screen.center;
       largest.norm += std::sqrt(squared_length(center.data(), std::ssize(center))) * (1 + 0x1p-20);

@@ -13,7 +13,7 @@
 namespace kith::cpu {
 namespace {
 
-/// The rows of `values` as points of their own with the same screen.
+/// Holds `values` as separate points with the same screen.
 template <class T>
 HeldRows<T> hold_alone(const HeldRows<T>& held, MatrixView<const T> values) {
   HeldRows<T> alone{.values = values, .set = held.set, .threads = held.threads, .forced = {}, .plan = held.plan};
@@ -238,15 +238,17 @@ CellKind best_cells(const HeldRows<T>& held, const CellQueries& queries, const S
     const double reach = 1.5 * std::sqrt(nearest) + std::sqrt(std::min(queries.limit, nearest));
     near += static_cast<double>(std::upper_bound(sorted, end, reach * reach) - sorted);
   }
-  const double pairs = static_cast<double>(n) / (kQueries * rows);
-  const double all = static_cast<double>(n) + kDefinitionCost * candidates * pairs;
+  const double pairs = static_cast<double>(n) / static_cast<double>(kQueries * rows);
+  const double products_cost = static_cast<double>(n) + kDefinitionCost * candidates * pairs;
   const double cells = static_cast<double>(cell_count(n, count));
   const double packing = 2 * kPackCost * static_cast<double>(n) / static_cast<double>(count);  // per query
-  const double by_clusters = 1.5 * near * pairs + kPackCost * cells * 0.1 + 8 * cells +
-                             static_cast<double>(n) * cells / static_cast<double>(count) + packing;
-  const double by_ranges = 1.3 * static_cast<double>(n) + packing;
-  if (std::min(n >= kMinClustered ? by_clusters : by_ranges, by_ranges) >= 0.8 * all) return CellKind::none;
-  return n >= kMinClustered && by_clusters < by_ranges ? CellKind::clusters : CellKind::ranges;
+  const double clusters_cost = n < kMinClustered
+                                   ? std::numeric_limits<double>::infinity()
+                                   : 1.5 * near * pairs + kPackCost * cells * 0.1 + 8 * cells +
+                                         static_cast<double>(n) * cells / static_cast<double>(count) + packing;
+  const double ranges_cost = 1.3 * static_cast<double>(n) + packing;
+  if (std::min(clusters_cost, ranges_cost) >= 0.8 * products_cost) return CellKind::none;
+  return clusters_cost < ranges_cost ? CellKind::clusters : CellKind::ranges;
 }
 
 #define KITH_INSTANTIATE(T)                                                                            \

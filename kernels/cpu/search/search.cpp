@@ -5,7 +5,7 @@
 // d multiply-adds. A dropped row has a score more than 2 E above k others, so k others are certainly nearer. An
 // additional pass over the first rows computes initial limits from group minima, so that few rows enter a list only to
 // be dropped. Queries that do not fill a panel are searched by the definition, at the speed of memory, as are all
-// queries with a measure that the screen does not support. Inner products are screened without half norms.
+// queries with a measure that the screen does not support. Inner products are screened without half squared norms.
 #include <cmath>
 #include <mutex>
 #include <numeric>

@@ -110,7 +110,7 @@ class TreeQueries {
   int count() const { return count_; }
   /// Moves the log to the hits.
   void drain() { searcher_.set.tree.drain(group_); }
-  /// Hits of a lane, in no order.
+  /// The hits of a lane, unsorted.
   std::span<TreeHit> hits(int lane) {
     return {group_.hits + lane * group_.hit_capacity, static_cast<std::size_t>(group_.hit_count[lane])};
   }

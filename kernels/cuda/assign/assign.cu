@@ -1,4 +1,4 @@
-// Assignment: a screening pass over all rows decides most of them, in half precision if the device has tensor cores,
+// Assignment: a screening pass over all rows decides most of them, in fp16 if the device has tensor cores,
 // otherwise in float32. A refinement pass decides the ambiguous rows by the distances of their few candidates.
 //
 // Cost: the screening pass, 2 n k d operations (screen/wgmma_product.h, device/tile.h and narrow_kernel.h state the

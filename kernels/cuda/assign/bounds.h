@@ -61,7 +61,7 @@ class BoundWorkspace {
                std::int64_t ambiguous_rows) const;
 
   /// Marks labels and bounds of all rows as those of the centroids of begin(). If the earlier bounds certified fewer
-  /// than half of the rows, the next assignments keep none: one assignment, then two, and so on up to eight.
+  /// than half of the rows, the next assignments keep none: one assignment, and each time twice as many, up to eight.
   template <class T>
   void finish(HeldRows<T>& held, std::int64_t screened) const {
     constexpr int kLongestBackoff = 8;
@@ -79,7 +79,7 @@ class BoundWorkspace {
   Buffer<Word> largest_;              // (2) bits of the largest shift and its centroid; bits of the largest other shift
   Buffer<std::int32_t> uncertified_;  // (n) positions; those of a block begin at its first row
   Buffer<Word> uncertified_count_;    // (blocks)
-  std::vector<Word> counts_;          // (blocks) the same, on the host
+  std::vector<Word> counts_;          // (blocks) uncertified_count_ on the host
   Buffer<float> state_;               // (4, rows of a batch) norm, residual, half_sq_norm, bound
   Buffer<std::int32_t> nearest_;      // (rows of a batch)
 };

@@ -30,7 +30,7 @@ class CentroidLists {
   void make(const Context& context, const double* centroids, std::int64_t d, double unit);
 
   CentroidListsView view() const { return {entries_.data(), length_, length_ == clusters_ - 1}; }
-  /// Products of all distances, for a cost model.
+  /// The number of distances that make() computes, for a cost model.
   static double distances(std::int64_t clusters) {
     return static_cast<double>(clusters) * static_cast<double>(clusters);
   }

@@ -43,6 +43,7 @@ __device__ inline int held_place(int row, int chunk) {
 constexpr int kHeldTiles = 2;  // of rows and columns in shared memory at a time
 constexpr int kHeldRows = GroupWorkspace::kBinRows + kGroupColumns;
 
+/// Shared memory of bin_kernel.
 std::size_t bin_bytes(const Fp16Layout& shape) {
   return static_cast<std::size_t>(std::min(shape.depth_tiles, kHeldTiles)) * kHeldRows * kRowChunks * sizeof(uint4);
 }
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
     float limit[2], product[4][4] = {};
     for (int first = 0; first < shape.depth_tiles; first += kHeldTiles) {
       const int count = min(kHeldTiles, shape.depth_tiles - first);
-      if (first > 0) __syncthreads();  // for the first, the bin before ends with a barrier
+      if (first > 0) __syncthreads();  // before the first tiles, the barrier at the end of the previous bin suffices
 #pragma unroll 1
       for (int s = 0; s < count; ++s) {
 #pragma unroll

@@ -1,4 +1,4 @@
-// The second step of the half-precision screen for many centroids: rows whose nearest centroid is known to be in one or
+// The second step of the fp16 screen for many centroids: rows whose nearest centroid is known to be in one or
 // two groups of 32 are sorted by group and multiplied with the columns of that group alone.
 #pragma once
 
@@ -47,7 +47,7 @@ struct GroupWorkspace {
   Buffer<float> limit;                 // (rows) of RowGroups
   Buffer<std::int32_t> order;          // (bins, kBinRows) rows by group, -1: none
   Buffer<unsigned> sizes;              // (2, partitions, groups) rows of each group, and rows already placed
-  Buffer<unsigned> first_bin;          // (partitions, groups), then the number of bins
+  Buffer<unsigned> first_bin;          // (partitions, groups) index of the first bin, then the number of all bins
   Buffer<std::int32_t> bin_group;      // (bins) the group of each bin
   RowGroups rows() const { return {first.data(), second.data(), limit.data()}; }
 };

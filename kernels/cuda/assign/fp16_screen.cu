@@ -1,4 +1,4 @@
-// The half-precision screen: the screening pass over all rows, in one step for few centroids and in two for many, and
+// The fp16 screen: the screening pass over all rows, in one step for few centroids and in two for many, and
 // the refinement pass over ambiguous rows.
 //
 // One step compares every score with the best two so far. Two steps keep only the smallest score of each group of 32

@@ -1,4 +1,4 @@
-// The half-precision screen on the tensor cores: a screening pass that decides most rows, and a refinement pass that
+// The fp16 screen on the tensor cores: a screening pass that decides most rows, and a refinement pass that
 // finds the candidates of the others.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace kith::cuda {
 /// Device memory of the screen of one assignment.
 class Fp16Screen {
  public:
-  static constexpr std::int64_t kBatch = 1 << 17;  // ambiguous rows of one refinement pass
+  static constexpr std::int64_t kBatch = 1 << 17;  // most ambiguous rows in one refinement pass
 
   Fp16Screen() = default;
   /// For `count` centroids. Requires held.fp16.

@@ -1,4 +1,4 @@
-// The epilogues of an assignment's half-precision products (screen/epilogue.h): the nearest column of each row, its
+// The epilogues of an assignment's fp16 products (screen/epilogue.h): the nearest column of each row, its
 // groups of columns, or all columns within a limit.
 //
 // Minima run at half the rate of additions, and the products hide little of the epilogue, so its instructions count:

@@ -74,7 +74,7 @@ class NearestRowFinder {
     stream().download(reinterpret_cast<Word*>(distance.data()), best_.data(), k_);
     stream().download(reinterpret_cast<Word*>(row.data()), row_.data(), k_);
 
-    std::vector<std::int32_t> order, place(k_, -1);
+    std::vector<std::int32_t> order, pivot_of(k_, -1);
     for (std::int64_t c = 0; c < k_; ++c) {
       if (row[c] >= 0) order.push_back(static_cast<std::int32_t>(c));
     }
@@ -89,7 +89,7 @@ class NearestRowFinder {
       const auto p = static_cast<std::int64_t>(pivot_row.size());
       const auto from = held_.values.row(row[c] - held_.first_row);
       std::copy(from.begin(), from.end(), values.row(p).begin());
-      place[c] = static_cast<std::int32_t>(p);
+      pivot_of[c] = static_cast<std::int32_t>(p);
       pivot_distance.push_back(distance[c]);
       pivot_row.push_back(static_cast<Word>(row[c]));
       best[c] = std::min(best[c], neighbor(c));
@@ -102,11 +102,12 @@ class NearestRowFinder {
     upload(pivot_distance_, pivot_distance.data(), pivots);
     upload(pivot_cluster_, order.data(), pivots);
     upload(pivot_row_, pivot_row.data(), pivots);
-    upload(place_, place.data(), k_);
+    upload(pivot_of_, pivot_of.data(), k_);
     stream().upload(best_.data(), reinterpret_cast<const Word*>(distance.data()), k_);
     stream().upload(previous_.data(), reinterpret_cast<const Word*>(distance.data()), k_);
     stream().upload(row_.data(), reinterpret_cast<const Word*>(row.data()), k_);
-    pivots_ = {pivot_values_.data(), pivot_distance_.data(), pivot_cluster_.data(), pivot_row_.data(), place_.data()};
+    pivots_ = {pivot_values_.data(), pivot_distance_.data(), pivot_cluster_.data(), pivot_row_.data(),
+               pivot_of_.data()};
   }
   template <class V>
   void upload(Buffer<V>& to, const V* from, std::int64_t count) {
@@ -132,7 +133,7 @@ class NearestRowFinder {
   bool measure_rows(const Slab& slab) {
     range_kernel<<<warps(slab.count), kBlock, 0, stream()>>>(nearest_, slab);
     check(cudaGetLastError());
-    forget_rows();
+    reset_rows();
     stream().fill(lengths_.data(), 0, lengths_.size());
     held_.for_blocks([&](const Block<T>& block) {
       select_kernel<<<threads(block.rows), kBlock, 0, stream()>>>(state_of(block), pivots_, slab, d_,
@@ -146,7 +147,7 @@ class NearestRowFinder {
     run_pass<Pass::count>(lengths, slab);
     if (candidates() > limit_) return false;
     run_pass<Pass::distances>(lengths, slab);
-    forget_rows();
+    reset_rows();
     run_pass<Pass::rows>(lengths, slab);
     return true;
   }
@@ -154,8 +155,8 @@ class NearestRowFinder {
     return {held_.distance.data() + block.first, held_.label.data() + block.first, block.rows,
             static_cast<Word>(held_.first_row + block.first)};
   }
-  void forget_rows() {
-    forget_rows_kernel<<<threads(k_), kBlock, 0, stream()>>>(nearest_, previous_.data());
+  void reset_rows() {
+    reset_rows_kernel<<<threads(k_), kBlock, 0, stream()>>>(nearest_, previous_.data());
     check(cudaGetLastError());
   }
   template <Pass P>
@@ -199,7 +200,7 @@ class NearestRowFinder {
   Buffer<Word> counts_;          // (2) measured distances; candidates
   Buffer<double> pivot_values_;  // (p, d)
   Buffer<double> pivot_distance_;
-  Buffer<std::int32_t> pivot_cluster_, place_;
+  Buffer<std::int32_t> pivot_cluster_, pivot_of_;
   Buffer<Word> pivot_row_;
   Nearest nearest_;
   Pivots pivots_{};

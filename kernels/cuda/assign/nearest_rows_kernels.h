@@ -15,7 +15,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Word kNoRow = ~Word{0};
 
 __device__ inline double value_of(Word bits) { return __longlong_as_double(static_cast<long long>(bits)); }
-/// Reads past the first-level cache what other threads lower. An old value only excludes less.
+/// A value that other threads lower, read from the second-level cache. An old value only excludes fewer rows.
 __device__ inline double current(const Word* bits) { return value_of(__ldcg(bits)); }
 
 __device__ inline void lower(Word* to, Word value) {
@@ -67,7 +67,7 @@ struct Nearest {
   Word* best;  // (k) bits of D
   Word* row;   // (k)
 
-  __device__ std::int64_t parts() const { return (k + kWarp - 1) / kWarp; }  // of one centroid per lane
+  __device__ std::int64_t parts() const { return (k + kWarp - 1) / kWarp; }  // groups of centroids, one per lane
 };
 
 /// The pivots: per cluster with rows its row nearest to its centroid, by ascending distance.
@@ -76,7 +76,7 @@ struct Pivots {
   const double* distance;       // (p) D to their own centroids
   const std::int32_t* cluster;  // (p)
   const Word* row;              // (p)
-  const std::int32_t* place;    // (k) the pivot of a cluster; -1: the cluster is empty
+  const std::int32_t* of;       // (k) index of a cluster's pivot; -1: the cluster is empty
 };
 
 /// Pivots whose distances to all centroids are on the device.
@@ -147,7 +147,7 @@ __global__ void select_kernel(RowState state, Pivots pivots, Slab slab, std::int
     const std::int64_t i = base + lane_index();
     bool passes = false;
     if (i < state.rows) {
-      const std::int64_t p = pivots.place[state.label[i]] - slab.first;
+      const std::int64_t p = pivots.of[state.label[i]] - slab.first;
       const double own = state.distance[i];
       passes =
           p >= 0 && p < slab.count && !(own > slab.range[2 * p + 1]) && !(distance_at_most(own, d) < slab.range[2 * p]);
@@ -179,7 +179,7 @@ __global__ void row_kernel(const __grid_constant__ RowTask task, ChosenRows<T> r
     const std::int64_t c = base + lane_index(), position = task.list[i];
     const Word row = task.state.first_row + static_cast<Word>(position);
     const double own = task.state.distance[position];
-    const std::int64_t p = task.pivots.place[task.state.label[position]];
+    const std::int64_t p = task.pivots.of[task.state.label[position]];
     bool passes = false;
     if (c < nearest.k) {
       const double best = current(&nearest.best[c]);
@@ -206,8 +206,8 @@ __global__ void row_kernel(const __grid_constant__ RowTask task, ChosenRows<T> r
   if (lane_index() == 0 && total > 0) atomicAdd(task.counted, total);
 }
 
-/// Forgets the rows of the centroids whose best D has become smaller.
-__global__ void forget_rows_kernel(Nearest nearest, Word* previous) {
+/// Resets the nearest row of each centroid whose best D has become smaller.
+__global__ void reset_rows_kernel(Nearest nearest, Word* previous) {
   for (std::int64_t c = thread_index(); c < nearest.k; c += thread_count()) {
     if (nearest.best[c] < previous[c]) nearest.row[c] = kNoRow;
     previous[c] = nearest.best[c];

@@ -134,7 +134,7 @@ __device__ Word walk(const WalkTask<T>& task, const T* const (&x)[kRows], std::i
   return static_cast<Word>(rows) * static_cast<Word>(min(at, length) + 1);
 }
 
-/// A warp processes consecutive rows of the order, in groups with one guess.
+/// A warp processes consecutive rows of the sorted order, up to kRows rows with the same guess at a time.
 template <class T, bool kKeepsBounds>
 __global__ void __launch_bounds__(kBlock, 2) walk_kernel(const __grid_constant__ WalkTask<T> task) {
   const std::int64_t count = task.rows.rows.count;

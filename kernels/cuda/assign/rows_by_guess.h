@@ -10,7 +10,7 @@
 
 namespace kith::cuda {
 
-/// A guess that a label may be: labels of other centroids, and missing ones, become centroid 0.
+/// The label as a guess of the nearest centroid; centroid 0 if it is missing or out of range.
 __device__ inline std::int32_t guess_of(std::int32_t label, std::int64_t clusters) {
   return label >= 0 && label < clusters ? label : 0;
 }
@@ -30,7 +30,7 @@ class RowsByGuess {
  private:
   std::int64_t clusters_ = 0;
   Buffer<std::int32_t> order_;
-  Buffer<std::uint32_t> next_;  // (clusters) rows of each guess, then where the next one goes
+  Buffer<std::uint32_t> next_;  // (clusters) number of rows of each guess, then the position of its next row
 };
 
 }  // namespace kith::cuda

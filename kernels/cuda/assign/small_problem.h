@@ -9,10 +9,10 @@
 
 namespace kith::cuda {
 
-inline constexpr std::int64_t kMostSmallClusters = 1024;  // whose shifts one thread adds up in order
+inline constexpr std::int64_t kMostSmallClusters = 1024;  // since one thread adds up their shifts in order
 inline constexpr std::int64_t kMostSmallCells = 8192;     // clusters x columns in shared memory
-inline constexpr double kSmallWork = 2e8;                 // n k d below which the definition costs less than a screen
-inline constexpr std::int64_t kScreenedCells = 64;        // k d up to which it does for any n, where rows are narrow
+inline constexpr double kSmallWork = 2e8;                 // n k d up to which the definition costs less than a screen
+inline constexpr std::int64_t kUnscreenedCells = 64;      // for narrow rows: k d up to which it does for any n
 
 /// use(std::type_identity<Form>) with the form of small_rows.h for rows of d columns.
 template <class T, class Use>
@@ -43,7 +43,7 @@ bool is_cheaper_unscreened(const HeldRows<T>& held, std::int64_t clusters) {
   if (held.resident.size() == 0 || clusters > kMostSmallClusters || d > kMostSmallCells) return false;
   const std::int64_t cells = clusters * small_pitch<T>(d);
   return cells <= kMostSmallCells &&
-         (small_work(held.rows(), clusters, d) <= kSmallWork || (d <= kMostThreadColumns && cells <= kScreenedCells));
+         (small_work(held.rows(), clusters, d) <= kSmallWork || (d <= kMostThreadColumns && cells <= kUnscreenedCells));
 }
 
 inline int device_attribute(const Context& context, cudaDeviceAttr which) {

@@ -1,4 +1,4 @@
-// Instructions of compute capability 9.0a for the half-precision product, one function per PTX instruction: bulk copies
+// Instructions of compute capability 9.0a for the fp16 product, one function per PTX instruction: bulk copies
 // into shared memory that complete on a barrier, products of a warpgroup on the tensor cores, and the transfer of
 // registers between warpgroups.
 //

@@ -72,7 +72,7 @@ struct LongRows {
   Buffer<float> score_base;  // that of SearchColumns, except that long rows do not exist
 };
 
-/// Rows in half precision for the tensor cores (screen/fp16_rows.h), empty where they are not used. They may be on the
+/// Rows in fp16 for the tensor cores (screen/fp16_rows.h), empty where they are not used. They may be on the
 /// device while the rows themselves are on the host.
 struct Fp16Rows {
   Fp16Layout shape;

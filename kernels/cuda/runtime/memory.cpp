@@ -12,9 +12,9 @@
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kSmallest = 16;
-// Idle bytes that may stay allocated: kLeastIdle, and one in kIdleShare of the bytes in use.
-constexpr std::int64_t kLeastIdle = std::int64_t{1} << 28;
+constexpr std::int64_t kMinBytes = 16;  // of an allocation
+// The pool keeps at most kMinIdleBytes and 1 / kIdleShare of the bytes in use allocated for later requests.
+constexpr std::int64_t kMinIdleBytes = std::int64_t{1} << 28;
 constexpr std::int64_t kIdleShare = 16;
 
 std::int64_t free_bytes() {
@@ -60,7 +60,7 @@ Pool::~Pool() {
 }
 
 void* Pool::allocate(std::int64_t bytes, std::int64_t& granted) {
-  bytes = std::max(bytes, kSmallest);
+  bytes = std::max(bytes, kMinBytes);
   const auto idle = idle_blocks_.lower_bound(bytes);
   if (idle != idle_blocks_.end() && idle->first / 2 <= bytes) {
     granted = idle->first;
@@ -69,7 +69,7 @@ void* Pool::allocate(std::int64_t bytes, std::int64_t& granted) {
     idle_blocks_.erase(idle);
     return memory;
   }
-  const std::int64_t most_idle = kLeastIdle + (held_ - idle_) / kIdleShare;
+  const std::int64_t most_idle = kMinIdleBytes + (held_ - idle_) / kIdleShare;
   if (idle_ > most_idle || (limit_ > 0 && bytes > limit_ - held_)) check(release_idle());
   if (limit_ > 0 && bytes > limit_ - held_) throw OutOfMemory(bytes, limit_ - held_);
 

@@ -1,4 +1,4 @@
-// The interface of an epilogue: what a half-precision product does with its scores while they are in registers.
+// The interface of an epilogue: what an fp16 product does with its scores while they are in registers.
 //
 // An epilogue E has
 //   E::Arguments      what a launch passes to it

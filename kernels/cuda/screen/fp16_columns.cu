@@ -1,4 +1,4 @@
-// Prepares centroids for the half-precision screen, and bounds its error (docs/contract.md, Screens).
+// Prepares centroids for the fp16 screen, and bounds its error (docs/contract.md, Screens).
 #include "kernels/cuda/screen/fp16_columns.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The centroids of one assignment for the half-precision screen: values, the addends of their scores, and a bound of
+// The centroids of one assignment for the fp16 screen: values, the addends of their scores, and a bound of
 // the screen's error. Everything is computed on the device; nothing waits.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Rows in half precision in the layout of the tensor cores, with the norm of each row's rounding error.
+// Rows in fp16 in the layout of the tensor cores, with the norm of each row's rounding error.
 //
 // A tile is 128 rows by 64 columns, 16 KiB: a row has 128 bytes, and chunk u (16 bytes) of row r is at place u ^ (r %
 // 8) (the 128-byte swizzle), so a tile is one contiguous bulk copy. Points of up to 48 columns that are only loaded

@@ -1,4 +1,4 @@
-// The half-precision product of rows and columns on the tensor cores of compute capability 8.0 and later. It has the
+// The fp16 product of rows and columns on the tensor cores of compute capability 8.0 and later. It has the
 // operands and epilogues of wgmma_product.h.
 //
 // A block is four warps with 128 rows, of which each warp multiplies 16 of the upper and 16 of the lower 64 with 128

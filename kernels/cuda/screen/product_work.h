@@ -1,4 +1,4 @@
-// The division of the half-precision product of wgmma_product.h: shared memory into a ring, rows and columns into work
+// The division of the fp16 product of wgmma_product.h: shared memory into a ring, rows and columns into work
 // items.
 #pragma once
 

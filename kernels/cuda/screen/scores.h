@@ -1,4 +1,4 @@
-// What epilogues of a half-precision product share: which rows and columns a thread has, and the scores in its
+// What epilogues of an fp16 product share: which rows and columns a thread has, and the scores in its
 // registers.
 #pragma once
 
@@ -19,7 +19,7 @@ __device__ inline std::int64_t row_at(std::int64_t row, int r) { return row + r 
 __device__ inline float4 base_of(const float* score_base, int i) {
   return __ldg(reinterpret_cast<const float4*>(score_base) + 4 * i);
 }
-/// The product of column 4 i + kColumn with row r of the two rows of a half.
+/// The product of column 4 i + kColumn with row r of the two rows that a thread has in 64 rows of a tile.
 template <int kColumn>
 __device__ inline float product_of(const float (&product)[64], int i, int r) {
   return product[8 * i + kColumn / 2 * 4 + 2 * r + kColumn % 2];
@@ -34,7 +34,7 @@ __device__ inline int smallest_of(int smallest, const float4& base, const float 
   return __vimin3_s32(smallest, positive_score(base.z, product_of<2>(product, i, r)),
                       positive_score(base.w, product_of<3>(product, i, r)));
 }
-/// The smallest scores of both rows of a half over a thread's 32 columns, as positive_score.
+/// The smallest scores of these two rows over a thread's 32 columns, as positive_score.
 __device__ inline void smallest_scores(const float (&product)[64], const float* score_base, int (&smallest)[2]) {
   smallest[0] = smallest[1] = INT_MAX;
 #pragma unroll

@@ -1,4 +1,4 @@
-// The input of a screening pass in half precision: all rows of a block, or a batch of gathered rows.
+// The input of a screening pass in fp16: all rows of a block, or a batch of gathered rows.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The products of half-precision rows and columns, by the kernels of the screens with an epilogue that stores them.
+// The products of fp16 rows and columns, by the kernels of the screens with an epilogue that stores them.
 #include "kernels/cuda/screen/tensor_products.h"
 
 #include <cmath>

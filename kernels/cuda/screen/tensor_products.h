@@ -1,4 +1,4 @@
-// The products of half-precision rows and columns as the tensor cores of a path accumulate them, for the test of the
+// The products of fp16 rows and columns as the tensor cores of a path accumulate them, for the test of the
 // accumulation bound (core/screen.h).
 #pragma once
 

@@ -1,4 +1,4 @@
-// The half-precision product of rows and columns on the tensor cores of compute capability 9.0, with an epilogue that
+// The fp16 product of rows and columns on the tensor cores of compute capability 9.0, with an epilogue that
 // evaluates the scores while they are in registers.
 //
 // A block has one producer warp, which only copies, and two warpgroups of consumers, each with its own 128 rows.

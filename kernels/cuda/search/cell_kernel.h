@@ -28,7 +28,7 @@ struct CellQueries {
   std::int64_t neighbors = 0;  // length of each list, at most 32 kSlots
   std::int64_t excluded = -1;  // if has_excluded: query i excludes the row at position excluded + i
   bool has_excluded = false;
-  bool only_filled = false;      // leaves lists alone that have no entry
+  bool only_filled = false;      // skips lists that have no entry
   std::int64_t first_row = 0;    // row number of position 0
   std::int64_t most_leaves = 0;  // that a query may visit; if it needs more, its list stays as it was
 };

@@ -10,7 +10,7 @@
 
 namespace kith::cuda {
 
-inline constexpr int kBlockTiles = 16;                          // tiles of a block minimum
+inline constexpr int kBlockTiles = 16;                          // tiles that a block minimum covers
 inline constexpr int kQuarters = kFp16Columns / kGroupColumns;  // groups of a tile
 
 /// The smallest scores of queries (rows of a product) in groups of base rows (its columns). Scores are positive.
