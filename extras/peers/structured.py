@@ -6,12 +6,14 @@
     structured.py --kith build/kith                                           # on the CPU, 100 000 x 128, k 1024
     structured.py --kith build/kith --peers oneDAL,FAISS --kinds noise,blobs-0.1,outliers
     structured.py --kith build/kith --backend cuda --rows 1000000 --peers ""  # on a GPU
+    structured.py --kith build/kith --silhouettes --rows 20000 --columns 384 --clusters 10 --peers scikit-learn
 
 The points are those of `kith generate --kind KIND`. kith alone on the same points, without Python:
 `kith bench iteration --data all` and `kith bench knn --data all`. Jobs of each kind of data, all in float32:
     iteration       a Lloyd iteration from rows of the data; for kith the median after the first of six
     after the last  what follows the last iteration of kith cluster: the last assignment, the inertia, the nearest rows
     knn 10, 100     exact neighbours of rows of the data, each scaled by 1.001
+    silhouettes     with --silhouettes: the exact ones of all rows, of scikit-learn and kith
 
 The peers compute in float32, and their cost depends little on the data; kith proves its answers, and on some kinds its
 screens prove little. In brackets stands kith's time over its time for the first kind. Seeds are fixed.
@@ -30,7 +32,7 @@ from measuring import Table, in_own_process, iteration_ms, kith_report, median_m
 
 KINDS = ("noise blobs-1 blobs-0.1 blobs-0.01 few-blobs blob-in-noise near-duplicates repeated offset scales outliers "
          "heavy-tails counts low-rank cone spectrum walks").split()
-JOBS = ("iteration", "after the last", "knn 10", "knn 100")
+JOBS = ("iteration", "after the last", "knn 10", "knn 100", "silhouettes")
 
 
 def read(file):
@@ -47,6 +49,11 @@ def measure_kith(options, files, out):
                    "--max-iterations", 6, "--tolerance", 0)
     ms = {"iteration": 1e3 * statistics.median(each["seconds"] for run in runs for each in run["iterations"][1:]),
           "after the last": 1e3 * statistics.median(run["seconds"]["assign"] for run in runs)}
+    if options.silhouettes:
+        with h5py.File(out) as result:
+            np.save(files["labels"], result["labels"][:])
+        runs = seconds("evaluate", files["labels"], "--points", files["points"], "--save-silhouette")
+        ms["silhouettes"] = 1e3 * statistics.median(run["seconds"]["silhouette"] for run in runs)
     for k in (10, 100):
         runs = seconds("knn", files["points"], "--queries", files["queries"], "-k", k)
         ms[f"knn {k}"] = 1e3 * statistics.median(run["seconds"]["search"] for run in runs)
@@ -62,6 +69,10 @@ def measure_peer(name, files, repeat):
         ms["iteration"] = iteration_ms(lambda count: peer.fit(points, centroids, count), repeat, 1, 5)
     for k in (10, 100):
         ms[f"knn {k}"] = median_ms(peer.search(points, queries, k), repeat)
+    if name == "scikit-learn" and "labels" in files:
+        from sklearn.metrics import silhouette_samples
+        labels = np.load(files["labels"])
+        ms["silhouettes"] = median_ms(lambda: silhouette_samples(points, labels), repeat)
     return ms
 
 
@@ -75,6 +86,7 @@ def main():
     parser.add_argument("--columns", type=int, default=128)
     parser.add_argument("--clusters", type=int, default=1024)
     parser.add_argument("--queries", type=int, default=2000)
+    parser.add_argument("--silhouettes", action="store_true", help="time exact silhouettes, too")
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args()
     peers = [name for name in options.peers.split(",") if name]
@@ -82,6 +94,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         files = {"points": f"{folder}/points.h5", "centroids": f"{folder}/centroids.npy",
                  "queries": f"{folder}/queries.npy"}
+        if options.silhouettes:
+            files["labels"] = f"{folder}/labels.npy"
         for kind in options.kinds.split(","):
             kith_report(options.kith, "generate", files["points"], "--kind", kind, "--seed", 20, "--force",
                         "-n", options.rows, "-d", options.columns)
@@ -93,6 +107,8 @@ def main():
                 measured[name] = in_own_process(measure_peer, name, files, options.repeat) or {}
             first = first or measured["kith"]
             for job in JOBS:
+                if job not in first:
+                    continue
                 ratio = measured["kith"][job] / first[job]
                 table.row(f"{kind}, {job} ({ratio:.1f})",
                           {name: (ms[job], None) for name, ms in measured.items() if job in ms})
