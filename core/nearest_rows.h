@@ -29,7 +29,7 @@ struct NearestRows {
 
 /// The number of candidates, for n rows and k centroids, from which on a general search is likely to be faster.
 inline std::int64_t max_nearest_candidates(std::int64_t rows, std::int64_t clusters) {
-  return rows * std::max<std::int64_t>(8, clusters / 16);
+  return rows * std::max<std::int64_t>(8, clusters / 64);
 }
 
 }  // namespace kith
