@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/quoted.h"
 #include "data/format/transposed.h"
 #include "data/hdf5/contiguous_rows.h"
 #include "data/hdf5/hdf5_chunks.h"
@@ -277,34 +278,49 @@ std::string hard_link_path(hid_t object) {
   return path;
 }
 
+/// "a group (dataframe)", for an object that is not a dataset.
+std::string kind_of(const Handle& object) {
+  if (H5Iget_type(object.get()) != H5I_GROUP) return "a named type";
+  const std::string encoding = text_attribute(object.get(), "encoding-type");  // AnnData's name for the content
+  return encoding.empty() ? "a group" : fmt::format("a group ({})", quoted(encoding));
+}
+
+/// The points of the open dataset at `path`.
+std::unique_ptr<PointSource> open_dense(Hdf5InputFile file, const Handle& dataset, const std::string& path,
+                                        const ReadOptions& options) {
+  const bool matlab = is_matlab(dataset.get());
+  DatasetFacts facts = inspect(file, dataset.get(), path);
+  std::string problem = refusal_of_matlab(dataset.get());
+  if (problem.empty()) problem = refusal(file, facts, options);
+  if (!problem.empty()) refuse_input(fmt::format("{}:{}", file.name(), path), problem);
+  const bool vector = facts.info.shape.size() == 1;
+  std::unique_ptr<PointSource> source = std::make_unique<Hdf5Source>(std::move(file), std::move(facts), options);
+  return matlab && !vector ? transposed(std::move(source)) : std::move(source);
+}
+
 }  // namespace
 
 bool is_hdf5(const std::string& file) { return has_hdf5_signature(file); }
 
+std::unique_ptr<PointSource> open_hdf5_dataset(const Location& location, const ReadOptions& options) {
+  Hdf5InputFile file(location.file);
+  const std::string path = normal_path(location.dataset);
+  const Handle object = open_object(file, path);
+  if (H5Iget_type(object.get()) != H5I_DATASET)
+    refuse_input(fmt::format("{}:{}", file.name(), path), fmt::format("expected a dataset, found {}", kind_of(object)));
+  return open_dense(std::move(file), object, path, options);
+}
+
 std::unique_ptr<PointSource> open_hdf5(const Location& location, const ReadOptions& options) {
   Hdf5InputFile file(location.file);
   const std::string path = location.dataset.empty() ? only_dataset(file, options) : normal_path(location.dataset);
-  Handle object = open_object(file, path);
-  const std::string name = fmt::format("{}:{}", file.name(), path);
-  if (H5Iget_type(object.get()) != H5I_DATASET) {
-    if (const auto sparse = sparse_group(file, hard_link_path(object.get())))
-      return open_sparse(file.name(), *sparse, options);
-    const std::string encoding = text_attribute(object.get(), "encoding-type");  // AnnData's name for the content
-    const std::string kind = H5Iget_type(object.get()) != H5I_GROUP ? "named type"
-                             : encoding.empty()                     ? "group"
-                                                                    : fmt::format("group ({})", encoding);
-    refuse_input(name, fmt::format("expected a dataset, found a {}; name a dataset, the file holds {}", kind,
-                                   show(list_open_file(file))));
-  }
-  const bool matlab = is_matlab(object.get());
-  DatasetFacts facts = inspect(file, object.get(), path);
-  std::string problem = refusal_of_matlab(object.get());
-  if (problem.empty()) problem = refusal(file, facts, options);
-  if (!problem.empty()) refuse_input(name, problem);
-  object = Handle();  // Hdf5Source opens it again
-  const bool vector = facts.info.shape.size() == 1;
-  std::unique_ptr<PointSource> source = std::make_unique<Hdf5Source>(std::move(file), std::move(facts), options);
-  return matlab && !vector ? transposed(std::move(source)) : std::move(source);
+  const Handle object = open_object(file, path);
+  if (H5Iget_type(object.get()) == H5I_DATASET) return open_dense(std::move(file), object, path, options);
+  if (const auto sparse = sparse_group(file, hard_link_path(object.get())))
+    return open_sparse(file.name(), *sparse, options);
+  refuse_input(fmt::format("{}:{}", file.name(), path),
+               fmt::format("expected a dataset, found {}; name a dataset, the file holds {}", kind_of(object),
+                           show(list_open_file(file))));
 }
 
 std::vector<DatasetInfo> list_hdf5(const Location& location, const ReadOptions&) {

@@ -38,7 +38,7 @@ bool holds(hid_t group, const char* name) { return H5Lexists(group, name, H5P_DE
 
 /// All values of a vector of whole numbers.
 std::vector<std::int64_t> read_integers(const Location& location) {
-  const auto source = open_hdf5(location, {.precision = Precision::f64, .vector_as_column = true});
+  const auto source = open_hdf5_dataset(location, {.precision = Precision::f64, .vector_as_column = true});
   const auto values = std::get<Matrix<double>>(read_all(*source));
   std::vector<std::int64_t> integers;
   integers.reserve(static_cast<std::size_t>(values.rows()));
@@ -81,10 +81,10 @@ class SparseRows final : public PointSource {
     if (starts_.back() == 0) return;  // all values are zero
     missing_ = options.missing;
     vectors.missing = Missing::keep;  // read_as() refuses values, with their row and column
-    values_ = open_hdf5({file, group.values}, vectors);
+    values_ = open_hdf5_dataset({file, group.values}, vectors);
     vectors.missing = Missing::refuse;
     vectors.precision = Precision::f64;
-    indices_ = open_hdf5({file, group.indices}, vectors);
+    indices_ = open_hdf5_dataset({file, group.indices}, vectors);
     if (values_->rows() < starts_.back() || indices_->rows() < starts_.back()) {
       refuse_input(name_,
                    fmt::format("damaged: expected {} values and indices, found {} and {}; copy or create the file "
@@ -184,7 +184,7 @@ std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::st
     result.kind = "sparse by columns";
     result.by_columns = true;
     result.rows = rows.empty() ? 0 : rows[0];
-    const auto starts = open_hdf5({file.name(), result.starts}, {.vector_as_column = true});
+    const auto starts = open_hdf5_dataset({file.name(), result.starts}, {.vector_as_column = true});
     result.columns = starts->rows() - 1;
     return result;
   }

@@ -165,6 +165,38 @@ TEST_CASE("matrices of MATLAB keep their rows as rows") {
   CHECK(list_datasets(file).at(0).shape == std::vector<std::int64_t>{2, 3});
 }
 
+TEST_CASE("a sparse matrix whose parts are groups or links to itself is refused") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5";
+  const auto make = [&](const std::string& part, bool link) {
+    FileMaker maker(file);
+    const std::string starts = part == "jc" ? "jc" : "indptr";
+    write_parts(maker, "g", part == "jc" ? kColumns : kRows, part == "jc" ? "ir" : "indices", starts.c_str());
+    const hid_t group = H5Gopen2(maker.id(), "g", H5P_DEFAULT);
+    if (part == "jc") write_sizes(group, "MATLAB_sparse", {3});
+    if (part != "jc" && part != "shape") {
+      write_text(group, "encoding-type", "csr_matrix", true);
+      write_sizes(group, "shape", {3, 4});
+    }
+    H5Gclose(group);
+    if (part != "shape") H5Ldelete(maker.id(), ("g/" + part).c_str(), H5P_DEFAULT);
+    if (link) {
+      H5Lcreate_soft("/g", maker.id(), ("g/" + part).c_str(), H5P_DEFAULT, H5P_DEFAULT);
+    } else {
+      H5Lcreate_hard(maker.id(), "g", maker.id(), ("g/" + part).c_str(), H5P_DEFAULT, H5P_DEFAULT);
+    }
+  };
+  for (const char* part : {"shape", "indptr", "jc", "data", "indices"}) {
+    for (const bool link : {false, true}) {
+      make(part, link);
+      INFO(part << (link ? ", a soft link" : ", a hard link"));
+      refused(ExitCode::data, [&] { read_all(*open_points(file + ":g")); }, {"expected a dataset, found a group"});
+      CHECK_NOTHROW(list_datasets(file));
+      refused(ExitCode::data, [&] { read_all(*open_points(file)); }, {"x.h5"});
+    }
+  }
+}
+
 TEST_CASE("damaged sparse matrices are refused") {
   const Scratch folder;
   const std::string file = folder / "x.h5ad";
