@@ -197,6 +197,27 @@ TEST_CASE("a sparse matrix whose parts are groups or links to itself is refused"
   }
 }
 
+TEST_CASE("bytes with rows and columns exchanged stay bytes") {
+  const Scratch folder;
+  const std::string file = folder / "x.mat";
+  const std::vector<std::uint8_t> bytes{1, 2, 3, 4, 5, 6};
+  {
+    FileMaker maker(file);
+    maker.dataset("plain", H5T_STD_U8LE, {3, 2}, H5T_NATIVE_UINT8, bytes.data());
+    maker.dataset("matlab", H5T_STD_I8LE, {3, 2}, H5T_NATIVE_UINT8, bytes.data());
+    const hid_t dataset = H5Dopen2(maker.id(), "matlab", H5P_DEFAULT);
+    write_text(dataset, "MATLAB_class", "int8", false);
+    H5Dclose(dataset);
+  }
+  const auto plain = read_all(*open_points(file + ":plain", {.keep_bytes = true, .transpose = true}));
+  const auto& unsigned_bytes = std::get<Matrix<std::uint8_t>>(plain);
+  CHECK(std::vector<int>(unsigned_bytes.data(), unsigned_bytes.data() + 6) == std::vector<int>{1, 3, 5, 2, 4, 6});
+  const auto matlab = read_all(*open_points(file + ":matlab", {.keep_bytes = true}));
+  const auto& signed_bytes = std::get<Matrix<std::int8_t>>(matlab);
+  CHECK(std::vector<int>(signed_bytes.data(), signed_bytes.data() + 6) == std::vector<int>{1, 3, 5, 2, 4, 6});
+  CHECK(read_values(file + ":matlab") == std::vector<double>{1, 3, 5, 2, 4, 6});
+}
+
 TEST_CASE("damaged sparse matrices are refused") {
   const Scratch folder;
   const std::string file = folder / "x.h5ad";
