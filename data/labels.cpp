@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <numeric>
 #include <unordered_map>
@@ -118,10 +119,12 @@ Labels labels_of_numbers(const Location& location) {
 }
 
 /// The names of the categories, which are texts or numbers.
-std::vector<std::string> read_categories(const Hdf5InputFile& file, const std::string& path) {
-  if (auto texts = read_texts(file, path)) return std::move(*texts);
-  const auto source =
-      open_points(fmt::format("{}:{}", file.name(), path), {.precision = Precision::f64, .vector_as_column = true});
+std::vector<std::string> read_categories(const std::string& file, const std::string& path) {
+  const std::string name = fmt::format("{}:{}", file, path);
+  const auto child = Hdf5Child::of(file);
+  if (const FoundTexts found = child->call(name, &find_texts, file, path); found.count >= 0)
+    return read_all_texts(*child, name, found);
+  const auto source = open_points(name, {.precision = Precision::f64, .vector_as_column = true});
   const auto values = std::get<Matrix<double>>(read_all(*source));
   std::vector<std::string> names;
   for (std::int64_t i = 0; i < values.rows(); ++i) names.push_back(fmt::format("{}", values(i, 0)));
@@ -129,10 +132,10 @@ std::vector<std::string> read_categories(const Hdf5InputFile& file, const std::s
 }
 
 /// A categorical column of AnnData's obs: the codes are indices into its categories.
-Labels labels_of_categories(const Hdf5InputFile& file, const std::string& path, Unlabelled unlabelled) {
+Labels labels_of_categories(const std::string& file, const std::string& path, Unlabelled unlabelled) {
   const std::vector<std::string> categories = read_categories(file, path + "/categories");
-  Labels labels = labels_of_numbers({file.name(), path + "/codes"});
-  labels.name = fmt::format("{}:{}", file.name(), path);
+  Labels labels = labels_of_numbers({file, path + "/codes"});
+  labels.name = fmt::format("{}:{}", file, path);
   for (std::string& value : labels.values) {
     std::int64_t code = -1;
     to_number(value, code);
@@ -151,18 +154,20 @@ Labels labels_of_categories(const Hdf5InputFile& file, const std::string& path, 
 }
 
 Labels labels_of_hdf5(const Location& location, Unlabelled unlabelled) {
-  const Hdf5InputFile file(location.file);
   const std::string path = normal_path(location.dataset.empty() ? "/labels" : location.dataset);
-  if (is_categorical(file, path)) return labels_of_categories(file, path, unlabelled);
-  auto texts = read_texts(file, path);
-  if (!texts) return labels_of_numbers({location.file, path});
-  const std::string name = fmt::format("{}:{}", file.name(), path);
-  const auto empty = std::find(texts->begin(), texts->end(), "");
-  if (empty != texts->end() && unlabelled == Unlabelled::refuse) {
-    refuse_row(name, empty - texts->begin(),
+  const std::string name = fmt::format("{}:{}", location.file, path);
+  const auto child = Hdf5Child::of(location.file);
+  const FoundTexts found = child->call(name, &find_texts, location.file, path);
+  if (found.categorical) return labels_of_categories(location.file, path, unlabelled);
+  if (found.count < 0) return labels_of_numbers({location.file, path});
+  std::vector<std::string> texts = read_all_texts(*child, name, found);
+  const auto empty = std::find(texts.begin(), texts.end(), "");
+  if (empty != texts.end() && unlabelled == Unlabelled::refuse) {
+    refuse_row(name, empty - texts.begin(),
                "expected a label, found an empty text; leave such rows out of both inputs");
   }
-  return labels_of_texts({name, std::move(*texts), file.bytes()});
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(location.file));
+  return labels_of_texts({name, std::move(texts), bytes});
 }
 
 }  // namespace

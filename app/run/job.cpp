@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "app/cli/terminal.h"
+#include "app/run/memory.h"
 #include "app/run/summary.h"
+#include "data/io/memory_limit.h"
 #include "kernels/cpu/runtime/threads.h"
 
 namespace kith::app {
@@ -60,6 +62,7 @@ Job::Job(std::string command, CommonOptions& options)
     : common(options), report{.command = std::move(command)}, progress(report, show_of(options)) {
   Terminal& terminal = Terminal::instance();
   terminal.set_verbosity(common.quiet ? Verbosity::quiet : common.verbose ? Verbosity::verbose : Verbosity::normal);
+  data::set_memory_limit(memory_limit(common.memory).bytes);
 }
 
 void Job::warn(const OptionSet& set) {

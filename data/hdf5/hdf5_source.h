@@ -15,7 +15,4 @@ std::unique_ptr<PointSource> open_hdf5(const Location& location, const ReadOptio
 std::unique_ptr<PointSource> open_hdf5_dataset(const Location& location, const ReadOptions& options);
 std::vector<DatasetInfo> list_hdf5(const Location& location, const ReadOptions& options);
 
-/// The text of an attribute of the root, or empty.
-std::string root_text(const std::string& file, const std::string& attribute);
-
 }  // namespace kith::data

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/matrix.h"
+#include "data/hdf5/hdf5_root.h"
 
 namespace kith::data {
 
@@ -34,6 +35,7 @@ class StoredResult {
 
  private:
   std::string file_;
+  RootFacts root_;
   std::string format_;
 };
 
