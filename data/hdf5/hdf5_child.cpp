@@ -27,15 +27,15 @@ bool is_inside() {
 /// Enough for all metadata of an intact file of this size, and a part of what this process may use.
 ChildLimits limits_for(const std::string& file) {
   constexpr std::int64_t kLeast = std::int64_t{32} << 20, kUsual = std::int64_t{256} << 20;
-  constexpr std::int64_t kSeconds = 5, kBytesPerSecond = 20'000'000;
+  constexpr double kSeconds = 1.5, kBytesPerSecond = 4e6;
   struct stat status {};
   const std::int64_t bytes = stat(file.c_str(), &status) == 0 ? std::int64_t{status.st_size} : 0;
   const std::int64_t memory = std::min(kUsual + bytes, memory_limit() / 2);
-  return {std::max(memory, kLeast), kSeconds + bytes / kBytesPerSecond};
+  return {std::max(memory, kLeast), kSeconds + static_cast<double>(bytes) / kBytesPerSecond};
 }
 
 std::string describe(const ChildDeath& death, const ChildLimits& limits) {
-  if (death.signal == SIGXCPU) return fmt::format("needed more than {} s", limits.seconds);
+  if (death.signal == SIGPROF) return fmt::format("needed more than {:.1f} s", limits.seconds);
   if (death.signal == SIGKILL) return "was killed, as the system does when memory runs out,";
   if (death.signal != 0) return fmt::format("crashed (signal {})", death.signal);
   return fmt::format("ended (code {})", death.code);

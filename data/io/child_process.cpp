@@ -5,12 +5,14 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -98,10 +100,10 @@ void set_limits(const ChildLimits& limits, const Pages& at_start) {
     set_soft_limit(RLIMIT_AS, at_start.all * page + memory);
     set_soft_limit(RLIMIT_DATA, at_start.writable * page + memory);
   }
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto used = static_cast<rlim_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec);
-  set_soft_limit(RLIMIT_CPU, used + 1 + static_cast<rlim_t>(limits.seconds));
+  itimerval timer{};  // finer than RLIMIT_CPU, and begins again with every call
+  timer.it_value.tv_sec = static_cast<time_t>(limits.seconds);
+  timer.it_value.tv_usec = static_cast<suseconds_t>((limits.seconds - std::floor(limits.seconds)) * 1e6);
+  setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
 [[noreturn]] void serve_calls(int socket) {

@@ -13,7 +13,7 @@ namespace kith::data {
 /// What one call may use.
 struct ChildLimits {
   std::int64_t memory = 0;   // bytes, beyond what the process had when it started
-  std::int64_t seconds = 0;  // of processor time
+  double seconds = 1;        // of processor time; SIGPROF ends a longer call
 };
 
 /// How a child ended that did not reply.

@@ -197,6 +197,24 @@ TEST_CASE("a sparse matrix whose parts are groups or links to itself is refused"
   }
 }
 
+TEST_CASE("matrices of R keep their rows as rows, unless they are in AnnData's form") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5";
+  {
+    FileMaker maker(file);
+    for (const char* name : {"plain", "anndata"}) {
+      maker.floats(name, {3, 2}, {1, 2, 3, 4, 5, 6});
+      const hid_t dataset = H5Dopen2(maker.id(), name, H5P_DEFAULT);
+      write_sizes(dataset, "rhdf5-NA.OK", {1});
+      if (name == std::string("anndata")) write_text(dataset, "encoding-type", "array", true);
+      H5Dclose(dataset);
+    }
+  }
+  CHECK(read_values(file + ":plain") == std::vector<double>{1, 3, 5, 2, 4, 6});
+  CHECK(read_values(file + ":anndata") == std::vector<double>{1, 2, 3, 4, 5, 6});
+  CHECK(list_datasets(file).at(1).shape == std::vector<std::int64_t>{2, 3});
+}
+
 TEST_CASE("bytes with rows and columns exchanged stay bytes") {
   const Scratch folder;
   const std::string file = folder / "x.mat";
