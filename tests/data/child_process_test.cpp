@@ -55,6 +55,7 @@ ChildDeath death_of(ChildFunction function) {
 }
 
 void crash_like_the_library() { raise(SIGSEGV); }
+void hang_like_the_library() { hang(""); }
 std::vector<std::int64_t> doubled(const std::vector<std::int64_t>& values, const std::string& text) {
   if (!text.empty()) throw Error(ExitCode::data, text);
   std::vector<std::int64_t> out;
@@ -133,6 +134,12 @@ TEST_CASE("functions of the HDF5 library run elsewhere, and their errors come ba
         ExitCode::data, [&] { child->call("x.h5:/d", &crash_like_the_library); },
         {"x.h5:/d: the HDF5 library crashed (signal 11) while reading it", "copy or create it again"});
   }
+}
+
+TEST_CASE("a call of the HDF5 library that is too long is an error of the file") {
+  refused(
+      ExitCode::data, [&] { Hdf5Child("x.h5").call("x.h5:/d", &hang_like_the_library); },
+      {"x.h5:/d: the HDF5 library needed more than 1.5 s while reading it"});
 }
 
 TEST_CASE("messages that do not have the expected form are refused before memory is taken") {

@@ -25,6 +25,7 @@ class Maker {
   Maker(const std::string& file, bool newest, hsize_t user_block = 0) {
     const hid_t creation = H5Pcreate(H5P_FILE_CREATE), access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_userblock(creation, user_block);
+    H5Pset_obj_track_times(creation, false);  // equal files at any time
     if (newest) H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
     file_ = H5Fcreate(file.c_str(), H5F_ACC_TRUNC, creation, access);
     if (file_ < 0) fail(file);
@@ -36,7 +37,13 @@ class Maker {
   ~Maker() { H5Fclose(file_); }
   hid_t id() const { return file_; }
 
-  hid_t group(const char* name) const { return H5Gcreate2(file_, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT); }
+  hid_t group(const char* name) const {
+    const hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
+    H5Pset_obj_track_times(creation, false);
+    const hid_t group = H5Gcreate2(file_, name, H5P_DEFAULT, creation, H5P_DEFAULT);
+    H5Pclose(creation);
+    return group;
+  }
 
   /// Values 0, 1, 2, ... modulo 100. `change` sets further creation properties.
   void numbers(const char* name, hid_t type, const Shape& shape, const Shape& chunk = {}, const Shape& most = {},
@@ -62,7 +69,7 @@ class Maker {
   void write(const char* name, hid_t type, const Shape& shape, hid_t memory, const void* data, const Shape& chunk,
              const Shape& most, const std::function<void(hid_t)>& change) const {
     const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_obj_track_times(creation, false);  // equal files at any time
+    H5Pset_obj_track_times(creation, false);
     if (!chunk.empty()) H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data());
     if (change) change(creation);
     const hid_t space =
