@@ -27,7 +27,7 @@ bool is_inside() {
 /// Enough for all metadata of an intact file of this size, and a part of what this process may use.
 ChildLimits limits_for(const std::string& file) {
   constexpr std::int64_t kLeast = std::int64_t{32} << 20, kUsual = std::int64_t{256} << 20;
-  constexpr double kSeconds = 1.5, kBytesPerSecond = 4e6;
+  constexpr double kSeconds = 1.0, kBytesPerSecond = 4e6;
   struct stat status {};
   const std::int64_t bytes = stat(file.c_str(), &status) == 0 ? std::int64_t{status.st_size} : 0;
   const std::int64_t memory = std::min(kUsual + bytes, memory_limit() / 2);

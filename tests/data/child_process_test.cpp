@@ -139,7 +139,7 @@ TEST_CASE("functions of the HDF5 library run elsewhere, and their errors come ba
 TEST_CASE("a call of the HDF5 library that is too long is an error of the file") {
   refused(
       ExitCode::data, [&] { Hdf5Child("x.h5").call("x.h5:/d", &hang_like_the_library); },
-      {"x.h5:/d: the HDF5 library needed more than 1.5 s while reading it"});
+      {"x.h5:/d: the HDF5 library needed more than 1.0 s while reading it"});
 }
 
 TEST_CASE("messages that do not have the expected form are refused before memory is taken") {
