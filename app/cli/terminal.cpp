@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/quoted.h"
 
 namespace kith::app {
 namespace {
@@ -29,24 +30,7 @@ void write_error(const std::string& text) {
 
 }  // namespace
 
-std::string visible(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : '\0');
-    if (byte == '\n') {
-      out += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F in UTF-8
-      out += fmt::format("\\x{:02x}", next);
-      ++i;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
+std::string visible(std::string_view text) { return quoted(text, text.size()); }
 
 std::size_t text_width(Stream stream) {
   constexpr std::size_t kLeast = 40, kUsual = 80;
