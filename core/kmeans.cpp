@@ -186,7 +186,7 @@ class Run {
     result.continues = assignment.counts == stopped.counts;
     if (result.continues) {
       result.iterations = stopped.iterations;
-      stop_.max_iterations += stopped.iterations;
+      stop_.max_iterations = stopped.limit > 0 ? stopped.limit : stopped.iterations + stop_.max_iterations;
     } else {
       observer_.warning("the points differ from those of the stopped run: a new run starts from its centroids");
     }

@@ -19,6 +19,7 @@ struct TextBlock {
 struct TextIndex {
   std::vector<TextBlock> blocks;
   std::int64_t rows = 0;
+  SkippedLines skipped;  // after the head
 };
 
 /// Reads all bytes after the head. Throws Error(data) if a record is too long.
