@@ -112,13 +112,15 @@ void add_input_options(OptionSet& set, CommonOptions& common) {
             .stored = Stored::if_changed,
             .position = position::kInput},
            common.drop_columns);
-  set.text({.names = "--id-column",
-            .value = "NAME",
-            .help = "Column of a text file that names the rows. It is not part of the points; CSV results repeat it.",
-            .shown_default = "the first column, if it has no name",
-            .stored = Stored::if_changed,
-            .position = position::kInput},
-           common.id_column);
+  set.text(
+      {.names = "--id-column",
+       .value = "NAME",
+       .help = "Column of a text file that names the rows. It is not part of the points; results as text, and those of "
+               "knn, repeat it.",
+       .shown_default = "the first column, if it has no name",
+       .stored = Stored::if_changed,
+       .position = position::kInput},
+      common.id_column);
   set.text({.names = "--label-column",
             .value = "NAME",
             .help = "Column of a text file with known labels. It is not part of the points.",
