@@ -187,6 +187,7 @@ int run_info(const Arguments& arguments) {
   set.flag({.names = "--stats", .help = "Minimum, maximum, mean and deviation of every column; reads all values."},
            stats);
   set.begin_common();
+  add_memory_option(set, common);
   add_input_options(set, common);
   add_message_options(set, common);
   if (!set.parse(arguments)) return 0;

@@ -12,7 +12,7 @@
 #include "core/quoted.h"
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
-#include "data/io/physical_memory.h"
+#include "data/io/memory_limit.h"
 
 namespace kith::data {
 namespace {
@@ -148,6 +148,8 @@ void require_apart(std::vector<Extent> extents, const std::vector<ZipMember>& me
 
 std::vector<ZipMember> zip_members(const InputBytes& input) {
   const Directory location = find_directory(input);
+  // An entry of 46 bytes takes a few hundred here, and names are copied.
+  require_memory(10 * std::min(location.bytes, input.size()), input.name() + " (its list of members)");
   const Bytes directory(input, location.at, location.bytes);
   std::vector<ZipMember> members;
   std::vector<Extent> extents;
@@ -198,13 +200,7 @@ std::vector<std::byte> extract_begin(const InputBytes& input, const ZipMember& m
 }
 
 std::vector<std::byte> extract(const InputBytes& input, const ZipMember& member) {
-  if (member.size > physical_memory() / 2) {
-    refuse_input(
-        fmt::format("{}:{}", input.name(), member.name),
-        fmt::format("inflates to {} bytes, more than half of this machine's memory; save it uncompressed, with "
-                    "numpy.savez or numpy.save",
-                    member.size));
-  }
+  require_memory(member.size, fmt::format("{}:{} (inflated)", input.name(), quoted(member.name)));
   std::vector<std::byte> bytes = extract_begin(input, member, member.size);
   uLong sum = crc32(0, nullptr, 0);
   constexpr std::size_t kStep = std::size_t{1} << 30;  // zlib counts in 32 bits

@@ -15,6 +15,7 @@
 #include "data/io/block_readers.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
+#include "data/io/memory_limit.h"
 #include "data/io/stream_bytes.h"
 #include "data/text/text_head.h"
 #include "data/text/text_index.h"
@@ -80,6 +81,24 @@ void for_texts(const InputBytes& input, const TextHead& head, const TextIndex& i
   }
 }
 
+/// The texts of all rows, within the memory of the run.
+class TextList {
+ public:
+  TextList(const std::string& name, std::int64_t rows) : growth_(name) {
+    require_memory(capped_product(rows, sizeof(std::string)), name);
+    texts_.reserve(static_cast<std::size_t>(rows));
+  }
+  void add(std::string text) {
+    if (text.capacity() >= sizeof(std::string) / 2) growth_.add(std::ssize(text));  // short ones need no more memory
+    texts_.push_back(std::move(text));
+  }
+  std::vector<std::string> take() { return std::move(texts_); }
+
+ private:
+  MemoryGrowth growth_;
+  std::vector<std::string> texts_;
+};
+
 class TextSource final : public PointSource {
  public:
   TextSource(InputBytes input, TextHead head, const ReadOptions& options)
@@ -105,7 +124,10 @@ class TextSource final : public PointSource {
   std::int64_t columns() const override { return static_cast<std::int64_t>(choice_.points.size()); }
   ValueClass value_class() const override { return class_; }
   std::int64_t file_bytes() const override { return input_.size(); }
-  std::int64_t held_bytes() const override { return input_.held_bytes(); }
+  std::int64_t held_bytes() const override {
+    constexpr std::int64_t kUsualBytes = std::int64_t{1} << 20;  // blocks of longer records count
+    return input_.held_bytes() + (index_.longest > kUsualBytes ? threads_ * index_.longest : 0);
+  }
   std::int64_t changed_values() const override { return changed_; }
   std::vector<std::string> column_names() const override {
     std::vector<std::string> names;
@@ -264,9 +286,9 @@ std::vector<std::string> TextSource::kept(Kept which) const {
   const std::int64_t column = which == Kept::id ? choice_.id : which == Kept::label ? choice_.label : choice_.weight;
   std::vector<std::string> texts;
   if (column < 0) return texts;
-  texts.reserve(static_cast<std::size_t>(rows()));
-  for_texts(input_, head_, index_, column,
-            [&texts](std::string text, std::int64_t) { texts.push_back(std::move(text)); });
+  TextList list(input_.name(), rows());
+  for_texts(input_, head_, index_, column, [&list](std::string text, std::int64_t) { list.add(std::move(text)); });
+  texts = list.take();
   return texts;
 }
 
@@ -304,13 +326,16 @@ TextColumn read_text_column(const Location& location, const ReadOptions& options
   const TextHead head = read_head(input, options);
   const std::int64_t column = column_of(what, head, location, input.name());
   TextColumn result{fmt::format("{}:{}", input.name(), option_text(head.names, column)), {}, input.size()};
-  for_texts(input, head, index_text(input, head), column, [&](std::string text, std::int64_t line) {
+  const TextIndex index = index_text(input, head);
+  TextList list(input.name(), index.rows);
+  for_texts(input, head, index, column, [&](std::string text, std::int64_t line) {
     if (text.empty() && !fields.may_be_empty) {
       refuse_input(fmt::format("{}: line {}, {}", input.name(), line, show_column(head.names, column)),
                    fmt::format("expected a {}, found an empty field; fill it in or remove the line", what));
     }
-    result.texts.push_back(std::move(text));
+    list.add(std::move(text));
   });
+  result.texts = list.take();
   input.check_unchanged();
   const std::string header = head.names.empty() ? "" : head.names[static_cast<std::size_t>(column)];
   const bool ambiguous = options.header == Header::automatic && !header.empty();

@@ -9,6 +9,7 @@
 
 #include "core/quoted.h"
 #include "data/io/input_error.h"
+#include "data/io/memory_limit.h"
 #include "data/text/foreign_text.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
@@ -122,6 +123,21 @@ bool find_header(const InputBytes& input, const std::vector<Line>& lines, const 
          std::any_of(first.begin(), first.end(), [](const std::string& field) { return !field.empty(); });
 }
 
+/// The memory of the fields of the first records is checked before they are split: a line may be nothing but
+/// delimiters.
+void require_memory_of_fields(const FirstRecords& first, const std::string& name) {
+  std::int64_t fields = 0;
+  for (const Line& line : first.lines) {
+    for (const char c : {'\t', ';', ',', '|', kBlanks}) {
+      fields = std::max<std::int64_t>(fields, std::count(line.text.begin(), line.text.end(), c));
+    }
+  }
+  constexpr std::int64_t kLarge = std::int64_t{1} << 16, kBytes = 200;  // of a name, its place, and a choice of columns
+  const std::int64_t copies = std::ssize(first.lines) + 2;
+  if (fields < kLarge) return;
+  require_memory(fields * (copies * static_cast<std::int64_t>(sizeof(std::string)) + kBytes), name + " (its columns)");
+}
+
 /// A remark on the first comment that has the form of a row: "#2,1.5,3" may be a row with the name #2. Empty if none
 /// has.
 std::string remark_on(const FirstRecords& first, const TextHead& head, const ReadOptions& options) {
@@ -155,6 +171,7 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
                  "expected rows of numbers, found nothing but blank lines and comments; give a file that holds some");
   }
   TextHead head;
+  require_memory_of_fields(first_lines, input.name());
   if (options.delimiter.empty()) syntax.delimiter = find_delimiter(lines);
   if (!options.comment) syntax.comment = '\0';  // the rows have begun
   head.syntax = syntax;

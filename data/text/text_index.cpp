@@ -8,6 +8,7 @@
 
 #include "core/matrix.h"
 #include "data/io/input_error.h"
+#include "data/io/memory_limit.h"
 #include "data/text/text_record.h"
 
 namespace kith::data {
@@ -15,6 +16,9 @@ namespace {
 
 constexpr std::int64_t kWindowBytes = std::int64_t{256} << 10;  // fits into the second-level cache
 constexpr std::int64_t kMaxRecordBytes = std::int64_t{256} << 20;
+
+constexpr std::int64_t kLargeBytes = std::int64_t{8} << 20;
+constexpr std::int64_t kBytesPerByte = 2;  // of a long record: the window, and its copy while it is parsed
 
 }  // namespace
 
@@ -25,6 +29,7 @@ TextIndex index_text(const InputBytes& input, const TextHead& head) {
   Matrix<std::byte> buffer(1, window);
   while (at < input.size()) {
     const std::int64_t count = std::min(window, input.size() - at);
+    if (count > kLargeBytes) require_memory(kBytesPerByte * count, fmt::format("{}: line {}", input.name(), lines + 1));
     if (buffer.columns() < count) buffer = Matrix<std::byte>(1, count);
     input.read(at, count, buffer.data());
     const bool last = at + count == input.size();
@@ -42,6 +47,7 @@ TextIndex index_text(const InputBytes& input, const TextHead& head) {
       window *= 2;
       continue;
     }
+    index.longest = std::max(index.longest, cursor.passed());
     if (rows > 0) index.blocks.push_back({at, cursor.passed(), index.rows, lines});
     at += cursor.passed();
     lines += cursor.lines_passed();
