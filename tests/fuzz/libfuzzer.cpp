@@ -2,16 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string_view>
 
-#include "app/cli/command_names.h"
 #include "tests/fuzz/targets.h"
-
-namespace kith::app {
-
-/// The commands themselves are not linked.
-std::vector<std::string> command_names() { return {"cluster", "knn"}; }
-
-}  // namespace kith::app
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   static const kith::fuzz::Target* target = [] {
