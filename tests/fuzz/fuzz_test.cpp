@@ -1,6 +1,10 @@
 // Every fuzz target with its seeds and a fixed sequence of mutations of them, for builds without libFuzzer.
+// KITH_MUTATIONS sets their number for each target.
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -75,8 +79,10 @@ void mutate(std::string& bytes, const std::vector<std::string>& seeds, const std
 
 TEST_CASE("no input of a reader ends in anything but a result or a refusal") {
   kith::fuzz::prepare();
-  constexpr int kMutations = 1500;
+  const char* variable = std::getenv("KITH_MUTATIONS");
+  const int mutations = variable != nullptr ? std::atoi(variable) : 1500;
   constexpr std::size_t kMaxBytes = 4096;
+  constexpr unsigned kMostSeconds = 10;  // for one input; then SIGALRM ends the test
   const fs::path folder = fs::path(KITH_SOURCE_DIR) / "tests/fuzz";
   for (const kith::fuzz::Target& target : kith::fuzz::targets()) {
     INFO(target.name);
@@ -90,12 +96,19 @@ TEST_CASE("no input of a reader ends in anything but a result or a refusal") {
     REQUIRE(!words.empty());
     for (const std::string& seed : seeds) target.run(seed);
     std::mt19937 random(1);
-    for (int i = 0; i < kMutations; ++i) {
+    for (int i = 0; i < mutations; ++i) {
       std::string bytes = seeds[random() % seeds.size()];
       for (unsigned changes = 1 + random() % 4; changes > 0; --changes) mutate(bytes, seeds, words, random);
       bytes.resize(std::min(bytes.size(), kMaxBytes));
       INFO("mutation " << i);
+      alarm(kMostSeconds);
       CHECK_NOTHROW(target.run(bytes));
+      alarm(0);
     }
   }
+  rusage usage{};
+  REQUIRE(getrusage(RUSAGE_SELF, &usage) == 0);
+#ifndef __SANITIZE_ADDRESS__
+  CHECK(usage.ru_maxrss * 1024 < 2 * kith::fuzz::kMemory);
+#endif
 }

@@ -24,8 +24,6 @@
 namespace kith::fuzz {
 namespace {
 
-constexpr std::int64_t kMemory = std::int64_t{64} << 20;
-
 /// The folder of this process, in memory if possible.
 std::string& folder() {
   static std::string name;
@@ -145,7 +143,9 @@ void read_options(std::string_view bytes) {
     const auto end = std::min(bytes.find('\n'), bytes.size());
     words.emplace_back(bytes.substr(0, end));
     if (words.back().find('\0') != std::string::npos) return;  // no word of a command line can hold it
-    if (words.back().starts_with("-h") || words.back().starts_with("--h")) return;  // prints pages
+    const bool short_names = words.back().starts_with('-') && !words.back().starts_with("--");
+    if (words.back().starts_with("--h") || (short_names && words.back().find('h') != std::string::npos))
+      return;  // help
     bytes.remove_prefix(std::min(end + 1, bytes.size()));
   }
   app::CommonOptions common;

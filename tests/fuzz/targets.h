@@ -1,10 +1,14 @@
 // What is fuzzed: readers of files and of options, each as a function of bytes.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
 namespace kith::fuzz {
+
+/// The memory limit of the readers.
+constexpr std::int64_t kMemory = std::int64_t{64} << 20;
 
 struct Target {
   const char* name;  // also of its folder of seeds and its dictionary
