@@ -10,6 +10,7 @@
 #include "app/cli/terminal.h"
 #include "app/commands.h"
 #include "app/run/job.h"
+#include "app/run/summary.h"
 #include "app/statistics.h"
 #include "core/error.h"
 
@@ -90,7 +91,7 @@ std::string obstacles(const DescribedFile& file) {
     const bool stored_here =
         info.layout == "contiguous" || info.layout == "compact" || info.layout.starts_with("chunk");
     if (info.unreadable.empty() || (stored_here && info.shape.size() != 2)) continue;
-    out += paragraph(visible(fmt::format("{}: {}", info.path, info.unreadable)));
+    out += paragraph(visible(fmt::format("{}: {}", info.path.empty() ? file.name : info.path, info.unreadable)));
   }
   return out.empty() ? "" : "\n" + out;
 }
@@ -111,13 +112,18 @@ std::string as_text(const DescribedFile& file, bool stats) {
     const data::DatasetInfo& info = dataset.info;
     rows.push_back({info.path.empty() ? "-" : visible(info.path),
                     info.shape.empty() ? "()" : fmt::format("{}", fmt::join(info.shape, " x ")),
-                    info.type + (info.byte_order == "big" ? " big-endian" : ""), info.layout,
+                    visible(info.type + (info.byte_order == "big" ? " big-endian" : "")), visible(info.layout),
                     visible(fmt::format("{}", fmt::join(info.filters, ", "))), std::to_string(info.stored_bytes)});
   }
   out += file.datasets.empty() ? "  no datasets\n" : table(rows, 2);
   out += obstacles(file);
   for (const Described& dataset : file.datasets) {
     if (!dataset.info.columns.empty()) out += "\n" + paragraph("columns " + show_names(dataset.info.columns));
+  }
+  for (const Described& dataset : file.datasets) {
+    if (const std::string skipped = show_skipped(dataset.info.skipped); !skipped.empty()) {
+      out += "\n" + paragraph(skipped);
+    }
   }
   for (const Described& dataset : file.datasets) {
     if (!stats || !is_matrix_or_vector(dataset.info)) continue;
@@ -140,6 +146,8 @@ nlohmann::ordered_json as_json(const Described& dataset) {
                                 {"stored_bytes", info.stored_bytes},
                                 {"unreadable", info.unreadable}};
   if (!info.columns.empty()) object["columns"] = info.columns;
+  if (info.skipped.comments > 0) object["comment_lines"] = info.skipped.comments;
+  if (info.skipped.blank > 0) object["blank_lines"] = info.skipped.blank;
   for (std::size_t j = 0; j < dataset.statistics.size(); ++j) {
     const ColumnStatistics& s = dataset.statistics[j];
     object["statistics"].push_back(
@@ -179,6 +187,7 @@ int run_info(const Arguments& arguments) {
   set.flag({.names = "--stats", .help = "Minimum, maximum, mean and deviation of every column; reads all values."},
            stats);
   set.begin_common();
+  add_memory_option(set, common);
   add_input_options(set, common);
   add_message_options(set, common);
   if (!set.parse(arguments)) return 0;

@@ -12,10 +12,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "data/format/shape.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_source.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
+#include "data/io/memory_limit.h"
 #include "data/text/text.h"
 
 namespace kith::data {
@@ -29,9 +31,12 @@ namespace {
 template <class Value>
 class LabelEncoder {
  public:
+  explicit LabelEncoder(const std::string& name) : growth_(name) {}
+
   std::int32_t code(const Value& value) {
     const auto [entry, is_new] = known_.try_emplace(value, static_cast<std::int32_t>(values_.size()));
     if (is_new) {
+      growth_.add(kBytesPerValue + extra_bytes(value));
       if (values_.size() == std::numeric_limits<std::int32_t>::max()) {
         throw Error(ExitCode::data,
                     fmt::format("labels: expected at most {} different labels, found more", values_.size()));
@@ -57,6 +62,11 @@ class LabelEncoder {
   }
 
  private:
+  static constexpr std::int64_t kBytesPerValue = 3 * sizeof(Value) + 64;  // map, list, sorted list, orders
+  static std::int64_t extra_bytes(double) { return 0; }
+  static std::int64_t extra_bytes(const std::string& text) { return 2 * std::ssize(text); }
+
+  MemoryGrowth growth_;
   std::unordered_map<Value, std::int32_t> known_;
   std::vector<Value> values_;
 };
@@ -75,9 +85,12 @@ bool is_before(const std::string& a, const std::string& b) {
   return a_number != b_number ? a_number : a < b;
 }
 
+constexpr std::int64_t kCodeBytes = sizeof(std::int32_t);
+
 Labels labels_of_texts(const TextColumn& column) {
   Labels labels{column.name, {}, {}, column.file_bytes};
-  LabelEncoder<std::string> encoder;
+  require_memory(std::ssize(column.texts) * kCodeBytes, column.name);
+  LabelEncoder<std::string> encoder(column.name);
   labels.codes.reserve(column.texts.size());
   for (const std::string& text : column.texts) labels.codes.push_back(encoder.code(text.empty() ? kNoLabel : text));
   labels.values = encoder.sort(labels.codes, is_before);
@@ -96,7 +109,8 @@ Labels labels_of_numbers(const Location& location) {
                     source->rows(), source->columns()));
   }
   Labels labels{source->name(), {}, {}, source->file_bytes()};
-  LabelEncoder<double> encoder;
+  require_memory(capped_product(source->rows(), kCodeBytes) + source->held_bytes(), source->name());
+  LabelEncoder<double> encoder(source->name());
   labels.codes.reserve(static_cast<std::size_t>(source->rows()));
   constexpr std::int64_t kBlockRows = std::int64_t{1} << 20;
   Matrix<double> block(std::min(kBlockRows, source->rows()), 1);

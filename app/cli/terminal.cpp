@@ -28,6 +28,17 @@ void write_error(const std::string& text) {
   std::fflush(stderr);
 }
 
+/// visible(), but with line feeds.
+std::string visible_lines(std::string_view text) {
+  std::string out;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    out += (begin > 0 ? "\n" : "") + visible(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string visible(std::string_view text) { return quoted(text, text.size()); }
@@ -80,13 +91,13 @@ void Terminal::line(const std::string& prefix, const char* color, const std::str
 }
 
 void Terminal::say(const std::string& text) {
-  if (verbosity_ != Verbosity::quiet) line("", "", text);
+  if (verbosity_ != Verbosity::quiet) line("", "", visible_lines(text));
 }
 
-void Terminal::note(const std::string& text) { line("", "", text); }
+void Terminal::note(const std::string& text) { line("", "", visible_lines(text)); }
 
 void Terminal::detail(const std::string& text) {
-  if (verbosity_ == Verbosity::verbose) line("", "", text);
+  if (verbosity_ == Verbosity::verbose) line("", "", visible_lines(text));
 }
 
 void Terminal::warn(const std::string& text) { line("kith: warning: ", "33", visible(text)); }
@@ -97,7 +108,7 @@ void Terminal::status(const std::string& text) {
   const std::lock_guard lock(mutex_);
   if (text.empty() && !status_shown_) return;
   status_shown_ = !text.empty();
-  write_error("\r\033[K" + text.substr(0, text_width(Stream::error) - 1));
+  write_error("\r\033[K" + visible(text).substr(0, text_width(Stream::error) - 1));
 }
 
 }  // namespace kith::app

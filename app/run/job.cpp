@@ -10,7 +10,6 @@
 #include "app/cli/terminal.h"
 #include "app/run/memory.h"
 #include "app/run/summary.h"
-#include "data/io/memory_limit.h"
 #include "kernels/cpu/runtime/threads.h"
 
 namespace kith::app {
@@ -62,7 +61,7 @@ Job::Job(std::string command, CommonOptions& options)
     : common(options), report{.command = std::move(command)}, progress(report, show_of(options)) {
   Terminal& terminal = Terminal::instance();
   terminal.set_verbosity(common.quiet ? Verbosity::quiet : common.verbose ? Verbosity::verbose : Verbosity::normal);
-  data::set_memory_limit(memory_limit(common.memory).bytes);
+  data::set_memory_limit(common.memory);
 }
 
 void Job::warn(const OptionSet& set) {

@@ -24,6 +24,8 @@ class Transposed final : public PointSource {
   }
   Number held_as() const override { return inner_->held_as(); }
   std::int64_t changed_values() const override { return inner_->changed_values(); }
+  SkippedLines skipped_lines() const override { return inner_->skipped_lines(); }
+  std::vector<std::string> remarks() const override { return inner_->remarks(); }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<std::uint8_t> out) override { read_as(first, out); }

@@ -103,9 +103,9 @@ std::string Hdf5Child::run(const std::string& place, ChildFunction function, con
         throw Error(code, message);
       }
       case Status::no_memory:
-        refuse_input(place, fmt::format("reading it takes more than the {} bytes that the HDF5 library may use; if the "
+        refuse_input(place, fmt::format("reading it takes more than the {} that the HDF5 library may use; if the "
                                         "file is not damaged, give a larger --memory",
-                                        limits.memory));
+                                        show_bytes(limits.memory)));
       case Status::other:
         throw Error(ExitCode::internal, in.take<std::string>());
     }

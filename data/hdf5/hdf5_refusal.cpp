@@ -25,11 +25,11 @@ std::string refusal_of_chunks(const DatasetFacts& facts, std::int64_t declared, 
         "example with `h5repack`",
         chunk_bytes, stored);
   }
-  if (kChunkCopies * chunk_bytes > memory_limit()) {
+  if (const std::int64_t left = memory_limit(); kChunkCopies * chunk_bytes > left) {
     return fmt::format(
-        "one chunk takes {} bytes, and reading it {} times as many, but {} bytes may be used; rewrite it with smaller "
-        "chunks with `h5repack`, or give a larger --memory",
-        chunk_bytes, kChunkCopies, memory_limit());
+        "one chunk takes {}, and reading it {} times as much, but {} may be used; rewrite it with smaller chunks with "
+        "`h5repack`, or give a larger --memory",
+        show_bytes(chunk_bytes), kChunkCopies, show_bytes(left));
   }
   if (declared > capped_product(stored, kMaxExpansion)) {
     return fmt::format(

@@ -75,11 +75,7 @@ class Hdf5Source final : public PointSource {
       return child_->call(name_, &find_chunks, rows_.id, first, count);
     };
     chunks_.emplace(rows_, name_, ChunkIndex{find, [this] { return child_->call(name_, &read_fill_value, rows_.id); }});
-    if (chunks_->held_bytes() > memory_limit()) {
-      refuse_input(name_, fmt::format("reading its chunks takes {} bytes, but {} bytes may be used; rewrite it with "
-                                      "smaller chunks with `h5repack`, or give a larger --memory",
-                                      chunks_->held_bytes(), memory_limit()));
-    }
+    require_memory(chunks_->held_bytes(), name_ + ", whose chunks `h5repack` can make smaller");
   }
   ~Hdf5Source() override {
     try {

@@ -90,15 +90,8 @@ FoundTexts find_texts(const std::string& name, const std::string& path) {
 
 std::vector<std::string> read_all_texts(Hdf5Child& child, const std::string& name, const FoundTexts& found) {
   constexpr std::int64_t kAtOnce = 4096;
-  const auto require = [&](std::int64_t bytes) {
-    if (bytes <= memory_limit()) return;
-    refuse_input(name,
-                 fmt::format("{} texts take {} bytes or more, but {} bytes may be used; give a larger --memory, or "
-                             "fewer rows",
-                             found.count, bytes, memory_limit()));
-  };
-  std::int64_t bytes = capped_product(found.count, sizeof(std::string));
-  require(bytes);
+  require_memory(capped_product(found.count, sizeof(std::string)), name);
+  MemoryGrowth growth(name);
   std::vector<std::string> texts;
   texts.reserve(static_cast<std::size_t>(found.count));
   for (std::int64_t first = 0; first < found.count; first += kAtOnce) {
@@ -106,10 +99,9 @@ std::vector<std::string> read_all_texts(Hdf5Child& child, const std::string& nam
     std::vector<std::string> some = child.call(name, &read_texts, found.id, first, count);
     if (std::ssize(some) != count) refuse_input(name, "damaged: texts are missing; copy or create the file again");
     for (std::string& text : some) {
-      if (text.size() >= sizeof(std::string) / 2) bytes += std::ssize(text);  // short ones need no memory of their own
+      if (text.size() >= sizeof(std::string) / 2) growth.add(std::ssize(text));  // short ones need no memory of their own
       texts.push_back(std::move(text));
     }
-    require(bytes);
   }
   child.call(name, &close_dataset, found.id);
   return texts;

@@ -59,10 +59,7 @@ class SparseRows final : public PointSource {
     };
     if (starts->rows() - 1 != rows_ || starts->columns() != 1) refuse_starts("");
     constexpr std::int64_t kBytesOfStart = 2 * sizeof(std::int64_t);  // as read, and as held
-    if (capped_product(starts->rows(), kBytesOfStart) > memory_limit()) {
-      refuse_input(name_, fmt::format("its {} starts take {} bytes, but {} bytes may be used; give a larger --memory",
-                                      starts->rows(), capped_product(starts->rows(), kBytesOfStart), memory_limit()));
-    }
+    require_memory(capped_product(starts->rows(), kBytesOfStart), name_);
     starts_ = read_integers(*starts);
     if (!std::is_sorted(starts_.begin(), starts_.end())) refuse_starts(" that do not ascend");
     if (starts_.front() != 0) refuse_starts(" from another number");

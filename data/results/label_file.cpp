@@ -12,22 +12,14 @@
 namespace kith::data {
 namespace {
 
-/// The text in quotes if it would otherwise not be read back as one field.
-std::string quoted(const std::string& text) {
-  if (text.find_first_of("\",\r\n#") == text.npos && text.find_first_of(" \t") != 0) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
-}
-
 void write_csv(OutputBytes& writer, const LabelTable& table) {
   writer.write(fmt::format("{},label{}{}\n", table.ids.empty() ? "row" : "id", table.known.empty() ? "" : ",known",
                            table.distances.empty() ? "" : ",distance"));
   for (std::size_t i = 0; i < table.labels.size(); ++i) {
-    std::string line = table.ids.empty() ? std::to_string(i) : quoted(table.ids[i]);
+    std::string line = table.ids.empty() ? std::to_string(i) : csv_field(table.ids[i]);
     const bool dropped = table.labels[i] < 0;
     line += dropped ? "," : fmt::format(",{}", table.labels[i]);
-    if (!table.known.empty()) line += fmt::format(",{}", quoted(table.known[i]));
+    if (!table.known.empty()) line += fmt::format(",{}", csv_field(table.known[i]));
     if (!table.distances.empty()) line += dropped ? "," : fmt::format(",{}", table.distances[i]);
     writer.write(line + "\n");
   }
@@ -45,6 +37,13 @@ void write_npy(OutputBytes& writer, const LabelTable& table) {
 }
 
 }  // namespace
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of("\",\r\n#") == text.npos && text.find_first_of(" \t") != 0) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
 
 LabelFormat label_format(const std::string& path) {
   if (has_ending(path, ".csv")) return LabelFormat::csv;

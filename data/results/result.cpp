@@ -46,6 +46,19 @@ struct Stored<std::uint8_t> {
   static hid_t memory_type() { return H5T_NATIVE_UINT8; }
 };
 
+template <std::size_t width>
+struct Stored<FixedText<width>> {
+  static hid_t file_type() {
+    static const hid_t type = [] {
+      Handle made = utf8_type(width);
+      H5Tset_strpad(made.get(), H5T_STR_NULLPAD);
+      return made.release();  // for as long as the program runs
+    }();
+    return type;
+  }
+  static hid_t memory_type() { return file_type(); }
+};
+
 /// finish() compares the values of datasets up to this many bytes.
 constexpr std::int64_t kMaxRereadBytes = std::int64_t{16} << 20;
 
@@ -354,6 +367,9 @@ KITH_INSTANTIATE(double)
 KITH_INSTANTIATE(std::int32_t)
 KITH_INSTANTIATE(std::int64_t)
 KITH_INSTANTIATE(std::uint8_t)
+KITH_INSTANTIATE(FixedText<16>)
+KITH_INSTANTIATE(FixedText<64>)
+KITH_INSTANTIATE(FixedText<256>)
 #undef KITH_INSTANTIATE
 
 }  // namespace kith::data
