@@ -55,6 +55,19 @@ StoredRows checked(StoredRows rows, const std::string& name) {
   return rows;
 }
 
+/// A question to who reads a matrix that looks as if its points were its columns; empty for others.
+std::vector<std::string> remarks_on(const StoredRows& rows, const ReadOptions& options) {
+  constexpr std::int64_t kFewestColumns = 1000, kTimesAsMany = 20;
+  const DatasetFacts& facts = rows.facts;
+  if (facts.reversed || options.transpose || facts.info.shape.size() != 2 || facts.columns() < kFewestColumns ||
+      facts.columns() / kTimesAsMany < facts.rows())
+    return {};
+  return {
+      fmt::format("{} rows of {} columns; Julia and R store the columns of a matrix as rows: if the points are the "
+                  "columns, give --transpose",
+                  facts.rows(), facts.columns())};
+}
+
 class Hdf5Source final : public PointSource {
  public:
   Hdf5Source(const std::string& file, std::shared_ptr<Hdf5Child> child, StoredRows rows, const ReadOptions& options)
@@ -68,7 +81,8 @@ class Hdf5Source final : public PointSource {
         row_bytes_(rows_.facts.columns() * size_of(element_.number)),
         chunk_rows_(rows_.facts.chunked ? std::clamp<std::int64_t>(rows_.facts.chunk[0], 1, rows_.facts.rows()) : 1),
         threads_(options.threads),
-        missing_(options.missing) {
+        missing_(options.missing),
+        remarks_(remarks_on(rows_, options)) {
     file_.require_state(rows_.state);
     if (!rows_.steps) return;
     const auto find = [this](std::int64_t first, std::int64_t count) {
@@ -96,6 +110,7 @@ class Hdf5Source final : public PointSource {
   std::int64_t changed_values() const override { return changed_; }
   Number held_as() const override { return held_as_; }
   std::vector<std::string> column_names() const override { return rows_.names; }
+  std::vector<std::string> remarks() const override { return remarks_; }
 
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
@@ -186,6 +201,7 @@ class Hdf5Source final : public PointSource {
   std::optional<ChunkedRows> chunks_;
   int threads_;
   Missing missing_;
+  std::vector<std::string> remarks_;
   std::atomic<std::int64_t> changed_ = 0;
 };
 

@@ -99,7 +99,8 @@ std::vector<std::string> read_all_texts(Hdf5Child& child, const std::string& nam
     std::vector<std::string> some = child.call(name, &read_texts, found.id, first, count);
     if (std::ssize(some) != count) refuse_input(name, "damaged: texts are missing; copy or create the file again");
     for (std::string& text : some) {
-      if (text.size() >= sizeof(std::string) / 2) growth.add(std::ssize(text));  // short ones need no memory of their own
+      if (text.size() >= sizeof(std::string) / 2)
+        growth.add(std::ssize(text));  // short ones need no memory of their own
       texts.push_back(std::move(text));
     }
   }

@@ -12,8 +12,8 @@ namespace kith::data {
 
 /// What one call may use.
 struct ChildLimits {
-  std::int64_t memory = 0;   // bytes, beyond what the process had when it started
-  double seconds = 1;        // of processor time; SIGPROF ends a longer call
+  std::int64_t memory = 0;  // bytes, beyond what the process had when it started
+  double seconds = 1;       // of processor time; SIGPROF ends a longer call
 };
 
 /// How a child ended that did not reply.

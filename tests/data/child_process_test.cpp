@@ -127,19 +127,16 @@ TEST_CASE("functions of the HDF5 library run elsewhere, and their errors come ba
   const auto child = std::make_shared<Hdf5Child>("x.h5");
   REQUIRE(child->is_separate());
   CHECK(child->call("x.h5", &doubled, {1, -2}, "") == std::vector<std::int64_t>{2, -4});
-  refused(
-      ExitCode::data, [&] { child->call("x.h5", &doubled, {1}, "wrong"); }, {"wrong"});
+  refused(ExitCode::data, [&] { child->call("x.h5", &doubled, {1}, "wrong"); }, {"wrong"});
   for (int i = 0; i < 2; ++i) {
-    refused(
-        ExitCode::data, [&] { child->call("x.h5:/d", &crash_like_the_library); },
-        {"x.h5:/d: the HDF5 library crashed (signal 11) while reading it", "copy or create it again"});
+    refused(ExitCode::data, [&] { child->call("x.h5:/d", &crash_like_the_library); },
+            {"x.h5:/d: the HDF5 library crashed (signal 11) while reading it", "copy or create it again"});
   }
 }
 
 TEST_CASE("a call of the HDF5 library that is too long is an error of the file") {
-  refused(
-      ExitCode::data, [&] { Hdf5Child("x.h5").call("x.h5:/d", &hang_like_the_library); },
-      {"x.h5:/d: the HDF5 library needed more than 1.0 s while reading it"});
+  refused(ExitCode::data, [&] { Hdf5Child("x.h5").call("x.h5:/d", &hang_like_the_library); },
+          {"x.h5:/d: the HDF5 library needed more than 1.0 s while reading it"});
 }
 
 TEST_CASE("messages that do not have the expected form are refused before memory is taken") {

@@ -215,6 +215,24 @@ TEST_CASE("matrices of R keep their rows as rows, unless they are in AnnData's f
   CHECK(list_datasets(file).at(1).shape == std::vector<std::int64_t>{2, 3});
 }
 
+TEST_CASE("a matrix whose columns outnumber its rows by far gets a remark") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5";
+  {
+    FileMaker maker(file);
+    maker.floats("julia", {3, 2000}, std::vector<float>(6000));
+    maker.floats("wide", {300, 2000}, std::vector<float>(600000));
+    maker.floats("small", {2, 60}, std::vector<float>(120));
+  }
+  const std::vector<std::string> remarks = open_points(file + ":julia")->remarks();
+  REQUIRE(remarks.size() == 1);
+  CHECK(remarks[0].find("3 rows of 2000 columns; Julia and R") == 0);
+  CHECK(remarks[0].find("--transpose") != std::string::npos);
+  CHECK(open_points(file + ":julia", {.transpose = true})->remarks().empty());
+  CHECK(open_points(file + ":wide")->remarks().empty());
+  CHECK(open_points(file + ":small")->remarks().empty());
+}
+
 TEST_CASE("bytes with rows and columns exchanged stay bytes") {
   const Scratch folder;
   const std::string file = folder / "x.mat";

@@ -52,8 +52,8 @@ struct Anatomy {
 Anatomy anatomy_of(const Bytes& bytes) {
   Anatomy anatomy;
   for (const char* signature :
-       {"\x89HDF", "OHDR", "OCHK", "TREE", "SNOD", "HEAP", "GCOL", "BTHD", "BTLF", "BTIN", "FRHP", "FHDB", "FHIB", "FSHD",
-        "FSSE", "EAHD", "EAIB", "EASB", "EADB", "FAHD", "FADB", "SMTB", "SMLI", "MATLAB", "encoding"}) {
+       {"\x89HDF", "OHDR", "OCHK", "TREE", "SNOD", "HEAP", "GCOL", "BTHD", "BTLF", "BTIN", "FRHP",   "FHDB",    "FHIB",
+        "FSHD",    "FSSE", "EAHD", "EAIB", "EASB", "EADB", "FAHD", "FADB", "SMTB", "SMLI", "MATLAB", "encoding"}) {
     for (std::size_t at = bytes.find(signature); at != bytes.npos; at = bytes.find(signature, at + 1)) {
       anatomy.structures.push_back(at);
       for (std::size_t size = 12; size < 4096 && at + size + 4 <= bytes.size(); ++size) {
@@ -206,7 +206,8 @@ int main(int count, char** words) {
   const std::string kith = words[1];
   const int runs = std::stoi(words[2]);
   const std::uint64_t first_seed = count > 3 ? std::stoull(words[3]) : 1;
-  const fs::path folder = count > 4 ? fs::path(words[4]) : fs::temp_directory_path() / fmt::format("kith-mutations-{}", getpid());
+  const fs::path folder =
+      count > 4 ? fs::path(words[4]) : fs::temp_directory_path() / fmt::format("kith-mutations-{}", getpid());
   fs::create_directories(folder);
   const auto seeds = kith::testing::make_hdf5_seeds(folder.string());
   std::vector<Bytes> files;

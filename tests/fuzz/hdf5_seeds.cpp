@@ -118,7 +118,8 @@ void make_layouts(const Maker& maker) {
   maker.numbers("growing_both", kFloat, {40, 4}, {9, 2}, {kAny, kAny}, [](hid_t p) { H5Pset_deflate(p, 1); });
   maker.numbers("early", kFloat, {40, 4}, {8, 4}, {}, [](hid_t p) { H5Pset_alloc_time(p, H5D_ALLOC_TIME_EARLY); });
   maker.numbers("compact", kFloat, {40, 4}, {}, {}, [](hid_t p) { H5Pset_layout(p, H5D_COMPACT); });
-  maker.numbers("scale_offset", H5T_STD_I32LE, {40, 4}, {10, 4}, {}, [](hid_t p) { H5Pset_scaleoffset(p, H5Z_SO_INT, 0); });
+  maker.numbers("scale_offset", H5T_STD_I32LE, {40, 4}, {10, 4}, {},
+                [](hid_t p) { H5Pset_scaleoffset(p, H5Z_SO_INT, 0); });
   maker.numbers("nbit", H5T_STD_I16BE, {40, 4}, {10, 4}, {}, H5Pset_nbit);
   maker.numbers("filled", kFloat, {40, 4}, {10, 4}, {}, [](hid_t p) {
     const float fill = 3;
@@ -188,8 +189,8 @@ std::vector<Hdf5Seed> make_hdf5_seeds(const std::string& folder) {
     const std::string end = newest ? "_new.h5" : "_old.h5";
     make_layouts(Maker(folder + "/layouts" + end, newest));
     Hdf5Seed layouts{"layouts" + end, {{"info", "{}", "--stats"}}};
-    for (const char* dataset : {"contiguous", "plain_chunks", "filters", "one_chunk", "growing", "growing_both", "early",
-                                "compact", "scale_offset", "nbit", "filled"}) {
+    for (const char* dataset : {"contiguous", "plain_chunks", "filters", "one_chunk", "growing", "growing_both",
+                                "early", "compact", "scale_offset", "nbit", "filled"}) {
       layouts.commands.push_back({"cluster", std::string("{}:") + dataset, "-k", "2", "--max-iterations", "3"});
     }
     seeds.push_back(layouts);

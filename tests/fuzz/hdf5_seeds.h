@@ -7,8 +7,8 @@
 namespace kith::testing {
 
 struct Hdf5Seed {
-  std::string name;                                 // of the file in the folder
-  std::vector<std::vector<std::string>> commands;   // {} stands for the file
+  std::string name;                                // of the file in the folder
+  std::vector<std::vector<std::string>> commands;  // {} stands for the file
 };
 
 /// Writes all files into `folder`.

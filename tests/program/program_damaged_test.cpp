@@ -126,8 +126,11 @@ TEST_CASE("what is printed from a file has no escape codes") {
   const auto is_plain = [](const std::string& text) {
     return std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= 0x20 || c == '\n'; });
   };
-  for (const Words& words : {Words{"info", file}, {"info", file, "--stats"}, {"cluster", file, "-k", "2"},
-                             {"cluster", file + ":/none", "-k", "2"}, {"cluster", file + ":x", "-k", "2"}}) {
+  for (const Words& words : {Words{"info", file},
+                             {"info", file, "--stats"},
+                             {"cluster", file, "-k", "2"},
+                             {"cluster", file + ":/none", "-k", "2"},
+                             {"cluster", file + ":x", "-k", "2"}}) {
     const Outcome outcome = run_kith(words);
     INFO(outcome.out << outcome.err);
     CHECK(is_plain(outcome.out));
