@@ -170,7 +170,7 @@ void make_others(const Maker& maker) {
 }
 
 /// Groups and objects with so many members and attributes that they are stored in heaps and B-trees.
-void make_crowded(const Maker& maker) {
+void make_heaps(const Maker& maker) {
   const hid_t root = H5Gopen2(maker.id(), "/", H5P_DEFAULT);
   for (int i = 0; i < 40; ++i) {
     H5Gclose(maker.group(("group with a name that is long, number " + std::to_string(i)).c_str()));
@@ -211,8 +211,8 @@ std::vector<Hdf5Seed> make_hdf5_seeds(const std::string& folder) {
                       {"cluster", "{}:A", "-k", "2"},
                       {"cluster", "{}:soft", "-k", "2"},
                       {"cluster", "{}:outside", "-k", "2"}}});
-    make_crowded(Maker(folder + "/crowded" + end, newest));
-    seeds.push_back({"crowded" + end,
+    make_heaps(Maker(folder + "/heaps" + end, newest));
+    seeds.push_back({"heaps" + end,
                      {{"info", "{}"}, {"cluster", "{}", "-k", "2"}, {"cluster", "{}:x", "-k", "2"}, {"report", "{}"}}});
   }
   return seeds;

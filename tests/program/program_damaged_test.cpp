@@ -32,14 +32,14 @@ bool patch(const std::string& file, const std::vector<Patch>& patches) {
 TEST_CASE("a file that makes the HDF5 library crash is refused by name") {
   const Scratch folder;
   make_hdf5_seeds(folder.path().string());
-  const std::string file = folder / "crowded_new.h5";
+  const std::string file = folder / "heaps_new.h5";
   // The address of a heap of attributes, and the checksum of the header that holds it.
   if (!patch(file, {{8451, "\xff\xff", "\x8d\x06"}, {8562, "\xc5\xb9\xc8\xac", "\x18\xce\xb9\x98"}})) return;
   for (const Words& words : {Words{"info", file}, {"cluster", file, "-k", "2"}}) {
     const Outcome outcome = run_kith(words);
     INFO(outcome.err);
     CHECK(outcome.code == 3);
-    CHECK(outcome.says("crowded_new.h5: the HDF5 library crashed (signal 11) while reading it; the file is damaged"));
+    CHECK(outcome.says("heaps_new.h5: the HDF5 library crashed (signal 11) while reading it; the file is damaged"));
   }
   CHECK(run_kith({"info", file}, {.environment = {"KITH_HDF5=inside"}}).code == 128 + SIGSEGV);
 }
