@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "data/results/result.h"
+#include "data/io/temporary_file.h"
 
 namespace kith::app {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "data/format/transposed.h"
 #include "data/hdf5/contiguous_rows.h"
+#include "data/hdf5/hdf5_checksum.h"
 #include "data/hdf5/hdf5_chunks.h"
 #include "data/hdf5/hdf5_inspect.h"
 #include "data/hdf5/hdf5_path.h"
@@ -301,6 +302,7 @@ std::unique_ptr<PointSource> open_hdf5(const Location& location, const ReadOptio
   std::string problem = refusal_of_matlab(object.get());
   if (problem.empty()) problem = refusal(file, facts, options);
   if (!problem.empty()) refuse_input(name, problem);
+  verify_dataset(file, object.get(), path);
   object = Handle();  // Hdf5Source opens it again
   const bool vector = facts.info.shape.size() == 1;
   std::unique_ptr<PointSource> source = std::make_unique<Hdf5Source>(std::move(file), std::move(facts), options);

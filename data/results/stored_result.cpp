@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "data/hdf5/hdf5_checksum.h"
 #include "data/hdf5/hdf5_handle.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_source.h"
@@ -15,7 +16,7 @@
 namespace kith::data {
 namespace {
 
-std::string format_of(const std::string& file) { return is_hdf5(file) ? root_text(file, "format") : ""; }
+std::string format_attribute(const std::string& file) { return is_hdf5(file) ? root_text(file, "format") : ""; }
 
 std::string existing(const std::string& file) {
   if (std::filesystem::exists(file)) return file;
@@ -37,14 +38,17 @@ std::vector<T> read_numbers(const std::string& file, const std::string& name, hi
 
 }  // namespace
 
-StoredResult::StoredResult(const std::string& file) : file_(existing(file)), format_(format_of(file)) {
-  if (format_.starts_with("kith-")) return;
+StoredResult::StoredResult(const std::string& file) : file_(existing(file)), format_(format_attribute(file)) {
+  if (format_.starts_with("kith-")) {
+    verify_head(Hdf5InputFile(file_));
+    return;
+  }
   refuse_input(file, fmt::format("expected a result of kith, an HDF5 file with the attribute `format`, found {}; `kith "
                                  "cluster ... -o RESULT.h5` writes one",
                                  format_.empty() ? "none" : format_));
 }
 
-bool StoredResult::is_one(const std::string& file) { return format_of(file).starts_with("kith-"); }
+bool StoredResult::is_one(const std::string& file) { return format_attribute(file).starts_with("kith-"); }
 
 std::string StoredResult::text(const std::string& attribute) const { return root_text(file_, attribute); }
 
