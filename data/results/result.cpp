@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/error.h"
@@ -61,7 +62,7 @@ struct ResultFile::State {
   Handle make_checksum(hid_t object) const;
   void store_checksums();
   void check_file() const;
-  [[noreturn]] void refuse_unlike(const std::string& what) const;
+  [[noreturn]] void refuse_unlike(const std::string& what, bool was_read) const;
   void check_dataset(hid_t file, const Written& expected) const;
 };
 
@@ -167,10 +168,10 @@ void ResultFile::State::abandon() noexcept {
   H5Fclose(file.release());
 }
 
-void ResultFile::State::refuse_unlike(const std::string& what) const {
-  throw Error(ExitCode::output, fmt::format("{}: {} does not read back as it was written; the disk may be failing; "
+void ResultFile::State::refuse_unlike(const std::string& what, bool was_read) const {
+  throw Error(ExitCode::output, fmt::format("{}: {} does not read back as it was written{}; the disk may be failing; "
                                             "nothing was left behind, choose another place",
-                                            output.name(), what));
+                                            output.name(), what, was_read ? "" : ": " + hdf5_reason()));
 }
 
 void ResultFile::State::check_dataset(hid_t reopened, const Written& expected) const {
@@ -182,16 +183,17 @@ void ResultFile::State::check_dataset(hid_t reopened, const Written& expected) c
               H5Sget_simple_extent_ndims(space.get()) == static_cast<int>(shape.size()) &&
               H5Sget_simple_extent_dims(space.get(), shape.data(), nullptr) >= 0 && shape == expected.shape &&
               static_cast<std::int64_t>(H5Dget_storage_size(dataset.get())) == expected.bytes;
-  same = same && dataset_checksum(dataset.get()) == expected.checksum();
-  if (!same) refuse_unlike(expected.name);
+  const auto sum = same ? dataset_checksum(dataset.get()) : std::nullopt;
+  if (sum != expected.checksum()) refuse_unlike(expected.name, sum || (dataset && !same));
 }
 
 void ResultFile::State::check_file() const {
   const Handle reopened(H5Fopen(output.descriptor_path().c_str(), H5F_ACC_RDONLY, access_properties().get()));
   require(static_cast<bool>(reopened), "reading back");
   const Handle root(H5Gopen2(reopened.get(), "/", H5P_DEFAULT));
-  if (!root || head_checksum(root.get()) != head || stored_checksum(root.get()) != head)
-    refuse_unlike("the list of attributes and datasets");
+  const auto found = root ? head_checksum(root.get()) : std::nullopt;
+  if (found != head || stored_checksum(root.get()) != head)
+    refuse_unlike("the list of attributes and datasets", found.has_value());
   for (const auto& expected : written) check_dataset(reopened.get(), expected);
 }
 
