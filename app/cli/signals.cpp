@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <string_view>
 
 #include "data/io/temporary_file.h"
@@ -69,6 +70,15 @@ void end_by_library(int status, void*) {
   say("kith: the HDF5 library ended the program, out of memory; no output was written; free some memory\n");
   _exit(1);
 }
+
+/// Out of memory where nothing catches it: in a destructor, or before main() in a library's variables.
+[[noreturn]] void end_by_exception() {
+  data::remove_temporary_files_from_signal();
+  say("kith: out of memory, or an error where none may occur; no output was written; please report it if memory is "
+      "free\n");
+  _exit(1);
+}
+__attribute__((constructor(200))) void prepare_for_exceptions() { std::set_terminate(end_by_exception); }
 
 void handle(int number) {
   struct sigaction before {};

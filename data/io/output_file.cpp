@@ -36,7 +36,15 @@ OutputFile::OutputFile(const std::string& path, const OutputOptions& options) tr
                                 error.code().message()));
 }
 
-std::string OutputFile::descriptor_path() const { return fmt::format("/proc/self/fd/{}", descriptor()); }
+std::string OutputFile::descriptor_path() const {
+  check_name();  // HDF5 looks the name up, and would report its loss without saying why
+  return fmt::format("/proc/self/fd/{}", descriptor());
+}
+
+void OutputFile::check_name() const {
+  if (file_.is(file_.name())) return;
+  refuse_file(name_, "another program has replaced its temporary file; choose another place");
+}
 
 void OutputFile::fail(const char* doing) const {
   refuse_file(name_, fmt::format("{} failed: {}; nothing was left behind", doing, std::strerror(errno)));
@@ -79,8 +87,7 @@ void OutputFile::publish() {
   // lock shows that it is in use.
   const int copy = fcntl(descriptor(), F_DUPFD_CLOEXEC, 0);
   if (copy < 0 || close(copy) != 0) fail("closing");
-  if (!file_.is(file_.name()))
-    refuse_file(name_, "another program has replaced its temporary file; choose another place");
+  check_name();
   if (!file_.rename_to(target_.name, force_)) {
     if (errno == EEXIST)
       refuse_file(

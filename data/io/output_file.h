@@ -21,7 +21,8 @@ class OutputFile {
 
   const std::string& name() const { return name_; }  // as the user wrote it
   int descriptor() const { return file_.descriptor(); }
-  /// A name of the open file itself for libraries that want a name. It stays right whatever happens to the directory.
+  /// A name of the open file itself, for libraries that want a name. Throws Error(output) if the temporary file has
+  /// been replaced in its directory.
   std::string descriptor_path() const;
   /// Throws Error(output) unless the file system has this many bytes free.
   void require_space(std::int64_t bytes) const;
@@ -34,6 +35,7 @@ class OutputFile {
 
  private:
   [[noreturn]] void fail(const char* doing) const;
+  void check_name() const;
   void keep_mode() const;
 
   std::string name_;

@@ -23,16 +23,22 @@ std::string existing(const std::string& file) {
   refuse_input(file, "no such file; check the name and the directory");
 }
 
+/// Throws if HDF5 failed: what cannot be read must not pass for absent.
+bool present(const std::string& file, const std::string& name, htri_t found) {
+  if (found >= 0) return found > 0;
+  refuse_input(file, fmt::format("{} cannot be read: {}", name, describe_damage(hdf5_reason())));
+}
+
 /// The numbers of a root attribute; none if there is no such attribute.
 template <class T>
 std::vector<T> read_numbers(const std::string& file, const std::string& name, hid_t type) {
   const Hdf5InputFile input(file);
   const Handle root = open_object(input, "/");
-  if (H5Aexists(root.get(), name.c_str()) <= 0) return {};
+  if (!present(file, name, H5Aexists(root.get(), name.c_str()))) return {};
   const Handle attribute(H5Aopen(root.get(), name.c_str(), H5P_DEFAULT));
   const Handle space(H5Aget_space(attribute.get()));
   std::vector<T> values(static_cast<std::size_t>(std::max<hssize_t>(H5Sget_simple_extent_npoints(space.get()), 0)));
-  if (!values.empty() && H5Aread(attribute.get(), type, values.data()) < 0) return {};
+  if (!values.empty()) present(file, name, H5Aread(attribute.get(), type, values.data()));
   return values;
 }
 
@@ -50,7 +56,16 @@ StoredResult::StoredResult(const std::string& file) : file_(existing(file)), for
 
 bool StoredResult::is_one(const std::string& file) { return format_attribute(file).starts_with("kith-"); }
 
-std::string StoredResult::text(const std::string& attribute) const { return root_text(file_, attribute); }
+std::string StoredResult::text(const std::string& name) const {
+  const Hdf5InputFile input(file_);
+  const Handle root = open_object(input, "/");
+  if (!present(file_, name, H5Aexists(root.get(), name.c_str()))) return "";
+  std::string text = text_attribute(root.get(), name);
+  if (!text.empty()) return text;
+  const Handle attribute(H5Aopen(root.get(), name.c_str(), H5P_DEFAULT));
+  present(file_, name, attribute && H5Aget_storage_size(attribute.get()) <= 1 ? 1 : -1);  // an empty text has one byte
+  return text;
+}
 
 std::vector<std::string> StoredResult::lines(const std::string& attribute) const {
   return split_lines(text(attribute));
@@ -73,7 +88,7 @@ std::vector<std::int64_t> StoredResult::wholes(const std::string& attribute) con
 bool StoredResult::has(const std::string& dataset) const {
   const Hdf5InputFile input(file_);
   const Handle root = open_object(input, "/");
-  return H5Lexists(root.get(), dataset.c_str(), H5P_DEFAULT) > 0;
+  return present(file_, dataset, H5Lexists(root.get(), dataset.c_str(), H5P_DEFAULT));
 }
 
 Matrix<double> StoredResult::matrix(const std::string& dataset) const {

@@ -1,9 +1,10 @@
 // A library to preload (LD_PRELOAD): makes one call of the C library fail, or ends the process there.
 //
-// KITH_FAULT=CALL:N:ACTION lets the N-th call (counted from 1) of a kind fail with the error number ACTION; with the
-// action "short" it reads or writes one byte; with "kill" the process is killed before the call. KITH_FAULT_COUNTS=FILE
-// makes a process that ends by itself write how often each kind was called. Calls that the C library makes of itself,
-// as in fopen(), are not seen. Writing to standard error is not counted, because that is where messages go.
+// KITH_FAULT=CALL:N:ACTION lets the N-th call of a kind (counted from 1; 0: every call) fail with the error number
+// ACTION; with the action "short" it reads or writes one byte; with "kill" the process is killed before the call.
+// KITH_FAULT_COUNTS=FILE makes a process that ends by itself write how often each kind was called. Calls that the C
+// library makes of itself, as in fopen(), are not seen. Writing to standard error is not counted, because that is where
+// messages go.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -68,7 +69,7 @@ Fault read_fault() {
 bool fails(Kind kind, bool* is_short = nullptr) {
   static const Fault fault = read_fault();
   const long call = ++calls[kind];
-  if (fault.kind != kind || fault.call != call) return false;
+  if (fault.kind != kind || (fault.call != call && fault.call != 0)) return false;
   if (fault.kills) kill(getpid(), SIGKILL);
   if (fault.is_short) {
     if (is_short != nullptr) *is_short = true;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <sstream>
 
@@ -131,8 +132,7 @@ class Experiment {
   std::string try_fault(const Fault& fault, long call) {
     const Outcome outcome = run({fmt::format("KITH_FAULT={}:{}:{}", fault.call, call, fault.action)});
     const Files after = files();
-    const bool is_memory = std::string(fault.call) == "malloc" || std::string(fault.call) == "mmap";
-    std::string problem = problem_of(outcome, after, is_memory);
+    std::string problem = problem_of(fault, outcome, after);
     if (!problem.empty())
       problem = fmt::format("{} {} {}: {}\n{}", fault.call, call, fault.action, problem, outcome.err);
     restore();
@@ -178,10 +178,15 @@ class Experiment {
     return run_kith(words, {.environment = environment, .folder = folder_.path()});
   }
 
-  std::string problem_of(const Outcome& outcome, const Files& after, bool is_memory) {
+  std::string problem_of(const Fault& fault, const Outcome& outcome, const Files& after) {
+    const bool is_memory = std::string(fault.call) == "malloc" || std::string(fault.call) == "mmap";
     if (outcome.code == 0) {
       if (after != good_) return "success, but the files are not those of an undisturbed run";
-      return outcome.out == good_out_ || !command_.outputs.empty() ? "" : "success, but another text";
+      // kith info lists what it cannot read, with the reason.
+      const std::string text = unwrapped(outcome.out);
+      const bool is_told = text.find(std::strerror(std::atoi(fault.action))) != text.npos ||
+                           (is_memory && text.find("damaged") != text.npos);
+      return outcome.out == good_out_ || is_told || !command_.outputs.empty() ? "" : "success, but another text";
     }
     for (const auto& [name, bytes] : after) {
       const bool is_old = before_.count(name) > 0 && before_.at(name) == bytes;
@@ -296,6 +301,24 @@ TEST_CASE("every failing close and write of a result and of a copy is noticed") 
       }
     }
   }
+}
+
+TEST_CASE("without threads the program computes with one") {
+  if (is_sanitized()) return;
+  const Scratch folder;
+  write_bytes(folder / "points.csv", points_as_csv());
+  const Words none{std::string("LD_PRELOAD=") + KITH_FAULTS_LIBRARY, "KITH_FAULT=pthread_create:0:11"};
+  const Words run{"cluster", folder / "points.csv", "-k", "3", "-q", "-o"};
+  const auto with = [&run](Words more) {
+    more.insert(more.begin(), run.begin(), run.end());
+    return more;
+  };
+  done(with({folder / "usual.h5"}));
+  done(with({folder / "alone.h5"}), {.environment = none});
+  CHECK(bytes_of(folder / "alone.h5") == bytes_of(folder / "usual.h5"));
+  done({"cluster", folder / "points.csv", "-k", "3", "--progress", "always"}, {.environment = none});
+  refuses(2, with({folder / "more.h5", "--threads", "2"}), {"only 1 of 2 threads", "ulimit -u", "pids.max"},
+          {.environment = none});
 }
 
 TEST_CASE("a killed run leaves nothing that is wrong, and the next run removes its temporary file") {
