@@ -13,6 +13,7 @@
 #include "app/run/summary.h"
 #include "app/statistics.h"
 #include "core/error.h"
+#include "data/results/stored_result.h"
 
 namespace kith::app {
 namespace {
@@ -28,6 +29,7 @@ struct Described {
 struct DescribedFile {
   std::string name;
   std::vector<Described> datasets;
+  std::optional<std::int64_t> verified = {};  // datasets whose checksums were compared, with --verify
 };
 
 bool is_matrix_or_vector(const data::DatasetInfo& info) { return info.shape.size() == 1 || info.shape.size() == 2; }
@@ -48,13 +50,20 @@ void add_statistics(const std::string& file, Described& dataset, data::ReadOptio
   }
 }
 
-DescribedFile describe_file(const std::string& text, bool stats, const data::ReadOptions& options, Progress& progress) {
+struct InfoOptions {
+  bool stats = false;
+  bool verify = false;
+};
+
+DescribedFile describe_file(const std::string& text, const InfoOptions& wanted, const data::ReadOptions& options,
+                            Progress& progress) {
   const data::Location location = data::parse_location(text);
   DescribedFile file{location.file, {}};
+  if (wanted.verify) file.verified = data::verify_result(location.file);
   for (const data::DatasetInfo& info : data::list_datasets(location, options)) {
     file.datasets.push_back({info, {}, {}, ""});
   }
-  if (!stats) return file;
+  if (!wanted.stats) return file;
   for (Described& dataset : file.datasets) add_statistics(location.file, dataset, options, progress);
   return file;
 }
@@ -116,6 +125,9 @@ std::string as_text(const DescribedFile& file, bool stats) {
                     visible(fmt::format("{}", fmt::join(info.filters, ", "))), std::to_string(info.stored_bytes)});
   }
   out += file.datasets.empty() ? "  no datasets\n" : table(rows, 2);
+  if (file.verified)
+    out +=
+        "\n" + paragraph(fmt::format("verified: the checksums of {} datasets and of the attributes", *file.verified));
   out += obstacles(file);
   for (const Described& dataset : file.datasets) {
     if (!dataset.info.columns.empty()) out += "\n" + paragraph("columns " + show_names(dataset.info.columns));
@@ -165,6 +177,7 @@ std::string as_json(const std::vector<DescribedFile>& files) {
     auto datasets = nlohmann::ordered_json::array();
     for (const Described& dataset : file.datasets) datasets.push_back(as_json(dataset));
     object["files"].push_back({{"file", file.name}, {"datasets", datasets}});
+    if (file.verified) object["files"].back()["verified"] = *file.verified;
   }
   return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
@@ -173,7 +186,7 @@ std::string as_json(const std::vector<DescribedFile>& files) {
 
 int run_info(const Arguments& arguments) {
   std::vector<std::string> names;
-  bool stats = false;
+  InfoOptions wanted;
   CommonOptions common;
   OptionSet set({.command = "info",
                  .summary = "what is in files: datasets, shapes, types, layout, filters, bytes.",
@@ -185,7 +198,10 @@ int run_info(const Arguments& arguments) {
                    .input = Input::table},
                   names);
   set.flag({.names = "--stats", .help = "Minimum, maximum, mean and deviation of every column; reads all values."},
-           stats);
+           wanted.stats);
+  set.flag({.names = "--verify",
+            .help = "Results of kith: compare all values with their checksums; exit code 3 if any differs."},
+           wanted.verify);
   set.begin_common();
   add_memory_option(set, common);
   add_input_options(set, common);
@@ -197,13 +213,13 @@ int run_info(const Arguments& arguments) {
   ExitCode code = ExitCode::done;
   for (const std::string& name : names) {
     try {
-      files.push_back(describe_file(name, stats, options, job.progress));
+      files.push_back(describe_file(name, wanted, options, job.progress));
     } catch (const Error& error) {  // go on with the other files
       if (code == ExitCode::done) code = error.code();
       Terminal::instance().error(error.what());
       continue;
     }
-    if (!common.json) print_out(as_text(files.back(), stats));
+    if (!common.json) print_out(as_text(files.back(), wanted.stats));
   }
   job.warn(set);
   job.progress.finish();

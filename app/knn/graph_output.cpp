@@ -64,10 +64,9 @@ class EdgeLines final : public GraphOutput {
       : unit_(request.unit), once_(request.each_once), ids_(request.ids) {
     if (request.path.empty()) return;
     constexpr std::int64_t kUsualLine = 20;  // bytes, or more
-    file_ = std::make_unique<data::OutputFile>(request.path, request.options);
+    file_ = std::make_unique<data::OutputBytes>(request.path, request.options);
     file_->require_space(kUsualLine * (once_ ? edges / 2 : edges));
-    bytes_ = std::make_unique<data::OutputBytes>(*file_);
-    bytes_->write("source,target,distance\n");
+    file_->write("source,target,distance\n");
   }
   void append(std::int64_t first_row, const NeighborGraph& part) override {
     const char between = file_ ? ',' : '\t';
@@ -79,22 +78,18 @@ class EdgeLines final : public GraphOutput {
             if (once_ && to[e] < row) continue;
             text += fmt::format("{}{}{}{}{}\n", source, between, ids_.base_row(to[e], between), between, distances[e]);
           }
-          file_ ? bytes_->write(text) : print_out(text);
+          file_ ? file_->write(text) : print_out(text);
         });
   }
   void finish() override {
-    if (!file_) return;
-    bytes_->close();
-    file_->sync();
-    file_->publish();
+    if (file_) file_->publish();
   }
 
  private:
   Unit unit_;
   bool once_;
   const RowIds& ids_;
-  std::unique_ptr<data::OutputFile> file_;
-  std::unique_ptr<data::OutputBytes> bytes_;
+  std::unique_ptr<data::OutputBytes> file_;
 };
 
 template <class T>

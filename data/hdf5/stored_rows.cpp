@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "data/format/shape.h"
+#include "data/hdf5/hdf5_checksum.h"
 #include "data/hdf5/hdf5_driver.h"
 #include "data/hdf5/hdf5_listing.h"
 #include "data/hdf5/hdf5_path.h"
@@ -76,6 +77,7 @@ StoredRows rows_of(Hdf5InputFile file, Handle dataset, const std::string& path, 
   rows.facts = inspect(file, dataset.get(), path);
   if (const std::string problem = refusal(rows.facts, file.bytes(), vector_as_column); !problem.empty())
     refuse_input(fmt::format("{}:{}", file.name(), path), problem);
+  verify_dataset(file, dataset.get(), path);
   rows.file_bytes = file.bytes();
   rows.state = file.state();
   rows.names = stored_names(file, path, rows.facts.columns());

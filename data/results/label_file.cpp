@@ -7,7 +7,6 @@
 
 #include "data/io/file_kind.h"
 #include "data/io/output_bytes.h"
-#include "data/io/output_file.h"
 
 namespace kith::data {
 namespace {
@@ -51,12 +50,9 @@ LabelFormat label_format(const std::string& path) {
 }
 
 void write_labels(const std::string& path, const OutputOptions& options, const LabelTable& table) {
-  OutputFile output(path, options);
-  OutputBytes writer(output);
+  OutputBytes writer(path, options);
   label_format(path) == LabelFormat::numpy ? write_npy(writer, table) : write_csv(writer, table);
-  writer.close();
-  output.sync();
-  output.publish();
+  writer.publish();
 }
 
 }  // namespace kith::data

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "core/quoted.h"
+#include "data/hdf5/hdf5_checksum.h"
+#include "data/hdf5/hdf5_child.h"
 #include "data/hdf5/hdf5_source.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
@@ -15,11 +17,22 @@
 namespace kith::data {
 namespace {
 
-RootFacts root_of(const std::string& file) { return is_hdf5(file) ? read_root(file) : RootFacts(); }
+RootFacts root_of(const std::string& file, bool verify) {
+  return is_hdf5(file) ? read_root(file, verify) : RootFacts();
+}
 
 std::string existing(const std::string& file) {
   if (std::filesystem::exists(file)) return file;
   refuse_input(file, "no such file; check the name and the directory");
+}
+
+/// What cannot be read must not pass for absent.
+void require_readable(const std::string& file, const RootFacts& root, const std::string& name) {
+  if (std::find(root.unreadable.begin(), root.unreadable.end(), name) == root.unreadable.end()) return;
+  refuse_input(file,
+               fmt::format("the attribute {} cannot be read; the file is damaged: restore it from a copy, or make "
+                           "it again",
+                           name));
 }
 
 /// The values of a root attribute; none if there is no such attribute.
@@ -32,22 +45,26 @@ std::vector<T> values_of(const std::vector<std::pair<std::string, std::vector<T>
 }  // namespace
 
 StoredResult::StoredResult(const std::string& file)
-    : file_(existing(file)), root_(root_of(file)), format_(root_.text("format")) {
+    : file_(existing(file)), root_(root_of(file, true)), format_(root_.text("format")) {
   if (format_.starts_with("kith-")) return;
   refuse_input(file, fmt::format("expected a result of kith, an HDF5 file with the attribute `format`, found {}; `kith "
                                  "cluster ... -o RESULT.h5` writes one",
                                  format_.empty() ? "none" : kith::quoted(format_)));
 }
 
-bool StoredResult::is_one(const std::string& file) { return root_of(file).text("format").starts_with("kith-"); }
+bool StoredResult::is_one(const std::string& file) { return root_of(file, false).text("format").starts_with("kith-"); }
 
-std::string StoredResult::text(const std::string& attribute) const { return root_.text(attribute); }
+std::string StoredResult::text(const std::string& attribute) const {
+  require_readable(file_, root_, attribute);
+  return root_.text(attribute);
+}
 
 std::vector<std::string> StoredResult::lines(const std::string& attribute) const {
   return split_lines(text(attribute));
 }
 
 std::optional<double> StoredResult::number(const std::string& attribute) const {
+  require_readable(file_, root_, attribute);
   const auto values = values_of(root_.numbers, attribute);
   return values.size() == 1 ? std::optional(values.front()) : std::nullopt;
 }
@@ -58,6 +75,7 @@ std::optional<std::int64_t> StoredResult::whole(const std::string& attribute) co
 }
 
 std::vector<std::int64_t> StoredResult::wholes(const std::string& attribute) const {
+  require_readable(file_, root_, attribute);
   return values_of(root_.wholes, attribute);
 }
 
@@ -75,5 +93,7 @@ std::vector<double> StoredResult::vector(const std::string& dataset) const {
   const Matrix<double> values = matrix(dataset);
   return {values.data(), values.data() + values.size()};
 }
+
+std::int64_t verify_result(const std::string& file) { return Hdf5Child::of(file)->call(file, &verify_file, file); }
 
 }  // namespace kith::data

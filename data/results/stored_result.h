@@ -39,4 +39,8 @@ class StoredResult {
   std::string format_;
 };
 
+/// Compares all datasets and attributes of a result with their checksums, and returns the number of datasets. Throws
+/// Error(data) if anything differs, or if the file has no checksums.
+std::int64_t verify_result(const std::string& file);
+
 }  // namespace kith::data
