@@ -11,6 +11,7 @@
 #include "app/cli/shell_word.h"
 #include "app/commands.h"
 #include "app/run/job.h"
+#include "app/run/memory.h"
 #include "app/run/results.h"
 #include "app/synthetic/synthetic.h"
 
@@ -81,7 +82,19 @@ void declare(OptionSet& set, GenerateOptions& options) {
   add_seed_option(set, options.common);
   add_thread_option(set, options.common);
   add_message_options(set, options.common);
+  add_memory_option(set, options.common);
   set["--seed"].stored = Stored::always;
+}
+
+/// Memory for centers or directions, a block of rows, a row for each thread, and the labels.
+std::int64_t bytes_of(const Recipe& recipe) {
+  constexpr std::int64_t kDirections = 8, kThreadBytes = std::int64_t{1} << 20;
+  const std::int64_t row = checked_product(recipe.columns, sizeof(double), "--columns");
+  const std::int64_t common = recipe.kind->common == nullptr ? 0 : std::max(recipe.clusters, kDirections);
+  const std::int64_t labels = recipe.kind->clusters > 0 ? recipe.rows * 4 : 0;
+  const std::int64_t block =
+      std::min(std::max(kBlockBytes, row), checked_product(row, recipe.rows, "--rows x --columns"));
+  return checked_product(row, common + 1, "--clusters x --columns") + block + kThreadBytes + labels;
 }
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ExitCode::usage, message); }
@@ -168,6 +181,8 @@ int run_generate(const Arguments& arguments) {
   job.report.seed = options.common.seed;
   job.report.points = PointsReport{fmt::format("{}:/{}", target.file, dataset), options.recipe.rows,
                                    options.recipe.columns, options.type, false};
+
+  require_memory(bytes_of(options.recipe), target.file, options.common.memory);
 
   cpu::Threads threads(static_cast<int>(options.common.threads));
   job.report.backend = "cpu";

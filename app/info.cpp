@@ -10,8 +10,10 @@
 #include "app/cli/terminal.h"
 #include "app/commands.h"
 #include "app/run/job.h"
+#include "app/run/summary.h"
 #include "app/statistics.h"
 #include "core/error.h"
+#include "data/results/stored_result.h"
 
 namespace kith::app {
 namespace {
@@ -27,6 +29,7 @@ struct Described {
 struct DescribedFile {
   std::string name;
   std::vector<Described> datasets;
+  std::optional<std::int64_t> verified = {};  // datasets whose checksums were compared, with --verify
 };
 
 bool is_matrix_or_vector(const data::DatasetInfo& info) { return info.shape.size() == 1 || info.shape.size() == 2; }
@@ -47,13 +50,20 @@ void add_statistics(const std::string& file, Described& dataset, data::ReadOptio
   }
 }
 
-DescribedFile describe_file(const std::string& text, bool stats, const data::ReadOptions& options, Progress& progress) {
+struct InfoOptions {
+  bool stats = false;
+  bool verify = false;
+};
+
+DescribedFile describe_file(const std::string& text, const InfoOptions& wanted, const data::ReadOptions& options,
+                            Progress& progress) {
   const data::Location location = data::parse_location(text);
   DescribedFile file{location.file, {}};
+  if (wanted.verify) file.verified = data::verify_result(location.file);
   for (const data::DatasetInfo& info : data::list_datasets(location, options)) {
     file.datasets.push_back({info, {}, {}, ""});
   }
-  if (!stats) return file;
+  if (!wanted.stats) return file;
   for (Described& dataset : file.datasets) add_statistics(location.file, dataset, options, progress);
   return file;
 }
@@ -90,7 +100,7 @@ std::string obstacles(const DescribedFile& file) {
     const bool stored_here =
         info.layout == "contiguous" || info.layout == "compact" || info.layout.starts_with("chunk");
     if (info.unreadable.empty() || (stored_here && info.shape.size() != 2)) continue;
-    out += paragraph(visible(fmt::format("{}: {}", info.path, info.unreadable)));
+    out += paragraph(visible(fmt::format("{}: {}", info.path.empty() ? file.name : info.path, info.unreadable)));
   }
   return out.empty() ? "" : "\n" + out;
 }
@@ -111,13 +121,21 @@ std::string as_text(const DescribedFile& file, bool stats) {
     const data::DatasetInfo& info = dataset.info;
     rows.push_back({info.path.empty() ? "-" : visible(info.path),
                     info.shape.empty() ? "()" : fmt::format("{}", fmt::join(info.shape, " x ")),
-                    info.type + (info.byte_order == "big" ? " big-endian" : ""), info.layout,
+                    visible(info.type + (info.byte_order == "big" ? " big-endian" : "")), visible(info.layout),
                     visible(fmt::format("{}", fmt::join(info.filters, ", "))), std::to_string(info.stored_bytes)});
   }
   out += file.datasets.empty() ? "  no datasets\n" : table(rows, 2);
+  if (file.verified)
+    out +=
+        "\n" + paragraph(fmt::format("verified: the checksums of {} datasets and of the attributes", *file.verified));
   out += obstacles(file);
   for (const Described& dataset : file.datasets) {
     if (!dataset.info.columns.empty()) out += "\n" + paragraph("columns " + show_names(dataset.info.columns));
+  }
+  for (const Described& dataset : file.datasets) {
+    if (const std::string skipped = show_skipped(dataset.info.skipped); !skipped.empty()) {
+      out += "\n" + paragraph(skipped);
+    }
   }
   for (const Described& dataset : file.datasets) {
     if (!stats || !is_matrix_or_vector(dataset.info)) continue;
@@ -140,6 +158,8 @@ nlohmann::ordered_json as_json(const Described& dataset) {
                                 {"stored_bytes", info.stored_bytes},
                                 {"unreadable", info.unreadable}};
   if (!info.columns.empty()) object["columns"] = info.columns;
+  if (info.skipped.comments > 0) object["comment_lines"] = info.skipped.comments;
+  if (info.skipped.blank > 0) object["blank_lines"] = info.skipped.blank;
   for (std::size_t j = 0; j < dataset.statistics.size(); ++j) {
     const ColumnStatistics& s = dataset.statistics[j];
     object["statistics"].push_back(
@@ -157,6 +177,7 @@ std::string as_json(const std::vector<DescribedFile>& files) {
     auto datasets = nlohmann::ordered_json::array();
     for (const Described& dataset : file.datasets) datasets.push_back(as_json(dataset));
     object["files"].push_back({{"file", file.name}, {"datasets", datasets}});
+    if (file.verified) object["files"].back()["verified"] = *file.verified;
   }
   return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
@@ -165,7 +186,7 @@ std::string as_json(const std::vector<DescribedFile>& files) {
 
 int run_info(const Arguments& arguments) {
   std::vector<std::string> names;
-  bool stats = false;
+  InfoOptions wanted;
   CommonOptions common;
   OptionSet set({.command = "info",
                  .summary = "what is in files: datasets, shapes, types, layout, filters, bytes.",
@@ -177,8 +198,12 @@ int run_info(const Arguments& arguments) {
                    .input = Input::table},
                   names);
   set.flag({.names = "--stats", .help = "Minimum, maximum, mean and deviation of every column; reads all values."},
-           stats);
+           wanted.stats);
+  set.flag({.names = "--verify",
+            .help = "Results of kith: compare all values with their checksums; exit code 3 if any differs."},
+           wanted.verify);
   set.begin_common();
+  add_memory_option(set, common);
   add_input_options(set, common);
   add_message_options(set, common);
   if (!set.parse(arguments)) return 0;
@@ -188,13 +213,13 @@ int run_info(const Arguments& arguments) {
   ExitCode code = ExitCode::done;
   for (const std::string& name : names) {
     try {
-      files.push_back(describe_file(name, stats, options, job.progress));
+      files.push_back(describe_file(name, wanted, options, job.progress));
     } catch (const Error& error) {  // go on with the other files
       if (code == ExitCode::done) code = error.code();
       Terminal::instance().error(error.what());
       continue;
     }
-    if (!common.json) print_out(as_text(files.back(), stats));
+    if (!common.json) print_out(as_text(files.back(), wanted.stats));
   }
   job.warn(set);
   job.progress.finish();

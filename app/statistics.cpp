@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/fixed_point.h"
+#include "data/io/memory_limit.h"
 
 namespace kith::app {
 namespace {
@@ -76,6 +77,9 @@ void for_rows(data::PointSource& source, Progress& progress, std::int64_t passed
 
 std::vector<ColumnStatistics> column_statistics(data::PointSource& source, Progress& progress) {
   const auto columns = static_cast<std::size_t>(source.columns());
+  constexpr std::int64_t kBytesPerColumn = 128;  // the statistics, two sums, the scale
+  const std::int64_t row_bytes = checked_product(source.columns(), kBytesPerColumn, source.name().c_str());
+  data::require_memory(row_bytes + std::max(kBlockBytes, row_bytes / 16) + source.held_bytes(), source.name());
   const double rows = static_cast<double>(source.rows());
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   progress.phase("read", 2 * source.rows());

@@ -43,15 +43,27 @@ Inertia measure_on(Points& points, const DataPlan& plan, MatrixView<const double
   return result;
 }
 
+/// The largest values set the grid, which may be far coarser than the distances: one value of 1e16 in a cluster of its
+/// own. If the mean of these has fewer than 20 bits, they are measured again on the grid of the largest one.
+Inertia measure_again_if_coarse(Points& points, const DataPlan& plan, MatrixView<const double> centroids,
+                                FixedScale scale) {
+  Inertia result = measure_on(points, plan, centroids, scale);
+  const double step = result.rounding / static_cast<double>(plan.weights.terms);
+  if (result.total / plan.weights.total >= step * 0x1p20) return result;  // the largest D is at least the mean
+  const double farthest = points.farthest(1).front().distance;
+  if (!(farthest > 0.0) || farthest >= step * 0x1p20) return result;
+  return measure_on(points, plan, centroids, fixed_scale(plan.weights.value_bits() - exponent_above(farthest)));
+}
+
 }  // namespace
 
 Inertia measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
-  return measure_on(points, plan, centroids, inertia_scale(plan, centroids));
+  return measure_again_if_coarse(points, plan, centroids, inertia_scale(plan, centroids));
 }
 
 Inertia measure_labels(Points& points, const DataPlan& plan, MatrixView<const double> centroids,
                        std::span<const std::int64_t> counts) {
-  return measure_on(points, plan, centroids, inertia_scale(plan, centroids, counts));
+  return measure_again_if_coarse(points, plan, centroids, inertia_scale(plan, centroids, counts));
 }
 
 }  // namespace kith

@@ -69,17 +69,9 @@ double inertia_of_one(Points& points, const DataPlan& plan, Metric metric, doubl
   return measure_around(points, plan, center.view()).total;
 }
 
-/// Warns of values and distances that lose their digits in the integer sums next to far larger ones.
-void warn_of_coarse_sums(const Points& points, const DataPlan& plan, const Inertia& inertia, Observer& observer) {
+/// Values that lose their digits in the integer sums next to far larger ones.
+void report_warnings(const DataPlan& plan, Observer& observer) {
   for (const std::string& warning : plan.warnings) observer.warning(warning);
-  const double step = inertia.rounding / static_cast<double>(plan.weights.terms);
-  if (inertia.total / plan.weights.total >= step * 0x1p20) return;  // the largest D is at least the mean
-  const double farthest = points.farthest(1).front().distance;
-  if (!(farthest > 0.0) || farthest >= step * 0x1p20) return;
-  observer.warning(
-      fmt::format("the inertia has lost most of its digits: the largest values set its grid to {}, and squared "
-                  "distances reach only {}",
-                  step, farthest));
 }
 
 /// Throws if the objective rises by more than `rounding` permits (docs/contract.md, Lloyd's iteration).
@@ -149,7 +141,7 @@ class Run {
     if (!result.history.empty()) {
       check_descent(result.history.back().inertia, inertia.total, rounding_ + inertia.rounding);
     }
-    if (run == 0) warn_of_coarse_sums(points_, plan_, inertia, observer_);
+    if (run == 0) report_warnings(plan_, observer_);
     result.centroids = std::move(state.centroids);
     result.inertia = inertia.total;
     result.inertia_per_cluster = std::move(inertia.per_cluster);
@@ -186,7 +178,7 @@ class Run {
     result.continues = assignment.counts == stopped.counts;
     if (result.continues) {
       result.iterations = stopped.iterations;
-      stop_.max_iterations += stopped.iterations;
+      stop_.max_iterations = stopped.limit > 0 ? stopped.limit : stopped.iterations + stop_.max_iterations;
     } else {
       observer_.warning("the points differ from those of the stopped run: a new run starts from its centroids");
     }
@@ -326,7 +318,7 @@ KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const 
   const auto begin = Clock::now();
   Assignment assignment = assign(points, plan, centroids);
   Inertia inertia = measure(points, plan, centroids);
-  warn_of_coarse_sums(points, plan, inertia, observer);
+  report_warnings(plan, observer);
   KMeansResult result;
   result.history.push_back(record_of(assignment));
   result.history.back().inertia = inertia.total;

@@ -22,6 +22,7 @@ enum class Init { kmeans_plus_plus, kmeans_parallel, random, first, farthest, gi
 /// The state of a run that stopped at its iteration limit, for a run that resumes it.
 struct StoppedRun {
   std::int64_t iterations = 0;
+  std::int64_t limit = 0;            // of these and the further iterations; 0: max_iterations further ones
   std::int64_t changed = 0;          // KMeansResult::changed
   std::vector<std::int64_t> counts;  // (k) of its result; different counts now mean different points
 };

@@ -6,15 +6,18 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
 
+#include "data/format/shape.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_source.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
+#include "data/io/memory_limit.h"
 #include "data/text/text.h"
 
 namespace kith::data {
@@ -28,9 +31,12 @@ namespace {
 template <class Value>
 class LabelEncoder {
  public:
+  explicit LabelEncoder(const std::string& name) : growth_(name) {}
+
   std::int32_t code(const Value& value) {
     const auto [entry, is_new] = known_.try_emplace(value, static_cast<std::int32_t>(values_.size()));
     if (is_new) {
+      growth_.add(kBytesPerValue + extra_bytes(value));
       if (values_.size() == std::numeric_limits<std::int32_t>::max()) {
         throw Error(ExitCode::data,
                     fmt::format("labels: expected at most {} different labels, found more", values_.size()));
@@ -56,6 +62,11 @@ class LabelEncoder {
   }
 
  private:
+  static constexpr std::int64_t kBytesPerValue = 3 * sizeof(Value) + 64;  // map, list, sorted list, orders
+  static std::int64_t extra_bytes(double) { return 0; }
+  static std::int64_t extra_bytes(const std::string& text) { return 2 * std::ssize(text); }
+
+  MemoryGrowth growth_;
   std::unordered_map<Value, std::int32_t> known_;
   std::vector<Value> values_;
 };
@@ -74,9 +85,12 @@ bool is_before(const std::string& a, const std::string& b) {
   return a_number != b_number ? a_number : a < b;
 }
 
+constexpr std::int64_t kCodeBytes = sizeof(std::int32_t);
+
 Labels labels_of_texts(const TextColumn& column) {
   Labels labels{column.name, {}, {}, column.file_bytes};
-  LabelEncoder<std::string> encoder;
+  require_memory(std::ssize(column.texts) * kCodeBytes, column.name);
+  LabelEncoder<std::string> encoder(column.name);
   labels.codes.reserve(column.texts.size());
   for (const std::string& text : column.texts) labels.codes.push_back(encoder.code(text.empty() ? kNoLabel : text));
   labels.values = encoder.sort(labels.codes, is_before);
@@ -95,7 +109,8 @@ Labels labels_of_numbers(const Location& location) {
                     source->rows(), source->columns()));
   }
   Labels labels{source->name(), {}, {}, source->file_bytes()};
-  LabelEncoder<double> encoder;
+  require_memory(capped_product(source->rows(), kCodeBytes) + source->held_bytes(), source->name());
+  LabelEncoder<double> encoder(source->name());
   labels.codes.reserve(static_cast<std::size_t>(source->rows()));
   constexpr std::int64_t kBlockRows = std::int64_t{1} << 20;
   Matrix<double> block(std::min(kBlockRows, source->rows()), 1);
@@ -118,10 +133,12 @@ Labels labels_of_numbers(const Location& location) {
 }
 
 /// The names of the categories, which are texts or numbers.
-std::vector<std::string> read_categories(const Hdf5InputFile& file, const std::string& path) {
-  if (auto texts = read_texts(file, path)) return std::move(*texts);
-  const auto source =
-      open_points(fmt::format("{}:{}", file.name(), path), {.precision = Precision::f64, .vector_as_column = true});
+std::vector<std::string> read_categories(const std::string& file, const std::string& path) {
+  const std::string name = fmt::format("{}:{}", file, path);
+  const auto child = Hdf5Child::of(file);
+  if (const FoundTexts found = child->call(name, &find_texts, file, path); found.count >= 0)
+    return read_all_texts(*child, name, found);
+  const auto source = open_points(name, {.precision = Precision::f64, .vector_as_column = true});
   const auto values = std::get<Matrix<double>>(read_all(*source));
   std::vector<std::string> names;
   for (std::int64_t i = 0; i < values.rows(); ++i) names.push_back(fmt::format("{}", values(i, 0)));
@@ -129,10 +146,10 @@ std::vector<std::string> read_categories(const Hdf5InputFile& file, const std::s
 }
 
 /// A categorical column of AnnData's obs: the codes are indices into its categories.
-Labels labels_of_categories(const Hdf5InputFile& file, const std::string& path, Unlabelled unlabelled) {
+Labels labels_of_categories(const std::string& file, const std::string& path, Unlabelled unlabelled) {
   const std::vector<std::string> categories = read_categories(file, path + "/categories");
-  Labels labels = labels_of_numbers({file.name(), path + "/codes"});
-  labels.name = fmt::format("{}:{}", file.name(), path);
+  Labels labels = labels_of_numbers({file, path + "/codes"});
+  labels.name = fmt::format("{}:{}", file, path);
   for (std::string& value : labels.values) {
     std::int64_t code = -1;
     to_number(value, code);
@@ -151,18 +168,20 @@ Labels labels_of_categories(const Hdf5InputFile& file, const std::string& path, 
 }
 
 Labels labels_of_hdf5(const Location& location, Unlabelled unlabelled) {
-  const Hdf5InputFile file(location.file);
   const std::string path = normal_path(location.dataset.empty() ? "/labels" : location.dataset);
-  if (is_categorical(file, path)) return labels_of_categories(file, path, unlabelled);
-  auto texts = read_texts(file, path);
-  if (!texts) return labels_of_numbers({location.file, path});
-  const std::string name = fmt::format("{}:{}", file.name(), path);
-  const auto empty = std::find(texts->begin(), texts->end(), "");
-  if (empty != texts->end() && unlabelled == Unlabelled::refuse) {
-    refuse_row(name, empty - texts->begin(),
+  const std::string name = fmt::format("{}:{}", location.file, path);
+  const auto child = Hdf5Child::of(location.file);
+  const FoundTexts found = child->call(name, &find_texts, location.file, path);
+  if (found.categorical) return labels_of_categories(location.file, path, unlabelled);
+  if (found.count < 0) return labels_of_numbers({location.file, path});
+  std::vector<std::string> texts = read_all_texts(*child, name, found);
+  const auto empty = std::find(texts.begin(), texts.end(), "");
+  if (empty != texts.end() && unlabelled == Unlabelled::refuse) {
+    refuse_row(name, empty - texts.begin(),
                "expected a label, found an empty text; leave such rows out of both inputs");
   }
-  return labels_of_texts({name, std::move(*texts), file.bytes()});
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(location.file));
+  return labels_of_texts({name, std::move(texts), bytes});
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "data/arrays/vectors.h"
 #include "data/format/column_choice.h"
 #include "data/format/transposed.h"
+#include "data/hdf5/hdf5_root.h"
 #include "data/hdf5/hdf5_source.h"
 #include "data/io/file_kind.h"
 #include "data/text/text.h"
@@ -71,7 +72,8 @@ std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOpti
 std::unique_ptr<PointSource> open_centroids(const std::string& name) {
   Location location = parse_location(name);
   const FormatEntry& format = format_of(location.file);
-  if (location.dataset.empty() && is_hdf5(location.file) && root_text(location.file, "format") == "kith-clusters") {
+  if (location.dataset.empty() && is_hdf5(location.file) &&
+      read_root(location.file).text("format") == "kith-clusters") {
     location.dataset = "/centroids";
   }
   return format.open(location, {.precision = Precision::f64, .vector_as_column = true});

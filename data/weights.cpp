@@ -5,7 +5,9 @@
 
 #include <utility>
 
+#include "data/format/shape.h"
 #include "data/io/input_error.h"
+#include "data/io/memory_limit.h"
 #include "data/source.h"
 #include "data/text/text.h"
 #include "data/text/text_number.h"
@@ -15,6 +17,7 @@ namespace {
 
 /// Throws unless all texts are numbers, which NaN and infinity are.
 std::vector<double> numbers_of(const std::vector<std::string>& texts, const std::string& name) {
+  require_memory(std::ssize(texts) * static_cast<std::int64_t>(sizeof(double)), name);
   std::vector<double> numbers;
   numbers.reserve(texts.size());
   for (const std::string& text : texts) {
@@ -45,6 +48,8 @@ RowNumbers read_weights(const std::string& name, const ReadOptions& options) {
                              "the file",
                              source->rows(), source->columns()));
   }
+  // The values are copied once.
+  require_memory(capped_product(source->rows(), 2 * sizeof(double)) + source->held_bytes(), source->name());
   const auto values = std::get<Matrix<double>>(read_all(*source));
   return {source->name(), std::vector<double>(values.data(), values.data() + values.size())};
 }

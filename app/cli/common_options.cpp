@@ -88,6 +88,14 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
               .position = position::kInput,
               .no_effect = unless_text(set)},
              {"auto", "yes", "no"}, common.header);
+  set.text({.names = "--comment",
+            .value = "C",
+            .help = "Lines of text files that begin with this character are comments; none: no line is; auto: lines "
+                    "that begin with # before the first other line.",
+            .stored = Stored::if_changed,
+            .position = position::kInput,
+            .no_effect = unless_text(set)},
+           common.comment);
 }
 
 void add_input_options(OptionSet& set, CommonOptions& common) {
@@ -104,13 +112,15 @@ void add_input_options(OptionSet& set, CommonOptions& common) {
             .stored = Stored::if_changed,
             .position = position::kInput},
            common.drop_columns);
-  set.text({.names = "--id-column",
-            .value = "NAME",
-            .help = "Column of a text file that names the rows. It is not part of the points; CSV results repeat it.",
-            .shown_default = "the first column, if it has no name",
-            .stored = Stored::if_changed,
-            .position = position::kInput},
-           common.id_column);
+  set.text(
+      {.names = "--id-column",
+       .value = "NAME",
+       .help = "Column of a text file that names the rows. It is not part of the points; results as text, and those of "
+               "knn, repeat it.",
+       .shown_default = "the first column, if it has no name",
+       .stored = Stored::if_changed,
+       .position = position::kInput},
+      common.id_column);
   set.text({.names = "--label-column",
             .value = "NAME",
             .help = "Column of a text file with known labels. It is not part of the points.",
@@ -250,6 +260,20 @@ std::string delimiter_of(const std::string& text) {
   return text;
 }
 
+/// The character of --comment, '\0' for none, or nothing for auto.
+std::optional<char> comment_of(const std::string& text) {
+  if (text == "auto") return std::nullopt;
+  if (text == "none") return '\0';
+  const bool cannot = text.size() != 1 || std::isalnum(static_cast<unsigned char>(text[0])) != 0 ||
+                      std::string("\"+-. \t\r\n").find(text) != std::string::npos;
+  if (cannot) {
+    throw Error(ExitCode::usage, fmt::format("--comment: expected auto, none or one character that begins no row, such "
+                                             "as '#' or '%', found '{}'",
+                                             text));
+  }
+  return text[0];
+}
+
 }  // namespace
 
 data::ReadOptions read_options(const CommonOptions& common) {
@@ -262,6 +286,12 @@ data::ReadOptions read_options(const CommonOptions& common) {
   options.delimiter = delimiter_of(common.delimiter);
   if (common.header == "yes") options.header = data::Header::yes;
   if (common.header == "no") options.header = data::Header::no;
+  options.comment = comment_of(common.comment);
+  if (options.comment && !options.delimiter.empty() && *options.comment == options.delimiter[0]) {
+    throw Error(
+        ExitCode::usage,
+        fmt::format("--comment: expected another character than --delimiter, found '{}' for both", common.comment));
+  }
   options.transpose = common.transpose;
   if (!common.nan.empty()) options.missing = common.nan == "drop" ? data::Missing::keep : data::Missing::offer;
   if (common.precision == "f32") options.precision = data::Precision::f32;

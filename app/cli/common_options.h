@@ -29,6 +29,7 @@ struct CommonOptions {
   std::string weights, weight_column;                          // empty: every row weighs 1
   std::string delimiter = "auto";
   std::string header = "auto";
+  std::string comment = "auto";
   bool transpose = false;
   std::string scale = "none";
   std::int64_t pca = 0;  // principal components to keep; 0: none are computed
@@ -57,9 +58,9 @@ void add_output_options(OptionSet& set, CommonOptions& common, const char* help 
 /// POINTS, the positional of commands that cluster or assign. required: its description if it is missing.
 void add_points(OptionSet& set, std::string& points, const char* required);
 void add_precision_option(OptionSet& set, CommonOptions& common);
-/// --columns, --drop-columns, --id-column, --label-column, --delimiter, --header, --transpose
+/// --columns, --drop-columns, --id-column, --label-column, --delimiter, --header, --comment, --transpose
 void add_input_options(OptionSet& set, CommonOptions& common);
-void add_text_options(OptionSet& set, CommonOptions& common);  // of these --delimiter and --header
+void add_text_options(OptionSet& set, CommonOptions& common);  // of these --delimiter, --header, --comment
 void add_metric_option(OptionSet& set, CommonOptions& common);
 void add_seed_option(OptionSet& set, CommonOptions& common);
 void add_thread_option(OptionSet& set, CommonOptions& common);

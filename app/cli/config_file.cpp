@@ -2,6 +2,7 @@
 #include "app/cli/config_file.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
@@ -9,6 +10,8 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/quoted.h"
+#include "data/io/file_kind.h"
 
 namespace kith::app {
 namespace {
@@ -23,7 +26,7 @@ std::string trimmed(const std::string& text) {
 }
 
 [[noreturn]] void refuse(const std::string& where, const std::string& expected, const std::string& found) {
-  throw Error(ExitCode::usage, fmt::format("{}: expected {}, found '{}'", where, expected, found));
+  throw Error(ExitCode::usage, fmt::format("{}: expected {}, found '{}'", where, expected, quoted(found, 80)));
 }
 
 bool only_comment(const std::string& text) { return text.empty() || text.front() == '#'; }
@@ -53,6 +56,18 @@ std::string value_of(const std::string& text, const std::string& where) {
 }  // namespace
 
 std::vector<ConfigEntry> read_config_file(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {  // a pipe would block, a device may be endless
+    throw Error(ExitCode::usage, fmt::format("--config {}: expected a file, found {}; give a regular file", path,
+                                             data::describe_special(status.st_mode)));
+  }
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 20;
+  if (status.st_size > kMostBytes) {
+    throw Error(ExitCode::usage,
+                fmt::format("--config {}: expected a file of at most {} bytes, found {}; give a file of "
+                            "`name = value` lines",
+                            path, kMostBytes, status.st_size));
+  }
   std::ifstream file(path);
   if (!file)
     throw Error(

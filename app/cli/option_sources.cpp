@@ -158,7 +158,7 @@ void OptionSet::State::warn_of_variables() const {
   const std::vector<std::string> common = common_option_names();
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string text = *variable, name = text.substr(0, text.find('='));
-    if (!name.starts_with("KITH_") || name == "KITH_CPU") continue;
+    if (!name.starts_with("KITH_") || name == "KITH_CPU" || name == "KITH_HDF5") continue;
     const auto is_name = [&](const std::string& option) { return variable_of(option) == name; };
     if (std::any_of(common.begin(), common.end(), is_name)) continue;
     const std::string nearest = nearest_name(name, known);

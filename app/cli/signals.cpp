@@ -1,4 +1,4 @@
-// What signals do: remove unfinished output, then end the process as the signal would have.
+// What signals and a library that ends the program do: remove unfinished output, then end as without this.
 #include "app/cli/signals.h"
 
 #include <fcntl.h>
@@ -7,12 +7,17 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <string_view>
 
-#include "data/results/result.h"
+#include "data/io/temporary_file.h"
 
 namespace kith::app {
 namespace {
+
+void say(std::string_view text) {
+  [[maybe_unused]] const ssize_t unheard = write(STDERR_FILENO, text.data(), text.size());
+}
 
 /// Only async-signal-safe calls. The default action is restored first, so that a second signal ends the process at
 /// once.
@@ -24,9 +29,7 @@ extern "C" void end_by_signal(int number) {
   const bool removed = data::remove_temporary_files_from_signal();
   // A closed pipe is how `kith ... | head` ends: nothing to say, nobody to hear it.
   if (number != SIGPIPE) {
-    const std::string_view text =
-        removed ? "\nkith: stopped by a signal; no output was written\n" : "\nkith: stopped by a signal\n";
-    [[maybe_unused]] const ssize_t unheard = write(STDERR_FILENO, text.data(), text.size());
+    say(removed ? "\nkith: stopped by a signal; no output was written\n" : "\nkith: stopped by a signal\n");
   }
   sigset_t own;
   sigemptyset(&own);
@@ -35,6 +38,47 @@ extern "C" void end_by_signal(int number) {
   raise(number);
   _exit(128 + number);
 }
+
+/// The HDF5 library crashes in some of its functions when it gets no memory.
+extern "C" void end_by_crash(int number) {
+  const bool removed = data::remove_temporary_files_from_signal();
+  say(removed ? "\nkith: crashed, perhaps out of memory; no output was written; please report it if memory is free\n"
+              : "\nkith: crashed, perhaps out of memory; please report it if memory is free\n");
+  raise(number);  // with SA_RESETHAND this is the default action
+}
+
+/// On a stack of its own, since a full stack is one reason for a crash. Sanitizers keep their own handlers.
+void handle_crash(int number) {
+  struct sigaction before {};
+  if (sigaction(number, nullptr, &before) == 0 && before.sa_handler != SIG_DFL) return;
+  static char memory[1 << 14];
+  stack_t stack{};
+  stack.ss_sp = memory;
+  stack.ss_size = sizeof memory;
+  if (sigaltstack(&stack, nullptr) != 0) return;
+  struct sigaction action {};
+  action.sa_handler = end_by_crash;
+  action.sa_flags = static_cast<int>(SA_ONSTACK | SA_RESETHAND | SA_NODEFER);
+  sigaction(number, &action, nullptr);
+}
+
+/// The HDF5 library calls exit(-1) in some of its functions when it gets no memory. kith itself exits with documented
+/// codes.
+void end_by_library(int status, void*) {
+  if (status >= 0 && status < 128) return;
+  data::remove_temporary_files_from_signal();
+  say("kith: the HDF5 library ended the program, out of memory; no output was written; free some memory\n");
+  _exit(1);
+}
+
+/// Out of memory where nothing catches it: in a destructor, or before main() in a library's variables.
+[[noreturn]] void end_by_exception() {
+  data::remove_temporary_files_from_signal();
+  say("kith: out of memory, or an error where none may occur; no output was written; please report it if memory is "
+      "free\n");
+  _exit(1);
+}
+__attribute__((constructor(200))) void prepare_for_exceptions() { std::set_terminate(end_by_exception); }
 
 void handle(int number) {
   struct sigaction before {};
@@ -61,6 +105,8 @@ void prepare_process() {
        {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGABRT}) {
     handle(number);
   }
+  for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE}) handle_crash(number);
+  on_exit(end_by_library, nullptr);
 }
 
 }  // namespace kith::app

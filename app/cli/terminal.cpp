@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/quoted.h"
 
 namespace kith::app {
 namespace {
@@ -27,26 +28,20 @@ void write_error(const std::string& text) {
   std::fflush(stderr);
 }
 
-}  // namespace
-
-std::string visible(std::string_view text) {
+/// visible(), but with line feeds.
+std::string visible_lines(std::string_view text) {
   std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : '\0');
-    if (byte == '\n') {
-      out += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F in UTF-8
-      out += fmt::format("\\x{:02x}", next);
-      ++i;
-    } else {
-      out += text[i];
-    }
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    out += (begin > 0 ? "\n" : "") + visible(text.substr(begin, end - begin));
+    begin = end + 1;
   }
   return out;
 }
+
+}  // namespace
+
+std::string visible(std::string_view text) { return quoted(text, text.size()); }
 
 std::size_t text_width(Stream stream) {
   constexpr std::size_t kLeast = 40, kUsual = 80;
@@ -96,13 +91,13 @@ void Terminal::line(const std::string& prefix, const char* color, const std::str
 }
 
 void Terminal::say(const std::string& text) {
-  if (verbosity_ != Verbosity::quiet) line("", "", text);
+  if (verbosity_ != Verbosity::quiet) line("", "", visible_lines(text));
 }
 
-void Terminal::note(const std::string& text) { line("", "", text); }
+void Terminal::note(const std::string& text) { line("", "", visible_lines(text)); }
 
 void Terminal::detail(const std::string& text) {
-  if (verbosity_ == Verbosity::verbose) line("", "", text);
+  if (verbosity_ == Verbosity::verbose) line("", "", visible_lines(text));
 }
 
 void Terminal::warn(const std::string& text) { line("kith: warning: ", "33", visible(text)); }
@@ -113,7 +108,7 @@ void Terminal::status(const std::string& text) {
   const std::lock_guard lock(mutex_);
   if (text.empty() && !status_shown_) return;
   status_shown_ = !text.empty();
-  write_error("\r\033[K" + text.substr(0, text_width(Stream::error) - 1));
+  write_error("\r\033[K" + visible(text).substr(0, text_width(Stream::error) - 1));
 }
 
 }  // namespace kith::app

@@ -7,7 +7,7 @@
 
 namespace kith::app {
 
-/// `text` with its control characters escaped (\x1b, \n). Names in files may contain them, and a terminal would obey.
+/// A whole message, quoted (core/quoted.h): names in files may contain control characters, which a terminal would obey.
 std::string visible(std::string_view text);
 
 /// Writes data to standard output. Throws Error(output) with the system's reason if that fails.

@@ -92,15 +92,6 @@ bool parse_switch(const std::string& text, const std::string& where) {
   refuse(where, "true or false", text);
 }
 
-std::string show_bytes(std::int64_t bytes) {
-  constexpr std::array<const char*, 5> names{"KiB", "MiB", "GiB", "TiB", "PiB"};
-  if (bytes < 1024) return fmt::format("{} bytes", bytes);
-  double value = static_cast<double>(bytes) / 1024.0;
-  std::size_t unit = 0;
-  for (; value >= 1024.0 && unit + 1 < names.size(); ++unit) value /= 1024.0;
-  return fmt::format("{:.{}f} {}", value, value < 100.0 ? 1 : 0, names[unit]);
-}
-
 std::string show_seconds(double seconds) {
   if (seconds < 0.9995) return fmt::format("{:.{}f} ms", seconds * 1e3, seconds < 0.01 ? 1 : 0);
   if (seconds < 100.0) return fmt::format("{:.{}f} s", seconds, seconds < 10.0 ? 2 : 1);

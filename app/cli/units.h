@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "data/io/memory_limit.h"
+
 namespace kith::app {
 
 /// Whole numbers allowed for an option, both ends included.
@@ -20,7 +22,7 @@ double parse_number(const std::string& text, const std::string& where);  // fini
 std::int64_t parse_size(const std::string& text, const std::string& where);
 bool parse_switch(const std::string& text, const std::string& where);  // true/false, yes/no, on/off, 1/0
 
-std::string show_bytes(std::int64_t bytes);                       // "1.5 GiB"
+using data::show_bytes;
 std::string show_seconds(double seconds);                         // "2.5 ms", "1.42 s", "3 min 20 s"
 std::string show_shape(std::int64_t rows, std::int64_t columns);  // "1797 x 64"
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/cli/shell_word.h"
+#include "app/cli/terminal.h"
 #include "app/cluster/centroid_distances.h"
 #include "app/cluster/label_output.h"
 #include "app/commands.h"
@@ -88,13 +89,32 @@ std::string choice_of(const std::vector<std::string>& expected, const std::vecto
                                              : "choose the columns that were clustered with --columns";
 }
 
+/// The columns of a result that stores a checksum of their names, because they cannot be listed in an attribute.
+void check_names_checksum(const AssignOptions& options, const data::PointSource& points) {
+  if (!names_model(options.centroids)) return;
+  const std::string file = data::parse_location(options.centroids).file;
+  const data::StoredResult result(file);
+  const std::vector<std::string> names = points.column_names();
+  if (!names.empty() && !result.whole("columns_crc32") && result.text("columns").empty()) {
+    Terminal::instance().say(
+        fmt::format("note: {} does not name its columns, so those of {} were not compared with "
+                    "them",
+                    file, points.name()));
+  }
+  if (!lists_other_columns(result, names)) return;
+  throw Error(ExitCode::data, fmt::format("{}: expected the columns that {} was computed from, in their order, found "
+                                          "other names or another order; choose the columns that were clustered with "
+                                          "--columns",
+                                          points.name(), file));
+}
+
 void check_columns(const AssignOptions& options, const data::PointSource& points, const ModelColumns& model) {
   const std::vector<std::string> names = points.column_names();
   const std::string difference = first_difference(options, names, model.names);
   if (!difference.empty()) {
     throw Error(ExitCode::data, fmt::format("{}: {}; {}", points.name(), difference, choice_of(model.names, names)));
   }
-  if (model.count == points.columns()) return;
+  if (model.count == points.columns()) return check_names_checksum(options, points);
   throw Error(
       ExitCode::data,
       fmt::format("{}: expected {} columns, as {} has, found {}; choose columns of the points with --columns, or "

@@ -184,6 +184,12 @@ void ClusterJob::open() {
   check_clusters();
   if (start_.given && !options_.moves_labels()) {
     start_.continuation = find_continuation(options_.init, stored_command(), *source);
+    if (start_.continuation) {
+      const std::int64_t before = start_.continuation->stopped.iterations, given = options_.max_iterations;
+      // Without --max-iterations, the limit is that of the run as if it had not stopped, or a multiple of it.
+      const bool is_default = start_.continuation->start && set.source("--max-iterations") == Source::none;
+      start_.continuation->stopped.limit = is_default ? (before / given + 1) * given : before + given;
+    }
   }
   options_.all_frozen = frozen_.rows() == options_.clusters;
   if (!start_.is_random()) options_.fixed_start = start_.option() + " uses no random numbers";
@@ -250,7 +256,7 @@ std::string ClusterJob::stored_command() const {
   std::int64_t limit = options_.max_iterations;
   if (start_.continuation && start_.continuation->start) {
     start = start_.continuation->start->options;
-    limit += start_.continuation->stopped.iterations;
+    limit = start_.continuation->stopped.limit;
   } else if (start_.is_random()) {
     start += fmt::format(" --n-init {} --seed {}", options_.runs, common.seed);
   }

@@ -205,6 +205,7 @@ data::ReadOptions label_options(const CommonOptions& common) {
   data::ReadOptions options;
   options.delimiter = all.delimiter;
   options.header = all.header;
+  options.comment = all.comment;
   return options;
 }
 
@@ -215,7 +216,8 @@ class EvaluateJob final : public PointsJob {
  private:
   void open() override;
   std::int64_t bytes() const override {
-    return inner_score_bytes(source->rows(), std::ssize(result_.labels.values), source->columns());
+    const std::int64_t codes = 4 * (std::ssize(result_.labels.codes) + (truth_ ? std::ssize(truth_->codes) : 0));
+    return codes + inner_score_bytes(source->rows(), std::ssize(result_.labels.values), source->columns());
   }
   void compute() override;
   void show() override { print(app::show(result_, !target.empty())); }

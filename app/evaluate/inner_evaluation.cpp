@@ -34,6 +34,8 @@ void warn_of_columns(const std::string& labels, const data::PointSource& points,
     difference =
         fmt::format("expected '{}' as column {} (counted from 1), found '{}'", *was, was - before.begin() + 1, *is);
   }
+  if (difference.empty() && lists_other_columns(result, now))
+    difference = "expected the names of the columns that were clustered, found others or another order";
   if (difference.empty()) return;
   progress.warning(fmt::format("--points {}: {}; choose the columns that {} was computed from with --columns",
                                points.name(), difference, result.file()));

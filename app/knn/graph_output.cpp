@@ -32,6 +32,7 @@ class GraphFile final : public GraphOutput {
     if (request.queries != nullptr) file_.attribute("queries", stored_name(request.queries->name()));
     file_.attribute("distances", std::string(name_of(unit_)));
     file_.attribute("edges", request.edges);
+    request.ids.write(file_);
     file_.attribute("shape", std::vector<std::int64_t>{std::ssize(begin) - 1, request.base->rows()});
     file_.dataset("indptr", begin);
     file_.create_vector<std::int64_t>("indices", begin_.back());
@@ -59,38 +60,36 @@ class GraphFile final : public GraphOutput {
 template <class T>
 class EdgeLines final : public GraphOutput {
  public:
-  EdgeLines(const GraphOutputRequest& request, std::int64_t edges) : unit_(request.unit), once_(request.each_once) {
+  EdgeLines(const GraphOutputRequest& request, std::int64_t edges)
+      : unit_(request.unit), once_(request.each_once), ids_(request.ids) {
     if (request.path.empty()) return;
     constexpr std::int64_t kUsualLine = 20;  // bytes, or more
-    file_ = std::make_unique<data::OutputFile>(request.path, request.options);
+    file_ = std::make_unique<data::OutputBytes>(request.path, request.options);
     file_->require_space(kUsualLine * (once_ ? edges / 2 : edges));
-    bytes_ = std::make_unique<data::OutputBytes>(*file_);
-    bytes_->write("source,target,distance\n");
+    file_->write("source,target,distance\n");
   }
   void append(std::int64_t first_row, const NeighborGraph& part) override {
     const char between = file_ ? ',' : '\t';
-    for_rows<T>(first_row, part, unit_,
-                [&](std::int64_t row, std::span<const std::int64_t> to, std::span<const T> distances) {
-                  std::string text;
-                  for (std::size_t e = 0; e < to.size(); ++e) {
-                    if (once_ && to[e] < row) continue;
-                    text += fmt::format("{}{}{}{}{}\n", row, between, to[e], between, distances[e]);
-                  }
-                  file_ ? bytes_->write(text) : print_out(text);
-                });
+    for_rows<T>(
+        first_row, part, unit_, [&](std::int64_t row, std::span<const std::int64_t> to, std::span<const T> distances) {
+          std::string text;
+          const std::string source = ids_.query_row(row, between);
+          for (std::size_t e = 0; e < to.size(); ++e) {
+            if (once_ && to[e] < row) continue;
+            text += fmt::format("{}{}{}{}{}\n", source, between, ids_.base_row(to[e], between), between, distances[e]);
+          }
+          file_ ? file_->write(text) : print_out(text);
+        });
   }
   void finish() override {
-    if (!file_) return;
-    bytes_->close();
-    file_->sync();
-    file_->publish();
+    if (file_) file_->publish();
   }
 
  private:
   Unit unit_;
   bool once_;
-  std::unique_ptr<data::OutputFile> file_;
-  std::unique_ptr<data::OutputBytes> bytes_;
+  const RowIds& ids_;
+  std::unique_ptr<data::OutputBytes> file_;
 };
 
 template <class T>
@@ -121,6 +120,7 @@ std::int64_t write_components(const GraphOutputRequest& request, std::span<const
     data::ResultFile file(request.path, request.options);
     write_head(file, request.head, *request.base);
     file.attribute("edges", request.edges);
+    request.ids.write(file);
     file.dataset("components", labels);
     file.dataset("keep", keep);
     file.dataset("counts", counts);
@@ -128,7 +128,8 @@ std::int64_t write_components(const GraphOutputRequest& request, std::span<const
   } else if (shown) {
     std::string text;
     for (std::size_t i = 0; i < labels.size(); ++i) {
-      text += fmt::format("{}\t{}\n", i, labels[i]);
+      text += fmt::format("{}\t{}\n", request.ids.base_row(static_cast<std::int64_t>(i), '\t'),
+                          request.ids.base_row(labels[i], '\t'));
       if (text.size() < (1U << 16) && i + 1 < labels.size()) continue;
       print_out(text);
       text.clear();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/knn/row_ids.h"
 #include "app/run/results.h"
 #include "core/graph.h"
 
@@ -30,7 +31,8 @@ struct GraphOutputRequest {
   const data::PointSource* base = nullptr;
   const data::PointSource* queries = nullptr;  // null: the base itself
   std::string edges;                           // "directed", "symmetric", "mutual", "radius"
-  bool each_once = false;                      // write the edge x - y without y - x, for x < y
+  const RowIds& ids;
+  bool each_once = false;  // write the edge x - y without y - x, for x < y
 };
 
 /// begin (rows + 1): index of each row's first edge. Throws Error(output) if the output cannot be written, or lacks

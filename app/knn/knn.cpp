@@ -242,6 +242,7 @@ class KnnJob final : public PointsJob {
 
   KnnOptions& options_;
   std::optional<TruthComparison> truth_;
+  RowIds ids_;
   std::unique_ptr<NeighborOutput> lists_;
   std::unique_ptr<GraphOutput> graph_;
 };
@@ -262,6 +263,7 @@ void KnnJob::open() {
   }
   check_neighbors(options_, *source, source->rows());
   if (!target.empty()) check_list_format(options_.list_format(), options_.metric(), *source, inputs.second.get());
+  if (!common.id_column.empty()) ids_ = RowIds(*source, inputs.second.get());
   if (!options_.truth.empty()) truth_.emplace(options_.truth, queries().rows(), options_.neighbors);
 }
 
@@ -286,6 +288,7 @@ void KnnJob::compute() {
                    .queried = queried,
                    .base_values = held.values->values(),
                    .query_values = queried.values(),
+                   .ids = ids_,
                    .head = {options_.makes_graph() ? "kith-graph" : "kith-neighbors", stored_command(),
                             inputs.value_class(), options_.metric()},
                    .output = output,
@@ -302,18 +305,20 @@ void KnnJob::compute() {
 
 /// Lists of k nearest neighbours, for the output and for --truth.
 void KnnJob::compute_lists(const KnnRun& run) {
+  const NeighborOutputRequest request{.path = target,
+                                      .options = output,
+                                      .head = run.head,
+                                      .unit = options_.unit(),
+                                      .neighbors = options_.neighbors,
+                                      .base = &run.base,
+                                      .queries = run.queries,
+                                      .base_values = run.base_values,
+                                      .query_values = run.query_values,
+                                      .ids = run.ids};
   if (!target.empty()) {
-    lists_ = open_neighbor_output(options_.list_format(), {.path = target,
-                                                           .options = output,
-                                                           .head = run.head,
-                                                           .unit = options_.unit(),
-                                                           .neighbors = options_.neighbors,
-                                                           .base = &run.base,
-                                                           .queries = run.queries,
-                                                           .base_values = run.base_values,
-                                                           .query_values = run.query_values});
+    lists_ = open_neighbor_output(options_.list_format(), request);
   } else if (!truth_ && !common.json) {
-    lists_ = printed_neighbors(options_.unit(), run.head.value_class);
+    lists_ = printed_neighbors(request);
   }
   if (truth_) truth_->measure_with(definition_for(run));
   const bool all_kept = held.values->kept_rows().empty() && run.queried.kept_rows().empty();

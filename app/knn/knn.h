@@ -46,6 +46,7 @@ struct KnnRun {
   const data::PointSource* queries;  // null: the base itself
   const data::Reading& queried;      // the rows of the queries, which may be those of the base
   PointsView base_values, query_values;
+  const RowIds& ids;
   ResultHead head;
   data::OutputOptions output;
   std::int64_t spare_bytes = 0;  // of host memory

@@ -27,6 +27,7 @@ class GraphMaker {
                  .base = &run.base,
                  .queries = run.queries,
                  .edges = name_of_edges(),
+                 .ids = run.ids,
                  .each_once = options_.edges() != GraphEdges::directed} {}
 
   std::unique_ptr<GraphOutput> from_lists() {

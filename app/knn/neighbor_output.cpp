@@ -23,6 +23,7 @@ class ResultLists final : public NeighborOutput {
     write_head(file_, request.head, *request.base);
     if (request.queries != nullptr) file_.attribute("queries", stored_name(request.queries->name()));
     file_.attribute("distances", std::string(name_of(unit_)));
+    request.ids.write(file_);
     const std::int64_t lists = (request.queries != nullptr ? request.queries : request.base)->rows();
     file_.create_matrix<std::int64_t>("neighbors", lists, request.neighbors);
     file_.create_matrix<T>("distances", lists, request.neighbors);
@@ -117,13 +118,14 @@ class BenchmarkLists final : public NeighborOutput {
 template <class T>
 class PrintedLists final : public NeighborOutput {
  public:
-  explicit PrintedLists(Unit unit) : unit_(unit) {}
+  explicit PrintedLists(const NeighborOutputRequest& request) : unit_(request.unit), ids_(request.ids) {}
   void append(std::int64_t first, const NeighborLists& lists) override {
     const Matrix<T> distances = convert_distances<T>(lists.distance.view(), unit_, first);
     std::string text;
     for (std::int64_t i = 0; i < distances.rows(); ++i) {
+      const std::string query = ids_.query_row(first + i, '\t');
       for (std::int64_t j = 0; j < distances.columns(); ++j) {
-        text += fmt::format("{}\t{}\t{}\n", first + i, lists.index(i, j), distances(i, j));
+        text += fmt::format("{}\t{}\t{}\n", query, ids_.base_row(lists.index(i, j), '\t'), distances(i, j));
       }
       print_out(text);
       text.clear();
@@ -132,6 +134,7 @@ class PrintedLists final : public NeighborOutput {
 
  private:
   Unit unit_;
+  const RowIds& ids_;
 };
 
 }  // namespace
@@ -178,9 +181,9 @@ std::unique_ptr<NeighborOutput> open_neighbor_output(ListFormat format, const Ne
   }
 }
 
-std::unique_ptr<NeighborOutput> printed_neighbors(Unit unit, ValueClass value_class) {
-  if (value_class == ValueClass::f32) return std::make_unique<PrintedLists<float>>(unit);
-  return std::make_unique<PrintedLists<double>>(unit);
+std::unique_ptr<NeighborOutput> printed_neighbors(const NeighborOutputRequest& request) {
+  if (request.head.value_class == ValueClass::f32) return std::make_unique<PrintedLists<float>>(request);
+  return std::make_unique<PrintedLists<double>>(request);
 }
 
 }  // namespace kith::app

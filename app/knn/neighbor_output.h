@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "app/knn/row_ids.h"
 #include "app/run/results.h"
 #include "core/backend.h"
 
@@ -37,11 +38,12 @@ struct NeighborOutputRequest {
   const data::PointSource* base = nullptr;
   const data::PointSource* queries = nullptr;  // null: the base itself
   PointsView base_values, query_values;
+  const RowIds& ids;
 };
 
 /// Throws Error(output) if it cannot be written.
 std::unique_ptr<NeighborOutput> open_neighbor_output(ListFormat format, const NeighborOutputRequest& request);
 /// A line for each neighbour on standard output: query, neighbour, distance.
-std::unique_ptr<NeighborOutput> printed_neighbors(Unit unit, ValueClass value_class);
+std::unique_ptr<NeighborOutput> printed_neighbors(const NeighborOutputRequest& request);
 
 }  // namespace kith::app

@@ -169,6 +169,7 @@ void take_input_options(const data::StoredResult& result, CommonOptions& common)
   take("--weight-column", common.weight_column);
   take("--delimiter", common.delimiter);
   take("--header", common.header);
+  take("--comment", common.comment);
   take("--precision", common.precision);
   take("--metric", common.metric);
   take("--nan", common.nan);

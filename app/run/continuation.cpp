@@ -62,7 +62,7 @@ std::optional<Continuation> find_continuation(const std::string& init, const std
                        rest_of(before) == rest_of(command);
   if (!resumes) return std::nullopt;
   Continuation continuation{place.file,
-                            {*iterations, *changed, whole_numbers(result.vector("counts"))},
+                            {*iterations, 0, *changed, whole_numbers(result.vector("counts"))},
                             {result.vector("iteration_inertia"), result.vector("iteration_shift"),
                              whole_numbers(result.vector("iteration_changed"))},
                             {}};

@@ -51,6 +51,9 @@ class ShownArrival final : public Arrival {
     Phase& read = job_.report.phase("read");
     read.bytes += source.file_bytes();
     read.busy_seconds += reading_.seconds();
+    for (const std::string& remark : source.remarks()) {
+      job_.progress.warning(fmt::format("{}: {}", source.name(), remark));
+    }
     if (source.changed_values() > 0) {
       job_.progress.warning(fmt::format("{}: --precision f32 changed {} of {} values", source.name(),
                                         source.changed_values(), source.rows() * source.columns()));
@@ -185,7 +188,12 @@ void note_device_memory(const HeldPoints& held, Job& job) {
 }
 
 PointsReport describe(const data::PointSource& source) {
-  return {source.name(), source.rows(), source.columns(), source.element_type(), data::size_of(source.held_as()) == 1};
+  return {source.name(),
+          source.rows(),
+          source.columns(),
+          source.element_type(),
+          data::size_of(source.held_as()) == 1,
+          source.skipped_lines()};
 }
 
 }  // namespace kith::app

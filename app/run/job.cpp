@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/cli/terminal.h"
+#include "app/run/memory.h"
 #include "app/run/summary.h"
 #include "kernels/cpu/runtime/threads.h"
 
@@ -60,6 +61,7 @@ Job::Job(std::string command, CommonOptions& options)
     : common(options), report{.command = std::move(command)}, progress(report, show_of(options)) {
   Terminal& terminal = Terminal::instance();
   terminal.set_verbosity(common.quiet ? Verbosity::quiet : common.verbose ? Verbosity::verbose : Verbosity::normal);
+  data::set_memory_limit(common.memory);
 }
 
 void Job::warn(const OptionSet& set) {

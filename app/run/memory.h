@@ -1,21 +1,18 @@
-// Host memory: its limit for this process, and the check that a run fits before it starts.
+// Host memory of a run: the check that it fits before it starts.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "data/io/memory_limit.h"
+
 namespace kith::app {
 
-struct MemoryLimit {
-  std::int64_t bytes = 0;
-  std::string source;  // "--memory", "free on this machine", "left of this control group's limit"
-};
+/// `requested` bytes if not 0, else what is free now.
+data::MemoryLimit memory_limit(std::int64_t requested);
 
-/// `requested` bytes if not 0; else the smallest of the memory available by /proc/meminfo and within the limits of this
-/// process's control groups (version 1 and 2).
-MemoryLimit memory_limit(std::int64_t requested);
-
-/// Throws Error (usage if --memory set the limit, else internal) with the needed and available bytes and the remedy.
+/// Throws as data::require_memory() does if a run does not fit; `needed` are all of its bytes, also those that it holds
+/// already.
 void require_memory(std::int64_t needed, const std::string& what, std::int64_t requested);
 
 /// Largest resident size of this process so far, in bytes.

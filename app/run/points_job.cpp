@@ -20,6 +20,23 @@ PointsJob::PointsJob(OptionSet& options, CommonOptions& common_options)
 int PointsJob::run() {
   if (!target.empty()) data::check_output(target, output);
   open();
+  try {
+    run_computation();
+  } catch (const Error& error) {
+    throw named(error);
+  }
+  show();
+  if (!target.empty()) {
+    progress.phase("write", 0);
+    write();
+    wrote(target);
+  }
+  if (source != nullptr) note_device_memory(held, *this);
+  close(next());
+  return static_cast<int>(exit_code());
+}
+
+void PointsJob::run_computation() {
   if (source != nullptr) {
     const data::PointSource *first = inputs.first.get(), *second = inputs.second.get();
     required_bytes = points_bytes(*first) + (second != nullptr ? points_bytes(*second) : 0) +
@@ -34,15 +51,18 @@ int PointsJob::run() {
     warn(set);
   }
   compute();
-  show();
-  if (!target.empty()) {
-    progress.phase("write", 0);
-    write();
-    wrote(target);
+}
+
+Error PointsJob::named(const Error& error) const {
+  const std::string message = error.what();
+  if (error.code() != ExitCode::data || source == nullptr) return error;
+  for (const data::PointSource* input : {inputs.first.get(), inputs.second.get()}) {
+    if (input != nullptr && message.find(data::parse_location(input->name()).file) != message.npos) return error;
   }
-  if (source != nullptr) note_device_memory(held, *this);
-  close(next());
-  return static_cast<int>(exit_code());
+  for (const std::string& file : set.inputs()) {
+    if (message.find(data::parse_location(file).file) != message.npos) return error;
+  }
+  return {error.code(), fmt::format("{}: {}", source->name(), message), error.cause()};
 }
 
 void PointsJob::open_points(const std::string& location) {

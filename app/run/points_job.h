@@ -23,6 +23,11 @@ class PointsJob : protected Job {
   /// Returns the exit code of the program.
   int run();
 
+ private:
+  void run_computation();
+  /// The error with the name of the points, if it names no input: core/ knows no files.
+  Error named(const Error& error) const;
+
  protected:
   /// Opens all inputs, sets `inputs` and `source`, and rejects whatever can be known to be wrong before values are
   /// read.

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <system_error>
+
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
 
@@ -22,7 +24,11 @@ double seconds_between(std::chrono::steady_clock::time_point a, std::chrono::ste
 }  // namespace
 
 Progress::Progress(Report& report, Show show) : report_(report), show_(show) {
-  if (show != Show::never) watcher_ = std::thread([this] { watch(); });
+  if (show == Show::never) return;
+  try {
+    watcher_ = std::thread([this] { watch(); });
+  } catch (const std::system_error&) {  // the system provides no thread: nothing is shown
+  }
 }
 
 Progress::~Progress() {

@@ -13,11 +13,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json to_object(const PointsReport& points) {
-  return {{"name", points.name},
-          {"rows", points.rows},
-          {"columns", points.columns},
-          {"type", points.type},
-          {"kept_as_bytes", points.kept_as_bytes}};
+  Json object{{"name", points.name},
+              {"rows", points.rows},
+              {"columns", points.columns},
+              {"type", points.type},
+              {"kept_as_bytes", points.kept_as_bytes}};
+  if (points.skipped.comments > 0) object["comment_lines"] = points.skipped.comments;
+  if (points.skipped.blank > 0) object["blank_lines"] = points.skipped.blank;
+  return object;
 }
 
 Json to_object(const Phase& phase) {

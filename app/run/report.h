@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/observer.h"
+#include "data/format/point_source.h"
 
 namespace kith::app {
 
@@ -28,6 +29,7 @@ struct PointsReport {
   std::int64_t columns = 0;
   std::string type;  // in the file
   bool kept_as_bytes = false;
+  data::SkippedLines skipped = {};  // of a text file
 };
 
 struct WeightReport {

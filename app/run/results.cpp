@@ -10,6 +10,7 @@
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "core/error.h"
+#include "data/io/checksum.h"
 
 namespace kith::app {
 namespace {
@@ -27,6 +28,15 @@ double in_unit(double d, Unit unit) {
     default:
       return d;
   }
+}
+
+constexpr const char* kNamesChecksum = "_crc32";
+
+/// Of the names one after another, each with a zero byte.
+std::int64_t names_checksum(const std::vector<std::string>& names) {
+  data::Checksum sum;
+  for (const std::string& name : names) sum.add(name.c_str(), name.size() + 1);
+  return sum.value();
 }
 
 }  // namespace
@@ -74,7 +84,17 @@ void write_names(data::ResultFile& file, const std::string& attribute, const std
   constexpr std::size_t kMostBytes = 60'000;  // HDF5 1.8 has 64 KiB for an attribute
   const std::string text = fmt::format("{}", fmt::join(names, "\n"));
   const bool one_a_line = std::count(text.begin(), text.end(), '\n') + 1 == std::ssize(names);
-  if (!text.empty() && one_a_line && text.size() < kMostBytes) file.attribute(attribute, text);
+  if (names.empty()) return;
+  if (one_a_line && !names.back().empty() && text.size() < kMostBytes) {
+    file.attribute(attribute, text);
+  } else {
+    file.attribute(attribute + kNamesChecksum, names_checksum(names));
+  }
+}
+
+bool lists_other_columns(const data::StoredResult& result, const std::vector<std::string>& names) {
+  const auto before = result.whole(std::string("columns") + kNamesChecksum);
+  return before && !names.empty() && *before != names_checksum(names);
 }
 
 void write_head(data::ResultFile& file, const ResultHead& head, const data::PointSource& points) {

@@ -11,14 +11,18 @@
 #include "core/kmeans.h"
 #include "core/matrix.h"
 #include "data/results/result.h"
+#include "data/results/stored_result.h"
 #include "data/source.h"
 
 namespace kith::app {
 
 /// The root attributes of all files: format, format_version, kith_version, command.
 void write_origin(data::ResultFile& file, const std::string& format, const std::string& command);
-/// Names as an attribute, one per line, if it can hold them and none contains a line feed.
+/// Names as an attribute, one per line; their checksum as `<attribute>_crc32` if they are too long together, or if one
+/// contains a line feed.
 void write_names(data::ResultFile& file, const std::string& attribute, const std::vector<std::string>& names);
+/// Whether the result stores a checksum of the names of its columns that these names do not have.
+bool lists_other_columns(const data::StoredResult& result, const std::vector<std::string>& names);
 
 /// Root attributes of every result of points: format, format_version, kith_version, command, points (name, shape,
 /// type), metric, class. `command` contains only what determines the result.

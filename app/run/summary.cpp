@@ -55,8 +55,10 @@ std::string runs_of(const Report& report) {
 }
 
 std::string points_of(const PointsReport& points) {
-  return fmt::format("{}, {} {}{}", visible(points.name), show_shape(points.rows, points.columns), points.type,
-                     points.kept_as_bytes ? ", kept as bytes" : "");
+  const std::string skipped = show_skipped(points.skipped);
+  return fmt::format("{}, {} {}{}{}", visible(points.name), show_shape(points.rows, points.columns),
+                     visible(points.type), points.kept_as_bytes ? ", kept as bytes" : "",
+                     skipped.empty() ? "" : "; " + skipped);
 }
 
 /// The file, marked as HDF5 if its name does not show that.
@@ -67,6 +69,16 @@ std::string result_of(const Report& report) {
 }
 
 }  // namespace
+
+std::string show_skipped(const data::SkippedLines& skipped) {
+  const auto count = [](std::int64_t lines, const char* kind) {
+    return fmt::format("{} {} line{}", lines, kind, lines == 1 ? "" : "s");
+  };
+  if (skipped.comments == 0 && skipped.blank == 0) return "";
+  if (skipped.comments == 0) return count(skipped.blank, "blank") + " skipped";
+  return count(skipped.comments, "comment") + (skipped.blank > 0 ? " and " + count(skipped.blank, "blank") : "") +
+         " skipped";
+}
 
 std::string summary(const Report& report, const std::string& next) {
   std::string out;

@@ -12,4 +12,7 @@ namespace kith::app {
 /// command that continues from the result, or empty.
 std::string summary(const Report& report, const std::string& next);
 
+/// "2 comment lines and 1 blank line skipped"; empty if none was.
+std::string show_skipped(const data::SkippedLines& skipped);
+
 }  // namespace kith::app

@@ -58,6 +58,8 @@ struct Member {
   std::string unreadable;  // why it is not an array or cannot be read, else empty
 };
 
+constexpr std::int64_t kMemberHeaderBytes = std::int64_t{64} << 10;
+
 std::vector<Member> arrays_of(const InputBytes& input) {
   std::vector<Member> arrays;
   for (const ZipMember& file : zip_members(input)) {
@@ -72,10 +74,10 @@ std::vector<Member> arrays_of(const InputBytes& input) {
         const auto text = [](const std::vector<std::byte>& bytes) {
           return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
         };
-        // Only structured arrays have longer headers.
+        // Only structured arrays have longer headers; those beyond kMemberHeaderBytes are not read.
         const bool longer = text(begin).find('}') == std::string_view::npos;
         const std::vector<std::byte> more =
-            longer ? extract_begin(input, file, kMaxNumpyHeaderBytes) : std::vector<std::byte>();
+            longer ? extract_begin(input, file, kMemberHeaderBytes) : std::vector<std::byte>();
         member.header = read_numpy_header(text(longer ? more : begin), fmt::format("{}:{}", input.name(), member.path));
       }
     } catch (const Error& error) {

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <utility>
 
+#include "core/quoted.h"
 #include "data/format/shape.h"
 #include "data/io/input_error.h"
 
@@ -36,7 +37,7 @@ class Parser {
         header.shape = tuple();
         has_shape = true;
       } else {
-        fail(fmt::format("found an unknown key '{}'", key));
+        fail(fmt::format("found an unknown key '{}'", kith::quoted(key, 60)));
       }
       if (!take(',') && peek() != '}') fail("expected a comma between its entries");
     }
@@ -154,10 +155,10 @@ void set_type(NumpyHeader& header, const std::string& descr) {
     case 'a':
       return refuse_type("text", "expected numbers, found text; save numbers: x.astype(numpy.float64)");
     default:
-      return refuse_type(descr,
+      return refuse_type(quoted(descr, 60),
                          fmt::format("expected numbers (float16, float32, float64, bool, or integers of 8, 16, 32 or "
                                      "64 bits), found the type '{}'; save x.astype(numpy.float64)",
-                                     descr));
+                                     quoted(descr, 60)));
   }
 }
 

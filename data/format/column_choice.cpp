@@ -7,8 +7,10 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
+#include "core/quoted.h"
 #include "data/format/shape.h"
 
 namespace kith::data {
@@ -32,18 +34,24 @@ std::string_view trimmed(std::string_view text) {
 class ColumnParser {
  public:
   ColumnParser(const std::vector<std::string>& names, std::int64_t columns, const std::string& table)
-      : names_(names), columns_(columns), table_(table) {}
+      : names_(names), columns_(columns), table_(table) {
+    for (std::size_t j = 0; j < names.size(); ++j) {
+      ++places_.try_emplace(names[j], Place{static_cast<std::int64_t>(j), 0}).first->second.count;
+    }
+  }
 
   /// The columns of a list such as "a,b,3-7", in its order.
   std::vector<std::int64_t> list(const char* option, const std::string& text) const {
     std::vector<std::int64_t> chosen;
+    std::vector<bool> is_chosen(static_cast<std::size_t>(columns_));
     for (std::size_t begin = 0; begin <= text.size();) {
       const std::size_t end = std::min(text.find(',', begin), text.size());
       const auto [first, last] = range(option, trimmed(std::string_view(text).substr(begin, end - begin)));
       for (std::int64_t j = first; j <= last; ++j) {
-        if (std::find(chosen.begin(), chosen.end(), j) != chosen.end()) {
+        if (is_chosen[static_cast<std::size_t>(j)]) {
           refuse(option, text, fmt::format("names {} twice", show_column(names_, j)));
         }
+        is_chosen[static_cast<std::size_t>(j)] = true;
         chosen.push_back(j);
       }
       begin = end + 1;
@@ -61,10 +69,9 @@ class ColumnParser {
   std::pair<std::int64_t, std::int64_t> range(const char* option, std::string_view text) const {
     // A number is always a position, even if a column has this number as its name.
     if (const auto index = index_of(text)) return {checked(option, text, *index), *index};
-    const auto count = std::count(names_.begin(), names_.end(), text);
-    if (count > 1) refuse(option, text, fmt::format("is the name of {} columns; give a number", count));
-    if (count == 1) {
-      const auto index = std::find(names_.begin(), names_.end(), text) - names_.begin();
+    if (const auto place = places_.find(text); place != places_.end()) {
+      const auto [index, count] = place->second;
+      if (count > 1) refuse(option, text, fmt::format("is the name of {} columns; give a number", count));
       return {index, index};
     }
     if (const auto dash = text.find('-'); dash != text.npos && dash > 0) {
@@ -84,11 +91,18 @@ class ColumnParser {
 
   [[noreturn]] void refuse(const char* option, std::string_view text, const std::string& why) const {
     throw Error(ExitCode::usage,
-                fmt::format("{}: '{}' {}; expected columns of {}, which has columns 1 to {}{}", option, text, why,
-                            table_, columns_, names_.empty() ? ", without names" : ": " + show_list(names_, 30)));
+                fmt::format("{}: '{}' {}; expected columns of {}, which has columns 1 to {}{}", option, quoted(text),
+                            why, table_, columns_, names_.empty() ? ", without names" : ": " + show_list(names_, 30)));
   }
 
+  /// The first column of a name, and how many have the name.
+  struct Place {
+    std::int64_t index = 0;
+    std::int64_t count = 0;
+  };
+
   const std::vector<std::string>& names_;
+  std::unordered_map<std::string_view, Place> places_;
   std::int64_t columns_;
   const std::string& table_;
 };
@@ -107,6 +121,7 @@ class ChosenColumns final : public PointSource {
   std::int64_t file_bytes() const override { return inner_->file_bytes(); }
   std::int64_t held_bytes() const override { return inner_->held_bytes() + kBlockBytes; }
   std::int64_t changed_values() const override { return inner_->changed_values(); }
+  std::vector<std::string> remarks() const override { return inner_->remarks(); }
   std::vector<std::string> column_names() const override {
     const std::vector<std::string> all = inner_->column_names();
     std::vector<std::string> names;
@@ -145,8 +160,9 @@ class ChosenColumns final : public PointSource {
 }  // namespace
 
 std::string show_column(const std::vector<std::string>& names, std::int64_t column) {
-  return names.empty() ? fmt::format("column {}", column + 1)
-                       : fmt::format("column {} ('{}')", column + 1, names.at(static_cast<std::size_t>(column)));
+  return names.empty()
+             ? fmt::format("column {}", column + 1)
+             : fmt::format("column {} ('{}')", column + 1, quoted(names.at(static_cast<std::size_t>(column)), 60));
 }
 
 std::string option_text(const std::vector<std::string>& names, std::int64_t column) {
@@ -175,9 +191,12 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
   } else {
     for (std::int64_t j = 0; j < columns; ++j) choice.points.push_back(j);
   }
-  for (const std::int64_t j : {choice.id, choice.label, choice.weight}) dropped.push_back(j);
-  std::erase_if(choice.points,
-                [&](std::int64_t j) { return std::find(dropped.begin(), dropped.end(), j) != dropped.end(); });
+  std::vector<bool> is_dropped(static_cast<std::size_t>(columns));
+  for (const std::int64_t j : dropped) is_dropped[static_cast<std::size_t>(j)] = true;
+  for (const std::int64_t j : {choice.id, choice.label, choice.weight}) {
+    if (j >= 0) is_dropped[static_cast<std::size_t>(j)] = true;
+  }
+  std::erase_if(choice.points, [&](std::int64_t j) { return is_dropped[static_cast<std::size_t>(j)]; });
   if (choice.points.empty()) {
     throw Error(
         ExitCode::usage,

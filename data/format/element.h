@@ -19,6 +19,13 @@ struct ElementType {
   bool operator==(const ElementType&) const = default;
 };
 
+// For data/io/packed.h.
+constexpr Number last_value(Number) { return Number::uint64; }
+template <class Archive>
+void each_field(Archive& archive, ElementType& type) {
+  archive(type.number, type.swapped);
+}
+
 const char* name_of(Number number);          // "uint8"
 bool is_number(const std::string& name);     // whether it is one of those names
 std::int64_t size_of(Number number);         // bytes

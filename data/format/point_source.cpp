@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "data/io/memory_limit.h"
+
 namespace kith::data {
 namespace {
 
@@ -57,6 +59,8 @@ PointsMatrix allocate_points(const PointSource& source) {
 }
 
 PointsMatrix read_all(PointSource& source) {
+  const std::int64_t values = checked_product(source.rows(), source.columns(), source.name().c_str());
+  require_memory(checked_product(values, size_of(source.held_as()), source.name().c_str()), source.name());
   PointsMatrix all = allocate_points(source);
   std::visit([&source](auto& matrix) { source.read(0, matrix.view()); }, all);
   return all;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,12 @@
 #include "data/io/location.h"
 
 namespace kith::data {
+
+/// Lines of a text file that are no rows, before its last row.
+struct SkippedLines {
+  std::int64_t comments = 0;
+  std::int64_t blank = 0;
+};
 
 /// One dataset, as `kith info` shows it.
 struct DatasetInfo {
@@ -24,6 +31,7 @@ struct DatasetInfo {
   std::string unreadable;            // why it cannot be read as points; empty if it can
   std::vector<std::string> columns;  // their names, if the file has names
   std::string text_columns;          // the chosen columns that hold text, as a list for --drop-columns
+  SkippedLines skipped;
 };
 
 enum class Precision { automatic, f32, f64 };
@@ -42,6 +50,9 @@ struct ReadOptions {
   std::string id_column = {}, label_column = {}, weight_column = {};
   std::string delimiter = {};  // text files only: one character, ' ' for blanks; empty: detected
   Header header = Header::automatic;
+  /// Text files only: lines that begin with this character are skipped, '\0': none. Nothing: lines that begin with #
+  /// before the first record.
+  std::optional<char> comment = {};
   bool transpose = false;  // the columns of the file become rows
   /// Whether read() accepts NaN, infinities and empty fields of text, which become NaN.
   Missing missing = Missing::refuse;
@@ -76,6 +87,9 @@ class PointSource {
   virtual std::int64_t held_bytes() const { return 0; }
   /// One name for each column, or none.
   virtual std::vector<std::string> column_names() const { return {}; }
+  virtual SkippedLines skipped_lines() const { return {}; }
+  /// What a reader of the result should know about the input, one sentence each.
+  virtual std::vector<std::string> remarks() const { return {}; }
   /// The text of each row in ReadOptions::id_column, label_column or weight_column; empty if there is no such column.
   virtual std::vector<std::string> kept(Kept) const { return {}; }
 };

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/quoted.h"
+
 namespace kith::data {
 
 std::string show_shape(const std::vector<std::int64_t>& shape) {
@@ -15,8 +17,8 @@ std::string show_shape(const std::vector<std::int64_t>& shape) {
 std::string show_list(const std::vector<std::string>& items, std::size_t max_shown) {
   if (items.empty()) return "nothing";
   const std::size_t shown = std::min(items.size(), max_shown);
-  const std::string text =
-      fmt::format("{}", fmt::join(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) text += (i > 0 ? ", " : "") + quoted(items[i]);
   return shown < items.size() ? fmt::format("{} and {} more", text, items.size() - shown) : text;
 }
 

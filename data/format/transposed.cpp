@@ -20,12 +20,16 @@ class Transposed final : public PointSource {
   std::int64_t file_bytes() const override { return inner_->file_bytes(); }
   std::int64_t held_bytes() const override {
     const std::int64_t values = checked_product(inner_->rows(), inner_->columns(), inner_->name().c_str());
-    const std::int64_t bytes = value_class() == ValueClass::f32 ? sizeof(float) : sizeof(double);
-    return inner_->held_bytes() + checked_product(values, bytes, inner_->name().c_str());
+    return inner_->held_bytes() + checked_product(values, size_of(held_as()), inner_->name().c_str());
   }
+  Number held_as() const override { return inner_->held_as(); }
   std::int64_t changed_values() const override { return inner_->changed_values(); }
+  SkippedLines skipped_lines() const override { return inner_->skipped_lines(); }
+  std::vector<std::string> remarks() const override { return inner_->remarks(); }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<std::uint8_t> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<std::int8_t> out) override { read_as(first, out); }
 
  private:
   template <class T>

@@ -11,9 +11,14 @@
 namespace kith::data {
 
 struct FilterStep {
-  enum Kind { shuffle, deflate, fletcher32 } kind;
+  enum Kind { shuffle, deflate, fletcher32 } kind = shuffle;
   std::int64_t element_bytes = 1;  // of shuffle
 };
+constexpr FilterStep::Kind last_value(FilterStep::Kind) { return FilterStep::fletcher32; }
+template <class Archive>
+void each_field(Archive& archive, FilterStep& step) {
+  archive(step.kind, step.element_bytes);
+}
 
 /// Decodes chunks one after another and reuses its memory.
 class ChunkDecoder {

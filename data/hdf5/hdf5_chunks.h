@@ -1,42 +1,54 @@
-// Rows of a chunked HDF5 dataset, decoded chunk by chunk without HDF5's filters.
+// Rows of a chunked HDF5 dataset, read and decoded chunk by chunk without the HDF5 library.
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/matrix.h"
-#include "data/hdf5/chunk_filters.h"
-#include "data/hdf5/hdf5_inspect.h"
+#include "data/hdf5/stored_rows.h"
+#include "data/io/input_bytes.h"
 
 namespace kith::data {
 
+/// The answers of the process that uses the library.
+struct ChunkIndex {
+  std::function<std::vector<ChunkPlace>(std::int64_t first, std::int64_t count)> find_chunks;
+  std::function<std::string()> read_fill_value;
+};
+
 class ChunkedRows {
  public:
-  /// nullopt if it is not chunked, or has filters other than those of ChunkDecoder, so that H5Dread has to read it.
-  /// `dataset` must stay open; `name` is for messages.
-  static std::optional<ChunkedRows> open(hid_t dataset, const DatasetFacts& facts, const std::string& name);
+  /// `rows` has steps, and refusal() accepts its facts. `name` is for messages.
+  ChunkedRows(const StoredRows& rows, std::string name, ChunkIndex index);
 
-  /// Rows first .. first + count - 1, bytes as in the file. Throws Error(data) with the damaged chunk.
-  void read(std::int64_t first, std::int64_t count, std::byte* out);
+  /// Rows first .. first + count - 1 of the dataset in `file`, bytes as in the file. Throws Error(data) with the
+  /// damaged chunk.
+  void read(const InputBytes& file, std::int64_t first, std::int64_t count, std::byte* out);
+  /// Bytes of memory that read() takes.
+  std::int64_t held_bytes() const;
 
  private:
+  std::int64_t chunk_bytes() const { return chunk_rows_ * chunk_columns_ * element_bytes_; }
+  bool keeps_bands() const;
   /// Decodes rows of one band, the chunks that share the same rows. `first` is a row of the dataset.
   void decode_rows(std::int64_t first, std::int64_t count, std::byte* out);
   /// Decodes the chunk whose first value is at (row, column). Valid until the next call.
   const std::byte* decode_chunk(std::int64_t row, std::int64_t column);
-  /// Reads with the size that the chunk must have, not with the size in the file. HDF5 must not cache chunks then.
-  const std::byte* read_plain_chunk(std::int64_t row, std::int64_t column);
-  const std::byte* read_filtered_chunk(std::int64_t row, std::int64_t column);
-  /// Fills a chunk that was never written with the dataset's fill value, 0 by default.
-  void fill_chunk(std::byte* out, std::int64_t bytes) const;
+  ChunkPlace place_of(std::int64_t row, std::int64_t column);
+  /// Fills a chunk that was never written with the dataset's fill value.
+  const std::byte* fill_chunk();
   [[noreturn]] void fail(std::int64_t row, std::int64_t column, const std::string& problem) const;
 
   std::string name_;
-  hid_t dataset_ = H5I_INVALID_HID;
+  ChunkIndex index_;
   std::vector<FilterStep> steps_;
   std::int64_t element_bytes_ = 0, rows_ = 0, columns_ = 0, chunk_rows_ = 0, chunk_columns_ = 0;
+  std::vector<ChunkPlace> places_;  // of chunks from first_place_ on, in row order
+  std::int64_t first_place_ = 0;
+  std::string fill_value_;  // empty: not needed so far
+  const InputBytes* file_ = nullptr;
   ChunkDecoder decoder_;
   Matrix<std::byte> band_;       // the last band that was read in part
   std::int64_t band_held_ = -1;  // its number

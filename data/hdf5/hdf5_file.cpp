@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "data/hdf5/hdf5_driver.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 
@@ -47,7 +48,7 @@ bool check_before_opening(const std::string& file) {
 /// Opens without a lock on network file systems that have none.
 Handle open_with(const std::string& file, bool locking) {
   const Handle access(H5Pcreate(H5P_FILE_ACCESS));
-  H5Pset_fapl_sec2(access.get());  // not the driver that the environment names
+  set_reading_driver(access.get());
   H5Pset_file_locking(access.get(), locking, true);
   return Handle(H5Fopen(file.c_str(), H5F_ACC_RDONLY, access.get()));
 }

@@ -18,6 +18,7 @@ class Hdf5InputFile {
   const std::string& name() const { return name_; }
   hid_t id() const { return handle_.get(); }
   std::int64_t bytes() const { return state_.size(); }
+  const FileState& state() const { return state_; }
   int descriptor() const { return descriptor_; }  // valid during the lifetime of the object; use it with pread() only
   /// Throws Error(data) if the file has changed since it was opened; HDF5 itself would silently read zeros.
   void check_unchanged() const;

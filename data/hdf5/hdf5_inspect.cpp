@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/quoted.h"
+#include "data/hdf5/hdf5_texts.h"
+
 namespace kith::data {
 namespace {
 
@@ -166,7 +169,7 @@ std::string filter_name(H5Z_filter_t id, const char* name, const std::vector<uns
     case H5Z_FILTER_SCALEOFFSET:
       return "scaleoffset";
     default:
-      return *name != '\0' ? fmt::format("{} (filter {})", name, id) : fmt::format("filter {}", id);
+      return *name != '\0' ? fmt::format("{} (filter {})", kith::quoted(name), id) : fmt::format("filter {}", id);
   }
 }
 
@@ -197,7 +200,7 @@ std::vector<std::string> filters_of(hid_t creation, std::string& unknown) {
 std::string external_file_of(hid_t creation) {
   char name[256] = "";
   H5Pget_external(creation, 0, sizeof name - 1, name, nullptr, nullptr);
-  return name;
+  return kith::quoted(name);
 }
 
 /// Finds layout, chunk, filters, stored bytes, and the obstacle if one of them is unsupported.
@@ -248,6 +251,20 @@ void inspect_storage(hid_t dataset, DatasetFacts& facts) {
   info.stored_bytes = static_cast<std::int64_t>(H5Dget_storage_size(dataset));
 }
 
+/// Considers who wrote the dataset. MATLAB and R store matrices by columns, so HDF5 shows their dimensions reversed;
+/// where AnnData's attributes are, R has already reversed them itself.
+void inspect_writer(hid_t dataset, DatasetFacts& facts) {
+  const std::string matlab = text_attribute(dataset, "MATLAB_class");
+  const bool r = H5Aexists(dataset, "rhdf5-NA.OK") > 0 && H5Aexists(dataset, "encoding-type") <= 0;
+  facts.reversed = !matlab.empty() || r;
+  if (matlab.empty()) return;
+  const bool empty = H5Aexists(dataset, "MATLAB_empty") > 0;
+  if (matlab != "char" && !empty) return;
+  facts.obstacle = empty ? "expected at least 1 row and 1 column, found an empty matrix; name another dataset"
+                         : "expected numbers, found MATLAB text; name a dataset of numbers";
+  facts.info.type = "MATLAB " + kith::quoted(matlab);
+}
+
 }  // namespace
 
 DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string& path) {
@@ -260,7 +277,8 @@ DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string
   inspect_storage(dataset, facts);
   // Reading the shape of a virtual dataset would open the files that it refers to.
   if (facts.info.layout != "virtual" && facts.info.layout != "unknown") facts.info.shape = shape_of(dataset);
-  facts.info.unreadable = refusal(file, facts, {});
+  inspect_writer(dataset, facts);
+  facts.info.unreadable = refusal(facts, file.bytes(), false);
   return facts;
 }
 

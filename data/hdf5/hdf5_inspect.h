@@ -19,16 +19,32 @@ struct DatasetFacts {
   std::string obstacle;                // the layout or filter that makes the values unreadable, empty if none
   bool chunked = false;
   std::vector<std::int64_t> chunk;  // its shape as in the file, unchecked
+  bool reversed = false;            // MATLAB and R write matrices by columns: HDF5 shows their dimensions reversed
 
   /// For rank 2, or rank 1 as one column.
   std::int64_t rows() const { return info.shape.at(0); }
   std::int64_t columns() const { return info.shape.size() == 1 ? 1 : info.shape.at(1); }
 };
 
+// For data/io/packed.h.
+template <class Archive>
+void each_field(Archive& archive, DatasetInfo& info) {
+  archive(info.path, info.shape, info.type, info.byte_order, info.layout, info.filters, info.stored_bytes,
+          info.unreadable, info.columns, info.text_columns);
+}
+template <class Archive>
+void each_field(Archive& archive, DatasetFacts& facts) {
+  archive(facts.info, facts.element, facts.obstacle, facts.chunked, facts.chunk, facts.reversed);
+}
+
 /// `dataset` is open. Accesses no other file, for any layout.
 DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string& path);
 
 /// Why it cannot be read as points: expected, found, and a remedy. Empty if it can. Accesses no file.
-std::string refusal(const Hdf5InputFile& file, const DatasetFacts& facts, const ReadOptions& options);
+std::string refusal(const DatasetFacts& facts, std::int64_t file_bytes, bool vector_as_column);
+
+/// Why the values, of `element_bytes` each, cannot all be stored in a file of this size, or do not fit in memory. Empty
+/// if they can. `facts` has rank 1 or 2.
+std::string refusal_of_storage(const DatasetFacts& facts, std::int64_t file_bytes, std::int64_t element_bytes);
 
 }  // namespace kith::data

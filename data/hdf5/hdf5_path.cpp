@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/quoted.h"
 #include "data/format/shape.h"
+#include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
 
 namespace kith::data {
@@ -30,17 +32,6 @@ std::vector<std::string> split(const std::string& path) {
 }
 
 std::string join(const std::vector<std::string>& names) { return fmt::format("/{}", fmt::join(names, "/")); }
-
-herr_t collect_name(hid_t, const char* name, const H5L_info_t*, void* names) {
-  static_cast<std::vector<std::string>*>(names)->emplace_back(name);
-  return 0;
-}
-
-std::vector<std::string> names_in(hid_t group) {
-  std::vector<std::string> names;
-  H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_name, &names);
-  return names;
-}
 
 /// The target of a soft link, or "file:/path" of an external one, or empty.
 std::string target_of(hid_t group, const std::string& name, const H5L_info_t& link) {
@@ -64,7 +55,18 @@ std::string refusal_of_link(hid_t group, const std::string& name, const H5L_info
                      static_cast<int>(link.type));
 }
 
+herr_t collect_name(hid_t, const char* name, const H5L_info_t*, void* names) {
+  static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+  return 0;
+}
+
 }  // namespace
+
+std::vector<std::string> names_in(hid_t group) {
+  std::vector<std::string> names;
+  H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_name, &names);
+  return names;
+}
 
 std::string normal_path(const std::string& path) { return join(split(path)); }
 
@@ -111,6 +113,21 @@ Handle open_object(const Hdf5InputFile& file, const std::string& path) {
     }
   }
   return object;
+}
+
+Handle open_dataset(const Hdf5InputFile& file, const std::string& path) {
+  Handle object = open_object(file, path);
+  if (H5Iget_type(object.get()) != H5I_DATASET) {
+    refuse_input(fmt::format("{}:{}", file.name(), normal_path(path)),
+                 fmt::format("expected a dataset, found {}", describe_kind(object.get())));
+  }
+  return object;
+}
+
+std::string describe_kind(hid_t object) {
+  if (H5Iget_type(object) != H5I_GROUP) return "a named type";
+  const std::string encoding = text_attribute(object, "encoding-type");  // AnnData's name for the content
+  return encoding.empty() ? "a group" : fmt::format("a group ({})", kith::quoted(encoding));
 }
 
 void for_each_dataset(const Hdf5InputFile& file, const std::function<void(VisitedObject)>& visit) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "data/hdf5/hdf5_file.h"
 
@@ -12,6 +13,15 @@ namespace kith::data {
 /// and user-defined links anywhere in the path, without accessing their targets. Throws Error(data) with the missing
 /// name and the existing ones.
 Handle open_object(const Hdf5InputFile& file, const std::string& path);
+
+/// As open_object(), but throws Error(data) for an object that is not a dataset.
+Handle open_dataset(const Hdf5InputFile& file, const std::string& path);
+
+/// "a group", for an object that is not a dataset.
+std::string describe_kind(hid_t object);
+
+/// The names of the links in a group.
+std::vector<std::string> names_in(hid_t group);
 
 /// "/group/train" for "group//train/".
 std::string normal_path(const std::string& path);

@@ -3,26 +3,33 @@
 
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_inspect.h"
-#include "data/io/physical_memory.h"
+#include "data/io/memory_limit.h"
 
 namespace kith::data {
 namespace {
 
 /// The largest ratio of inflated to deflated bytes; a file that declares more would only fill the memory.
 constexpr std::int64_t kMaxExpansion = 1032;
+constexpr std::int64_t kChunkCopies = 3;                              // as stored, decoded, and between two filters
 constexpr std::int64_t kMaxChunkBytes = (std::int64_t{1} << 32) - 1;  // HDF5's own limit
 
 std::string refusal_of_chunks(const DatasetFacts& facts, std::int64_t declared, std::int64_t element_bytes) {
   const std::int64_t stored = facts.info.stored_bytes;
   std::int64_t chunk_bytes = element_bytes;
-  for (const std::int64_t c : facts.chunk) chunk_bytes = capped_product(chunk_bytes, c);
+  for (const std::int64_t c : facts.chunk) chunk_bytes = c > 0 ? capped_product(chunk_bytes, c) : 0;
   const std::int64_t possible = facts.info.filters.empty() ? stored : capped_product(stored, kMaxExpansion);
-  if (chunk_bytes <= 0 || chunk_bytes > kMaxChunkBytes || chunk_bytes > physical_memory() || chunk_bytes > possible) {
+  if (chunk_bytes <= 0 || chunk_bytes > kMaxChunkBytes || chunk_bytes > possible) {
     return fmt::format(
         "one chunk is declared with {} bytes, but only {} bytes are stored in all; create it again with smaller "
         "chunks, for "
         "example with `h5repack`",
         chunk_bytes, stored);
+  }
+  if (const std::int64_t left = memory_limit(); kChunkCopies * chunk_bytes > left) {
+    return fmt::format(
+        "one chunk takes {}, and reading it {} times as much, but {} may be used; rewrite it with smaller chunks with "
+        "`h5repack`, or give a larger --memory",
+        show_bytes(chunk_bytes), kChunkCopies, show_bytes(left));
   }
   if (declared > capped_product(stored, kMaxExpansion)) {
     return fmt::format(
@@ -32,11 +39,12 @@ std::string refusal_of_chunks(const DatasetFacts& facts, std::int64_t declared, 
   return "";
 }
 
-std::string refusal_of_storage(const Hdf5InputFile& file, const DatasetFacts& facts) {
+}  // namespace
+
+std::string refusal_of_storage(const DatasetFacts& facts, std::int64_t file_bytes, std::int64_t element_bytes) {
   const auto& info = facts.info;
-  const std::int64_t element_bytes = size_of(facts.element->number);
   if (std::string problem = refusal_of_size(info.shape); !problem.empty()) return problem;
-  const std::int64_t declared = facts.rows() * facts.columns() * element_bytes;
+  const std::int64_t declared = capped_product(facts.rows() * facts.columns(), element_bytes);
   if (facts.chunked && facts.chunk.size() != facts.info.shape.size()) {
     return fmt::format("damaged: chunks of {} dimensions in a dataset of {}; copy or create the file again",
                        facts.chunk.size(), facts.info.shape.size());
@@ -44,10 +52,10 @@ std::string refusal_of_storage(const Hdf5InputFile& file, const DatasetFacts& fa
   if (info.stored_bytes == 0) {
     return fmt::format("declared as {}, but no value was ever written; create it again", show_shape(info.shape));
   }
-  if (info.stored_bytes < 0 || info.stored_bytes > file.bytes()) {
+  if (info.stored_bytes < 0 || info.stored_bytes > file_bytes) {
     return fmt::format(
         "declared with {} stored bytes in a file of {}; the file is damaged or truncated: copy or create it again",
-        info.stored_bytes, file.bytes());
+        info.stored_bytes, file_bytes);
   }
   if (facts.chunked) return refusal_of_chunks(facts, declared, element_bytes);
   if (info.stored_bytes != declared) {
@@ -58,9 +66,7 @@ std::string refusal_of_storage(const Hdf5InputFile& file, const DatasetFacts& fa
   return "";
 }
 
-}  // namespace
-
-std::string refusal(const Hdf5InputFile& file, const DatasetFacts& facts, const ReadOptions& options) {
+std::string refusal(const DatasetFacts& facts, std::int64_t file_bytes, bool vector_as_column) {
   if (!facts.obstacle.empty()) return facts.obstacle;
   if (!facts.element) {
     return fmt::format(
@@ -68,8 +74,8 @@ std::string refusal(const Hdf5InputFile& file, const DatasetFacts& facts, const 
         "dataset of numbers",
         facts.info.type, facts.info.byte_order == "other" ? " in an unknown byte order" : "");
   }
-  const std::string shape = refusal_of_shape(facts.info.shape, options.vector_as_column);
-  return shape.empty() ? refusal_of_storage(file, facts) : shape;
+  const std::string shape = refusal_of_shape(facts.info.shape, vector_as_column);
+  return shape.empty() ? refusal_of_storage(facts, file_bytes, size_of(facts.element->number)) : shape;
 }
 
 }  // namespace kith::data

@@ -11,9 +11,8 @@ namespace kith::data {
 
 bool is_hdf5(const std::string& file);
 std::unique_ptr<PointSource> open_hdf5(const Location& location, const ReadOptions& options);
+/// As open_hdf5(), but refuses groups, so that the parts of a sparse matrix cannot be sparse matrices themselves.
+std::unique_ptr<PointSource> open_hdf5_dataset(const Location& location, const ReadOptions& options);
 std::vector<DatasetInfo> list_hdf5(const Location& location, const ReadOptions& options);
-
-/// The text of an attribute of the root, or empty.
-std::string root_text(const std::string& file, const std::string& attribute);
 
 }  // namespace kith::data

@@ -5,18 +5,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
-#include "data/format/transposed.h"
+#include "data/format/shape.h"
 #include "data/hdf5/hdf5_inspect.h"
 #include "data/hdf5/hdf5_path.h"
-#include "data/hdf5/hdf5_source.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
-#include "data/io/physical_memory.h"
 
 namespace kith::data {
 namespace {
@@ -36,135 +32,31 @@ std::vector<std::int64_t> sizes_attribute(hid_t object, const char* name) {
 
 bool holds(hid_t group, const char* name) { return H5Lexists(group, name, H5P_DEFAULT) > 0; }
 
-/// All values of a vector of whole numbers.
-std::vector<std::int64_t> read_integers(const Location& location) {
-  const auto source = open_hdf5(location, {.precision = Precision::f64, .vector_as_column = true});
-  const auto values = std::get<Matrix<double>>(read_all(*source));
-  std::vector<std::int64_t> integers;
-  integers.reserve(static_cast<std::size_t>(values.rows()));
-  for (std::int64_t i = 0; i < values.rows(); ++i) {
-    const double value = values(i, 0);
-    if (!(value >= 0.0 && value < 0x1p53 && value == std::floor(value))) {
-      refuse_input(
-          source->name(),
-          fmt::format("damaged: expected whole numbers from 0, found {} at {} (counted from 0); copy or create "
-                      "the file again",
-                      value, i));
-    }
-    integers.push_back(static_cast<std::int64_t>(value));
-  }
-  return integers;
+/// The open dataset at `path`, a part of a sparse matrix, and what it holds. Refuses what cannot be read as a vector.
+std::pair<Handle, DatasetFacts> open_vector(const Hdf5InputFile& file, const std::string& path) {
+  Handle dataset = open_dataset(file, path);
+  DatasetFacts facts = inspect(file, dataset.get(), path);
+  if (const std::string problem = refusal(facts, file.bytes(), true); !problem.empty())
+    refuse_input(fmt::format("{}:{}", file.name(), path), problem);
+  return {std::move(dataset), std::move(facts)};
 }
 
-/// Compressed rows as a dense matrix.
-class SparseRows final : public PointSource {
- public:
-  SparseRows(const std::string& file, const SparseGroup& group, const ReadOptions& options)
-      : name_(fmt::format("{}:{}", file, group.path)),
-        kind_(group.kind),
-        by_columns_(group.by_columns),
-        rows_(group.by_columns ? group.columns : group.rows),
-        columns_(group.by_columns ? group.rows : group.columns) {
-    ReadOptions vectors;
-    vectors.precision = options.precision;
-    vectors.vector_as_column = true;
-    vectors.threads = options.threads;
-    starts_ = read_integers({file, group.starts});
-    const bool ascending = std::is_sorted(starts_.begin(), starts_.end());
-    if (static_cast<std::int64_t>(starts_.size()) - 1 != rows_ || starts_.front() != 0 || !ascending) {
-      refuse_input(name_,
-                   fmt::format("damaged: expected {} ascending starts from 0 in {}, found {}{}; copy or create the "
-                               "file again",
-                               rows_ + 1, group.starts, starts_.size(), ascending ? "" : " that do not ascend"));
-    }
-    precision_ = options.precision;
-    if (starts_.back() == 0) return;  // all values are zero
-    missing_ = options.missing;
-    vectors.missing = Missing::keep;  // read_as() refuses values, with their row and column
-    values_ = open_hdf5({file, group.values}, vectors);
-    vectors.missing = Missing::refuse;
-    vectors.precision = Precision::f64;
-    indices_ = open_hdf5({file, group.indices}, vectors);
-    if (values_->rows() < starts_.back() || indices_->rows() < starts_.back()) {
-      refuse_input(name_,
-                   fmt::format("damaged: expected {} values and indices, found {} and {}; copy or create the file "
-                               "again",
-                               starts_.back(), values_->rows(), indices_->rows()));
-    }
-  }
+std::int64_t size_of_vector(const Hdf5InputFile& file, const std::string& path) {
+  return open_vector(file, path).second.rows();
+}
 
-  std::string name() const override { return name_; }
-  std::string element_type() const override {
-    return values_ ? fmt::format("{}, {}", values_->element_type(), kind_) : kind_;
-  }
-  std::int64_t rows() const override { return rows_; }
-  std::int64_t columns() const override { return columns_; }
-  ValueClass value_class() const override {
-    return values_ ? values_->value_class() : class_for(ValueClass::f32, precision_);
-  }
-  std::int64_t file_bytes() const override { return values_ ? values_->file_bytes() + indices_->file_bytes() : 0; }
-  std::int64_t held_bytes() const override { return 8 * rows_ + 16 * kBlockValues; }
-  std::int64_t changed_values() const override { return values_ ? values_->changed_values() : 0; }
-  void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
-  void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
-
- private:
-  static constexpr std::int64_t kBlockValues = std::int64_t{1} << 20;  // values read at a time
-
-  /// `row` and `column` are those of the compressed matrix; the message gives those of the points.
-  [[noreturn]] void refuse_value(std::int64_t row, std::int64_t column, double value) const {
-    if (by_columns_) std::swap(row, column);
-    refuse_input(fmt::format("{}: row {}, column {} (counted from 0)", name_, row, column),
-                 fmt::format("expected a finite number, found {}; replace the value or remove the row{}",
-                             std::isnan(value) ? "NaN"
-                             : value > 0       ? "infinity"
-                                               : "-infinity",
-                             missing_ == Missing::offer ? ", or drop all such rows with --nan drop" : ""));
-  }
-
-  template <class T>
-  void read_as(std::int64_t first, MatrixView<T> out) {
-    check_request(*this, first, out);
-    std::fill_n(out.data, out.size(), T{0});
-    if (out.rows == 0 || !values_) return;
-    const std::int64_t* starts = starts_.data() + first;
-    Matrix<T> values(std::min(kBlockValues, starts[out.rows] - starts[0] + 1), 1);
-    Matrix<double> indices(values.rows(), 1);
-    std::int64_t row = 0;
-    for (std::int64_t at = starts[0]; at < starts[out.rows];) {
-      const std::int64_t count = std::min(values.rows(), starts[out.rows] - at);
-      values_->read(at, values.view().middle(0, count));
-      indices_->read(at, indices.view().middle(0, count));
-      for (std::int64_t i = 0; i < count; ++i) {
-        while (starts[row + 1] <= at + i) ++row;
-        const double column = indices(i, 0);
-        if (!(column >= 0.0 && column < static_cast<double>(columns_) && column == std::floor(column))) {
-          refuse_input(name_,
-                       fmt::format("damaged: expected a column from 0 to {}, found {} for value {} (counted from "
-                                   "0); copy or create the file again",
-                                   columns_ - 1, column, at + i));
-        }
-        if (missing_ != Missing::keep && !std::isfinite(values(i, 0))) {
-          refuse_value(first + row, static_cast<std::int64_t>(column), static_cast<double>(values(i, 0)));
-        }
-        out(row, static_cast<std::int64_t>(column)) +=
-            values(i, 0);  // values of duplicate indices are added, as in SciPy
-      }
-      at += count;
-    }
-  }
-
-  std::string name_;
-  const char* kind_;
-  bool by_columns_;
-  Precision precision_ = Precision::automatic;
-  Missing missing_ = Missing::refuse;
-  std::int64_t rows_;
-  std::int64_t columns_;
-  std::vector<std::int64_t> starts_;
-  std::unique_ptr<PointSource> values_;  // null, like indices_, if all values are zero
-  std::unique_ptr<PointSource> indices_;
-};
+/// The two whole numbers of a dataset with a shape.
+std::vector<std::int64_t> read_sizes(const Hdf5InputFile& file, const std::string& path) {
+  const auto [dataset, facts] = open_vector(file, path);
+  const auto fail = [&](const std::string& problem) { refuse_input(fmt::format("{}:{}", file.name(), path), problem); };
+  if (facts.rows() != 2 || facts.columns() != 1)
+    fail(fmt::format("damaged: expected the 2 sizes of a sparse matrix, found {} values; copy or create the file again",
+                     show_shape(facts.info.shape)));
+  std::vector<std::int64_t> sizes(2);
+  if (H5Dread(dataset.get(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, sizes.data()) < 0)
+    fail(describe_damage(hdf5_reason()));
+  return sizes;
+}
 
 }  // namespace
 
@@ -184,8 +76,7 @@ std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::st
     result.kind = "sparse by columns";
     result.by_columns = true;
     result.rows = rows.empty() ? 0 : rows[0];
-    const auto starts = open_hdf5({file.name(), result.starts}, {.vector_as_column = true});
-    result.columns = starts->rows() - 1;
+    result.columns = size_of_vector(file, result.starts) - 1;
     return result;
   }
   if (!holds(group.get(), "data") || !holds(group.get(), "indices") || !holds(group.get(), "indptr")) {
@@ -195,7 +86,7 @@ std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::st
   const std::string older = text_attribute(group.get(), "h5sparse_format");
   std::vector<std::int64_t> shape = sizes_attribute(group.get(), encoding.empty() ? "h5sparse_shape" : "shape");
   if (encoding.empty() && older.empty() && holds(group.get(), "shape")) {  // 10x: features x cells, by columns
-    shape = read_integers({file.name(), begin + "shape"});
+    shape = read_sizes(file, begin + "shape");
     if (shape.size() == 2) std::swap(shape[0], shape[1]);
     result.kind = "sparse by cells";
   } else if (encoding == "csr_matrix" || older == "csr") {
@@ -215,26 +106,6 @@ std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::st
   result.rows = shape[0];
   result.columns = shape[1];
   return result;
-}
-
-std::unique_ptr<PointSource> open_sparse(const std::string& file, const SparseGroup& group,
-                                         const ReadOptions& options) {
-  const std::string name = fmt::format("{}:{}", file, group.path);
-  const std::vector<std::int64_t> shape{group.rows, group.columns};
-  if (const std::string problem = refusal_of_size(shape); !problem.empty()) refuse_input(name, problem);
-  if (const std::string problem = refusal_of_shape(shape, false); !problem.empty()) refuse_input(name, problem);
-  std::unique_ptr<PointSource> source = std::make_unique<SparseRows>(file, group, options);
-  const std::int64_t value_bytes = source->value_class() == ValueClass::f32 ? 4 : 8;
-  const std::int64_t dense_bytes = group.rows * group.columns * value_bytes;
-  const bool reduced = !options.columns.empty() || !options.drop_columns.empty();
-  if (dense_bytes > physical_memory() && (!reduced || group.by_columns)) {
-    refuse_input(name,
-                 fmt::format("the sparse matrix of {} takes {} bytes as a dense matrix, more than this machine's "
-                             "memory; reduce it first (for example with scanpy.pp.pca, to obsm/X_pca), or, if it is "
-                             "compressed by rows, choose columns with --columns",
-                             show_shape(shape), dense_bytes));
-  }
-  return group.by_columns ? transposed(std::move(source)) : std::move(source);
 }
 
 }  // namespace kith::data

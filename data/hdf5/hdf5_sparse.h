@@ -1,12 +1,11 @@
-// Sparse matrices of AnnData, 10x Genomics and MATLAB in HDF5 files, read as dense matrices.
+// Sparse matrices of AnnData, 10x Genomics and MATLAB in HDF5 files. These functions use the HDF5 library: call them
+// with Hdf5Child.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 
-#include "data/format/point_source.h"
 #include "data/hdf5/hdf5_file.h"
 
 namespace kith::data {
@@ -14,17 +13,21 @@ namespace kith::data {
 /// A group that holds a sparse matrix with compressed rows or columns.
 struct SparseGroup {
   std::string path;                     // "/X"
-  const char* kind = "";                // "sparse by rows", in the terms of the program that wrote it
+  std::string kind;                     // "sparse by rows", in the terms of the program that wrote it
   std::int64_t rows = 0;                // of the points
   std::int64_t columns = 0;             // of the points
   bool by_columns = false;              // the columns of the points are compressed, not their rows
   std::string values, indices, starts;  // paths of its datasets
 };
 
+// For data/io/packed.h.
+template <class Archive>
+void each_field(Archive& archive, SparseGroup& group) {
+  archive(group.path, group.kind, group.rows, group.columns, group.by_columns, group.values, group.indices,
+          group.starts);
+}
+
 /// The sparse matrix in the group at `path`; nullopt if there is none. Throws Error(data) if it is damaged.
 std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::string& path);
-
-/// Opens it as a dense matrix. Throws Error(data) if it is damaged or larger than this machine's memory.
-std::unique_ptr<PointSource> open_sparse(const std::string& file, const SparseGroup& group, const ReadOptions& options);
 
 }  // namespace kith::data

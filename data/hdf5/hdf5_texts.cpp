@@ -1,58 +1,111 @@
-// Reads texts of fixed and of variable length with the functions of HDF5.
+// Reads texts of fixed and of variable length with the functions of HDF5, some at a time.
 #include "data/hdf5/hdf5_texts.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
+#include "data/format/shape.h"
 #include "data/hdf5/hdf5_inspect.h"
 #include "data/hdf5/hdf5_path.h"
+#include "data/hdf5/open_datasets.h"
 #include "data/io/input_error.h"
+#include "data/io/memory_limit.h"
 
 namespace kith::data {
+namespace {
 
-std::optional<std::vector<std::string>> read_texts(const Hdf5InputFile& file, const std::string& path) {
-  const Handle dataset = open_object(file, path);
-  if (H5Iget_type(dataset.get()) != H5I_DATASET) return std::nullopt;
-  const DatasetFacts facts = inspect(file, dataset.get(), path);
-  if (facts.info.type != "string" || facts.info.shape.size() != 1) return std::nullopt;
-  const auto fail = [&](const std::string& problem) { refuse_input(fmt::format("{}:{}", file.name(), path), problem); };
-  if (!facts.obstacle.empty()) fail(facts.obstacle);
-  const Handle type(H5Dget_type(dataset.get())), space(H5Dget_space(dataset.get()));
-  const auto count = static_cast<std::size_t>(facts.rows());
-  std::vector<std::string> texts;
-  if (count == 0) return texts;
-  texts.reserve(count);
+/// Bytes of a text of variable length in the file: its length, and where it is.
+constexpr std::int64_t kReferenceBytes = 16;
+
+std::string refusal_of_texts(const DatasetFacts& facts, std::int64_t file_bytes, hid_t type) {
+  if (!facts.obstacle.empty()) return facts.obstacle;
+  const bool variable = H5Tis_variable_str(type) > 0;
+  return refusal_of_storage(facts, file_bytes,
+                            variable ? kReferenceBytes : static_cast<std::int64_t>(H5Tget_size(type)));
+}
+
+/// Texts first .. first + count - 1 of an open dataset.
+std::vector<std::string> read_texts(std::int64_t id, std::int64_t first, std::int64_t count) {
+  const OpenDataset& open = kept_open(id);
+  const hsize_t start = static_cast<hsize_t>(first), size = static_cast<hsize_t>(count);
+  const Handle in_file(H5Dget_space(open.dataset.get())), in_memory(H5Screate_simple(1, &size, nullptr));
   const auto read = [&](void* values) {
-    if (H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
-      fail(describe_damage(hdf5_reason()));
+    if (H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, &start, nullptr, &size, nullptr) >= 0 &&
+        H5Dread(open.dataset.get(), open.type.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, values) >= 0) {
+      return;
+    }
+    refuse_input(fmt::format("{}:{}", open.file.name(), open.facts.info.path), describe_damage(hdf5_reason()));
   };
-  if (H5Tis_variable_str(type.get()) > 0) {
-    std::vector<char*> values(count, nullptr);
+  std::vector<std::string> texts;
+  texts.reserve(size);
+  if (H5Tis_variable_str(open.type.get()) > 0) {
+    std::vector<char*> values(size, nullptr);
     read(values.data());
     for (const char* text : values) texts.emplace_back(text != nullptr ? text : "");
-    H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, values.data());
+    H5Dvlen_reclaim(open.type.get(), in_memory.get(), H5P_DEFAULT, values.data());
   } else {
-    const std::size_t size = H5Tget_size(type.get());
-    const auto bytes = static_cast<std::size_t>(
-        checked_product(facts.rows(), static_cast<std::int64_t>(size), facts.info.path.c_str()));
-    std::string values(bytes, '\0');
+    const std::size_t bytes = H5Tget_size(open.type.get());
+    std::string values(size * bytes, '\0');
     read(values.data());
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::string_view text(values.data() + i * size, size);
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::string_view text(values.data() + i * bytes, bytes);
       texts.emplace_back(text.substr(0, text.find('\0')));
     }
   }
-  file.check_unchanged();
+  open.file.check_unchanged();
   return texts;
 }
 
-bool is_categorical(const Hdf5InputFile& file, const std::string& path) {
-  const Handle group = open_object(file, path);
-  return H5Iget_type(group.get()) == H5I_GROUP && H5Lexists(group.get(), "codes", H5P_DEFAULT) > 0 &&
-         H5Lexists(group.get(), "categories", H5P_DEFAULT) > 0;
+}  // namespace
+
+FoundTexts find_texts(const std::string& name, const std::string& path) {
+  Hdf5InputFile file(name);
+  FoundTexts found;
+  {
+    const Handle object = open_object(file, path);
+    if (H5Iget_type(object.get()) == H5I_GROUP) {
+      found.categorical =
+          H5Lexists(object.get(), "codes", H5P_DEFAULT) > 0 && H5Lexists(object.get(), "categories", H5P_DEFAULT) > 0;
+    }
+    if (H5Iget_type(object.get()) != H5I_DATASET) return found;
+  }
+  Handle dataset = open_object(file, path);
+  DatasetFacts facts = inspect(file, dataset.get(), path);
+  if (facts.info.type != "string" || facts.info.shape.size() != 1) return found;
+  const Handle type(H5Dget_type(dataset.get()));
+  if (facts.rows() > 0) {
+    if (const std::string problem = refusal_of_texts(facts, file.bytes(), type.get()); !problem.empty())
+      refuse_input(fmt::format("{}:{}", file.name(), path), problem);
+  }
+  found.count = facts.rows();
+  dataset = Handle();  // keep_open() opens it again
+  found.id = keep_open(std::move(file), std::move(facts));
+  return found;
+}
+
+std::vector<std::string> read_all_texts(Hdf5Child& child, const std::string& name, const FoundTexts& found) {
+  constexpr std::int64_t kAtOnce = 4096;
+  require_memory(capped_product(found.count, sizeof(std::string)), name);
+  MemoryGrowth growth(name);
+  std::vector<std::string> texts;
+  texts.reserve(static_cast<std::size_t>(found.count));
+  for (std::int64_t first = 0; first < found.count; first += kAtOnce) {
+    const std::int64_t count = std::min(kAtOnce, found.count - first);
+    std::vector<std::string> some = child.call(name, &read_texts, found.id, first, count);
+    if (std::ssize(some) != count) refuse_input(name, "damaged: texts are missing; copy or create the file again");
+    for (std::string& text : some) {
+      if (text.size() >= sizeof(std::string) / 2)
+        growth.add(std::ssize(text));  // short ones need no memory of their own
+      texts.push_back(std::move(text));
+    }
+  }
+  child.call(name, &close_dataset, found.id);
+  return texts;
 }
 
 std::string text_attribute(hid_t object, const std::string& name) {

@@ -1,19 +1,34 @@
-// Reads texts from HDF5 files: vectors, attributes, and categorical columns of AnnData's obs.
+// Texts of HDF5 files: vectors, attributes, and categorical columns of AnnData's obs. The functions that take no
+// Hdf5Child use the HDF5 library: call them with one.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "data/hdf5/hdf5_child.h"
 #include "data/hdf5/hdf5_file.h"
 
 namespace kith::data {
 
-/// All texts of a vector; nullopt if it is not a vector of texts. Throws Error(data) if it is missing or damaged.
-std::optional<std::vector<std::string>> read_texts(const Hdf5InputFile& file, const std::string& path);
+/// What an object with labels is: a group with `codes`, which are indices into its `categories`; an open vector of
+/// texts; or something else.
+struct FoundTexts {
+  bool categorical = false;
+  std::int64_t count = -1;  // of texts; -1: no vector of texts
+  std::int64_t id = -1;     // of the open dataset
+};
+template <class Archive>
+void each_field(Archive& archive, FoundTexts& found) {
+  archive(found.categorical, found.count, found.id);
+}
 
-/// Whether the object is a group with `codes`, which are indices into its `categories`.
-bool is_categorical(const Hdf5InputFile& file, const std::string& path);
+/// Throws Error(data) if it is missing or damaged.
+FoundTexts find_texts(const std::string& file, const std::string& path);
+
+/// All texts that find_texts() found. Throws Error(data) if they are damaged, or take more memory than may be used.
+std::vector<std::string> read_all_texts(Hdf5Child& child, const std::string& name, const FoundTexts& found);
 
 /// The text of a scalar attribute, or empty.
 std::string text_attribute(hid_t object, const std::string& name);

@@ -93,15 +93,15 @@ InputBytes::~InputBytes() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
+std::string InputBytes::try_read(std::int64_t at, std::int64_t count, std::byte* out) const {
+  if (descriptor_ >= 0) return read_at(descriptor_, at, count, out);
+  if (at < 0 || count < 0 || count > size() - at) return "the data end before them";
+  std::copy_n(memory_.begin() + at, count, out);
+  return "";
+}
+
 void InputBytes::read(std::int64_t at, std::int64_t count, std::byte* out) const {
-  std::string problem;
-  if (descriptor_ >= 0) {
-    problem = read_at(descriptor_, at, count, out);
-  } else if (at < 0 || count < 0 || count > size() - at) {
-    problem = "the data end before them";
-  } else {
-    std::copy_n(memory_.begin() + at, count, out);
-  }
+  const std::string problem = try_read(at, count, out);
   if (problem.empty()) return;
   check_unchanged();  // a change of the file explains the failure better
   refuse_input(

@@ -20,6 +20,11 @@ class FileState {
   std::int64_t size() const { return size_; }
   /// Throws Error(data) if the file has changed.
   void check_unchanged(int descriptor, const std::string& file) const;
+  bool operator==(const FileState&) const = default;
+  template <class Archive>
+  friend void each_field(Archive& archive, FileState& state) {
+    archive(state.size_, state.modified_ns_);
+  }
 
  private:
   std::int64_t size_ = 0;
@@ -43,10 +48,14 @@ class InputBytes {
   std::int64_t held_bytes() const { return static_cast<std::int64_t>(memory_.capacity()); }
   /// Bytes at .. at + count - 1. Thread-safe. Throws Error(data) if the input is shorter.
   void read(std::int64_t at, std::int64_t count, std::byte* out) const;
+  /// The same, but returns the reason for a failure, or "".
+  std::string try_read(std::int64_t at, std::int64_t count, std::byte* out) const;
   /// The first bytes, at most `count`.
   std::string begin(std::int64_t count) const;
   /// Throws Error(data) if the file has changed since it was opened.
   void check_unchanged() const;
+  /// Throws Error(data) unless this file had `state` when it was opened, in another process.
+  void require_state(const FileState& state) const { state.check_unchanged(descriptor_, name_); }
 
  private:
   InputBytes() = default;

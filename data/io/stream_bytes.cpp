@@ -1,4 +1,4 @@
-// Reads standard input and inflates gzip (RFC 1952), up to half of this machine's memory.
+// Reads standard input and inflates gzip (RFC 1952), within the memory of the run.
 #include "data/io/stream_bytes.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 #include "data/io/file_kind.h"
-#include "data/io/physical_memory.h"
+#include "data/io/memory_limit.h"
 
 namespace kith::data {
 namespace {
@@ -21,16 +21,12 @@ constexpr std::size_t kStep = std::size_t{1} << 20;
 constexpr std::size_t kSampleBytes = 4096;  // at the start, to detect text
 constexpr const char* kStandardInput = "standard input";
 
-/// Extends `bytes` so that at least kStep follow the `used` ones. Throws beyond half of the memory.
+/// Extends `bytes` so that at least kStep follow the `used` ones. Throws if that does not fit in memory.
 void reserve_step(std::vector<std::byte>& bytes, std::size_t used, const std::string& name) {
   if (bytes.size() - used >= kStep) return;
-  const std::int64_t limit = physical_memory() / 2;
-  if (static_cast<std::int64_t>(used + kStep) > limit) {
-    throw Error(ExitCode::data, fmt::format("{}: expected at most {} bytes, half of this machine's memory, found more; "
-                                            "give an uncompressed file, which kith reads in blocks",
-                                            name, limit));
-  }
-  bytes.resize(std::max(used + kStep, used + used / 2));
+  const std::size_t size = std::max(used + kStep, used + used / 2);
+  require_memory(static_cast<std::int64_t>(size), name + " (inflated or from a stream)");
+  bytes.resize(size);
 }
 
 /// Owns the state of zlib.
@@ -124,7 +120,7 @@ InputBytes inflate_gzip(const InputBytes& input) {
   if (status != Z_STREAM_END) refuse_gzip(input.name(), "its end is missing");
   input.check_unchanged();
   out.resize(used);
-  out.shrink_to_fit();
+  if (static_cast<std::int64_t>(used) <= memory_limit()) out.shrink_to_fit();  // makes a copy
   return InputBytes::held(input.name(), std::move(out));
 }
 

@@ -10,13 +10,14 @@
 
 namespace kith::data {
 
-/// All of standard input, inflated if it is gzip. Throws Error(data) if it is not text or exceeds half of the memory.
+/// All of standard input, inflated if it is gzip. Throws Error(data) if it is not text, and as
+/// require_memory() does.
 InputBytes read_standard_input();
 
 bool is_gzip(const InputBytes& input);
 
-/// The inflated content of all members of a gzip file. Throws Error(data) if the file is damaged or cut off, or if the
-/// content exceeds half of this machine's memory.
+/// The inflated content of all members of a gzip file. Throws Error(data) if the file is damaged or cut off, and as
+/// require_memory() does if the content does not fit.
 InputBytes inflate_gzip(const InputBytes& input);
 
 /// Whether the file is text, plain or compressed with gzip.

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <utility>
 
+#include "core/quoted.h"
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
-#include "data/io/physical_memory.h"
+#include "data/io/memory_limit.h"
 
 namespace kith::data {
 namespace {
@@ -120,17 +122,37 @@ std::vector<std::byte> inflate_member(const InputBytes& input, const ZipMember& 
     inflated += capacity - stream.avail_out;
   }
   if (inflated < expected) {
-    fail(input.name(), fmt::format("expected {} to inflate to {} bytes, found {}", member.name, expected, inflated));
+    fail(input.name(),
+         fmt::format("expected {} to inflate to {} bytes, found {}", quoted(member.name), expected, inflated));
   }
   return out;
+}
+
+/// The bytes of a member in the file, with its local header.
+struct Extent {
+  std::int64_t begin = 0, end = 0;
+  std::size_t member = 0;
+};
+
+/// Members that share bytes can make a small file take very long: D. Fifield, A better zip bomb (2019).
+void require_apart(std::vector<Extent> extents, const std::vector<ZipMember>& members, const std::string& name) {
+  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+  for (std::size_t i = 1; i < extents.size(); ++i) {
+    if (extents[i - 1].end <= extents[i].begin) continue;
+    fail(name, fmt::format("{} and {} overlap", quoted(members[extents[i - 1].member].name),
+                           quoted(members[extents[i].member].name)));
+  }
 }
 
 }  // namespace
 
 std::vector<ZipMember> zip_members(const InputBytes& input) {
   const Directory location = find_directory(input);
+  // An entry of 46 bytes takes a few hundred here, and names are copied.
+  require_memory(10 * std::min(location.bytes, input.size()), input.name() + " (its list of members)");
   const Bytes directory(input, location.at, location.bytes);
   std::vector<ZipMember> members;
+  std::vector<Extent> extents;
   for (std::int64_t at = 0; at + kEntryBytes <= directory.size();) {
     if (directory.number(at, 4) != 0x02014b50) fail(input.name(), "an entry of its directory has a wrong signature");
     const std::int64_t flags = directory.number(at + 8, 2), method = directory.number(at + 10, 2);
@@ -150,19 +172,22 @@ std::vector<ZipMember> zip_members(const InputBytes& input) {
           "numpy.savez or numpy.savez_compressed",
           method);
     }
-    const Bytes local(input, member.at, kLocalBytes);
+    const std::int64_t local_at = member.at;
+    const Bytes local(input, local_at, kLocalBytes);
     if (local.number(0, 4) != 0x04034b50)
-      fail(input.name(), fmt::format("{} is not at the position in its directory", member.name));
+      fail(input.name(), fmt::format("{} is not at the position in its directory", quoted(member.name)));
     member.at += kLocalBytes + local.number(26, 2) + local.number(28, 2);
     if (member.stored > input.size() || member.at > input.size() - member.stored ||
         (!member.deflated && member.obstacle.empty() && member.stored != member.size) ||
         member.size / kMaxExpansion > member.stored) {
-      fail(input.name(), fmt::format("{} claims {} bytes, of which {} are stored, in a file of {}", member.name,
+      fail(input.name(), fmt::format("{} claims {} bytes, of which {} are stored, in a file of {}", quoted(member.name),
                                      member.size, member.stored, input.size()));
     }
+    extents.push_back({local_at, member.at + member.stored, members.size()});
     members.push_back(member);
     at += kEntryBytes + name_bytes + extra + directory.number(at + 32, 2);
   }
+  require_apart(std::move(extents), members, input.name());
   return members;
 }
 
@@ -175,13 +200,7 @@ std::vector<std::byte> extract_begin(const InputBytes& input, const ZipMember& m
 }
 
 std::vector<std::byte> extract(const InputBytes& input, const ZipMember& member) {
-  if (member.size > physical_memory() / 2) {
-    refuse_input(
-        fmt::format("{}:{}", input.name(), member.name),
-        fmt::format("inflates to {} bytes, more than half of this machine's memory; save it uncompressed, with "
-                    "numpy.savez or numpy.save",
-                    member.size));
-  }
+  require_memory(member.size, fmt::format("{}:{} (inflated)", input.name(), quoted(member.name)));
   std::vector<std::byte> bytes = extract_begin(input, member, member.size);
   uLong sum = crc32(0, nullptr, 0);
   constexpr std::size_t kStep = std::size_t{1} << 30;  // zlib counts in 32 bits
@@ -189,7 +208,7 @@ std::vector<std::byte> extract(const InputBytes& input, const ZipMember& member)
     sum = crc32(sum, reinterpret_cast<const Bytef*>(bytes.data() + at),
                 static_cast<uInt>(std::min(kStep, bytes.size() - at)));
   }
-  if (sum != member.checksum) fail(input.name(), fmt::format("the checksum of {} is wrong", member.name));
+  if (sum != member.checksum) fail(input.name(), fmt::format("the checksum of {} is wrong", quoted(member.name)));
   return bytes;
 }
 

@@ -7,27 +7,18 @@
 
 #include "data/io/file_kind.h"
 #include "data/io/output_bytes.h"
-#include "data/io/output_file.h"
 
 namespace kith::data {
 namespace {
-
-/// The text in quotes if it would otherwise not be read back as one field.
-std::string quoted(const std::string& text) {
-  if (text.find_first_of("\",\r\n#") == text.npos && text.find_first_of(" \t") != 0) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
-}
 
 void write_csv(OutputBytes& writer, const LabelTable& table) {
   writer.write(fmt::format("{},label{}{}\n", table.ids.empty() ? "row" : "id", table.known.empty() ? "" : ",known",
                            table.distances.empty() ? "" : ",distance"));
   for (std::size_t i = 0; i < table.labels.size(); ++i) {
-    std::string line = table.ids.empty() ? std::to_string(i) : quoted(table.ids[i]);
+    std::string line = table.ids.empty() ? std::to_string(i) : csv_field(table.ids[i]);
     const bool dropped = table.labels[i] < 0;
     line += dropped ? "," : fmt::format(",{}", table.labels[i]);
-    if (!table.known.empty()) line += fmt::format(",{}", quoted(table.known[i]));
+    if (!table.known.empty()) line += fmt::format(",{}", csv_field(table.known[i]));
     if (!table.distances.empty()) line += dropped ? "," : fmt::format(",{}", table.distances[i]);
     writer.write(line + "\n");
   }
@@ -46,18 +37,22 @@ void write_npy(OutputBytes& writer, const LabelTable& table) {
 
 }  // namespace
 
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of("\",\r\n#") == text.npos && text.find_first_of(" \t") != 0) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
 LabelFormat label_format(const std::string& path) {
   if (has_ending(path, ".csv")) return LabelFormat::csv;
   return has_ending(path, ".npy") ? LabelFormat::numpy : LabelFormat::none;
 }
 
 void write_labels(const std::string& path, const OutputOptions& options, const LabelTable& table) {
-  OutputFile output(path, options);
-  OutputBytes writer(output);
+  OutputBytes writer(path, options);
   label_format(path) == LabelFormat::numpy ? write_npy(writer, table) : write_csv(writer, table);
-  writer.close();
-  output.sync();
-  output.publish();
+  writer.publish();
 }
 
 }  // namespace kith::data

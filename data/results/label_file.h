@@ -11,6 +11,9 @@
 namespace kith::data {
 
 enum class LabelFormat { none, csv, numpy };
+/// The text in quotes if it would otherwise not be read back as one field.
+std::string csv_field(const std::string& text);
+
 /// From the ending of the name: .csv or .npy, else none.
 LabelFormat label_format(const std::string& path);
 

@@ -21,9 +21,8 @@ std::int64_t bytes_of(NeighborFormat format, const NeighborFile::Shape& shape) {
 
 struct NeighborFile::State {
   State(const std::string& path, const OutputOptions& options, NeighborFormat file_format, const Shape& sizes)
-      : output(path, options), bytes(output), format(file_format), shape(sizes) {}
+      : bytes(path, options), format(file_format), shape(sizes) {}
 
-  OutputFile output;
   OutputBytes bytes;
   NeighborFormat format;
   Shape shape;
@@ -32,7 +31,7 @@ struct NeighborFile::State {
 NeighborFile::NeighborFile(const std::string& path, const OutputOptions& options, NeighborFormat format,
                            const Shape& shape) {
   state_ = std::make_unique<State>(path, options, format, shape);
-  state_->output.require_space(bytes_of(format, shape));
+  state_->bytes.require_space(bytes_of(format, shape));
   if (format == NeighborFormat::ivecs) return;
   const std::uint32_t header[] = {static_cast<std::uint32_t>(shape.queries),
                                   static_cast<std::uint32_t>(shape.neighbors)};
@@ -60,10 +59,6 @@ void NeighborFile::write(std::int64_t first_query, MatrixView<const std::int64_t
   state_->bytes.write(distances.data, static_cast<std::size_t>(distances.size() * kWord));
 }
 
-void NeighborFile::finish() {
-  state_->bytes.close();
-  state_->output.sync();
-  state_->output.publish();
-}
+void NeighborFile::finish() { state_->bytes.publish(); }
 
 }  // namespace kith::data

@@ -1,16 +1,23 @@
 // Copies an AnnData file and adds a categorical column to obs, in the format of anndata 0.8 and later.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include <filesystem>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <limits>
-#include <system_error>
+#include <optional>
 #include <utility>
 
+#include "data/hdf5/hdf5_child.h"
 #include "data/hdf5/hdf5_inspect.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
 #include "data/io/output_file.h"
+#include "data/results/hdf5_comparison.h"
 #include "data/results/label_file.h"
 
 namespace kith::data {
@@ -41,26 +48,35 @@ void write_encoding(const Checker& check, hid_t object, const char* type) {
   write_text(check, object, "encoding-version", "0.2.0");
 }
 
-/// The texts of an array attribute; none if there is no such attribute.
-std::vector<std::string> names_of(hid_t object, const char* name) {
-  std::vector<std::string> names;
-  if (H5Aexists(object, name) <= 0) return names;
+constexpr const char* kOrder = "column-order";
+
+/// The texts of an array attribute, of fixed or variable length; nullopt if it holds something else.
+std::optional<std::vector<std::string>> names_of(hid_t object, const char* name) {
   const Handle attribute(H5Aopen(object, name, H5P_DEFAULT));
   const Handle type(H5Aget_type(attribute.get())), space(H5Aget_space(attribute.get()));
   const hssize_t count = H5Sget_simple_extent_npoints(space.get());
-  if (H5Tis_variable_str(type.get()) <= 0 || count < 1) return names;
-  std::vector<char*> texts(static_cast<std::size_t>(count), nullptr);
-  if (H5Aread(attribute.get(), type.get(), texts.data()) < 0) return names;
-  for (const char* text : texts) names.emplace_back(text != nullptr ? text : "");
-  H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, texts.data());
+  std::vector<std::string> names;
+  if (count == 0) return names;  // an empty array has any type
+  if (count < 0 || H5Tget_class(type.get()) != H5T_STRING) return std::nullopt;
+  if (H5Tis_variable_str(type.get()) > 0) {
+    std::vector<char*> texts(static_cast<std::size_t>(count), nullptr);
+    if (H5Aread(attribute.get(), type.get(), texts.data()) < 0) return std::nullopt;
+    for (const char* text : texts) names.emplace_back(text != nullptr ? text : "");
+    H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, texts.data());
+    return names;
+  }
+  const std::size_t size = H5Tget_size(type.get());
+  std::string texts(size * static_cast<std::size_t>(count), '\0');
+  if (H5Aread(attribute.get(), type.get(), texts.data()) < 0) return std::nullopt;
+  for (std::size_t i = 0; i < texts.size(); i += size) {
+    names.push_back(texts.substr(i, strnlen(texts.data() + i, size)));
+    if (H5Tget_strpad(type.get()) == H5T_STR_SPACEPAD) names.back().resize(names.back().find_last_not_of(' ') + 1);
+  }
   return names;
 }
 
 /// Adds the column to the order of the columns, since AnnData ignores columns that are not in it.
-void add_to_order(const Checker& check, hid_t obs, const std::string& column) {
-  constexpr const char* kOrder = "column-order";
-  std::vector<std::string> names = names_of(obs, kOrder);
-  names.push_back(column);
+void add_to_order(const Checker& check, hid_t obs, const std::vector<std::string>& names) {
   std::vector<const char*> texts;
   texts.reserve(names.size());
   for (const std::string& name : names) texts.push_back(name.c_str());
@@ -69,6 +85,15 @@ void add_to_order(const Checker& check, hid_t obs, const std::string& column) {
   const Handle type = utf8_type(H5T_VARIABLE), space(H5Screate_simple(1, &count, nullptr));
   const Handle attribute(H5Acreate2(obs, kOrder, type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
   check(attribute && H5Awrite(attribute.get(), type.get(), texts.data()) >= 0, "writing column-order");
+}
+
+/// The order of the columns with the new one; throws if the present order cannot be read.
+std::vector<std::string> extended_order(const Checker& check, hid_t obs, const std::string& column) {
+  std::optional<std::vector<std::string>> names{std::in_place};
+  if (H5Aexists(obs, kOrder) > 0) names = names_of(obs, kOrder);
+  check(names.has_value(), "reading column-order as texts");
+  names->push_back(column);
+  return *names;
 }
 
 struct Array {
@@ -99,15 +124,21 @@ void write_not_ordered(const Checker& check, hid_t group) {
   check(attribute && H5Awrite(attribute.get(), type.get(), &no) >= 0, "writing an attribute");
 }
 
-void add_column(const Checker& check, hid_t file, const ObsColumn& column) {
+std::vector<std::string> category_names(const ObsColumn& column) {
+  std::vector<std::string> names;
+  for (std::int64_t c = 0; c < column.categories; ++c) names.push_back(std::to_string(c));
+  return names;
+}
+
+/// Returns the new order of the columns.
+std::vector<std::string> add_column(const Checker& check, hid_t file, const ObsColumn& column) {
   const Handle obs(H5Gopen2(file, "obs", H5P_DEFAULT)), creation(H5Pcreate(H5P_GROUP_CREATE));
   check(static_cast<bool>(obs), "opening obs");
   H5Pset_obj_track_times(creation.get(), false);
   const Handle group(H5Gcreate2(obs.get(), column.name.c_str(), H5P_DEFAULT, creation.get(), H5P_DEFAULT));
   check(static_cast<bool>(group), "creating the column");
-  std::vector<std::string> names;
+  const std::vector<std::string> names = category_names(column);
   std::vector<const char*> categories;
-  for (std::int64_t c = 0; c < column.categories; ++c) names.push_back(std::to_string(c));
   for (const std::string& name : names) categories.push_back(name.c_str());
   const hid_t code = column.categories <= std::numeric_limits<std::int8_t>::max()    ? H5T_STD_I8LE
                      : column.categories <= std::numeric_limits<std::int16_t>::max() ? H5T_STD_I16LE
@@ -119,12 +150,99 @@ void add_column(const Checker& check, hid_t file, const ObsColumn& column) {
               "array");
   write_array(check, group.get(), {"categories", text.get(), text.get(), categories.size(), categories.data()},
               "string-array");
-  add_to_order(check, obs.get(), column.name);
+  std::vector<std::string> order = extended_order(check, obs.get(), column.name);
+  add_to_order(check, obs.get(), order);
+  return order;
 }
 
-}  // namespace
+Handle open_copy(const OutputFile& output, unsigned flags) {
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS));
+  H5Pset_fapl_sec2(access.get());
+  H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
+  H5Pset_file_locking(access.get(), false, true);  // no other program uses the file
+  return Handle(H5Fopen(output.descriptor_path().c_str(), flags, access.get()));
+}
 
-void check_obs(const std::string& file, const std::string& column, std::int64_t rows) {
+/// Copies the bytes and the permissions of the file, to which the owner may then write.
+void copy_bytes(const std::string& from, const OutputFile& output) {
+  const auto fail = [&](int error) {
+    throw Error(ExitCode::output, fmt::format("{}: copying {} failed: {}; nothing was left behind", output.name(), from,
+                                              std::strerror(error)));
+  };
+  const Descriptor original(open(from.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!original || fstat(original.get(), &status) != 0) fail(errno);
+  output.require_space(status.st_size);
+  output.set_mode((status.st_mode & 0777) | S_IWUSR);
+  std::vector<char> block(std::size_t{1} << 20);
+  for (off_t position = 0;;) {
+    const ssize_t count = read(original.get(), block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(errno);
+    if (count == 0) return;
+    for (ssize_t done = 0; done < count;) {
+      const ssize_t written = pwrite(output.descriptor(), block.data() + done, count - done, position + done);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) fail(written < 0 ? errno : ENOSPC);
+      done += written;
+    }
+    position += count;
+  }
+}
+
+bool has_texts(hid_t object, const char* name, const std::vector<std::string>& expected) {
+  return H5Aexists(object, name) > 0 && names_of(object, name) == expected;
+}
+
+/// Whether the copy has exactly these labels, categories and attributes.
+bool has_column(hid_t file, const ObsColumn& column, const std::vector<std::string>& order) {
+  const std::string path = "/obs/" + column.name;
+  const Handle obs(H5Gopen2(file, "/obs", H5P_DEFAULT)), group(H5Gopen2(obs.get(), column.name.c_str(), H5P_DEFAULT));
+  const Handle codes(H5Dopen2(group.get(), "codes", H5P_DEFAULT));
+  const Handle categories(H5Dopen2(group.get(), "categories", H5P_DEFAULT));
+  if (!group || !codes || !categories || !has_texts(obs.get(), kOrder, order)) return false;
+  const std::vector<std::string> version{"0.2.0"};
+  for (const auto& [object, type] :
+       {std::pair(&group, "categorical"), {&codes, "array"}, {&categories, "string-array"}}) {
+    if (!has_texts(object->get(), "encoding-type", {type}) || !has_texts(object->get(), "encoding-version", version))
+      return false;
+  }
+  std::int8_t ordered = 1;
+  const Handle attribute(H5Aopen(group.get(), "ordered", H5P_DEFAULT)), type(H5Aget_type(attribute.get()));
+  if (H5Aread(attribute.get(), type.get(), &ordered) < 0 || ordered != 0) return false;
+  std::vector<std::int32_t> labels(column.labels.size());
+  const Handle space(H5Dget_space(codes.get())), texts(H5Dget_space(categories.get()));
+  const std::vector<std::string> names = category_names(column);
+  std::vector<char*> found(names.size(), nullptr);
+  if (H5Sget_simple_extent_npoints(space.get()) != std::ssize(labels) ||
+      H5Sget_simple_extent_npoints(texts.get()) != std::ssize(names) ||
+      H5Dread(codes.get(), H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, labels.data()) < 0 ||
+      !std::equal(labels.begin(), labels.end(), column.labels.begin()))
+    return false;
+  const Handle text = utf8_type(H5T_VARIABLE);
+  if (H5Dread(categories.get(), text.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, found.data()) < 0) return false;
+  const bool same =
+      std::equal(names.begin(), names.end(), found.begin(),
+                 [](const std::string& name, const char* other) { return other != nullptr && name == other; });
+  H5Dvlen_reclaim(text.get(), texts.get(), H5P_DEFAULT, found.data());
+  return same;
+}
+
+/// HDF5 does not report every write that fails, so the copy is read back and compared with what it must contain.
+void check_copy(const OutputFile& output, const ObsColumn& column, const std::vector<std::string>& order) {
+  const Hdf5InputFile original(column.from);
+  const Handle copy = open_copy(output, H5F_ACC_RDONLY);
+  std::string difference = "the file";
+  if (copy) difference = find_difference(original.id(), copy.get(), {"/obs", column.name, kOrder});
+  if (copy && difference.empty() && !has_column(copy.get(), column, order)) difference = "/obs/" + column.name;
+  if (difference.empty()) return;
+  throw Error(ExitCode::output,
+              fmt::format("{}: {} does not read back as it was written; the disk may be failing, or {} has changed "
+                          "meanwhile; nothing was left behind, run the command again",
+                          output.name(), difference, column.from));
+}
+
+void check_columns(const std::string& file, const std::string& column, std::int64_t rows) {
   const Hdf5InputFile input(file);
   const auto fail = [&](const std::string& problem) {
     refuse_input(fmt::format("{}: --write-obs {}", file, column), problem);
@@ -149,35 +267,27 @@ void check_obs(const std::string& file, const std::string& column, std::int64_t 
   }
 }
 
+}  // namespace
+
+void check_obs(const std::string& file, const std::string& column, std::int64_t rows) {
+  Hdf5Child::of(file)->call(file, &check_columns, file, column, rows);
+}
+
 void write_obs(const std::string& path, const OutputOptions& options, const ObsColumn& column) {
   prepare_hdf5();
   OutputFile output(path, options);
   const Checker check(output.name());
-  std::error_code failure;
-  output.require_space(static_cast<std::int64_t>(std::filesystem::file_size(column.from, failure)));
-  std::filesystem::copy_file(column.from, output.temporary(), std::filesystem::copy_options::overwrite_existing,
-                             failure);
-  if (!failure) {  // the copy has the permissions of the original
-    std::filesystem::permissions(output.temporary(), std::filesystem::perms::owner_write,
-                                 std::filesystem::perm_options::add, failure);
-  }
-  if (failure) {
-    throw Error(ExitCode::output, fmt::format("{}: copying {} failed: {}; nothing was left behind", path, column.from,
-                                              failure.message()));
-  }
+  copy_bytes(column.from, output);
+  std::vector<std::string> order;
   {
-    const Handle access(H5Pcreate(H5P_FILE_ACCESS));
-    H5Pset_fapl_sec2(access.get());
-    H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
-    H5Pset_file_locking(access.get(), false, true);  // no other program uses the file
-    Handle file(H5Fopen(output.temporary().c_str(), H5F_ACC_RDWR, access.get()));
+    Handle file = open_copy(output, H5F_ACC_RDWR);
     check(static_cast<bool>(file), "opening the copy");
-    add_column(check, file.get(), column);
+    order = add_column(check, file.get(), column);
     check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL) >= 0, "writing");
-    check(H5Fclose(file.get()) >= 0, "closing");
-    file.release();
+    check(H5Fclose(file.release()) >= 0, "closing");
   }
   output.sync();
+  check_copy(output, column, order);
   output.publish();
 }
 

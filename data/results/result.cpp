@@ -7,63 +7,30 @@
 
 #include <algorithm>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "core/error.h"
+#include "data/hdf5/hdf5_checksum.h"
 #include "data/hdf5/hdf5_handle.h"
 #include "data/io/output_file.h"
+#include "data/results/written_dataset.h"
 
 namespace kith::data {
+
+template <std::size_t width>
+struct Stored<FixedText<width>> {
+  static hid_t file_type() {
+    static const hid_t type = [] {
+      Handle made = utf8_type(width);
+      H5Tset_strpad(made.get(), H5T_STR_NULLPAD);
+      return made.release();  // for as long as the program runs
+    }();
+    return type;
+  }
+  static hid_t memory_type() { return file_type(); }
+};
+
 namespace {
-
-/// The HDF5 types of a value in the file, the same on every machine, and in memory.
-template <class T>
-struct Stored;
-template <>
-struct Stored<float> {
-  static hid_t file_type() { return H5T_IEEE_F32LE; }
-  static hid_t memory_type() { return H5T_NATIVE_FLOAT; }
-};
-template <>
-struct Stored<double> {
-  static hid_t file_type() { return H5T_IEEE_F64LE; }
-  static hid_t memory_type() { return H5T_NATIVE_DOUBLE; }
-};
-template <>
-struct Stored<std::int32_t> {
-  static hid_t file_type() { return H5T_STD_I32LE; }
-  static hid_t memory_type() { return H5T_NATIVE_INT32; }
-};
-template <>
-struct Stored<std::int64_t> {
-  static hid_t file_type() { return H5T_STD_I64LE; }
-  static hid_t memory_type() { return H5T_NATIVE_INT64; }
-};
-template <>
-struct Stored<std::uint8_t> {
-  static hid_t file_type() { return H5T_STD_U8LE; }
-  static hid_t memory_type() { return H5T_NATIVE_UINT8; }
-};
-
-/// finish() compares the values of datasets up to this many bytes.
-constexpr std::int64_t kMaxRereadBytes = std::int64_t{16} << 20;
-
-/// A dataset as the finished file must contain it.
-struct Written {
-  std::string name;
-  hid_t file_type;
-  hid_t memory_type;
-  std::vector<hsize_t> shape;
-  std::int64_t bytes;
-  std::int64_t unwritten_rows;
-  std::optional<std::size_t> hash;
-  Handle dataset;
-};
-
-std::size_t hash_of(const void* data, std::int64_t bytes) {
-  return std::hash<std::string_view>{}({static_cast<const char*>(data), static_cast<std::size_t>(bytes)});
-}
 
 Handle access_properties() {
   Handle access(H5Pcreate(H5P_FILE_ACCESS));
@@ -89,7 +56,7 @@ struct ResultFile::State {
   OutputFile output;
   Handle file;
   std::vector<Written> written;
-  std::int64_t attributes = 0;
+  std::int64_t head = 0;  // head_checksum() of the finished file
 
   State(const std::string& path, const OutputOptions& options);
   ~State() { abandon(); }
@@ -106,7 +73,10 @@ struct ResultFile::State {
   void write_whole(const std::string& name, std::vector<hsize_t> shape, const T* data);
   std::int64_t unwritten_bytes() const;
   void abandon() noexcept;
+  Handle make_checksum(hid_t object) const;
+  void store_checksums();
   void check_file() const;
+  [[noreturn]] void refuse_unlike(const std::string& what, bool was_read) const;
   void check_dataset(hid_t file, const Written& expected) const;
 };
 
@@ -114,7 +84,7 @@ ResultFile::State::State(const std::string& path, const OutputOptions& options) 
   const Handle creation(H5Pcreate(H5P_FILE_CREATE));
   H5Pset_obj_track_times(creation.get(), false);
   H5Pset_attr_phase_change(creation.get(), 64, 0);  // attributes stay in the header of the root
-  file = Handle(H5Fcreate(output.temporary().c_str(), H5F_ACC_TRUNC, creation.get(), access_properties().get()));
+  file = Handle(H5Fcreate(output.descriptor_path().c_str(), H5F_ACC_TRUNC, creation.get(), access_properties().get()));
   require(static_cast<bool>(file), "creating the file");
 }
 
@@ -148,9 +118,36 @@ Written& ResultFile::State::create(const std::string& name, std::vector<hsize_t>
                      .shape = std::move(shape),
                      .bytes = bytes,
                      .unwritten_rows = rows,
-                     .hash = {},
-                     .dataset = std::move(dataset)});
-  return written.back();
+                     .ranges = {},
+                     .dataset = std::move(dataset),
+                     .checksum_attribute = {}});
+  Written& w = written.back();
+  w.checksum_attribute = make_checksum(w.dataset.get());
+  return w;
+}
+
+/// The attribute is made with its object and written at the end, so that it needs no block of its own.
+Handle ResultFile::State::make_checksum(hid_t object) const {
+  const Handle space(H5Screate(H5S_SCALAR));
+  Handle made(H5Acreate2(object, kChecksumName, H5T_STD_I64LE, space.get(), H5P_DEFAULT, H5P_DEFAULT));
+  require(static_cast<bool>(made), "creating a checksum");
+  return made;
+}
+
+void ResultFile::State::store_checksums() {
+  const auto store = [this](const Handle& attribute, std::int64_t value) {
+    require(H5Awrite(attribute.get(), H5T_NATIVE_INT64, &value) >= 0, "writing a checksum");
+  };
+  for (Written& w : written) {
+    store(w.checksum_attribute, w.checksum());
+    w.checksum_attribute = Handle();
+  }
+  const Handle root(H5Gopen2(file.get(), "/", H5P_DEFAULT));
+  const Handle attribute = make_checksum(root.get());
+  const auto computed = head_checksum(root.get());
+  require(computed.has_value(), "computing a checksum");
+  head = *computed;
+  store(attribute, head);
 }
 
 /// The bytes of all created datasets that have not been written yet.
@@ -168,8 +165,7 @@ void ResultFile::State::write_whole(const std::string& name, std::vector<hsize_t
   if (w.bytes > 0) {
     require(H5Dwrite(w.dataset.get(), w.memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0, "writing " + name);
   }
-  w.unwritten_rows = 0;
-  if (w.bytes <= kMaxRereadBytes) w.hash = hash_of(data, w.bytes);
+  w.add(0, static_cast<std::int64_t>(w.shape[0]), data, w.bytes);
 }
 
 /// Closes a file that will not be finished. HDF5 would try to write its cache and keep the file open on failure, so its
@@ -186,34 +182,32 @@ void ResultFile::State::abandon() noexcept {
   H5Fclose(file.release());
 }
 
+void ResultFile::State::refuse_unlike(const std::string& what, bool was_read) const {
+  throw Error(ExitCode::output, fmt::format("{}: {} does not read back as it was written{}; the disk may be failing; "
+                                            "nothing was left behind, choose another place",
+                                            output.name(), what, was_read ? "" : ": " + hdf5_reason()));
+}
+
 void ResultFile::State::check_dataset(hid_t reopened, const Written& expected) const {
   const Handle dataset(H5Dopen2(reopened, expected.name.c_str(), H5P_DEFAULT));
   const Handle type(H5Dget_type(dataset.get()));
   const Handle space(H5Dget_space(dataset.get()));
   std::vector<hsize_t> shape(expected.shape.size());
-  bool same = H5Tequal(type.get(), expected.file_type) > 0 &&
+  bool same = dataset && H5Tequal(type.get(), expected.file_type) > 0 &&
               H5Sget_simple_extent_ndims(space.get()) == static_cast<int>(shape.size()) &&
               H5Sget_simple_extent_dims(space.get(), shape.data(), nullptr) >= 0 && shape == expected.shape &&
               static_cast<std::int64_t>(H5Dget_storage_size(dataset.get())) == expected.bytes;
-  if (same && expected.hash && expected.bytes > 0) {
-    Matrix<std::byte> values(1, expected.bytes);
-    same = H5Dread(dataset.get(), expected.memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >= 0 &&
-           hash_of(values.data(), expected.bytes) == expected.hash;
-  }
-  if (same) return;
-  throw Error(ExitCode::output, fmt::format("{}: {} does not read back as it was written; the disk may be failing",
-                                            output.name(), expected.name));
+  const auto sum = same ? dataset_checksum(dataset.get()) : std::nullopt;
+  if (sum != expected.checksum()) refuse_unlike(expected.name, sum || (dataset && !same));
 }
 
 void ResultFile::State::check_file() const {
-  const Handle reopened(H5Fopen(output.temporary().c_str(), H5F_ACC_RDONLY, access_properties().get()));
+  const Handle reopened(H5Fopen(output.descriptor_path().c_str(), H5F_ACC_RDONLY, access_properties().get()));
   require(static_cast<bool>(reopened), "reading back");
-  H5O_info_t info{};
-  require(H5Oget_info2(reopened.get(), &info, H5O_INFO_NUM_ATTRS) >= 0, "reading back");
-  if (static_cast<std::int64_t>(info.num_attrs) != attributes) {
-    throw Error(ExitCode::output, fmt::format("{}: {} attributes read back, {} were written; the disk may be failing",
-                                              output.name(), info.num_attrs, attributes));
-  }
+  const Handle root(H5Gopen2(reopened.get(), "/", H5P_DEFAULT));
+  const auto found = root ? head_checksum(root.get()) : std::nullopt;
+  if (found != head || stored_checksum(root.get()) != head)
+    refuse_unlike("the list of attributes and datasets", found.has_value());
   for (const auto& expected : written) check_dataset(reopened.get(), expected);
 }
 
@@ -261,7 +255,6 @@ void ResultFile::attribute(const std::string& name, const Attribute& value) {
   const Handle attribute(
       H5Acreate2(state_->file.get(), name.c_str(), stored.type.get(), stored.space.get(), H5P_DEFAULT, H5P_DEFAULT));
   state_->require(static_cast<bool>(attribute), "creating the attribute " + name);
-  ++state_->attributes;
   if (H5Sget_simple_extent_npoints(stored.space.get()) == 0) return;
   const Handle memory(H5Tget_native_type(stored.type.get(), H5T_DIR_ASCEND));
   const void* data = stored.text != nullptr ? static_cast<const void*>(&stored.text) : stored.data;
@@ -315,7 +308,7 @@ void ResultFile::write_rows(const std::string& name, std::int64_t first_row, Mat
     throw Error(ExitCode::internal, fmt::format("{}: rows {} to {} of '{}' do not fit the dataset that was created",
                                                 state_->output.name(), first_row, first_row + values.rows, name));
   }
-  target->unwritten_rows -= values.rows;
+  target->add(first_row, values.rows, values.data, values.size() * static_cast<std::int64_t>(sizeof(T)));
   if (values.size() == 0) return;
   const hsize_t start[2] = {static_cast<hsize_t>(first_row), 0};
   const hsize_t count[2] = {static_cast<hsize_t>(values.rows), static_cast<hsize_t>(values.columns)};
@@ -335,11 +328,12 @@ void ResultFile::finish() {
                                                   w.unwritten_rows, w.name));
     }
   }
+  state_->store_checksums();
   // Flush while all datasets are open, since closing a dataset does not report errors.
   state_->require(H5Fflush(state_->file.get(), H5F_SCOPE_GLOBAL) >= 0, "writing");
   for (auto& w : state_->written) w.dataset = Handle();
-  state_->require(H5Fclose(state_->file.get()) >= 0, "closing");
-  state_->file.release();
+  // The handle is invalid afterwards, even if closing fails.
+  state_->require(H5Fclose(state_->file.release()) >= 0, "closing");
   state_->output.sync();
   state_->check_file();
   state_->output.publish();
@@ -354,6 +348,9 @@ KITH_INSTANTIATE(double)
 KITH_INSTANTIATE(std::int32_t)
 KITH_INSTANTIATE(std::int64_t)
 KITH_INSTANTIATE(std::uint8_t)
+KITH_INSTANTIATE(FixedText<16>)
+KITH_INSTANTIATE(FixedText<64>)
+KITH_INSTANTIATE(FixedText<256>)
 #undef KITH_INSTANTIATE
 
 }  // namespace kith::data

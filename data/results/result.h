@@ -19,6 +19,12 @@ struct Text {
 };
 using Attribute = std::variant<std::string, Text, std::int64_t, double, std::vector<std::int64_t>>;
 
+/// An element of a vector of texts in UTF-8, padded with zeros.
+template <std::size_t width>
+struct FixedText {
+  char bytes[width];
+};
+
 /// A result in a temporary file next to the target. finish() syncs, reopens, checks and renames it. The destructor
 /// without finish(), or a signal, removes it. The same calls give the same bytes.
 class ResultFile {
@@ -39,7 +45,7 @@ class ResultFile {
   void dataset(const std::string& name, MatrixView<const double> values);
 
   /// A matrix, or a vector (rows of one column), that write_rows() writes in blocks. Element: float, double,
-  /// std::int32_t, std::int64_t, std::uint8_t.
+  /// std::int32_t, std::int64_t, std::uint8_t, FixedText<16, 64 or 256>.
   template <class T>
   void create_matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
   template <class T>

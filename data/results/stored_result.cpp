@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
-#include "data/hdf5/hdf5_handle.h"
-#include "data/hdf5/hdf5_path.h"
+#include "core/quoted.h"
+#include "data/hdf5/hdf5_checksum.h"
+#include "data/hdf5/hdf5_child.h"
 #include "data/hdf5/hdf5_source.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
@@ -15,45 +17,55 @@
 namespace kith::data {
 namespace {
 
-std::string format_of(const std::string& file) { return is_hdf5(file) ? root_text(file, "format") : ""; }
+RootFacts root_of(const std::string& file, bool verify) {
+  return is_hdf5(file) ? read_root(file, verify) : RootFacts();
+}
 
 std::string existing(const std::string& file) {
   if (std::filesystem::exists(file)) return file;
   refuse_input(file, "no such file; check the name and the directory");
 }
 
-/// The numbers of a root attribute; none if there is no such attribute.
+/// What cannot be read must not pass for absent.
+void require_readable(const std::string& file, const RootFacts& root, const std::string& name) {
+  if (std::find(root.unreadable.begin(), root.unreadable.end(), name) == root.unreadable.end()) return;
+  refuse_input(file,
+               fmt::format("the attribute {} cannot be read; the file is damaged: restore it from a copy, or make "
+                           "it again",
+                           name));
+}
+
+/// The values of a root attribute; none if there is no such attribute.
 template <class T>
-std::vector<T> read_numbers(const std::string& file, const std::string& name, hid_t type) {
-  const Hdf5InputFile input(file);
-  const Handle root = open_object(input, "/");
-  if (H5Aexists(root.get(), name.c_str()) <= 0) return {};
-  const Handle attribute(H5Aopen(root.get(), name.c_str(), H5P_DEFAULT));
-  const Handle space(H5Aget_space(attribute.get()));
-  std::vector<T> values(static_cast<std::size_t>(std::max<hssize_t>(H5Sget_simple_extent_npoints(space.get()), 0)));
-  if (!values.empty() && H5Aread(attribute.get(), type, values.data()) < 0) return {};
-  return values;
+std::vector<T> values_of(const std::vector<std::pair<std::string, std::vector<T>>>& all, const std::string& name) {
+  const auto found = std::find_if(all.begin(), all.end(), [&name](const auto& item) { return item.first == name; });
+  return found == all.end() ? std::vector<T>() : found->second;
 }
 
 }  // namespace
 
-StoredResult::StoredResult(const std::string& file) : file_(existing(file)), format_(format_of(file)) {
+StoredResult::StoredResult(const std::string& file)
+    : file_(existing(file)), root_(root_of(file, true)), format_(root_.text("format")) {
   if (format_.starts_with("kith-")) return;
   refuse_input(file, fmt::format("expected a result of kith, an HDF5 file with the attribute `format`, found {}; `kith "
                                  "cluster ... -o RESULT.h5` writes one",
-                                 format_.empty() ? "none" : format_));
+                                 format_.empty() ? "none" : kith::quoted(format_)));
 }
 
-bool StoredResult::is_one(const std::string& file) { return format_of(file).starts_with("kith-"); }
+bool StoredResult::is_one(const std::string& file) { return root_of(file, false).text("format").starts_with("kith-"); }
 
-std::string StoredResult::text(const std::string& attribute) const { return root_text(file_, attribute); }
+std::string StoredResult::text(const std::string& attribute) const {
+  require_readable(file_, root_, attribute);
+  return root_.text(attribute);
+}
 
 std::vector<std::string> StoredResult::lines(const std::string& attribute) const {
   return split_lines(text(attribute));
 }
 
 std::optional<double> StoredResult::number(const std::string& attribute) const {
-  const auto values = read_numbers<double>(file_, attribute, H5T_NATIVE_DOUBLE);
+  require_readable(file_, root_, attribute);
+  const auto values = values_of(root_.numbers, attribute);
   return values.size() == 1 ? std::optional(values.front()) : std::nullopt;
 }
 
@@ -63,13 +75,12 @@ std::optional<std::int64_t> StoredResult::whole(const std::string& attribute) co
 }
 
 std::vector<std::int64_t> StoredResult::wholes(const std::string& attribute) const {
-  return read_numbers<std::int64_t>(file_, attribute, H5T_NATIVE_INT64);
+  require_readable(file_, root_, attribute);
+  return values_of(root_.wholes, attribute);
 }
 
 bool StoredResult::has(const std::string& dataset) const {
-  const Hdf5InputFile input(file_);
-  const Handle root = open_object(input, "/");
-  return H5Lexists(root.get(), dataset.c_str(), H5P_DEFAULT) > 0;
+  return std::find(root_.members.begin(), root_.members.end(), dataset) != root_.members.end();
 }
 
 Matrix<double> StoredResult::matrix(const std::string& dataset) const {
@@ -82,5 +93,7 @@ std::vector<double> StoredResult::vector(const std::string& dataset) const {
   const Matrix<double> values = matrix(dataset);
   return {values.data(), values.data() + values.size()};
 }
+
+std::int64_t verify_result(const std::string& file) { return Hdf5Child::of(file)->call(file, &verify_file, file); }
 
 }  // namespace kith::data

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/matrix.h"
+#include "data/hdf5/hdf5_root.h"
 
 namespace kith::data {
 
@@ -34,7 +35,12 @@ class StoredResult {
 
  private:
   std::string file_;
+  RootFacts root_;
   std::string format_;
 };
+
+/// Compares all datasets and attributes of a result with their checksums, and returns the number of datasets. Throws
+/// Error(data) if anything differs, or if the file has no checksums.
+std::int64_t verify_result(const std::string& file);
 
 }  // namespace kith::data

@@ -1,23 +1,14 @@
 // Writes text to a temporary file and renames it when it is complete.
 #include "data/results/text_file.h"
 
-#include <fmt/format.h>
-
-#include <fstream>
-
-#include "core/error.h"
-#include "data/io/output_file.h"
+#include "data/io/output_bytes.h"
 
 namespace kith::data {
 
 void write_text_file(const std::string& path, const OutputOptions& options, const std::string& text) {
-  OutputFile output(path, options);
+  OutputBytes output(path, options);
   output.require_space(static_cast<std::int64_t>(text.size()));
-  std::ofstream file(output.temporary(), std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) throw Error(ExitCode::output, fmt::format("{}: writing failed; nothing was left behind", output.name()));
-  output.sync();
+  output.write(text);
   output.publish();
 }
 

@@ -9,18 +9,24 @@
 #include <limits>
 #include <utility>
 
+#include "core/quoted.h"
 #include "data/format/column_choice.h"
+#include "data/format/shape.h"
 #include "data/io/block_readers.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
+#include "data/io/memory_limit.h"
 #include "data/io/stream_bytes.h"
 #include "data/text/text_head.h"
 #include "data/text/text_index.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
+#include "data/text/text_refusal.h"
 
 namespace kith::data {
 namespace {
+
+constexpr std::size_t kShownBytes = 40;  // of a field, in messages
 
 bool is_stream(const std::string& file) { return file == "-"; }
 
@@ -48,65 +54,13 @@ ColumnChoice choose(const TextHead& head, const ReadOptions& options, const std:
   return choose_columns(adjusted, head.names, head.columns, name);
 }
 
-/// Whether the text stands for a missing value: an empty field, or R's NA.
-bool is_missing(std::string_view text) { return text.empty() || text == "NA"; }
-
-/// The chosen columns that hold text in all of the first rows.
-std::vector<std::int64_t> text_columns(const TextHead& head, const ColumnChoice& choice, Missing missing) {
-  std::vector<std::int64_t> result;
-  for (const std::int64_t j : choice.points) {
-    const auto column = static_cast<std::size_t>(j);
-    const auto is_text = [column, missing](const TextHead::Sample& row) {
-      if (column >= row.fields.size()) return false;
-      const std::string& field = row.fields[column];
-      const bool ignored = missing == Missing::keep ? is_missing(field) : field.empty();
-      return !ignored && !is_number_text(field) && !has_decimal_comma(field);
-    };
-    if (std::all_of(head.samples.begin(), head.samples.end(), is_text)) result.push_back(j);
-  }
-  return result;
-}
-
-/// A list for --drop-columns.
-std::string list_of(const TextHead& head, const std::vector<std::int64_t>& columns) {
-  std::string listed;
-  for (const std::int64_t j : columns) {
-    listed += fmt::format("{}{}", listed.empty() ? "" : ",", option_text(head.names, j));
-  }
-  return listed;
-}
-
-/// Throws if chosen columns hold text, with all of them in one message.
-void refuse_text_columns(const TextHead& head, const ColumnChoice& choice, Missing missing, const std::string& name) {
-  const std::vector<std::int64_t> columns = text_columns(head, choice, missing);
-  if (columns.empty()) return;
-  std::string shown;
-  for (const std::int64_t j : columns) shown += (shown.empty() ? "" : ", ") + show_column(head.names, j);
-  const bool several = columns.size() > 1;
-  const TextHead::Sample& row = head.samples.front();
-  refuse_input(name, fmt::format("expected numbers, found text in {} (such as '{}' in line {}); leave {} out with "
-                                 "--drop-columns {}{}",
-                                 shown, row.fields[static_cast<std::size_t>(columns[0])], row.line,
-                                 several ? "them" : "it", list_of(head, columns),
-                                 several ? "" : ", or keep it as text with --label-column or --id-column"));
-}
-
-[[noreturn]] void refuse_length(const InputBytes& input, const TextHead& head, std::string_view record,
-                                std::int64_t line) {
-  refuse_input(input.name(),
-               fmt::format("line {}: expected {} fields ({}), as in line {}, found {}; correct the line, or "
-                           "name the delimiter with --delimiter",
-                           line, head.columns, name_of_delimiter(head.delimiter), head.first_line,
-                           fields_of(record, head.delimiter).size()));
-}
-
 /// Calls visit(record, row, line) for every record of a block. The record is valid as long as `buffer`.
 template <class Visit>
-void for_records(const InputBytes& input, char delimiter, const TextBlock& block, Matrix<std::byte>& buffer,
+void for_records(const InputBytes& input, const TextSyntax& syntax, const TextBlock& block, Matrix<std::byte>& buffer,
                  const Visit& visit) {
   if (buffer.columns() < block.bytes) buffer = Matrix<std::byte>(1, block.bytes);
   input.read(block.at, block.bytes, buffer.data());
-  RecordCursor cursor({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(block.bytes)}, delimiter,
+  RecordCursor cursor({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(block.bytes)}, syntax,
                       true);
   std::int64_t row = block.row;
   for (std::string_view record; cursor.next(record); ++row) visit(record, row, block.lines + cursor.line() + 1);
@@ -118,14 +72,32 @@ void for_texts(const InputBytes& input, const TextHead& head, const TextIndex& i
                const Visit& visit) {
   Matrix<std::byte> buffer;
   for (const TextBlock& block : index.blocks) {
-    for_records(input, head.delimiter, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
-      FieldCursor cursor(record, head.delimiter);
+    for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
+      FieldCursor cursor(record, head.syntax.delimiter);
       for (std::int64_t j = 0; j < column && cursor.more(); ++j) cursor.take();
       if (!cursor.more()) refuse_length(input, head, record, line);
       visit(text_of(cursor.take()), line);
     });
   }
 }
+
+/// The texts of all rows, within the memory of the run.
+class TextList {
+ public:
+  TextList(const std::string& name, std::int64_t rows) : growth_(name) {
+    require_memory(capped_product(rows, sizeof(std::string)), name);
+    texts_.reserve(static_cast<std::size_t>(rows));
+  }
+  void add(std::string text) {
+    if (text.capacity() >= sizeof(std::string) / 2) growth_.add(std::ssize(text));  // short ones need no more memory
+    texts_.push_back(std::move(text));
+  }
+  std::vector<std::string> take() { return std::move(texts_); }
+
+ private:
+  MemoryGrowth growth_;
+  std::vector<std::string> texts_;
+};
 
 class TextSource final : public PointSource {
  public:
@@ -138,7 +110,8 @@ class TextSource final : public PointSource {
         header_detected_(options.header == Header::automatic),
         missing_(options.missing),
         threads_(options.threads) {
-    refuse_text_columns(head_, choice_, missing_, input_.name());
+    const std::vector<std::int64_t> texts = text_columns(head_, choice_.points, missing_);
+    if (!texts.empty()) refuse_text_columns(head_, texts, input_.name());
     for (std::size_t j = 0; j < choice_.points.size(); ++j) {
       target_[static_cast<std::size_t>(choice_.points[j])] = static_cast<std::int64_t>(j);
     }
@@ -151,13 +124,22 @@ class TextSource final : public PointSource {
   std::int64_t columns() const override { return static_cast<std::int64_t>(choice_.points.size()); }
   ValueClass value_class() const override { return class_; }
   std::int64_t file_bytes() const override { return input_.size(); }
-  std::int64_t held_bytes() const override { return input_.held_bytes(); }
+  std::int64_t held_bytes() const override {
+    constexpr std::int64_t kUsualBytes = std::int64_t{1} << 20;  // blocks of longer records count
+    return input_.held_bytes() + (index_.longest > kUsualBytes ? threads_ * index_.longest : 0);
+  }
   std::int64_t changed_values() const override { return changed_; }
   std::vector<std::string> column_names() const override {
     std::vector<std::string> names;
     if (head_.names.empty()) return names;
     for (const std::int64_t j : choice_.points) names.push_back(head_.names[static_cast<std::size_t>(j)]);
     return names;
+  }
+  SkippedLines skipped_lines() const override {
+    return {head_.skipped.comments + index_.skipped.comments, head_.skipped.blank + index_.skipped.blank};
+  }
+  std::vector<std::string> remarks() const override {
+    return head_.remark.empty() ? std::vector<std::string>() : std::vector{head_.remark};
   }
   std::vector<std::string> kept(Kept which) const override;
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
@@ -177,6 +159,11 @@ class TextSource final : public PointSource {
   template <class T>
   std::int64_t parse_record(std::string_view record, std::int64_t line, T* row) const;
   /// Parses a field that is not an unquoted number: a quoted one, or an invalid one.
+  /// Throws if the record has another number of fields than the head: a comment behind the first row, perhaps.
+  void refuse_other_length(std::string_view record, std::int64_t line) const {
+    const auto fields = std::ssize(fields_of(record, head_.syntax.delimiter));
+    if (fields != head_.columns) refuse_length(input_, head_, record, line);
+  }
   double take_number(FieldCursor& cursor, const Place& place) const;
   std::string or_drop() const { return missing_ == Missing::offer ? ", or drop all such rows with --nan drop" : ""; }
   [[noreturn]] void refuse_value(const Place& place, const std::string& problem) const;
@@ -198,20 +185,12 @@ void TextSource::refuse_value(const Place& place, const std::string& problem) co
                problem);
 }
 
-/// The beginning of a text for a message, with NUL, which would end the message, as \x00.
-std::string shown(const std::string& text) {
-  constexpr std::size_t kMaxBytes = 40;
-  std::string out;
-  for (const char c : text.substr(0, kMaxBytes)) out += c == '\0' ? std::string("\\x00") : std::string(1, c);
-  return out;
-}
-
 double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
   const Field field = cursor.take();
   const std::string text = text_of(field);
   const std::string drop_option = fmt::format("--drop-columns {}", option_text(head_.names, place.column));
   if (field.problem != nullptr) {
-    refuse_value(place, fmt::format("expected a number, found '{}': {}", shown(text), field.problem));
+    refuse_value(place, fmt::format("expected a number, found '{}': {}", quoted(text, kShownBytes), field.problem));
   }
   double value = 0.0;
   if (!text.empty() && parse_number(text.data(), text.data() + text.size(), value) == text.data() + text.size()) {
@@ -223,25 +202,25 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
                                     "the column out with {}{}",
                                     drop_option, or_drop()));
   }
-  if (head_.delimiter == ',' && has_decimal_comma(text)) {  // in quotes
+  if (head_.syntax.delimiter == ',' && has_decimal_comma(text)) {  // in quotes
     refuse_value(place, fmt::format("expected a number, found '{}'; write it without commas, with a decimal point",
-                                    shown(text)));
+                                    quoted(text, kShownBytes)));
   }
   if (has_decimal_comma(text)) {
     refuse_value(place, fmt::format("expected a number, found '{}'; if this is a decimal comma, write decimal points "
                                     "(tr , . < IN > OUT); if it separates fields, say --delimiter comma",
-                                    shown(text)));
+                                    quoted(text, kShownBytes)));
   }
   const bool may_be_header = header_detected_ && head_.names.empty() && place.line == head_.first_line;
   refuse_value(place, fmt::format("expected a number, found '{}'; correct it, or leave the column out with {}{}{}",
-                                  shown(text), drop_option, is_missing(text) ? or_drop() : "",
+                                  quoted(text, kShownBytes), drop_option, is_missing(text) ? or_drop() : "",
                                   may_be_header ? "; if the line names the columns, say --header yes" : ""));
 }
 
 template <class T>
 std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line, T* row) const {
   std::int64_t changed = 0;
-  FieldCursor cursor(record, head_.delimiter);
+  FieldCursor cursor(record, head_.syntax.delimiter);
   for (std::int64_t j = 0; j < head_.columns; ++j) {
     if (!cursor.more()) refuse_length(input_, head_, record, line);
     const std::int64_t target = target_[static_cast<std::size_t>(j)];
@@ -252,7 +231,10 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     cursor.skip_blanks();
     double value = 0.0;
     const char* stop = parse_number(cursor.at(), cursor.end(), value);
-    if (stop == cursor.at() || !cursor.finish(stop)) value = take_number(cursor, {line, j});
+    if (stop == cursor.at() || !cursor.finish(stop)) {
+      if (record.starts_with('#')) refuse_other_length(record, line);
+      value = take_number(cursor, {line, j});
+    }
     row[target] = static_cast<T>(value);
     if (!std::isfinite(row[target])) {
       if (missing_ == Missing::keep && !std::isfinite(value)) continue;
@@ -274,11 +256,10 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
 template <class T>
 void TextSource::parse_block(const TextBlock& block, std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer) {
   std::int64_t changed = 0;
-  for_records(input_, head_.delimiter, block, buffer,
-              [&](std::string_view record, std::int64_t row, std::int64_t line) {
-                if (row < first || row >= first + out.rows) return;
-                changed += parse_record(record, line, out.row(row - first).data());
-              });
+  for_records(input_, head_.syntax, block, buffer, [&](std::string_view record, std::int64_t row, std::int64_t line) {
+    if (row < first || row >= first + out.rows) return;
+    changed += parse_record(record, line, out.row(row - first).data());
+  });
   changed_ += changed;
 }
 
@@ -305,9 +286,9 @@ std::vector<std::string> TextSource::kept(Kept which) const {
   const std::int64_t column = which == Kept::id ? choice_.id : which == Kept::label ? choice_.label : choice_.weight;
   std::vector<std::string> texts;
   if (column < 0) return texts;
-  texts.reserve(static_cast<std::size_t>(rows()));
-  for_texts(input_, head_, index_, column,
-            [&texts](std::string text, std::int64_t) { texts.push_back(std::move(text)); });
+  TextList list(input_.name(), rows());
+  for_texts(input_, head_, index_, column, [&list](std::string text, std::int64_t) { list.add(std::move(text)); });
+  texts = list.take();
   return texts;
 }
 
@@ -324,10 +305,10 @@ std::int64_t column_of(const std::string& what, const TextHead& head, const Loca
   if (std::count(names.begin(), names.end(), what) == 1) {
     return std::find(names.begin(), names.end(), what) - names.begin();
   }
-  throw Error(ExitCode::usage, fmt::format("{}: expected the name of the column that holds the {}s, {}:COLUMN, found "
-                                           "{} columns{}",
-                                           name, what, location.file, head.columns,
-                                           names.empty() ? "" : fmt::format(": {}", fmt::join(names, ", "))));
+  throw Error(ExitCode::usage,
+              fmt::format("{}: expected the name of the column that holds the {}s, {}:COLUMN, found "
+                          "{} columns{}",
+                          name, what, location.file, head.columns, names.empty() ? "" : ": " + show_list(names, 30)));
 }
 
 }  // namespace
@@ -346,13 +327,16 @@ TextColumn read_text_column(const Location& location, const ReadOptions& options
   const TextHead head = read_head(input, options);
   const std::int64_t column = column_of(what, head, location, input.name());
   TextColumn result{fmt::format("{}:{}", input.name(), option_text(head.names, column)), {}, input.size()};
-  for_texts(input, head, index_text(input, head), column, [&](std::string text, std::int64_t line) {
+  const TextIndex index = index_text(input, head);
+  TextList list(input.name(), index.rows);
+  for_texts(input, head, index, column, [&](std::string text, std::int64_t line) {
     if (text.empty() && !fields.may_be_empty) {
       refuse_input(fmt::format("{}: line {}, {}", input.name(), line, show_column(head.names, column)),
                    fmt::format("expected a {}, found an empty field; fill it in or remove the line", what));
     }
-    result.texts.push_back(std::move(text));
+    list.add(std::move(text));
   });
+  result.texts = list.take();
   input.check_unchanged();
   const std::string header = head.names.empty() ? "" : head.names[static_cast<std::size_t>(column)];
   const bool ambiguous = options.header == Header::automatic && !header.empty();
@@ -360,7 +344,7 @@ TextColumn read_text_column(const Location& location, const ReadOptions& options
     refuse_input(input.name(),
                  fmt::format("line {}: is '{}' the name of the column or a {}, as it is further down? say "
                              "--header yes or --header no",
-                             head.first_line, header, what));
+                             head.first_line, quoted(header), what));
   }
   return result;
 }
@@ -368,17 +352,20 @@ TextColumn read_text_column(const Location& location, const ReadOptions& options
 std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& options) {
   const InputBytes input = open_bytes(location);
   const TextHead head = read_head(input, options);
+  const TextIndex index = index_text(input, head);
   DatasetInfo info;
-  info.shape = {index_text(input, head).rows, head.columns};
+  info.shape = {index.rows, head.columns};
   info.type = "text";
-  info.layout = name_of_delimiter(head.delimiter);
+  info.layout = name_of_delimiter(head.syntax.delimiter);
   if (input.held_bytes() > 0 && !is_stream(location.file)) info.filters.push_back("gzip");
   info.stored_bytes = input.size();
   info.columns = head.names;
+  info.skipped = {head.skipped.comments + index.skipped.comments, head.skipped.blank + index.skipped.blank};
   try {
     const ColumnChoice choice = choose(head, options, input.name());
-    info.text_columns = list_of(head, text_columns(head, choice, options.missing));
-    refuse_text_columns(head, choice, options.missing, input.name());
+    const std::vector<std::int64_t> columns = text_columns(head, choice.points, options.missing);
+    info.text_columns = column_list(head, columns);
+    if (!columns.empty()) refuse_text_columns(head, columns, input.name());
   } catch (const Error& error) {
     info.unreadable = error.what();
   }

@@ -7,7 +7,10 @@
 #include <optional>
 #include <string_view>
 
+#include "core/quoted.h"
 #include "data/io/input_error.h"
+#include "data/io/memory_limit.h"
+#include "data/text/foreign_text.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
 
@@ -25,8 +28,14 @@ struct Line {
   std::string text;
 };
 
-/// The first kSamples records and one more for a header.
-std::vector<Line> first_records(const InputBytes& input, char delimiter) {
+/// The first records, and what was skipped before each of them.
+struct FirstRecords {
+  std::vector<Line> lines;  // kSamples, and one more for a header
+  std::vector<SkippedLines> skipped;
+  std::string comments;  // lines before the first record
+};
+
+FirstRecords first_records(const InputBytes& input, const TextSyntax& syntax) {
   for (std::int64_t limit = kFirstBytes;; limit *= 8) {
     const std::string bytes = input.begin(limit);
     const bool whole = std::ssize(bytes) == input.size();
@@ -35,14 +44,22 @@ std::vector<Line> first_records(const InputBytes& input, char delimiter) {
                    "expected lines that end with LF or CR LF, found CR only; convert it: tr '\\r' '\\n' < IN > OUT");
     }
     const std::int64_t bom_bytes = bytes.starts_with("\xef\xbb\xbf") ? 3 : 0;
-    RecordCursor cursor(std::string_view(bytes).substr(static_cast<std::size_t>(bom_bytes)), delimiter, whole);
-    std::vector<Line> lines;
+    RecordCursor cursor(std::string_view(bytes).substr(static_cast<std::size_t>(bom_bytes)), syntax, whole);
+    FirstRecords first;
+    std::vector<Line>& lines = first.lines;
     for (std::string_view record; lines.size() <= kSamples && cursor.next(record);) {
       const std::int64_t begin = record.data() - bytes.data();
+      if (lines.empty()) first.comments = bytes.substr(static_cast<std::size_t>(bom_bytes), begin - bom_bytes);
+      first.skipped.push_back({cursor.comments(), cursor.blank_lines()});
       lines.push_back(
           {cursor.line() + 1, cursor.lines_passed(), begin, bom_bytes + cursor.passed(), std::string(record)});
     }
-    if (whole || lines.size() >= 2) return lines;
+    if (whole || lines.size() >= 2) {
+      if (const std::string foreign = foreign_text(bytes); !foreign.empty()) {
+        refuse_input(input.name(), fmt::format("expected a table, such as CSV, found {}", foreign));
+      }
+      return first;
+    }
     if (limit >= kMaxBytes) {
       refuse_input(input.name(),
                    fmt::format("its first lines are longer than {} bytes; is it a table, and is every quote "
@@ -106,22 +123,64 @@ bool find_header(const InputBytes& input, const std::vector<Line>& lines, const 
          std::any_of(first.begin(), first.end(), [](const std::string& field) { return !field.empty(); });
 }
 
+/// The memory of the fields of the first records is checked before they are split: a line may be nothing but
+/// delimiters.
+void require_memory_of_fields(const FirstRecords& first, const std::string& name) {
+  std::int64_t fields = 0;
+  for (const Line& line : first.lines) {
+    for (const char c : {'\t', ';', ',', '|', kBlanks}) {
+      fields = std::max<std::int64_t>(fields, std::count(line.text.begin(), line.text.end(), c));
+    }
+  }
+  constexpr std::int64_t kLarge = std::int64_t{1} << 16, kBytes = 200;  // of a name, its place, and a choice of columns
+  const std::int64_t copies = std::ssize(first.lines) + 2;
+  if (fields < kLarge) return;
+  require_memory(fields * (copies * static_cast<std::int64_t>(sizeof(std::string)) + kBytes), name + " (its columns)");
+}
+
+/// A remark on the first comment that has the form of a row: "#2,1.5,3" may be a row with the name #2. Empty if none
+/// has.
+std::string remark_on(const FirstRecords& first, const TextHead& head, const ReadOptions& options) {
+  if (options.comment || head.columns < 2) return "";
+  std::int64_t number = 0;
+  for (std::size_t begin = 0; begin < first.comments.size(); ++number) {
+    const std::size_t end = std::min(first.comments.find('\n', begin), first.comments.size());
+    const std::string line = first.comments.substr(begin, end - begin);
+    begin = end + 1;
+    if (!line.starts_with('#')) continue;
+    const std::vector<std::string> fields = fields_of(line, head.syntax.delimiter);
+    if (std::ssize(fields) != head.columns || !std::all_of(fields.begin() + 1, fields.end(), is_number_text)) continue;
+    return fmt::format(
+        "line {}, '{}', was skipped as a comment, but has the form of a row; --comment none reads it as "
+        "one",
+        number + 1, quoted(line, 40));
+  }
+  return "";
+}
+
 }  // namespace
 
 TextHead read_head(const InputBytes& input, const ReadOptions& options) {
-  const std::vector<Line> lines = first_records(input, options.delimiter.empty() ? ',' : options.delimiter[0]);
+  TextSyntax syntax{.delimiter = options.delimiter.empty() ? ',' : options.delimiter[0],
+                    .comment = options.comment.value_or('#'),
+                    .comments_lead = !options.comment};
+  const FirstRecords first_lines = first_records(input, syntax);
+  const std::vector<Line>& lines = first_lines.lines;
   if (lines.empty()) {
     refuse_input(input.name(),
                  "expected rows of numbers, found nothing but blank lines and comments; give a file that holds some");
   }
   TextHead head;
-  head.delimiter = options.delimiter.empty() ? find_delimiter(lines) : options.delimiter[0];
+  require_memory_of_fields(first_lines, input.name());
+  if (options.delimiter.empty()) syntax.delimiter = find_delimiter(lines);
+  if (!options.comment) syntax.comment = '\0';  // the rows have begun
+  head.syntax = syntax;
   head.first_line = lines.front().number;
-  std::vector<std::string> first = fields_of(lines.front().text, head.delimiter);
+  std::vector<std::string> first = fields_of(lines.front().text, syntax.delimiter);
   const bool header =
       options.header == Header::automatic ? find_header(input, lines, first) : options.header == Header::yes;
   for (std::size_t i = header ? 1 : 0; i < lines.size(); ++i) {
-    head.samples.push_back({lines[i].number, fields_of(lines[i].text, head.delimiter)});
+    head.samples.push_back({lines[i].number, fields_of(lines[i].text, syntax.delimiter)});
   }
   if (head.samples.empty()) {
     refuse_input(input.name(), fmt::format("expected rows of numbers, found only line {}, which names columns; if it "
@@ -132,13 +191,17 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   if (!header) {
     head.rows_at = lines.front().begin;
     head.lines_before = head.first_line - 1;
+    head.skipped = first_lines.skipped.front();
+    head.remark = remark_on(first_lines, head, options);
     return head;
   }
   head.rows_at = lines.front().end;
   head.lines_before = lines.front().last;
+  head.skipped = first_lines.skipped.front();
   if (head.samples.front().fields.size() == first.size() + 1) first.insert(first.begin(), "");
   head.columns = static_cast<std::int64_t>(first.size());
   head.row_names = first.front().empty() && first.size() > 1;
+  head.remark = remark_on(first_lines, head, options);
   head.names = std::move(first);
   return head;
 }

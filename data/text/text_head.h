@@ -7,17 +7,20 @@
 
 #include "data/format/point_source.h"
 #include "data/io/input_bytes.h"
+#include "data/text/text_record.h"
 
 namespace kith::data {
 
 struct TextHead {
-  char delimiter = ',';  // kBlanks: runs of blanks and tabs
+  TextSyntax syntax;  // of the rows; delimiter kBlanks: runs of blanks and tabs
   std::int64_t columns = 0;
   std::vector<std::string> names;  // one for each column, or none
   bool row_names = false;          // the header has no name for the first column, as pandas and R write row names
   std::int64_t first_line = 0;     // of the table, counted from 1
   std::int64_t rows_at = 0;        // position of the first row, or of blank lines or comments before it
   std::int64_t lines_before = 0;   // lines before that position
+  SkippedLines skipped;            // before that position
+  std::string remark;              // about a comment that may be a row, else empty
   struct Sample {
     std::int64_t line = 0;  // counted from 1
     std::vector<std::string> fields;
@@ -25,7 +28,8 @@ struct TextHead {
   std::vector<Sample> samples;  // the first rows
 };
 
-/// Throws Error(data) if there are no rows, if the text is not a table, or if it is unclear whether there is a header.
+/// Throws Error(data) if there are no rows, if the text is not a table or of a known other format, or if it is unclear
+/// whether there is a header.
 TextHead read_head(const InputBytes& input, const ReadOptions& options);
 
 /// "comma-separated", ...

@@ -19,6 +19,8 @@ struct TextBlock {
 struct TextIndex {
   std::vector<TextBlock> blocks;
   std::int64_t rows = 0;
+  std::int64_t longest = 0;  // bytes of the largest block
+  SkippedLines skipped;      // after the head
 };
 
 /// Reads all bytes after the head. Throws Error(data) if a record is too long.

@@ -14,11 +14,11 @@ const char* find(const char* begin, const char* end, char c) {
 
 }  // namespace
 
-RecordCursor::RecordCursor(std::string_view bytes, char delimiter, bool whole)
+RecordCursor::RecordCursor(std::string_view bytes, const TextSyntax& syntax, bool whole)
     : begin_(bytes.data()),
       at_(bytes.data()),
       end_(bytes.data() + bytes.size()),
-      delimiter_(delimiter),
+      syntax_(syntax),
       whole_(whole),
       quotes_(bytes.find('"') != bytes.npos) {}
 
@@ -27,7 +27,7 @@ bool RecordCursor::next(std::string_view& record) {
     const char* stop = find(at_, end_, '\n');
     if (stop == end_ && !whole_) return false;
     std::int64_t lines = 1;
-    const bool comment = *at_ == '#';
+    const bool comment = syntax_.comment != '\0' && *at_ == syntax_.comment;
     if (quotes_ && !comment) {
       for (auto open = std::count(at_, stop, '"') % 2; open != 0;) {
         if (stop == end_) break;  // a quote without an end; FieldCursor reports it
@@ -43,8 +43,12 @@ bool RecordCursor::next(std::string_view& record) {
     at_ = stop < end_ ? stop + 1 : end_;
     line_ = next_line_;
     next_line_ += lines;
-    const auto is_space = [this](char c) { return c == ' ' || (c == '\t' && delimiter_ != '\t'); };
-    if (comment || std::all_of(text.begin(), text.end(), is_space)) continue;
+    const auto is_space = [this](char c) { return c == ' ' || (c == '\t' && syntax_.delimiter != '\t'); };
+    if (comment || std::all_of(text.begin(), text.end(), is_space)) {
+      ++(comment ? comments_ : blank_lines_);
+      continue;
+    }
+    if (syntax_.comments_lead) syntax_.comment = '\0';
     record = text;
     return true;
   }
@@ -80,9 +84,14 @@ Field FieldCursor::take_quoted() {
 }
 
 std::string text_of(const Field& field) {
-  std::string text(field.text);
-  if (!field.quoted) return text;
-  for (auto at = text.find("\"\""); at != text.npos; at = text.find("\"\"", at + 1)) text.erase(at, 1);
+  if (!field.quoted) return std::string(field.text);
+  std::string text;
+  text.reserve(field.text.size());
+  for (std::size_t at = 0; at < field.text.size();) {
+    const std::size_t quote = std::min(field.text.find("\"\"", at), field.text.size() - 1);
+    text += field.text.substr(at, quote + 1 - at);
+    at = quote + (quote + 1 < field.text.size() ? 2 : 1);
+  }
   return text;
 }
 

@@ -10,25 +10,36 @@ namespace kith::data {
 
 constexpr char kBlanks = ' ';  // as a delimiter: any run of blanks and tabs; ignored at both ends of a line
 
-/// Iterates over records. A record ends at the end of its line, except for line ends between quotes. Lines that are
-/// empty, blank, or begin with # are not records.
+/// What separates fields, and which lines are no records.
+struct TextSyntax {
+  char delimiter = ',';
+  char comment = '\0';         // lines that begin with it are skipped; '\0': none are
+  bool comments_lead = false;  // skipped before the first record only
+};
+
+/// Iterates over records. A record ends at the end of its line, except for line ends between quotes. Blank lines and
+/// comments are not records.
 class RecordCursor {
  public:
   /// `whole`: the bytes include the end of the text. Otherwise a last record without a line end is not returned.
-  RecordCursor(std::string_view bytes, char delimiter, bool whole);
+  RecordCursor(std::string_view bytes, const TextSyntax& syntax, bool whole);
   /// Sets `record` to the next record, without its line end. Returns false if there is none.
   bool next(std::string_view& record);
   std::int64_t passed() const { return at_ - begin_; }  // bytes up to the end of the last record
   std::int64_t line() const { return line_; }           // first line of the last record, counted from 0
   std::int64_t lines_passed() const { return next_line_; }
+  std::int64_t comments() const { return comments_; }  // passed so far
+  std::int64_t blank_lines() const { return blank_lines_; }
 
  private:
   const char* begin_;
   const char* at_;
   const char* end_;
-  char delimiter_;
+  TextSyntax syntax_;
   bool whole_;
   bool quotes_;  // whether there are any
+  std::int64_t comments_ = 0;
+  std::int64_t blank_lines_ = 0;
   std::int64_t line_ = 0;
   std::int64_t next_line_ = 0;
 };

@@ -165,6 +165,95 @@ TEST_CASE("matrices of MATLAB keep their rows as rows") {
   CHECK(list_datasets(file).at(0).shape == std::vector<std::int64_t>{2, 3});
 }
 
+TEST_CASE("a sparse matrix whose parts are groups or links to itself is refused") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5";
+  const auto make = [&](const std::string& part, bool link) {
+    FileMaker maker(file);
+    const std::string starts = part == "jc" ? "jc" : "indptr";
+    write_parts(maker, "g", part == "jc" ? kColumns : kRows, part == "jc" ? "ir" : "indices", starts.c_str());
+    const hid_t group = H5Gopen2(maker.id(), "g", H5P_DEFAULT);
+    if (part == "jc") write_sizes(group, "MATLAB_sparse", {3});
+    if (part != "jc" && part != "shape") {
+      write_text(group, "encoding-type", "csr_matrix", true);
+      write_sizes(group, "shape", {3, 4});
+    }
+    H5Gclose(group);
+    if (part != "shape") H5Ldelete(maker.id(), ("g/" + part).c_str(), H5P_DEFAULT);
+    if (link) {
+      H5Lcreate_soft("/g", maker.id(), ("g/" + part).c_str(), H5P_DEFAULT, H5P_DEFAULT);
+    } else {
+      H5Lcreate_hard(maker.id(), "g", maker.id(), ("g/" + part).c_str(), H5P_DEFAULT, H5P_DEFAULT);
+    }
+  };
+  for (const char* part : {"shape", "indptr", "jc", "data", "indices"}) {
+    for (const bool link : {false, true}) {
+      make(part, link);
+      INFO(part << (link ? ", a soft link" : ", a hard link"));
+      refused(ExitCode::data, [&] { read_all(*open_points(file + ":g")); }, {"expected a dataset, found a group"});
+      CHECK_NOTHROW(list_datasets(file));
+      refused(ExitCode::data, [&] { read_all(*open_points(file)); }, {"x.h5"});
+    }
+  }
+}
+
+TEST_CASE("matrices of R keep their rows as rows, unless they are in AnnData's form") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5";
+  {
+    FileMaker maker(file);
+    for (const char* name : {"plain", "anndata"}) {
+      maker.floats(name, {3, 2}, {1, 2, 3, 4, 5, 6});
+      const hid_t dataset = H5Dopen2(maker.id(), name, H5P_DEFAULT);
+      write_sizes(dataset, "rhdf5-NA.OK", {1});
+      if (name == std::string("anndata")) write_text(dataset, "encoding-type", "array", true);
+      H5Dclose(dataset);
+    }
+  }
+  CHECK(read_values(file + ":plain") == std::vector<double>{1, 3, 5, 2, 4, 6});
+  CHECK(read_values(file + ":anndata") == std::vector<double>{1, 2, 3, 4, 5, 6});
+  CHECK(list_datasets(file).at(1).shape == std::vector<std::int64_t>{2, 3});
+}
+
+TEST_CASE("a matrix whose columns outnumber its rows by far gets a remark") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5";
+  {
+    FileMaker maker(file);
+    maker.floats("julia", {3, 2000}, std::vector<float>(6000));
+    maker.floats("wide", {300, 2000}, std::vector<float>(600000));
+    maker.floats("small", {2, 60}, std::vector<float>(120));
+  }
+  const std::vector<std::string> remarks = open_points(file + ":julia")->remarks();
+  REQUIRE(remarks.size() == 1);
+  CHECK(remarks[0].find("3 rows of 2000 columns; Julia and R") == 0);
+  CHECK(remarks[0].find("--transpose") != std::string::npos);
+  CHECK(open_points(file + ":julia", {.transpose = true})->remarks().empty());
+  CHECK(open_points(file + ":wide")->remarks().empty());
+  CHECK(open_points(file + ":small")->remarks().empty());
+}
+
+TEST_CASE("bytes with rows and columns exchanged stay bytes") {
+  const Scratch folder;
+  const std::string file = folder / "x.mat";
+  const std::vector<std::uint8_t> bytes{1, 2, 3, 4, 5, 6};
+  {
+    FileMaker maker(file);
+    maker.dataset("plain", H5T_STD_U8LE, {3, 2}, H5T_NATIVE_UINT8, bytes.data());
+    maker.dataset("matlab", H5T_STD_I8LE, {3, 2}, H5T_NATIVE_UINT8, bytes.data());
+    const hid_t dataset = H5Dopen2(maker.id(), "matlab", H5P_DEFAULT);
+    write_text(dataset, "MATLAB_class", "int8", false);
+    H5Dclose(dataset);
+  }
+  const auto plain = read_all(*open_points(file + ":plain", {.keep_bytes = true, .transpose = true}));
+  const auto& unsigned_bytes = std::get<Matrix<std::uint8_t>>(plain);
+  CHECK(std::vector<int>(unsigned_bytes.data(), unsigned_bytes.data() + 6) == std::vector<int>{1, 3, 5, 2, 4, 6});
+  const auto matlab = read_all(*open_points(file + ":matlab", {.keep_bytes = true}));
+  const auto& signed_bytes = std::get<Matrix<std::int8_t>>(matlab);
+  CHECK(std::vector<int>(signed_bytes.data(), signed_bytes.data() + 6) == std::vector<int>{1, 3, 5, 2, 4, 6});
+  CHECK(read_values(file + ":matlab") == std::vector<double>{1, 3, 5, 2, 4, 6});
+}
+
 TEST_CASE("damaged sparse matrices are refused") {
   const Scratch folder;
   const std::string file = folder / "x.h5ad";

@@ -65,7 +65,7 @@ TEST_CASE("variants of delimiters, line ends, quotes, comments and blanks give t
         "  1   2 \n 3\t4\n",
         "\xef\xbb\xbf"
         "1,2\n3,4\n",
-        "\n# by hand\n1,2\n\n  \n# more\n3,4\n\n", " 1 , 2 \n3, 4\n", "\"1\",\"2\"\n3,\"4\"\n", "+1,2.0\n3e0,.4e1\n"}) {
+        "\n# by hand\n# more\n1,2\n\n  \n3,4\n\n", " 1 , 2 \n3, 4\n", "\"1\",\"2\"\n3,\"4\"\n", "+1,2.0\n3e0,.4e1\n"}) {
     INFO(text);
     CHECK(read_text(text) == kTwoByTwo);
   }
@@ -169,7 +169,7 @@ TEST_CASE("an invalid field is refused with line, column, content and remedy") {
   refuses_text(many + "3,4\"5\n", {"line 32, column 2 ('b'): expected a number, found '4\"5"});
   refuses_text(many + "3,0x10\n", {"line 32, column 2 ('b'): expected a number, found '0x10'"});
   refuses_text(many + "3,1 2\n", {"line 32, column 2 ('b'): expected a number, found '1 2'"});
-  refuses_text(many + "# a comment\n\n\"5\",\"6\n7\"\n1,x\n", {"line 34, column 2 ('b')"});
+  refuses_text(many + "# a comment\n\n\"5\",\"6\n7\"\n1,x\n", {"line 34, column 2 ('b')"}, {.comment = '#'});
   refuses_text("1,5;2,5\n3,5;4,5\n",
                {"line 1, column 1: expected a number, found '1,5'; if this is a decimal comma", "tr , . < IN > OUT"});
   refuses_text("a,b\n\"1,000\",2\n",
@@ -249,7 +249,8 @@ TEST_CASE("long files give the same rows with any number of threads, whole and i
   }
   const TextFile file(text);
   for (const int threads : {1, 4}) {
-    const auto source = open_points(file.name, {.threads = threads, .columns = "1-2", .label_column = "name"});
+    const auto source =
+        open_points(file.name, {.threads = threads, .columns = "1-2", .label_column = "name", .comment = '#'});
     REQUIRE(source->rows() == kRows);
     CHECK(table_of(*source).values == expected);
     Matrix<double> part(1000, 2);
@@ -263,7 +264,7 @@ TEST_CASE("long files give the same rows with any number of threads, whole and i
     CHECK(names[kRows - 1] == "plain");
   }
   const std::string broken = text + "1,2\n";
-  refuses_text(broken, {"x.csv: line 150213: expected 3 fields"}, {.threads = 4, .drop_columns = "3"});
+  refuses_text(broken, {"x.csv: line 150213: expected 3 fields"}, {.threads = 4, .drop_columns = "3", .comment = '#'});
 }
 
 TEST_CASE("a line longer than a block is read as one record") {

@@ -76,11 +76,13 @@ Threads::Threads(int count, MemoryTopology topology)
   try {
     for (int thread = 1; thread < requested; ++thread) workers_.emplace_back([this, thread] { work_loop(thread); });
   } catch (const std::exception& error) {  // the destructor does not run if the constructor throws
+    if (count <= 0) return;                // nobody asked for a number: those that started do the work
     const int started = this->count();
     stop();
-    throw Error(ExitCode::usage,
-                fmt::format("the system let only {} of {} threads start ({}); give a smaller --threads", started,
-                            requested, error.what()));
+    throw Error(ExitCode::usage, fmt::format("the system let only {} of {} threads start ({}); give a smaller "
+                                             "--threads, or raise the limit of processes (ulimit -u) or of the "
+                                             "control group (pids.max)",
+                                             started, requested, error.what()));
   }
 }
 

@@ -1,0 +1,183 @@
+// Computes the checksums of results, and compares them with the stored ones.
+#include "data/hdf5/hdf5_checksum.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "data/hdf5/hdf5_path.h"
+#include "data/hdf5/hdf5_texts.h"
+#include "data/io/checksum.h"
+#include "data/io/input_error.h"
+
+namespace kith::data {
+namespace {
+
+std::vector<hsize_t> shape_of(hid_t dataset) {
+  const Handle space(H5Dget_space(dataset));
+  std::vector<hsize_t> shape(static_cast<std::size_t>(std::max(H5Sget_simple_extent_ndims(space.get()), 0)));
+  H5Sget_simple_extent_dims(space.get(), shape.data(), nullptr);
+  return shape;
+}
+
+/// Reads rows [first, first + rows) in the type of the file.
+bool read_rows(hid_t dataset, hid_t type, hsize_t first, std::vector<hsize_t> count, void* out) {
+  std::vector<hsize_t> start(count.size(), 0);
+  start[0] = first;
+  const Handle in_file(H5Dget_space(dataset));
+  const Handle in_memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr));
+  return H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) >= 0 &&
+         H5Dread(dataset, type, in_memory.get(), in_file.get(), H5P_DEFAULT, out) >= 0;
+}
+
+void add_text(Checksum& sum, const std::string& text) { sum.add(text.c_str(), text.size() + 1); }
+
+/// Adds the bytes of the value as they are in the file; of a text of variable length those of the text.
+bool add_attribute(Checksum& sum, hid_t object, const std::string& name) {
+  const Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT));
+  const Handle type(H5Aget_type(attribute.get()));
+  if (!attribute || !type) return false;
+  add_text(sum, name);
+  if (H5Tis_variable_str(type.get()) > 0) {
+    char* text = nullptr;
+    if (H5Aread(attribute.get(), type.get(), &text) < 0) return false;
+    add_text(sum, text != nullptr ? text : "");
+    H5free_memory(text);
+    return true;
+  }
+  const Handle space(H5Aget_space(attribute.get()));
+  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+  std::vector<char> value(H5Tget_size(type.get()) * static_cast<std::size_t>(std::max<hssize_t>(count, 0)));
+  if (!value.empty() && H5Aread(attribute.get(), type.get(), value.data()) < 0) return false;
+  add_text(sum, {value.begin(), value.end()});
+  return true;
+}
+
+herr_t collect_attribute(hid_t, const char* name, const H5A_info_t*, void* names) {
+  static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+  return 0;
+}
+
+struct Objects {
+  hid_t root;
+  std::vector<std::pair<std::string, Handle>> datasets;
+  std::vector<std::string> paths;  // of all objects
+};
+
+herr_t collect_object(hid_t, const char* name, const H5O_info_t* info, void* data) {
+  auto& objects = *static_cast<Objects*>(data);
+  objects.paths.emplace_back(name);
+  if (info->type == H5O_TYPE_DATASET)
+    objects.datasets.emplace_back(name, Handle(H5Dopen2(objects.root, name, H5P_DEFAULT)));
+  return 0;
+}
+
+[[noreturn]] void refuse_damaged(const std::string& name, const std::string& found) {
+  refuse_input(name, fmt::format("{}; the file is damaged: restore it from a copy, or make it again", found));
+}
+
+std::string show(std::optional<std::int64_t> checksum) {
+  return checksum ? fmt::format("{:08x}", *checksum) : "data that cannot be read: " + hdf5_reason();
+}
+
+void compare(const std::string& name, const char* what, std::int64_t expected, std::optional<std::int64_t> found) {
+  if (found == expected) return;
+  refuse_damaged(name, fmt::format("expected {} with the checksum {:08x}, found {}", what, expected, show(found)));
+}
+
+}  // namespace
+
+std::optional<std::int64_t> stored_checksum(hid_t object) {
+  if (H5Aexists(object, kChecksumName) <= 0) return std::nullopt;
+  const Handle attribute(H5Aopen(object, kChecksumName, H5P_DEFAULT));
+  const Handle space(H5Aget_space(attribute.get()));
+  std::int64_t value = -1;
+  if (H5Sget_simple_extent_npoints(space.get()) != 1 || H5Aread(attribute.get(), H5T_NATIVE_INT64, &value) < 0)
+    return -1;  // no CRC-32
+  return value;
+}
+
+std::optional<std::int64_t> dataset_checksum(hid_t dataset) {
+  constexpr hsize_t kBlockBytes = hsize_t{1} << 20;
+  const Handle type(H5Dget_type(dataset));
+  std::vector<hsize_t> count = shape_of(dataset);
+  hsize_t row_bytes = H5Tget_size(type.get());
+  if (row_bytes == 0) return std::nullopt;
+  if (count.empty()) {  // one value
+    std::vector<char> value(row_bytes);
+    if (H5Dread(dataset, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, value.data()) < 0) return std::nullopt;
+    Checksum sum;
+    sum.add(value.data(), value.size());
+    return sum.value();
+  }
+  for (std::size_t i = 1; i < count.size(); ++i) row_bytes *= count[i];
+  const hsize_t rows = row_bytes > 0 ? count[0] : 0;
+  const hsize_t block_rows =
+      std::clamp<hsize_t>(row_bytes > 0 ? kBlockBytes / row_bytes : 1, 1, std::max<hsize_t>(rows, 1));
+  std::vector<char> block(row_bytes * std::min(block_rows, rows));
+  Checksum sum;
+  for (hsize_t first = 0; first < rows; first += block_rows) {
+    count[0] = std::min(block_rows, rows - first);
+    if (!read_rows(dataset, type.get(), first, count, block.data())) return std::nullopt;
+    sum.add(block.data(), row_bytes * count[0]);
+  }
+  return sum.value();
+}
+
+std::optional<std::int64_t> head_checksum(hid_t root) {
+  Checksum sum;
+  std::vector<std::string> names;
+  if (H5Aiterate2(root, H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_attribute, &names) < 0) return std::nullopt;
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    if (name != kChecksumName && !add_attribute(sum, root, name)) return std::nullopt;
+  }
+  Objects objects{root, {}, {}};
+  if (H5Ovisit2(root, H5_INDEX_NAME, H5_ITER_INC, collect_object, &objects, H5O_INFO_BASIC) < 0) return std::nullopt;
+  std::sort(objects.paths.begin(), objects.paths.end());
+  for (const std::string& path : objects.paths) add_text(sum, path);
+  std::sort(objects.datasets.begin(), objects.datasets.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [path, dataset] : objects.datasets) {
+    if (!dataset) return std::nullopt;
+    add_text(sum, fmt::format("{} {} {}", path, fmt::join(shape_of(dataset.get()), "x"),
+                              stored_checksum(dataset.get()).value_or(-1)));
+  }
+  return sum.value();
+}
+
+void verify_dataset(const Hdf5InputFile& file, hid_t dataset, const std::string& path) {
+  const auto expected = stored_checksum(dataset);
+  if (!expected || text_attribute(open_object(file, "/").get(), "format") == "kith-points") return;
+  compare(fmt::format("{}:{}", file.name(), path), "values", *expected, dataset_checksum(dataset));
+}
+
+void verify_head(const Hdf5InputFile& file) {
+  const Handle root = open_object(file, "/");
+  if (const auto expected = stored_checksum(root.get()))
+    compare(file.name(), "attributes and names of datasets", *expected, head_checksum(root.get()));
+}
+
+std::int64_t verify_file(const std::string& name) {
+  const Hdf5InputFile file(name);
+  const Handle root = open_object(file, "/");
+  if (!stored_checksum(root.get())) {
+    refuse_input(
+        name,
+        "expected a result with checksums, found none; it was made by another program or an older kith: make it again");
+  }
+  verify_head(file);
+  std::int64_t datasets = 0;
+  for_each_dataset(file, [&](VisitedObject visited) {
+    const std::string where = fmt::format("{}:{}", name, visited.path);
+    if (!visited.object) refuse_damaged(where, visited.unreadable);
+    const auto expected = stored_checksum(visited.object.get());
+    if (!expected) refuse_damaged(where, "expected a dataset with a checksum, found none");
+    compare(where, "values", *expected, dataset_checksum(visited.object.get()));
+    ++datasets;
+  });
+  return datasets;
+}
+
+}  // namespace kith::data

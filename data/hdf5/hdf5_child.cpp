@@ -1,0 +1,118 @@
+// Limits and messages of the child processes that use the HDF5 library.
+#include "data/hdf5/hdf5_child.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "data/hdf5/hdf5_handle.h"
+#include "data/io/input_error.h"
+#include "data/io/memory_limit.h"
+
+namespace kith::data {
+namespace {
+
+bool is_inside() {
+  const char* choice = std::getenv("KITH_HDF5");
+  return is_child_process() || (choice != nullptr && std::string_view(choice) == "inside");
+}
+
+/// Enough for all metadata of an intact file of this size, and a part of what this process may use.
+ChildLimits limits_for(const std::string& file) {
+  constexpr std::int64_t kLeast = std::int64_t{32} << 20, kUsual = std::int64_t{256} << 20;
+  constexpr double kSeconds = 1.0, kBytesPerSecond = 4e6;
+  struct stat status {};
+  const std::int64_t bytes = stat(file.c_str(), &status) == 0 ? std::int64_t{status.st_size} : 0;
+  const std::int64_t memory = std::min(kUsual + bytes, memory_limit() / 2);
+  return {std::max(memory, kLeast), kSeconds + static_cast<double>(bytes) / kBytesPerSecond};
+}
+
+std::string describe(const ChildDeath& death, const ChildLimits& limits) {
+  if (death.signal == SIGPROF) return fmt::format("needed more than {:.1f} s", limits.seconds);
+  if (death.signal == SIGKILL) return "was killed, as the system does when memory runs out,";
+  if (death.signal != 0) return fmt::format("crashed (signal {})", death.signal);
+  return fmt::format("ended (code {})", death.code);
+}
+
+}  // namespace
+
+std::shared_ptr<Hdf5Child> Hdf5Child::of(const std::string& file) {
+  static std::mutex mutex;
+  static std::shared_ptr<Hdf5Child> last;
+  const std::lock_guard lock(mutex);
+  if (last == nullptr || last->file_ != file) last = std::make_shared<Hdf5Child>(file);
+  return last;
+}
+
+Hdf5Child::Hdf5Child(std::string file) : file_(std::move(file)) {
+  prepare_hdf5();  // before the first child is made, so that every child has it
+  if (!is_inside()) child_ = std::make_unique<ChildProcess>();
+}
+
+std::string Hdf5Child::reply_of(const std::function<void(Packer&)>& compute) {
+  Packer reply;
+  try {
+    reply(Status::done);
+    compute(reply);
+    return reply.take();
+  } catch (const Error& error) {
+    reply = {};
+    reply(Status::error, static_cast<std::uint8_t>(error.code()), std::string(error.what()));
+  } catch (const std::bad_alloc&) {
+    reply = {};
+    reply(Status::no_memory);
+  } catch (const std::exception& error) {
+    reply = {};
+    reply(Status::other, std::string(error.what()));
+  }
+  return reply.take();
+}
+
+void Hdf5Child::refuse_reply(const std::string& place) {
+  refuse_input(place,
+               "the HDF5 library gave a description of the file that cannot be right; the file is damaged: copy or "
+               "create it again");
+}
+
+std::string Hdf5Child::run(const std::string& place, ChildFunction function, const std::string& request) {
+  const ChildLimits limits = limits_for(file_);
+  std::string reply;
+  try {
+    reply = child_->call(function, request, limits);
+  } catch (const ChildDeath& death) {
+    refuse_input(place,
+                 fmt::format("the HDF5 library {} while reading it; the file is damaged: copy or create it again",
+                             describe(death, limits)));
+  }
+  try {
+    Unpacker in(reply);
+    switch (in.take<Status>()) {
+      case Status::done:
+        return reply.substr(sizeof(Status));
+      case Status::error: {
+        const auto code = static_cast<ExitCode>(in.take<std::uint8_t>());
+        const auto message = in.take<std::string>();
+        if (code < ExitCode::internal || code > ExitCode::output) throw UnpackError();
+        throw Error(code, message);
+      }
+      case Status::no_memory:
+        refuse_input(place, fmt::format("reading it takes more than the {} that the HDF5 library may use; if the "
+                                        "file is not damaged, give a larger --memory",
+                                        show_bytes(limits.memory)));
+      case Status::other:
+        throw Error(ExitCode::internal, in.take<std::string>());
+    }
+    throw UnpackError();
+  } catch (const UnpackError&) {
+    refuse_reply(place);
+  }
+}
+
+}  // namespace kith::data

@@ -1,0 +1,86 @@
+// The process that reads one HDF5 file with the HDF5 library, which crashes on some damaged files.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+#include "data/io/child_process.h"
+#include "data/io/packed.h"
+
+namespace kith::data {
+
+/// Calls functions that use the HDF5 library in a child process with limits on memory and time; with KITH_HDF5=inside,
+/// for debugging, in this process. All files but those that this process is writing are read this way.
+class Hdf5Child {
+ public:
+  /// The child for `file`; the last one is kept for the next use of the same file.
+  static std::shared_ptr<Hdf5Child> of(const std::string& file);
+  explicit Hdf5Child(std::string file);
+
+  /// Returns function(arguments...), computed in the child. Arguments and result are packed (data/io/packed.h).
+  /// Rethrows the Error that the function throws. Throws Error(data) with `place`, a file or a dataset of it, if the
+  /// child dies or its reply does not have the expected form.
+  template <class Result, class... Parameters>
+  Result call(const std::string& place, Result (*function)(Parameters...),
+              const std::decay_t<Parameters>&... arguments) {
+    if (child_ == nullptr) return function(arguments...);
+    Packer request;
+    request(reinterpret_cast<std::uintptr_t>(function), arguments...);
+    const std::string reply = run(place, &serve<Result, Parameters...>, request.bytes());
+    return unpack<Result>(place, reply);
+  }
+  /// Whether functions run in another process.
+  bool is_separate() const { return child_ != nullptr; }
+
+ private:
+  /// What the bytes of a reply begin with.
+  enum class Status : std::uint8_t { done, error, no_memory, other };
+  friend constexpr Status last_value(Status) { return Status::other; }
+
+  /// In the child. The address of the function is the same in both processes.
+  template <class Result, class... Parameters>
+  static std::string serve(std::string_view request) {
+    return reply_of([request](Packer& reply) {
+      Unpacker in(request);
+      const auto function = reinterpret_cast<Result (*)(Parameters...)>(in.take<std::uintptr_t>());
+      std::tuple<std::decay_t<Parameters>...> arguments;
+      std::apply([&in](auto&... argument) { in(argument...); }, arguments);
+      if constexpr (std::is_void_v<Result>) {
+        std::apply(function, arguments);
+      } else {
+        reply(std::apply(function, arguments));
+      }
+    });
+  }
+  static std::string reply_of(const std::function<void(Packer&)>& compute);
+
+  /// The reply's bytes behind the status; throws the error that the reply holds.
+  std::string run(const std::string& place, ChildFunction function, const std::string& request);
+  [[noreturn]] static void refuse_reply(const std::string& place);
+
+  template <class Result>
+  static Result unpack(const std::string& place, const std::string& reply) {
+    try {
+      Unpacker in(reply);
+      if constexpr (std::is_void_v<Result>) {
+        in.require_end();
+      } else {
+        auto result = in.take<Result>();
+        in.require_end();
+        return result;
+      }
+    } catch (const UnpackError&) {
+      refuse_reply(place);
+    }
+  }
+
+  std::string file_;
+  std::unique_ptr<ChildProcess> child_;  // null: functions run in this process
+};
+
+}  // namespace kith::data

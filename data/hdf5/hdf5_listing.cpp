@@ -1,0 +1,113 @@
+// Lists the datasets and sparse matrices of an HDF5 file.
+#include "data/hdf5/hdf5_listing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "data/format/shape.h"
+#include "data/hdf5/hdf5_inspect.h"
+#include "data/hdf5/hdf5_path.h"
+#include "data/hdf5/hdf5_sparse.h"
+#include "data/io/input_error.h"
+
+namespace kith::data {
+namespace {
+
+DatasetInfo describe(const Hdf5InputFile& file, hid_t dataset, const std::string& path) {
+  DatasetFacts facts = inspect(file, dataset, path);
+  if (facts.reversed) std::reverse(facts.info.shape.begin(), facts.info.shape.end());
+  return facts.info;
+}
+
+/// The sparse matrix whose starts of rows or columns are in the dataset at `path`; nullopt for any other dataset.
+std::optional<DatasetInfo> sparse_matrix_of(const Hdf5InputFile& file, const std::string& path) {
+  const auto slash = path.rfind('/');
+  const std::string last = path.substr(slash + 1);
+  if (last != "indptr" && last != "jc") return std::nullopt;
+  const auto group = sparse_group(file, slash == 0 ? "/" : path.substr(0, slash));
+  if (!group) return std::nullopt;
+  DatasetInfo info;
+  info.path = group->path;
+  info.shape = {group->rows, group->columns};
+  info.type = "sparse";
+  info.layout = group->kind;
+  return info;
+}
+
+}  // namespace
+
+std::vector<DatasetInfo> list_open_file(const Hdf5InputFile& file) {
+  std::vector<DatasetInfo> list;
+  for_each_dataset(file, [&](VisitedObject visited) {
+    if (visited.object) {
+      list.push_back(describe(file, visited.object.get(), visited.path));
+      try {
+        if (const auto sparse = sparse_matrix_of(file, visited.path)) list.push_back(*sparse);
+      } catch (const Error&) {  // a damaged matrix is not listed; its parts are
+      }
+    } else {
+      DatasetInfo info;
+      info.path = visited.path;
+      info.type = "unknown";
+      info.unreadable = visited.unreadable;
+      list.push_back(info);
+    }
+  });
+  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  return list;
+}
+
+std::string show_datasets(const std::vector<DatasetInfo>& list) {
+  if (list.empty()) return "no dataset at all";
+  std::vector<std::string> items;
+  for (const DatasetInfo& info : list) {
+    items.push_back(fmt::format("{} ({}, {})", info.path, show_shape(info.shape), info.type));
+  }
+  return show_list(items);
+}
+
+std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column) {
+  const auto all = list_open_file(file);
+  for (const std::size_t rank : {2, 1}) {
+    if (rank == 1 && !vector_as_column) break;
+    std::vector<DatasetInfo> candidates;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(candidates), [rank](const auto& info) {
+      return info.shape.size() == rank && (is_number(info.type) || info.type == "sparse");
+    });
+    if (candidates.size() == 1) return candidates[0].path;
+    if (candidates.size() > 1) {
+      refuse_input(file.name(),
+                   fmt::format("expected one {}-dimensional dataset of numbers, found {}: {}; name one, as in {}:{}",
+                               rank, candidates.size(), show_datasets(candidates), file.name(), candidates[0].path));
+    }
+  }
+  refuse_input(file.name(), fmt::format("expected a 2-dimensional dataset of numbers, found {}; give a file with one",
+                                        show_datasets(all)));
+}
+
+std::string hard_link_path(hid_t object) {
+  std::string path(static_cast<std::size_t>(std::max<ssize_t>(H5Iget_name(object, nullptr, 0), 0)), '\0');
+  H5Iget_name(object, path.data(), path.size() + 1);
+  return path;
+}
+
+std::vector<DatasetInfo> list_file(const std::string& name, const std::string& dataset) {
+  const Hdf5InputFile file(name);
+  if (dataset.empty()) return list_open_file(file);
+  const std::string path = normal_path(dataset);
+  const Handle object = open_object(file, path);
+  if (H5Iget_type(object.get()) == H5I_DATASET) return {describe(file, object.get(), path)};
+  auto all = list_open_file(file);
+  const std::string group = hard_link_path(object.get());
+  const std::string begin = group == "/" ? group : group + "/";
+  const std::string existing = show_datasets(all);
+  std::erase_if(all, [&begin](const auto& info) { return !info.path.starts_with(begin); });
+  if (!all.empty() || path == "/") return all;
+  refuse_input(fmt::format("{}:{}", file.name(), path),
+               fmt::format("expected a dataset or a group with datasets, found neither; the file holds {}", existing));
+}
+
+}  // namespace kith::data

@@ -1,0 +1,327 @@
+// The server, its children, and the messages between them and the process that uses them.
+#include "data/io/child_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "core/error.h"
+
+namespace kith::data {
+namespace {
+
+bool in_child = false;
+
+/// Precedes the bytes of a request.
+struct RequestHeader {
+  ChildFunction function;
+  ChildLimits limits;
+  std::uint64_t bytes;
+};
+
+bool send_all(int socket, const void* data, std::size_t size) {
+  const char* from = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t sent = send(socket, from, size, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    from += sent;
+    size -= static_cast<std::size_t>(sent);
+  }
+  return true;
+}
+
+bool receive_all(int socket, void* data, std::size_t size) {
+  char* to = static_cast<char*>(data);
+  while (size > 0) {
+    const ssize_t got = recv(socket, to, size, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    to += got;
+    size -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+/// Receives as much as really arrives, so that a wrong size cannot take memory.
+bool receive_text(int socket, std::uint64_t size, std::string& text) {
+  constexpr std::uint64_t kStep = std::uint64_t{1} << 20;
+  text.clear();
+  while (text.size() < size) {
+    const std::size_t at = text.size();
+    text.resize(at + static_cast<std::size_t>(std::min(size - at, kStep)));
+    if (!receive_all(socket, text.data() + at, text.size() - at)) return false;
+  }
+  return true;
+}
+
+// ---- in the server and its children
+
+/// Pages of the address space and of its writable part.
+struct Pages {
+  unsigned long all = 0, writable = 0;
+};
+
+Pages pages_of_this_process() {
+  Pages pages;
+  std::FILE* file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr) return pages;
+  if (std::fscanf(file, "%lu %*u %*u %*u %*u %lu", &pages.all, &pages.writable) != 2) pages = {};
+  std::fclose(file);
+  return pages;
+}
+
+void set_soft_limit(int resource, rlim_t value) {
+  rlimit limit{};
+  if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0) return;
+  limit.rlim_cur = std::min(value, limit.rlim_max);
+  setrlimit(static_cast<__rlimit_resource>(resource), &limit);
+}
+
+void set_limits(const ChildLimits& limits, const Pages& at_start) {
+  const auto page = static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+  const auto memory = static_cast<rlim_t>(limits.memory);
+  if (at_start.all > 0) {
+    set_soft_limit(RLIMIT_AS, at_start.all * page + memory);
+    set_soft_limit(RLIMIT_DATA, at_start.writable * page + memory);
+  }
+  itimerval timer{};  // finer than RLIMIT_CPU, and begins again with every call
+  timer.it_value.tv_sec = static_cast<time_t>(limits.seconds);
+  timer.it_value.tv_usec = static_cast<suseconds_t>((limits.seconds - std::floor(limits.seconds)) * 1e6);
+  setitimer(ITIMER_PROF, &timer, nullptr);
+}
+
+[[noreturn]] void serve_calls(int socket) {
+  in_child = true;
+  const Pages at_start = pages_of_this_process();
+  RequestHeader header{};
+  std::string request;
+  while (receive_all(socket, &header, sizeof header) && receive_text(socket, header.bytes, request)) {
+    set_limits(header.limits, at_start);
+    const std::string reply = header.function(request);
+    const std::uint64_t bytes = reply.size();
+    if (!send_all(socket, &bytes, sizeof bytes) || !send_all(socket, reply.data(), reply.size())) break;
+  }
+  _exit(0);
+}
+
+/// Signals do what they do by default, and the terminal's do nothing: the process that uses the child decides.
+void reset_signals() {
+  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+void close_all_but(int kept) {
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (null >= 0) dup2(null, stream);
+  }
+  const auto close_range_of = [](unsigned first, unsigned last) {
+    if (first > last || close_range(first, last, 0) == 0) return;
+    for (unsigned d = first; d <= std::min(last, 65535U); ++d) close(static_cast<int>(d));
+  };
+  close_range_of(3, static_cast<unsigned>(kept) - 1);
+  close_range_of(static_cast<unsigned>(kept) + 1, ~0U);
+}
+
+/// What the server is asked for, and with `start` the socket of the new child.
+struct ServerRequest {
+  enum Kind : int { start, wait, forget } kind;
+  pid_t process;
+};
+
+/// Sends a message with a descriptor, if it is not negative.
+bool send_with(int socket, const ServerRequest& request, int descriptor) {
+  iovec part{const_cast<ServerRequest*>(&request), sizeof request};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+  }
+  ssize_t sent = 0;
+  do sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(sizeof request);
+}
+
+bool receive_with(int socket, ServerRequest& request, int& descriptor) {
+  descriptor = -1;
+  iovec part{&request, sizeof request};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  ssize_t got = 0;
+  do got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  while (got < 0 && errno == EINTR);
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+    std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+  }
+  return got == static_cast<ssize_t>(sizeof request);
+}
+
+[[noreturn]] void serve_children(int control) {
+  reset_signals();
+  setpgid(0, 0);  // the terminal's signals do not come here, and one kill ends all children
+  close_all_but(control);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  ServerRequest request{};
+  int socket = -1;
+  while (receive_with(control, request, socket)) {
+    int reply = -1;
+    if (request.kind == ServerRequest::start) {
+      reply = fork();
+      if (reply == 0) {
+        close(control);
+        serve_calls(socket);
+      }
+      close(socket);
+    } else {
+      kill(request.process, SIGKILL);  // does nothing to one that has died
+      while (waitpid(request.process, &reply, 0) < 0 && errno == EINTR) {
+      }
+      if (request.kind == ServerRequest::forget) continue;
+    }
+    if (!send_all(control, &reply, sizeof reply)) break;
+  }
+  if (getpgrp() == getpid()) kill(0, SIGKILL);  // the process that used them has ended
+  _exit(0);
+}
+
+// ---- in the process that uses the children
+
+[[noreturn]] void fail_to_start(const char* action) {
+  throw Error(ExitCode::internal,
+              fmt::format("cannot start a process that reads HDF5 files: {} failed: {}; end other processes, or raise "
+                          "the limit that `ulimit -u` or `ulimit -n` shows",
+                          action, std::strerror(errno)));
+}
+
+/// Two connected sockets.
+struct Connection {
+  int ours = -1, theirs = -1;
+  explicit Connection(int type) {
+    int ends[2];
+    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) fail_to_start("socketpair");
+    ours = ends[0];
+    theirs = ends[1];
+  }
+};
+
+class Server {
+ public:
+  /// Asks for something and returns the answer, -1 if there is none, as for `forget`.
+  int ask(const ServerRequest& request, int descriptor) {
+    const std::lock_guard lock(mutex_);
+    if (owner_ != getpid()) start();  // the first use, also in a copy of the process that used one
+    if (const auto answer = try_to_ask(request, descriptor)) return *answer;
+    if (request.kind != ServerRequest::start) return -1;
+    start();  // somebody killed it
+    return try_to_ask(request, descriptor).value_or(-1);
+  }
+
+ private:
+  std::optional<int> try_to_ask(const ServerRequest& request, int descriptor) const {
+    int answer = -1;
+    if (!send_with(socket_, request, descriptor)) return std::nullopt;
+    if (request.kind == ServerRequest::forget) return answer;
+    if (!receive_all(socket_, &answer, sizeof answer)) return std::nullopt;
+    return answer;
+  }
+
+  void start() {
+    if (socket_ >= 0) close(socket_);
+    socket_ = -1;
+    const Connection connection(SOCK_SEQPACKET);
+    const pid_t process = fork();
+    if (process == 0) serve_children(connection.theirs);
+    const int reason = errno;
+    close(connection.theirs);
+    if (process < 0) {
+      close(connection.ours);
+      errno = reason;
+      fail_to_start("fork");
+    }
+    socket_ = connection.ours;
+    owner_ = getpid();
+  }
+
+  std::mutex mutex_;
+  pid_t owner_ = -1;
+  int socket_ = -1;
+};
+
+/// Never destroyed: it ends with the process.
+Server& server() {
+  static auto* const only = new Server;
+  return *only;
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess() {
+  const Connection connection(SOCK_STREAM);
+  process_ = server().ask({ServerRequest::start, 0}, connection.theirs);
+  const int reason = errno;
+  close(connection.theirs);
+  socket_ = connection.ours;
+  if (process_ > 0) return;
+  close(socket_);
+  errno = reason;
+  fail_to_start("fork");
+}
+
+ChildProcess::~ChildProcess() {
+  if (socket_ < 0) return;
+  close(socket_);
+  server().ask({ServerRequest::forget, process_}, -1);
+}
+
+std::string ChildProcess::call(ChildFunction function, std::string_view request, const ChildLimits& limits) {
+  const std::lock_guard lock(mutex_);
+  if (socket_ < 0) throw death_;
+  const RequestHeader header{function, limits, request.size()};
+  std::uint64_t bytes = 0;
+  std::string reply;
+  if (send_all(socket_, &header, sizeof header) && send_all(socket_, request.data(), request.size()) &&
+      receive_all(socket_, &bytes, sizeof bytes) && receive_text(socket_, bytes, reply)) {
+    return reply;
+  }
+  close(std::exchange(socket_, -1));
+  const int status = server().ask({ServerRequest::wait, process_}, -1);
+  death_ = WIFSIGNALED(status) ? ChildDeath{WTERMSIG(status), 0} : ChildDeath{0, WEXITSTATUS(status)};
+  throw death_;
+}
+
+bool is_child_process() { return in_child; }
+
+}  // namespace kith::data

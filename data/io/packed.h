@@ -1,0 +1,143 @@
+// Values as bytes, for messages between processes. Reading checks every length, since the sender is not trusted.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace kith::data {
+
+template <class T>
+struct IsVector : std::false_type {};
+template <class T>
+struct IsVector<std::vector<T>> : std::true_type {};
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+template <class T>
+struct IsPair : std::false_type {};
+template <class A, class B>
+struct IsPair<std::pair<A, B>> : std::true_type {};
+
+/// Packs numbers, enumerations, texts, vectors, optional values and pairs of these, and structs T with a function
+/// each_field(archive, T&) that calls the archive with their fields. An enumeration E has a function last_value(E), so
+/// that no other value is unpacked.
+class Packer {
+ public:
+  template <class... Fields>
+  void operator()(const Fields&... fields) {
+    (pack(fields), ...);
+  }
+  const std::string& bytes() const { return bytes_; }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  template <class T>
+  void pack(const T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      pack(static_cast<std::uint8_t>(value));
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      pack(std::uint64_t{value.size()});
+      bytes_ += value;
+    } else if constexpr (IsVector<T>::value) {
+      pack(std::uint64_t{value.size()});
+      for (const auto& item : value) pack(item);
+    } else if constexpr (IsOptional<T>::value) {
+      pack(std::uint8_t{value.has_value()});
+      if (value) pack(*value);
+    } else if constexpr (IsPair<T>::value) {
+      pack(value.first);
+      pack(value.second);
+    } else {
+      each_field(*this, const_cast<T&>(value));  // reads only
+    }
+  }
+
+  std::string bytes_;
+};
+
+/// The bytes are not what a Packer of the same types made.
+struct UnpackError : std::runtime_error {
+  UnpackError() : std::runtime_error("a message of another process does not have the expected form") {}
+};
+
+/// Unpacks what Packer packed. Throws UnpackError; never allocates more than a small multiple of the bytes.
+class Unpacker {
+ public:
+  explicit Unpacker(std::string_view bytes) : rest_(bytes) {}
+  template <class... Fields>
+  void operator()(Fields&... fields) {
+    (unpack(fields), ...);
+  }
+  template <class T>
+  T take() {
+    T value{};
+    unpack(value);
+    return value;
+  }
+  void require_end() const {
+    if (!rest_.empty()) throw UnpackError();
+  }
+
+ private:
+  std::string_view bytes(std::size_t count) {
+    if (count > rest_.size()) throw UnpackError();
+    const std::string_view taken = rest_.substr(0, count);
+    rest_.remove_prefix(count);
+    return taken;
+  }
+  /// Every packed item has at least one byte.
+  std::size_t count() {
+    const auto items = take<std::uint64_t>();
+    if (items > rest_.size()) throw UnpackError();
+    return static_cast<std::size_t>(items);
+  }
+  bool flag() {
+    const auto value = take<std::uint8_t>();
+    if (value > 1) throw UnpackError();
+    return value == 1;
+  }
+
+  template <class T>
+  void unpack(T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      value = flag();
+    } else if constexpr (std::is_enum_v<T>) {
+      const auto number = take<std::uint8_t>();
+      if (number > static_cast<std::uint8_t>(last_value(T{}))) throw UnpackError();
+      value = static_cast<T>(number);
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      std::memcpy(&value, bytes(sizeof value).data(), sizeof value);
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      value = std::string(bytes(count()));
+    } else if constexpr (IsVector<T>::value) {
+      const std::size_t items = count();
+      value.clear();
+      for (std::size_t i = 0; i < items; ++i) value.push_back(take<typename T::value_type>());
+    } else if constexpr (IsOptional<T>::value) {
+      if (flag()) {
+        value = take<typename T::value_type>();
+      } else {
+        value.reset();
+      }
+    } else if constexpr (IsPair<T>::value) {
+      unpack(value.first);
+      unpack(value.second);
+    } else {
+      each_field(*this, value);
+    }
+  }
+
+  std::string_view rest_;
+};
+
+}  // namespace kith::data

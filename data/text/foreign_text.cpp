@@ -1,0 +1,133 @@
+// Tests the first lines for what no delimited table of numbers has.
+#include "data/text/foreign_text.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "data/text/text_number.h"
+
+namespace kith::data {
+namespace {
+
+constexpr std::string_view kSpace = " \t\r\n\f\v";
+
+std::string_view without_leading(std::string_view text, std::string_view characters) {
+  const auto first = text.find_first_not_of(characters);
+  return first == text.npos ? std::string_view() : text.substr(first);
+}
+
+bool begins_with(std::string_view text, std::string_view word) {
+  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  return text.size() >= word.size() && std::equal(word.begin(), word.end(), text.begin(), same);
+}
+
+/// Takes the text up to a character; what follows it stays in `text`.
+std::string_view take_until(std::string_view& text, std::string_view ends) {
+  const auto end = std::min(text.find_first_of(ends), text.size());
+  const std::string_view taken = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return taken;
+}
+
+/// Whether every line is "LABEL INDEX:VALUE INDEX:VALUE ...", with ascending indices, "qid:N" and a comment.
+bool is_svmlight(std::string_view begin) {
+  constexpr int kLines = 20;
+  bool has_pairs = false;
+  const bool cut_off = begin.find('\n') != begin.npos;  // the last line may not be whole
+  for (int lines = 0; lines < kLines && !begin.empty();) {
+    const bool whole = !cut_off || begin.find('\n') != begin.npos;
+    std::string_view line = take_until(begin, "\n");
+    if (!whole) break;
+    line = without_leading(line.substr(0, line.find('#')), kSpace);
+    if (line.empty()) continue;
+    ++lines;
+    std::string_view labels = take_until(line, kSpace);
+    while (!labels.empty()) {
+      if (!is_number_text(take_until(labels, ","))) return false;
+    }
+    long last = -1;
+    int pairs = 0;
+    for (line = without_leading(line, kSpace); !line.empty(); line = without_leading(line, kSpace)) {
+      std::string_view value = take_until(line, kSpace);
+      const std::string_view key = take_until(value, ":");
+      if (value.empty() || !is_number_text(value)) return false;
+      if (key == "qid") continue;
+      long index = 0;
+      const auto [stop, problem] = std::from_chars(key.data(), key.data() + key.size(), index);
+      if (problem != std::errc() || stop != key.data() + key.size() || index <= last) return false;
+      last = index;
+      ++pairs;
+    }
+    has_pairs = has_pairs || pairs > 1;  // a label and one pair may be a number and a time of day
+  }
+  return has_pairs;
+}
+
+bool is_arff(std::string_view begin) {
+  begin = without_leading(begin, kSpace);
+  while (begin.starts_with('%')) {
+    take_until(begin, "\n");
+    begin = without_leading(begin, kSpace);
+  }
+  return begins_with(begin, "@relation");
+}
+
+enum class Json { none, document, lines };
+
+/// A first value in brackets or braces that begins as JSON does. After its end may only come white space, or another
+/// value on a line of its own.
+Json json_of(std::string_view begin) {
+  begin = without_leading(begin, kSpace);
+  if (!begin.starts_with('{') && !begin.starts_with('[')) return Json::none;
+  const std::string_view inside = without_leading(begin.substr(1), kSpace);
+  const std::string_view first = begin.starts_with('{') ? "\"}" : "\"{[]-0123456789ntf";
+  if (inside.empty() || first.find(inside[0]) == first.npos) return Json::none;
+  int depth = 0;
+  bool text = false;
+  for (std::size_t i = 0; i < begin.size(); ++i) {
+    const char c = begin[i];
+    if (text && c == '\\') ++i;
+    if (c == '"') text = !text;
+    if (text) continue;
+    depth += c == '{' || c == '[' ? 1 : c == '}' || c == ']' ? -1 : 0;
+    if (depth > 0) continue;
+    const std::string_view rest = begin.substr(i + 1);
+    const std::string_view next = without_leading(rest, kSpace);
+    if (next.empty()) return Json::document;
+    const bool another = next[0] == begin[0] && rest.substr(0, rest.size() - next.size()).find('\n') != rest.npos;
+    return another ? Json::lines : Json::none;
+  }
+  return Json::document;
+}
+
+}  // namespace
+
+std::string foreign_text(std::string_view begin) {
+  if (begin.starts_with("\xef\xbb\xbf")) begin.remove_prefix(3);
+  if (begins_with(begin, "%%MatrixMarket")) {
+    return "a MatrixMarket file; convert it: python3 -c \"import numpy, scipy.io; x = scipy.io.mmread('IN'); "
+           "numpy.save('OUT.npy', getattr(x, 'toarray', lambda: x)())\"";
+  }
+  if (is_arff(begin)) {
+    return "an ARFF file; convert it: python3 -c \"import pandas, scipy.io.arff as a; "
+           "pandas.DataFrame(a.loadarff('IN')[0]).to_csv('OUT.csv', index=False)\", then name its class with "
+           "--label-column";
+  }
+  if (const Json json = json_of(begin); json != Json::none) {
+    return std::string("JSON; convert it: python3 -c \"import pandas; pandas.read_json('IN'") +
+           (json == Json::lines ? ", lines=True" : "") + ").to_csv('OUT.csv', index=False)\"";
+  }
+  if (is_svmlight(begin)) {
+    return "an svmlight file (libsvm; a label, then INDEX:VALUE); convert it: python3 -c \"import numpy; from "
+           "sklearn.datasets import load_svmlight_file as f; x, y = f('IN'); numpy.save('OUT.npy', x.toarray()); "
+           "numpy.save('LABELS.npy', y)\"";
+  }
+  const std::string_view markup = without_leading(begin, kSpace);
+  for (const char* start : {"<!doctype", "<html", "<?xml", "<svg"}) {
+    if (begins_with(markup, start)) return "an HTML or XML page; download or export the table itself, as CSV";
+  }
+  return "";
+}
+
+}  // namespace kith::data

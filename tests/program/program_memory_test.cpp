@@ -1,0 +1,123 @@
+// --memory bounds everything that a small file can make large: what does not fit is refused before memory is taken.
+#include <zlib.h>
+
+#include <cstring>
+
+#include "tests/support/program.h"
+
+using namespace kith::testing;
+
+namespace {
+
+constexpr std::int64_t kMegabyte = 1'000'000;
+
+void write_gzip(const std::string& file, const std::string& text, std::int64_t copies) {
+  gzFile out = gzopen(file.c_str(), "wb1");
+  for (std::int64_t i = 0; i < copies; ++i) REQUIRE(gzwrite(out, text.data(), static_cast<unsigned>(text.size())) > 0);
+  gzclose(out);
+}
+
+/// An archive with one deflated array of `rows` x 1 zeros of type uint8.
+std::string zeros_npz(std::int64_t rows) {
+  std::string array = "{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", 1), }";
+  array.resize(118, ' ');
+  array = std::string("\x93NUMPY\x01\x00\x76\x00", 10) + array;
+  array.resize(array.size() + static_cast<std::size_t>(rows), '\0');
+  std::string deflated(compressBound(array.size()), '\0');
+  z_stream stream{};
+  REQUIRE(deflateInit2(&stream, 1, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  stream.next_in = reinterpret_cast<Bytef*>(array.data());
+  stream.avail_in = static_cast<uInt>(array.size());
+  stream.next_out = reinterpret_cast<Bytef*>(deflated.data());
+  stream.avail_out = static_cast<uInt>(deflated.size());
+  REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+  deflated.resize(stream.total_out);
+  deflateEnd(&stream);
+  const auto number = [](std::uint64_t value, int bytes) {
+    std::string out;
+    for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
+    return out;
+  };
+  const std::uint64_t sum = crc32(0, reinterpret_cast<const Bytef*>(array.data()), static_cast<uInt>(array.size()));
+  const std::string facts = number(20, 2) + number(0, 2) + number(8, 2) + number(0, 4) + number(sum, 4) +
+                            number(deflated.size(), 4) + number(array.size(), 4) + number(5, 2) + number(0, 2);
+  const std::string local = "PK\x03\x04" + facts + "x.npy";
+  const std::string central = "PK\x01\x02" + number(20, 2) + facts + number(0, 14) + "x.npy";
+  return local + deflated + central + "PK\x05\x06" + number(0, 4) + number(1, 2) + number(1, 2) +
+         number(central.size(), 4) + number(local.size() + deflated.size(), 4) + number(0, 2);
+}
+
+/// Runs kith, which must refuse within the limit and 40 MB for the program.
+void refuses_within(std::int64_t megabytes, Words words, const std::string& message) {
+  INFO(nlohmann::json(words).dump());
+  words.insert(words.end(), {"--memory", std::to_string(megabytes) + "MB"});
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {  // only to measure this one program
+    const Outcome outcome = run_kith(words);
+    rusage usage{};
+    getrusage(RUSAGE_CHILDREN, &usage);
+    const bool small = usage.ru_maxrss * 1024 < (megabytes + 40) * kMegabyte;
+    const bool refused = outcome.code == 2 && outcome.says(message) && outcome.says("give a larger --memory");
+    if (!small || !refused)
+      std::fprintf(stderr, "%d, %ld KiB: %s\n", outcome.code, usage.ru_maxrss, outcome.err.c_str());
+    _exit(small && refused ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("compressed and long text, archives, labels, weights and starts stay within --memory") {
+  const Scratch folder;
+  const std::string gzip = folder / "b.csv.gz", archive = folder / "b.npz", labels = folder / "labels.csv",
+                    weights = folder / "w.npy", wide = folder / "wide.csv", line = folder / "line.csv";
+  write_gzip(gzip, std::string(4'000'000, '1') + "\n", 50);
+  write_bytes(archive, zeros_npz(200'000'000));
+  std::string text = "label\n";
+  for (int i = 0; i < 1'500'000; ++i) text += std::to_string(i) + "\n";
+  write_bytes(labels, text);
+  write_bytes(wide, std::string(10'000'000, ',') + "\n" + std::string(10'000'000, ',') + "\n");
+  write_bytes(line, "a,b\n1,2\n\"" + std::string(60'000'000, 'x') + "\n");
+  std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (40000000,), }";
+  header.resize(118, ' ');
+  write_bytes(weights, std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + std::string(40'000'000, '\1'));
+
+  for (const char* command : {"info", "cluster"}) {
+    const auto with = [command](const std::string& file) {
+      return std::string(command) == "info" ? Words{"info", file} : Words{"cluster", file, "-k", "1"};
+    };
+    refuses_within(50, with(gzip), "b.csv.gz (inflated or from a stream): needs about");
+    refuses_within(50, with(wide), "wide.csv (its columns): needs about");
+    refuses_within(50, with(line), "line.csv: line 3: needs about");
+  }
+  refuses_within(50, {"cluster", archive, "-k", "1"}, "b.npz:x.npy (inflated): needs about");
+  refuses_within(50, {"info", archive, "--stats"}, "x.npy (inflated): needs");
+  refuses_within(50, {"evaluate", labels, "--truth", labels}, "labels.csv:label: needs about");
+  refuses_within(50, {"cluster", kDigits, "--init-labels", labels}, "labels.csv:label: needs about");
+  refuses_within(50, {"cluster", kDigits, "-k", "2", "--weights", weights}, "w.npy: needs about");
+  refuses_within(50, {"cluster", kDigits, "-k", "2", "--init", weights}, "w.npy");
+  CHECK(done({"info", archive, "--memory", "50MB"}).out.find("200000000 x 1") != std::string::npos);
+}
+
+TEST_CASE("generate refuses sizes that fit neither in memory nor on the disk, before it writes") {
+  const Scratch folder;
+  const std::string out = folder / "x.h5";
+  refuses(2, {"generate", out, "-n", "100000000", "-d", "1", "--memory", "50MB"}, {"x.h5: needs about", "--memory"});
+  refuses(2, {"generate", out, "-n", "2", "-d", "100000000", "--memory", "50MB"}, {"x.h5: needs about"});
+  refuses(1, {"generate", out, "-n", "1099511627776", "-d", "1"}, {"x.h5: needs about"});
+  CHECK(run_kith({"generate", out, "-n", "1099511627776", "-d", "1099511627776"}).code != 0);
+  CHECK(files_in(folder).empty());
+}
+
+TEST_CASE("errors of the arithmetic name the file") {
+  const Scratch folder;
+  const std::string table = folder / "t.csv";
+  write_bytes(table, "1e160,1\n-1e160,2\n3,4\n");
+  refuses(3, {"cluster", table, "-k", "2", "--pca", "1"}, {"t.csv: principal components: products of columns"});
+  write_bytes(table, "1e160,1\n1e160,2\n1e160,3\n");
+  refuses(3, {"knn", table, "-k", "1", "--metric", "inner-product"}, {"t.csv: inner products of these values"});
+}

@@ -1,0 +1,146 @@
+// Inputs that misled silently: rows that begin with #, names of rows in neighbour lists, resumed runs, escape codes.
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "data/results/stored_result.h"
+#include "tests/support/program.h"
+
+using namespace kith::testing;
+using kith::data::StoredResult;
+
+namespace {
+
+std::string npy(const std::string& type, const std::string& values) {
+  std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (2, 2), }";
+  header.resize(128 - 10 - 1, ' ');
+  return std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + "\n" + values;
+}
+
+bool has_control(const std::string& text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](unsigned char c) { return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f; });
+}
+
+std::vector<std::string> texts(const std::string& file, const char* dataset) {
+  const hid_t id = H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  const hid_t values = H5Dopen2(id, dataset, H5P_DEFAULT);
+  REQUIRE(values >= 0);
+  const hid_t type = H5Dget_type(values), space = H5Dget_space(values);
+  const std::size_t width = H5Tget_size(type), count = static_cast<std::size_t>(H5Sget_simple_extent_npoints(space));
+  std::string bytes(width * count, '\0');
+  REQUIRE(H5Dread(values, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) >= 0);
+  for (const auto& [close, object] : {std::pair{&H5Sclose, space}, std::pair{&H5Tclose, type}}) close(object);
+  H5Dclose(values);
+  H5Fclose(id);
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < count; ++i) out.emplace_back(bytes.substr(i * width, width).c_str());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("rows that begin with # stay, and the summary and the report count the lines that are skipped") {
+  const Scratch folder;
+  const std::string table = folder / "t.csv", out = folder / "out.csv";
+  write_bytes(table, "# made\n\nid,a\n#N/A,1\nx,2\n\n#2,9\n");
+  const Outcome labelled = done({"cluster", table, "--id-column", "id", "-k", "2", "--init", "first", "-o", out});
+  CHECK(bytes_of(out) == "id,label\n\"#N/A\",0\nx,0\n\"#2\",1\n");
+  CHECK(labelled.says("3 x 1 text; 1 comment line and 2 blank lines skipped"));
+  const nlohmann::json points =
+      done({"cluster", table, "--id-column", "id", "-k", "1", "--comment", "#", "--json"}).json()["points"];
+  CHECK(points["rows"] == 1);
+  CHECK(points["comment_lines"] == 3);
+  CHECK(points["blank_lines"] == 1);  // the other one is at the end
+  CHECK(done({"info", table, "--comment", "#"}).out.find("3 comment lines and 1 blank line skipped") !=
+        std::string::npos);
+  write_bytes(table, "#2,1.5\nx,1\n");
+  const Outcome warned = done({"cluster", table, "--id-column", "1", "-k", "1", "-q"});
+  CHECK(warned.says("warning: " + table + ": line 1, '#2,1.5', was skipped as a comment, but has the form of a row"));
+  refuses(2, {"cluster", table, "-k", "1", "--comment", "ab"}, {"--comment: expected auto, none or one character"});
+  refuses(2, {"cluster", table, "-k", "1", "--comment", ";", "--delimiter", "semicolon"},
+          {"--comment: expected another character than --delimiter"});
+}
+
+TEST_CASE("knn names rows by --id-column in lists, edges and components, and beside the numbers in HDF5") {
+  const Scratch folder;
+  const std::string base = folder / "b.csv", queries = folder / "q.csv", out = folder / "out.h5",
+                    csv = folder / "o.csv";
+  write_bytes(base, "id,a\n\"x, 1\",0\ny,1\n#z,5\n");
+  write_bytes(queries, "a,id\n0.9,q\x1b\n");
+  const Words ids{"--id-column", "id", "-q", "-f"};
+  const auto knn = [&](Words words) {
+    words.insert(words.begin(), {"knn", base});
+    words.insert(words.end(), ids.begin(), ids.end());
+    return done(words).out;
+  };
+  CHECK(knn({"-k", "1"}) == "x, 1\ty\t1\ny\tx, 1\t1\n#z\ty\t4\n");
+  CHECK(knn({"-k", "2", "--queries", queries}) == "q\\x1b\ty\t0.09999999999999998\nq\\x1b\tx, 1\t0.9\n");
+  CHECK(knn({"--radius", "1"}) == "x, 1\ty\t1\ny\tx, 1\t1\n");
+  CHECK(knn({"--radius", "1", "--components"}) == "x, 1\tx, 1\ny\tx, 1\n#z\t#z\n");
+  knn({"--radius", "1", "-o", csv});
+  CHECK(bytes_of(csv) == "source,target,distance\n\"x, 1\",y,1\ny,\"x, 1\",1\n");
+  knn({"-k", "1", "--queries", queries, "-o", out});
+  CHECK(texts(out, "ids") == std::vector<std::string>{"x, 1", "y", "#z"});
+  CHECK(texts(out, "query_ids") == std::vector<std::string>{"q\x1b"});
+  CHECK(done({"info", out}).out.find("/ids") != std::string::npos);
+  knn({"--radius", "1", "-o", out});
+  CHECK(texts(out, "ids") == std::vector<std::string>{"x, 1", "y", "#z"});
+  write_bytes(base, "id,a\n" + std::string(300, 'x') + ",0\ny,1\n");
+  refuses(3, {"knn", base, "-k", "1", "--id-column", "id", "-o", folder / "new.h5"},
+          {"--id-column: row 0", "at most 256 bytes"});
+  CHECK(files_in(folder) == std::vector<std::string>{"b.csv", "o.csv", "out.h5", "q.csv"});
+}
+
+TEST_CASE("a run resumed with the same command, but without the limit, stores the same bytes as an uninterrupted one") {
+  const Scratch folder;
+  const std::string whole = folder / "whole.h5", part = folder / "part.h5", more = folder / "more.h5";
+  for (const Words& words : {Words{"--tolerance", "0"}, Words{"--init", "random", "--seed", "5"}}) {
+    const auto cluster = [&](const Words& others, const std::string& out) {
+      Words all{"cluster", kDigits, "-k", "30", "-q", "-f", "-o", out};
+      all.insert(all.end(), others.begin(), others.end());
+      done(all);
+    };
+    cluster(words, whole);
+    Words stopping = words;
+    stopping.insert(stopping.end(), {"--max-iterations", "3"});
+    cluster(stopping, part);
+    cluster({"--init", part, "--tolerance", words[0] == "--tolerance" ? "0" : "0.0001"}, more);
+    CHECK(bytes_of(more) == bytes_of(whole));
+    CHECK(StoredResult(more).text("command").find("--max-iterations 300 ") != std::string::npos);
+  }
+}
+
+TEST_CASE("escape codes from files reach neither standard output nor standard error") {
+  const Scratch folder;
+  const std::string array = folder / "esc.npy", table = folder / "esc.csv", hdf5 = folder / "esc.h5",
+                    config = folder / "esc.toml";
+  write_bytes(array, npy("<q\x1b]0;owned\x07\x1b[31mred", std::string(32, 'x')));
+  write_bytes(table, "a\x1b[31m,b\xc2\x9b\n1,\x1b]0;owned\x07\n2,x\n");
+  write_bytes(config, "[cluster]\nclusters = \x1b[31m\n");
+  FileMaker(hdf5).floats("x\x1b[31m", {2, 2}, {1, 2, 3, 4});
+  for (const Words& words :
+       {Words{"info", array}, Words{"info", table}, Words{"info", hdf5}, Words{"info", hdf5, "--stats"},
+        Words{"cluster", array, "-k", "1"}, Words{"cluster", table, "-k", "1"}, Words{"cluster", hdf5, "-k", "1"},
+        Words{"cluster", hdf5 + ":/y", "-k", "1"}, Words{"cluster", table, "-k", "1", "--columns", "c"},
+        Words{"cluster", hdf5, "--config", config},
+        Words{"cluster", table, "-k", "2", "--label-column", "2", "--explain", "-v"}}) {
+    const Outcome outcome = run_kith(words);
+    INFO(nlohmann::json(words).dump() << outcome.out << outcome.err);
+    CHECK(!has_control(outcome.out));
+    CHECK(!has_control(outcome.err));
+    CHECK((outcome.out + outcome.err).find("\\x1b") != std::string::npos);
+  }
+}
+
+TEST_CASE("--config of a pipe, a device, a directory or a huge file is refused") {
+  const Scratch folder;
+  const std::string pipe = folder / "pipe", huge = folder / "huge";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  refuses(2, {"cluster", kDigits, "-k", "2", "--config", pipe},
+          {"--config " + pipe + ": expected a file, found a pipe"});
+  refuses(2, {"cluster", kDigits, "-k", "2", "--config", "/dev/zero"}, {"found a device"});
+  refuses(2, {"cluster", kDigits, "-k", "2", "--config", folder.path().string()}, {"found a directory"});
+  write_bytes(huge, std::string(2 << 20, '#'));
+  refuses(2, {"cluster", kDigits, "-k", "2", "--config", huge}, {"expected a file of at most 1048576 bytes"});
+}

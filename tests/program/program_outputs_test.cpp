@@ -1,0 +1,278 @@
+// Outputs: never through a link of somebody else, never over an input, verified when written and when read again.
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "data/io/output_bytes.h"
+#include "data/results/hdf5_comparison.h"
+#include "data/results/result.h"
+#include "data/results/stored_result.h"
+#include "tests/support/program.h"
+
+using namespace kith;
+using namespace kith::data;
+using namespace kith::testing;
+
+namespace {
+
+void write_small_result(
+    const std::string& path, const std::function<void()>& meanwhile = [] {}) {
+  ResultFile result(path, {.force = true});
+  result.attribute("format", std::string("kith-clusters"));
+  result.attribute("inertia", 0.25);
+  result.dataset("labels", std::vector<std::int32_t>{0, 1, 1, 0});
+  meanwhile();
+  const std::vector<double> centroids{1, 2, 3, 4};
+  result.dataset("centroids", MatrixView<const double>{centroids.data(), 2, 2});
+  result.finish();
+}
+
+/// Puts a link to the victim in the place of the only temporary file of the folder.
+void attack(const Scratch& folder, const std::string& victim) {
+  for (const std::string& name : files_in(folder)) {
+    if (!name.ends_with(".part")) continue;
+    std::filesystem::remove(folder / name);
+    std::filesystem::create_symlink(victim, folder / name);
+  }
+}
+
+Outcome cluster(const Words& more, const Setting& setting = {}) {
+  Words words{"cluster", "-q", "-k", "2"};
+  words.insert(words.end(), more.begin(), more.end());
+  return run_kith(words, setting);
+}
+
+void write_texts(hid_t object, const char* name, const std::vector<std::string>& texts, bool variable) {
+  const hsize_t count = texts.size();
+  const Handle type = utf8_type(variable ? H5T_VARIABLE : 8), space(H5Screate_simple(1, &count, nullptr));
+  const Handle attribute(H5Acreate2(object, name, type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
+  std::string fixed;
+  std::vector<const char*> pointers;
+  for (const std::string& text : texts) {
+    fixed += text + std::string(8 - text.size(), '\0');
+    pointers.push_back(text.c_str());
+  }
+  const void* values = variable ? static_cast<const void*>(pointers.data()) : fixed.data();
+  REQUIRE(H5Awrite(attribute.get(), type.get(), values) >= 0);
+}
+
+std::vector<std::string> fixed_or_variable_texts(const std::string& file, const char* group, const char* name) {
+  const Handle id(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT)), object(H5Gopen2(id.get(), group, H5P_DEFAULT));
+  const Handle attribute(H5Aopen(object.get(), name, H5P_DEFAULT)), space(H5Aget_space(attribute.get()));
+  const Handle type = utf8_type(H5T_VARIABLE);
+  std::vector<char*> texts(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space.get())));
+  REQUIRE(H5Aread(attribute.get(), type.get(), texts.data()) >= 0);
+  return {texts.begin(), texts.end()};
+}
+
+/// Cells with a column of categories, chunks, a soft link and a nested group.
+void make_cells(const std::string& name, bool variable_order) {
+  FileMaker maker(name);
+  maker.floats("X", {4, 1}, {1, 2, 30, 31}, {.chunk = {2, 1}, .deflate = 1});
+  maker.group("obs");
+  maker.group("uns");
+  const Handle text = utf8_type(H5T_VARIABLE), obs(H5Gopen2(maker.id(), "obs", H5P_DEFAULT));
+  const std::vector<const char*> index{"a", "b", "c", "d"};
+  maker.dataset("obs/_index", text.get(), {4}, text.get(), index.data());
+  maker.dataset("uns/notes", text.get(), {4}, text.get(), index.data(), {.chunk = {3}});
+  maker.floats("uns/plain", {3}, {1, 2, 3});
+  H5Lcreate_soft("/X", maker.id(), "link", H5P_DEFAULT, H5P_DEFAULT);
+  write_texts(obs.get(), "column-order", {"old1", "old2"}, variable_order);
+  write_texts(maker.id(), "about", {"one", "two"}, true);
+}
+
+}  // namespace
+
+TEST_CASE("a link in the place of the temporary file is neither followed nor published") {
+  const Scratch folder, elsewhere;
+  const std::string victim = elsewhere / "victim", out = folder / "out.h5", text = folder / "out.csv";
+  write_bytes(victim, "precious");
+  refused(ExitCode::output, [&] { write_small_result(out, [&] { attack(folder, victim); }); },
+          {"another program has replaced its temporary file"});
+  refused(ExitCode::output,
+          [&] {
+            OutputBytes bytes(text, {.endings = {".csv"}});
+            bytes.write("row,label\n");
+            attack(folder, victim);
+            bytes.publish();
+          },
+          {"another program has replaced its temporary file"});
+  CHECK(bytes_of(victim) == "precious");
+  CHECK_FALSE(std::filesystem::exists(out));
+  CHECK_FALSE(std::filesystem::exists(text));
+}
+
+TEST_CASE("links of other users are not followed") {
+  if (geteuid() != 0) return;  // only root can make them
+  const Scratch folder, elsewhere;
+  const std::string victim = elsewhere / "victim", out = folder / "out.h5";
+  write_bytes(victim, "precious");
+  std::filesystem::create_symlink(victim, out);
+  REQUIRE(lchown(out.c_str(), 12345, 12345) == 0);
+  refused(ExitCode::output, [&] { write_small_result(out); }, {"symbolic link of another user"});
+  CHECK(bytes_of(victim) == "precious");
+}
+
+TEST_CASE("standard input is an input that is never overwritten") {
+  const Scratch folder;
+  const std::string points = folder / "p.csv", text = "1,2\n3,4\n50,60\n51,61\n";
+  write_bytes(points, text);
+  const Outcome outcome = cluster({"-", "-f", "-o", points}, {.standard_input = points});
+  CHECK(outcome.code == 5);
+  CHECK(outcome.says("is the input on standard input, which is never overwritten"));
+  CHECK(bytes_of(points) == text);
+  CHECK(cluster({"-", "-f", "-o", folder / "q.csv"}, {.standard_input = points}).code == 0);
+}
+
+TEST_CASE("temporary files of killed processes are removed, those of running ones are not") {
+  const Scratch folder;
+  int ready[2];
+  REQUIRE(pipe(ready) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const ResultFile result(folder / "other.h5", {});
+    [[maybe_unused]] const ssize_t told = write(ready[1], "x", 1);
+    for (;;) pause();
+  }
+  char byte = 0;
+  REQUIRE(read(ready[0], &byte, 1) == 1);
+  const std::string mine = ".notes.1-0123456789abcdef.part.txt", foreign = ".a.b-c.part";
+  write_bytes(folder / mine, "not temporary");
+  write_bytes(folder / foreign, "not of kith");
+  write_small_result(folder / "result.h5");
+  CHECK(files_in(folder).size() == 4);  // with that of the child
+  kill(child, SIGKILL);
+  REQUIRE(waitpid(child, nullptr, 0) == child);
+  write_small_result(folder / "result.h5");
+  CHECK(files_in(folder) == Words{foreign, mine, "result.h5"});
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST_CASE("a flipped bit anywhere in a result is noticed, or changes nothing") {
+  const Scratch folder;
+  const std::string file = folder / "result.h5", damaged = folder / "damaged.h5";
+  write_small_result(file);
+  CHECK(verify_result(file) == 2);
+  const std::string bytes = bytes_of(file);
+  const auto values = [](const std::string& name) {
+    const StoredResult result(name);
+    return std::tuple(result.vector("labels"), result.vector("centroids"), result.number("inertia"), result.format());
+  };
+  const auto expected = values(file);
+  std::size_t noticed = 0;
+  for (std::size_t place = 0; place < bytes.size(); place += 3) {
+    std::string flipped = bytes;
+    flipped[place] = static_cast<char>(flipped[place] ^ 1 << place % 8);
+    write_bytes(damaged, flipped);
+    try {
+      verify_result(damaged);
+      CHECK(values(damaged) == expected);
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::data);
+      ++noticed;
+    }
+  }
+  CHECK(noticed > bytes.size() / 8);
+}
+
+TEST_CASE("damaged centroids are refused by every command that reads them") {
+  const Scratch folder;
+  const std::string points = folder / "p.csv", result = folder / "r.h5", out = folder / "o.h5";
+  write_bytes(points, "1,2\n3,4\n50,60\n51,61\n7,7\n");
+  REQUIRE(cluster({points, "--max-iterations", "1", "-o", result}).code == 0);
+  done({"info", "--verify", result});
+  const StoredResult stored(result);
+  const double value = stored.matrix("centroids")(0, 0);
+  std::string bytes = bytes_of(result);
+  const std::string before(reinterpret_cast<const char*>(&value), sizeof value);
+  const auto at = bytes.find(before);
+  REQUIRE(at != bytes.npos);
+  bytes[at + 2] ^= 1;
+  write_bytes(result, bytes);
+  const Words said{"/centroids", "expected values with the checksum", "the file is damaged"};
+  refuses(3, {"cluster", points, "-k", "2", "-q", "--init", result, "-o", out}, said);
+  refuses(3, {"assign", points, "--centroids", result, "-q", "-o", out}, said);
+  refuses(3, {"report", result, "-q", "-o", folder / "page.html"}, said);
+  refuses(3, {"info", "--verify", result}, said);
+  CHECK(files_in(folder) == Words{"p.csv", "r.h5"});
+}
+
+TEST_CASE("results without checksums are read, but cannot be verified") {
+  const Scratch folder;
+  const std::string file = folder / "old.h5";
+  write_small_result(file);
+  {
+    const Handle id(H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+    REQUIRE(H5Adelete(id.get(), "crc32") >= 0);
+    REQUIRE(H5Adelete_by_name(id.get(), "labels", "crc32", H5P_DEFAULT) >= 0);
+    REQUIRE(H5Adelete_by_name(id.get(), "centroids", "crc32", H5P_DEFAULT) >= 0);
+  }
+  CHECK(StoredResult(file).matrix("centroids")(1, 1) == 4);
+  refuses(3, {"info", "--verify", file}, {"expected a result with checksums, found none"});
+}
+
+TEST_CASE("the order of columns is compared where no attribute can list their names") {
+  const Scratch folder;
+  const std::string points = folder / "p.csv", other = folder / "q.csv", result = folder / "r.h5";
+  const std::string rows = "1,2,3\n4,5,6\n7,8,10\n1,2,2\n";
+  write_bytes(points, "a,b,\"c\nd\"\n" + rows);
+  write_bytes(other, "b,a,\"c\nd\"\n" + rows);
+  REQUIRE(cluster({points, "-o", result}).code == 0);
+  done({"assign", points, "--centroids", result, "-q", "-o", folder / "o.h5"});
+  refuses(3, {"assign", other, "--centroids", result, "-q"}, {"expected the columns that", "in their order"});
+}
+
+TEST_CASE("--write-obs keeps the order of the columns, of fixed or variable length, and everything else") {
+  for (const bool variable : {false, true}) {
+    const Scratch folder;
+    const std::string cells = folder / "c.h5ad", copy = folder / "d.h5ad";
+    make_cells(cells, variable);
+    const Outcome outcome = cluster({cells + ":/X", "--write-obs", "km", "-o", copy});
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(fixed_or_variable_texts(copy, "obs", "column-order") == Words{"old1", "old2", "km"});
+    const Handle a(H5Fopen(cells.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+    const Handle b(H5Fopen(copy.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+    CHECK(find_difference(a.get(), b.get(), {"/obs", "km", "column-order"}).empty());
+    CHECK_FALSE(find_difference(a.get(), b.get(), {}).empty());
+  }
+}
+
+TEST_CASE("a copy that differs in any object is told from its original") {
+  const Scratch folder;
+  const std::string cells = folder / "c.h5ad", copy = folder / "d.h5ad";
+  make_cells(cells, true);
+  const auto difference = [&](const std::function<void(hid_t)>& change) {
+    std::filesystem::copy_file(cells, copy, std::filesystem::copy_options::overwrite_existing);
+    {
+      const Handle b(H5Fopen(copy.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+      change(b.get());
+    }
+    const Handle a(H5Fopen(cells.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+    const Handle b(H5Fopen(copy.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+    return find_difference(a.get(), b.get(), {"/obs", "km", "column-order"});
+  };
+  const auto write = [](hid_t file, const char* name, hid_t type, const void* values) {
+    const Handle dataset(H5Dopen2(file, name, H5P_DEFAULT));
+    REQUIRE(H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+  };
+  const float numbers[] = {1, 2, 30, 32}, three[] = {1, 2, 4};
+  const char* texts[] = {"a", "b", "c", "e"};
+  CHECK(difference([](hid_t) {}).empty());
+  CHECK(difference([&](hid_t file) { write(file, "X", H5T_NATIVE_FLOAT, numbers); }) == "/X");
+  CHECK(difference([&](hid_t file) { write(file, "uns/plain", H5T_NATIVE_FLOAT, three); }) == "/uns/plain");
+  CHECK(difference([&](hid_t file) { write(file, "uns/notes", utf8_type(H5T_VARIABLE).get(), texts); }) ==
+        "/uns/notes");
+  CHECK(difference([](hid_t file) { H5Ldelete(file, "link", H5P_DEFAULT); }) == "/, its list of names");
+  CHECK(difference([](hid_t file) {
+          H5Adelete(file, "about");
+          write_texts(file, "about", {"one", "tow"}, true);
+        }) == "/, the attribute about");
+  CHECK(difference([](hid_t file) {
+          H5Ldelete(file, "link", H5P_DEFAULT);
+          H5Lcreate_soft("/uns", file, "link", H5P_DEFAULT, H5P_DEFAULT);
+        }) == "/link");
+}
