@@ -16,8 +16,6 @@
 namespace kith::data {
 namespace {
 
-std::string format_attribute(const std::string& file) { return is_hdf5(file) ? root_text(file, "format") : ""; }
-
 std::string existing(const std::string& file) {
   if (std::filesystem::exists(file)) return file;
   refuse_input(file, "no such file; check the name and the directory");
@@ -28,6 +26,22 @@ bool present(const std::string& file, const std::string& name, htri_t found) {
   if (found >= 0) return found > 0;
   refuse_input(file, fmt::format("{} cannot be read: {}", name, describe_damage(hdf5_reason())));
 }
+
+/// The text of a root attribute; empty if there is none, or if it is no text.
+std::string attribute_text(const std::string& file, const std::string& name) {
+  const Hdf5InputFile input(file);
+  const Handle root = open_object(input, "/");
+  if (!present(file, name, H5Aexists(root.get(), name.c_str()))) return "";
+  if (std::string text = text_attribute(root.get(), name); !text.empty()) return text;
+  const Handle attribute(H5Aopen(root.get(), name.c_str(), H5P_DEFAULT)), type(H5Aget_type(attribute.get()));
+  present(file, name, type ? 1 : -1);
+  if (H5Tget_class(type.get()) != H5T_STRING || H5Tis_variable_str(type.get()) > 0) return "";
+  std::vector<char> value(static_cast<std::size_t>(H5Aget_storage_size(attribute.get())));
+  if (!value.empty()) present(file, name, H5Aread(attribute.get(), type.get(), value.data()));
+  return {value.begin(), std::find(value.begin(), value.end(), '\0')};
+}
+
+std::string format_attribute(const std::string& file) { return is_hdf5(file) ? attribute_text(file, "format") : ""; }
 
 /// The numbers of a root attribute; none if there is no such attribute.
 template <class T>
@@ -56,16 +70,7 @@ StoredResult::StoredResult(const std::string& file) : file_(existing(file)), for
 
 bool StoredResult::is_one(const std::string& file) { return format_attribute(file).starts_with("kith-"); }
 
-std::string StoredResult::text(const std::string& name) const {
-  const Hdf5InputFile input(file_);
-  const Handle root = open_object(input, "/");
-  if (!present(file_, name, H5Aexists(root.get(), name.c_str()))) return "";
-  std::string text = text_attribute(root.get(), name);
-  if (!text.empty()) return text;
-  const Handle attribute(H5Aopen(root.get(), name.c_str(), H5P_DEFAULT));
-  present(file_, name, attribute && H5Aget_storage_size(attribute.get()) <= 1 ? 1 : -1);  // an empty text has one byte
-  return text;
-}
+std::string StoredResult::text(const std::string& name) const { return attribute_text(file_, name); }
 
 std::vector<std::string> StoredResult::lines(const std::string& attribute) const {
   return split_lines(text(attribute));
