@@ -1,15 +1,20 @@
 // Signatures of the kinds of files that people pass by mistake.
 #include "data/io/file_kind.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string_view>
 #include <system_error>
+
+#include "data/io/input_error.h"
 
 namespace kith::data {
 namespace {
@@ -111,7 +116,9 @@ bool has_hdf5_signature(const std::string& file) {
   std::string bytes(signature.size(), '\0');
   for (std::streamoff offset = 0; stream; offset = offset == 0 ? 512 : 2 * offset) {
     stream.seekg(offset);
+    errno = 0;
     if (stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size())) && bytes == signature) return true;
+    if (stream.bad()) refuse_input(file, fmt::format("cannot be read: {}", std::strerror(errno)));
   }
   return false;
 }

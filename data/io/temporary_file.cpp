@@ -120,12 +120,12 @@ bool remove_temporary_files_from_signal() noexcept {
 
 TemporaryFile::TemporaryFile(int directory, const std::string& target, mode_t mode) : directory_(directory) {
   remove_stale_files(directory);
-  constexpr int kTries = 100;
+  constexpr int kTries = 10;  // more only if somebody keeps replacing the files
   for (int tries = 0; tries < kTries; ++tries) {
     name_ = temporary_name(target);
     if (create(mode)) return;
   }
-  throw std::system_error(EEXIST, std::generic_category());
+  throw std::system_error(EBUSY, std::generic_category());
 }
 
 /// Returns false if another process took the new file for a stale one before it was locked.

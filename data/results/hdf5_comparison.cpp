@@ -160,17 +160,25 @@ std::string different_attribute(hid_t a, hid_t b, const std::string& except) {
   return "";
 }
 
-/// Chunks as they are stored, at every place of the grid.
+/// Chunks as they are stored, place after place of the grid until all were seen. A grid that is far larger than its
+/// chunks is not searched to the end.
 bool same_chunks(hid_t a, hid_t b, const std::vector<hsize_t>& shape, const std::vector<hsize_t>& chunk) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return true;
+  constexpr std::int64_t kMostPlaces = std::int64_t{1} << 28;
+  hsize_t chunks = 0, copied_chunks = 0;
+  const Handle space(H5Dget_space(a)), copied_space(H5Dget_space(b));
+  if (H5Dget_num_chunks(a, space.get(), &chunks) < 0 || H5Dget_num_chunks(b, copied_space.get(), &copied_chunks) < 0 ||
+      chunks != copied_chunks)
+    return false;
   std::vector<hsize_t> offset(shape.size(), 0);
   std::vector<char> x, y;
-  for (;;) {
+  for (std::int64_t places = 0; chunks > 0 && places < kMostPlaces; ++places) {
     hsize_t bytes = 0, copied = 0;
     if (H5Dget_chunk_storage_size(a, offset.data(), &bytes) < 0) bytes = 0;  // there is no such chunk
     if (H5Dget_chunk_storage_size(b, offset.data(), &copied) < 0) copied = 0;
     if (bytes != copied) return false;
     if (bytes > 0) {
+      --chunks;
       x.resize(bytes);
       y.resize(bytes);
       std::uint32_t filters = 0, copied_filters = 0;
@@ -181,8 +189,9 @@ bool same_chunks(hid_t a, hid_t b, const std::vector<hsize_t>& shape, const std:
     }
     std::size_t axis = shape.size();
     while (axis > 0 && (offset[axis - 1] += chunk[axis - 1]) >= shape[axis - 1]) offset[--axis] = 0;
-    if (axis == 0) return true;
+    if (axis == 0) break;
   }
+  return chunks == 0;
 }
 
 /// Values with texts or sequences of variable length, read in blocks of elements.

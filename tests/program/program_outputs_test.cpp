@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "data/io/checksum.h"
 #include "data/io/output_bytes.h"
 #include "data/results/hdf5_comparison.h"
 #include "data/results/result.h"
@@ -85,6 +86,31 @@ void make_cells(const std::string& name, bool variable_order) {
 
 }  // namespace
 
+TEST_CASE("checksums are those of the definition, for texts of any length and in any parts") {
+  const auto definition = [](const std::string& text) {
+    std::uint32_t crc = 0xffffffffU;
+    for (const char c : text) {
+      crc ^= static_cast<unsigned char>(c);
+      for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc % 2 == 1 ? 0xedb88320U : 0U);
+    }
+    return ~crc;
+  };
+  std::string text;
+  for (int i = 0; i < 600; ++i) text += static_cast<char>(i * i * 31 >> 3);
+  for (std::size_t length = 0; length <= text.size(); length += length < 200 ? 1 : 37) {
+    for (const std::size_t first : {std::size_t{0}, length / 3, length}) {
+      Checksum whole, begin, rest;
+      whole.add(text.data(), first);
+      whole.add(text.data() + first, length - first);
+      begin.add(text.data(), first);
+      rest.add(text.data() + first, length - first);
+      begin.append(rest, static_cast<std::int64_t>(length - first));
+      CHECK(whole.value() == definition(text.substr(0, length)));
+      CHECK(begin.value() == whole.value());
+    }
+  }
+}
+
 TEST_CASE("a link in the place of the temporary file is neither followed nor published") {
   const Scratch folder, elsewhere;
   const std::string victim = elsewhere / "victim", out = folder / "out.h5", text = folder / "out.csv";
@@ -133,7 +159,7 @@ TEST_CASE("temporary files of killed processes are removed, those of running one
   const pid_t child = fork();
   if (child == 0) {
     const ResultFile result(folder / "other.h5", {});
-    [[maybe_unused]] const ssize_t told = write(ready[1], "x", 1);
+    [[maybe_unused]] const ssize_t sent = write(ready[1], "x", 1);
     for (;;) pause();
   }
   char byte = 0;
@@ -241,7 +267,7 @@ TEST_CASE("--write-obs keeps the order of the columns, of fixed or variable leng
   }
 }
 
-TEST_CASE("a copy that differs in any object is told from its original") {
+TEST_CASE("a copy that differs in any object is distinguished from its original") {
   const Scratch folder;
   const std::string cells = folder / "c.h5ad", copy = folder / "d.h5ad";
   make_cells(cells, true);
