@@ -26,7 +26,7 @@ std::vector<double> numbers_of(const std::vector<std::string>& texts, const std:
     const char* end = text.data() + text.size();
     if (text.empty() || parse_number(text.data(), end, value) != end) {
       refuse_input(fmt::format("{}: row {} (counted from 0)", name, numbers.size()),
-                   fmt::format("expected a number as weight, found {}; give rows that should not count the weight 0",
+                   fmt::format("expected a number as weight, found {}; give rows to ignore the weight 0",
                                text.empty() ? "an empty field" : fmt::format("'{}'", quoted(text, 40))));
     }
     numbers.push_back(value);

@@ -91,8 +91,8 @@ class ColumnParser {
 
   [[noreturn]] void refuse(const char* option, std::string_view text, const std::string& why) const {
     throw Error(ExitCode::usage,
-                fmt::format("{}: '{}' {}; expected columns of {}, which has 1 to {}{}", option, quoted(text), why,
-                            table_, columns_, names_.empty() ? ", without names" : ": " + show_list(names_, 30)));
+                fmt::format("{}: '{}' {}; expected columns of {}, which has columns 1 to {}{}", option, quoted(text),
+                            why, table_, columns_, names_.empty() ? ", without names" : ": " + show_list(names_, 30)));
   }
 
   /// The first column of a name, and how many have the name.

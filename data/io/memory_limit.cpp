@@ -132,7 +132,7 @@ void require_memory(std::int64_t needed, const std::string& what, const MemoryLi
   if (needed <= limit.bytes) return;
   const bool requested = run_limit().requested;
   throw Error(requested ? ExitCode::usage : ExitCode::internal,
-              fmt::format("{}: needs about {} of memory, {} is {}; {}", what, show_bytes(needed),
+              fmt::format("{}: needs about {} of memory, but only {} are {}; {}", what, show_bytes(needed),
                           show_bytes(limit.bytes), limit.source,
                           requested ? "give a larger --memory, or fewer rows"
                                     : "free some, run where there is more, or override the estimate with --memory"));

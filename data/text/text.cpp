@@ -207,8 +207,8 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
                                     quoted(text, kShownBytes)));
   }
   if (has_decimal_comma(text)) {
-    refuse_value(place, fmt::format("expected a number, found '{}', which has a decimal comma; write decimal points: "
-                                    "tr , . < IN > OUT",
+    refuse_value(place, fmt::format("expected a number, found '{}'; if this is a decimal comma, write decimal points "
+                                    "(tr , . < IN > OUT); if it separates fields, say --delimiter comma",
                                     quoted(text, kShownBytes)));
   }
   const bool may_be_header = header_detected_ && head_.names.empty() && place.line == head_.first_line;

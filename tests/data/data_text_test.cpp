@@ -171,7 +171,7 @@ TEST_CASE("an invalid field is refused with line, column, content and remedy") {
   refuses_text(many + "3,1 2\n", {"line 32, column 2 ('b'): expected a number, found '1 2'"});
   refuses_text(many + "# a comment\n\n\"5\",\"6\n7\"\n1,x\n", {"line 34, column 2 ('b')"}, {.comment = '#'});
   refuses_text("1,5;2,5\n3,5;4,5\n",
-               {"line 1, column 1: expected a number, found '1,5', which has a decimal comma", "tr , . < IN > OUT"});
+               {"line 1, column 1: expected a number, found '1,5'; if this is a decimal comma", "tr , . < IN > OUT"});
   refuses_text("a,b\n\"1,000\",2\n",
                {"line 2, column 1 ('a'): expected a number, found '1,000'; write it without commas"});
   refuses_text("a\tb\n1,5\t2\n", {"line 2, column 1 ('a')", "decimal comma"});
