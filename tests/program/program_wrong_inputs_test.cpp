@@ -29,7 +29,8 @@ const Wrong kTexts[] = {
      "ragged.csv | line 3 | expected 2 fields (comma-separated), as in line 1 | found 3 | correct the line"},
     {3, "cluster bom.csv -k 2", "bom.csv | line 3 | expected 2 fields | found 1 | name the delimiter with --delimiter"},
     {3, "cluster decimal.csv -k 2",
-     "decimal.csv | line 2, column 1 ('x') | expected a number | '1,5', which has a decimal comma | tr , . < IN > OUT"},
+     "decimal.csv | line 2, column 1 ('x') | expected a number | found '1,5' | if this is a decimal comma, write "
+     "decimal points (tr , . < IN > OUT)"},
     {3, "cluster nan.csv -k 2",
      "nan.csv | line 3, column 1 ('x') | expected a finite number | found NaN | with --nan drop"},
     {3, "cluster inf.csv -k 2",
