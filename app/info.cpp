@@ -13,6 +13,7 @@
 #include "app/run/summary.h"
 #include "app/statistics.h"
 #include "core/error.h"
+#include "core/quoted.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {
@@ -81,7 +82,7 @@ std::string statistics_table(const Described& dataset) {
   std::vector<std::vector<std::string>> rows{{"column", "minimum", "maximum", "mean", "deviation"}};
   for (std::size_t j = 0; j < dataset.statistics.size(); ++j) {
     const ColumnStatistics& s = dataset.statistics[j];
-    rows.push_back({j < dataset.names.size() ? visible(dataset.names[j]) : std::to_string(j + 1),
+    rows.push_back({j < dataset.names.size() ? quoted(dataset.names[j], 60) : std::to_string(j + 1),
                     fmt::format("{}", s.minimum), fmt::format("{}", s.maximum), fmt::format("{:.9g}", s.mean),
                     fmt::format("{:.9g}", s.deviation)});
   }
@@ -109,7 +110,7 @@ std::string show_names(const std::vector<std::string>& names) {
   constexpr std::size_t shown = 50;
   std::string out;
   for (std::size_t j = 0; j < std::min(names.size(), shown); ++j) {
-    out += fmt::format("{}{}", j > 0 ? ", " : "", visible(names[j]));
+    out += fmt::format("{}{}", j > 0 ? ", " : "", quoted(names[j]));
   }
   return names.size() > shown ? out + fmt::format(" and {} more", names.size() - shown) : out;
 }
@@ -179,7 +180,7 @@ std::string as_json(const std::vector<DescribedFile>& files) {
     object["files"].push_back({{"file", file.name}, {"datasets", datasets}});
     if (file.verified) object["files"].back()["verified"] = *file.verified;
   }
-  return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return printable_json(object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace

@@ -49,6 +49,8 @@ class LabelEncoder {
   /// Returns the values in ascending order, and changes the codes to indices into it.
   template <class Less>
   std::vector<Value> sort(std::vector<std::int32_t>& codes, const Less& less) {
+    known_ = {};
+    growth_.require(std::ssize(values_) * static_cast<std::int64_t>(2 * sizeof(std::int32_t) + sizeof(Value)));
     std::vector<std::int32_t> order(values_.size()), rank(values_.size());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return less(values_[a], values_[b]); });
@@ -127,8 +129,10 @@ Labels labels_of_numbers(const Location& location) {
       labels.codes.push_back(encoder.code(value + 0.0));  // -0 becomes 0
     }
   }
-  for (const double value : encoder.sort(labels.codes, std::less<>()))
-    labels.values.push_back(fmt::format("{:.0f}", value));
+  const std::vector<double> values = encoder.sort(labels.codes, std::less<>());
+  require_memory(std::ssize(values) * static_cast<std::int64_t>(sizeof(std::string)), source->name());
+  labels.values.reserve(values.size());
+  for (const double value : values) labels.values.push_back(fmt::format("{:.0f}", value));
   return labels;
 }
 

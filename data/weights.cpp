@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "core/quoted.h"
 #include "data/format/shape.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
@@ -26,7 +27,7 @@ std::vector<double> numbers_of(const std::vector<std::string>& texts, const std:
     if (text.empty() || parse_number(text.data(), end, value) != end) {
       refuse_input(fmt::format("{}: row {} (counted from 0)", name, numbers.size()),
                    fmt::format("expected a number as weight, found {}; give rows to ignore the weight 0",
-                               text.empty() ? "an empty field" : fmt::format("'{}'", text)));
+                               text.empty() ? "an empty field" : fmt::format("'{}'", quoted(text, 40))));
     }
     numbers.push_back(value);
   }

@@ -43,6 +43,22 @@ std::string visible_lines(std::string_view text) {
 
 std::string visible(std::string_view text) { return quoted(text, text.size()); }
 
+std::string printable_json(std::string_view json) {
+  std::string out;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(json[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < json.size() ? json[i + 1] : '\0');
+    const bool control = byte == 0xc2 && next >= 0x80 && next < 0xa0;  // the two bytes of UTF-8
+    if (control || byte == 0x7f) {
+      out += fmt::format("\\u{:04x}", control ? next : byte);
+      if (control) ++i;
+    } else {
+      out += json[i];
+    }
+  }
+  return out;
+}
+
 std::size_t text_width(Stream stream) {
   constexpr std::size_t kLeast = 40, kUsual = 80;
   const char* variable = std::getenv("COLUMNS");

@@ -10,6 +10,9 @@ namespace kith::app {
 /// A whole message, quoted (core/quoted.h): names in files may contain control characters, which a terminal would obey.
 std::string visible(std::string_view text);
 
+/// JSON in UTF-8 with DEL and the control characters U+0080 to U+009F, which JSON permits, as \u009b.
+std::string printable_json(std::string_view json);
+
 /// Writes data to standard output. Throws Error(output) with the system's reason if that fails.
 void print_out(std::string_view text);
 /// Flushes standard output. Throws Error(output) if that fails. Call it once, at the end.

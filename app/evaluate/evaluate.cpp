@@ -30,12 +30,12 @@ struct EvaluateOptions {
   CommonOptions common;
 };
 
-/// Options that describe points, besides those of backends and memory, have no effect without points.
-constexpr const char* kPointOptions[] = {
-    "--silhouette", "--sample",   "--save-silhouette", "--backend",   "--device",       "--device-memory",
-    "--screen",     "--threads",  "--block-rows",      "--memory",    "--precision",    "--metric",
-    "--seed",       "--columns",  "--drop-columns",    "--id-column", "--label-column", "--weight-column",
-    "--nan",        "--transpose"};
+/// Options that describe points, besides those of backends, have no effect without points.
+constexpr const char* kPointOptions[] = {"--silhouette",    "--sample",        "--save-silhouette", "--backend",
+                                         "--device",        "--device-memory", "--screen",          "--threads",
+                                         "--block-rows",    "--precision",     "--metric",          "--seed",
+                                         "--columns",       "--drop-columns",  "--id-column",       "--label-column",
+                                         "--weight-column", "--nan",           "--transpose"};
 
 void declare(OptionSet& set, EvaluateOptions& options) {
   set.positional({.names = "LABELS",

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "app/cli/terminal.h"
 #include "app/run/memory.h"
 
 namespace kith::app {
@@ -170,7 +171,7 @@ std::string to_json(const Report& report) {
   object["output"] = report.output.empty() ? Json(nullptr) : Json(report.output);
   object["warnings"] = report.warnings;
   // File names need not be UTF-8; JSON must be.
-  return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return printable_json(object.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace kith::app

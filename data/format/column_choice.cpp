@@ -167,8 +167,8 @@ std::string show_column(const std::vector<std::string>& names, std::int64_t colu
 
 std::string option_text(const std::vector<std::string>& names, std::int64_t column) {
   const std::string name = names.empty() ? "" : names.at(static_cast<std::size_t>(column));
-  const bool usable = !name.empty() && name.find_first_of(", '\"\n") == name.npos && !index_of(name) &&
-                      std::count(names.begin(), names.end(), name) == 1;
+  const bool usable = !name.empty() && quoted(name, 60) == name && name.find_first_of(", '\"\n") == name.npos &&
+                      !index_of(name) && std::count(names.begin(), names.end(), name) == 1;
   return usable ? name : std::to_string(column + 1);
 }
 

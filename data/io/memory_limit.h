@@ -38,6 +38,8 @@ class MemoryGrowth {
     require_memory(kStep, what_);
     bytes_ = 0;
   }
+  /// Checks at once.
+  void require(std::int64_t bytes) const { require_memory(bytes, what_); }
 
  private:
   static constexpr std::int64_t kStep = std::int64_t{8} << 20;

@@ -316,9 +316,7 @@ TEST_CASE("a centroid far from all points does not coarsen the inertia", "[kmean
 
 TEST_CASE("a row far from all others in a cluster of its own takes no digit from the inertia", "[kmeans]") {
   Matrix<double> values(3, 1);
-  values(0, 0) = 0;
-  values(1, 0) = 1;
-  values(2, 0) = 0x1p60;
+  for (std::int64_t i = 0; i < 3; ++i) values(i, 0) = i == 2 ? 0x1p60 : static_cast<double>(i);
   Warnings warnings;
   const KMeansResult result = run(*reference_points(values.view()), {.clusters = 2}, warnings);
   CHECK(result.inertia == 1.0);  // around the centroid 0: one limb of the column has steps of 4
@@ -329,10 +327,7 @@ TEST_CASE("a row far from all others in a cluster of its own takes no digit from
     many(i, 0) = static_cast<double>(i % 2) + 0x1p-10 * static_cast<double>(i % 7);
     many(i, 1) = 0x1p-10 * static_cast<double>(i % 5);
   }
-  for (std::int64_t c = 0; c < 3; ++c) {
-    start(c, 0) = static_cast<double>(c);
-    start(c, 1) = 0;
-  }
+  for (std::int64_t c = 0; c < 6; ++c) start.data()[c] = c == 2 ? 1 : 0;
   for (const double far : {3.0, 1e16, 1e100, 1e150}) {
     many(kRows - 1, 0) = far;
     start(2, 0) = far;

@@ -18,6 +18,7 @@ std::string npy(const std::string& type, const std::string& values) {
 }
 
 bool has_control(const std::string& text) {
+  if (text.find("\xc2\x9b") != std::string::npos) return true;  // U+009B, in UTF-8
   return std::any_of(text.begin(), text.end(),
                      [](unsigned char c) { return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f; });
 }
@@ -121,6 +122,8 @@ TEST_CASE("escape codes from files reach neither standard output nor standard er
   FileMaker(hdf5).floats("x\x1b[31m", {2, 2}, {1, 2, 3, 4});
   for (const Words& words :
        {Words{"info", array}, Words{"info", table}, Words{"info", hdf5}, Words{"info", hdf5, "--stats"},
+        Words{"info", table, "--json"},
+        Words{"cluster", table, "-k", "2", "--label-column", "2", "--explain", "--json"},
         Words{"cluster", array, "-k", "1"}, Words{"cluster", table, "-k", "1"}, Words{"cluster", hdf5, "-k", "1"},
         Words{"cluster", hdf5 + ":/y", "-k", "1"}, Words{"cluster", table, "-k", "1", "--columns", "c"},
         Words{"cluster", hdf5, "--config", config},
@@ -129,7 +132,8 @@ TEST_CASE("escape codes from files reach neither standard output nor standard er
     INFO(nlohmann::json(words).dump() << outcome.out << outcome.err);
     CHECK(!has_control(outcome.out));
     CHECK(!has_control(outcome.err));
-    CHECK((outcome.out + outcome.err).find("\\x1b") != std::string::npos);
+    const std::string all = outcome.out + outcome.err;
+    CHECK((all.find("\\x1b") != std::string::npos || all.find("\\u001b") != std::string::npos));
   }
 }
 
