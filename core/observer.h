@@ -21,10 +21,10 @@ struct IterationRecord {
   std::int64_t candidates = 0;
   std::int64_t relocated = 0;  // empty clusters that received a row
 
-  /// The share of the pairs that needed neither a product nor the definition; 0 if no screen was used.
+  /// The share of the pairs that needed neither a product nor the definition; 0 if no products were counted.
   double left_out() const {
     const double done = static_cast<double>(products) + static_cast<double>(candidates);
-    return screened > 0 && pairs > 0 ? std::max(0.0, 1.0 - done / static_cast<double>(pairs)) : 0.0;
+    return products > 0 && pairs > 0 ? std::max(0.0, 1.0 - done / static_cast<double>(pairs)) : 0.0;
   }
 };
 

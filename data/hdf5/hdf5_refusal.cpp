@@ -27,7 +27,8 @@ std::string refusal_of_chunks(const DatasetFacts& facts, std::int64_t declared, 
   }
   if (const std::int64_t left = memory_limit(); kChunkCopies * chunk_bytes > left) {
     return fmt::format(
-        "one chunk takes {}, and reading it {} times as much, but {} may be used; rewrite it with smaller chunks with "
+        "one chunk takes {}, and reading it {} times as much, but only {} of memory are left; rewrite it with smaller "
+        "chunks with "
         "`h5repack`, or give a larger --memory",
         show_bytes(chunk_bytes), kChunkCopies, show_bytes(left));
   }

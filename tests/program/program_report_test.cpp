@@ -102,6 +102,7 @@ TEST_CASE("report: a result cannot name points in another folder") {
     const hid_t text = H5Tcopy(H5T_C_S1);
     H5Tset_size(text, name.size());
     H5Adelete(file, "points");
+    if (H5Aexists(file, "crc32") > 0) H5Adelete(file, "crc32");  // as in a result that was made by hand
     const hid_t attribute = H5Acreate2(file, "points", text, space, H5P_DEFAULT, H5P_DEFAULT);
     REQUIRE(H5Awrite(attribute, text, name.data()) >= 0);
     H5Aclose(attribute);
