@@ -4,6 +4,7 @@
 // (centroids); the second holds 16 pairs of columns of the points for each of 16 rows, in the layout of a panel. Their
 // product has 16 columns by 16 rows, the layout of a tile of products. Two operands of each kind are loaded at a time,
 // so that every load serves two products.
+#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -104,10 +105,14 @@ bool permitted() {
   return granted;
 }
 
-bool supported() {
-  return has_avx512() && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("amx-tile") &&
-         __builtin_cpu_supports("amx-bf16") && permitted();
+/// By CPUID, since not every compiler knows the names of these features.
+bool has_tiles() {
+  constexpr unsigned kBf16 = 1U << 22, kTile = 1U << 24;  // of leaf 7, register EDX
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kBf16) != 0 && (d & kTile) != 0;
 }
+
+bool supported() { return has_avx512() && __builtin_cpu_supports("avx512bf16") && has_tiles() && permitted(); }
 
 constexpr ScreenKernels screen() {
   return {.arithmetic = "bfloat16 tiles",
