@@ -14,8 +14,7 @@ constexpr std::int64_t kBatchPanels = 16;  // panels of rows that share packed c
 constexpr std::int64_t kChunkTiles = 8;    // tiles of products that stay in the second-level cache
 
 /// An upper bound of (2 a)^2 for rows within `distance` >= a of their centroid, with the rounding of the definition:
-/// centroids that are farther than that from it are certainly farther from the row. Distances are in the scale of the
-/// screen.
+/// centroids that are farther than that from it are certainly farther from the row. In the scale of the screen.
 float squared_reach(double distance) {
   const double reach = 2 * distance * (1 + 0x1p-20);
   return static_cast<float>(reach * reach * (1 + 0x1p-20)) + 0x1p-120F;
