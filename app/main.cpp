@@ -10,6 +10,7 @@
 #include "app/cli/terminal.h"
 #include "app/commands.h"
 #include "core/error.h"
+#include "data/hdf5/hdf5_child.h"
 
 namespace {
 
@@ -26,7 +27,9 @@ int run(int count, char** words) {
                   "this process does not compute by IEEE 754, answers would not be exact: " + defect +
                       "; build kith without -ffast-math, and start it without preloaded libraries");
     }
-    const int code = app::run_program({words + 1, words + count});
+    const std::vector<std::string> arguments(words + 1, words + count);
+    data::prepare_hdf5_children(arguments);
+    const int code = app::run_program(arguments);
     app::finish_out();
     return code;
   } catch (const Error& error) {

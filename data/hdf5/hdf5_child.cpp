@@ -13,7 +13,9 @@
 #include <utility>
 
 #include "data/hdf5/hdf5_handle.h"
+#include "data/io/file_kind.h"
 #include "data/io/input_error.h"
+#include "data/io/location.h"
 #include "data/io/memory_limit.h"
 
 namespace kith::data {
@@ -43,6 +45,11 @@ std::string describe(const ChildDeath& death, const ChildLimits& limits) {
 
 }  // namespace
 
+void prepare_hdf5_children(const std::vector<std::string>& words) {
+  const auto names_hdf5 = [](const std::string& word) { return has_hdf5_signature(parse_location(word).file); };
+  if (!is_inside() && std::any_of(words.begin(), words.end(), names_hdf5)) start_child_server();
+}
+
 std::shared_ptr<Hdf5Child> Hdf5Child::of(const std::string& file) {
   static std::mutex mutex;
   static std::shared_ptr<Hdf5Child> last;
@@ -53,7 +60,9 @@ std::shared_ptr<Hdf5Child> Hdf5Child::of(const std::string& file) {
 
 Hdf5Child::Hdf5Child(std::string file) : file_(std::move(file)) {
   prepare_hdf5();  // before the first child is made, so that every child has it
-  if (!is_inside()) child_ = std::make_unique<ChildProcess>();
+  if (is_inside()) return;
+  child_ = std::make_unique<ChildProcess>();
+  call(file_, set_memory_limit, requested_memory());  // the server may be older than this run's limit
 }
 
 std::string Hdf5Child::reply_of(const std::function<void(Packer&)>& compute) {

@@ -8,11 +8,15 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "data/io/child_process.h"
 #include "data/io/packed.h"
 
 namespace kith::data {
+
+/// Prepares for children before this process has threads, if one of the words of a command line names an HDF5 file.
+void prepare_hdf5_children(const std::vector<std::string>& words);
 
 /// Calls functions that use the HDF5 library in a child process with limits on memory and time; with KITH_HDF5=inside,
 /// for debugging, in this process. All files but those that this process is writing are read this way.

@@ -239,10 +239,16 @@ struct Connection {
 
 class Server {
  public:
+  /// Starts it at the first use, also in a copy of the process that used one.
+  void require() {
+    const std::lock_guard lock(mutex_);
+    if (owner_ != getpid()) start();
+  }
+
   /// Asks for something and returns the answer, -1 if there is none, as for `forget`.
   int ask(const ServerRequest& request, int descriptor) {
+    require();
     const std::lock_guard lock(mutex_);
-    if (owner_ != getpid()) start();  // the first use, also in a copy of the process that used one
     if (const auto answer = try_to_ask(request, descriptor)) return *answer;
     if (request.kind != ServerRequest::start) return -1;
     start();  // somebody killed it
@@ -287,6 +293,8 @@ Server& server() {
 }
 
 }  // namespace
+
+void start_child_server() { server().require(); }
 
 ChildProcess::ChildProcess() {
   const Connection connection(SOCK_STREAM);

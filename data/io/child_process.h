@@ -48,6 +48,9 @@ class ChildProcess {
   ChildDeath death_;
 };
 
+/// Makes the server now: a process that is about to have threads calls this first. Throws Error(internal).
+void start_child_server();
+
 /// Whether this process is such a child.
 bool is_child_process();
 

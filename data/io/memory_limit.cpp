@@ -118,6 +118,8 @@ MemoryLimit free_memory() {
 
 void set_memory_limit(std::int64_t requested) { run_limit() = new_limit(requested); }
 
+std::int64_t requested_memory() { return run_limit().requested ? run_limit().limit.bytes : 0; }
+
 std::int64_t memory_limit() {
   const RunLimit& run = run_limit();
   return std::max<std::int64_t>(run.limit.bytes - std::max<std::int64_t>(held_bytes() - run.held_before, 0), 0);

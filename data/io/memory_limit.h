@@ -19,6 +19,9 @@ MemoryLimit free_memory();
 /// use.
 void set_memory_limit(std::int64_t requested);
 
+/// What set_memory_limit() was given last, 0 before.
+std::int64_t requested_memory();
+
 /// What is left of the limit, in bytes.
 std::int64_t memory_limit();
 

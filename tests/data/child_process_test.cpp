@@ -35,6 +35,8 @@ std::string take_memory(std::string_view) {
   void* volatile memory = std::malloc(std::size_t{1} << 30);
   return memory == nullptr ? "none" : "";
 }
+std::string state;
+std::string state_of_process(std::string_view) { return state; }
 std::string own_process(std::string_view) { return std::to_string(getpid()); }
 std::string descriptors(std::string_view) {
   int count = 0;
@@ -71,6 +73,15 @@ bool has_ended(const std::string& process) {
 }
 
 }  // namespace
+
+// The first of this file: later the server exists.
+TEST_CASE("102: children are copies of the process as it was when the server started") {
+  state = "before";
+  start_child_server();
+  state = "after";
+  ChildProcess child;
+  CHECK(child.call(state_of_process, "", kLimits) == "before");
+}
 
 TEST_CASE("a child keeps its state between calls, and has no open files but its socket") {
   ChildProcess first, second;
