@@ -160,6 +160,7 @@ TEST_CASE("rows with structure have the labels of the definition", "[structured]
 TEST_CASE("rows with structure, assigned near their labels, have the labels of the definition",
           "[structured][kernels]") {
   check_labels({.local_screen = true}, kShapes);
+  check_labels({.local_screen = true}, {{1500, 128, 9}, {260, 300, 70}});  // several tiles of rows, and wide ones
   check_labels({.bounds = true, .local_screen = true}, {{1021, 24, 64}, {401, 6, 3100}});
 }
 

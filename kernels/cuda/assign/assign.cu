@@ -83,7 +83,8 @@ class NearestFinder {
     held_.for_blocks([&](const Block<T>& block) {
       const RowList uncertified = skips ? bounds_.uncertified_rows(held_, block) : RowList{nullptr, block.rows};
       const RowChoice chosen{uncertified.position, uncertified.count};
-      lists_.decide(held_, held_.on_device(block), centroids_, {chosen, nullptr, nearest(block), bound(block), 0});
+      lists_.decide(held_, held_.on_device(block), centroids_,
+                    {chosen, nullptr, nearest(block), bound(block), 0, held_.choice.screened});
       record.ambiguous += chosen.count;
       if (!lists_.complete()) decide_in_float32(block, lists_.rest(), download_count(lists_.rest().count), record);
     });
@@ -136,7 +137,8 @@ class NearestFinder {
     }
     const auto n = static_cast<double>(held_.rows());
     const double distances = pairs_ * kPairCost + static_cast<double>(pruned_distances_);
-    const double other = (definition_cost(*held_.context) * distances + kFloat32Cost * float32_products_) / n;
+    const double other =
+        (definition_cost(*held_.context) * distances + kFloat32Cost * float32_products_ + local_cost_) / n;
     if (other > kDear * static_cast<double>(clusters_)) held_.fp16.low_precision_ineffective = true;
     held_.choice.screened_cost = (fp16_ ? static_cast<double>(clusters_) : 0.0) + other;
     if (lists_) held_.choice.screened_cost += pruned_cost(held_, clusters_, 0.0) - kPrunedRowCost;
@@ -198,7 +200,10 @@ class NearestFinder {
     constexpr double kExpected = 8, kMost = 0.7;  // columns within the margin; a list that costs as much as refine()
     const bool prunes = !narrow_ && lists_are_worthwhile(held_, clusters_, count, block.rows, kExpected);
     const auto most = static_cast<std::int64_t>(kMost * static_cast<double>(clusters_)) + 1;
-    refine_float32(block, ambiguous, prunes ? prune(block, ambiguous, count, most, record) : count, record);
+    refine_float32(
+        block, ambiguous,
+        prunes ? prune(block, ambiguous, count, most, kFloat32Cost * static_cast<double>(clusters_), record) : count,
+        record);
   }
 
   /// The same with fp16 rows. Ambiguous rows go from tier to tier: the centroids near their guess; the fp16 scores
@@ -217,16 +222,14 @@ class NearestFinder {
         static_cast<double>(download_count(workspace_.candidate_count())) / static_cast<double>(sample);
     if (lists_are_worthwhile(held_, clusters_, count, block.rows, within_margin)) {
       if (fp16_.groups.groups > 0 && input.chosen == nullptr) {
-        guess_in_groups(held_, held_.on_device(block), centroids_, clusters_, {ambiguous.row, count},
-                        fp16_.groups.rows(), nearest(block));
+        guess_in_groups(held_, block, fp16_.columns, {ambiguous.row, count}, fp16_.groups.rows(), nearest(block));
       }
       // A longer list costs more than the next tier.
       constexpr double kLeast = 64;
-      const double columns = static_cast<double>(clusters_);
-      count = prune(
-          block, ambiguous, count,
-          static_cast<std::int64_t>(kLeast + columns / definition_cost(*held_.context) + kPairCost * within_margin),
-          record);
+      const double columns = static_cast<double>(clusters_), pair = kPairCost * definition_cost(*held_.context);
+      const auto most =
+          static_cast<std::int64_t>(kLeast + columns / definition_cost(*held_.context) + kPairCost * within_margin);
+      count = prune(block, ambiguous, count, most, columns + pair * within_margin, record);
     }
     if (within_margin > 0.25 * static_cast<double>(clusters_) && count > input.count / 64) {
       return decide_in_float32(block, ambiguous, count, record);
@@ -239,12 +242,17 @@ class NearestFinder {
   }
 
   /// Decides ambiguous rows near their guesses, if there is memory for that. `ambiguous` becomes the list of the
-  /// others, of which there are as many as the result.
+  /// others, of which there are as many as the result. other: of choose_local().
   std::int64_t prune(const Block<T>& block, AmbiguousRows& ambiguous, std::int64_t count, std::int64_t most,
-                     IterationRecord& record) {
+                     double other, IterationRecord& record) {
     if (!make_lists()) return count;
-    lists_.decide(held_, held_.on_device(block), centroids_,
-                  {{ambiguous.row, count}, ambiguous.limit, nearest(block), bound(block), most});
+    const T* values = held_.on_device(block);
+    const RowChoice rows{ambiguous.row, count};
+    const CandidateSample candidates = sample_candidates(held_, values, rows, nearest(block), centroids_, clusters_);
+    const PrunedChoice choice = choose_local(held_, clusters_, count, candidates, other);
+    if (choice.screened > 0) local_cost_ += choice.cost * static_cast<double>(count);
+    lists_.decide(held_, values, centroids_,
+                  {rows, ambiguous.limit, nearest(block), bound(block), most, choice.screened});
     ambiguous = lists_.rest();
     const PrunedCounts counts = lists_.download_counts(held_.stream());
     add_refined(static_cast<Word>(count) - counts.rest, counts.distances - pruned_distances_, record);
@@ -327,6 +335,7 @@ class NearestFinder {
   PrunedAssignment lists_;
   Word pruned_distances_ = 0;      // distances computed by lists_
   double pairs_ = 0.0;             // distances computed pair by pair
+  double local_cost_ = 0.0;        // of local screens, in the unit of screen_choice.h
   double float32_products_ = 0.0;  // rows times centroids
 };
 

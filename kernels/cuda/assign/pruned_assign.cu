@@ -7,11 +7,17 @@
 // the first-level cache. The rows are read once, 0.12 ms.
 #include "kernels/cuda/assign/pruned_assign.h"
 
+#include <cuda_fp16.h>
+
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 #include "core/bounds.h"
 #include "kernels/cuda/device/definition.h"
+#include "kernels/cuda/screen/fp16_columns.h"
 
 namespace kith::cuda {
 namespace {
@@ -167,19 +173,20 @@ __global__ void __launch_bounds__(kBlock, 2) walk_kernel(const __grid_constant__
 
 template <class T>
 struct SampleTask {
-  const T* values;  // (rows, d)
-  std::int64_t rows, d;
-  const std::int32_t* label;  // (rows)
-  const double* centroids;    // (clusters, d)
+  const T* values;  // (rows of the block, d)
+  std::int64_t d;
+  RowChoice rows;
+  const std::int32_t* nearest;  // (rows of the block)
+  const double* centroids;      // (clusters, d)
   std::int64_t clusters;
   double unit;
 };
 
-/// A block per sampled row. total: (1) the candidates of all.
+/// A block per sampled row. candidates: (blocks) of each.
 template <class T>
-__global__ void sample_kernel(SampleTask<T> task, Word* total) {
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (task.rows / gridDim.x);
-  const double* own = task.centroids + guess_of(task.label[row], task.clusters) * task.d;
+__global__ void sample_kernel(SampleTask<T> task, Word* candidates) {
+  const std::int64_t row = task.rows.position(static_cast<std::int64_t>(blockIdx.x) * (task.rows.count / gridDim.x));
+  const double* own = task.centroids + guess_of(task.nearest[row], task.clusters) * task.d;
   const T* x[1] = {task.values + row * task.d};
   const double* c[1] = {own};
   double sum[1];
@@ -200,35 +207,72 @@ __global__ void sample_kernel(SampleTask<T> task, Word* total) {
     if (counts && !(distance_below(between, task.unit) > reach)) ++near;
   }
   near = block_sum(near);
-  if (threadIdx.x == 0) atomicAdd(total, near);
+  if (threadIdx.x == 0) candidates[blockIdx.x] = near;
 }
 
-/// A warp per row measures the columns of its best group, kColumns at a time.
-template <class T>
-__global__ void guess_kernel(const T* values, std::int64_t d, const double* centroids, std::int64_t clusters,
-                             RowChoice rows, RowGroups groups, std::int32_t* nearest) {
+/// Eight values of fp16 in float32.
+__device__ inline void widen(uint4 bits, float2 (&out)[kChunkValues / 2]) {
+  __half2 values[kChunkValues / 2];
+  memcpy(values, &bits, sizeof values);
+#pragma unroll
+  for (int t = 0; t < kChunkValues / 2; ++t) out[t] = __half22float2(values[t]);
+}
+
+/// A warp per row scores the columns of its best group in fp16. Eight lanes share a column: together they read whole
+/// lines.
+__global__ void guess_kernel(const uint4* points, Fp16Layout point_layout, const uint4* columns,
+                             Fp16Layout column_layout, const float* half_sq_norm, std::int64_t clusters, RowChoice rows,
+                             RowGroups groups, std::int32_t* nearest) {
+  constexpr int kShared = kRowChunks, kAtOnce = kWarp / kShared, kSteps = kGroupColumns / kAtOnce;
+  constexpr int kStep = 4 * kAtOnce * kRowChunks;  // chunks from a column to that kAtOnce further (slot_of_column)
+  const int chunk = lane_index() % kShared, sub = lane_index() / kShared;
   for (std::int64_t i = warp_index(); i < rows.count; i += warp_count()) {
     const std::int32_t position = rows.position(i), label = nearest[position];
     if (label >= 0 && label < clusters) continue;
     const std::int64_t best = std::int64_t{groups.best(position)} * kGroupColumns;
-    const std::int64_t begin = best < clusters ? best : 0, end = min(begin + kGroupColumns, clusters);
-    const T* x[1] = {values + position * d};
-    NearestColumn<false> guess;
-    for (std::int64_t first = begin; first < end; first += kColumns) {
-      const double* c[kColumns];
+    const std::int64_t begin = best < clusters ? best : 0;
+    float product[kSteps] = {};
+    if (chunk < point_layout.chunks) {
+      const uint4* x = points + point_layout.place(position, 0, chunk);
+      const uint4* c = columns + column_layout.place(slot_of_column(begin + sub), 0, chunk);
+      for (int tile = 0; tile < point_layout.depth_tiles; ++tile) {
+        float2 left[kChunkValues / 2];
+        widen(*x, left);
 #pragma unroll
-      for (int s = 0; s < kColumns; ++s) c[s] = centroids + min(first + s, end - 1) * d;
-      double sum[kColumns];
-      accumulate_grid(x, c, d, sum);
-      NearestColumn<false> measured;
-      measured.best = add_lanes<kColumns>(sum);
-      measured.column = static_cast<std::int32_t>(min(first + lane_index() / (kWarp / kColumns), end - 1));
+        for (int s = 0; s < kSteps; ++s) {
+          float2 right[kChunkValues / 2];
+          widen(__ldg(c + s * kStep), right);
 #pragma unroll
-      for (int w = kWarp / kColumns; w < kWarp; w *= 2) measured.merge_lanes(w);
-      guess.merge(measured);
+          for (int t = 0; t < kChunkValues / 2; ++t) {
+            product[s] = fmaf(left[t].x, right[t].x, fmaf(left[t].y, right[t].y, product[s]));
+          }
+        }
+        x += kFp16TileRows * point_layout.chunks;
+        c += kFp16TileRows * column_layout.chunks;
+      }
     }
-    __syncwarp();
-    if (lane_index() == 0) nearest[position] = guess.column;
+    float score = std::numeric_limits<float>::infinity();
+    auto guess = static_cast<std::int32_t>(begin);
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+      for (int w = 1; w < kShared; w *= 2) product[s] += __shfl_xor_sync(kAllLanes, product[s], w);
+      const auto column = static_cast<std::int32_t>(begin) + s * kAtOnce + sub;
+      if (column >= clusters) continue;
+      const float of_column = __ldg(&half_sq_norm[column]) - product[s];
+      if (of_column < score) {
+        score = of_column;
+        guess = column;
+      }
+    }
+    for (int w = kShared; w < kWarp; w *= 2) {
+      const float other = __shfl_xor_sync(kAllLanes, score, w);
+      const std::int32_t other_guess = __shfl_xor_sync(kAllLanes, guess, w);
+      if (other < score) {
+        score = other;
+        guess = other_guess;
+      }
+    }
+    if (lane_index() == 0) nearest[position] = guess;
   }
 }
 
@@ -252,13 +296,37 @@ PrunedAssignment::PrunedAssignment(const HeldRows<T>& held, const double* centro
 }
 
 template <class T>
+bool PrunedAssignment::make_local(const HeldRows<T>& held, const double* centroids, std::int64_t length) {
+  length = std::min(length, lists_.view().length);
+  if (local_ && local_.length() >= length) return true;
+  try {
+    local_ = LocalScreen();
+    local_ = LocalScreen(held, centroids, clusters_, lists_.view(), length, held.largest_block());
+    return true;
+  } catch (const OutOfMemory&) {  // the definition does not need it
+    return false;
+  }
+}
+
+template <class T>
 void PrunedAssignment::decide(const HeldRows<T>& held, const T* values, const double* centroids,
-                              const PrunedRows& rows) {
+                              const PrunedRows& chosen) {
   const Context& context = *held.context;
+  PrunedRows rows = chosen;
   context.stream.fill(counters_.data(), 0, 1);
   if (rows.rows.count == 0) return;
   order_.sort(context, rows.rows, rows.nearest);
   const CentroidListsView lists = lists_.view();
+  if (rows.screened > 0 && make_local(held, centroids, rows.screened)) {
+    local_.decide(held, values, centroids, lists,
+                  {rows.rows, order_, rows.limit, rows.nearest, rows.bound, counters_.data() + 1});
+    Word rest = 0;
+    context.stream.download(&rest, local_.rest().count, 1);
+    if (rest == 0) return;
+    rows.rows = {local_.rest().row, static_cast<std::int64_t>(rest)};
+    rows.limit = local_.rest().limit;
+    order_.sort(context, rows.rows, rows.nearest);
+  }
   std::int64_t most = lists.complete ? lists.length : lists.length - 1;
   if (rows.most > 0) most = std::min(most, rows.most);
   // Few rows are spread over all warps.
@@ -279,35 +347,41 @@ PrunedCounts PrunedAssignment::download_counts(const Stream& stream) const {
 }
 
 template <class T>
-double expected_candidates(const HeldRows<T>& held, const double* centroids, std::int64_t clusters) {
+CandidateSample sample_candidates(const HeldRows<T>& held, const T* values, const RowChoice& rows,
+                                  const std::int32_t* nearest, const double* centroids, std::int64_t clusters) {
   constexpr std::int64_t kSample = 256;
-  const std::int64_t sample = std::min(kSample, held.rows());
-  Buffer<Word> total(held.pool(), 1);
-  held.stream().fill(total.data(), 0, 1);
-  sample_kernel<<<static_cast<unsigned>(sample), kBlock, 0, held.stream()>>>(
-      SampleTask<T>{held.resident.data(), held.rows(), held.columns(), held.label.data(), centroids, clusters,
-                    distance_unit(held)},
-      total.data());
+  constexpr double kUsual = 0.9;
+  const std::int64_t count = std::min(kSample, rows.count);
+  Buffer<Word> candidates(held.pool(), count);
+  sample_kernel<<<static_cast<unsigned>(count), kBlock, 0, held.stream()>>>(
+      SampleTask<T>{values, held.columns(), rows, nearest, centroids, clusters, distance_unit(held)},
+      candidates.data());
   check(cudaGetLastError());
-  Word candidates = 0;
-  held.stream().download(&candidates, total.data(), 1);
-  return static_cast<double>(candidates) / static_cast<double>(sample);
+  std::vector<Word> numbers(static_cast<std::size_t>(count));
+  held.stream().download(numbers.data(), candidates.data(), count);
+  std::sort(numbers.begin(), numbers.end());
+  const auto total = static_cast<double>(std::accumulate(numbers.begin(), numbers.end(), Word{0}));
+  const auto usual = static_cast<std::size_t>(kUsual * static_cast<double>(count - 1));
+  return {total / static_cast<double>(count), static_cast<std::int64_t>(numbers[usual])};
 }
 
 template <class T>
-void guess_in_groups(const HeldRows<T>& held, const T* values, const double* centroids, std::int64_t clusters,
-                     const RowChoice& rows, const RowGroups& groups, std::int32_t* nearest) {
+void guess_in_groups(const HeldRows<T>& held, const Block<T>& block, const Fp16Columns& columns, const RowChoice& rows,
+                     const RowGroups& groups, std::int32_t* nearest) {
+  const Fp16Layout shape = held.fp16.shape;
   guess_kernel<<<held.context->grid(rows.count, kBlockWarps), kBlock, 0, held.stream()>>>(
-      values, held.columns(), centroids, clusters, rows, groups, nearest);
+      held.fp16.values.data() + shape.place(block.first, 0, 0), shape, columns.centroids.values.data(),
+      column_shape(held.columns()), columns.centroids.half_sq_norm.data(), columns.count, rows, groups, nearest);
   check(cudaGetLastError());
 }
 
-#define KITH_INSTANTIATE(T)                                                                                  \
-  template double distance_unit(const HeldRows<T>&);                                                         \
-  template PrunedAssignment::PrunedAssignment(const HeldRows<T>&, const double*, std::int64_t);              \
-  template void PrunedAssignment::decide(const HeldRows<T>&, const T*, const double*, const PrunedRows&);    \
-  template double expected_candidates(const HeldRows<T>&, const double*, std::int64_t);                      \
-  template void guess_in_groups(const HeldRows<T>&, const T*, const double*, std::int64_t, const RowChoice&, \
+#define KITH_INSTANTIATE(T)                                                                                       \
+  template double distance_unit(const HeldRows<T>&);                                                              \
+  template PrunedAssignment::PrunedAssignment(const HeldRows<T>&, const double*, std::int64_t);                   \
+  template void PrunedAssignment::decide(const HeldRows<T>&, const T*, const double*, const PrunedRows&);         \
+  template CandidateSample sample_candidates(const HeldRows<T>&, const T*, const RowChoice&, const std::int32_t*, \
+                                             const double*, std::int64_t);                                        \
+  template void guess_in_groups(const HeldRows<T>&, const Block<T>&, const Fp16Columns&, const RowChoice&,        \
                                 const RowGroups&, std::int32_t*);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -1,10 +1,12 @@
-// Decides rows by the definition, among the few centroids that the triangle inequality leaves near a guess.
+// Decides rows among the centroids that the triangle inequality leaves near a guess: by the local screen where they are
+// many, else by the definition.
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/cuda/assign/centroid_lists.h"
 #include "kernels/cuda/assign/fp16_groups.h"
+#include "kernels/cuda/assign/local_screen.h"
 #include "kernels/cuda/assign/rows_by_guess.h"
 #include "kernels/cuda/runtime/held_rows.h"
 #include "kernels/cuda/screen/refinement.h"
@@ -21,7 +23,8 @@ struct PrunedRows {
   const float* limit = nullptr;     // (count) of AmbiguousRows, passed on with rows that are not decided; null: none
   std::int32_t* nearest = nullptr;  // (rows of the block) in: guesses; out: labels
   float* bound = nullptr;           // (rows of the block) out (core/bounds.h); null: not requested
-  std::int64_t most = 0;            // a row with more candidates is not decided; 0: only if its list is too short
+  std::int64_t most = 0;            // a row with more candidates is not measured; 0: only if its list is too short
+  std::int64_t screened = 0;        // candidates of a row that the local screen scores before; 0: it is not used
 };
 
 struct PrunedCounts {
@@ -52,22 +55,34 @@ class PrunedAssignment {
 
  private:
   std::int64_t clusters_ = 0;
+  /// The local screen for lists of this length; false if there is no memory for it.
+  template <class T>
+  bool make_local(const HeldRows<T>& held, const double* centroids, std::int64_t length);
+
   CentroidLists lists_;
+  LocalScreen local_;
   RowsByGuess order_;
   Buffer<std::int32_t> row_;  // (rows of a block)
   Buffer<float> limit_;       // (rows of a block)
   Buffer<Word> counters_;     // those of PrunedCounts
 };
 
-/// The mean number of candidates of a sample of the rows that are on the device, with their labels as guesses. It
-/// overestimates, since the candidates of a row decrease as nearer ones are found. Waits for the device.
-template <class T>
-double expected_candidates(const HeldRows<T>& held, const double* centroids, std::int64_t clusters);
+/// The numbers of candidates of a sample of rows.
+struct CandidateSample {
+  double mean = 0.0;
+  std::int64_t usual = 0;  // nine rows in ten have at most as many
+};
 
-/// Replaces labels that are no guesses (guess_of) by the best column of the row's best group. values: of the block;
-/// best: its groups of kGroupColumns columns. Queues only.
+/// Samples the chosen rows, with `nearest` as guesses. It overestimates, since the candidates of a row decrease as
+/// nearer ones are found. values: of the block. Waits for the device.
 template <class T>
-void guess_in_groups(const HeldRows<T>& held, const T* values, const double* centroids, std::int64_t clusters,
-                     const RowChoice& rows, const RowGroups& groups, std::int32_t* nearest);
+CandidateSample sample_candidates(const HeldRows<T>& held, const T* values, const RowChoice& rows,
+                                  const std::int32_t* nearest, const double* centroids, std::int64_t clusters);
+
+/// Replaces labels that are no guesses (guess_of) by the best column of the row's best group, by the fp16 rows. groups:
+/// of kGroupColumns columns. Queues only.
+template <class T>
+void guess_in_groups(const HeldRows<T>& held, const Block<T>& block, const Fp16Columns& columns, const RowChoice& rows,
+                     const RowGroups& groups, std::int32_t* nearest);
 
 }  // namespace kith::cuda

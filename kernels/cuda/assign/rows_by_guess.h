@@ -26,6 +26,7 @@ class RowsByGuess {
   /// only.
   void sort(const Context& context, const RowChoice& rows, const std::int32_t* label);
   const std::int32_t* order() const { return order_.data(); }  // indices in the choice
+  const std::uint32_t* ends() const { return next_.data(); }   // (clusters) behind the last row of each guess
 
  private:
   std::int64_t clusters_ = 0;

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/assign/pruned_assign.h"
-
 namespace kith::cuda {
 
 double definition_cost(const Context& context) {
@@ -24,12 +22,34 @@ double pruned_cost(const HeldRows<T>& held, std::int64_t clusters, double distan
 }
 
 template <class T>
+PrunedChoice choose_local(const HeldRows<T>& held, std::int64_t clusters, std::int64_t count,
+                          const CandidateSample& candidates, double other) {
+  constexpr double kMostBytes = 0x1p30;
+  const double measured = pruned_cost(held, clusters, candidates.mean);
+  // A few more than usual cost little.
+  const std::int64_t length = std::min(candidates.usual + candidates.usual / 8 + 8, clusters - 1);
+  if (!LocalScreen::supports(held) || LocalScreen::bytes(clusters, length, held.columns()) > kMostBytes) {
+    return {measured, 0};
+  }
+  const auto rows = static_cast<double>(count), k = static_cast<double>(clusters);
+  const double filled = rows / (rows + k * LocalScreen::kTileRows / 2);  // of the tiles
+  const double columns = static_cast<double>(length + LocalScreen::kTileColumns);
+  const double screened = pruned_cost(held, clusters, 0.0) + (kLocalRowCost + kLocalCost * columns) / filled +
+                          kLocalListCost * k * columns / rows;
+  if (held.context->forced.local_screen || screened < std::min(measured, other)) return {screened, length};
+  return {measured, 0};
+}
+
+template <class T>
 bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clusters) {
   constexpr int kLongestBackoff = 16, kRecheck = 8;
   constexpr double kWorthwhile = 0x1p33;  // multiply-adds of a screen that takes 0.05 ms on an H200
   ScreenChoice& choice = held.choice;
   if (held.resident.size() == 0) return false;
-  if (held.context->forced.local_screen) return choice.labelled_clusters == clusters;
+  if (held.context->forced.local_screen) {
+    choice.screened = std::max<std::int64_t>(clusters / 2, 1);  // the definition decides the rows beyond
+    return choice.labelled_clusters == clusters;
+  }
   const auto rows = static_cast<double>(held.rows());
   if (choice.labelled_clusters != clusters || rows * static_cast<double>(clusters * held.columns()) < kWorthwhile) {
     choice.pruned = false;
@@ -39,8 +59,11 @@ bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clus
     --choice.backoff;
     return choice.pruned;
   }
-  const double candidates = expected_candidates(held, centroids, clusters);
-  choice.pruned = pruned_cost(held, clusters, candidates) < choice.screened_cost;
+  const CandidateSample candidates =
+      sample_candidates(held, held.resident.data(), {nullptr, held.rows()}, held.label.data(), centroids, clusters);
+  const PrunedChoice pruned = choose_local(held, clusters, held.rows(), candidates, choice.screened_cost);
+  choice.pruned = pruned.cost < choice.screened_cost;
+  choice.screened = pruned.screened;
   choice.backoff = choice.pruned ? kRecheck : choice.next_backoff;
   choice.next_backoff = choice.pruned ? 1 : std::min(2 * choice.next_backoff, kLongestBackoff);
   return choice.pruned;
@@ -57,9 +80,10 @@ bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::i
   return refined > kLaunches + CentroidLists::distances(clusters) / 2;
 }
 
-#define KITH_INSTANTIATE(T)                                               \
-  template double pruned_cost(const HeldRows<T>&, std::int64_t, double);  \
-  template bool choose_pruned(HeldRows<T>&, const double*, std::int64_t); \
+#define KITH_INSTANTIATE(T)                                                                                           \
+  template double pruned_cost(const HeldRows<T>&, std::int64_t, double);                                              \
+  template PrunedChoice choose_local(const HeldRows<T>&, std::int64_t, std::int64_t, const CandidateSample&, double); \
+  template bool choose_pruned(HeldRows<T>&, const double*, std::int64_t);                                             \
   template bool lists_are_worthwhile(const HeldRows<T>&, std::int64_t, std::int64_t, std::int64_t, double);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

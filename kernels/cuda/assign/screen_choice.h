@@ -2,6 +2,7 @@
 // label (pruned_assign.h). Results do not depend on it.
 #pragma once
 
+#include "kernels/cuda/assign/pruned_assign.h"
 #include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {
@@ -10,11 +11,25 @@ namespace kith::cuda {
 inline constexpr double kFloat32Cost = 32;       // a product of the float32 tiles
 inline constexpr double kPairCost = 4;           // a distance of refine(), in distances of pruned_assign.h
 inline constexpr double kPrunedRowCost = 200;    // reading and sorting a row
+inline constexpr double kLocalRowCost = 300;     // rounding a row for the local screen
+inline constexpr double kLocalCost = 2;          // a product of the local screen
+inline constexpr double kLocalListCost = 500;    // rounding a centroid of a list
 double definition_cost(const Context& context);  // a distance of pruned_assign.h, by the rate of float64
 
 /// The cost per row of deciding rows near their labels, with this number of distances per row.
 template <class T>
 double pruned_cost(const HeldRows<T>& held, std::int64_t clusters, double distances);
+
+/// How to decide rows near their guesses.
+struct PrunedChoice {
+  double cost = 0.0;          // per row
+  std::int64_t screened = 0;  // of PrunedRows
+};
+/// The cheaper of the local screen and the definition for `count` rows with such candidates. The local screen is not
+/// chosen if it costs more than `other`, what these rows cost per row elsewhere.
+template <class T>
+PrunedChoice choose_local(const HeldRows<T>& held, std::int64_t clusters, std::int64_t count,
+                          const CandidateSample& candidates, double other);
 
 /// Whether this assignment decides rows near their labels. Estimates the costs now and then, and waits for the device
 /// only then. centroids: (clusters, d) on the device.

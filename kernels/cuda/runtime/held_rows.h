@@ -109,7 +109,8 @@ struct LabelBounds {
 struct ScreenChoice {
   std::int64_t labelled_clusters = 0;  // k of the last assignment, whose labels are guesses for the next; 0: none
   double screened_cost = 0.0;          // per row, of the last assignment with a screen of all centroids
-  bool pruned = false;                 // rows are decided near their label, without a screen
+  bool pruned = false;                 // rows are decided near their label, without a screen of all centroids
+  std::int64_t screened = 0;           // of PrunedRows, for these
   int backoff = 0, next_backoff = 1;   // assignments before the next estimate
 };
 

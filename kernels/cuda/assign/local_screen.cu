@@ -1,0 +1,180 @@
+// Prepares the lists and the tiles of local screens, and decides rows by them.
+#include "kernels/cuda/assign/local_screen.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "kernels/cuda/assign/local_rounding.h"
+#include "kernels/cuda/assign/local_tile.h"
+#include "kernels/cuda/screen/fp16_rows.h"
+
+namespace kith::cuda {
+namespace {
+
+constexpr int kDepth = 64;                // columns of the data are padded to a multiple of it
+constexpr std::int64_t kMostDepth = 512;  // so that a tile of rows fits in shared memory
+constexpr std::int64_t kTwoStages = 256;  // up to this depth the next columns arrive during the products
+
+std::int64_t depth_of(std::int64_t d) { return (d + kDepth - 1) / kDepth * kDepth; }
+
+/// Rounds the columns of all lists; as many lanes of a warp share a column as it has chunks.
+__global__ void round_lists_kernel(LocalLists in, double accumulation, ListColumns out) {
+  const int chunks = in.depth / kChunkValues;
+  const bool aligned = is_aligned<double>(in.d);
+  int lanes = kWarp;
+  while (lanes / 2 >= chunks) lanes /= 2;
+  const int lane = lane_index() % lanes, together = kWarp / lanes;
+  for (std::int64_t first = warp_index() * together; first < in.clusters * in.padded;
+       first += warp_count() * together) {
+    const std::int64_t i = first + lane_index() / lanes;  // `padded` is a multiple of `together`
+    const std::int64_t guess = i / in.padded;
+    const int place = static_cast<int>(i % in.padded);
+    const bool exists = place <= in.length;
+    const std::int64_t column =
+        place == 0 || !exists ? guess : in.lists.entries[guess * in.lists.length + place - 1].column;
+    const double scale = ldexp(in.unit, shift_of(in, guess));
+    double squares = 0.0, lost = 0.0;
+    for (int chunk = lane; chunk < chunks; chunk += lanes) {
+      const std::int64_t j = static_cast<std::int64_t>(chunk) * kChunkValues;
+      double x[kChunkValues], c[kChunkValues];
+      load_chunk(in.centroids + column * in.d + min(j, in.d), in.d - j, aligned, x);
+      load_chunk(in.centroids + guess * in.d + min(j, in.d), in.d - j, aligned, c);
+#pragma unroll
+      for (int t = 0; t < kChunkValues; ++t) x[t] = (x[t] - c[t]) * scale;
+      out.values[i * chunks + (chunk ^ (place & 7))] = round_chunk(x, squares, lost);
+    }
+    for (int w = lanes / 2; w > 0; w /= 2) {
+      squares += __shfl_xor_sync(kAllLanes, squares, w);
+      lost += __shfl_xor_sync(kAllLanes, lost, w);
+    }
+    // A value beyond the range of fp16 has an infinite error.
+    if (!(lost <= squares)) squares = lost = std::numeric_limits<double>::infinity();
+    ColumnErrors error(__dsqrt_ru(squares), __dsqrt_ru(lost), in.d, in.exponent - shift_of(in, guess), accumulation,
+                       out.mask);
+    float base = exists ? __double2float_rd(squares / 2 - static_cast<double>(error.constant)) : kNoColumn;
+    if (!error.is_usable()) {  // such a column is a candidate of every row
+      for (int chunk = lane; chunk < chunks; chunk += lanes) out.values[i * chunks + (chunk ^ (place & 7))] = uint4{};
+      error.linear = 0.0F;
+      error.constant = kNoColumn;
+      base = -kNoColumn;
+    }
+    if (lane != 0) continue;
+    out.base[i] = base;
+    out.error[i] = error.linear;
+    out.constant[i] = error.constant;
+  }
+}
+
+/// One block: the number of the first tile of each guess, then that of all tiles; and the guess of each tile. ends:
+/// index behind the last row of each guess.
+__global__ void tiles_kernel(const std::uint32_t* ends, std::int64_t clusters, std::uint32_t* first_tile,
+                             std::int32_t* guess) {
+  std::uint32_t before = 0;
+  for (std::int64_t first = 0; first < clusters; first += kBlock) {
+    const std::int64_t c = first + threadIdx.x;
+    const std::uint32_t begin = c == 0 || c >= clusters ? 0 : ends[c - 1];
+    const std::uint32_t tiles = c < clusters ? (ends[c] - begin + kLocalRows - 1) / kLocalRows : 0;
+    const BlockPrefix prefix = block_prefix(tiles);
+    if (c < clusters) first_tile[c] = before + prefix.before;
+    for (std::uint32_t t = 0; t < tiles; ++t) guess[before + prefix.before + t] = static_cast<std::int32_t>(c);
+    before += prefix.total;
+  }
+  if (threadIdx.x == 0) first_tile[clusters] = before;
+}
+
+template <class T>
+__global__ void __launch_bounds__(kLocalThreads, 3) local_kernel(const __grid_constant__ LocalTask<T> task) {
+#ifdef KITH_AMPERE
+  extern __shared__ uint4 shared[];
+  __shared__ TileRows tile;
+  if (blockIdx.x < task.first_tile[task.lists.clusters]) decide_tile(task, blockIdx.x, shared, tile);
+#endif
+}
+
+template <class T>
+LocalLists lists_of(const HeldRows<T>& held, const double* centroids, std::int64_t clusters,
+                    const CentroidListsView& lists, std::int64_t length, std::int64_t padded) {
+  const int exponent = fp16_exponent(held.plan.screen);
+  return {centroids,
+          clusters,
+          held.columns(),
+          lists,
+          length,
+          padded,
+          static_cast<int>(depth_of(held.columns())),
+          power_of_two(-exponent),
+          exponent};
+}
+
+}  // namespace
+
+template <class T>
+bool LocalScreen::supports(const HeldRows<T>& held) {
+  return held.context->screen != ScreenPath::float32 && held.columns() <= kMostDepth &&
+         held.columns() > kMostFloat32Columns;
+}
+
+double LocalScreen::bytes(std::int64_t clusters, std::int64_t length, std::int64_t columns) {
+  return static_cast<double>(clusters) * static_cast<double>(length + kLocalColumns) *
+         static_cast<double>(2 * depth_of(columns));
+}
+
+template <class T>
+LocalScreen::LocalScreen(const HeldRows<T>& held, const double* centroids, std::int64_t clusters,
+                         const CentroidListsView& lists, std::int64_t length, std::int64_t rows)
+    : clusters_(clusters),
+      length_(length),
+      padded_((length + 1 + kLocalColumns - 1) / kLocalColumns * kLocalColumns),
+      values_(held.pool(), clusters * padded_ * (depth_of(held.columns()) / kChunkValues)),
+      scores_(held.pool(), 3 * clusters * padded_),
+      first_tile_(held.pool(), clusters + 1),
+      guess_(held.pool(), rows / kLocalRows + std::min(clusters, rows)),
+      row_(held.pool(), rows),
+      limit_(held.pool(), rows),
+      count_(held.pool(), 1) {
+  round_lists_kernel<<<held.context->grid(clusters * padded_, kBlockWarps * 2), kBlock, 0, held.stream()>>>(
+      lists_of(held, centroids, clusters_, lists, length_, padded_), tensor_accumulation(held.columns()),
+      columns(held.columns()));
+  check(cudaGetLastError());
+}
+
+ListColumns LocalScreen::columns(std::int64_t d) const {
+  const std::int64_t each = clusters_ * padded_;
+  float* const scores = scores_.data();
+  return {values_.data(),
+          scores,
+          scores + each,
+          scores + 2 * each,
+          static_cast<unsigned>(std::bit_ceil(static_cast<std::uint64_t>(padded_))) - 1U,
+          screen_margin({1.0, 1.0}, d, 0, {}).quadratic};
+}
+
+template <class T>
+void LocalScreen::decide(const HeldRows<T>& held, const T* values, const double* centroids,
+                         const CentroidListsView& lists, const LocalRows& rows) {
+  const Context& context = *held.context;
+  context.stream.fill(count_.data(), 0, 1);
+  tiles_kernel<<<1, kBlock, 0, context.stream>>>(rows.order.ends(), clusters_, first_tile_.data(), guess_.data());
+  check(cudaGetLastError());
+  const int stages = depth_of(held.columns()) <= kTwoStages ? 2 : 1;
+  const std::int64_t bytes = (kLocalRows + stages * kLocalColumns) * depth_of(held.columns()) * 2;
+  check(cudaFuncSetAttribute(local_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+  const std::int64_t tiles = rows.rows.count / kLocalRows + std::min(clusters_, rows.rows.count);  // at most
+  local_kernel<<<static_cast<unsigned>(tiles), kLocalThreads, bytes, context.stream>>>(
+      LocalTask<T>{lists_of(held, centroids, clusters_, lists, length_, padded_), columns(held.columns()), values,
+                   rows.rows, rows.order.order(), rows.order.ends(), first_tile_.data(), guess_.data(), stages,
+                   rows.limit, rows.nearest, rows.bound, rest(), rows.distances});
+  check(cudaGetLastError());
+}
+
+#define KITH_INSTANTIATE(T)                                                                                    \
+  template bool LocalScreen::supports(const HeldRows<T>&);                                                     \
+  template LocalScreen::LocalScreen(const HeldRows<T>&, const double*, std::int64_t, const CentroidListsView&, \
+                                    std::int64_t, std::int64_t);                                               \
+  template void LocalScreen::decide(const HeldRows<T>&, const T*, const double*, const CentroidListsView&,     \
+                                    const LocalRows&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda

@@ -1,0 +1,66 @@
+// A screen in fp16 around each row's guess: the row and the centroids near its guess are rounded relative to the guess,
+// so that the margin is that of their distances from it and not that of their distances from one common center.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/assign/centroid_lists.h"
+#include "kernels/cuda/assign/rows_by_guess.h"
+#include "kernels/cuda/runtime/held_rows.h"
+#include "kernels/cuda/screen/refinement.h"
+
+namespace kith::cuda {
+
+struct ListColumns;
+
+/// Rows of a block, sorted by guess, and where results go.
+struct LocalRows {
+  RowChoice rows;
+  const RowsByGuess& order;         // of these rows
+  const float* limit = nullptr;     // (count) passed on with rows that are not decided; null: none
+  std::int32_t* nearest = nullptr;  // (rows of the block) in: guesses; out: labels, or better guesses
+  float* bound = nullptr;           // (rows of the block) out (core/bounds.h); null: not requested
+  Word* distances = nullptr;        // ADDS the distances computed by the definition
+};
+
+/// Device memory of the screen of one assignment.
+class LocalScreen {
+ public:
+  static constexpr std::int64_t kTileRows = 128;    // rows of one guess that a block decides
+  static constexpr std::int64_t kTileColumns = 64;  // centroids that it multiplies at a time
+
+  LocalScreen() = default;
+  /// Rounds the `length` nearest entries of each list of centroids (clusters, d) on the device. rows: of a block, at
+  /// most. Queues only. Throws OutOfMemory.
+  template <class T>
+  LocalScreen(const HeldRows<T>& held, const double* centroids, std::int64_t clusters, const CentroidListsView& lists,
+              std::int64_t length, std::int64_t rows);
+  explicit operator bool() const { return length_ > 0; }
+  std::int64_t length() const { return length_; }
+  /// Whether the device and the number of columns permit it.
+  template <class T>
+  static bool supports(const HeldRows<T>& held);
+  /// The device memory of the centroids that the constructor rounds, in bytes.
+  static double bytes(std::int64_t clusters, std::int64_t length, std::int64_t columns);
+
+  /// nearest[position] = argmin of D, ties to the lowest, for rows that the screen certifies or leaves two centroids
+  /// to compare by the definition. Other rows are appended to rest(). values: of the block. Queues only.
+  template <class T>
+  void decide(const HeldRows<T>& held, const T* values, const double* centroids, const CentroidListsView& lists,
+              const LocalRows& rows);
+  AmbiguousRows rest() const { return {row_.data(), limit_.data(), count_.data()}; }
+
+ private:
+  std::int64_t clusters_ = 0, length_ = 0, padded_ = 0;  // a list has padded_ columns, the guess itself first
+  ListColumns columns(std::int64_t d) const;
+
+  Buffer<uint4> values_;              // of ListColumns
+  Buffer<float> scores_;              // (3, clusters, padded_) of ListColumns
+  Buffer<std::uint32_t> first_tile_;  // (clusters + 1) of the rows of each guess
+  Buffer<std::int32_t> guess_;        // (tiles, at most) of each tile
+  Buffer<std::int32_t> row_;          // (rows of a block)
+  Buffer<float> limit_;               // (rows of a block)
+  Buffer<Word> count_;                // (1)
+};
+
+}  // namespace kith::cuda
