@@ -1,7 +1,8 @@
 // Mutates small HDF5 files where their structures are, and runs kith with each: hdf5_mutations KITH COUNT [SEED
-// [FOLDER]]. Checksums of changed structures are made right again, so that the library goes on to what is inside.
-// Every run must end within 10 s with an exit code of the table, no signal, no internal error, and within --memory.
-// Failures stay in FOLDER with their command; the exit code is 1 if there is one.
+// [FOLDER [WORD]]], with WORD only commands that contain it. Checksums of changed structures are made right again, so
+// that the library goes on to what is inside. Every run must end within 10 s with an exit code of the table, no signal,
+// no internal error, and within --memory. Failures stay in FOLDER with their command; the exit code is 1 if there is
+// one.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -196,11 +198,24 @@ std::string problem_of(const Ending& ending) {
   return "";
 }
 
+/// All seeds, or those with commands that contain the word.
+std::vector<kith::testing::Hdf5Seed> chosen_seeds(const std::string& folder, const std::string& word) {
+  auto seeds = kith::testing::make_hdf5_seeds(folder);
+  if (word.empty()) return seeds;
+  for (auto& seed : seeds) {
+    std::erase_if(seed.commands, [&](const auto& command) {
+      return std::find(command.begin(), command.end(), word) == command.end();
+    });
+  }
+  std::erase_if(seeds, [](const auto& seed) { return seed.commands.empty(); });
+  return seeds;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   if (count < 3) {
-    std::fprintf(stderr, "usage: hdf5_mutations KITH COUNT [SEED [FOLDER]]\n");
+    std::fprintf(stderr, "usage: hdf5_mutations KITH COUNT [SEED [FOLDER [WORD]]]\n");
     return 2;
   }
   const std::string kith = words[1];
@@ -209,7 +224,7 @@ int main(int count, char** words) {
   const fs::path folder =
       count > 4 ? fs::path(words[4]) : fs::temp_directory_path() / fmt::format("kith-mutations-{}", getpid());
   fs::create_directories(folder);
-  const auto seeds = kith::testing::make_hdf5_seeds(folder.string());
+  const auto seeds = chosen_seeds(folder.string(), count > 5 ? words[5] : "");
   std::vector<Bytes> files;
   std::vector<Anatomy> anatomies;
   for (const auto& seed : seeds) {
@@ -239,7 +254,8 @@ int main(int count, char** words) {
     deaths += ending.message.find("the HDF5 library ") != std::string::npos ? 1 : 0;
     longest = std::max(longest, ending.seconds);
     largest = std::max(largest, ending.kilobytes);
-    const std::string problem = problem_of(ending);
+    std::string problem = problem_of(ending);
+    if (problem.empty() && ending.code != 0 && fs::exists(output)) problem = "failed, but left an output";
     if (problem.empty()) continue;
     ++failures;
     const fs::path kept = folder / fmt::format("failure-{}-{}.h5", first_seed, i);
