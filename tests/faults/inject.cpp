@@ -34,10 +34,11 @@ enum Kind {
   k_mmap,
   k_malloc,
   k_thread,
+  k_flock,
   kKinds
 };
-constexpr const char* kNames[kKinds] = {"open",   "read",  "pread", "write",  "pwrite",        "fsync",
-                                        "rename", "close", "mmap",  "malloc", "pthread_create"};
+constexpr const char* kNames[kKinds] = {"open",   "read",  "pread", "write",  "pwrite",         "fsync",
+                                        "rename", "close", "mmap",  "malloc", "pthread_create", "flock"};
 std::atomic<long> calls[kKinds];
 
 struct Fault {
@@ -158,6 +159,9 @@ ssize_t pwrite64(int file, const void* bytes, size_t count, off64_t offset) {
   return pwrite(file, bytes, count, offset);
 }
 int fsync(int file) { return fails(k_fsync) ? -1 : static_cast<int>(syscall(SYS_fsync, file)); }
+int flock(int file, int operation) noexcept {
+  return fails(k_flock) ? -1 : static_cast<int>(syscall(SYS_flock, file, operation));
+}
 int renameat2(int from, const char* old_name, int to, const char* name, unsigned flags) noexcept {
   return fails(k_rename) ? -1 : static_cast<int>(syscall(SYS_renameat2, from, old_name, to, name, flags));
 }

@@ -318,6 +318,28 @@ TEST_CASE("without threads the program computes with one") {
           {.environment = none});
 }
 
+TEST_CASE("82: a file system without locks") {
+  if (is_sanitized()) return;
+  const Scratch folder;
+  make_cells(folder / "c.h5ad");
+  const std::string other_file = ".o.h5.1-0123456789abcdef.part";
+  const Setting none{.environment = {std::string("LD_PRELOAD=") + KITH_FAULTS_LIBRARY, "KITH_FAULT=flock:0:95"}};
+  const Words cluster{"cluster", folder / "c.h5ad:/X", "-k", "3", "-q", "-o"};
+  for (const Words& more : {Words{}, Words{"--write-obs", "km"}}) {
+    Words usual = cluster, other = cluster;
+    usual.push_back(folder / "usual.h5");
+    other.push_back(folder / "o.h5");
+    for (Words* words : {&usual, &other}) words->insert(words->end(), more.begin(), more.end());
+    done(usual);
+    write_bytes(folder / other_file, "of another process, or of one that was killed");
+    done(other, none);
+    CHECK(std::filesystem::remove(folder / other_file));  // without locks nobody knows
+    CHECK(bytes_of(folder / "o.h5") == bytes_of(folder / "usual.h5"));
+    for (const char* name : {"o.h5", "usual.h5"}) std::filesystem::remove(folder / name);
+  }
+  done({"info", folder / "c.h5ad"}, none);
+}
+
 TEST_CASE("a killed run leaves nothing that is wrong, and the next run removes its temporary file") {
   if (is_sanitized()) return;
   const std::string chosen = setting_of_test();

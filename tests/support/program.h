@@ -50,6 +50,7 @@ struct Setting {
   std::string folder{};               // to run in
   rlim_t file_bytes = RLIM_INFINITY;  // maximum size of a file
   std::string standard_input{};       // a file to open for it; empty: the input of the test
+  Words runner{};                     // a command that runs kith, such as "nice"
 };
 
 /// A started program. wait() must be called once.
@@ -92,10 +93,12 @@ class Running {
     signal(SIGPIPE, SIG_DFL);
     unsetenv("COLUMNS");
     for (const std::string& variable : setting.environment) putenv(const_cast<char*>(variable.c_str()));
-    std::vector<char*> arguments{const_cast<char*>("kith")};
+    std::vector<char*> arguments;
+    for (const std::string& word : setting.runner) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(const_cast<char*>(setting.runner.empty() ? "kith" : KITH_BINARY));
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
-    execv(KITH_BINARY, arguments.data());
+    setting.runner.empty() ? execv(KITH_BINARY, arguments.data()) : execvp(arguments[0], arguments.data());
     _exit(127);
   }
 
