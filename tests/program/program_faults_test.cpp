@@ -318,6 +318,33 @@ TEST_CASE("without threads the program computes with one") {
           {.environment = none});
 }
 
+TEST_CASE("a result is written or refused in any address space, without a crash in the HDF5 library") {
+  if (is_sanitized()) return;
+  constexpr rlim_t kStep = rlim_t{1} << 18, kBelow = rlim_t{16} << 20;
+  const Scratch folder;
+  const std::string points = folder / "p.csv", out = folder / "o.h5";
+  write_bytes(points, points_as_csv());
+  const auto run_within = [&](rlim_t bytes) {
+    std::filesystem::remove(out);
+    return run_kith({"cluster", points, "-k", "3", "-q", "--threads=1", "-o", out}, {.address_space = bytes});
+  };
+  rlim_t too_little = 0, enough = rlim_t{64} << 30;
+  while (enough - too_little > kStep) {
+    const rlim_t middle = (too_little + enough) / 2;
+    (run_within(middle).code == 0 ? enough : too_little) = middle;
+  }
+  for (rlim_t bytes = enough; bytes > enough - std::min(kBelow, enough); bytes -= kStep) {
+    const Outcome outcome = run_within(bytes);
+    INFO(bytes << " bytes: " << outcome.err);
+    if (outcome.code == 127) break;  // the program itself does not fit
+    CHECK((outcome.code == 0 || outcome.says("out of memory") || outcome.says("Cannot allocate memory")));
+    CHECK(outcome.code <= 5);
+    CHECK(std::filesystem::exists(out) == (outcome.code == 0));
+  }
+  std::filesystem::remove(out);
+  CHECK(files_in(folder) == Words{"p.csv"});
+}
+
 TEST_CASE("82: a file system without locks") {
   if (is_sanitized()) return;
   const Scratch folder;

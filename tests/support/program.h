@@ -49,8 +49,9 @@ struct Setting {
   bool broken_pipe = false;           // a pipe without a reader
   std::string folder{};               // to run in
   rlim_t file_bytes = RLIM_INFINITY;  // maximum size of a file
-  std::string standard_input{};       // a file to open for it; empty: the input of the test
-  Words runner{};                     // a command that runs kith, such as "nice"
+  rlim_t address_space = RLIM_INFINITY;
+  std::string standard_input{};  // a file to open for it; empty: the input of the test
+  Words runner{};                // a command that runs kith, such as "nice"
 };
 
 /// A started program. wait() must be called once.
@@ -87,6 +88,8 @@ class Running {
     if (setting.broken_pipe && (pipe(ends) != 0 || dup2(ends[1], STDOUT_FILENO) < 0 || close(ends[0]) != 0)) _exit(126);
     const rlimit size{setting.file_bytes, setting.file_bytes};
     if (setting.file_bytes != RLIM_INFINITY && setrlimit(RLIMIT_FSIZE, &size) != 0) _exit(126);
+    const rlimit space{setting.address_space, setting.address_space};
+    if (setting.address_space != RLIM_INFINITY && setrlimit(RLIMIT_AS, &space) != 0) _exit(126);
     const rlimit no_core{0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     if (!setting.folder.empty() && chdir(setting.folder.c_str()) != 0) _exit(126);
