@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <new>
 #include <vector>
 
 namespace kith::data {
@@ -40,7 +41,7 @@ void prepare_hdf5() {
     require_library_memory();
     // At exit the library would retry writing to files that failed; the handles close all files instead.
     H5dont_atexit();
-    H5open();
+    if (H5open() < 0) throw std::bad_alloc();  // half a library would write to memory that it does not have
     // Neither a data file nor the environment may make the library load code.
     H5PLset_loading_state(0);
   });

@@ -198,9 +198,22 @@ std::string problem_of(const Ending& ending) {
   return "";
 }
 
+/// A result of kith, and the commands that read results.
+kith::testing::Hdf5Seed make_result(const std::string& kith, const fs::path& folder) {
+  const std::string points = (folder / "layouts_old.h5").string() + ":contiguous", name = "result.h5";
+  run(kith, {"cluster", points, "-k", "2", "-q", "-f", "-o", (folder / name).string()}, folder);
+  return {name,
+          {{"info", "{}", "--verify"},
+           {"cluster", points, "-k", "2", "--init", "{}"},
+           {"assign", points, "--centroids", "{}", "-o", "{out}"},
+           {"report", "{}", "--points", points}}};
+}
+
 /// All seeds, or those with commands that contain the word.
-std::vector<kith::testing::Hdf5Seed> chosen_seeds(const std::string& folder, const std::string& word) {
+std::vector<kith::testing::Hdf5Seed> chosen_seeds(const std::string& kith, const std::string& folder,
+                                                  const std::string& word) {
   auto seeds = kith::testing::make_hdf5_seeds(folder);
+  seeds.push_back(make_result(kith, folder));
   if (word.empty()) return seeds;
   for (auto& seed : seeds) {
     std::erase_if(seed.commands, [&](const auto& command) {
@@ -224,7 +237,7 @@ int main(int count, char** words) {
   const fs::path folder =
       count > 4 ? fs::path(words[4]) : fs::temp_directory_path() / fmt::format("kith-mutations-{}", getpid());
   fs::create_directories(folder);
-  const auto seeds = chosen_seeds(folder.string(), count > 5 ? words[5] : "");
+  const auto seeds = chosen_seeds(kith, folder.string(), count > 5 ? words[5] : "");
   std::vector<Bytes> files;
   std::vector<Anatomy> anatomies;
   for (const auto& seed : seeds) {
@@ -247,8 +260,9 @@ int main(int count, char** words) {
       if (word == "{out}") word = output.string();
       if (word.starts_with("{}")) word = mutated.string() + word.substr(2);
     }
+    command.insert(command.end(), {"--memory", std::to_string(kMemory)});
     if (command[0] != "info" && command[0] != "report")
-      command.insert(command.end(), {"--memory", std::to_string(kMemory), "--threads", "1", "--backend", "cpu"});
+      command.insert(command.end(), {"--threads", "1", "--backend", "cpu"});
     const Ending ending = run(kith, command, folder);
     ++codes[ending.code];
     deaths += ending.message.find("the HDF5 library ") != std::string::npos ? 1 : 0;

@@ -144,7 +144,9 @@ class Experiment {
     const Outcome killed = run({fmt::format("KITH_FAULT={}:{}:kill", call, number)});
     const Files between = files();
     std::string problem;
-    const bool in_child = killed.code == 3 && killed.says("the HDF5 library was killed");
+    const bool in_child = (killed.code == 3 && (killed.says("the HDF5 library was killed") ||
+                                                killed.says("for the reasons that are shown"))) ||
+                          (killed.code == 1 && killed.says("cannot start a process that reads HDF5 files"));
     if (killed.code != 128 + SIGKILL && killed.code != 0 && !in_child) problem = "not killed";
     for (const std::string& output : command_.outputs) {
       const auto found = between.find(output);

@@ -165,6 +165,35 @@ TEST_CASE("errors of the arithmetic name the file") {
   refuses(3, {"knn", table, "-k", "1", "--metric", "inner-product"}, {"t.csv: inner products of these values"});
 }
 
+TEST_CASE("a search of rows that tie stays within --memory") {
+  constexpr std::int64_t kRows = 4'000'000, kQueries = 40, kMegabytes = 160;
+  const Scratch folder;
+  for (const auto& [name, rows] : {std::pair("x.npy", kRows), {"q.npy", kQueries}}) {
+    write_zeros(folder / name, "|u1", rows, 1);
+    std::string values(static_cast<std::size_t>(rows), '\0');
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<char>(i * i % 251);
+    std::fstream file(folder / name, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-rows, std::ios::end);
+    file.write(values.data(), rows);
+  }
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const Outcome outcome = run_kith({"knn", folder / "x.npy", "--queries", folder / "q.npy", "-k", "3", "--json",
+                                      "--backend", "cpu", "--memory", std::to_string(kMegabytes) + "MB"});
+    rusage usage{};
+    getrusage(RUSAGE_CHILDREN, &usage);
+    const bool small = usage.ru_maxrss * 1024 < (kMegabytes + 40) * kMegabyte;
+    if (!small || outcome.code != 0)
+      std::fprintf(stderr, "%d, %ld KiB: %s\n", outcome.code, usage.ru_maxrss, outcome.err.c_str());
+    _exit(small && outcome.code == 0 ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
 TEST_CASE("62: the limit of a control group counts") {
   const Scratch folder;
   System system;
