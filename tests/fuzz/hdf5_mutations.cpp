@@ -191,7 +191,7 @@ Ending run(const std::string& kith, const std::vector<std::string>& words, const
 std::string problem_of(const Ending& ending) {
   if (ending.code == -1) return "hangs";
   if (ending.code >= 128) return fmt::format("ended by signal {}", ending.code - 128);
-  if (ending.code == 1 || ending.code == 127 || ending.message.find("internal error") != std::string::npos)
+  if (ending.code == 1 || ending.code == 127 || ending.message.find("internal error: ") != std::string::npos)
     return "internal error";
   if (ending.code > 5) return fmt::format("exit code {}", ending.code);
   if (ending.kilobytes * 1024 > kMemory + kProgramBytes) return fmt::format("took {} kB", ending.kilobytes);
