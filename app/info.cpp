@@ -14,6 +14,7 @@
 #include "app/statistics.h"
 #include "core/error.h"
 #include "core/quoted.h"
+#include "data/format/shape.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {
@@ -25,6 +26,7 @@ struct Described {
   std::vector<ColumnStatistics> statistics;
   std::vector<std::string> names;  // of these columns, or none
   std::string obstacle;            // why there are no statistics: NaN in row 3, ...
+  bool failed = false;             // it is damaged, or reading it failed
 };
 
 struct DescribedFile {
@@ -48,6 +50,7 @@ void add_statistics(const std::string& file, Described& dataset, data::ReadOptio
   } catch (const Error& error) {  // missing or infinite values are a result here
     if (error.code() != ExitCode::data) throw;
     dataset.obstacle = error.what();
+    dataset.failed = dataset.info.is_readable && error.cause() != Cause::value;
   }
 }
 
@@ -62,11 +65,22 @@ DescribedFile describe_file(const std::string& text, const InfoOptions& wanted, 
   DescribedFile file{location.file, {}};
   if (wanted.verify) file.verified = data::verify_result(location.file);
   for (const data::DatasetInfo& info : data::list_datasets(location, options)) {
-    file.datasets.push_back({info, {}, {}, ""});
+    file.datasets.push_back({info, {}, {}, "", info.is_damaged});
   }
   if (!wanted.stats) return file;
   for (Described& dataset : file.datasets) add_statistics(location.file, dataset, options, progress);
   return file;
+}
+
+/// What says on standard error that a part of the file could not be shown; empty if all was.
+std::string failure_of(const DescribedFile& file) {
+  std::vector<std::string> failed;
+  for (const Described& dataset : file.datasets) {
+    if (dataset.failed) failed.push_back(dataset.info.path.empty() ? "its values" : quoted(dataset.info.path));
+  }
+  if (failed.empty()) return "";
+  return fmt::format("{}: cannot read {}, for the reasons that are shown; copy or create the file again", file.name,
+                     data::show_list(failed));
 }
 
 /// Columns of text beside each other, numbers aligned left.
@@ -221,6 +235,10 @@ int run_info(const Arguments& arguments) {
       continue;
     }
     if (!common.json) print_out(as_text(files.back(), wanted.stats));
+    if (const std::string failure = failure_of(files.back()); !failure.empty()) {
+      if (code == ExitCode::done) code = ExitCode::data;
+      Terminal::instance().error(failure);
+    }
   }
   job.warn(set);
   job.progress.finish();

@@ -20,6 +20,7 @@ enum class Cause {
   cluster_sizes,     // limits of cluster sizes that no clustering can keep
   radius,            // a radius that no distance can have
   own_row_excluded,  // more neighbours than other rows
+  value,             // a value that was read and cannot be used: NaN, infinity, a word, too many digits
 };
 
 /// The message states what was expected, what was found, and where.

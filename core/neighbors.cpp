@@ -123,7 +123,8 @@ void nearest_neighbors(const PointNeighbors& base, PointsView queries, const Nei
     base.search({.values = block_values,
                  .excluded_row = excludes_self ? first : -1,
                  .measure = options.measure,
-                 .host_bytes = options.join_bytes},
+                 .host_bytes = options.join_bytes,
+                 .cell_bytes = options.join_bytes},
                 lists);
     sink(first, lists);
     observer.progress(first + rows);

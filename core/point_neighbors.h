@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -24,6 +25,7 @@ struct Queries {
   /// Limit of the workspace, in bytes, on a device with its own memory, besides the rows; 0: as much as makes it fast.
   std::int64_t working_bytes = 0;
   std::int64_t host_bytes = std::int64_t{1} << 30;  // of the host's memory that the search may keep besides the rows
+  std::int64_t cell_bytes = std::numeric_limits<std::int64_t>::max();  // the same for cells of the rows
 };
 
 /// A row of the searched set and its D.

@@ -22,6 +22,7 @@ const char* remedy_for(Cause cause) {
       return "give another --radius";
     case Cause::own_row_excluded:
       return "--include-self keeps each row in its own list";
+    case Cause::value:  // the message says where it is
     case Cause::other:
       return "";
   }

@@ -25,6 +25,7 @@ DatasetInfo info_of(const NumpyHeader& header, std::int64_t stored) {
   if (header.element && size_of(header.element->number) > 1)
     info.byte_order = header.element->swapped ? "big" : "little";
   info.unreadable = refusal(header, stored, false);
+  info.is_readable = refusal(header, stored, true).empty();
   return info;
 }
 
@@ -186,6 +187,7 @@ std::vector<DatasetInfo> list_npz(const Location& location, const ReadOptions&) 
     DatasetInfo info = info_of(member.header, member.file.size - member.header.bytes);
     info.path = member.path;
     info.unreadable = refusal_of(member, false);
+    info.is_readable = refusal_of(member, true).empty();
     info.stored_bytes = member.file.stored;
     if (member.file.deflated) info.filters.push_back("deflate");
     list.push_back(info);

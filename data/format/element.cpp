@@ -12,6 +12,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "data/io/input_error.h"
+
 namespace kith::data {
 namespace {
 
@@ -258,9 +260,9 @@ std::int64_t require_converted(const Conversion& conversion, const std::string& 
                                std::int64_t columns) {
   const std::int64_t refused = conversion.refused;
   if (refused < 0) return conversion.changed;
-  throw Error(ExitCode::data,
-              fmt::format("{}: row {}, column {} (counted from 0): {}; {}", name, first + refused / columns,
-                          refused % columns, conversion.reason, conversion.remedy));
+  refuse_value(
+      fmt::format("{}: row {}, column {} (counted from 0)", name, first + refused / columns, refused % columns),
+      fmt::format("{}; {}", conversion.reason, conversion.remedy));
 }
 
 }  // namespace kith::data

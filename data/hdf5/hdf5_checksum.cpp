@@ -89,7 +89,7 @@ void compare(const std::string& name, const char* what, std::int64_t expected, s
 }  // namespace
 
 std::optional<std::int64_t> stored_checksum(hid_t object) {
-  if (H5Aexists(object, kChecksumName) <= 0) return std::nullopt;
+  if (!has_attribute(object, kChecksumName)) return std::nullopt;
   const Handle attribute(H5Aopen(object, kChecksumName, H5P_DEFAULT));
   const Handle space(H5Aget_space(attribute.get()));
   std::int64_t value = -1;

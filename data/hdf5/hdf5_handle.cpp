@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <mutex>
+#include <new>
+#include <vector>
 
 namespace kith::data {
 namespace {
@@ -26,12 +29,19 @@ herr_t remember(hid_t stack, void*) {
 
 }  // namespace
 
+void require_library_memory() {
+  constexpr std::size_t kBytes = std::size_t{8} << 20, kBlock = std::size_t{64} << 10;  // blocks like the library's own
+  std::vector<std::unique_ptr<char[]>> blocks;
+  for (std::size_t taken = 0; taken < kBytes; taken += kBlock) blocks.emplace_back(new char[kBlock]);
+}
+
 void prepare_hdf5() {
   static std::once_flag once;
   std::call_once(once, [] {
+    require_library_memory();
     // At exit the library would retry writing to files that failed; the handles close all files instead.
     H5dont_atexit();
-    H5open();
+    if (H5open() < 0) throw std::bad_alloc();  // half a library would write to memory that it does not have
     // Neither a data file nor the environment may make the library load code.
     H5PLset_loading_state(0);
   });

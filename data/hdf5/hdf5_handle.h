@@ -8,6 +8,10 @@
 
 namespace kith::data {
 
+/// Throws std::bad_alloc unless 8 MiB can be allocated: where malloc fails, the library uses null pointers. It is
+/// called before the library starts, and before and after results are written.
+void require_library_memory();
+
 /// Prepares HDF5 for this thread: the library prints nothing, never loads a plugin, and runs nothing at exit. Cheap;
 /// every public function of data/ that uses HDF5 calls it first.
 void prepare_hdf5();

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/quoted.h"
+#include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"
 
 namespace kith::data {
@@ -255,10 +256,10 @@ void inspect_storage(hid_t dataset, DatasetFacts& facts) {
 /// where AnnData's attributes are, R has already reversed them itself.
 void inspect_writer(hid_t dataset, DatasetFacts& facts) {
   const std::string matlab = text_attribute(dataset, "MATLAB_class");
-  const bool r = H5Aexists(dataset, "rhdf5-NA.OK") > 0 && H5Aexists(dataset, "encoding-type") <= 0;
+  const bool r = has_attribute(dataset, "rhdf5-NA.OK") && !has_attribute(dataset, "encoding-type");
   facts.reversed = !matlab.empty() || r;
   if (matlab.empty()) return;
-  const bool empty = H5Aexists(dataset, "MATLAB_empty") > 0;
+  const bool empty = has_attribute(dataset, "MATLAB_empty");
   if (matlab != "char" && !empty) return;
   facts.obstacle = empty ? "expected at least 1 row and 1 column, found an empty matrix; name another dataset"
                          : "expected numbers, found MATLAB text; name a dataset of numbers";
@@ -279,6 +280,7 @@ DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string
   if (facts.info.layout != "virtual" && facts.info.layout != "unknown") facts.info.shape = shape_of(dataset);
   inspect_writer(dataset, facts);
   facts.info.unreadable = refusal(facts, file.bytes(), false);
+  facts.info.is_readable = refusal(facts, file.bytes(), true).empty();
   return facts;
 }
 

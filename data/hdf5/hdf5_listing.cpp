@@ -41,19 +41,24 @@ std::optional<DatasetInfo> sparse_matrix_of(const Hdf5InputFile& file, const std
 
 std::vector<DatasetInfo> list_open_file(const Hdf5InputFile& file) {
   std::vector<DatasetInfo> list;
+  const auto add_unreadable = [&list](const std::string& path, const std::string& reason, bool is_damaged) {
+    DatasetInfo info;
+    info.path = path;
+    info.type = "unknown";
+    info.unreadable = reason;
+    info.is_damaged = is_damaged;
+    list.push_back(info);
+  };
   for_each_dataset(file, [&](VisitedObject visited) {
-    if (visited.object) {
+    if (!visited.object) return add_unreadable(visited.path, visited.unreadable, visited.is_damaged);
+    try {
       list.push_back(describe(file, visited.object.get(), visited.path));
-      try {
-        if (const auto sparse = sparse_matrix_of(file, visited.path)) list.push_back(*sparse);
-      } catch (const Error&) {  // a damaged matrix is not listed; its parts are
-      }
-    } else {
-      DatasetInfo info;
-      info.path = visited.path;
-      info.type = "unknown";
-      info.unreadable = visited.unreadable;
-      list.push_back(info);
+    } catch (const Error& error) {
+      return add_unreadable(visited.path, error.what(), true);
+    }
+    try {
+      if (const auto sparse = sparse_matrix_of(file, visited.path)) list.push_back(*sparse);
+    } catch (const Error&) {  // a damaged matrix is not listed; its parts are
     }
   });
   std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.path < b.path; });

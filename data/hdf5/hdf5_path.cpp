@@ -60,12 +60,49 @@ herr_t collect_name(hid_t, const char* name, const H5L_info_t*, void* names) {
   return 0;
 }
 
+/// Collects what can be read; false if that is not all.
+bool collect_names(hid_t group, std::vector<std::string>& names) {
+  return H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_name, &names) >= 0;
+}
+
+/// "file:/path" of an open object.
+std::string place_of(hid_t object) {
+  const auto text_of = [object](const auto& get) {
+    std::string text(static_cast<std::size_t>(std::max<ssize_t>(get(object, nullptr, 0), 0)), '\0');
+    get(object, text.data(), text.size() + 1);
+    return text;
+  };
+  return fmt::format("{}:{}", text_of(H5Fget_name), text_of(H5Iget_name));
+}
+
+[[noreturn]] void refuse_lookup(hid_t object, const std::string& what) {
+  const std::string reason = describe_damage(hdf5_reason());  // before the next call of the library
+  refuse_input(place_of(object), fmt::format("{} cannot be looked up: {}", what, reason));
+}
+
+std::string unreadable_names() { return "the names in it cannot be read: " + describe_damage(hdf5_reason()); }
+
 }  // namespace
 
 std::vector<std::string> names_in(hid_t group) {
   std::vector<std::string> names;
-  H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_name, &names);
+  if (!collect_names(group, names)) {
+    const std::string reason = unreadable_names();
+    refuse_input(place_of(group), reason);
+  }
   return names;
+}
+
+bool has_link(hid_t group, const std::string& name) {
+  const htri_t found = H5Lexists(group, name.c_str(), H5P_DEFAULT);
+  if (found < 0) refuse_lookup(group, fmt::format("'{}'", name));
+  return found > 0;
+}
+
+bool has_attribute(hid_t object, const char* name) {
+  const htri_t found = H5Aexists(object, name);
+  if (found < 0) refuse_lookup(object, fmt::format("the attribute {}", name));
+  return found > 0;
 }
 
 std::string normal_path(const std::string& path) { return join(split(path)); }
@@ -88,12 +125,13 @@ Handle open_object(const Hdf5InputFile& file, const std::string& path) {
     remaining.pop_front();
     if (H5Iget_type(object.get()) != H5I_GROUP)
       fail(fmt::format("{} is not a group, so it does not hold '{}'", join(resolved), name));
-    H5L_info_t link{};
-    if (H5Lexists(object.get(), name.c_str(), H5P_DEFAULT) <= 0 ||
-        H5Lget_info(object.get(), name.c_str(), &link, H5P_DEFAULT) < 0) {
+    if (!has_link(object.get(), name)) {
       fail(fmt::format("no such dataset: '{}' is not in {}, which holds {}", name, join(resolved),
                        show_list(names_in(object.get()))));
     }
+    H5L_info_t link{};
+    if (H5Lget_info(object.get(), name.c_str(), &link, H5P_DEFAULT) < 0)
+      fail(fmt::format("the link '{}' cannot be read: {}", name, describe_damage(hdf5_reason())));
     auto current = resolved;
     current.push_back(name);
     if (link.type == H5L_TYPE_HARD) {
@@ -144,16 +182,18 @@ void for_each_dataset(const Hdf5InputFile& file, const std::function<void(Visite
     try {
       group = open_object(file, join(names));
     } catch (const Error& error) {
-      visit({join(names), Handle(), error.what()});
+      visit({join(names), Handle(), error.what(), true});
       continue;
     }
     if (names.empty()) is_new(group.get());
-    for (const auto& name : names_in(group.get())) {
+    std::vector<std::string> members;
+    if (!collect_names(group.get(), members)) visit({join(names), Handle(), unreadable_names(), true});
+    for (const auto& name : members) {
       auto path = names;
       path.push_back(name);
       H5L_info_t link{};
       if (name.find('/') != name.npos || H5Lget_info(group.get(), name.c_str(), &link, H5P_DEFAULT) < 0) {
-        visit({join(path), Handle(), "damaged link"});
+        visit({join(path), Handle(), "damaged link", true});
         continue;
       }
       if (link.type == H5L_TYPE_SOFT) continue;  // its target is listed by another path
@@ -163,7 +203,7 @@ void for_each_dataset(const Hdf5InputFile& file, const std::function<void(Visite
       }
       Handle object(H5Oopen(group.get(), name.c_str(), H5P_DEFAULT));
       if (!object) {
-        visit({join(path), Handle(), describe_damage(hdf5_reason())});
+        visit({join(path), Handle(), describe_damage(hdf5_reason()), true});
         continue;
       }
       if (!is_new(object.get())) continue;

@@ -20,8 +20,13 @@ Handle open_dataset(const Hdf5InputFile& file, const std::string& path);
 /// "a group", for an object that is not a dataset.
 std::string describe_kind(hid_t object);
 
-/// The names of the links in a group.
+/// The names of the links in a group. Throws Error(data) if they cannot be read.
 std::vector<std::string> names_in(hid_t group);
+
+/// Whether a group has a link, or an object an attribute, of this name. Throws Error(data) if that cannot be found out:
+/// what is damaged must not look like something else.
+bool has_link(hid_t group, const std::string& name);
+bool has_attribute(hid_t object, const char* name);
 
 /// "/group/train" for "group//train/".
 std::string normal_path(const std::string& path);
@@ -31,6 +36,7 @@ struct VisitedObject {
   std::string path;
   Handle object;           // the open dataset; empty if it cannot be opened
   std::string unreadable;  // why it cannot be opened
+  bool is_damaged = false;
 };
 
 /// Visits every dataset once, even if links form cycles or duplicates, and every link that leads out of the file. The

@@ -19,7 +19,7 @@ namespace {
 
 /// Integers of an attribute, at most two.
 std::vector<std::int64_t> sizes_attribute(hid_t object, const char* name) {
-  if (H5Aexists(object, name) <= 0) return {};
+  if (!has_attribute(object, name)) return {};
   const Handle value(H5Aopen(object, name, H5P_DEFAULT));
   const Handle type(H5Aget_type(value.get()));
   const Handle space(H5Aget_space(value.get()));
@@ -29,8 +29,6 @@ std::vector<std::int64_t> sizes_attribute(hid_t object, const char* name) {
   if (H5Aread(value.get(), H5T_NATIVE_INT64, sizes.data()) < 0) return {};
   return sizes;
 }
-
-bool holds(hid_t group, const char* name) { return H5Lexists(group, name, H5P_DEFAULT) > 0; }
 
 /// The open dataset at `path`, a part of a sparse matrix, and what it holds. Refuses what cannot be read as a vector.
 std::pair<Handle, DatasetFacts> open_vector(const Hdf5InputFile& file, const std::string& path) {
@@ -69,7 +67,7 @@ std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::st
   result.values = begin + "data";
   result.indices = begin + "indices";
   result.starts = begin + "indptr";
-  if (H5Aexists(group.get(), "MATLAB_sparse") > 0 && holds(group.get(), "jc")) {
+  if (has_attribute(group.get(), "MATLAB_sparse") && has_link(group.get(), "jc")) {
     const auto rows = sizes_attribute(group.get(), "MATLAB_sparse");
     result.indices = begin + "ir";
     result.starts = begin + "jc";
@@ -79,13 +77,13 @@ std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::st
     result.columns = size_of_vector(file, result.starts) - 1;
     return result;
   }
-  if (!holds(group.get(), "data") || !holds(group.get(), "indices") || !holds(group.get(), "indptr")) {
+  if (!has_link(group.get(), "data") || !has_link(group.get(), "indices") || !has_link(group.get(), "indptr")) {
     return std::nullopt;
   }
   const std::string encoding = text_attribute(group.get(), "encoding-type");
   const std::string older = text_attribute(group.get(), "h5sparse_format");
   std::vector<std::int64_t> shape = sizes_attribute(group.get(), encoding.empty() ? "h5sparse_shape" : "shape");
-  if (encoding.empty() && older.empty() && holds(group.get(), "shape")) {  // 10x: features x cells, by columns
+  if (encoding.empty() && older.empty() && has_link(group.get(), "shape")) {  // 10x: features x cells, by columns
     shape = read_sizes(file, begin + "shape");
     if (shape.size() == 2) std::swap(shape[0], shape[1]);
     result.kind = "sparse by cells";

@@ -69,8 +69,7 @@ FoundTexts find_texts(const std::string& name, const std::string& path) {
   {
     const Handle object = open_object(file, path);
     if (H5Iget_type(object.get()) == H5I_GROUP) {
-      found.categorical =
-          H5Lexists(object.get(), "codes", H5P_DEFAULT) > 0 && H5Lexists(object.get(), "categories", H5P_DEFAULT) > 0;
+      found.categorical = has_link(object.get(), "codes") && has_link(object.get(), "categories");
     }
     if (H5Iget_type(object.get()) != H5I_DATASET) return found;
   }
@@ -109,7 +108,7 @@ std::vector<std::string> read_all_texts(Hdf5Child& child, const std::string& nam
 }
 
 std::string text_attribute(hid_t object, const std::string& name) {
-  if (H5Aexists(object, name.c_str()) <= 0) return "";
+  if (!has_attribute(object, name.c_str())) return "";
   const Handle value(H5Aopen(object, name.c_str(), H5P_DEFAULT));
   const Handle type(H5Aget_type(value.get()));
   const Handle space(H5Aget_space(value.get()));

@@ -105,12 +105,12 @@ class SparseRows final : public PointSource {
   /// `row` and `column` are those of the compressed matrix; the message gives those of the points.
   [[noreturn]] void refuse_value(std::int64_t row, std::int64_t column, double value) const {
     if (by_columns_) std::swap(row, column);
-    refuse_input(fmt::format("{}: row {}, column {} (counted from 0)", name_, row, column),
-                 fmt::format("expected a finite number, found {}; replace the value or remove the row{}",
-                             std::isnan(value) ? "NaN"
-                             : value > 0       ? "infinity"
-                                               : "-infinity",
-                             missing_ == Missing::offer ? ", or drop all such rows with --nan drop" : ""));
+    data::refuse_value(fmt::format("{}: row {}, column {} (counted from 0)", name_, row, column),
+                       fmt::format("expected a finite number, found {}; replace the value or remove the row{}",
+                                   std::isnan(value) ? "NaN"
+                                   : value > 0       ? "infinity"
+                                                     : "-infinity",
+                                   missing_ == Missing::offer ? ", or drop all such rows with --nan drop" : ""));
   }
 
   template <class T>

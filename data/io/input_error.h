@@ -12,4 +12,9 @@ namespace kith::data {
   throw Error(ExitCode::data, place + ": " + problem);
 }
 
+/// The same about a value that was read but cannot be used.
+[[noreturn]] inline void refuse_value(const std::string& place, const std::string& problem) {
+  throw Error(ExitCode::data, place + ": " + problem, Cause::value);
+}
+
 }  // namespace kith::data

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <system_error>
 
 #include "core/error.h"
@@ -37,8 +38,10 @@ OutputFile::OutputFile(const std::string& path, const OutputOptions& options) tr
 }
 
 std::string OutputFile::descriptor_path() const {
-  check_name();  // HDF5 looks the name up, and would report its loss without saying why
-  return fmt::format("/proc/self/fd/{}", descriptor());
+  check_name();               // HDF5 looks the name up, and would report its loss without saying why
+  char process[32] = "self";  // in the namespace of /proc, which getpid() may not know
+  const ssize_t size = readlink("/proc/self", process, sizeof process - 1);
+  return fmt::format("/proc/{}/fd/{}", std::string_view(process, size > 0 ? size : std::strlen(process)), descriptor());
 }
 
 void OutputFile::check_name() const {

@@ -21,8 +21,8 @@ class OutputFile {
 
   const std::string& name() const { return name_; }  // as the user wrote it
   int descriptor() const { return file_.descriptor(); }
-  /// A name of the open file itself, for libraries that want a name. Throws Error(output) if the temporary file has
-  /// been replaced in its directory.
+  /// A name of the open file itself, for libraries that want a name, also in child processes. Throws Error(output) if
+  /// the temporary file has been replaced in its directory.
   std::string descriptor_path() const;
   /// Throws Error(output) unless the file system has this many bytes free.
   void require_space(std::int64_t bytes) const;

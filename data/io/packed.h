@@ -1,6 +1,7 @@
 // Values as bytes, for messages between processes. Reading checks every length, since the sender is not trusted.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -26,6 +27,10 @@ struct IsPair : std::false_type {};
 template <class A, class B>
 struct IsPair<std::pair<A, B>> : std::true_type {};
 
+/// Whether an array of them is bytes without gaps, all of which are values.
+template <class T>
+inline constexpr bool kIsPlain = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
+
 /// Packs numbers, enumerations, texts, vectors, optional values and pairs of these, and structs T with a function
 /// each_field(archive, T&) that calls the archive with their fields. An enumeration E has a function last_value(E), so
 /// that no other value is unpacked.
@@ -50,7 +55,11 @@ class Packer {
       bytes_ += value;
     } else if constexpr (IsVector<T>::value) {
       pack(std::uint64_t{value.size()});
-      for (const auto& item : value) pack(item);
+      if constexpr (kIsPlain<typename T::value_type>) {
+        bytes_.append(reinterpret_cast<const char*>(value.data()), value.size() * sizeof(typename T::value_type));
+      } else {
+        for (const auto& item : value) pack(item);
+      }
     } else if constexpr (IsOptional<T>::value) {
       pack(std::uint8_t{value.has_value()});
       if (value) pack(*value);
@@ -121,8 +130,16 @@ class Unpacker {
       value = std::string(bytes(count()));
     } else if constexpr (IsVector<T>::value) {
       const std::size_t items = count();
+      using Item = typename T::value_type;
       value.clear();
-      for (std::size_t i = 0; i < items; ++i) value.push_back(take<typename T::value_type>());
+      if constexpr (kIsPlain<Item>) {
+        const std::string_view taken =
+            bytes(items * sizeof(Item));  // cannot overflow: there are as many bytes as items
+        value.resize(items);
+        std::copy(taken.begin(), taken.end(), reinterpret_cast<char*>(value.data()));
+      } else {
+        for (std::size_t i = 0; i < items; ++i) value.push_back(take<Item>());
+      }
     } else if constexpr (IsOptional<T>::value) {
       if (flag()) {
         value = take<typename T::value_type>();

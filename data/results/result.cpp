@@ -103,6 +103,7 @@ void ResultFile::State::make_groups(const std::string& name) {
 template <class T>
 Written& ResultFile::State::create(const std::string& name, std::vector<hsize_t> shape) {
   prepare_hdf5();
+  require_library_memory();
   std::int64_t bytes = sizeof(T);
   for (const hsize_t n : shape) bytes = checked_product(bytes, static_cast<std::int64_t>(n), name.c_str());
   output.require_space(bytes + unwritten_bytes());
@@ -213,6 +214,7 @@ void ResultFile::State::check_file() const {
 
 ResultFile::ResultFile(const std::string& path, const OutputOptions& options) {
   prepare_hdf5();
+  require_library_memory();
   state_ = std::make_unique<State>(path, options);
 }
 
@@ -322,6 +324,7 @@ void ResultFile::write_rows(const std::string& name, std::int64_t first_row, Mat
 
 void ResultFile::finish() {
   prepare_hdf5();
+  require_library_memory();
   for (const auto& w : state_->written) {
     if (w.unwritten_rows != 0) {
       throw Error(ExitCode::internal, fmt::format("{}: {} rows of '{}' were never written", state_->output.name(),

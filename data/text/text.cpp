@@ -181,8 +181,8 @@ class TextSource final : public PointSource {
 };
 
 void TextSource::refuse_value(const Place& place, const std::string& problem) const {
-  refuse_input(fmt::format("{}: line {}, {}", input_.name(), place.line, show_column(head_.names, place.column)),
-               problem);
+  data::refuse_value(fmt::format("{}: line {}, {}", input_.name(), place.line, show_column(head_.names, place.column)),
+                     problem);
 }
 
 double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
@@ -368,6 +368,7 @@ std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& 
     if (!columns.empty()) refuse_text_columns(head, columns, input.name());
   } catch (const Error& error) {
     info.unreadable = error.what();
+    info.is_readable = !info.text_columns.empty();  // the other columns are
   }
   return {info};
 }

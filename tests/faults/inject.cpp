@@ -2,7 +2,8 @@
 //
 // KITH_FAULT=CALL:N:ACTION lets the N-th call of a kind (counted from 1; 0: every call) fail with the error number
 // ACTION; with the action "short" it reads or writes one byte; with "kill" the process is killed before the call.
-// KITH_FAULT_COUNTS=FILE makes a process that ends by itself write how often each kind was called. Calls that the C
+// KITH_FAULT_COUNTS=FILE makes a process that ends by itself write how often each kind was called, by itself or by one
+// of the processes that it forked, whichever is more. Calls that the C
 // library makes of itself, as in fopen(), are not seen. Writing to standard error is not counted, because that is where
 // messages go.
 #include <dlfcn.h>
@@ -34,11 +35,20 @@ enum Kind {
   k_mmap,
   k_malloc,
   k_thread,
+  k_flock,
   kKinds
 };
-constexpr const char* kNames[kKinds] = {"open",   "read",  "pread", "write",  "pwrite",        "fsync",
-                                        "rename", "close", "mmap",  "malloc", "pthread_create"};
+constexpr const char* kNames[kKinds] = {"open",   "read",  "pread", "write",  "pwrite",         "fsync",
+                                        "rename", "close", "mmap",  "malloc", "pthread_create", "flock"};
 std::atomic<long> calls[kKinds];
+
+/// The largest counts of this process and of those that it forked, whose memory is shared.
+std::atomic<long>* most_calls() {
+  static auto* const most =
+      reinterpret_cast<std::atomic<long>*>(syscall(SYS_mmap, nullptr, sizeof(std::atomic<long>) * kKinds,
+                                                   PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  return most;
+}
 
 struct Fault {
   int kind = -1;
@@ -69,6 +79,9 @@ Fault read_fault() {
 bool fails(Kind kind, bool* is_short = nullptr) {
   static const Fault fault = read_fault();
   const long call = ++calls[kind];
+  std::atomic<long>& most = most_calls()[kind];
+  for (long seen = most; seen < call && !most.compare_exchange_weak(seen, call);) {
+  }
   if (fault.kind != kind || (fault.call != call && fault.call != 0)) return false;
   if (fault.kills) kill(getpid(), SIGKILL);
   if (fault.is_short) {
@@ -85,7 +98,7 @@ __attribute__((destructor)) void write_counts() {
   const long file = syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   for (int kind = 0; kind < kKinds; ++kind) {
     char line[64];
-    const int length = snprintf(line, sizeof line, "%s %ld\n", kNames[kind], calls[kind].load());
+    const int length = snprintf(line, sizeof line, "%s %ld\n", kNames[kind], most_calls()[kind].load());
     syscall(SYS_write, file, line, length);
   }
   syscall(SYS_close, file);
@@ -158,6 +171,9 @@ ssize_t pwrite64(int file, const void* bytes, size_t count, off64_t offset) {
   return pwrite(file, bytes, count, offset);
 }
 int fsync(int file) { return fails(k_fsync) ? -1 : static_cast<int>(syscall(SYS_fsync, file)); }
+int flock(int file, int operation) noexcept {
+  return fails(k_flock) ? -1 : static_cast<int>(syscall(SYS_flock, file, operation));
+}
 int renameat2(int from, const char* old_name, int to, const char* name, unsigned flags) noexcept {
   return fails(k_rename) ? -1 : static_cast<int>(syscall(SYS_renameat2, from, old_name, to, name, flags));
 }

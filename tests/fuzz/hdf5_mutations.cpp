@@ -1,7 +1,8 @@
 // Mutates small HDF5 files where their structures are, and runs kith with each: hdf5_mutations KITH COUNT [SEED
-// [FOLDER]]. Checksums of changed structures are made right again, so that the library goes on to what is inside.
-// Every run must end within 10 s with an exit code of the table, no signal, no internal error, and within --memory.
-// Failures stay in FOLDER with their command; the exit code is 1 if there is one.
+// [FOLDER [WORD]]], with WORD only commands that contain it. Checksums of changed structures are made right again, so
+// that the library goes on to what is inside. Every run must end within 10 s with an exit code of the table, no signal,
+// no internal error, and within --memory. Failures stay in FOLDER with their command; the exit code is 1 if there is
+// one.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -189,18 +191,44 @@ Ending run(const std::string& kith, const std::vector<std::string>& words, const
 std::string problem_of(const Ending& ending) {
   if (ending.code == -1) return "hangs";
   if (ending.code >= 128) return fmt::format("ended by signal {}", ending.code - 128);
-  if (ending.code == 1 || ending.code == 127 || ending.message.find("internal error") != std::string::npos)
+  if (ending.code == 1 || ending.code == 127 || ending.message.find("internal error: ") != std::string::npos)
     return "internal error";
   if (ending.code > 5) return fmt::format("exit code {}", ending.code);
   if (ending.kilobytes * 1024 > kMemory + kProgramBytes) return fmt::format("took {} kB", ending.kilobytes);
   return "";
 }
 
+/// A result of kith, and the commands that read results.
+kith::testing::Hdf5Seed make_result(const std::string& kith, const fs::path& folder) {
+  const std::string points = (folder / "layouts_old.h5").string() + ":contiguous", name = "result.h5";
+  run(kith, {"cluster", points, "-k", "2", "-q", "-f", "-o", (folder / name).string()}, folder);
+  return {name,
+          {{"info", "{}", "--verify"},
+           {"cluster", points, "-k", "2", "--init", "{}"},
+           {"assign", points, "--centroids", "{}", "-o", "{out}"},
+           {"report", "{}", "--points", points}}};
+}
+
+/// All seeds, or those with commands that contain the word.
+std::vector<kith::testing::Hdf5Seed> chosen_seeds(const std::string& kith, const std::string& folder,
+                                                  const std::string& word) {
+  auto seeds = kith::testing::make_hdf5_seeds(folder);
+  seeds.push_back(make_result(kith, folder));
+  if (word.empty()) return seeds;
+  for (auto& seed : seeds) {
+    std::erase_if(seed.commands, [&](const auto& command) {
+      return std::find(command.begin(), command.end(), word) == command.end();
+    });
+  }
+  std::erase_if(seeds, [](const auto& seed) { return seed.commands.empty(); });
+  return seeds;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   if (count < 3) {
-    std::fprintf(stderr, "usage: hdf5_mutations KITH COUNT [SEED [FOLDER]]\n");
+    std::fprintf(stderr, "usage: hdf5_mutations KITH COUNT [SEED [FOLDER [WORD]]]\n");
     return 2;
   }
   const std::string kith = words[1];
@@ -209,7 +237,7 @@ int main(int count, char** words) {
   const fs::path folder =
       count > 4 ? fs::path(words[4]) : fs::temp_directory_path() / fmt::format("kith-mutations-{}", getpid());
   fs::create_directories(folder);
-  const auto seeds = kith::testing::make_hdf5_seeds(folder.string());
+  const auto seeds = chosen_seeds(kith, folder.string(), count > 5 ? words[5] : "");
   std::vector<Bytes> files;
   std::vector<Anatomy> anatomies;
   for (const auto& seed : seeds) {
@@ -232,14 +260,16 @@ int main(int count, char** words) {
       if (word == "{out}") word = output.string();
       if (word.starts_with("{}")) word = mutated.string() + word.substr(2);
     }
+    command.insert(command.end(), {"--memory", std::to_string(kMemory)});
     if (command[0] != "info" && command[0] != "report")
-      command.insert(command.end(), {"--memory", std::to_string(kMemory), "--threads", "1", "--backend", "cpu"});
+      command.insert(command.end(), {"--threads", "1", "--backend", "cpu"});
     const Ending ending = run(kith, command, folder);
     ++codes[ending.code];
     deaths += ending.message.find("the HDF5 library ") != std::string::npos ? 1 : 0;
     longest = std::max(longest, ending.seconds);
     largest = std::max(largest, ending.kilobytes);
-    const std::string problem = problem_of(ending);
+    std::string problem = problem_of(ending);
+    if (problem.empty() && ending.code != 0 && fs::exists(output)) problem = "failed, but left an output";
     if (problem.empty()) continue;
     ++failures;
     const fs::path kept = folder / fmt::format("failure-{}-{}.h5", first_seed, i);

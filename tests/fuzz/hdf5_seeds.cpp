@@ -102,6 +102,17 @@ void write_sizes(hid_t object, const char* name, const std::vector<std::int64_t>
   H5Sclose(space);
 }
 
+void write_names(hid_t object, const char* name, const std::vector<const char*>& names) {
+  const hsize_t count = names.size();
+  const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &count, nullptr);
+  H5Tset_size(type, H5T_VARIABLE);
+  const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+  H5Awrite(attribute, type, names.data());
+  H5Aclose(attribute);
+  H5Sclose(space);
+  H5Tclose(type);
+}
+
 const hid_t kFloat = H5T_IEEE_F32LE;
 constexpr hsize_t kAny = H5S_UNLIMITED;
 
@@ -143,9 +154,13 @@ void make_anndata(const Maker& maker) {
   H5Gclose(maker.group("obs/kind"));
   maker.integers("obs/kind/codes", {0, 1, 1, 0});
   maker.texts("obs/kind/categories", {"first", "second one"}, true);
+  maker.texts("obs/_index", {"c1", "c2", "c3", "c4"}, true);
   maker.texts("obs/name", {"a", "bb", "a", "bb"}, true);
   maker.texts("obs/batch", {"one", "two", "one", "two"}, false);
   maker.texts("obs/chunked", {"one", "two", "one", "two"}, true, {2});
+  const hid_t obs = H5Gopen2(maker.id(), "obs", H5P_DEFAULT);
+  write_names(obs, "column-order", {"kind", "name", "batch", "chunked"});
+  H5Gclose(obs);
 }
 
 void make_others(const Maker& maker) {
@@ -201,6 +216,7 @@ std::vector<Hdf5Seed> make_hdf5_seeds(const std::string& folder) {
                       {"cluster", "{}:by_columns", "-k", "2"},
                       {"knn", "{}:/X", "-k", "1", "-o", "{out}"},
                       {"cluster", "{}:X", "-k", "2", "--init-labels", "{}:/obs/kind"},
+                      {"cluster", "{}:X", "-k", "2", "--write-obs", "km", "-o", "{out}"},
                       {"evaluate", "{}:/obs/batch", "--truth", "{}:/obs/kind"},
                       {"evaluate", "{}:/obs/chunked", "--truth", "{}:/obs/name"}}});
     make_others(Maker(folder + "/others" + end, newest, 512));

@@ -158,9 +158,10 @@ TEST_CASE("queries that would visit much of a tree of boxes equal the definition
   for (const std::int64_t k : {10, 100}) check(bench, {rows.middle(0, 40), 0}, k);
 }
 
-// Every row is repeated: more rows tie than a list has entries, and the lowest row numbers win.
+// Every row is repeated: more rows tie than a list has entries, and the lowest row numbers win. Also without memory for
+// cells, which such rows need.
 TEST_CASE("repeated rows in a tree of boxes equal the definition", "[search][cells]") {
-  const std::vector<Tested> backends = tested_backends({}, kForceCells);
+  const std::vector<Tested> backends = tested_backends({}, kForceCells), others = tested_backends();
   static std::int64_t different = 0;  // the maker of a kind has no other arguments
   const Kind repeated{"repeated rows", true, [](std::int64_t n, std::int64_t d, std::uint64_t seed) {
                         Matrix<double> values = kinds()[1].make(n, d, seed);
@@ -173,7 +174,11 @@ TEST_CASE("repeated rows in a tree of boxes equal the definition", "[search][cel
   for (const std::int64_t count : {1, 3, 300}) {
     different = count;
     const Bench bench(repeated, Stored::float32, {12'000, 4, 10}, backends);
-    for (const std::int64_t k : {1, 10, 100}) check(bench, {bench.values.view().middle(500, 40), 500}, k);
+    const Bench without(repeated, Stored::float32, {12'000, 4, 10}, others);
+    for (const std::int64_t k : {1, 10, 100}) {
+      check(bench, {bench.values.view().middle(500, 40), 500}, k);
+      check(without, {.values = without.values.view().middle(500, 40), .excluded_row = 500, .cell_bytes = 0}, k);
+    }
   }
 }
 

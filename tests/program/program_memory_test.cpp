@@ -1,8 +1,12 @@
 // --memory bounds everything that a small file can make large: what does not fit is refused before memory is taken.
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
+#include "data/source.h"
 #include "tests/support/program.h"
 
 using namespace kith::testing;
@@ -46,6 +50,45 @@ std::string zeros_npz(std::int64_t rows) {
   return local + deflated + central + "PK\x05\x06" + number(0, 4) + number(1, 2) + number(1, 2) +
          number(central.size(), 4) + number(local.size() + deflated.size(), 4) + number(0, 2);
 }
+
+/// An array of zeros that takes no space on the disk; false if the file system cannot hold it.
+bool write_zeros(const std::string& file, const std::string& type, std::int64_t rows, std::int64_t columns) {
+  std::string head = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", " +
+                     std::to_string(columns) + "), }";
+  head.resize(118, ' ');
+  write_bytes(file, std::string("\x93NUMPY\x01\x00\x76\x00", 10) + head);
+  if (truncate(file.c_str(), 128 + rows * columns * (type[2] - '0')) == 0) return true;
+  WARN("skipped: no file of such a size can be made");
+  return false;
+}
+
+/// Another system around the program: what /sys/fs/cgroup and /proc/meminfo contain.
+class System {
+ public:
+  System() {
+    write("cgroup/none", "");
+    std::filesystem::copy_file("/proc/meminfo", folder_ / "meminfo");
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path(folder_ / name).parent_path());
+    write_bytes(folder_ / name, text);
+  }
+  /// Runs in a name space of its own, in which anybody may mount; some machines forbid that.
+  Setting setting() const {
+    return {.runner = {"unshare", "-rm", "sh", "-c",
+                       "mount --bind " + (folder_ / "cgroup") + " /sys/fs/cgroup && mount --bind " +
+                           (folder_ / "meminfo") + " /proc/meminfo && exec \"$@\"",
+                       "sh"}};
+  }
+  bool works() const {
+    if (run_kith({"--version"}, setting()).code == 0) return true;
+    WARN("skipped: no name space can be made");
+    return false;
+  }
+
+ private:
+  Scratch folder_;
+};
 
 /// Runs kith, which must refuse within the limit and 40 MB for the program.
 void refuses_within(std::int64_t megabytes, Words words, const std::string& message) {
@@ -120,4 +163,78 @@ TEST_CASE("errors of the arithmetic name the file") {
   refuses(3, {"cluster", table, "-k", "2", "--pca", "1"}, {"t.csv: principal components: products of columns"});
   write_bytes(table, "1e160,1\n1e160,2\n1e160,3\n");
   refuses(3, {"knn", table, "-k", "1", "--metric", "inner-product"}, {"t.csv: inner products of these values"});
+}
+
+TEST_CASE("a search of rows that tie stays within --memory") {
+  constexpr std::int64_t kRows = 4'000'000, kQueries = 40, kMegabytes = 160;
+  const Scratch folder;
+  for (const auto& [name, rows] : {std::pair("x.npy", kRows), {"q.npy", kQueries}}) {
+    write_zeros(folder / name, "|u1", rows, 1);
+    std::string values(static_cast<std::size_t>(rows), '\0');
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<char>(i * i % 251);
+    std::fstream file(folder / name, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-rows, std::ios::end);
+    file.write(values.data(), rows);
+  }
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const Outcome outcome = run_kith({"knn", folder / "x.npy", "--queries", folder / "q.npy", "-k", "3", "--json",
+                                      "--backend", "cpu", "--memory", std::to_string(kMegabytes) + "MB"});
+    rusage usage{};
+    getrusage(RUSAGE_CHILDREN, &usage);
+    const bool small = usage.ru_maxrss * 1024 < (kMegabytes + 40) * kMegabyte;
+    if (!small || outcome.code != 0)
+      std::fprintf(stderr, "%d, %ld KiB: %s\n", outcome.code, usage.ru_maxrss, outcome.err.c_str());
+    _exit(small && outcome.code == 0 ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("62: the limit of a control group counts") {
+  const Scratch folder;
+  System system;
+  system.write("cgroup/memory.max", "60000000\n");
+  system.write("cgroup/memory.current", "12000000\n");
+  system.write("cgroup/memory.stat", "anon 9000000\ninactive_file 2000000\n");
+  write_zeros(folder / "x.npy", "<f4", 1 << 20, 32);
+  const Words run{"cluster", folder / "x.npy", "-k", "2"};
+  if (!system.works()) return;
+  refuses(1, run, {"x.npy: needs about", "only 47.7 MiB are left of the control group's limit", "--memory"},
+          system.setting());
+  system.write("cgroup/memory.max", "max\n");
+  CHECK(run_kith({"info", folder / "x.npy", "--stats"}, system.setting()).code == 0);
+}
+
+TEST_CASE("15: sizes of more than 2 TB") {
+  const Scratch folder;
+  const std::string points = folder / "x.npy";
+  if (!write_zeros(points, "<f4", (std::int64_t{1} << 31) + 8, 1024)) return;
+  const Words run{"cluster", points, "-k", "2"};
+  refuses(2, {"cluster", points, "-k", "2", "--memory", "4TB"}, {"needs about 8.1 TiB", "3.6 TiB are allowed"});
+  System system;
+  system.write("meminfo", "MemTotal: 6000000000 kB\nMemAvailable: 5000000000 kB\n");
+  if (system.works()) refuses(1, run, {"needs about 8.1 TiB", "4.7 TiB are free on this machine"}, system.setting());
+}
+
+TEST_CASE("13: more than 2^31 rows are read at their places; a run that does not fit is refused first") {
+  constexpr std::int64_t kRows = (std::int64_t{1} << 31) + 8;
+  const Scratch folder;
+  const std::string points = folder / "x.npy";
+  if (!write_zeros(points, "|u1", kRows, 1)) return;
+  {
+    std::fstream file(points, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-3, std::ios::end);
+    file.write("\7\10\11", 3);
+  }
+  const auto source = kith::data::open_points(points, {});
+  kith::Matrix<float> rows(4, 1);
+  source->read(kRows - 4, rows.view());
+  CHECK(std::vector<float>(rows.data(), rows.data() + 4) == std::vector<float>{0, 7, 8, 9});
+  CHECK(done({"info", points}).out.find("2147483656 x 1 ") != std::string::npos);
+  refuses(2, {"cluster", points, "-k", "2", "--memory", "1GB"}, {"x.npy: needs about", "954 MiB are allowed"});
+  refuses(2, {"knn", points, "-k", "1", "--memory", "1GB"}, {"x.npy: needs about", "954 MiB are allowed"});
 }

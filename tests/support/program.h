@@ -49,7 +49,9 @@ struct Setting {
   bool broken_pipe = false;           // a pipe without a reader
   std::string folder{};               // to run in
   rlim_t file_bytes = RLIM_INFINITY;  // maximum size of a file
-  std::string standard_input{};       // a file to open for it; empty: the input of the test
+  rlim_t address_space = RLIM_INFINITY;
+  std::string standard_input{};  // a file to open for it; empty: the input of the test
+  Words runner{};                // a command that runs kith, such as "nice"
 };
 
 /// A started program. wait() must be called once.
@@ -86,16 +88,20 @@ class Running {
     if (setting.broken_pipe && (pipe(ends) != 0 || dup2(ends[1], STDOUT_FILENO) < 0 || close(ends[0]) != 0)) _exit(126);
     const rlimit size{setting.file_bytes, setting.file_bytes};
     if (setting.file_bytes != RLIM_INFINITY && setrlimit(RLIMIT_FSIZE, &size) != 0) _exit(126);
+    const rlimit space{setting.address_space, setting.address_space};
+    if (setting.address_space != RLIM_INFINITY && setrlimit(RLIMIT_AS, &space) != 0) _exit(126);
     const rlimit no_core{0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     if (!setting.folder.empty() && chdir(setting.folder.c_str()) != 0) _exit(126);
     signal(SIGPIPE, SIG_DFL);
     unsetenv("COLUMNS");
     for (const std::string& variable : setting.environment) putenv(const_cast<char*>(variable.c_str()));
-    std::vector<char*> arguments{const_cast<char*>("kith")};
+    std::vector<char*> arguments;
+    for (const std::string& word : setting.runner) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(const_cast<char*>(setting.runner.empty() ? "kith" : KITH_BINARY));
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
-    execv(KITH_BINARY, arguments.data());
+    setting.runner.empty() ? execv(KITH_BINARY, arguments.data()) : execvp(arguments[0], arguments.data());
     _exit(127);
   }
 

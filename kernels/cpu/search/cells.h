@@ -53,6 +53,15 @@ class Cells {
   std::vector<LocalColumns> columns_;
 };
 
+/// About the bytes of the cells of these rows and of their construction: packed rows with some unused places; row
+/// numbers before and after sorting, labels, and what their assignment keeps.
+template <class T>
+std::int64_t cells_bytes(const HeldRows<T>& held, const ScreenKernels& kernels) {
+  constexpr std::int64_t kBesides = 48;
+  const std::int64_t place = kernels.column_bytes(held.columns()) + 12;
+  return held.rows() * (place + place / 2 + kBesides);
+}
+
 /// Queries for the estimate of best_cells().
 struct CellQueries {
   std::int64_t count = 0;

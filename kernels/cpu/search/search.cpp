@@ -20,6 +20,12 @@
 namespace kith::cpu {
 namespace {
 
+/// Whether there are cells, or memory for them.
+template <class T>
+bool may_have_cells(const HeldRows<T>& held, const ScreenKernels& kernels, const Queries& queries) {
+  return held.cells != nullptr || cells_bytes(held, kernels) <= queries.cell_bytes;
+}
+
 template <class T>
 class Search {
  public:
@@ -56,7 +62,7 @@ class Search {
       if (!is_complete(q)) incomplete.push_back(q);
     }
     lists_.fallback_queries += std::ssize(incomplete);
-    if (!is_product && std::ssize(incomplete) >= kManyQueries) {
+    if (!is_product && std::ssize(incomplete) >= kManyQueries && may_have_cells(held_, kernels_, queries_)) {
       search_cells(held_, cells_of(held_, kernels_, CellKind::clusters, std::ssize(incomplete)), kernels_, queries_,
                    incomplete, lists_);
     } else {
@@ -242,7 +248,9 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
   }
   const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
   if (queries.measure == Measure::squared_euclidean) {
-    const CellKind kind = held.cells ? CellKind::clusters : best_cells(held, sampled(queries), kernels);
+    const CellKind kind = held.cells                               ? CellKind::clusters
+                          : may_have_cells(held, kernels, queries) ? best_cells(held, sampled(queries), kernels)
+                                                                   : CellKind::none;
     if (kind != CellKind::none) {
       std::vector<std::int64_t> all(static_cast<std::size_t>(queries.values.rows));
       std::iota(all.begin(), all.end(), 0);

@@ -349,8 +349,9 @@ std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& 
                                       .bytes = join.bytes,
                                       .is_join = true});
     if (tree != nullptr) return join_tree(searcher_of(held, *tree), join);
+    const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
     if (!held.forced.self_join && join.measure == Measure::squared_euclidean &&
-        best_cells(held, rows, held.set.screen_for(held.columns(), held.rows())) != CellKind::none) {
+        cells_bytes(held, kernels) <= join.bytes && best_cells(held, rows, kernels) != CellKind::none) {
       return std::nullopt;  // search() by cells
     }
     return Join<T>(held, join).run();
