@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <numeric>
+#include <utility>
 
 #include "core/error.h"
 
@@ -25,12 +26,21 @@ Assignment assign(Points& points, const DataPlan& plan, MatrixView<const double>
   return assignment;
 }
 
+Assignment assign_and_sum(Points& points, const DataPlan& plan, MatrixView<const double> centroids, ClusterSums& sums) {
+  Assignment assignment(centroids.rows);
+  points.sweep({.centroids = centroids, .sums = &sums}, assignment);
+  check_counts(assignment.counts, plan);
+  return assignment;
+}
+
 namespace {
 
-Inertia measure_on(Points& points, const DataPlan& plan, MatrixView<const double> centroids, FixedScale scale) {
-  const MeasureRequest request{centroids, scale, term_bits(plan.weights.terms)};
-  std::vector<Limbs> parts(centroids.rows);
-  points.measure(request, parts);
+MeasureRequest request_of(const DataPlan& plan, MatrixView<const double> centroids, FixedScale scale) {
+  return {centroids, scale, term_bits(plan.weights.terms)};
+}
+
+/// parts: (k) the sums of a measurement.
+Inertia inertia_of(const std::vector<Limbs>& parts, const MeasureRequest& request, const DataPlan& plan) {
   Inertia result;
   Limbs total;
   for (const Limbs& part : parts) {
@@ -43,11 +53,17 @@ Inertia measure_on(Points& points, const DataPlan& plan, MatrixView<const double
   return result;
 }
 
+Inertia measure_on(Points& points, const DataPlan& plan, MatrixView<const double> centroids, FixedScale scale) {
+  const MeasureRequest request = request_of(plan, centroids, scale);
+  std::vector<Limbs> parts(centroids.rows);
+  points.measure(request, parts);
+  return inertia_of(parts, request, plan);
+}
+
 /// The largest values set the grid, which may be far coarser than the distances: one value of 1e16 in a cluster of its
 /// own. If the mean of these has fewer than 20 bits, they are measured again on the grid of the largest one.
 Inertia measure_again_if_coarse(Points& points, const DataPlan& plan, MatrixView<const double> centroids,
-                                FixedScale scale) {
-  Inertia result = measure_on(points, plan, centroids, scale);
+                                Inertia result) {
   const double step = result.rounding / static_cast<double>(plan.weights.terms);
   if (result.total / plan.weights.total >= step * 0x1p20) return result;  // the largest D is at least the mean
   const double farthest = points.farthest(1).front().distance;
@@ -57,13 +73,25 @@ Inertia measure_again_if_coarse(Points& points, const DataPlan& plan, MatrixView
 
 }  // namespace
 
+MeasuredAssignment assign_and_measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids,
+                                      ClusterSums* sums) {
+  const MeasureRequest request = request_of(plan, centroids, inertia_scale(plan, centroids));
+  Assignment assignment(centroids.rows);
+  std::vector<Limbs> parts(centroids.rows);
+  points.sweep({centroids, sums, &request, parts}, assignment);
+  check_counts(assignment.counts, plan);
+  return {std::move(assignment), measure_again_if_coarse(points, plan, centroids, inertia_of(parts, request, plan))};
+}
+
 Inertia measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids) {
-  return measure_again_if_coarse(points, plan, centroids, inertia_scale(plan, centroids));
+  return measure_again_if_coarse(points, plan, centroids,
+                                 measure_on(points, plan, centroids, inertia_scale(plan, centroids)));
 }
 
 Inertia measure_labels(Points& points, const DataPlan& plan, MatrixView<const double> centroids,
                        std::span<const std::int64_t> counts) {
-  return measure_again_if_coarse(points, plan, centroids, inertia_scale(plan, centroids, counts));
+  return measure_again_if_coarse(points, plan, centroids,
+                                 measure_on(points, plan, centroids, inertia_scale(plan, centroids, counts)));
 }
 
 }  // namespace kith

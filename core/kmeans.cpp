@@ -47,8 +47,7 @@ Matrix<double> mean_of(const DataPlan& plan) {
 
 /// The inertia of all rows around one centre (1, d).
 Inertia measure_around(Points& points, const DataPlan& plan, MatrixView<const double> center) {
-  assign(points, plan, center);
-  return measure(points, plan, center);
+  return assign_and_measure(points, plan, center).inertia;
 }
 
 /// The inertia of all rows around their mean. Divided by n d it is the mean column variance of scikit-learn's stopping
@@ -129,14 +128,20 @@ class Run {
       note(record, result);
     }
     observer_.phase("assign", 1);
+    std::optional<Inertia> measured;
     if (!converged_) {
-      Assignment last = assign(points_, plan_, state.centroids.view());
-      state.counts = std::move(last.counts);
-      result.changed = last.changed;
+      ClusterSums* sums = plan_.weights.given() ? &state.sums : nullptr;
+      MeasuredAssignment last = assign_and_measure(points_, plan_, state.centroids.view(), sums);
+      state.counts = std::move(last.assignment.counts);
+      result.changed = last.assignment.changed;
+      measured = std::move(last.inertia);
     }
     const bool relocates = options_.empty == EmptyRule::relocate;  // happens before an update only
-    if (!relocates && count_empty(state.counts, frozen()) > 0) handle_empty_clusters(state, 0);
-    Inertia inertia = measure(points_, plan_, state.centroids.view());
+    if (!relocates && count_empty(state.counts, frozen()) > 0) {
+      handle_empty_clusters(state, 0);
+      if (options_.empty == EmptyRule::drop) measured.reset();
+    }
+    Inertia inertia = measured ? std::move(*measured) : measure(points_, plan_, state.centroids.view());
     check_counts(state.counts, plan_);
     if (!result.history.empty()) {
       check_descent(result.history.back().inertia, inertia.total, rounding_ + inertia.rounding);
@@ -187,13 +192,16 @@ class Run {
 
   /// One iteration through single backend calls. begun: its assignment, if it exists already.
   IterationRecord iterate_once(LloydState& state, std::optional<Assignment> begun, std::int64_t iteration) {
-    const auto begin = Clock::now();
-    Assignment assignment = begun ? std::move(*begun) : assign(points_, plan_, state.centroids.view());
+    bool summed = !begun;
+    Assignment assignment =
+        begun ? std::move(*begun) : assign_and_sum(points_, plan_, state.centroids.view(), state.sums);
     IterationRecord record = record_of(assignment);
-    record.assign_seconds = begun ? 0.0 : seconds_since(begin);
     state.counts = std::move(assignment.counts);
-    if (count_empty(state.counts, frozen()) > 0) record.relocated = handle_empty_clusters(state, iteration);
-    points_.update_sums(state.sums);
+    if (count_empty(state.counts, frozen()) > 0) {
+      record.relocated = handle_empty_clusters(state, iteration);
+      summed = false;
+    }
+    if (!summed) points_.update_sums(state.sums);
     const std::vector<double> weights = cluster_weights(state.sums, state.counts, plan_.weights);
     Matrix<double> moved = centroids_of(state.sums, weights, plan_.scales, state.centroids.view());
     record.inertia = objective_of(moved.view(), weights, plan_, spread_);
@@ -316,8 +324,8 @@ KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const 
   observer.phase("assign", 1);
   points.reset();
   const auto begin = Clock::now();
-  Assignment assignment = assign(points, plan, centroids);
-  Inertia inertia = measure(points, plan, centroids);
+  ClusterSums sums = empty_sums(plan, plan.weights.given() ? centroids.rows : 0);
+  auto [assignment, inertia] = assign_and_measure(points, plan, centroids, plan.weights.given() ? &sums : nullptr);
   report_warnings(plan, observer);
   KMeansResult result;
   result.history.push_back(record_of(assignment));
@@ -327,11 +335,7 @@ KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const 
   std::copy(centroids.data, centroids.data + centroids.size(), result.centroids.data());
   result.inertia = inertia.total;
   result.inertia_per_cluster = std::move(inertia.per_cluster);
-  if (plan.weights.given()) {
-    ClusterSums sums = empty_sums(plan, centroids.rows);
-    points.update_sums(sums);
-    result.weights = cluster_weights(sums, assignment.counts, plan.weights);
-  }
+  if (plan.weights.given()) result.weights = cluster_weights(sums, assignment.counts, plan.weights);
   result.counts = std::move(assignment.counts);
   result.empty_clusters = std::count(result.counts.begin(), result.counts.end(), 0);
   result.labels.resize(plan.rows);

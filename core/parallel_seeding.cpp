@@ -42,11 +42,10 @@ double weigh_candidates(Points& points, const DataPlan& plan, MatrixView<const d
   points.copy_rows(candidates.rows, values.view().middle(given.rows, count - given.rows));
   points.reset();
   Assignment assignment(count);
-  points.assign({values.view()}, assignment);
   std::vector<Limbs> ignored(static_cast<std::size_t>(count));
-  points.measure({values.view(), inertia_scale(plan, values.view()), term_bits(plan.weights.terms)}, ignored);
+  const MeasureRequest measure{values.view(), inertia_scale(plan, values.view()), term_bits(plan.weights.terms)};
   ClusterSums sums = empty_sums(plan, plan.weights.given() ? count : 0);
-  if (plan.weights.given()) points.update_sums(sums);
+  points.sweep({values.view(), plan.weights.given() ? &sums : nullptr, &measure, ignored}, assignment);
   const std::vector<double> weights = cluster_weights(sums, assignment.counts, plan.weights);
   candidates.weights.assign(weights.begin() + given.rows, weights.end());
   candidates.remove_repeated();

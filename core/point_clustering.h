@@ -48,6 +48,14 @@ struct ClusterSums {
   std::vector<Limbs> weights;      // (k) on the grid of Weights; empty if rows are not weighted
 };
 
+/// A request for all that an iteration does with a row, so that points that are read from a file are read once.
+struct SweepRequest {
+  MatrixView<const double> centroids;       // (k, d)
+  ClusterSums* sums = nullptr;              // null: update_sums() is not part of it
+  const MeasureRequest* measure = nullptr;  // to the same centroids; null: measure() is not part of it
+  std::span<Limbs> inertia = {};            // (k) of measure()
+};
+
 /// The state that one iteration passes to the next.
 struct LloydState {
   Matrix<double> centroids;          // (k, d)
@@ -86,6 +94,12 @@ class PointClustering : public virtual PointSet {
   /// ADDS to the sums what changed in the labels since the last call: a row that changed its cluster is subtracted from
   /// the old one and added to the new one. After reset() every labelled row is added.
   virtual void update_sums(ClusterSums&) { unsupported("cluster sums"); }
+  /// assign(), then update_sums() and measure() if the request has them.
+  virtual void sweep(const SweepRequest& request, Assignment& assignment) {
+    assign({request.centroids}, assignment);
+    if (request.sums != nullptr) update_sums(*request.sums);
+    if (request.measure != nullptr) measure(*request.measure, request.inertia);
+  }
   /// Runs whole iterations (assign, update_sums, new centroids, stop tests) as long as the backend can do without the
   /// host, for about half a second, with the same bits as one operation at a time. Ends when a stop rule fires or a
   /// cluster is empty. Without records and without an unfinished assignment the caller runs the next iteration itself.

@@ -19,6 +19,12 @@ struct FarRow {
   std::int32_t label = 0;
 };
 
+/// What a backend keeps for n rows.
+struct RowState {
+  std::span<std::int32_t> label, summed;  // (n) the label, and the label in the sums
+  std::span<double> distance;             // (n) kept squared distance
+};
+
 /// The base of all parts of Points; every backend implements it. Row numbers are global: first_row of the block +
 /// position. Not thread-safe: one caller at a time.
 ///
@@ -44,6 +50,9 @@ class PointSet {
   virtual std::vector<FarRow> farthest(std::int64_t count) const = 0;
   /// Values of the given rows as float64. out: (rows.size(), d)
   virtual void copy_rows(std::span<const std::int64_t> rows, MatrixView<double> out) const = 0;
+  /// Sets the state of all rows, as copy_state() has returned it for rows of these values, and copies it.
+  virtual void set_state(const RowState& /*from*/) { unsupported("rows that are read in each pass"); }
+  virtual void copy_state(const RowState& /*out*/) const { unsupported("rows that are read in each pass"); }
 
  protected:
   /// The default of the operations in the other parts, so that a new backend can begin with some of them.

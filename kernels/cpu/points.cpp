@@ -59,6 +59,18 @@ class CpuPoints final : public Points {
     held_.labelled_clusters = 0;
     held_.bounds.reset();
   }
+  void set_state(const RowState& from) override {
+    set_labels(from.label);
+    copy(from.summed.data(), held_.summed.data());
+    copy(from.distance.data(), held_.distance.data());
+    held_.totals.current = false;
+    held_.seeding = {};
+  }
+  void copy_state(const RowState& out) const override {
+    copy(held_.label.data(), out.label.data());
+    copy(held_.summed.data(), out.summed.data());
+    copy(held_.distance.data(), out.distance.data());
+  }
   IterateResult iterate(const IterateRequest& request, LloydState& state) override {
     return cpu::iterate(remember(), request, state);
   }

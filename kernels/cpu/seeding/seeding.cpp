@@ -19,14 +19,14 @@ std::int64_t fixed(double distance, FixedScale scale, RowWeight weight) {
 
 /// skip_limit[s]: rows whose nearest seed is s and whose kept distance is at most this are nearer to that seed than to
 /// every candidate: by the triangle inequality |x - c| >= |s - c| - |x - s| >= |x - s| if D(s, c) >= 4 D(x, s).
-/// Negative if no row can be skipped: in the range of subnormal numbers, and if there are too many seeds.
+/// Negative if no row can be skipped: in the range of subnormal numbers, and if there are too many seeds or none.
 template <class T>
 std::vector<double> skip_limits(const HeldRows<T>& held, MatrixView<const double> candidates) {
   constexpr std::int64_t kMinRowsPerSeed = 16;
   constexpr double kRounding = 1 - 0x1p-20, kSubnormal = 0x1p-900;
   const std::int64_t d = held.columns(), seeds = std::ssize(held.seeding.seeds) / d;
   const auto distance = held.set.template rows<double>().distance;
-  std::vector<double> skip_limit(seeds, -1.0);
+  std::vector<double> skip_limit(std::max<std::int64_t>(seeds, 1), -1.0);
   if (seeds * kMinRowsPerSeed > held.rows()) return skip_limit;
   for (std::int64_t s = 0; s < seeds; ++s) {
     double nearest = std::numeric_limits<double>::infinity();
@@ -255,6 +255,7 @@ void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, Fixe
   seeding.candidates = Matrix<double>(candidates.rows, candidates.columns);
   std::copy(candidates.data, candidates.data + candidates.size(), seeding.candidates.data());
   seeding.lowered_by.resize(held.rows());
+  seeding.nearest.resize(held.rows(), 0);  // without seeds if the distances were set
   ScreenColumns columns(held, held.set.float32, candidates.rows);
   columns.pack(held, candidates.data, candidates.rows);
   const std::vector<double> skip_limit = skip_limits(held, candidates);

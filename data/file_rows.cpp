@@ -1,0 +1,178 @@
+// One thread fills a ring of buffers; its exception reaches the caller in the place of the block.
+#include "data/file_rows.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <type_traits>
+
+#include "data/io/checksum.h"
+#include "data/io/input_error.h"
+
+namespace kith::data {
+namespace {
+
+constexpr std::int64_t kSampleBytes = 4096;  // of each block
+
+PointsMatrix buffer_for(Number held_as, std::int64_t rows, std::int64_t columns) {
+  switch (held_as) {
+    case Number::uint8:
+      return Matrix<std::uint8_t>(rows, columns);
+    case Number::int8:
+      return Matrix<std::int8_t>(rows, columns);
+    case Number::float64:
+      return Matrix<double>(rows, columns);
+    default:
+      return Matrix<float>(rows, columns);
+  }
+}
+
+}  // namespace
+
+FileRows::FileRows(PointSource& source, const FileRowsOptions& options)
+    : source_(source),
+      metric_(options.metric),
+      file_(parse_location(source.name()).file),
+      row_bytes_(source.columns() * size_of(source.held_as())),
+      block_rows_(
+          std::clamp<std::int64_t>(options.block_bytes / row_bytes_, 1, std::max<std::int64_t>(source.rows(), 1))),
+      identity_(identity()) {
+  for (std::int64_t i = 0; i < kBlocks; ++i) {
+    buffers_.push_back(buffer_for(source.held_as(), block_rows_, source.columns()));
+  }
+}
+
+FileRows::Identity FileRows::identity() const {
+  struct stat status {};
+  if (stat(file_.c_str(), &status) != 0) {
+    refuse_input(file_,
+                 fmt::format("cannot be examined: {}; keep the file until kith has ended", std::strerror(errno)));
+  }
+  return {static_cast<std::int64_t>(status.st_dev), static_cast<std::int64_t>(status.st_ino), status.st_size,
+          std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
+void FileRows::refuse_changed() const {
+  refuse_input(file_, fmt::format("changed between pass {} and an earlier one over its rows; run kith again when no "
+                                  "other program writes to it",
+                                  passes_));
+}
+
+void FileRows::require_unchanged() const {
+  if (identity() != identity_) refuse_changed();
+}
+
+std::int64_t FileRows::rows_of_block(std::int64_t block) const {
+  return std::min(block_rows_, rows() - first_ - block * block_rows_);
+}
+
+void FileRows::begin(std::int64_t first) {
+  end_pass();
+  require_unchanged();
+  if (first != first_) samples_.clear();
+  first_ = first;
+  samples_.resize(static_cast<std::size_t>(blocks()));
+  ++passes_;
+  filled_ = taken_ = 0;
+  stopped_ = false;
+  failure_ = nullptr;
+  reader_ = std::thread([this] { read_pass(); });
+}
+
+PointsView FileRows::next() {
+  std::unique_lock lock(mutex_);
+  if (taken_ == blocks()) {
+    lock.unlock();
+    end_pass();
+    require_unchanged();
+    return std::visit([](const auto& buffer) -> PointsView { return buffer.view().middle(0, 0); }, buffers_.front());
+  }
+  progress_.wait(lock, [this] { return filled_ > taken_ || failure_; });
+  if (filled_ == taken_) std::rethrow_exception(failure_);
+  const std::int64_t block = taken_++;
+  lock.unlock();
+  progress_.notify_all();  // the buffer of the block before may be filled again
+  bytes_ += rows_of_block(block) * row_bytes_;
+  return std::visit([&](const auto& buffer) -> PointsView { return buffer.view().middle(0, rows_of_block(block)); },
+                    buffers_[static_cast<std::size_t>(block % kBlocks)]);
+}
+
+PointsMatrix FileRows::gather(std::span<const std::int64_t> rows) {
+  end_pass();
+  PointsMatrix all = buffer_for(source_.held_as(), std::ssize(rows), columns());
+  PointsMatrix one = buffer_for(source_.held_as(), 1, columns());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    read(rows[i], 1, one);
+    std::visit(
+        [&]<class T>(Matrix<T>& to) {
+          std::copy_n(std::get<Matrix<T>>(one).data(), columns(), to.row(static_cast<std::int64_t>(i)).data());
+        },
+        all);
+  }
+  bytes_ += std::ssize(rows) * row_bytes_;
+  return all;
+}
+
+void FileRows::read(std::int64_t first, std::int64_t count, PointsMatrix& buffer) {
+  std::visit(
+      [&]<class T>(Matrix<T>& values) {
+        const MatrixView<T> part = values.view().middle(0, count);
+        source_.read(first, part);
+        if (metric_ != Metric::cosine) return;
+        if constexpr (std::is_floating_point_v<T>) {
+          normalize_rows(part, {source_.name(), first, "--metric cosine"});
+        } else {
+          throw Error(ExitCode::internal, source_.name() + ": cannot scale rows that are held as bytes to length 1");
+        }
+      },
+      buffer);
+}
+
+void FileRows::compare_sample(std::int64_t block, const PointsMatrix& buffer) {
+  const std::int64_t bytes = std::min(kSampleBytes, rows_of_block(block) * row_bytes_);
+  Checksum checksum;
+  std::visit([&](const auto& values) { checksum.add(values.data(), static_cast<std::size_t>(bytes)); }, buffer);
+  std::optional<std::uint32_t>& before = samples_[static_cast<std::size_t>(block)];
+  if (before && *before != checksum.value()) refuse_changed();
+  before = checksum.value();
+}
+
+void FileRows::read_pass() {
+  try {
+    for (std::int64_t block = 0; block < blocks(); ++block) {
+      {
+        std::unique_lock lock(mutex_);  // the caller uses block taken_ - 1
+        progress_.wait(lock, [&] { return stopped_ || block - std::max<std::int64_t>(taken_ - 1, 0) < kBlocks; });
+        if (stopped_) return;
+      }
+      PointsMatrix& buffer = buffers_[static_cast<std::size_t>(block % kBlocks)];
+      read(first_ + block * block_rows_, rows_of_block(block), buffer);
+      compare_sample(block, buffer);
+      {
+        const std::lock_guard lock(mutex_);
+        ++filled_;
+      }
+      progress_.notify_all();
+    }
+  } catch (...) {
+    {
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+    }
+    progress_.notify_all();
+  }
+}
+
+void FileRows::end_pass() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  progress_.notify_all();
+  if (reader_.joinable()) reader_.join();
+}
+
+}  // namespace kith::data

@@ -1,0 +1,86 @@
+// Reads the rows of a file again in each pass, a few blocks ahead of the caller.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/metric.h"
+#include "core/row_reader.h"
+#include "data/source.h"
+
+namespace kith::data {
+
+struct FileRowsOptions {
+  std::int64_t block_bytes = std::int64_t{16} << 20;  // of values; at least one row
+  Metric metric = Metric::euclidean;                  // cosine: rows are scaled to length 1 as they are read
+};
+
+/// A thread reads the blocks of a pass into kBlocks buffers while the caller uses one of them. The file must stay as it
+/// is: its size, time and identity are compared in each pass, and the first values of each block with those of the
+/// first pass. During a pass nothing else may use the source. The thread ends with the pass.
+class FileRows final : public RowReader {
+ public:
+  static constexpr std::int64_t kBlocks = 3;
+
+  /// The source must outlive the object. Allocates the buffers. Throws std::bad_alloc.
+  FileRows(PointSource& source, const FileRowsOptions& options);
+  ~FileRows() override { end_pass(); }
+  FileRows(const FileRows&) = delete;
+  FileRows& operator=(const FileRows&) = delete;
+
+  std::int64_t rows() const override { return source_.rows(); }
+  std::int64_t columns() const override { return source_.columns(); }
+  void begin(std::int64_t first) override;
+  /// Throws what PointSource::read() and normalize_rows() throw, and Error(data) for a file that has changed.
+  PointsView next() override;
+  PointsMatrix gather(std::span<const std::int64_t> rows) override;
+
+  std::int64_t passes() const { return passes_; }
+  /// Bytes of values, as they are held, that were read.
+  std::int64_t bytes() const { return bytes_; }
+  /// Bytes of the buffers.
+  std::int64_t held_bytes() const { return kBlocks * block_rows_ * row_bytes_; }
+
+ private:
+  /// What shows that a file is another one, or has other content.
+  struct Identity {
+    std::int64_t device = 0, inode = 0, size = 0, modified_ns = 0;
+    bool operator==(const Identity&) const = default;
+  };
+  Identity identity() const;
+  void require_unchanged() const;
+  [[noreturn]] void refuse_changed() const;
+  std::int64_t blocks() const { return (rows() - first_ + block_rows_ - 1) / block_rows_; }
+  std::int64_t rows_of_block(std::int64_t block) const;
+  /// Reads rows first .. first + count - 1 into a buffer.
+  void read(std::int64_t first, std::int64_t count, PointsMatrix& buffer);
+  void compare_sample(std::int64_t block, const PointsMatrix& buffer);
+  void read_pass();
+  void end_pass();
+
+  PointSource& source_;
+  Metric metric_;
+  std::string file_;
+  std::int64_t row_bytes_, block_rows_;
+  Identity identity_;
+  std::vector<PointsMatrix> buffers_;
+  std::vector<std::optional<std::uint32_t>> samples_;  // checksums of the first values of each block
+  std::int64_t first_ = 0;                             // row of the pass
+  std::int64_t passes_ = 0, bytes_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable progress_;
+  std::int64_t filled_ = 0, taken_ = 0;  // blocks of the pass that have been read, and that the caller has had
+  bool stopped_ = false;
+  std::exception_ptr failure_;
+  std::thread reader_;
+};
+
+}  // namespace kith::data

@@ -1,0 +1,174 @@
+// Points whose rows are read again in each pass give the bits of points in memory, in few passes.
+#include "core/streamed_points.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "core/kmeans.h"
+#include "core/label_result.h"
+#include "tests/support/cases.h"
+#include "tests/support/catch.h"
+#include "tests/support/kmeans_runs.h"
+
+using namespace kith;
+using namespace kith::test;
+
+namespace {
+
+/// Rows in memory, read in blocks of a few.
+class MemoryReader final : public RowReader {
+ public:
+  MemoryReader(PointsView values, std::int64_t block) : values_(values), block_(block) {}
+  std::int64_t rows() const override { return rows_of(values_); }
+  std::int64_t columns() const override { return columns_of(values_); }
+  void begin(std::int64_t first) override {
+    next_ = first;
+    ++passes;
+  }
+  PointsView next() override {
+    const std::int64_t first = next_;
+    next_ = std::min(first + block_, rows());
+    return part(first, next_ - first);
+  }
+  PointsMatrix gather(std::span<const std::int64_t> chosen) override {
+    return std::visit(
+        [&]<class T>(MatrixView<const T> all) -> PointsMatrix {
+          Matrix<T> copy(std::ssize(chosen), all.columns);
+          for (std::int64_t i = 0; i < copy.rows(); ++i) {
+            const auto row = all.row(chosen[static_cast<std::size_t>(i)]);
+            std::copy(row.begin(), row.end(), copy.row(i).begin());
+          }
+          return copy;
+        },
+        values_);
+  }
+  PointsView part(std::int64_t first, std::int64_t count) const {
+    return std::visit([&](const auto& all) -> PointsView { return all.middle(first, count); }, values_);
+  }
+
+  std::int64_t passes = 0;
+
+ private:
+  PointsView values_;
+  std::int64_t block_, next_ = 0;
+};
+
+/// The CPU backend; another may not implement set_state().
+std::unique_ptr<Backend> cpu() {
+  for (const BackendEntry& entry : backends()) {
+    if (std::string(entry.name) == "cpu") return entry.open({.threads = 2}, {});
+  }
+  FAIL("no CPU backend");
+  return nullptr;
+}
+
+constexpr std::int64_t kRows = 301, kBlock = 37;
+
+}  // namespace
+
+TEST_CASE("k-means of streamed points has the bits of points in memory", "[streamed]") {
+  const auto backend = cpu();
+  for (const Kind& kind : kinds()) {
+    const Matrix<double> values = kind.make(kRows, 5, 3);
+    const PointsMatrix stored = stored_as(values.view(), storages(kind).back());
+    for (const Init init : {Init::kmeans_plus_plus, Init::kmeans_parallel, Init::farthest, Init::random, Init::first}) {
+      for (const double unit : {0.0, 1.0, 0.3}) {
+        std::vector<double> row_weights;
+        for (std::int64_t i = 0; unit > 0 && i < kRows; ++i)
+          row_weights.push_back(unit * static_cast<double>(1 + i % 7));
+        const Weights weights = unit > 0 ? checked_weights(row_weights, "weights") : equal_weights(kRows);
+        const KMeansOptions options{.clusters = 12,
+                                    .init = init,
+                                    .runs = 2,
+                                    .max_iterations = 20,
+                                    .tolerance = 0.0,
+                                    .keep_distances = true,
+                                    .keep_medoids = true};
+        const auto resident = backend->hold({view_of(stored), 0, nullptr, row_weights});
+        const KMeansResult expected = run(*resident, weights, options);
+        for (const std::int64_t held : {std::int64_t{0}, std::int64_t{100}, kRows}) {
+          INFO(kind.name << ", init " << static_cast<int>(init) << ", unit of weights " << unit << ", held " << held);
+          MemoryReader reader(view_of(stored), kBlock);
+          StreamedPoints points(*backend, {reader.part(0, held), &reader, row_weights});
+          const KMeansResult actual = run(points, weights, options);
+          check_same(expected, actual);
+          CHECK(actual.nearest_row == expected.nearest_row);
+          CHECK(std::equal(actual.distances.begin(), actual.distances.end(), expected.distances.begin()));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("empty clusters of streamed points are treated as in memory", "[streamed]") {
+  const auto backend = cpu();
+  const Matrix<double> values = kinds().front().make(kRows, 3, 3);
+  Matrix<double> given(6, 3);  // three centroids are far from all rows
+  for (std::int64_t c = 0; c < 6; ++c) {
+    for (std::int64_t j = 0; j < 3; ++j) given(c, j) = c < 3 ? values(c * 50, j) : 1e3 + static_cast<double>(c);
+  }
+  for (const EmptyRule rule : {EmptyRule::relocate, EmptyRule::keep, EmptyRule::drop}) {
+    KMeansOptions options{
+        .clusters = 6, .init = Init::given, .max_iterations = 20, .tolerance = 0.0, .keep_distances = true};
+    options.given = std::as_const(given).view();
+    options.empty = rule;
+    const auto resident = backend->hold({values.view(), 0});
+    const KMeansResult expected = run(*resident, options);
+    for (const std::int64_t held : {0, 100}) {
+      MemoryReader reader(values.view(), kBlock);
+      StreamedPoints points(*backend, {reader.part(0, held), &reader, {}});
+      check_same(expected, run(points, options));
+    }
+  }
+}
+
+TEST_CASE("an iteration of streamed points reads each row once", "[streamed]") {
+  const auto backend = cpu();
+  const Matrix<double> values = kinds().front().make(kRows, 5, 3);
+  MemoryReader reader(values.view(), kBlock);
+  StreamedPoints points(*backend, {reader.part(0, 50), &reader, {}});
+  const KMeansResult result = run(points, {.clusters = 8, .init = Init::first, .tolerance = 0.0});
+  REQUIRE(result.iterations > 2);
+  CHECK(reader.passes <= result.iterations + 6);
+}
+
+TEST_CASE("searches of streamed points merge the lists of their blocks", "[streamed]") {
+  const auto backend = cpu();
+  for (const Kind& kind : kinds()) {
+    INFO(kind.name);
+    const Matrix<double> values = kind.make(kRows, 4, 3);
+    const auto resident = backend->hold({values.view(), 0});
+    MemoryReader reader(values.view(), kBlock);
+    StreamedPoints points(*backend, {reader.part(0, 64), &reader, {}});
+    const DataPlan plan = make_plan(*resident);
+    resident->prepare(plan);
+    points.prepare(make_plan(points));
+    const Queries queries{.values = values.view().middle(90, 40), .excluded_row = 90};
+    NeighborLists expected(40, 7), actual(40, 7);
+    resident->search(queries, expected);
+    reader.passes = 0;
+    points.search(queries, actual);
+    CHECK(reader.passes == 1);
+    CHECK(std::equal(expected.index.data(), expected.index.data() + expected.index.size(), actual.index.data()));
+    CHECK(std::memcmp(expected.distance.data(), actual.distance.data(), 40 * 7 * sizeof(double)) == 0);
+
+    const double limit = expected.distance(0, 6);
+    RadiusLists within(40, limit, 1 << 20), found(40, limit, 1 << 20);
+    resident->search_radius(queries, within);
+    points.search_radius(queries, found);
+    CHECK(within.counts == found.counts);
+    for (std::size_t q = 0; q < 40; ++q) {
+      std::sort(within.rows[q].begin(), within.rows[q].end());
+      std::sort(found.rows[q].begin(), found.rows[q].end());
+      CHECK(
+          std::equal(within.rows[q].begin(), within.rows[q].end(), found.rows[q].begin(), found.rows[q].end(),
+                     [](const Neighbor& a, const Neighbor& b) { return a.row == b.row && a.distance == b.distance; }));
+    }
+
+    Matrix<double> all(40, kRows), by_block(40, kRows);
+    resident->all_distances(queries, all.view());
+    points.all_distances(queries, by_block.view());
+    CHECK(std::memcmp(all.data(), by_block.data(), static_cast<std::size_t>(all.size()) * sizeof(double)) == 0);
+  }
+}
