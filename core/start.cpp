@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/parallel_seeding.h"
-#include "core/seeding.h"
 
 namespace kith {
 namespace {
@@ -63,7 +62,7 @@ void check_start(const DataPlan& plan, const KMeansOptions& options) {
 }
 
 Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMeansOptions& options, int run,
-                               Observer& observer) {
+                               Observer& observer, SeedingPlace& place) {
   observer.phase("seed", options.clusters);
   Matrix<double> centroids(options.clusters, points.columns());
   const RandomStream random{options.seed, static_cast<std::uint64_t>(options.first_run + run)};
@@ -77,11 +76,11 @@ Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMean
   } else {
     std::vector<std::int64_t> rows(others.rows);
     if (options.init == Init::kmeans_plus_plus) {
-      rows = greedy_kmeans_plus_plus(points, plan.weights, others.rows, random, observer, there);
+      rows = greedy_kmeans_plus_plus(points, plan.weights, others.rows, random, observer, there, &place);
     } else if (options.init == Init::kmeans_parallel) {
-      rows = kmeans_parallel(points, plan, others.rows, random, observer, there);
+      rows = kmeans_parallel(points, plan, others.rows, random, observer, there, &place);
     } else if (options.init == Init::farthest) {
-      rows = farthest_first_traversal(points, plan.weights, others.rows, random, observer, there);
+      rows = farthest_first_traversal(points, plan.weights, others.rows, random, observer, there, &place);
     } else if (options.init == Init::random) {
       rows = random_rows(points.rows(), others.rows, random);
     } else {

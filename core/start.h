@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/kmeans.h"
+#include "core/seeding.h"
 
 namespace kith {
 
@@ -9,8 +10,9 @@ namespace kith {
 /// centroids so far away that squared distances leave the range of float64.
 void check_start(const DataPlan& plan, const KMeansOptions& options);
 
-/// (k, d) The initial centroids of run `run`, from 0. Overwrites the labels and distances that `points` hold.
+/// (k, d) The initial centroids of run `run`, from 0. Overwrites the labels and distances that `points` hold. place:
+/// where the seeding continues.
 Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMeansOptions& options, int run,
-                               Observer& observer);
+                               Observer& observer, SeedingPlace& place);
 
 }  // namespace kith

@@ -33,6 +33,7 @@ struct ClusterOptions {
   bool explain = false;
   std::string write_obs;
   VariantOptions variant;
+  CheckpointOptions checkpoint;
   CommonOptions common;
 
   std::string fixed_start;  // once the start is open: why it is not random, or empty
@@ -114,6 +115,13 @@ void declare(OptionSet& set, ClusterOptions& options) {
       {.names = "--explain", .help = "Print for every cluster the columns in which it differs most from all points."},
       options.explain);
   add_label_option(set, options.write_obs, options.common);
+  add_checkpoint_options(set, options.checkpoint);
+  for (const char* name : {"--checkpoint", "--keep-best"}) {
+    set[name].refused = {when([&options] { return options.variant.is_bisecting(); },
+                              std::string(name) +
+                                  " cannot be combined with --algorithm bisecting, whose splits have no "
+                                  "checkpoint; leave one of them out")};
+  }
   add_weight_options(set, options.common);
   add_missing_option(set, options.common);
   add_preparation_options(set, options.common);
@@ -147,6 +155,7 @@ class ClusterJob final : public PointsJob {
   std::string next() const override;
 
   Metric metric() const { return metric_of(common); }
+  void set_limit(Continuation& continuation) const;
   std::int64_t default_clusters() const;
   void check_init() const;
   void check_clusters() const;
@@ -154,10 +163,11 @@ class ClusterJob final : public PointsJob {
   std::string stored_command() const;
   void report_result();
   void warn_of_limit();
+  void warn_of_interruption();
   /// A result that --init resumes: it holds everything, and its centroids are those of the last iteration.
   bool can_resume() const {
     return !target.empty() && !options_.writes_labels_only() && !options_.moves_labels() &&
-           run_.result.stopped_by == "max-iterations";
+           (run_.result.stopped_by == "max-iterations" || run_.result.stopped_by == "interrupted");
   }
 
   ClusterOptions& options_;
@@ -184,17 +194,22 @@ void ClusterJob::open() {
   check_clusters();
   if (start_.given && !options_.moves_labels()) {
     start_.continuation = find_continuation(options_.init, stored_command(), *source);
-    if (start_.continuation) {
-      const std::int64_t before = start_.continuation->stopped.iterations, given = options_.max_iterations;
-      // Without --max-iterations, the limit is that of the run as if it had not stopped, or a multiple of it.
-      const bool is_default = start_.continuation->start && set.source("--max-iterations") == Source::none;
-      start_.continuation->stopped.limit = is_default ? (before / given + 1) * given : before + given;
-    }
+    if (start_.continuation) set_limit(*start_.continuation);
   }
   options_.all_frozen = frozen_.rows() == options_.clusters;
   if (!start_.is_random()) options_.fixed_start = start_.option() + " uses no random numbers";
   given_ = beside_frozen();
   read_weights();
+  open_checkpoint(options_.checkpoint, words_, stored_command());
+}
+
+/// The limit of the whole run. An interrupted run has not reached the one it had. Without --max-iterations it is that
+/// of the run as if it had not stopped, or a multiple of it.
+void ClusterJob::set_limit(Continuation& continuation) const {
+  const std::int64_t before = continuation.stopped.iterations, given = options_.max_iterations;
+  const bool is_default = continuation.start && set.source("--max-iterations") == Source::none;
+  const bool is_same = continuation.interrupted && before < given;
+  continuation.stopped.limit = is_same ? given : is_default ? (before / given + 1) * given : before + given;
 }
 
 /// Without -k: as many as the start has, and the frozen ones unless they are among them.
@@ -274,6 +289,7 @@ void ClusterJob::compute() {
     centroids_ = label_centroids(start_, held, metric());
     given_ = std::as_const(centroids_).view();
   }
+  if (checkpoint) checkpoint->begin();
   run_ = run_variant(held,
                      {.clusters = given_.rows > 0 ? frozen_.rows() + given_.rows : options_.clusters,
                       .init = start_.init,
@@ -287,12 +303,16 @@ void ClusterJob::compute() {
                       .metric = metric(),
                       .empty = empty_rule(options_.variant),
                       .keep_distances = options_.save_distances,
-                      .keep_medoids = options_.variant.medoids},
+                      .keep_medoids = options_.variant.medoids,
+                      .keeper = checkpoint ? &*checkpoint : nullptr,
+                      .from = checkpoint ? checkpoint->next() : nullptr},
                      options_.variant, *this);
+  if (checkpoint) checkpoint->end();
   complete(run_.result);
   if (!run_.result.continues) start_.continuation.reset();
   report_result();
   if (run_.result.stopped_by == "max-iterations") warn_of_limit();
+  if (checkpoint && checkpoint->interrupted()) warn_of_interruption();
   if (options_.explain) report.explanations = explain(run_.result, held, source->column_names());
 }
 
@@ -324,6 +344,14 @@ void ClusterJob::warn_of_limit() {
           ? "increase --max-iterations: balanced clusters cannot be resumed, --init RESULT starts with their means"
           : "increase --max-iterations, or write a result with -o and resume it with --init RESULT";
   progress.warning(fmt::format("not converged after {} iterations; {}", run_.result.iterations, remedy));
+}
+
+void ClusterJob::warn_of_interruption() {
+  const std::string& file = options_.checkpoint.file;
+  progress.warning(fmt::format("interrupted after {} iterations; {}", run_.result.iterations,
+                               !file.empty()  ? "continue with: kith resume " + shell_word(file)
+                               : can_resume() ? "resume with --init " + shell_word(target)
+                                              : "give --checkpoint FILE to continue such a run"));
 }
 
 void ClusterJob::show() {

@@ -57,12 +57,14 @@ std::optional<Continuation> find_continuation(const std::string& init, const std
   const auto iterations = result.whole("iterations"), changed = result.whole("changed");
   const std::string before = result.text("command");
   const std::vector<std::int64_t> shape{points.rows(), points.columns()};
-  const bool resumes = result.format() == "kith-clusters" && result.text("stopped_by") == "max-iterations" &&
-                       iterations && changed && result.wholes("points_shape") == shape &&
-                       rest_of(before) == rest_of(command);
+  const std::string stopped_by = result.text("stopped_by");
+  const bool resumes = result.format() == "kith-clusters" &&
+                       (stopped_by == "max-iterations" || stopped_by == "interrupted") && iterations && changed &&
+                       result.wholes("points_shape") == shape && rest_of(before) == rest_of(command);
   if (!resumes) return std::nullopt;
   Continuation continuation{place.file,
                             {*iterations, 0, *changed, whole_numbers(result.vector("counts"))},
+                            stopped_by == "interrupted",
                             {result.vector("iteration_inertia"), result.vector("iteration_shift"),
                              whole_numbers(result.vector("iteration_changed"))},
                             {}};

@@ -16,6 +16,7 @@ namespace kith::app {
 struct Continuation {
   std::string file;
   StoppedRun stopped;
+  bool interrupted = false;  // before it reached its limit
   Iterations iterations;
   /// How it started; nothing if it was the best of several runs.
   struct Start {
