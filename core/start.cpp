@@ -30,6 +30,11 @@ void warn_of_duplicates(MatrixView<const double> centroids, Observer& observer) 
 
 }  // namespace
 
+Init default_init(std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kManyValues = std::int64_t{1} << 33;
+  return checked_product(rows, columns, "points") >= kManyValues ? Init::kmeans_parallel : Init::kmeans_plus_plus;
+}
+
 void check_start(const DataPlan& plan, const KMeansOptions& options) {
   if (options.clusters < 1 || options.clusters > plan.rows) {
     throw Error(ExitCode::usage,

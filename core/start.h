@@ -6,6 +6,10 @@
 
 namespace kith {
 
+/// The start without --init, a rule in the shape of the points alone: k-means++, which passes over all points for each
+/// centroid, or from 2^33 values on k-means||, which passes a few times.
+Init default_init(std::int64_t rows, std::int64_t columns);
+
 /// Throws Error(usage) naming n, d and k for k out of range or centroids of the wrong shape; Error(data) for frozen
 /// centroids so far away that squared distances leave the range of float64.
 void check_start(const DataPlan& plan, const KMeansOptions& options);

@@ -58,6 +58,7 @@ void declare_start(OptionSet& set, ClusterOptions& options) {
             .help = "Initial centroids: k-means++, k-means|| (for large K), random, first (rows), farthest, or "
                     "FILE[:DATASET] of K rows. kith uses the metric of a result. If the result reached its iteration "
                     "limit, kith resumes it, provided that the other options are unchanged.",
+            .shown_default = kDefaultStart,
             .stored = Stored::always,
             .no_effect = {frozen},
             .refused = {when([=, &options] { return bisecting() && !options.init_file().empty(); },
@@ -116,6 +117,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
       options.explain);
   add_label_option(set, options.write_obs, options.common);
   add_checkpoint_options(set, options.checkpoint);
+  add_keep_option(set, options.checkpoint);
   for (const char* name : {"--checkpoint", "--keep-best"}) {
     set[name].refused = {when([&options] { return options.variant.is_bisecting(); },
                               std::string(name) +
@@ -128,12 +130,6 @@ void declare(OptionSet& set, ClusterOptions& options) {
   add_common_options(set, options.common, kLabelOutputHelp);
   set["--metric"].refused = {[&options] { return metric_without_means(options.common); }};
   set["--seed"].no_effect = set["--n-init"].no_effect;
-}
-
-/// Whether the --init file holds all centroids, as a result does: the frozen ones first.
-bool begins_with(MatrixView<const double> given, MatrixView<const double> frozen) {
-  return given.rows >= frozen.rows && given.columns == frozen.columns &&
-         std::equal(frozen.data, frozen.data + frozen.size(), given.data);
 }
 
 class ClusterJob final : public PointsJob {
@@ -155,11 +151,9 @@ class ClusterJob final : public PointsJob {
   std::string next() const override;
 
   Metric metric() const { return metric_of(common); }
-  void set_limit(Continuation& continuation) const;
   std::int64_t default_clusters() const;
   void check_init() const;
   void check_clusters() const;
-  MatrixView<const double> beside_frozen() const;
   std::string stored_command() const;
   void report_result();
   void warn_of_limit();
@@ -183,6 +177,7 @@ void ClusterJob::open() {
   take_metric({{"--init", options_.init_file()}, {"--freeze", options_.variant.freeze}}, set, common);
   open_points(options_.points);
   check_label_output(options_.write_obs, *source);
+  if (set.source("--init") == Source::none) options_.init = default_start(*source);
   report.seed = common.seed;
   start_ = open_start(options_.init, options_.init_labels, common);
   const auto frozen = open_frozen(options_.variant, *source, prepared_columns(*source, common));
@@ -194,22 +189,16 @@ void ClusterJob::open() {
   check_clusters();
   if (start_.given && !options_.moves_labels()) {
     start_.continuation = find_continuation(options_.init, stored_command(), *source);
-    if (start_.continuation) set_limit(*start_.continuation);
+    if (start_.continuation) {
+      start_.continuation->set_limit(options_.max_iterations, set.source("--max-iterations") == Source::none);
+    }
   }
   options_.all_frozen = frozen_.rows() == options_.clusters;
   if (!start_.is_random()) options_.fixed_start = start_.option() + " uses no random numbers";
-  given_ = beside_frozen();
+  given_ = beside_frozen(options_.variant, options_.init, options_.clusters, std::as_const(centroids_).view(),
+                         std::as_const(frozen_).view());
   read_weights();
   open_checkpoint(options_.checkpoint, words_, stored_command());
-}
-
-/// The limit of the whole run. An interrupted run has not reached the one it had. Without --max-iterations it is that
-/// of the run as if it had not stopped, or a multiple of it.
-void ClusterJob::set_limit(Continuation& continuation) const {
-  const std::int64_t before = continuation.stopped.iterations, given = options_.max_iterations;
-  const bool is_default = continuation.start && set.source("--max-iterations") == Source::none;
-  const bool is_same = continuation.interrupted && before < given;
-  continuation.stopped.limit = is_same ? given : is_default ? (before / given + 1) * given : before + given;
 }
 
 /// Without -k: as many as the start has, and the frozen ones unless they are among them.
@@ -249,21 +238,6 @@ void ClusterJob::check_clusters() const {
   }
   if (start_.labels) check_labels(start_, clusters - frozen_.rows(), *source);
   check_variant(options_.variant, source->rows(), clusters);
-}
-
-/// The centroids of the --init file that are not frozen: the file may contain all, as a result does.
-MatrixView<const double> ClusterJob::beside_frozen() const {
-  const MatrixView<const double> given = centroids_.view(), frozen = frozen_.view();
-  const bool is_rest = frozen.rows + given.rows == options_.clusters;
-  if (frozen.rows == 0 || given.rows == 0 || (is_rest && dropped_before(options_.variant, options_.init) == 0))
-    return given;
-  if (!begins_with(given, frozen)) {
-    throw Error(ExitCode::usage,
-                fmt::format("--init {}: expected the {} centroids of --freeze {} first, found others; give only the "
-                            "{} that are not frozen",
-                            options_.init, frozen.rows, options_.variant.freeze, options_.clusters - frozen.rows));
-  }
-  return given.middle(frozen.rows, given.rows - frozen.rows);
 }
 
 std::string ClusterJob::stored_command() const {

@@ -85,13 +85,16 @@ void add_checkpoint_options(OptionSet& set, CheckpointOptions& options) {
               options.every);
   set.seconds({.names = "--time-limit",
                .value = "TIME",
-               .help = "Stop after the iteration during which the run has taken this long: 2h, 30min, 45s. Exit code "
-                       "124, or 0 with --keep-best.",
+               .help = "Stop after the iteration in which the run reaches this time: 2h, 30min, 45s. The exit code is "
+                       "then 124, or 0 if a result is written.",
                .shown_default = "none",
                .refused = {when([&options] { return options.time_limit > 0.0 && !options.given(); },
-                                "--time-limit needs --checkpoint FILE or --keep-best, so that something remains of "
-                                "the run; give one of them")}},
+                                "--time-limit needs --checkpoint FILE, or cluster --keep-best, so that something "
+                                "remains of the run; give it")}},
               options.time_limit);
+}
+
+void add_keep_option(OptionSet& set, CheckpointOptions& options) {
   set.flag({.names = "--keep-best",
             .help = "If a signal or --time-limit stops the run, write the result of its iterations so far, marked as "
                     "interrupted."},

@@ -25,8 +25,10 @@ struct CheckpointOptions {
   bool given() const { return !file.empty() || keep_best; }
 };
 
-/// --checkpoint, --checkpoint-every, --time-limit, --keep-best
+/// --checkpoint, --checkpoint-every, --time-limit
 void add_checkpoint_options(OptionSet& set, CheckpointOptions& options);
+/// --keep-best, of commands that can write the result of an interrupted run
+void add_keep_option(OptionSet& set, CheckpointOptions& options);
 
 /// The run was told to stop: main() prints the message and ends the process by the signal, or with
 /// ExitCode::time_limit if that is 0.

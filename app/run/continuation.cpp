@@ -74,6 +74,12 @@ std::optional<Continuation> find_continuation(const std::string& init, const std
   return continuation;
 }
 
+void Continuation::set_limit(std::int64_t given, bool is_default) {
+  const std::int64_t before = stopped.iterations;
+  const bool is_same = interrupted && before < given;
+  stopped.limit = is_same ? given : is_default && start ? (before / given + 1) * given : before + given;
+}
+
 std::string continuing_command(const std::vector<std::string>& words, const std::string& result) {
   const std::vector<const char*> with_value{"-o", "--output", "--init", "--init-labels", "--n-init", "--seed"};
   std::filesystem::path more(result);

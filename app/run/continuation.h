@@ -25,6 +25,10 @@ struct Continuation {
     std::string options;  // "--init k-means++ --n-init 1 --seed 0", of the stored command
   };
   std::optional<Start> start;
+
+  /// Sets the limit of the whole run; `given`: that of --max-iterations, or its default. An interrupted run has not
+  /// reached the one it had. By default it is that of the run as if it had not stopped, or a multiple of it.
+  void set_limit(std::int64_t given, bool is_default);
 };
 
 /// Nothing unless `init`, the value of --init, is a result that reached its iteration limit, for these points and a
