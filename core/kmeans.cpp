@@ -97,9 +97,12 @@ class Run {
     result.spread = spread_;
     result.shift_threshold = std::max(stop_.threshold, 0.0);
     std::optional<Kept> kept = continue_from(at, result);
-    LloydState state = kept ? state_of(std::move(kept->assigned)) : state_of(seeds(run, at));
+    const bool batched = at.batches.done > 0;
+    LloydState state = state_of(kept      ? std::move(kept->assigned)
+                                : batched ? std::move(at.batches.centroids)
+                                          : seeds(run, at));
     inertia_scale(plan_, state.centroids.view());  // throws if the start exceeds the range of float64
-    if (options_.batch.rows > 0 && !options_.stopped && !kept) run_batches(state, result);
+    if (options_.batch.rows > 0 && !options_.stopped && !kept) run_batches(state, result, at);
     points_.reset();
     observer_.phase("iterate", options_.max_iterations);
     while (result.stopped_by.empty()) {
@@ -173,7 +176,7 @@ class Run {
         options_.keeper->keep(at);
       };
     }
-    Matrix<double> centroids = first_centroids(points_, plan_, options_, run, observer_, place);
+    Matrix<double> centroids = first_centroids(points_, plan_, options_, run, observer_, &place);
     at.seeding = {};
     return centroids;
   }
@@ -222,9 +225,16 @@ class Run {
     return farthest > 0.0 ? 3.0 * spread + 2.0 * plan.weights.total * farthest : spread;
   }
 
-  void run_batches(LloydState& state, KMeansResult& result) {
+  void run_batches(LloydState& state, KMeansResult& result, KMeansState& at) {
+    BatchPlace place{std::move(at.batches)};
+    place.after_batch = [&] {
+      if (options_.keeper == nullptr || !options_.keeper->due()) return;
+      at.batches = {place.state.done, place.state.seen, copy_of(state.centroids)};
+      options_.keeper->keep(at);
+    };
     const RandomStream random{options_.seed, static_cast<std::uint64_t>(options_.first_run + result.run)};
-    run_mini_batches(state.centroids, plan_, {options_.batch, frozen(), options_.metric, random}, observer_);
+    run_mini_batches(state.centroids, plan_, {options_.batch, frozen(), options_.metric, random}, observer_, &place);
+    at.batches = {};
     if (options_.batch.finish) return;
     result.stopped_by = "epochs";
     result.stopped_value = static_cast<double>(options_.batch.epochs);

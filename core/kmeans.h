@@ -49,7 +49,7 @@ struct KMeansOptions {
   MiniBatch batch = {};         // batches that precede the iterations; a resumed run skips them
   bool keep_distances = false;  // fill KMeansResult::distances
   bool keep_medoids = false;    // and KMeansResult::medoids
-  KMeansKeeper* keeper = {};    // keeps states while the computation runs; none without it; not with batches
+  KMeansKeeper* keeper = {};    // keeps states while the computation runs; none without it
   KMeansState* from = {};       // continues from this state of the same computation, which it takes over
 };
 

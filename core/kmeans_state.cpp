@@ -21,10 +21,13 @@ bool are_centroids(const Matrix<double>& centroids, const DataPlan& plan, const 
 void check_state(const KMeansState& state, const DataPlan& plan, const KMeansOptions& options) {
   const bool iterates = !state.history.empty(), has_best = !state.runs.empty();
   const SeedingState& seeding = state.seeding;
+  const bool batches = state.batches.done > 0;
   const bool fits =
       std::ssize(state.runs) <= options.runs && (!has_best || are_centroids(state.best.centroids, plan, options)) &&
       (!iterates || (are_centroids(state.assigned, plan, options) && are_centroids(state.updated, plan, options))) &&
-      (!state.continues || options.stopped.has_value()) && seeding.rounds >= 0 &&
+      (!batches || (are_centroids(state.batches.centroids, plan, options) &&
+                    std::ssize(state.batches.seen) == state.batches.centroids.rows())) &&
+      (!state.continues || options.stopped.has_value()) && state.batches.done >= 0 && seeding.rounds >= 0 &&
       std::ssize(seeding.seeds) <= options.clusters && are_rows(seeding.seeds, plan.rows) &&
       are_rows(seeding.candidates, plan.rows) && are_rows(seeding.drawn, plan.rows);
   if (fits) return;

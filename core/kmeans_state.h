@@ -7,6 +7,7 @@
 
 #include "core/kmeans.h"
 #include "core/matrix.h"
+#include "core/mini_batch.h"
 #include "core/observer.h"
 #include "core/seeding.h"
 
@@ -16,6 +17,7 @@ struct KMeansState {
   std::vector<RunRecord> runs;  // finished ones
   KMeansResult best;            // of these; without labels and what else follows from an assignment to its centroids
   SeedingState seeding;         // of the run in progress
+  BatchState batches;           // of the run in progress, once it is seeded
   /// The last iteration of the run in progress: the centroids of its assignment and those of its update (k, d). Empty
   /// before the first iteration.
   Matrix<double> assigned, updated;
@@ -25,6 +27,7 @@ struct KMeansState {
   /// A run begins: nothing of it is known.
   void begin_run() {
     seeding = {};
+    batches = {};
     assigned = {};
     updated = {};
     history.clear();

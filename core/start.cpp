@@ -67,7 +67,7 @@ void check_start(const DataPlan& plan, const KMeansOptions& options) {
 }
 
 Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMeansOptions& options, int run,
-                               Observer& observer, SeedingPlace& place) {
+                               Observer& observer, SeedingPlace* place) {
   observer.phase("seed", options.clusters);
   Matrix<double> centroids(options.clusters, points.columns());
   const RandomStream random{options.seed, static_cast<std::uint64_t>(options.first_run + run)};
@@ -81,11 +81,11 @@ Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMean
   } else {
     std::vector<std::int64_t> rows(others.rows);
     if (options.init == Init::kmeans_plus_plus) {
-      rows = greedy_kmeans_plus_plus(points, plan.weights, others.rows, random, observer, there, &place);
+      rows = greedy_kmeans_plus_plus(points, plan.weights, others.rows, random, observer, there, place);
     } else if (options.init == Init::kmeans_parallel) {
-      rows = kmeans_parallel(points, plan, others.rows, random, observer, there, &place);
+      rows = kmeans_parallel(points, plan, others.rows, random, observer, there, place);
     } else if (options.init == Init::farthest) {
-      rows = farthest_first_traversal(points, plan.weights, others.rows, random, observer, there, &place);
+      rows = farthest_first_traversal(points, plan.weights, others.rows, random, observer, there, place);
     } else if (options.init == Init::random) {
       rows = random_rows(points.rows(), others.rows, random);
     } else {

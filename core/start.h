@@ -15,8 +15,8 @@ Init default_init(std::int64_t rows, std::int64_t columns);
 void check_start(const DataPlan& plan, const KMeansOptions& options);
 
 /// (k, d) The initial centroids of run `run`, from 0. Overwrites the labels and distances that `points` hold. place:
-/// where the seeding continues.
+/// where the seeding continues; null: from the start.
 Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMeansOptions& options, int run,
-                               Observer& observer, SeedingPlace& place);
+                               Observer& observer, SeedingPlace* place = nullptr);
 
 }  // namespace kith

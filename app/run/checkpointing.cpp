@@ -116,12 +116,12 @@ void Checkpointing::open(const Checkpoint& run, const std::vector<std::string>& 
                             "another one",
                             file, output));
   }
+  data::check_checkpoint_names(file, inputs);
   if (exists(file)) {
     take(data::read_generation(file), file);
   } else if (exists(previous)) {
     take(data::read_checkpoint(previous), previous);
   }
-  data::check_checkpoint_names(file, inputs);
 }
 
 void Checkpointing::take(const Checkpoint& found, const std::string& file) {

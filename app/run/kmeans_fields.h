@@ -41,6 +41,11 @@ void each_field(Archive& archive, SeedingState& state) {
   archive(state.seeds, state.candidates, state.drawn, state.rounds);
 }
 
+template <class Archive>
+void each_field(Archive& archive, BatchState& state) {
+  archive(state.done, state.seen, state.centroids);
+}
+
 /// The fields that do not follow from the centroids and the points.
 template <class Archive>
 void each_field(Archive& archive, KMeansResult& result) {
@@ -50,7 +55,8 @@ void each_field(Archive& archive, KMeansResult& result) {
 
 template <class Archive>
 void each_field(Archive& archive, KMeansState& state) {
-  archive(state.runs, state.best, state.seeding, state.assigned, state.updated, state.history, state.continues);
+  archive(state.runs, state.best, state.seeding, state.batches, state.assigned, state.updated, state.history,
+          state.continues);
 }
 
 }  // namespace kith

@@ -111,14 +111,17 @@ bool is_checkpoint(const std::string& file) {
 }
 
 void check_checkpoint_names(const std::string& file, const std::vector<std::string>& inputs) {
-  for (const std::string& name : {file, previous_generation(file)}) {
+  const std::string previous = previous_generation(file);
+  for (const std::string& name : {file, previous}) {
     check_output(name, {.force = true, .inputs = inputs, .endings = {".checkpoint"}});
-    std::error_code failure;
-    if (!std::filesystem::exists(name, failure) || is_checkpoint(name)) continue;
-    throw Error(ExitCode::output, fmt::format("{}: expected a new file or a checkpoint, found {}; choose another name "
-                                              "for --checkpoint",
-                                              name, describe_file(name)));
   }
+  std::error_code failure;
+  if (!std::filesystem::exists(previous, failure) || is_checkpoint(previous)) return;
+  throw Error(
+      ExitCode::output,
+      fmt::format("{}: expected no file or a checkpoint, where the previous generation of {} is kept, found {}; "
+                  "choose another name for --checkpoint",
+                  previous, file, describe_file(previous)));
 }
 
 void write_checkpoint(const std::string& file, const Checkpoint& checkpoint) {
@@ -169,7 +172,8 @@ Checkpoint read_generation(const std::string& file) {
     return read_checkpoint(file);
   } catch (const Error& error) {
     if (error.code() != ExitCode::data) throw;
-    std::string remedy = "remove it to begin a new run";
+    // What is no checkpoint may be dear to somebody.
+    std::string remedy = is_checkpoint(file) ? "remove it to begin a new run" : "choose another name for --checkpoint";
     try {
       const Checkpoint before = read_checkpoint(previous);
       remedy = fmt::format("{} is whole ({}): rename it to {} to continue from there", previous, before.place, file);

@@ -38,7 +38,8 @@ std::string previous_generation(const std::string& file);
 /// Whether the file begins as a checkpoint does.
 bool is_checkpoint(const std::string& file);
 
-/// Throws Error(output) unless both generations can be written: each is absent or a checkpoint, and no input.
+/// Throws Error(output) unless both generations can be written: the folder is writable, neither is an input, and the
+/// previous one is absent or a checkpoint.
 void check_checkpoint_names(const std::string& file, const std::vector<std::string>& inputs);
 
 /// Writes the next generation; the last one becomes the previous one. At every moment the name stands for a whole

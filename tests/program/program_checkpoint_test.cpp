@@ -9,6 +9,9 @@ using namespace kith::testing;
 
 namespace {
 
+/// A time limit that every step reaches.
+const char* const kAtOnce = "0.000001ms";
+
 /// One run of a command in a folder of its own, uninterrupted and in parts.
 struct Trial {
   explicit Trial(Words command) : words(std::move(command)) {
@@ -40,7 +43,7 @@ struct Trial {
 /// Stops the run after each of its steps; every other part has another number of threads. Returns the number of parts.
 int in_steps(const Trial& trial) {
   for (int parts = 1; parts < 200; ++parts) {
-    const Outcome outcome = trial.part({"--time-limit", "1ms", "--threads", parts % 2 == 0 ? "1" : "2"});
+    const Outcome outcome = trial.part({"--time-limit", kAtOnce, "--threads", parts % 2 == 0 ? "1" : "2"});
     INFO(outcome.err);
     if (outcome.code == 0) {
       trial.check_same();
@@ -86,7 +89,8 @@ TEST_CASE("a run that stops after every step writes the bytes of one that does n
   CHECK(in_steps(Trial(digits({"-k", "10", "--init", "random", "--freeze", inputs / "start.h5:/centroids",
                                "--max-iterations", "3"}))) > 2);
   CHECK(in_steps(Trial(digits({"-k", "5", "--batch", "300", "--epochs", "1", "--init", "random", "--save-distances",
-                               "--medoids", "--max-iterations", "3"}))) > 2);
+                               "--medoids", "--max-iterations", "3"}))) > 8);
+  CHECK(in_steps(Trial(digits({"-k", "5", "--batch", "500", "--epochs", "2", "--no-finish", "--init", "random"}))) > 7);
 }
 
 TEST_CASE("runs with weights and empty clusters continue to the same bytes") {
@@ -119,7 +123,7 @@ TEST_CASE("kith resume runs the command of the checkpoint again, from any folder
   const Words command{"cluster", kDigits, "-k", "5", "--init", "random", "-q", "-o", "out.h5", "--checkpoint", "c"};
   done({"cluster", kDigits, "-k", "5", "--init", "random", "-q", "-o", elsewhere / "whole.h5"});
   Words first = command;
-  first.insert(first.end(), {"--time-limit", "1ms"});
+  first.insert(first.end(), {"--time-limit", kAtOnce});
   const Outcome stopped = run_kith(first, {.folder = folder.path()});
   CHECK(stopped.code == 124);
   CHECK(stopped.says("continue with: kith resume c"));
@@ -129,7 +133,7 @@ TEST_CASE("kith resume runs the command of the checkpoint again, from any folder
   CHECK(bytes_of(folder / "out.h5") == bytes_of(elsewhere / "whole.h5"));
   CHECK(files_in(folder) == Words{"out.h5"});
   refuses(2, {"resume", folder / "c"}, {"does not exist", "removed when its run has written its result"});
-  refuses(3, {"resume", folder / "out.h5"}, {"expected a checkpoint of kith, found", "HDF5"});
+  refuses(3, {"resume", folder / "out.h5"}, {"expected a checkpoint of kith, found"});
   CHECK(done({"resume", "--help"}).out.find("kith resume FILE") != std::string::npos);
 }
 
@@ -181,12 +185,11 @@ TEST_CASE("signals stop a run after its iteration; it continues to the same byte
 TEST_CASE("--keep-best writes the result of an interrupted run, which --init resumes to the same bytes") {
   const Scratch inputs;
   const Trial trial(long_run(inputs));
-  const Outcome outcome = run_kith(trial.with({trial.folder / "part.h5", "--keep-best", "--time-limit", "1ms"}));
+  const Outcome outcome = run_kith(trial.with({trial.folder / "part.h5", "--keep-best", "--time-limit", kAtOnce}));
   INFO(outcome.err);
   CHECK(outcome.code == 0);
   CHECK(outcome.says("interrupted after 1 iterations; resume with --init"));
-  const Outcome info = done({"info", trial.folder / "part.h5", "--json"});
-  CHECK(info.out.find("\"interrupted\"") != std::string::npos);
+  CHECK(bytes_of(trial.folder / "part.h5").find("interrupted") != std::string::npos);
   done({"cluster", inputs / "x.h5", "-k", "60", "--init", trial.folder / "part.h5", "--tolerance", "0",
         "--max-iterations", "100000", "-q", "-o", trial.folder / "parts.h5"});
   std::filesystem::remove(trial.folder / "part.h5");
@@ -197,7 +200,7 @@ TEST_CASE("--keep-best writes the result of an interrupted run, which --init res
 
 TEST_CASE("damaged checkpoints are refused, and the generation before is named") {
   const Trial trial(digits({"-k", "5", "--init", "random"}));
-  for (int i = 0; i < 3; ++i) REQUIRE(trial.part({"--time-limit", "1ms"}).code == 124);
+  for (int i = 0; i < 3; ++i) REQUIRE(trial.part({"--time-limit", kAtOnce}).code == 124);
   const std::string whole = bytes_of(trial.file()), previous = trial.file() + ".prev";
   const Words again = trial.with({trial.folder / "parts.h5", "--checkpoint", trial.file()});
   for (std::size_t place = 20; place < whole.size(); place += whole.size() / 20) {
@@ -209,7 +212,7 @@ TEST_CASE("damaged checkpoints are refused, and the generation before is named")
   }
   write_bytes(trial.file(), "");
   refuses(3, again, {"expected a checkpoint of kith, found an empty file"});
-  refuses(3, {"resume", trial.file()}, {"expected a checkpoint of kith", "is whole"});
+  refuses(3, {"resume", trial.file()}, {"expected a checkpoint of kith, found an empty file"});
   std::filesystem::rename(previous, trial.file());
   CHECK(trial.part({}).code == 0);
   trial.check_same();
@@ -220,7 +223,7 @@ TEST_CASE("checkpoints of other runs are refused") {
   const std::string rows = "x,y\n1,2\n3,4\n5,7\n6,7\n9,1\n";
   write_bytes(inputs / "rows.csv", rows);
   const Trial trial({"cluster", inputs / "rows.csv", "-k", "2"});
-  REQUIRE(trial.part({"--time-limit", "1ms"}).code == 124);
+  REQUIRE(trial.part({"--time-limit", kAtOnce}).code == 124);
   const Words again = trial.with({trial.folder / "parts.h5", "--checkpoint", trial.file()});
   Words other = again;
   other.insert(other.end(), {"--seed", "1"});
@@ -228,7 +231,7 @@ TEST_CASE("checkpoints of other runs are refused") {
   write_bytes(inputs / "rows.csv", "x,y\n1,2\n3,4\n5,7\n6,8\n9,1\n");
   refuses(3, again, {"expected a checkpoint of the same inputs, found that rows.csv has changed"});
   write_bytes(inputs / "rows.csv", rows + "1,1\n");
-  refuses(3, again, {"expected a checkpoint of points that are 6 x 2 f32, found 5 x 2 f32"});
+  refuses(3, again, {"expected a checkpoint of points that are 6 x 2 f64, found 5 x 2 f64"});
   refuses(2, {"cluster", "-", "-k", "2", "--checkpoint", trial.folder / "s"}, {"standard input"},
           {.standard_input = inputs / "rows.csv"});
   refuses(5, {"cluster", inputs / "rows.csv", "-k", "2", "--checkpoint", inputs / "rows.csv"}, {"is the input"});
@@ -253,7 +256,7 @@ TEST_CASE("a checkpoint that cannot be written is a warning, unless the run was 
                   "--checkpoint-every",
                   "0"};
   Words limited = run;
-  limited.insert(limited.end(), {"--time-limit", "1ms"});
+  limited.insert(limited.end(), {"--time-limit", kAtOnce});
   const Outcome stopped = run_kith(limited, {.file_bytes = 20000});
   CHECK(stopped.code == 5);
   CHECK(files_in(folder).empty());
