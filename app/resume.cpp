@@ -63,8 +63,8 @@ int run_resume(const Arguments& arguments) {
                  .summary = "continues a run that stopped, from the checkpoint of its --checkpoint. The result has the "
                             "same bytes as if the run had not stopped.",
                  .usage = "FILE [options of the command]",
-                 .examples = {"kith cluster points.h5 -k 1000 --checkpoint run.kith --time-limit 2h -o clusters.h5",
-                              "kith resume run.kith", "kith resume run.kith --threads 4 --time-limit 2h"}});
+                 .examples = {"kith resume run.kith", "kith resume run.kith --threads 4 --time-limit 2h",
+                              "kith cluster points.h5 -k 1000 --checkpoint run.kith --time-limit 2h -o clusters.h5"}});
   set.positional({.names = "FILE",
                   .help = "The checkpoint. It holds the command line, which runs again in the folder where it ran "
                           "first; options given here come after those of the command line. Continue only your own.",

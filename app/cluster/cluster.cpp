@@ -57,7 +57,7 @@ void declare_start(OptionSet& set, ClusterOptions& options) {
             .value = "HOW",
             .help = "Initial centroids: k-means++, k-means|| (for large K), random, first (rows), farthest, or "
                     "FILE[:DATASET] of K rows. kith uses the metric of a result. If the result reached its iteration "
-                    "limit, kith resumes it, provided that the other options are unchanged.",
+                    "limit or was interrupted, kith resumes it, provided that the other options are unchanged.",
             .shown_default = kDefaultStart,
             .stored = Stored::always,
             .no_effect = {frozen},
@@ -143,7 +143,8 @@ class ClusterJob final : public PointsJob {
  private:
   void open() override;
   std::int64_t bytes() const override {
-    return assignment_bytes(*source, options_.clusters) + variant_bytes(options_.variant, *source);
+    return assignment_bytes(*source, options_.clusters) + variant_bytes(options_.variant, *source) +
+           checkpoint_bytes(options_.checkpoint, options_.clusters, source->columns());
   }
   void compute() override;
   void show() override;

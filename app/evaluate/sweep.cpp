@@ -143,7 +143,9 @@ std::int64_t sweep_bytes(const SweepOptions& options, const std::vector<std::int
                          const data::PointSource& points) {
   constexpr std::int64_t kLabelBytes = 4, kBytesPerRow = 64, kBlockBytes = std::int64_t{1} << 28;
   const std::int64_t n = points.rows(), numbers = std::ssize(counts);
-  std::int64_t bytes = kBlockBytes + checked_product(n, kBytesPerRow, "rows");
+  const std::int64_t states =
+      checked_product(numbers, checkpoint_bytes(options.checkpoint, counts.back(), points.columns()), "checkpoint");
+  std::int64_t bytes = states + kBlockBytes + checked_product(n, kBytesPerRow, "rows");
   bytes += checked_product(checked_product(numbers, n, "labels"), kLabelBytes, "labels");
   bytes += checked_product(numbers, assignment_bytes(points, counts.back()) - assignment_bytes(points, 0), "centroids");
   if (options.references > 0) {

@@ -1,4 +1,4 @@
-// Writes checkpoints in time, compares them with the run that continues, and ends runs that are told to stop.
+// Writes checkpoints in time, compares them with the run that continues, and ends runs that are asked to stop.
 #include "app/run/checkpointing.h"
 
 #include <fmt/format.h>
@@ -101,6 +101,13 @@ void add_keep_option(OptionSet& set, CheckpointOptions& options) {
            options.keep_best);
 }
 
+std::int64_t checkpoint_bytes(const CheckpointOptions& options, std::int64_t clusters, std::int64_t columns) {
+  constexpr std::int64_t kMatrices = 10;  // three of a state, packed twice and read once, and one on its way
+  if (options.file.empty()) return 0;
+  const std::int64_t values = checked_product(clusters, columns, "centroids");
+  return checked_product(values, kMatrices * static_cast<std::int64_t>(sizeof(double)), "centroids");
+}
+
 Checkpointing::Checkpointing(const CheckpointOptions& options, Progress& progress)
     : options_(options), progress_(progress) {}
 
@@ -185,11 +192,11 @@ std::string Checkpointing::place_of(const KMeansState& state) const {
 void Checkpointing::write(const KMeansState& state) {
   const PhaseWithin phase(progress_, "checkpoint");
   const auto begin = Clock::now();
-  std::vector<std::string> states = finished_;
-  states.push_back(packed(state));
   Checkpoint checkpoint = run_;
   checkpoint.place = place_of(state);
-  checkpoint.state = packed(states);
+  finished_.push_back(packed(state));  // until it is packed with the others
+  checkpoint.state = packed(finished_);
+  finished_.pop_back();
   data::write_checkpoint(options_.file, checkpoint);
   cost_ = seconds_since(begin);
 }

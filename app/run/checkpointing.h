@@ -1,7 +1,8 @@
-// Checkpoints of long runs: when they are written, what they must match, and how a run ends that is told to stop.
+// Checkpoints of long runs: when they are written, what they must match, and how a run ends that is asked to stop.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
@@ -21,16 +22,18 @@ struct CheckpointOptions {
   double time_limit = 0.0;  // seconds; 0: none
   bool keep_best = false;
 
-  /// Whether something remains of a run that is told to stop.
+  /// Whether something remains of a run that is asked to stop.
   bool given() const { return !file.empty() || keep_best; }
 };
 
 /// --checkpoint, --checkpoint-every, --time-limit
 void add_checkpoint_options(OptionSet& set, CheckpointOptions& options);
+/// Host bytes of writing a state of k clusters and d columns.
+std::int64_t checkpoint_bytes(const CheckpointOptions& options, std::int64_t clusters, std::int64_t columns);
 /// --keep-best, of commands that can write the result of an interrupted run
 void add_keep_option(OptionSet& set, CheckpointOptions& options);
 
-/// The run was told to stop: main() prints the message and ends the process by the signal, or with
+/// The run was asked to stop: main() prints the message and ends the process by the signal, or with
 /// ExitCode::time_limit if that is 0.
 struct Stopped {
   int signal = 0;

@@ -31,7 +31,7 @@ void each_field(Archive& archive, InputMark& mark) {
 template <class Archive>
 void each_field(Archive& archive, Checkpoint& checkpoint) {
   archive(checkpoint.kith_version, checkpoint.words, checkpoint.directory, checkpoint.command, checkpoint.points,
-          checkpoint.inputs, checkpoint.place, checkpoint.state);
+          checkpoint.inputs, checkpoint.place);
 }
 
 namespace {
@@ -51,24 +51,12 @@ std::uint32_t checksum_of(std::string_view bytes) {
   throw Error(ExitCode::data, fmt::format("{}: {}", file, why));
 }
 
-std::string framed(const Checkpoint& checkpoint) {
-  Packer packer;
-  packer(checkpoint);
-  const std::string packed = packer.take();
-  Packer size, end;
-  size(std::uint64_t{packed.size()});
-  std::string bytes(kSignature);
-  bytes += size.bytes();
-  bytes += packed;
-  end(checksum_of(bytes));
-  return bytes + end.bytes();
-}
-
 /// The last generation becomes the previous one as well, under a second name, so that its own name never vanishes.
 void keep_generation(const std::string& file) {
   const std::string previous = previous_generation(file);
+  if (access(file.c_str(), F_OK) != 0) return;  // the run continues from the previous one
   unlink(previous.c_str());
-  if (linkat(AT_FDCWD, file.c_str(), AT_FDCWD, previous.c_str(), AT_SYMLINK_FOLLOW) == 0 || errno == ENOENT) return;
+  if (linkat(AT_FDCWD, file.c_str(), AT_FDCWD, previous.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
   static_cast<void>(rename(file.c_str(), previous.c_str()));  // a file system without links
 }
 
@@ -125,10 +113,20 @@ void check_checkpoint_names(const std::string& file, const std::vector<std::stri
 }
 
 void write_checkpoint(const std::string& file, const Checkpoint& checkpoint) {
-  const std::string bytes = framed(checkpoint);
+  Packer head, frame, end;
+  head(checkpoint);
+  const std::uint64_t bytes = head.bytes().size() + checkpoint.state.size();  // the state is large: it is not copied
+  frame(bytes);
   OutputBytes output(file, {.force = true, .endings = {".checkpoint"}});
-  output.require_space(static_cast<std::int64_t>(bytes.size()));
-  output.write(bytes);
+  output.require_space(static_cast<std::int64_t>(bytes + kFrame));
+  Checksum checksum;
+  for (const std::string_view part : {kSignature, std::string_view(frame.bytes()), std::string_view(head.bytes()),
+                                      std::string_view(checkpoint.state)}) {
+    checksum.add(part.data(), part.size());
+    output.write(part.data(), part.size());
+  }
+  end(checksum.value());
+  output.write(end.bytes());
   output.publish([&file] { keep_generation(file); });
 }
 
@@ -159,7 +157,7 @@ Checkpoint read_checkpoint(const std::string& file) {
   try {
     Unpacker unpacker(covered.substr(kSignature.size() + sizeof size));
     auto checkpoint = unpacker.take<Checkpoint>();
-    unpacker.require_end();
+    checkpoint.state = unpacker.rest();
     return checkpoint;
   } catch (const UnpackError&) {
     refuse(file, "the checkpoint is damaged: its parts do not have the lengths that they state");
