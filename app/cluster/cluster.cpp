@@ -371,6 +371,9 @@ void ClusterJob::write() {
 
 std::string ClusterJob::next() const {
   if (target.empty() || options_.writes_labels_only()) return "";
+  if (checkpoint && checkpoint->interrupted() && !options_.checkpoint.file.empty()) {
+    return "kith resume " + shell_word(options_.checkpoint.file);
+  }
   if (can_resume()) return continuing_command(words_, target);
   return fmt::format("kith assign NEW.h5 --centroids {}", shell_word(target));
 }

@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "data/results/checkpoint_file.h"
 #include "tests/support/program.h"
 
 using namespace kith::testing;
@@ -194,6 +195,19 @@ TEST_CASE("--keep-best writes the result of an interrupted run, which --init res
         "--max-iterations", "100000", "-q", "-o", trial.folder / "parts.h5"});
   std::filesystem::remove(trial.folder / "part.h5");
   trial.check_same();
+
+  // With a checkpoint as well, the run goes on from there, and replaces the result.
+  Running run(trial.with(
+      {trial.folder / "parts.h5", "-f", "--checkpoint", trial.file(), "--checkpoint-every", "0", "--keep-best"}));
+  CHECK(eventually([&] { return std::filesystem::exists(trial.file()); }));
+  kill(run.process(), SIGTERM);
+  const Outcome stopped = run.wait();
+  INFO(stopped.err);
+  CHECK(stopped.code == 128 + SIGTERM);
+  CHECK(stopped.says("continue with: kith resume " + trial.file()));
+  CHECK(bytes_of(trial.folder / "parts.h5").find("interrupted") != std::string::npos);
+  CHECK(run_kith({"resume", trial.file()}).code == 0);
+  trial.check_same();
   refuses(2, {"cluster", kDigits, "-k", "3", "--time-limit", "2h"}, {"--time-limit needs --checkpoint FILE"});
   refuses(2, {"cluster", kDigits, "-k", "3", "--keep-best", "--algorithm", "bisecting"}, {"--keep-best cannot be"});
 }
@@ -226,13 +240,27 @@ TEST_CASE("checkpoints of other runs are refused") {
   const Scratch inputs;
   const std::string rows = "x,y\n1,2\n3,4\n5,7\n6,7\n9,1\n";
   write_bytes(inputs / "rows.csv", rows);
-  const Trial trial({"cluster", inputs / "rows.csv", "-k", "2"});
+  const Trial trial({"cluster", inputs / "rows.csv", "-k", "2", "--init", "random"});
   REQUIRE(trial.part({"--time-limit", kAtOnce}).code == 124);
   const Words again = trial.with({trial.folder / "parts.h5", "--checkpoint", trial.file()});
   Words other = again;
   other.insert(other.end(), {"--seed", "1"});
   refuses(2, other, {"expected a checkpoint of 'cluster rows.csv", "--seed 1", "remove it to begin a new run"});
+  const kith::data::Checkpoint own = kith::data::read_checkpoint(trial.file());
+  kith::data::Checkpoint changed = own;
+  changed.kith_version = "0.0.9";
+  kith::data::write_checkpoint(trial.file(), changed);
+  refuses(2, again, {"expected a checkpoint of kith", "found one of 0.0.9; continue with that version"});
+  changed = own;
+  changed.words = {"generate", inputs / "rows.csv", "-f"};
+  kith::data::write_checkpoint(trial.file(), changed);
+  refuses(3, {"resume", trial.file()}, {"expected the checkpoint of cluster or sweep, found that of generate"});
   write_bytes(inputs / "rows.csv", "x,y\n1,2\n3,4\n5,7\n6,8\n9,1\n");
+  changed = own;
+  changed.inputs = {kith::data::mark_of(inputs / "rows.csv")};
+  kith::data::write_checkpoint(trial.file(), changed);
+  refuses(3, again, {"rows.csv: expected the centroids of the checkpoint, found others: the points have changed"});
+  kith::data::write_checkpoint(trial.file(), own);
   refuses(3, again, {"expected a checkpoint of the same inputs, found that rows.csv has changed"});
   write_bytes(inputs / "rows.csv", rows + "1,1\n");
   refuses(3, again, {"expected a checkpoint of points that are 6 x 2 f64, found 5 x 2 f64"});
