@@ -21,6 +21,7 @@ int run_info(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
 int run_generate(const Arguments& arguments);
 int run_report(const Arguments& arguments);
+int run_resume(const Arguments& arguments);
 int run_bench(const Arguments& arguments);
 
 struct Command {
@@ -28,6 +29,10 @@ struct Command {
   const char* summary;
   int (*run)(const Arguments&);
 };
+
+/// The words of the command that `resume FILE ...` continues, in whose folder the process then is; other words as they
+/// are. Throws Error if the file is no checkpoint.
+Arguments resumed(const Arguments& words);
 
 /// In the order of the help.
 std::span<const Command> commands();

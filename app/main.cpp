@@ -9,6 +9,7 @@
 #include "app/cli/signals.h"
 #include "app/cli/terminal.h"
 #include "app/commands.h"
+#include "app/run/checkpointing.h"
 #include "core/error.h"
 #include "data/hdf5/hdf5_child.h"
 
@@ -27,11 +28,15 @@ int run(int count, char** words) {
                   "this process does not compute by IEEE 754, answers would not be exact: " + defect +
                       "; build kith without -ffast-math, and start it without preloaded libraries");
     }
-    const std::vector<std::string> arguments(words + 1, words + count);
+    const std::vector<std::string> arguments = app::resumed({words + 1, words + count});
     data::prepare_hdf5_children(arguments);
     const int code = app::run_program(arguments);
     app::finish_out();
     return code;
+  } catch (const app::Stopped& stopped) {
+    if (!stopped.message.empty()) app::Terminal::instance().note(stopped.message);
+    if (stopped.signal != 0) app::end_by(stopped.signal);
+    return static_cast<int>(ExitCode::time_limit);
   } catch (const Error& error) {
     return fail(error.code(), app::message_with_remedy(error));
   } catch (const std::bad_alloc&) {

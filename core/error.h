@@ -7,7 +7,7 @@
 namespace kith {
 
 /// Exit codes of the program. A run that signal n ends exits with 128 + n.
-enum class ExitCode : int { done = 0, internal = 1, usage = 2, data = 3, device = 4, output = 5 };
+enum class ExitCode : int { done = 0, internal = 1, usage = 2, data = 3, device = 4, output = 5, time_limit = 124 };
 
 /// What went wrong, for callers that know a remedy: the program names the option that helps (app/cli/remedy.h).
 enum class Cause {

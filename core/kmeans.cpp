@@ -12,8 +12,9 @@
 
 #include "core/cluster_update.h"
 #include "core/distance.h"
+#include "core/finished_clusters.h"
 #include "core/inertia.h"
-#include "core/label_result.h"
+#include "core/kmeans_state.h"
 #include "core/start.h"
 
 namespace kith {
@@ -28,14 +29,10 @@ bool same_bits(const Matrix<double>& a, const Matrix<double>& b) {
          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(double)) == 0;
 }
 
-IterationRecord record_of(const Assignment& assignment) {
-  IterationRecord record;
-  record.changed = assignment.changed;
-  record.screened = assignment.screened;
-  record.products = assignment.products;
-  record.ambiguous = assignment.ambiguous;
-  record.candidates = assignment.candidates;
-  return record;
+Matrix<double> copy_of(const Matrix<double>& values) {
+  Matrix<double> copy(values.rows(), values.columns());
+  std::copy_n(values.data(), values.size(), copy.data());
+  return copy;
 }
 
 /// (1, d)
@@ -68,11 +65,6 @@ double inertia_of_one(Points& points, const DataPlan& plan, Metric metric, doubl
   return measure_around(points, plan, center.view()).total;
 }
 
-/// Values that lose their digits in the integer sums next to far larger ones.
-void report_warnings(const DataPlan& plan, Observer& observer) {
-  for (const std::string& warning : plan.warnings) observer.warning(warning);
-}
-
 /// Throws if the objective rises by more than `rounding` permits (docs/contract.md, Lloyd's iteration).
 void check_descent(double before, double after, double rounding) {
   if (after <= before * (1 + 1e-12) + rounding) return;
@@ -97,25 +89,37 @@ class Run {
     }
   }
 
-  KMeansResult operator()(int run) {
+  /// at: the state of the computation, which this run completes. A run with iterations there continues after these.
+  KMeansResult operator()(int run, KMeansState& at) {
     KMeansResult result;
     result.run = run;
     result.spread = spread_;
     result.shift_threshold = std::max(stop_.threshold, 0.0);
-    LloydState state{first_centroids(points_, plan_, options_, run, observer_), empty_sums(plan_, options_.clusters),
-                     std::vector<std::int64_t>(options_.clusters, 0)};
+    std::optional<Kept> kept = continue_from(at, result);
+    const bool batched = at.batches.done > 0;
+    LloydState state = state_of(kept      ? std::move(kept->assigned)
+                                : batched ? std::move(at.batches.centroids)
+                                          : seeds(run, at));
     inertia_scale(plan_, state.centroids.view());  // throws if the start exceeds the range of float64
-    if (options_.batch.rows > 0 && !options_.stopped) run_batches(state, result);
+    if (options_.batch.rows > 0 && !options_.stopped && !kept) run_batches(state, result, at);
     points_.reset();
     observer_.phase("iterate", options_.max_iterations);
     while (result.stopped_by.empty()) {
       const auto begin = Clock::now();
+      if (kept) {
+        repeat(*kept, state, result);
+        kept.reset();
+        continue;
+      }
+      // A state holds the centroids of an assignment and of its update, so its iteration is one of single calls.
+      const bool keeps = options_.keeper != nullptr && options_.keeper->due();
+      if (keeps) at.assigned = copy_of(state.centroids);
       // A resumed run takes its first count of changed labels from the stopped run; a backend could not know it.
       IterateResult iterated;
       const bool is_first = options_.stopped && result.history.empty();
       if (is_first) {
         iterated.unfinished = first_after(*options_.stopped, state, result);
-      } else if (ends_in_means()) {
+      } else if (ends_in_means() && !keeps) {
         iterated = points_.iterate({stop_, result.iterations, spread_}, state);
       }
       converged_ = iterated.converged;
@@ -126,6 +130,7 @@ class Run {
       for (const IterationRecord& before : iterated.records) record.seconds -= before.seconds;
       if (is_first && result.continues) record.changed = options_.stopped->changed;
       note(record, result);
+      if (keeps && result.stopped_by.empty() && keep(state, result, at)) interrupt(result);
     }
     observer_.phase("assign", 1);
     std::optional<Inertia> measured;
@@ -142,24 +147,80 @@ class Run {
       if (options_.empty == EmptyRule::drop) measured.reset();
     }
     Inertia inertia = measured ? std::move(*measured) : measure(points_, plan_, state.centroids.view());
-    check_counts(state.counts, plan_);
     if (!result.history.empty()) {
       check_descent(result.history.back().inertia, inertia.total, rounding_ + inertia.rounding);
     }
     if (run == 0) report_warnings(plan_, observer_);
-    result.centroids = std::move(state.centroids);
-    result.inertia = inertia.total;
-    result.inertia_per_cluster = std::move(inertia.per_cluster);
     if (plan_.weights.given()) {
       points_.update_sums(state.sums);
       result.weights = cluster_weights(state.sums, state.counts, plan_.weights);
     }
-    result.counts = std::move(state.counts);
-    result.empty_clusters = std::count(result.counts.begin(), result.counts.end(), 0);
+    result.centroids = std::move(state.centroids);
+    describe_clusters(plan_, std::move(state.counts), std::move(inertia), result);
     return result;
   }
 
  private:
+  /// The last iteration of a run that continues: its record, and the centroids before and after it (k, d).
+  struct Kept {
+    IterationRecord record;
+    Matrix<double> assigned, updated;
+  };
+
+  LloydState state_of(Matrix<double> centroids) const {
+    const std::int64_t clusters = centroids.rows();
+    return {std::move(centroids), empty_sums(plan_, clusters), std::vector<std::int64_t>(clusters, 0)};
+  }
+
+  Matrix<double> seeds(int run, KMeansState& at) {
+    SeedingPlace place{std::move(at.seeding)};
+    if (options_.keeper != nullptr) {
+      place.after_step = [&] {
+        if (!options_.keeper->due()) return;
+        at.seeding = place.state;
+        options_.keeper->keep(at);
+      };
+    }
+    Matrix<double> centroids = first_centroids(points_, plan_, options_, run, observer_, &place);
+    at.seeding = {};
+    return centroids;
+  }
+
+  /// Takes the iterations before the last one of `at` over; nothing if there is none.
+  std::optional<Kept> continue_from(KMeansState& at, KMeansResult& result) {
+    if (at.history.empty()) return std::nullopt;
+    Kept kept{at.history.back(), std::move(at.assigned), std::move(at.updated)};
+    result.history.assign(at.history.begin(), at.history.end() - 1);
+    result.iterations = std::ssize(result.history);
+    if (at.continues) continue_stopped(*options_.stopped, result);
+    return kept;
+  }
+
+  /// Repeats the last iteration of a run that continues, which restores labels and sums.
+  void repeat(const Kept& kept, LloydState& state, KMeansResult& result) {
+    iterate_once(state, std::nullopt, result.iterations + 1);  // which cannot know how many labels changed
+    if (!same_bits(state.centroids, kept.updated)) refuse_points("centroids");
+    note(kept.record, result);
+  }
+
+  bool keep(const LloydState& state, const KMeansResult& result, KMeansState& at) {
+    at.updated = copy_of(state.centroids);
+    at.history = result.history;
+    at.continues = result.continues;
+    return options_.keeper->keep(at);
+  }
+
+  static void interrupt(KMeansResult& result) {
+    result.stopped_by = "interrupted";
+    result.stopped_value = static_cast<double>(result.iterations);
+  }
+
+  void continue_stopped(const StoppedRun& stopped, KMeansResult& result) {
+    result.continues = true;
+    result.iterations += stopped.iterations;
+    stop_.max_iterations = stopped.limit > 0 ? stopped.limit : stopped.iterations + stop_.max_iterations;
+  }
+
   /// An upper bound of the objective for any labels; frozen centroids may lie far from the mean.
   static double reach(const DataPlan& plan, const KMeansOptions& options, double spread) {
     double farthest = 0.0;
@@ -169,9 +230,16 @@ class Run {
     return farthest > 0.0 ? 3.0 * spread + 2.0 * plan.weights.total * farthest : spread;
   }
 
-  void run_batches(LloydState& state, KMeansResult& result) {
+  void run_batches(LloydState& state, KMeansResult& result, KMeansState& at) {
+    BatchPlace place{std::move(at.batches)};
+    place.after_batch = [&] {
+      if (options_.keeper == nullptr || !options_.keeper->due()) return;
+      at.batches = {place.state.done, place.state.seen, copy_of(state.centroids)};
+      options_.keeper->keep(at);
+    };
     const RandomStream random{options_.seed, static_cast<std::uint64_t>(options_.first_run + result.run)};
-    run_mini_batches(state.centroids, plan_, {options_.batch, frozen(), options_.metric, random}, observer_);
+    run_mini_batches(state.centroids, plan_, {options_.batch, frozen(), options_.metric, random}, observer_, &place);
+    at.batches = {};
     if (options_.batch.finish) return;
     result.stopped_by = "epochs";
     result.stopped_value = static_cast<double>(options_.batch.epochs);
@@ -180,10 +248,8 @@ class Run {
   /// The first assignment of a resumed run.
   Assignment first_after(const StoppedRun& stopped, const LloydState& state, KMeansResult& result) {
     Assignment assignment = assign(points_, plan_, state.centroids.view());
-    result.continues = assignment.counts == stopped.counts;
-    if (result.continues) {
-      result.iterations = stopped.iterations;
-      stop_.max_iterations = stopped.limit > 0 ? stopped.limit : stopped.iterations + stop_.max_iterations;
+    if (assignment.counts == stopped.counts) {
+      continue_stopped(stopped, result);
     } else {
       observer_.warning("the points differ from those of the stopped run: a new run starts from its centroids");
     }
@@ -295,52 +361,32 @@ KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& o
   const Inertia spread = measure_spread(points, plan);
   const double total = inertia_of_one(points, plan, options.metric, spread.total);
   Run lloyd(points, plan, options, spread, observer);
-  KMeansResult best;
-  std::vector<RunRecord> runs;
-  for (int run = 0; run < options.runs; ++run) {
+  KMeansState at = options.from != nullptr ? std::move(*options.from) : KMeansState();
+  check_state(at, plan, options);
+  KMeansResult& best = at.best;
+  bool interrupted = false;
+  for (int run = static_cast<int>(at.runs.size()); run < options.runs && !interrupted; ++run) {
     observer.begin_run(run, options.runs);
-    KMeansResult result = lloyd(run);
-    runs.push_back({run, result.inertia, result.iterations, result.stopped_by, result.empty_clusters});
-    observer.end_run(runs.back());
-    if (run > 0 && !(result.inertia < best.inertia)) continue;
-    best = std::move(result);
-    best.labels.resize(plan.rows);
-    points.labels(best.labels);
-    find_nearest_rows(points, options, best);
-    if (!options.keep_distances) continue;
-    best.distances.resize(plan.rows);
-    points.distances(best.distances);
+    KMeansResult result = lloyd(run, at);
+    interrupted = result.stopped_by == "interrupted";
+    at.begin_run();
+    at.runs.push_back({run, result.inertia, result.iterations, result.stopped_by, result.empty_clusters});
+    observer.end_run(at.runs.back());
+    if (run == 0 || result.inertia < best.inertia) {
+      best = std::move(result);
+      describe_rows(points, plan, options, best);
+    }
+    const bool is_last = run + 1 == options.runs;
+    if (options.keeper != nullptr && !interrupted && !is_last && options.keeper->due()) {
+      interrupted = options.keeper->keep(at);
+    }
   }
-  best.runs = std::move(runs);
+  if (best.labels.empty()) restore_clusters(points, plan, options, best);
+  best.spread = spread.total;
   best.total_inertia = total;
-  return best;
-}
-
-KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const double> centroids, Observer& observer) {
-  if (centroids.columns != plan.columns) {
-    throw Error(ExitCode::usage, fmt::format("centroids have {} columns, the points have {}; expected the same number",
-                                             centroids.columns, plan.columns));
-  }
-  observer.phase("assign", 1);
-  points.reset();
-  const auto begin = Clock::now();
-  ClusterSums sums = empty_sums(plan, plan.weights.given() ? centroids.rows : 0);
-  auto [assignment, inertia] = assign_and_measure(points, plan, centroids, plan.weights.given() ? &sums : nullptr);
-  report_warnings(plan, observer);
-  KMeansResult result;
-  result.history.push_back(record_of(assignment));
-  result.history.back().inertia = inertia.total;
-  result.history.back().seconds = seconds_since(begin);
-  result.centroids = Matrix<double>(centroids.rows, centroids.columns);
-  std::copy(centroids.data, centroids.data + centroids.size(), result.centroids.data());
-  result.inertia = inertia.total;
-  result.inertia_per_cluster = std::move(inertia.per_cluster);
-  if (plan.weights.given()) result.weights = cluster_weights(sums, assignment.counts, plan.weights);
-  result.counts = std::move(assignment.counts);
-  result.empty_clusters = std::count(result.counts.begin(), result.counts.end(), 0);
-  result.labels.resize(plan.rows);
-  points.labels(result.labels);
-  return result;
+  best.runs = at.runs;
+  if (options.keeper != nullptr) options.keeper->finished(at);
+  return std::move(at.best);
 }
 
 }  // namespace kith

@@ -17,6 +17,9 @@
 
 namespace kith {
 
+struct KMeansState;  // core/kmeans_state.h
+class KMeansKeeper;
+
 enum class Init { kmeans_plus_plus, kmeans_parallel, random, first, farthest, given };
 
 /// The state of a run that stopped at its iteration limit, for a run that resumes it.
@@ -46,6 +49,8 @@ struct KMeansOptions {
   MiniBatch batch = {};         // batches that precede the iterations; a resumed run skips them
   bool keep_distances = false;  // fill KMeansResult::distances
   bool keep_medoids = false;    // and KMeansResult::medoids
+  KMeansKeeper* keeper = {};    // keeps states while the computation runs; none without it
+  KMeansState* from = {};       // continues from this state of the same computation, which it takes over
 };
 
 struct KMeansResult {
@@ -61,7 +66,7 @@ struct KMeansResult {
   double total_inertia = 0.0;    // of one cluster (totss in R): spread or, with cosine, around the mean's direction
   std::int64_t iterations = 0;   // assignments of the loop (n_iter_ in scikit-learn), including those of a resumed run
   std::int64_t changed = 0;      // labels that the last assignment changed
-  std::string stopped_by;        // "labels", "tolerance", "max-iterations", or without iterations "epochs" or "splits"
+  std::string stopped_by;        // "labels", "tolerance", "max-iterations", "interrupted"; "epochs" and "splits"
   double stopped_value = 0.0;    // changed labels (0), the squared shift, or the number of iterations, epochs or splits
   double shift_threshold = 0.0;  // tolerance x mean column variance
   std::int64_t empty_clusters = 0;
@@ -74,7 +79,7 @@ struct KMeansResult {
 };
 
 /// The best of options.runs runs. Throws Error(usage) naming n, d and k for k out of range or a start of the wrong
-/// shape.
+/// shape, and Error(data) if the points are not those of options.from.
 KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& options, Observer& observer);
 
 /// Assigns all rows to given centroids (k, d) and updates nothing. Iterations, stopping fields, distances and

@@ -53,13 +53,17 @@ std::vector<std::int64_t> epoch_order(std::int64_t rows, std::int64_t epoch, Ran
   return order;
 }
 
-void run_mini_batches(Matrix<double>& centroids, const DataPlan& plan, const BatchRule& rule, Observer& observer) {
+void run_mini_batches(Matrix<double>& centroids, const DataPlan& plan, const BatchRule& rule, Observer& observer,
+                      BatchPlace* place) {
+  BatchPlace unkept;
+  BatchState& at = place != nullptr ? place->state : unkept.state;
   const std::int64_t per_epoch = (plan.rows + rule.batch.rows - 1) / rule.batch.rows;
   observer.phase("batches", per_epoch * rule.batch.epochs);
-  std::vector<std::int64_t> seen(static_cast<std::size_t>(centroids.rows()), 0);
-  for (std::int64_t epoch = 0; epoch < rule.batch.epochs; ++epoch) {
+  std::vector<std::int64_t>& seen = at.seen;
+  seen.resize(static_cast<std::size_t>(centroids.rows()), 0);
+  for (std::int64_t epoch = at.done / per_epoch; epoch < rule.batch.epochs; ++epoch) {
     std::vector<std::int64_t> order = epoch_order(plan.rows, epoch, rule.random);
-    for (std::int64_t b = 0; b < per_epoch; ++b) {
+    for (std::int64_t b = at.done % per_epoch; b < per_epoch; ++b) {
       observer.progress(epoch * per_epoch + b);
       const std::int64_t first = b * rule.batch.rows, count = std::min(rule.batch.rows, plan.rows - first);
       const std::span<std::int64_t> rows(order.data() + first, static_cast<std::size_t>(count));
@@ -79,6 +83,8 @@ void run_mini_batches(Matrix<double>& centroids, const DataPlan& plan, const Bat
       if (rule.metric == Metric::cosine) normalize_means(moved.view(), centroids.view());
       std::copy_n(centroids.data(), rule.frozen * centroids.columns(), moved.data());
       centroids = std::move(moved);
+      ++at.done;
+      if (place != nullptr) place->after_batch();
     }
   }
 }

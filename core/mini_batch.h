@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "core/matrix.h"
 #include "core/metric.h"
 #include "core/observer.h"
 #include "core/row_store.h"
@@ -30,10 +32,24 @@ struct BatchRule {
   RandomStream random;
 };
 
+/// The place of the batches between two of them.
+struct BatchState {
+  std::int64_t done = 0;           // batches, of all epochs
+  std::vector<std::int64_t> seen;  // (k) rows that each centroid has received
+  Matrix<double> centroids;        // (k, d)
+};
+
+/// Batches that continue after a state, and that call `after_batch` after each further one.
+struct BatchPlace {
+  BatchState state;  // its centroids are not used
+  std::function<void()> after_batch = [] {};
+};
+
 /// The row numbers 0 .. rows - 1 in the random order of one epoch.
 std::vector<std::int64_t> epoch_order(std::int64_t rows, std::int64_t epoch, RandomStream random);
 
-/// Updates centroids (k, d) with all batches of all epochs. plan: of all rows.
-void run_mini_batches(Matrix<double>& centroids, const DataPlan& plan, const BatchRule& rule, Observer& observer);
+/// Updates centroids (k, d) with all batches of all epochs, or with those behind `place`. plan: of all rows.
+void run_mini_batches(Matrix<double>& centroids, const DataPlan& plan, const BatchRule& rule, Observer& observer,
+                      BatchPlace* place = nullptr);
 
 }  // namespace kith

@@ -55,7 +55,7 @@ double weigh_candidates(Points& points, const DataPlan& plan, MatrixView<const d
 /// Greedy k-means++ among the candidates.
 std::vector<std::int64_t> choose(const Points& points, const DataPlan& plan, Candidates& candidates,
                                  std::int64_t clusters, RandomStream random, Observer& observer,
-                                 MatrixView<const double> given) {
+                                 MatrixView<const double> given, SeedingPlace& place) {
   const double heaviest = *std::max_element(candidates.weights.begin(), candidates.weights.end());
   const double unit = plan.weights.integral
                           ? 1.0
@@ -66,7 +66,7 @@ std::vector<std::int64_t> choose(const Points& points, const DataPlan& plan, Can
   const Weights weights = checked_weights(candidates.weights, "candidates of k-means||");
   held->prepare(make_plan(*held, weights));
   random.stream += kChoiceStream;
-  std::vector<std::int64_t> seeds = greedy_kmeans_plus_plus(*held, weights, clusters, random, observer, given);
+  std::vector<std::int64_t> seeds = greedy_kmeans_plus_plus(*held, weights, clusters, random, observer, given, &place);
   for (std::int64_t& seed : seeds) seed = candidates.rows[static_cast<std::size_t>(seed)];
   return seeds;
 }
@@ -74,14 +74,20 @@ std::vector<std::int64_t> choose(const Points& points, const DataPlan& plan, Can
 }  // namespace
 
 std::vector<std::int64_t> kmeans_parallel(Points& points, const DataPlan& plan, std::int64_t clusters,
-                                          RandomStream random, Observer& observer, MatrixView<const double> given) {
+                                          RandomStream random, Observer& observer, MatrixView<const double> given,
+                                          SeedingPlace* place) {
   if (clusters == 0) return {};
+  SeedingPlace unkept;
+  SeedingPlace& at = place != nullptr ? *place : unkept;
   const std::int64_t draws = 2 * clusters;
-  Candidates candidates;
-  if (given.rows == 0) candidates.rows.push_back(draw_by_weight(plan.weights, random));
-  std::unordered_set<std::int64_t> drawn(candidates.rows.begin(), candidates.rows.end());
+  if (at.state.rounds == 0 && given.rows == 0) {
+    at.state.candidates = {draw_by_weight(plan.weights, random)};
+    at.state.drawn = at.state.candidates;
+  }
+  Candidates candidates{at.state.candidates, {}};
+  std::unordered_set<std::int64_t> drawn(at.state.drawn.begin(), at.state.drawn.end());
   std::vector<std::int64_t> targets(static_cast<std::size_t>(draws)), rows(targets.size());
-  for (int round = 0;; ++round) {
+  for (std::int64_t round = at.state.rounds;; ++round) {
     const double largest = weigh_candidates(points, plan, given, candidates);
     const bool enough = std::ssize(candidates.rows) >= clusters;
     if (!(largest > 0.0) || (round >= kRounds && enough)) break;
@@ -93,11 +99,16 @@ std::vector<std::int64_t> kmeans_parallel(Points& points, const DataPlan& plan, 
     }
     points.draw_rows(scale, targets, rows);
     for (const std::int64_t row : rows) {
-      if (drawn.insert(row).second) candidates.rows.push_back(row);
+      if (!drawn.insert(row).second) continue;
+      candidates.rows.push_back(row);
+      at.state.drawn.push_back(row);
     }
+    at.state.candidates = candidates.rows;
+    at.state.rounds = round + 1;
+    at.after_step();
   }
   if (std::ssize(candidates.rows) >= clusters)
-    return choose(points, plan, candidates, clusters, random, observer, given);
+    return choose(points, plan, candidates, clusters, random, observer, given, at);
   complete_with_lowest(candidates.rows, clusters, given.rows > 0, observer);
   return candidates.rows;
 }

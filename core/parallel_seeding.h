@@ -17,8 +17,10 @@ namespace kith {
 /// to the nearest candidate, and costs one assignment to all candidates. More than two rounds follow only while there
 /// are fewer than k candidates. Weighted greedy k-means++ chooses among the candidates; the weight of a candidate is
 /// that of the rows nearest to it. If fewer than k rows are distinct, the lowest rows not yet chosen fill up, with a
-/// warning. given: (g, d) existing centroids, which count as chosen.
+/// warning. given: (g, d) existing centroids, which count as chosen. place: where it continues, after a round or among
+/// the candidates.
 std::vector<std::int64_t> kmeans_parallel(Points& points, const DataPlan& plan, std::int64_t clusters,
-                                          RandomStream random, Observer& observer, MatrixView<const double> given = {});
+                                          RandomStream random, Observer& observer, MatrixView<const double> given = {},
+                                          SeedingPlace* place = nullptr);
 
 }  // namespace kith

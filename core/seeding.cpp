@@ -7,6 +7,7 @@
 #include <cmath>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "core/fixed_point.h"
 #include "core/philox.h"
@@ -59,15 +60,28 @@ double begin_seeds(PointSeeding& points, const Weights& weights, RandomStream ra
   return points.update_min_distance(rows_of_points(points, seeds).row(0));
 }
 
+/// begin_seeds(), or the same distances for seeds that were chosen before.
+double continue_seeds(PointSeeding& points, const Weights& weights, RandomStream random, MatrixView<const double> given,
+                      std::vector<std::int64_t>& seeds) {
+  if (seeds.empty()) return begin_seeds(points, weights, random, given, seeds);
+  points.reset();
+  double largest = 0.0;
+  for (std::int64_t c = 0; c < given.rows; ++c) largest = points.update_min_distance(given.row(c));
+  for (const std::int64_t seed : seeds) largest = points.update_min_distance(rows_of_points(points, {seed}).row(0));
+  return largest;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> greedy_kmeans_plus_plus(PointSeeding& points, const Weights& weights, std::int64_t clusters,
                                                   RandomStream random, Observer& observer,
-                                                  MatrixView<const double> given) {
+                                                  MatrixView<const double> given, SeedingPlace* place) {
   const auto trials = static_cast<std::int64_t>(2 + std::floor(std::log(static_cast<double>(given.rows + clusters))));
-  std::vector<std::int64_t> seeds;
-  double largest = begin_seeds(points, weights, random, given, seeds);
-  const auto even = static_cast<std::int64_t>(seeds.size());  // number of rows drawn by weight only, not by distance
+  SeedingPlace unkept;
+  SeedingPlace& at = place != nullptr ? *place : unkept;
+  std::vector<std::int64_t>& seeds = at.state.seeds;
+  double largest = continue_seeds(points, weights, random, given, seeds);
+  const std::int64_t even = given.rows > 0 ? 0 : 1;  // number of rows drawn by weight only, not by distance
 
   std::vector<std::int64_t> targets(trials), candidates(trials), totals(trials);
   while (static_cast<std::int64_t>(seeds.size()) < clusters) {
@@ -88,15 +102,18 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(PointSeeding& points, const We
     const auto winner = std::min_element(totals.begin(), totals.end()) - totals.begin();  // the first of equal totals
     seeds.push_back(candidates[winner]);
     largest = points.commit_candidate(winner);
+    at.after_step();
   }
-  return seeds;
+  return std::move(seeds);
 }
 
 std::vector<std::int64_t> farthest_first_traversal(PointSeeding& points, const Weights& weights, std::int64_t clusters,
                                                    RandomStream random, Observer& observer,
-                                                   MatrixView<const double> given) {
-  std::vector<std::int64_t> seeds;
-  double largest = begin_seeds(points, weights, random, given, seeds);
+                                                   MatrixView<const double> given, SeedingPlace* place) {
+  SeedingPlace unkept;
+  SeedingPlace& at = place != nullptr ? *place : unkept;
+  std::vector<std::int64_t>& seeds = at.state.seeds;
+  double largest = continue_seeds(points, weights, random, given, seeds);
   while (static_cast<std::int64_t>(seeds.size()) < clusters) {
     observer.progress(static_cast<std::int64_t>(seeds.size()));
     if (!(largest > 0.0)) {
@@ -105,8 +122,9 @@ std::vector<std::int64_t> farthest_first_traversal(PointSeeding& points, const W
     }
     seeds.push_back(points.farthest(1).front().row);
     largest = points.update_min_distance(rows_of_points(points, {seeds.back()}).row(0));
+    at.after_step();
   }
-  return seeds;
+  return std::move(seeds);
 }
 
 std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t clusters, RandomStream random) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/backend.h"
@@ -29,20 +30,34 @@ struct RandomStream {
   std::uint64_t stream = 0;  // the number of the run
 };
 
+/// The place of a seeding between two of its steps.
+struct SeedingState {
+  std::vector<std::int64_t> seeds;       // rows chosen so far; with k-means||: candidates, by their number
+  std::vector<std::int64_t> candidates;  // of k-means||: rows drawn and not removed
+  std::vector<std::int64_t> drawn;       // of k-means||: all rows drawn
+  std::int64_t rounds = 0;               // of k-means||: finished ones
+};
+
+/// A seeding that continues from a state, and that calls `after_step` with the state of each further step.
+struct SeedingPlace {
+  SeedingState state;
+  std::function<void()> after_step = [] {};
+};
+
 /// Row numbers of k = `clusters` initial centroids. Each centroid costs one pass over the points for its 2 + floor(ln
 /// k) candidates, in low precision for most rows. weights: those that the points hold. If fewer than k rows are
 /// distinct, the lowest rows not yet chosen fill up, with a warning. given: (g, d) existing centroids, which count as
-/// chosen.
+/// chosen. place: where it continues, one pass for each row chosen before; null: from the start.
 std::vector<std::int64_t> greedy_kmeans_plus_plus(PointSeeding& points, const Weights& weights, std::int64_t clusters,
                                                   RandomStream random, Observer& observer,
-                                                  MatrixView<const double> given = {});
+                                                  MatrixView<const double> given = {}, SeedingPlace* place = nullptr);
 
 /// Row numbers of k initial centroids: the first is drawn by weight; each further one is the row with the largest D to
-/// its nearest chosen row (ties: lowest row). O(n d) float64 operations per centroid. Given centroids and a lack of
-/// distinct rows are handled as above.
+/// its nearest chosen row (ties: lowest row). O(n d) float64 operations per centroid. Given centroids, a lack of
+/// distinct rows, and the place are handled as above.
 std::vector<std::int64_t> farthest_first_traversal(PointSeeding& points, const Weights& weights, std::int64_t clusters,
                                                    RandomStream random, Observer& observer,
-                                                   MatrixView<const double> given = {});
+                                                   MatrixView<const double> given = {}, SeedingPlace* place = nullptr);
 
 /// k distinct row numbers below n in random order (sparse Fisher-Yates shuffle).
 std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t clusters, RandomStream random);

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/parallel_seeding.h"
-#include "core/seeding.h"
 
 namespace kith {
 namespace {
@@ -30,6 +29,11 @@ void warn_of_duplicates(MatrixView<const double> centroids, Observer& observer) 
 }
 
 }  // namespace
+
+Init default_init(std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kManyValues = std::int64_t{1} << 33;
+  return checked_product(rows, columns, "points") >= kManyValues ? Init::kmeans_parallel : Init::kmeans_plus_plus;
+}
 
 void check_start(const DataPlan& plan, const KMeansOptions& options) {
   if (options.clusters < 1 || options.clusters > plan.rows) {
@@ -63,7 +67,7 @@ void check_start(const DataPlan& plan, const KMeansOptions& options) {
 }
 
 Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMeansOptions& options, int run,
-                               Observer& observer) {
+                               Observer& observer, SeedingPlace* place) {
   observer.phase("seed", options.clusters);
   Matrix<double> centroids(options.clusters, points.columns());
   const RandomStream random{options.seed, static_cast<std::uint64_t>(options.first_run + run)};
@@ -77,11 +81,11 @@ Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMean
   } else {
     std::vector<std::int64_t> rows(others.rows);
     if (options.init == Init::kmeans_plus_plus) {
-      rows = greedy_kmeans_plus_plus(points, plan.weights, others.rows, random, observer, there);
+      rows = greedy_kmeans_plus_plus(points, plan.weights, others.rows, random, observer, there, place);
     } else if (options.init == Init::kmeans_parallel) {
-      rows = kmeans_parallel(points, plan, others.rows, random, observer, there);
+      rows = kmeans_parallel(points, plan, others.rows, random, observer, there, place);
     } else if (options.init == Init::farthest) {
-      rows = farthest_first_traversal(points, plan.weights, others.rows, random, observer, there);
+      rows = farthest_first_traversal(points, plan.weights, others.rows, random, observer, there, place);
     } else if (options.init == Init::random) {
       rows = random_rows(points.rows(), others.rows, random);
     } else {

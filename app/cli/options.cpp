@@ -105,6 +105,12 @@ void OptionSet::size(const Option& option, std::int64_t& target) {
   entry.set = [&target](const std::string& value, const std::string& where) { target = parse_size(value, where); };
 }
 
+void OptionSet::seconds(const Option& option, double& target) {
+  OptionEntry& entry =
+      state_->add_valued(option, fmt::format("{:g} s", target), [&target] { return fmt::format("{}", target); });
+  entry.set = [&target](const std::string& value, const std::string& where) { target = parse_seconds(value, where); };
+}
+
 void OptionSet::choice(const Option& option, const std::vector<std::string>& choices, std::string& target) {
   OptionEntry& entry = state_->add_valued(option, target, [&target] { return target; });
   entry.set = [&target, choices](const std::string& value, const std::string& where) {

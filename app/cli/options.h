@@ -83,6 +83,7 @@ class OptionSet {
   void integer(const Option& option, Range range, std::int64_t& target);
   void number(const Option& option, double& target);
   void size(const Option& option, std::int64_t& target);
+  void seconds(const Option& option, double& target);
   void choice(const Option& option, const std::vector<std::string>& choices, std::string& target);
   void flag(const Option& option, bool& target);
   /// Options declared from here on are shared by several commands: they may come before the first section of a

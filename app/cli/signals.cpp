@@ -1,9 +1,11 @@
-// What signals and a library that ends the program do: remove unfinished output, then end as without this.
+// What signals and a library that ends the program do: remove unfinished output, then end as without this. A run with
+// checkpoints is asked to end itself.
 #include "app/cli/signals.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -19,9 +21,32 @@ void say(std::string_view text) {
   [[maybe_unused]] const ssize_t unheard = write(STDERR_FILENO, text.data(), text.size());
 }
 
+std::atomic<bool> deferred{false};
+std::atomic<int> requested{0};
+static_assert(std::atomic<int>::is_always_lock_free, "signal handlers use them");
+
+[[noreturn]] void end_by_default(int number) {
+  sigset_t own;
+  sigemptyset(&own);
+  sigaddset(&own, number);
+  sigprocmask(SIG_UNBLOCK, &own, nullptr);
+  raise(number);
+  _exit(128 + number);
+}
+
+/// Whether the run ends itself: the first time that one of these signals asks it to.
+bool is_request(int number) {
+  if (!deferred.load() || (number != SIGINT && number != SIGTERM && number != SIGUSR1)) return false;
+  int none = 0;
+  if (!requested.compare_exchange_strong(none, number)) return false;
+  say("\nkith: stopping after this step; a second signal stops at once\n");
+  return true;
+}
+
 /// Only async-signal-safe calls. The default action is restored first, so that a second signal ends the process at
 /// once.
 extern "C" void end_by_signal(int number) {
+  if (is_request(number)) return;
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   sigaction(number, &action, nullptr);
@@ -31,12 +56,7 @@ extern "C" void end_by_signal(int number) {
   if (number != SIGPIPE) {
     say(removed ? "\nkith: stopped by a signal; no output was written\n" : "\nkith: stopped by a signal\n");
   }
-  sigset_t own;
-  sigemptyset(&own);
-  sigaddset(&own, number);
-  sigprocmask(SIG_UNBLOCK, &own, nullptr);
-  raise(number);
-  _exit(128 + number);
+  end_by_default(number);
 }
 
 /// The HDF5 library crashes in some of its functions when it gets no memory.
@@ -85,6 +105,7 @@ void handle(int number) {
   if (sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN && number != SIGPIPE) return;
   struct sigaction action {};
   action.sa_handler = end_by_signal;
+  action.sa_flags = SA_RESTART;
   sigfillset(&action.sa_mask);
   sigaction(number, &action, nullptr);
 }
@@ -97,6 +118,16 @@ void hold_open(int stream) {
 }
 
 }  // namespace
+
+DeferredSignals::DeferredSignals() { deferred.store(true); }
+DeferredSignals::~DeferredSignals() { deferred.store(false); }
+
+int requested_signal() { return requested.load(); }
+
+void end_by(int number) {
+  signal(number, SIG_DFL);
+  end_by_default(number);
+}
 
 void prepare_process() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) hold_open(stream);

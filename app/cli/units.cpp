@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/error.h"
 
@@ -80,6 +81,19 @@ std::int64_t parse_size(const std::string& text, const std::string& where) {
   const double bytes = std::floor(value * unit->bytes);
   if (bytes < 1.0 || bytes >= 0x1p62) refuse(where, expected + " between 1 byte and 4 EiB", text);
   return static_cast<std::int64_t>(bytes);
+}
+
+double parse_seconds(const std::string& text, const std::string& where) {
+  constexpr std::array<std::pair<const char*, double>, 7> kTimes{
+      {{"", 1.0}, {"s", 1.0}, {"ms", 1e-3}, {"m", 60.0}, {"min", 60.0}, {"h", 3600.0}, {"d", 86400.0}}};
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::string name = text.substr(std::min(text.find_first_not_of(' ', digits), text.size()));
+  const auto unit = std::find_if(kTimes.begin(), kTimes.end(), [&](const auto& time) { return name == time.first; });
+  double value = 0.0;
+  if (unit == kTimes.end() || !read_whole(text.substr(0, digits), value) || !(value < 1e9)) {
+    refuse(where, "a time such as 2h, 30min or 45s", text);
+  }
+  return value * unit->second;
 }
 
 bool parse_switch(const std::string& text, const std::string& where) {

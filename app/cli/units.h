@@ -20,6 +20,8 @@ std::int64_t parse_integer(const std::string& text, const std::string& where, Ra
 double parse_number(const std::string& text, const std::string& where);  // finite
 /// Bytes: "4GB" (powers of 1000), "512MiB" (powers of 1024), "123" (bytes); more than 0.
 std::int64_t parse_size(const std::string& text, const std::string& where);
+/// Seconds: "2h", "90min", "30s", "500ms", "30" (seconds); 0 or more.
+double parse_seconds(const std::string& text, const std::string& where);
 bool parse_switch(const std::string& text, const std::string& where);  // true/false, yes/no, on/off, 1/0
 
 using data::show_bytes;

@@ -33,6 +33,7 @@ struct ClusterOptions {
   bool explain = false;
   std::string write_obs;
   VariantOptions variant;
+  CheckpointOptions checkpoint;
   CommonOptions common;
 
   std::string fixed_start;  // once the start is open: why it is not random, or empty
@@ -56,7 +57,8 @@ void declare_start(OptionSet& set, ClusterOptions& options) {
             .value = "HOW",
             .help = "Initial centroids: k-means++, k-means|| (for large K), random, first (rows), farthest, or "
                     "FILE[:DATASET] of K rows. kith uses the metric of a result. If the result reached its iteration "
-                    "limit, kith resumes it, provided that the other options are unchanged.",
+                    "limit or was interrupted, kith resumes it, provided that the other options are unchanged.",
+            .shown_default = kDefaultStart,
             .stored = Stored::always,
             .no_effect = {frozen},
             .refused = {when([=, &options] { return bisecting() && !options.init_file().empty(); },
@@ -114,18 +116,20 @@ void declare(OptionSet& set, ClusterOptions& options) {
       {.names = "--explain", .help = "Print for every cluster the columns in which it differs most from all points."},
       options.explain);
   add_label_option(set, options.write_obs, options.common);
+  add_checkpoint_options(set, options.checkpoint);
+  add_keep_option(set, options.checkpoint);
+  for (const char* name : {"--checkpoint", "--keep-best"}) {
+    set[name].refused = {when([&options] { return options.variant.is_bisecting(); },
+                              std::string(name) +
+                                  " cannot be combined with --algorithm bisecting, whose splits have no "
+                                  "checkpoint; leave one of them out")};
+  }
   add_weight_options(set, options.common);
   add_missing_option(set, options.common);
   add_preparation_options(set, options.common);
   add_common_options(set, options.common, kLabelOutputHelp);
   set["--metric"].refused = {[&options] { return metric_without_means(options.common); }};
   set["--seed"].no_effect = set["--n-init"].no_effect;
-}
-
-/// Whether the --init file holds all centroids, as a result does: the frozen ones first.
-bool begins_with(MatrixView<const double> given, MatrixView<const double> frozen) {
-  return given.rows >= frozen.rows && given.columns == frozen.columns &&
-         std::equal(frozen.data, frozen.data + frozen.size(), given.data);
 }
 
 class ClusterJob final : public PointsJob {
@@ -139,7 +143,8 @@ class ClusterJob final : public PointsJob {
  private:
   void open() override;
   std::int64_t bytes() const override {
-    return assignment_bytes(*source, options_.clusters) + variant_bytes(options_.variant, *source);
+    return assignment_bytes(*source, options_.clusters) + variant_bytes(options_.variant, *source) +
+           checkpoint_bytes(options_.checkpoint, options_.clusters, source->columns());
   }
   void compute() override;
   void show() override;
@@ -150,14 +155,14 @@ class ClusterJob final : public PointsJob {
   std::int64_t default_clusters() const;
   void check_init() const;
   void check_clusters() const;
-  MatrixView<const double> beside_frozen() const;
   std::string stored_command() const;
   void report_result();
   void warn_of_limit();
+  void warn_of_interruption();
   /// A result that --init resumes: it holds everything, and its centroids are those of the last iteration.
   bool can_resume() const {
     return !target.empty() && !options_.writes_labels_only() && !options_.moves_labels() &&
-           run_.result.stopped_by == "max-iterations";
+           (run_.result.stopped_by == "max-iterations" || run_.result.stopped_by == "interrupted");
   }
 
   ClusterOptions& options_;
@@ -173,6 +178,7 @@ void ClusterJob::open() {
   take_metric({{"--init", options_.init_file()}, {"--freeze", options_.variant.freeze}}, set, common);
   open_points(options_.points);
   check_label_output(options_.write_obs, *source);
+  if (set.source("--init") == Source::none) options_.init = default_start(*source);
   report.seed = common.seed;
   start_ = open_start(options_.init, options_.init_labels, common);
   const auto frozen = open_frozen(options_.variant, *source, prepared_columns(*source, common));
@@ -185,16 +191,15 @@ void ClusterJob::open() {
   if (start_.given && !options_.moves_labels()) {
     start_.continuation = find_continuation(options_.init, stored_command(), *source);
     if (start_.continuation) {
-      const std::int64_t before = start_.continuation->stopped.iterations, given = options_.max_iterations;
-      // Without --max-iterations, the limit is that of the run as if it had not stopped, or a multiple of it.
-      const bool is_default = start_.continuation->start && set.source("--max-iterations") == Source::none;
-      start_.continuation->stopped.limit = is_default ? (before / given + 1) * given : before + given;
+      start_.continuation->set_limit(options_.max_iterations, set.source("--max-iterations") == Source::none);
     }
   }
   options_.all_frozen = frozen_.rows() == options_.clusters;
   if (!start_.is_random()) options_.fixed_start = start_.option() + " uses no random numbers";
-  given_ = beside_frozen();
+  given_ = beside_frozen(options_.variant, options_.init, options_.clusters, std::as_const(centroids_).view(),
+                         std::as_const(frozen_).view());
   read_weights();
+  open_checkpoint(options_.checkpoint, words_, stored_command());
 }
 
 /// Without -k: as many as the start has, and the frozen ones unless they are among them.
@@ -236,21 +241,6 @@ void ClusterJob::check_clusters() const {
   check_variant(options_.variant, source->rows(), clusters);
 }
 
-/// The centroids of the --init file that are not frozen: the file may contain all, as a result does.
-MatrixView<const double> ClusterJob::beside_frozen() const {
-  const MatrixView<const double> given = centroids_.view(), frozen = frozen_.view();
-  const bool is_rest = frozen.rows + given.rows == options_.clusters;
-  if (frozen.rows == 0 || given.rows == 0 || (is_rest && dropped_before(options_.variant, options_.init) == 0))
-    return given;
-  if (!begins_with(given, frozen)) {
-    throw Error(ExitCode::usage,
-                fmt::format("--init {}: expected the {} centroids of --freeze {} first, found others; give only the "
-                            "{} that are not frozen",
-                            options_.init, frozen.rows, options_.variant.freeze, options_.clusters - frozen.rows));
-  }
-  return given.middle(frozen.rows, given.rows - frozen.rows);
-}
-
 std::string ClusterJob::stored_command() const {
   std::string start = start_.option();
   std::int64_t limit = options_.max_iterations;
@@ -274,6 +264,7 @@ void ClusterJob::compute() {
     centroids_ = label_centroids(start_, held, metric());
     given_ = std::as_const(centroids_).view();
   }
+  if (checkpoint) checkpoint->begin();
   run_ = run_variant(held,
                      {.clusters = given_.rows > 0 ? frozen_.rows() + given_.rows : options_.clusters,
                       .init = start_.init,
@@ -287,12 +278,16 @@ void ClusterJob::compute() {
                       .metric = metric(),
                       .empty = empty_rule(options_.variant),
                       .keep_distances = options_.save_distances,
-                      .keep_medoids = options_.variant.medoids},
+                      .keep_medoids = options_.variant.medoids,
+                      .keeper = checkpoint ? &*checkpoint : nullptr,
+                      .from = checkpoint ? checkpoint->next() : nullptr},
                      options_.variant, *this);
+  if (checkpoint) checkpoint->end();
   complete(run_.result);
   if (!run_.result.continues) start_.continuation.reset();
   report_result();
   if (run_.result.stopped_by == "max-iterations") warn_of_limit();
+  if (checkpoint && checkpoint->interrupted()) warn_of_interruption();
   if (options_.explain) report.explanations = explain(run_.result, held, source->column_names());
 }
 
@@ -324,6 +319,14 @@ void ClusterJob::warn_of_limit() {
           ? "increase --max-iterations: balanced clusters cannot be resumed, --init RESULT starts with their means"
           : "increase --max-iterations, or write a result with -o and resume it with --init RESULT";
   progress.warning(fmt::format("not converged after {} iterations; {}", run_.result.iterations, remedy));
+}
+
+void ClusterJob::warn_of_interruption() {
+  const std::string& file = options_.checkpoint.file;
+  progress.warning(fmt::format("interrupted after {} iterations; {}", run_.result.iterations,
+                               !file.empty()  ? "continue with: kith resume " + shell_word(file)
+                               : can_resume() ? "resume with --init " + shell_word(target)
+                                              : "give --checkpoint FILE to continue such a run"));
 }
 
 void ClusterJob::show() {
@@ -368,6 +371,9 @@ void ClusterJob::write() {
 
 std::string ClusterJob::next() const {
   if (target.empty() || options_.writes_labels_only()) return "";
+  if (checkpoint && checkpoint->interrupted() && !options_.checkpoint.file.empty()) {
+    return "kith resume " + shell_word(options_.checkpoint.file);
+  }
   if (can_resume()) return continuing_command(words_, target);
   return fmt::format("kith assign NEW.h5 --centroids {}", shell_word(target));
 }

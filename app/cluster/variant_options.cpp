@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "core/error.h"
@@ -130,6 +131,24 @@ Matrix<double> read_frozen(data::PointSource* frozen, Metric metric) {
   auto centroids = std::get<Matrix<double>>(data::read_all(*frozen));
   if (metric == Metric::cosine) normalize_centroids(centroids.view(), frozen->name());
   return centroids;
+}
+
+bool begins_with(MatrixView<const double> given, MatrixView<const double> frozen) {
+  return given.rows >= frozen.rows && given.columns == frozen.columns &&
+         std::equal(frozen.data, frozen.data + frozen.size(), given.data);
+}
+
+MatrixView<const double> beside_frozen(const VariantOptions& options, const std::string& init, std::int64_t clusters,
+                                       MatrixView<const double> given, MatrixView<const double> frozen) {
+  const bool is_rest = frozen.rows + given.rows == clusters;
+  if (frozen.rows == 0 || given.rows == 0 || (is_rest && dropped_before(options, init) == 0)) return given;
+  if (!begins_with(given, frozen)) {
+    throw Error(ExitCode::usage,
+                fmt::format("--init {}: expected the {} centroids of --freeze {} first, found others; give only the "
+                            "{} that are not frozen",
+                            init, frozen.rows, options.freeze, clusters - frozen.rows));
+  }
+  return given.middle(frozen.rows, given.rows - frozen.rows);
 }
 
 std::int64_t dropped_before(const VariantOptions& options, const std::string& init) {

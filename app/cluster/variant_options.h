@@ -39,6 +39,14 @@ std::unique_ptr<data::PointSource> open_frozen(const VariantOptions& options, co
 /// Their values (f, d), scaled to length 1 for cosine; (0, 0) for null.
 Matrix<double> read_frozen(data::PointSource* frozen, Metric metric);
 
+/// Whether the --init file holds all centroids, as a result does: the frozen ones first.
+bool begins_with(MatrixView<const double> given, MatrixView<const double> frozen);
+
+/// The centroids `given` by the file `init` that are not frozen: the file may contain all `clusters`, as a result does.
+/// Throws Error(usage) if others come first.
+MatrixView<const double> beside_frozen(const VariantOptions& options, const std::string& init, std::int64_t clusters,
+                                       MatrixView<const double> given, MatrixView<const double> frozen);
+
 /// Number of clusters that the run of the result `init` dropped, if this run drops clusters, too: resuming it needs as
 /// many fewer. 0 if `init` is no result.
 std::int64_t dropped_before(const VariantOptions& options, const std::string& init);

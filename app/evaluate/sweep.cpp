@@ -36,6 +36,7 @@ struct SweepOptions {
   std::int64_t sample = 0;
   std::int64_t references = 0;
   bool warm = false;
+  CheckpointOptions checkpoint;
   CommonOptions common;
 };
 
@@ -54,9 +55,12 @@ void declare(OptionSet& set, SweepOptions& options) {
             .required = "the numbers of clusters",
             .stored = Stored::always},
            options.clusters);
-  set.choice(
-      {.names = "--init", .value = "HOW", .help = "Initial centroids, as for cluster.", .stored = Stored::always},
-      start_rules(), options.init);
+  set.choice({.names = "--init",
+              .value = "HOW",
+              .help = "Initial centroids, as for cluster.",
+              .shown_default = kDefaultStart,
+              .stored = Stored::always},
+             start_rules(), options.init);
   set.integer({.names = "--n-init",
                .value = "N",
                .help = "Number of runs with different starts for each number of clusters; kith keeps the run with the "
@@ -99,6 +103,7 @@ void declare(OptionSet& set, SweepOptions& options) {
                                            ", which uses no random numbers; leave one of them out";
             }}},
            options.warm);
+  add_checkpoint_options(set, options.checkpoint);
   add_weight_options(set, options.common);
   add_missing_option(set, options.common);
   add_preparation_options(set, options.common);
@@ -111,8 +116,15 @@ void declare(OptionSet& set, SweepOptions& options) {
       [&options, fixed]() -> std::string { return options.sample > 0 || options.references > 0 ? "" : fixed(); }};
 }
 
+/// What one k-means after the other shares.
+struct Series {
+  const SweepOptions& options;
+  Checkpointing* checkpoint;  // null: none
+};
+
 /// known: the centroids of the previous number of clusters, for --warm
-KMeansOptions run_options(const SweepOptions& options, std::int64_t clusters, MatrixView<const double> known) {
+KMeansOptions run_options(const Series& series, std::int64_t clusters, MatrixView<const double> known) {
+  const SweepOptions& options = series.options;
   const Start start = start_of(options);
   return {.clusters = clusters,
           .init = start.init,
@@ -121,7 +133,9 @@ KMeansOptions run_options(const SweepOptions& options, std::int64_t clusters, Ma
           .max_iterations = static_cast<int>(options.max_iterations),
           .tolerance = options.tolerance,
           .seed = static_cast<std::uint64_t>(options.common.seed),
-          .metric = metric_of(options.common)};
+          .metric = metric_of(options.common),
+          .keeper = series.checkpoint,
+          .from = series.checkpoint != nullptr ? series.checkpoint->next() : nullptr};
 }
 
 /// Host bytes besides the points: a reference set, labels and centroids of every number of clusters, distances.
@@ -129,7 +143,9 @@ std::int64_t sweep_bytes(const SweepOptions& options, const std::vector<std::int
                          const data::PointSource& points) {
   constexpr std::int64_t kLabelBytes = 4, kBytesPerRow = 64, kBlockBytes = std::int64_t{1} << 28;
   const std::int64_t n = points.rows(), numbers = std::ssize(counts);
-  std::int64_t bytes = kBlockBytes + checked_product(n, kBytesPerRow, "rows");
+  const std::int64_t states =
+      checked_product(numbers, checkpoint_bytes(options.checkpoint, counts.back(), points.columns()), "checkpoint");
+  std::int64_t bytes = states + kBlockBytes + checked_product(n, kBytesPerRow, "rows");
   bytes += checked_product(checked_product(numbers, n, "labels"), kLabelBytes, "labels");
   bytes += checked_product(numbers, assignment_bytes(points, counts.back()) - assignment_bytes(points, 0), "centroids");
   if (options.references > 0) {
@@ -139,11 +155,12 @@ std::int64_t sweep_bytes(const SweepOptions& options, const std::vector<std::int
 }
 
 /// Computes one number of clusters and its scores; without --warm the run is that of kith cluster.
-SweepRow row_of(HeldPoints& held, const SweepOptions& options, std::int64_t clusters, MatrixView<const double> known,
+SweepRow row_of(HeldPoints& held, const Series& series, std::int64_t clusters, MatrixView<const double> known,
                 Job& job) {
+  const SweepOptions& options = series.options;
   SweepRow row;
   row.clusters = clusters;
-  row.result = kmeans(*held.points, held.plan, run_options(options, clusters, known), job.progress);
+  row.result = kmeans(*held.points, held.plan, run_options(series, clusters, known), job.progress);
   job.progress.phase("score", 0);
   const LabelledClusters labelled = labelled_clusters(*held.points, held.plan, row.result.labels, clusters);
   row.scores.inertia = row.result.inertia;
@@ -164,7 +181,8 @@ SweepRow row_of(HeldPoints& held, const SweepOptions& options, std::int64_t clus
 }
 
 /// Adds the gap statistic to all rows; every reference set is held once and clustered for all numbers.
-void add_gaps(HeldPoints& held, const SweepOptions& options, Sweep& sweep, Job& job) {
+void add_gaps(HeldPoints& held, const Series& series, Sweep& sweep, Job& job) {
+  const SweepOptions& options = series.options;
   std::vector<std::vector<double>> inertia(sweep.rows.size());
   for (std::int64_t b = 0; b < options.references; ++b) {
     job.progress.phase("reference", 0);
@@ -182,7 +200,7 @@ void add_gaps(HeldPoints& held, const SweepOptions& options, Sweep& sweep, Job& 
     points->prepare(plan);
     KMeansResult before;
     for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
-      const KMeansOptions run = run_options(options, sweep.rows[i].clusters, std::as_const(before.centroids).view());
+      const KMeansOptions run = run_options(series, sweep.rows[i].clusters, std::as_const(before.centroids).view());
       before = kmeans(*points, plan, run, job.progress);
       inertia[i].push_back(before.inertia);
     }
@@ -198,8 +216,11 @@ bool is_csv(const std::string& path) { return data::has_ending(path, ".csv"); }
 
 class SweepJob final : public PointsJob {
  public:
-  SweepJob(OptionSet& set, SweepOptions& options)
-      : PointsJob(set, options.common), options_(options), counts_(parse_cluster_counts(options.clusters, "-k")) {
+  SweepJob(OptionSet& set, SweepOptions& options, const Arguments& words)
+      : PointsJob(set, options.common),
+        options_(options),
+        words_(words),
+        counts_(parse_cluster_counts(options.clusters, "-k")) {
     output.endings = {".h5", ".csv"};
   }
 
@@ -213,7 +234,10 @@ class SweepJob final : public PointsJob {
 
   void warn_of_results();
 
+  std::string stored_command() const;
+
   SweepOptions& options_;
+  const Arguments& words_;            // behind the command's name
   std::vector<std::int64_t> counts_;  // numbers of clusters, ascending
   Sweep sweep_;
   Suggestion suggestion_;
@@ -221,12 +245,19 @@ class SweepJob final : public PointsJob {
 
 void SweepJob::open() {
   open_points(options_.points);
+  if (set.source("--init") == Source::none) options_.init = default_start(*source);
   report.seed = common.seed;
   if (counts_.back() > source->rows()) {
     throw Error(ExitCode::usage, fmt::format("-k {}: {} has only {} rows; expected at most {} clusters",
                                              options_.clusters, source->name(), source->rows(), source->rows()));
   }
   read_weights();
+  open_checkpoint(options_.checkpoint, words_, stored_command());
+}
+
+std::string SweepJob::stored_command() const {
+  return set.stored_command({{"POINTS", stored_name(source->name())},
+                             {"--precision", fmt::format("--precision {}", name_of(source->value_class()))}});
 }
 
 void SweepJob::compute() {
@@ -234,12 +265,15 @@ void SweepJob::compute() {
   sweep_.silhouette = options_.silhouette;
   sweep_.sample = options_.silhouette == "exact" && options_.sample < held.points->rows() ? options_.sample : 0;
   sweep_.references = options_.references;
+  const Series series{options_, checkpoint ? &*checkpoint : nullptr};
+  if (checkpoint) checkpoint->begin();
   for (const std::int64_t clusters : counts_) {
     const auto known =
         sweep_.rows.empty() ? MatrixView<const double>{} : std::as_const(sweep_.rows.back().result.centroids).view();
-    sweep_.rows.push_back(row_of(held, options_, clusters, known, *this));
+    sweep_.rows.push_back(row_of(held, series, clusters, known, *this));
   }
-  if (options_.references > 0) add_gaps(held, options_, sweep_, *this);
+  if (options_.references > 0) add_gaps(held, series, sweep_, *this);
+  if (checkpoint) checkpoint->end();
   for (SweepRow& row : sweep_.rows) complete(row.result);
   suggestion_ = suggestion_of(sweep_);
   report.sweep = report_of(sweep_, suggestion_);
@@ -267,10 +301,7 @@ void SweepJob::warn_of_results() {
 void SweepJob::write() {
   if (is_csv(target)) return data::write_text_file(target, output, csv_of(sweep_));
   data::ResultFile file(target, output);
-  const std::string command =
-      set.stored_command({{"POINTS", stored_name(source->name())},
-                          {"--precision", fmt::format("--precision {}", name_of(source->value_class()))}});
-  write_head(file, {"kith-sweep", command, source->value_class(), metric_of(common)}, *source);
+  write_head(file, {"kith-sweep", stored_command(), source->value_class(), metric_of(common)}, *source);
   file.attribute("seed", common.seed);
   file.attribute("suggested", suggestion_.clusters);
   if (!suggestion_.reason.empty()) file.attribute("reason", suggestion_.reason);
@@ -322,7 +353,7 @@ int run_sweep(const Arguments& arguments) {
                               "kith sweep points.h5:/train -k 2-64:log --n-init 10 -o sweep.h5",
                               "kith sweep points.h5:/train -k 2,4,8,16 --silhouette exact --gap 10 -o sweep.csv"}});
   declare(set, options);
-  return set.parse(arguments) ? SweepJob(set, options).run() : 0;
+  return set.parse(arguments) ? SweepJob(set, options, arguments).run() : 0;
 }
 
 }  // namespace kith::app

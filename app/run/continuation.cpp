@@ -57,12 +57,14 @@ std::optional<Continuation> find_continuation(const std::string& init, const std
   const auto iterations = result.whole("iterations"), changed = result.whole("changed");
   const std::string before = result.text("command");
   const std::vector<std::int64_t> shape{points.rows(), points.columns()};
-  const bool resumes = result.format() == "kith-clusters" && result.text("stopped_by") == "max-iterations" &&
-                       iterations && changed && result.wholes("points_shape") == shape &&
-                       rest_of(before) == rest_of(command);
+  const std::string stopped_by = result.text("stopped_by");
+  const bool resumes = result.format() == "kith-clusters" &&
+                       (stopped_by == "max-iterations" || stopped_by == "interrupted") && iterations && changed &&
+                       result.wholes("points_shape") == shape && rest_of(before) == rest_of(command);
   if (!resumes) return std::nullopt;
   Continuation continuation{place.file,
                             {*iterations, 0, *changed, whole_numbers(result.vector("counts"))},
+                            stopped_by == "interrupted",
                             {result.vector("iteration_inertia"), result.vector("iteration_shift"),
                              whole_numbers(result.vector("iteration_changed"))},
                             {}};
@@ -70,6 +72,12 @@ std::optional<Continuation> find_continuation(const std::string& init, const std
     continuation.start = {result.text("init"), result.whole("seed").value_or(0), start_of(before)};
   }
   return continuation;
+}
+
+void Continuation::set_limit(std::int64_t given, bool is_default) {
+  const std::int64_t before = stopped.iterations;
+  const bool is_same = interrupted && before < given;
+  stopped.limit = is_same ? given : is_default && start ? (before / given + 1) * given : before + given;
 }
 
 std::string continuing_command(const std::vector<std::string>& words, const std::string& result) {

@@ -16,6 +16,7 @@ namespace kith::app {
 struct Continuation {
   std::string file;
   StoppedRun stopped;
+  bool interrupted = false;  // before it reached its limit
   Iterations iterations;
   /// How it started; nothing if it was the best of several runs.
   struct Start {
@@ -24,6 +25,10 @@ struct Continuation {
     std::string options;  // "--init k-means++ --n-init 1 --seed 0", of the stored command
   };
   std::optional<Start> start;
+
+  /// Sets the limit of the whole run; `given`: that of --max-iterations, or its default. An interrupted run has not
+  /// reached the one it had. By default it is that of the run as if it had not stopped, or a multiple of it.
+  void set_limit(std::int64_t given, bool is_default);
 };
 
 /// Nothing unless `init`, the value of --init, is a result that reached its iteration limit, for these points and a

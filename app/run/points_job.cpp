@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <utility>
 
 #include "app/cli/terminal.h"
@@ -33,6 +34,7 @@ int PointsJob::run() {
   }
   if (source != nullptr) note_device_memory(held, *this);
   close(next());
+  if (checkpoint) checkpoint->close();
   return static_cast<int>(exit_code());
 }
 
@@ -74,6 +76,26 @@ void PointsJob::open_points(const std::string& location) {
 void PointsJob::read_weights() {
   weighting = read_weighting(common, *source);
   if (weighting) report.weights = describe(*weighting);
+}
+
+void PointsJob::open_checkpoint(const CheckpointOptions& options, const std::vector<std::string>& words,
+                                const std::string& stored) {
+  if (!options.given()) return;
+  checkpoint.emplace(options, progress);
+  if (options.file.empty()) return;
+  data::Checkpoint run{KITH_VERSION, {set.command()}, std::filesystem::current_path().string(), stored, {}, {}, {}, {}};
+  run.words.insert(run.words.end(), words.begin(), words.end());
+  run.points = fmt::format("{} {}", show_shape(source->rows(), source->columns()), name_of(source->value_class()));
+  for (const std::string& input : output.inputs) {
+    if (input == common.config) continue;
+    if (input == "-") {
+      throw Error(ExitCode::usage,
+                  "--checkpoint cannot be combined with standard input, which cannot be read again; "
+                  "save the input in a file");
+    }
+    run.inputs.push_back(data::mark_of(input));
+  }
+  checkpoint->open(run, output.inputs, target);
 }
 
 void PointsJob::complete(KMeansResult& result) {

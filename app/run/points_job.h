@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "app/run/checkpointing.h"
 #include "app/run/held_points.h"
 #include "core/kmeans.h"
 #include "data/results/result.h"
@@ -48,6 +49,10 @@ class PointsJob : protected Job {
   void open_points(const std::string& location);
   /// For open(): reads and reports the weights of the rows of `source`.
   void read_weights();
+  /// For open(), at its end: the checkpoint of this run. words: behind the command's name; stored: what determines the
+  /// result.
+  void open_checkpoint(const CheckpointOptions& options, const std::vector<std::string>& words,
+                       const std::string& stored);
   /// For compute(): completes a result with rows of weight 0, and converts row numbers to those of the file.
   void complete(KMeansResult& result);
   /// On standard output, unless --json was given.
@@ -60,6 +65,7 @@ class PointsJob : protected Job {
   data::PointSource* source = nullptr;  // the points to hold; null: none
   std::optional<Preparation> given;     // parameters of their preparation, from a result
   std::optional<Weighting> weighting;
+  std::optional<Checkpointing> checkpoint;
   std::int64_t required_bytes = 0;  // host memory of the run
   HeldPoints held;
 };

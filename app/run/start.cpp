@@ -9,6 +9,7 @@
 
 #include "app/cli/suggest.h"
 #include "core/label_means.h"
+#include "core/start.h"
 
 namespace kith::app {
 namespace {
@@ -53,6 +54,12 @@ const std::vector<std::string>& start_rules() {
 
 bool is_start_rule(const std::string& init) {
   return std::find(start_rules().begin(), start_rules().end(), init) != start_rules().end();
+}
+
+std::string default_start(const data::PointSource& points) {
+  const Init init = default_init(points.rows(), points.columns());
+  return std::find_if(std::begin(kRules), std::end(kRules), [&](const auto& rule) { return rule.second == init; })
+      ->first;
 }
 
 Reason negative_tolerance(const double& tolerance) {

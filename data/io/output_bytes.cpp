@@ -60,10 +60,11 @@ void OutputBytes::flush() {
   buffer_.clear();
 }
 
-void OutputBytes::publish() {
+void OutputBytes::publish(const std::function<void()>& before_naming) {
   flush();
   file_.sync();
   check();
+  before_naming();
   file_.publish();
 }
 

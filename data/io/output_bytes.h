@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,9 @@ class OutputBytes {
   void write(const std::string& text) { write(text.data(), text.size()); }
   /// Continues at this byte of the file. No byte may be written twice.
   void seek(std::int64_t position);
-  /// Writes everything to the disk, reads it back, compares its checksums with those of the written bytes, and gives
-  /// the file its name.
-  void publish();
+  /// Writes everything to the disk, reads it back, compares its checksums with those of the written bytes, calls
+  /// `before_naming`, and gives the file its name.
+  void publish(const std::function<void()>& before_naming = [] {});
 
  private:
   /// Bytes that were written one after another.

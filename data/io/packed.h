@@ -93,6 +93,8 @@ class Unpacker {
     unpack(value);
     return value;
   }
+  /// What has not been unpacked.
+  std::string_view rest() const { return rest_; }
   void require_end() const {
     if (!rest_.empty()) throw UnpackError();
   }

@@ -82,6 +82,18 @@ class CudaPoints final : public Points {
     held_.bounds.reset();
     held_.choice = {};
   }
+  void set_state(const RowState& from) override {
+    set_labels(from.label);
+    held_.stream().upload(held_.summed.data(), from.summed.data(), rows());
+    held_.stream().upload(held_.distance.data(), from.distance.data(), rows());
+    held_.totals.current = false;
+    held_.trial = {};
+  }
+  void copy_state(const RowState& out) const override {
+    labels(out.label);
+    held_.stream().download(out.summed.data(), held_.summed.data(), rows());
+    distances(out.distance);
+  }
   std::vector<FarRow> farthest(std::int64_t count) const override {
     return with_memory(held_, [&] { return cuda::farthest(held_, count); });
   }

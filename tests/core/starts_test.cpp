@@ -56,6 +56,15 @@ void check_everywhere(Shape shape, const Start& start) {
 
 }  // namespace
 
+TEST_CASE("the default start depends on the number of values alone", "[starts]") {
+  CHECK(default_init(1, 1) == Init::kmeans_plus_plus);
+  CHECK(default_init((std::int64_t{1} << 26) - 1, 128) == Init::kmeans_plus_plus);
+  CHECK(default_init(std::int64_t{1} << 26, 128) == Init::kmeans_parallel);
+  CHECK(default_init(std::int64_t{1} << 33, 1) == Init::kmeans_parallel);
+  CHECK(default_init((std::int64_t{1} << 33) - 1, 1) == Init::kmeans_plus_plus);
+  CHECK(default_init(1'000'000'000, 96) == Init::kmeans_parallel);
+}
+
 TEST_CASE("k-means|| chooses the rows of the definition", "[starts]") {
   const std::int64_t k = 12;
   check_everywhere({400, 6, k}, [k](Points& points, const DataPlan& plan) {

@@ -24,15 +24,16 @@ TEST_CASE("kith alone prints a short help, --version the version") {
 }
 
 TEST_CASE("the help of a command opens with examples and shows defaults") {
-  for (const char* command : {"cluster", "assign", "knn", "distances", "info", "devices", "generate", "bench"}) {
+  for (const char* command :
+       {"cluster", "assign", "knn", "distances", "info", "devices", "generate", "resume", "bench"}) {
     const Outcome help = done({command, "--help"});
     CHECK(help.err.empty());
     CHECK(help.out.find("Examples:\n  kith " + std::string(command)) < help.out.find("Usage:"));
     CHECK(done({"help", command}).out == help.out);
   }
   const std::string cluster = done({"cluster", "-h"}).out;
-  for (const char* text : {"[300]", "[0.0001]", "[k-means++]", "[auto]"})
-    CHECK(cluster.find(text) != std::string::npos);
+  for (const char* text : {"[300]", "[0.0001]", "[k-means++; k-means|| from 2^33 values on]", "[auto]"})
+    CHECK(unwrapped(cluster).find(text) != std::string::npos);
 }
 
 TEST_CASE("41: a bad value far behind is refused while a backend takes the rows before it") {

@@ -1,0 +1,77 @@
+// kith resume: continues a run from its checkpoint, by the command line that the checkpoint holds.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <system_error>
+
+#include "app/cli/options.h"
+#include "app/cli/shell_word.h"
+#include "app/commands.h"
+#include "core/error.h"
+#include "data/results/checkpoint_file.h"
+
+namespace kith::app {
+namespace {
+
+constexpr std::array<std::string_view, 2> kWithCheckpoints{"cluster", "sweep"};
+
+std::string shown(const Arguments& words) {
+  std::string line = "kith";
+  for (const std::string& word : words) line += " " + shell_word(word);
+  return line;
+}
+
+}  // namespace
+
+Arguments resumed(const Arguments& words) {
+  const bool resumes = words.size() >= 2 && words[0] == "resume" && !words[1].starts_with('-');
+  if (!resumes || std::any_of(words.begin(), words.end(), [](const auto& w) { return w == "--help" || w == "-h"; })) {
+    return words;
+  }
+  const std::string& file = words[1];
+  std::error_code failure;
+  if (!std::filesystem::exists(file, failure)) {
+    const std::string previous = data::previous_generation(file);
+    const bool has_previous = std::filesystem::exists(previous, failure);
+    throw Error(ExitCode::usage,
+                fmt::format("resume {}: the file does not exist; {}", file,
+                            has_previous ? fmt::format("the generation before it does: mv {} {}", shell_word(previous),
+                                                       shell_word(file))
+                                         : "a checkpoint is removed when its run has written its result"));
+  }
+  const data::Checkpoint checkpoint = data::read_generation(file);
+  Arguments all = checkpoint.words;
+  if (all.empty() || std::find(kWithCheckpoints.begin(), kWithCheckpoints.end(), all[0]) == kWithCheckpoints.end()) {
+    throw Error(ExitCode::data, fmt::format("{}: expected the checkpoint of cluster or sweep, found that of {}", file,
+                                            all.empty() ? "no command" : all[0]));
+  }
+  all.insert(all.end(), {"--checkpoint", std::filesystem::absolute(file).string()});
+  all.insert(all.end(), words.begin() + 2, words.end());
+  std::filesystem::current_path(checkpoint.directory, failure);
+  if (!failure) return all;
+  throw Error(ExitCode::usage, fmt::format("resume {}: the run was in the folder {}: {}; where its files are now, give "
+                                           "the command again: {}",
+                                           file, checkpoint.directory, failure.message(), shown(all)));
+}
+
+/// Its help; resumed() has replaced every other use by the command that it continues.
+int run_resume(const Arguments& arguments) {
+  std::string file;
+  OptionSet set({.command = "resume",
+                 .summary = "continues a run that stopped, from the checkpoint of its --checkpoint. The result has the "
+                            "same bytes as if the run had not stopped.",
+                 .usage = "FILE [options of the command]",
+                 .examples = {"kith resume run.kith", "kith resume run.kith --threads 4 --time-limit 2h",
+                              "kith cluster points.h5 -k 1000 --checkpoint run.kith --time-limit 2h -o clusters.h5"}});
+  set.positional({.names = "FILE",
+                  .help = "The checkpoint. It holds the command line, which runs again in the folder where it ran "
+                          "first; options given here come after those of the command line. Continue only your own.",
+                  .required = "the checkpoint"},
+                 file);
+  set.parse(arguments);
+  return 0;
+}
+
+}  // namespace kith::app

@@ -1,0 +1,219 @@
+// Writes checkpoints in time, compares them with the run that continues, and ends runs that are asked to stop.
+#include "app/run/checkpointing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "app/cli/shell_word.h"
+#include "app/cli/terminal.h"
+#include "app/cli/units.h"
+#include "app/run/kmeans_fields.h"
+#include "core/error.h"
+
+namespace kith::app {
+namespace {
+
+using data::Checkpoint;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+template <class T>
+std::string packed(const T& value) {
+  data::Packer packer;
+  packer(value);
+  return packer.take();
+}
+
+template <class T>
+T unpacked(const std::string& bytes) {
+  data::Unpacker unpacker(bytes);
+  T value = unpacker.take<T>();
+  unpacker.require_end();
+  return value;
+}
+
+bool exists(const std::string& file) {
+  std::error_code failure;
+  return std::filesystem::exists(file, failure);
+}
+
+/// Throws unless the checkpoint is one of this run.
+void check_same(const Checkpoint& found, const Checkpoint& run, const std::string& file) {
+  const std::string remedy = "remove it to begin a new run, or choose another name for --checkpoint";
+  if (found.kith_version != run.kith_version) {
+    throw Error(ExitCode::usage,
+                fmt::format("{}: expected a checkpoint of kith {}, found one of {}; continue with that "
+                            "version, or {}",
+                            file, run.kith_version, found.kith_version, remedy));
+  }
+  if (found.command != run.command) {
+    throw Error(ExitCode::usage, fmt::format("{}: expected a checkpoint of '{}', found one of '{}'; {}", file,
+                                             run.command, found.command, remedy));
+  }
+  if (found.points != run.points) {
+    throw Error(ExitCode::data, fmt::format("{}: expected a checkpoint of points that are {}, found {}; {}", file,
+                                            run.points, found.points, remedy));
+  }
+  for (std::size_t i = 0; i < std::max(found.inputs.size(), run.inputs.size()); ++i) {
+    if (i < found.inputs.size() && i < run.inputs.size() && found.inputs[i] == run.inputs[i]) continue;
+    const std::string name = i < run.inputs.size() ? run.inputs[i].name : found.inputs[i].name;
+    throw Error(ExitCode::data, fmt::format("{}: expected a checkpoint of the same inputs, found that {} has changed "
+                                            "since; {}",
+                                            file, name, remedy));
+  }
+}
+
+}  // namespace
+
+void add_checkpoint_options(OptionSet& set, CheckpointOptions& options) {
+  const Reason none = when([&options] { return options.file.empty(); }, "there is no --checkpoint");
+  set.text(
+      {.names = "--checkpoint",
+       .value = "FILE",
+       .help = "Keep the place of the run in this file, and continue from it if it exists: the result has the same "
+               "bytes as if the run had not stopped. Removed when the result is written."},
+      options.file);
+  set.seconds({.names = "--checkpoint-every",
+               .value = "TIME",
+               .help = "Time between two checkpoints, at least 100 times what writing one takes; 0: after every step.",
+               .no_effect = {none}},
+              options.every);
+  set.seconds({.names = "--time-limit",
+               .value = "TIME",
+               .help = "Stop after the iteration in which the run reaches this time: 2h, 30min, 45s. The exit code is "
+                       "then 124, or 0 if a result is written.",
+               .shown_default = "none",
+               .refused = {when([&options] { return options.time_limit > 0.0 && !options.given(); },
+                                "--time-limit needs --checkpoint FILE, or cluster --keep-best, so that something "
+                                "remains of the run; give it")}},
+              options.time_limit);
+}
+
+void add_keep_option(OptionSet& set, CheckpointOptions& options) {
+  set.flag({.names = "--keep-best",
+            .help = "If a signal or --time-limit stops the run, write the result of its iterations so far, marked as "
+                    "interrupted."},
+           options.keep_best);
+}
+
+std::int64_t checkpoint_bytes(const CheckpointOptions& options, std::int64_t clusters, std::int64_t columns) {
+  constexpr std::int64_t kMatrices = 10;  // three of a state, packed twice and read once, and one on its way
+  if (options.file.empty()) return 0;
+  const std::int64_t values = checked_product(clusters, columns, "centroids");
+  return checked_product(values, kMatrices * static_cast<std::int64_t>(sizeof(double)), "centroids");
+}
+
+Checkpointing::Checkpointing(const CheckpointOptions& options, Progress& progress)
+    : options_(options), progress_(progress) {}
+
+void Checkpointing::open(const Checkpoint& run, const std::vector<std::string>& inputs, const std::string& output) {
+  if (options_.file.empty()) return;
+  run_ = run;
+  const std::string& file = options_.file;
+  const std::string previous = data::previous_generation(file);
+  std::error_code failure;
+  if (!output.empty() && (file == output || previous == output || std::filesystem::equivalent(file, output, failure))) {
+    throw Error(ExitCode::usage,
+                fmt::format("--checkpoint {}: expected another name than that of the output {}; choose "
+                            "another one",
+                            file, output));
+  }
+  data::check_checkpoint_names(file, inputs);
+  if (exists(file)) {
+    take(data::read_generation(file), file);
+  } else if (exists(previous)) {
+    take(data::read_checkpoint(previous), previous);
+  }
+}
+
+void Checkpointing::take(const Checkpoint& found, const std::string& file) {
+  check_same(found, run_, file);
+  try {
+    for (const std::string& state : unpacked<std::vector<std::string>>(found.state)) {
+      stored_.push_back(unpacked<KMeansState>(state));
+    }
+  } catch (const data::UnpackError&) {
+    throw Error(ExitCode::data, fmt::format("{}: expected the states of k-means, found other bytes; remove the file to "
+                                            "begin a new run",
+                                            file));
+  }
+  Terminal::instance().say(fmt::format("continues from {}: {}", file, found.place));
+}
+
+KMeansState* Checkpointing::next() {
+  const std::size_t number = finished_.size();
+  return number < stored_.size() ? &stored_[number] : nullptr;
+}
+
+bool Checkpointing::is_late() const {
+  return options_.time_limit > 0.0 && seconds_since(started_) >= options_.time_limit;
+}
+
+bool Checkpointing::is_time() const {
+  constexpr double kShare = 0.01;  // of the time of the run
+  if (options_.file.empty()) return false;
+  return options_.every == 0.0 || seconds_since(written_) >= std::max(options_.every, cost_ / kShare);
+}
+
+bool Checkpointing::due() { return stops() || is_time(); }
+
+bool Checkpointing::keep(const KMeansState& state) {
+  const bool stopping = stops();
+  const bool has_result = !state.history.empty() || !state.runs.empty();
+  if (!options_.file.empty() && (is_time() || (stopping && !interrupted_ && (has_result || !options_.keep_best)))) {
+    try {
+      write(state);
+    } catch (const Error& error) {
+      if (stopping && !options_.keep_best) throw;
+      progress_.warning(fmt::format("{}; the run goes on without this checkpoint", error.what()));
+    }
+    written_ = Clock::now();
+  }
+  if (!stopping) return false;
+  if (!options_.keep_best) stop(state);
+  interrupted_ = interrupted_ || has_result;
+  return has_result;
+}
+
+void Checkpointing::finished(const KMeansState& state) { finished_.push_back(packed(state)); }
+
+std::string Checkpointing::place_of(const KMeansState& state) const {
+  std::string place = finished_.empty() ? "" : fmt::format("{} numbers of clusters finished, ", finished_.size());
+  if (!state.runs.empty()) place += fmt::format("{} runs finished, ", state.runs.size());
+  if (!state.history.empty()) return place + fmt::format("after iteration {}", state.history.size());
+  return place + "before the first iteration";
+}
+
+void Checkpointing::write(const KMeansState& state) {
+  const PhaseWithin phase(progress_, "checkpoint");
+  const auto begin = Clock::now();
+  Checkpoint checkpoint = run_;
+  checkpoint.place = place_of(state);
+  finished_.push_back(packed(state));  // until it is packed with the others
+  checkpoint.state = packed(finished_);
+  finished_.pop_back();
+  data::write_checkpoint(options_.file, checkpoint);
+  cost_ = seconds_since(begin);
+}
+
+void Checkpointing::stop(const KMeansState& state) const {
+  const int number = requested_signal();
+  throw Stopped{number,
+                fmt::format("stopped by {} {}; no output was written; continue with: kith resume {}",
+                            number != 0 ? "a signal" : "--time-limit", place_of(state), shell_word(options_.file))};
+}
+
+void Checkpointing::close() {
+  if (!interrupted_) {
+    if (!options_.file.empty()) data::remove_checkpoint(options_.file);
+  } else if (const int number = requested_signal(); number != 0) {
+    throw Stopped{number, ""};
+  }
+}
+
+}  // namespace kith::app

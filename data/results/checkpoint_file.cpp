@@ -1,0 +1,190 @@
+// Writes checkpoints beside the one before, and reads them with checks of every length.
+#include "data/results/checkpoint_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "core/error.h"
+#include "data/io/checksum.h"
+#include "data/io/file_kind.h"
+#include "data/io/output_bytes.h"
+#include "data/io/packed.h"
+#include "data/io/temporary_file.h"
+
+namespace kith::data {
+
+template <class Archive>
+void each_field(Archive& archive, InputMark& mark) {
+  archive(mark.name, mark.bytes, mark.checksum);
+}
+
+template <class Archive>
+void each_field(Archive& archive, Checkpoint& checkpoint) {
+  archive(checkpoint.kith_version, checkpoint.words, checkpoint.directory, checkpoint.command, checkpoint.points,
+          checkpoint.inputs, checkpoint.place);
+}
+
+namespace {
+
+/// A file is kSignature, the number of packed bytes (8 bytes, little-endian), these bytes, and the CRC-32 (4 bytes) of
+/// all of that. The digit of the signature increases with the form of the packed bytes.
+constexpr std::string_view kSignature = "kith checkpoint 1\n";
+constexpr std::size_t kFrame = kSignature.size() + sizeof(std::uint64_t) + sizeof(std::uint32_t);
+
+std::uint32_t checksum_of(std::string_view bytes) {
+  Checksum checksum;
+  checksum.add(bytes.data(), bytes.size());
+  return checksum.value();
+}
+
+[[noreturn]] void refuse(const std::string& file, const std::string& why) {
+  throw Error(ExitCode::data, fmt::format("{}: {}", file, why));
+}
+
+/// The last generation becomes the previous one as well, under a second name, so that its own name never vanishes.
+void keep_generation(const std::string& file) {
+  const std::string previous = previous_generation(file);
+  if (access(file.c_str(), F_OK) != 0) return;  // the run continues from the previous one
+  unlink(previous.c_str());
+  if (linkat(AT_FDCWD, file.c_str(), AT_FDCWD, previous.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
+  static_cast<void>(rename(file.c_str(), previous.c_str()));  // a file system without links
+}
+
+}  // namespace
+
+InputMark mark_of(const std::string& file) {
+  constexpr std::int64_t kBlocks = 64, kBlockBytes = 4096;
+  const Descriptor opened(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  if (!opened || fstat(opened.get(), &status) != 0)
+    refuse(file, fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(ExitCode::usage, fmt::format("{}: expected a regular file, which can be read again, found {}; save the "
+                                             "input in a file, or leave out --checkpoint",
+                                             file, describe_special(status.st_mode)));
+  }
+  Checksum checksum;
+  const auto add = [&](std::int64_t offset, std::int64_t count) {
+    errno = 0;
+    const auto found = file_checksum(opened.get(), offset, count);
+    if (!found) refuse(file, fmt::format("cannot be read: {}", errno != 0 ? std::strerror(errno) : "it has shrunk"));
+    checksum.add(&*found, sizeof *found);
+  };
+  const std::int64_t bytes = status.st_size;
+  if (bytes <= kBlocks * kBlockBytes) {
+    add(0, bytes);
+  } else {
+    // The first block and the last one hold what most formats say about the others.
+    for (std::int64_t b = 0; b < kBlocks; ++b) add((bytes - kBlockBytes) / (kBlocks - 1) * b, kBlockBytes);
+    add(bytes - kBlockBytes, kBlockBytes);
+  }
+  return {std::filesystem::path(file).filename().string(), bytes, checksum.value()};
+}
+
+std::string previous_generation(const std::string& file) { return file + ".prev"; }
+
+bool is_checkpoint(const std::string& file) {
+  const std::string_view name = kSignature.substr(0, kSignature.rfind(' '));  // of every version
+  return first_bytes(file, name.size()) == name;
+}
+
+void check_checkpoint_names(const std::string& file, const std::vector<std::string>& inputs) {
+  const std::string previous = previous_generation(file);
+  for (const std::string& name : {file, previous}) {
+    check_output(name, {.force = true, .inputs = inputs, .endings = {".checkpoint"}});
+  }
+  std::error_code failure;
+  if (!std::filesystem::exists(previous, failure) || is_checkpoint(previous)) return;
+  throw Error(
+      ExitCode::output,
+      fmt::format("{}: expected no file or a checkpoint, where the previous generation of {} is kept, found {}; "
+                  "choose another name for --checkpoint",
+                  previous, file, describe_file(previous)));
+}
+
+void write_checkpoint(const std::string& file, const Checkpoint& checkpoint) {
+  Packer head, frame, end;
+  head(checkpoint);
+  const std::uint64_t bytes = head.bytes().size() + checkpoint.state.size();  // the state is large: it is not copied
+  frame(bytes);
+  OutputBytes output(file, {.force = true, .endings = {".checkpoint"}});
+  output.require_space(static_cast<std::int64_t>(bytes + kFrame));
+  Checksum checksum;
+  for (const std::string_view part : {kSignature, std::string_view(frame.bytes()), std::string_view(head.bytes()),
+                                      std::string_view(checkpoint.state)}) {
+    checksum.add(part.data(), part.size());
+    output.write(part.data(), part.size());
+  }
+  end(checksum.value());
+  output.write(end.bytes());
+  output.publish([&file] { keep_generation(file); });
+}
+
+Checkpoint read_checkpoint(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream) refuse(file, fmt::format("cannot be read: {}", std::strerror(errno)));
+  const std::string bytes = std::move(text).str();
+  if (!is_checkpoint(file)) refuse(file, fmt::format("expected a checkpoint of kith, found {}", describe_bytes(bytes)));
+  if (bytes.size() < kFrame) refuse(file, fmt::format("the checkpoint is truncated: found {} bytes", bytes.size()));
+  if (!bytes.starts_with(kSignature)) {
+    throw Error(ExitCode::usage, fmt::format("{}: expected a checkpoint of this version of kith, found one of another; "
+                                             "continue with that version, or remove the file",
+                                             file));
+  }
+  const std::string_view all = bytes;
+  const auto size = Unpacker(all.substr(kSignature.size())).take<std::uint64_t>();
+  if (size != all.size() - kFrame) {
+    refuse(file, fmt::format("the checkpoint is damaged: expected {} bytes behind its first {}, found {}", size,
+                             kFrame - sizeof(std::uint32_t), all.size() - kFrame));
+  }
+  const std::string_view covered = all.substr(0, all.size() - sizeof(std::uint32_t));
+  const auto expected = Unpacker(all.substr(covered.size())).take<std::uint32_t>();
+  if (const std::uint32_t found = checksum_of(covered); found != expected) {
+    refuse(file, fmt::format("the checkpoint is damaged: expected the CRC-32 {:08x}, found {:08x}", expected, found));
+  }
+  try {
+    Unpacker unpacker(covered.substr(kSignature.size() + sizeof size));
+    auto checkpoint = unpacker.take<Checkpoint>();
+    checkpoint.state = unpacker.rest();
+    return checkpoint;
+  } catch (const UnpackError&) {
+    refuse(file, "the checkpoint is damaged: its parts do not have the lengths that they state");
+  }
+}
+
+Checkpoint read_generation(const std::string& file) {
+  const std::string previous = previous_generation(file);
+  try {
+    return read_checkpoint(file);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::data) throw;
+    // What is no checkpoint may be dear to somebody.
+    std::string remedy = is_checkpoint(file) ? "remove it to begin a new run" : "choose another name for --checkpoint";
+    try {
+      const Checkpoint before = read_checkpoint(previous);
+      remedy = fmt::format("{} is whole ({}): rename it to {} to continue from there", previous, before.place, file);
+    } catch (const Error&) {  // there is none, or it is damaged as well
+    }
+    throw Error(error.code(), fmt::format("{}; {}", error.what(), remedy));
+  }
+}
+
+void remove_checkpoint(const std::string& file) {
+  for (const std::string& name : {file, previous_generation(file)}) {
+    if (is_checkpoint(name)) unlink(name.c_str());
+  }
+}
+
+}  // namespace kith::data
