@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kGroup = 65536;   // rows per total of kept distances
 constexpr std::int64_t kFewRows = 4096;  // reassigned rows that are read one by one
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnmeasured = std::numeric_limits<double>::infinity();  // the kept distance after reset()
 
 }  // namespace
 
@@ -77,7 +77,7 @@ void StreamedPoints::reset() {
   if (held_) held_->reset();
   std::fill(label_.begin(), label_.end(), -1);
   std::fill(summed_.begin(), summed_.end(), -1);
-  std::fill(distance_.begin(), distance_.end(), kInfinity);
+  std::fill(distance_.begin(), distance_.end(), kUnmeasured);
 }
 
 std::vector<FarRow> StreamedPoints::farthest(std::int64_t count) const {
