@@ -9,7 +9,7 @@
 namespace kith::data {
 
 /// Throws std::bad_alloc unless 8 MiB can be allocated: where malloc fails, the library uses null pointers. It is
-/// called before the library starts, and before and after results are written.
+/// called before the library starts, and before results are written and closed.
 void require_library_memory();
 
 /// Prepares HDF5 for this thread: the library prints nothing, never loads a plugin, and runs nothing at exit. Cheap;

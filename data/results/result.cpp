@@ -103,7 +103,6 @@ void ResultFile::State::make_groups(const std::string& name) {
 template <class T>
 Written& ResultFile::State::create(const std::string& name, std::vector<hsize_t> shape) {
   prepare_hdf5();
-  require_library_memory();
   std::int64_t bytes = sizeof(T);
   for (const hsize_t n : shape) bytes = checked_product(bytes, static_cast<std::int64_t>(n), name.c_str());
   output.require_space(bytes + unwritten_bytes());
