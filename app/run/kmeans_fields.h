@@ -1,6 +1,7 @@
 // Packs and unpacks the states of k-means (core/kmeans_state.h) for checkpoints.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <type_traits>

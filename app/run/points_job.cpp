@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/cli/terminal.h"
+#include "app/cli/units.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/memory.h"
 

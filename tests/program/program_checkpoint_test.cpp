@@ -217,7 +217,7 @@ TEST_CASE("damaged checkpoints are refused, and the generation before is named")
   for (int i = 0; i < 3; ++i) REQUIRE(trial.part({"--time-limit", kAtOnce}).code == 124);
   const std::string whole = bytes_of(trial.file()), previous = trial.file() + ".prev";
   const Words again = trial.with({trial.folder / "parts.h5", "--checkpoint", trial.file()});
-  for (std::size_t place = 20; place < whole.size(); place += whole.size() / 20) {
+  for (std::size_t place = 20; place < whole.size(); place += whole.size() / 9) {
     write_bytes(trial.file(), whole);
     flip(trial.file(), place);
     refuses(3, again, {"is damaged", previous + " is whole (after iteration 2)"});
