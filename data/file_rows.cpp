@@ -17,19 +17,6 @@ namespace {
 
 constexpr std::int64_t kSampleBytes = 4096;  // of each block
 
-PointsMatrix buffer_for(Number held_as, std::int64_t rows, std::int64_t columns) {
-  switch (held_as) {
-    case Number::uint8:
-      return Matrix<std::uint8_t>(rows, columns);
-    case Number::int8:
-      return Matrix<std::int8_t>(rows, columns);
-    case Number::float64:
-      return Matrix<double>(rows, columns);
-    default:
-      return Matrix<float>(rows, columns);
-  }
-}
-
 }  // namespace
 
 FileRows::FileRows(PointSource& source, const FileRowsOptions& options)
@@ -41,7 +28,7 @@ FileRows::FileRows(PointSource& source, const FileRowsOptions& options)
           std::clamp<std::int64_t>(options.block_bytes / row_bytes_, 1, std::max<std::int64_t>(source.rows(), 1))),
       identity_(identity()) {
   for (std::int64_t i = 0; i < kBlocks; ++i) {
-    buffers_.push_back(buffer_for(source.held_as(), block_rows_, source.columns()));
+    buffers_.push_back(allocate_points(source, block_rows_));
   }
 }
 
@@ -102,8 +89,8 @@ PointsView FileRows::next() {
 
 PointsMatrix FileRows::gather(std::span<const std::int64_t> rows) {
   end_pass();
-  PointsMatrix all = buffer_for(source_.held_as(), std::ssize(rows), columns());
-  PointsMatrix one = buffer_for(source_.held_as(), 1, columns());
+  PointsMatrix all = allocate_points(source_, std::ssize(rows));
+  PointsMatrix one = allocate_points(source_, 1);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     read(rows[i], 1, one);
     std::visit(

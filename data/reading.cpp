@@ -26,7 +26,10 @@ void normalize_block(MatrixView<T> rows, const RowPlace& place) {
 }  // namespace
 
 Reading::Reading(PointSource& source, const ReadingOptions& options)
-    : source_(source), metric_(options.metric), values_(allocate_points(source)) {
+    : source_(source),
+      rows_(options.rows > 0 ? options.rows : source.rows()),
+      metric_(options.metric),
+      values_(allocate_points(source, rows_)) {
   if (options.drop_missing) missing_.emplace(source);
   try {
     reader_ = std::thread([this] { read_all(); });
@@ -49,7 +52,7 @@ std::int64_t Reading::wait_for(std::int64_t rows) {
   if (arrived_rows_ < rows) std::rethrow_exception(failure_);
   const std::int64_t arrived = arrived_rows_;
   lock.unlock();
-  if (arrived == source_.rows() && reader_.joinable()) reader_.join();  // other threads may use HDF5 again
+  if (arrived == rows_ && reader_.joinable()) reader_.join();  // other threads may use HDF5 again
   return arrived;
 }
 

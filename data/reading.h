@@ -18,9 +18,10 @@ namespace kith::data {
 struct ReadingOptions {
   Metric metric = Metric::euclidean;  // cosine: rows are scaled to length 1 as they are read
   bool drop_missing = false;          // drop rows with NaN or infinity; needs a source with Missing::keep
+  std::int64_t rows = 0;              // read only the first ones; 0: all
 };
 
-/// Reads all rows of a source, in order, on its own thread. Until all rows have arrived or the object is destroyed,
+/// Reads the rows of a source, in order, on its own thread. Until all rows have arrived or the object is destroyed,
 /// nothing else may use the source or HDF5, which is not thread-safe.
 class Reading final : public Arrival {
  public:
@@ -34,6 +35,8 @@ class Reading final : public Arrival {
   /// As in Arrival; rethrows what PointSource::read() or normalize_rows() threw, or that every row was dropped. Rows
   /// arrive in blocks of about 100 MB. Counts rows of the source, including dropped ones.
   std::int64_t wait_for(std::int64_t rows) override;
+  /// The number of rows to read, including those that are dropped.
+  std::int64_t rows() const { return rows_; }
   /// (n, d). Only rows returned by wait_for() may be read; with drop_missing, only after waiting for all rows, and then
   /// n counts the kept rows.
   PointsView values() const { return view_of(values_); }
@@ -55,6 +58,7 @@ class Reading final : public Arrival {
   bool announce(std::int64_t rows);
 
   PointSource& source_;
+  std::int64_t rows_;
   Metric metric_;
   std::optional<MissingRows> missing_;
   PointsMatrix values_;

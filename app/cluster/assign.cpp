@@ -145,6 +145,10 @@ class AssignJob final : public PointsJob {
            centroid_distance_bytes(options_.distances, *source, *centroids_, common);
   }
 
+  std::string needs_memory() const override {
+    return options_.distances.is_none() ? "" : "distances to several centroids need all rows in memory";
+  }
+
   void compute() override;
 
   void show() override {
@@ -175,7 +179,7 @@ void AssignJob::compute() {
   report.iterations = result_.history;
   report.inertia = result_.inertia;
   report.clusters = cluster_report(result_);
-  report.phase("assign").flops = assignment_flops(held.rows(), centroids.rows());
+  report.phase("assign").flops = assignment_flops(held.plan.rows, held.plan.columns, centroids.rows());
 }
 
 void AssignJob::write() {

@@ -146,6 +146,10 @@ class ClusterJob final : public PointsJob {
     return assignment_bytes(*source, options_.clusters) + variant_bytes(options_.variant, *source) +
            checkpoint_bytes(options_.checkpoint, options_.clusters, source->columns());
   }
+  std::string needs_memory() const override {
+    if (options_.explain) return "--explain needs all rows in memory";
+    return start_.labels ? "--init-labels needs all rows in memory" : app::needs_memory(options_.variant);
+  }
   void compute() override;
   void show() override;
   void write() override;
@@ -303,7 +307,7 @@ void ClusterJob::report_result() {
   report.iterations_done = result.iterations;
   report.changed = result.changed;
   report.total_inertia = result.total_inertia;
-  const double flops = assignment_flops(held.rows(), options_.clusters);
+  const double flops = assignment_flops(held.plan.rows, held.plan.columns, options_.clusters);
   for (const RunRecord& record : result.runs) {
     report.phase("iterate").flops += flops * static_cast<double>(record.iterations);
     report.phase("assign").flops += flops;

@@ -158,6 +158,12 @@ std::int64_t dropped_before(const VariantOptions& options, const std::string& in
   return data::StoredResult(place.file).whole("dropped_clusters").value_or(0);
 }
 
+std::string needs_memory(const VariantOptions& options) {
+  if (options.is_bisecting()) return "--algorithm bisecting needs all rows in memory";
+  if (options.batch > 0) return "--batch needs all rows in memory";
+  return options.balance && options.sizes.given() ? "--balance needs all rows in memory" : "";
+}
+
 void check_variant(const VariantOptions& options, std::int64_t rows, std::int64_t clusters) {
   if (options.batch > rows) {
     throw Error(ExitCode::usage,

@@ -54,6 +54,9 @@ std::int64_t dropped_before(const VariantOptions& options, const std::string& in
 /// Throws Error(usage) for values that do not suit this many rows and clusters.
 void check_variant(const VariantOptions& options, std::int64_t rows, std::int64_t clusters);
 
+/// Why the variant needs all rows in memory; empty if it does not.
+std::string needs_memory(const VariantOptions& options);
+
 /// Host bytes besides those of plain k-means.
 std::int64_t variant_bytes(const VariantOptions& options, const data::PointSource& points);
 

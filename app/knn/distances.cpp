@@ -136,7 +136,7 @@ void DistancesJob::compute() {
   const PointsView from = (first ? *first : *held.values).values();
   if (!target.empty()) open_file();
   inputs.value_class() == ValueClass::f32 ? compute_as<float>(from) : compute_as<double>(from);
-  report.phase("search").flops = assignment_flops(from, source->rows());
+  report.phase("search").flops = assignment_flops(rows_of(from), columns_of(from), source->rows());
 }
 
 /// Distances from rows to all held points, block by block.

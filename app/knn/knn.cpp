@@ -223,6 +223,12 @@ class KnnJob final : public PointsJob {
     return (truth_ ? truth_->bytes() : 0) + row_state_bytes(*source) + search_bytes(options_, queries()) +
            graph_bytes(options_, queries().rows());
   }
+  std::string needs_memory() const override {
+    if (!inputs.second) return "the neighbours of rows among themselves need all rows in memory; give --queries";
+    if (options_.makes_graph()) return "graphs and --radius need all rows in memory";
+    if (truth_) return "--truth needs all rows in memory";
+    return options_.list_format() == ListFormat::ann_benchmarks ? "--format ann-benchmarks stores all rows" : "";
+  }
   void compute() override;
   void show() override {
     if (truth_) print(truth_->verdict() + "\n");
@@ -276,7 +282,7 @@ std::string KnnJob::stored_command() const {
 }
 
 void KnnJob::compute() {
-  check_neighbors(options_, *source, rows_of(held.rows()));
+  check_neighbors(options_, *source, held.plan.rows);
   if (truth_) truth_->read(source->rows());
   const auto second = inputs.second ? read_points(*inputs.second, *this, &held.preparation) : nullptr;
   const data::Reading& queried = second ? *second : *held.values;
@@ -299,7 +305,7 @@ void KnnJob::compute() {
   } else {
     compute_lists(run);
   }
-  report.phase("search").flops = assignment_flops(run.base_values, rows_of(run.query_values));
+  report.phase("search").flops = assignment_flops(held.plan.rows, held.plan.columns, rows_of(run.query_values));
   if (truth_) report.truth = truth_->report();
 }
 

@@ -62,12 +62,15 @@ std::optional<Continuation> find_continuation(const std::string& init, const std
                        (stopped_by == "max-iterations" || stopped_by == "interrupted") && iterations && changed &&
                        result.wholes("points_shape") == shape && rest_of(before) == rest_of(command);
   if (!resumes) return std::nullopt;
-  Continuation continuation{place.file,
-                            {*iterations, 0, *changed, whole_numbers(result.vector("counts"))},
-                            stopped_by == "interrupted",
-                            {result.vector("iteration_inertia"), result.vector("iteration_shift"),
-                             whole_numbers(result.vector("iteration_changed"))},
-                            {}};
+  // One after the other: GCC 12 destroys the parts of a nested list of values twice if a later one throws.
+  Continuation continuation;
+  continuation.file = place.file;
+  continuation.stopped = {*iterations, 0, *changed, {}};
+  continuation.stopped.counts = whole_numbers(result.vector("counts"));
+  continuation.interrupted = stopped_by == "interrupted";
+  continuation.iterations.inertia = result.vector("iteration_inertia");
+  continuation.iterations.shift = result.vector("iteration_shift");
+  continuation.iterations.changed = whole_numbers(result.vector("iteration_changed"));
   if (result.whole("n_init") == 1) {
     continuation.start = {result.text("init"), result.whole("seed").value_or(0), start_of(before)};
   }

@@ -10,6 +10,7 @@
 
 #include "app/cli/terminal.h"
 #include "app/run/dropped_rows.h"
+#include "core/streamed_points.h"
 
 namespace kith::app {
 namespace {
@@ -23,7 +24,7 @@ data::ReadingOptions reading_options(const CommonOptions& common, const Preparat
 class ShownArrival final : public Arrival {
  public:
   ShownArrival(data::Reading& reading, bool uploads, Job& job) : reading_(reading), uploads_(uploads), job_(job) {
-    job_.progress.phase("read", reading.source().rows());
+    job_.progress.phase("read", reading.rows());
   }
 
   std::int64_t wait_for(std::int64_t rows) override {
@@ -31,12 +32,12 @@ class ShownArrival final : public Arrival {
     const std::int64_t arrived = reading_.wait_for(rows);
     waited_ += Clock::now() - begin;
     job_.progress.progress(arrived);
-    if (arrived == reading_.source().rows()) finish();
+    if (arrived == reading_.rows()) finish();
     return arrived;
   }
   /// Waits in steps, to show progress.
   void wait_for_all() {
-    const std::int64_t rows = reading_.source().rows();
+    const std::int64_t rows = reading_.rows();
     for (std::int64_t arrived = 0; arrived < rows;) arrived = wait_for(arrived + 1);
   }
   /// Seconds since construction, without those of waiting for rows.
@@ -49,7 +50,9 @@ class ShownArrival final : public Arrival {
     if (std::exchange(finished_, true)) return;
     const data::PointSource& source = reading_.source();
     Phase& read = job_.report.phase("read");
-    read.bytes += source.file_bytes();
+    read.bytes +=
+        static_cast<std::int64_t>(static_cast<double>(source.file_bytes()) * static_cast<double>(reading_.rows()) /
+                                  static_cast<double>(std::max<std::int64_t>(source.rows(), 1)));
     read.busy_seconds += reading_.seconds();
     for (const std::string& remark : source.remarks()) {
       job_.progress.warning(fmt::format("{}: {}", source.name(), remark));
@@ -123,10 +126,12 @@ std::unique_ptr<data::Reading> read_points(data::PointSource& source, Job& job, 
 }
 
 HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<void()>& opened,
-                       const std::optional<Weighting>& weighting, const Preparation* given) {
+                       const std::optional<Weighting>& weighting, const Preparation* given,
+                       const std::optional<StreamPlan>& stream) {
   HeldPoints held;
   const PreparationStep step{preparation_request(job.common), given};
-  const data::ReadingOptions options = reading_options(job.common, step);
+  data::ReadingOptions options = reading_options(job.common, step);
+  if (stream) options.rows = stream->held_rows;
   // Dropped rows, rows of weight 0 and the parameters of a preparation are known only after the last row has arrived.
   const bool all_at_once = options.drop_missing || !step.is_none() || (weighting && weighting->absent > 0);
   held.values = std::make_unique<data::Reading>(source, options);
@@ -143,10 +148,18 @@ HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<
       job.report.prepared = describe(given == nullptr ? held.preparation : *given);
     }
     if (weighting) held.weighed = std::make_unique<WeighedRows>(*weighting, *held.values);
-    weights = weighting ? held.weighed->weights() : equal_weights(rows_of(held.rows()));
-    held.points = held.backend->hold({held.rows(), 0, all_at_once ? nullptr : &arrival, weights.rows});
+    weights = weighting ? held.weighed->weights() : equal_weights(stream ? source.rows() : rows_of(held.rows()));
+    if (stream) {
+      arrival.wait_for_all();
+      held.reader = std::make_unique<data::FileRows>(
+          source, data::FileRowsOptions{.block_bytes = stream->block_bytes, .metric = options.metric});
+      held.points =
+          std::make_unique<StreamedPoints>(*held.backend, StreamedRows{held.rows(), held.reader.get(), weights.rows});
+    } else {
+      held.points = held.backend->hold({held.rows(), 0, all_at_once ? nullptr : &arrival, weights.rows});
+    }
     // Rows that do not fit into device memory stay on the host.
-    if (job.common.block_rows == 0 && held.backend->device_bytes() >= value_bytes(source)) {
+    if (!stream && job.common.block_rows == 0 && held.backend->device_bytes() >= value_bytes(source)) {
       Phase& upload = job.report.phase("upload");
       upload.bytes += value_bytes(source);
       upload.busy_seconds += arrival.busy_seconds();
@@ -173,7 +186,7 @@ std::vector<std::int64_t> HeldPoints::row_numbers() const {
 }
 
 void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source) {
-  const std::int64_t counted = rows_of(held.rows());
+  const std::int64_t counted = held.plan.rows;
   if (clusters <= counted) return;
   const std::int64_t ignored = source.rows() - counted;
   throw Error(

@@ -9,9 +9,11 @@
 
 #include "app/run/job.h"
 #include "app/run/preparation.h"
+#include "app/run/streaming.h"
 #include "app/run/weighting.h"
 #include "core/backend.h"
 #include "core/data_plan.h"
+#include "data/file_rows.h"
 #include "data/reading.h"
 
 namespace kith::app {
@@ -42,16 +44,18 @@ std::int64_t points_bytes(const data::PointSource& source);
 /// memory.
 std::unique_ptr<data::Reading> read_points(data::PointSource& source, Job& job, const Preparation* given = nullptr);
 
-/// Points in the memory of a backend, and their plan. The values are on the host, too.
+/// Points in the memory of a backend, and their plan. The values are on the host, too; those of streamed points are in
+/// the file, but for the first rows.
 struct HeldPoints {
   std::unique_ptr<data::Reading> values;
-  std::unique_ptr<WeighedRows> weighed;  // null: every row weighs 1
+  std::unique_ptr<data::FileRows> reader;  // null: all rows are in memory
+  std::unique_ptr<WeighedRows> weighed;    // null: every row weighs 1
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Points> points;
   DataPlan plan;
   Preparation preparation;  // the parameters computed for --scale and --pca
 
-  /// The rows of `points`.
+  /// The rows of `points` that are in memory.
   PointsView rows() const { return weighed ? weighed->values() : values->values(); }
   /// Their row numbers in the source.
   std::vector<std::int64_t> row_numbers() const;
@@ -59,9 +63,10 @@ struct HeldPoints {
 
 /// Reads all rows while the backend opens and copies them, and computes their plan. `opened` is called in between, once
 /// the backend is known. Nothing else may use HDF5 meanwhile. Rows of weight 0 are not among the points. Points are
-/// prepared for --scale and --pca, or with `given` parameters.
+/// prepared for --scale and --pca, or with `given` parameters. With a plan most rows stay in the file.
 HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<void()>& opened,
-                       const std::optional<Weighting>& weighting = std::nullopt, const Preparation* given = nullptr);
+                       const std::optional<Weighting>& weighting = std::nullopt, const Preparation* given = nullptr,
+                       const std::optional<StreamPlan>& stream = std::nullopt);
 /// Throws Error(usage) if fewer rows than clusters remain after dropped rows and rows of weight 0.
 void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source);
 /// Records the peak of device memory.

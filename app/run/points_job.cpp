@@ -44,16 +44,38 @@ void PointsJob::run_computation() {
     const data::PointSource *first = inputs.first.get(), *second = inputs.second.get();
     required_bytes = points_bytes(*first) + (second != nullptr ? points_bytes(*second) : 0) +
                      preparation_bytes(*source, common) + weighting_bytes(weighting, *source) + bytes();
-    require_memory(required_bytes,
-                   second != nullptr ? fmt::format("{} and {}", first->name(), second->name()) : first->name(),
-                   common.memory);
+    const std::optional<StreamPlan> stream = plan_memory();
     held = hold_points(
-        *source, *this, [this] { warn(set); }, weighting, given ? &*given : nullptr);
+        *source, *this, [this] { warn(set); }, weighting, given ? &*given : nullptr, stream);
     if (given) held.preparation = std::move(*given);
   } else {
     warn(set);
   }
   compute();
+  if (held.reader) {
+    report.streamed = StreamReport{rows_of(held.rows()), held.reader->passes(), held.reader->bytes()};
+  }
+}
+
+std::optional<StreamPlan> PointsJob::plan_memory() const {
+  const std::int64_t limit = memory_limit(common.memory).bytes;
+  if (required_bytes <= limit) return std::nullopt;
+  std::string reason = given ? "rows prepared as for a result need all rows in memory" : needs_memory();
+  if (reason.empty()) reason = why_not_streamed(*source, common, weighting);
+  if (reason.empty()) {
+    const auto stream = plan_stream(*source, limit - (required_bytes - value_bytes(*source)));
+    if (stream && stream->held_rows < source->rows()) return stream;
+    reason = "the memory does not suffice for the rest of the run";
+  }
+  const data::PointSource* second = inputs.second.get();
+  const std::string name =
+      second != nullptr ? fmt::format("{} and {}", inputs.first->name(), second->name()) : inputs.first->name();
+  try {
+    require_memory(required_bytes, name, common.memory);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{} (the rows cannot stay in the file: {})", error.what(), reason));
+  }
+  return std::nullopt;
 }
 
 Error PointsJob::named(const Error& error) const {

@@ -26,6 +26,9 @@ class PointsJob : protected Job {
 
  private:
   void run_computation();
+  /// How the rows of `source` are kept if the run does not fit into memory. Throws as require_memory() does if they
+  /// cannot be read in passes.
+  std::optional<StreamPlan> plan_memory() const;
   /// The error with the name of the points, if it names no input: core/ knows no files.
   Error named(const Error& error) const;
 
@@ -35,6 +38,8 @@ class PointsJob : protected Job {
   virtual void open() = 0;
   /// Host bytes besides those of the points, their weights and their preparation.
   virtual std::int64_t bytes() const = 0;
+  /// Why this run needs all rows of `source` in memory; empty if it can read them in passes.
+  virtual std::string needs_memory() const { return "this command needs all rows in memory"; }
   /// Computes with `held`, and writes large results while it computes them.
   virtual void compute() = 0;
   /// Prints results for people.

@@ -125,6 +125,11 @@ std::string to_json(const Report& report) {
   if (report.points) object["points"] = to_object(*report.points);
   if (!report.prepared.empty()) object["prepared"] = report.prepared;
   if (report.queries) object["queries"] = to_object(*report.queries);
+  if (report.streamed) {
+    object["streamed"] = {{"held_rows", report.streamed->held_rows},
+                          {"passes", report.streamed->passes},
+                          {"bytes", report.streamed->bytes}};
+  }
   if (report.weights) {
     object["weights"] = {
         {"name", report.weights->name}, {"total", report.weights->total}, {"rows_of_weight_0", report.weights->absent}};

@@ -32,6 +32,13 @@ struct PointsReport {
   data::SkippedLines skipped = {};  // of a text file
 };
 
+/// Points that were read in passes.
+struct StreamReport {
+  std::int64_t held_rows = 0;  // that stayed in memory
+  std::int64_t passes = 0;
+  std::int64_t bytes = 0;  // of values that were read
+};
+
 struct WeightReport {
   std::string name;
   double total = 0.0;
@@ -101,6 +108,7 @@ struct Report {
   std::optional<PointsReport> queries{};
   std::string prepared{};  // how the points were prepared, in words
   std::optional<WeightReport> weights{};
+  std::optional<StreamReport> streamed{};
   std::vector<Phase> phases{};
   std::vector<IterationRecord> iterations{};  // of the run with the lowest inertia
   std::vector<RunRecord> runs{};

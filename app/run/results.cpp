@@ -180,9 +180,8 @@ ClusterReport cluster_report(const KMeansResult& result) {
           imbalance_of(result.counts)};
 }
 
-double assignment_flops(const PointsView& points, std::int64_t clusters) {
-  return 2.0 * static_cast<double>(rows_of(points)) * static_cast<double>(clusters) *
-         static_cast<double>(columns_of(points));
+double assignment_flops(std::int64_t rows, std::int64_t columns, std::int64_t clusters) {
+  return 2.0 * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(clusters);
 }
 
 std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clusters) {

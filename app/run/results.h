@@ -62,8 +62,8 @@ void write_iterations(data::ResultFile& file, const Iterations& before, const KM
 
 /// The report on the clusters.
 ClusterReport cluster_report(const KMeansResult& result);
-/// 2 n k d: the multiplications and additions of one assignment by a plain matrix product of prepared points.
-double assignment_flops(const PointsView& points, std::int64_t clusters);
+/// 2 n k d: the multiplications and additions of one assignment by a plain matrix product.
+double assignment_flops(std::int64_t rows, std::int64_t columns, std::int64_t clusters);
 /// Host bytes of an assignment besides the points: state per row, centroids, and their sums.
 std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clusters);
 

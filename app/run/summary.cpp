@@ -9,6 +9,7 @@
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
 #include "data/io/file_kind.h"
+#include "data/io/memory_limit.h"
 
 namespace kith::app {
 namespace {
@@ -89,6 +90,11 @@ std::string summary(const Report& report, const std::string& next) {
   const auto line = [&](const char* name, const std::string& value) { add(name, wrap(value, width)); };
   if (report.points) line("points", points_of(*report.points));
   if (report.queries) line("queries", points_of(*report.queries));
+  if (report.streamed) {
+    const StreamReport& s = *report.streamed;
+    line("memory", fmt::format("{} of {} rows stayed in memory; {} were read in {} passes over the others", s.held_rows,
+                               report.points ? report.points->rows : 0, data::show_bytes(s.bytes), s.passes));
+  }
   if (!report.prepared.empty()) line("prepared", report.prepared);
   if (report.weights) {
     const WeightReport& w = *report.weights;

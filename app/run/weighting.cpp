@@ -95,7 +95,9 @@ std::int64_t weighting_bytes(const std::optional<Weighting>& weighting, const da
 WeighedRows::WeighedRows(const Weighting& weighting, const data::Reading& reading) : all_(reading.values()) {
   const std::span<const std::int64_t> kept = reading.kept_rows();
   std::vector<std::int64_t> counted;
-  for (std::int64_t i = 0; i < rows_of(all_); ++i) {
+  const std::int64_t rows =
+      kept.empty() ? std::ssize(weighting.of_rows) : std::ssize(kept);  // of which some may be in a file
+  for (std::int64_t i = 0; i < rows; ++i) {
     const double weight = weighting.of_rows[static_cast<std::size_t>(kept.empty() ? i : kept[i])];
     (weight > 0.0 ? counted : absent_rows_).push_back(i);
     if (weight > 0.0) counted_weights_.push_back(weight);

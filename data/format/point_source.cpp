@@ -44,8 +44,10 @@ void check_request(const PointSource& source, std::int64_t first, const MatrixVi
   check(source, Number::int8, first, out);
 }
 
-PointsMatrix allocate_points(const PointSource& source) {
-  const std::int64_t rows = source.rows(), columns = source.columns();
+PointsMatrix allocate_points(const PointSource& source) { return allocate_points(source, source.rows()); }
+
+PointsMatrix allocate_points(const PointSource& source, std::int64_t rows) {
+  const std::int64_t columns = source.columns();
   switch (source.held_as()) {
     case Number::uint8:
       return Matrix<std::uint8_t>(rows, columns);

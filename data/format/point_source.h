@@ -87,6 +87,8 @@ class PointSource {
   virtual std::int64_t changed_values() const = 0;
   /// Host memory in bytes that the source itself uses while rows are read.
   virtual std::int64_t held_bytes() const { return 0; }
+  /// Whether any rows can be read at any time, as fast as in order.
+  virtual bool reads_any_rows() const { return false; }
   /// One name for each column, or none.
   virtual std::vector<std::string> column_names() const { return {}; }
   virtual SkippedLines skipped_lines() const { return {}; }
@@ -124,6 +126,8 @@ inline ValueClass class_for(ValueClass natural, Precision precision) {
 
 /// Memory for all rows of a source, in the type held_as(), not initialised. Throws std::bad_alloc.
 PointsMatrix allocate_points(const PointSource& source);
+/// The same for `rows` of its rows.
+PointsMatrix allocate_points(const PointSource& source, std::int64_t rows);
 
 /// Reads a whole dataset.
 PointsMatrix read_all(PointSource& source);

@@ -77,13 +77,13 @@ __device__ inline float marked(float score, unsigned mask, unsigned place) {
 }
 
 /// A lower bound of how much farther every other centroid is than the nearest, in units of 1 / unit. own: an upper
-/// bound of the squared distance of the nearest, and gap: a lower bound of what the others that were multiplied have
-/// more, both scaled; beyond: the distance of the centroids that were not from the guess; guess: that of the row.
-__device__ inline float local_bound(float own, float gap, float beyond, float guess, float back) {
+/// bound of the squared distance of the nearest, and difference: a lower bound of what the others that were multiplied
+/// have more, both scaled; beyond: the distance of the centroids that were not from the guess; guess: that of the row.
+__device__ inline float local_bound(float own, float difference, float beyond, float guess, float back) {
   const float nearest = sqrtf(own) * back * (1 + kBoundOutward);
   const float others =
       lowered_bound(beyond, guess, nearest);  // NaN where `beyond` is infinite, which fminf passes over
-  const float bound = fminf(bound_of(own, gap) * back, others);
+  const float bound = fminf(bound_of(own, difference) * back, others);
   return bound > 0.0F ? bound : 0.0F;
 }
 

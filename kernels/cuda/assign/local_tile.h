@@ -262,8 +262,8 @@ __device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint
     copies_commit();
   };
 
-  // Of rows lane / 4 and eight further, of both halves of the warp's rows. nvcc 13.0 zeroes the second half of such an
-  // array if its class has default values.
+  // Of rows lane / 4 and eight further, of the first and the last sixteen of the warp's rows. nvcc 13.0 zeroes the
+  // second half of such an array if its class has default values.
   LaneScores scores[2][2];
 #pragma unroll
   for (int i = 0; i < 4; ++i) scores[i / 2][i % 2].clear();
@@ -352,18 +352,18 @@ __device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint
       if (task.bound != nullptr) {
         const float other = quad_min(mine.first > best ? mine.first : mine.second);
         const float own = __fadd_ru(__fmul_ru(tile.norm[row], tile.norm[row]), 2.0F * limit);
-        const float gap = fmaxf(2.0F * __fsub_rd(other, limit), 0.0F);
+        const float difference = fmaxf(2.0F * __fsub_rd(other, limit), 0.0F);
         const bool certified = known && candidates == 1 && own > 0.0F;
         if (first_lane) {
           task.bound[tile.position[row]] =
-              certified ? local_bound(own, gap, beyond, tile.norm[row] * back, back) : 0.0F;
+              certified ? local_bound(own, difference, beyond, tile.norm[row] * back, back) : 0.0F;
         }
       }
-      const bool undecided = first_lane && !known;
-      if (__any_sync(kAllLanes, undecided)) {
+      const bool ambiguous = first_lane && !known;
+      if (__any_sync(kAllLanes, ambiguous)) {
         const float kept =
-            undecided && task.limit != nullptr ? task.limit[tile.index[row]] : std::numeric_limits<float>::infinity();
-        task.rest.append(undecided, tile.position[row], kept);
+            ambiguous && task.limit != nullptr ? task.limit[tile.index[row]] : std::numeric_limits<float>::infinity();
+        task.rest.append(ambiguous, tile.position[row], kept);
       }
     }
   }
