@@ -138,6 +138,8 @@ class AssignJob final : public PointsJob {
     check_columns(options_, *source, columns_of_model(*centroids_, given, options_.centroids));
     read_weights();
     check(options_.distances, centroids_->rows(), options_.centroids);
+    values_ = std::get<Matrix<double>>(data::read_all(*centroids_));
+    if (metric_of(common) == Metric::cosine) normalize_centroids(values_.view(), centroids_->name());
   }
 
   std::int64_t bytes() const override {
@@ -164,13 +166,12 @@ class AssignJob final : public PointsJob {
 
   AssignOptions& options_;
   std::unique_ptr<data::PointSource> centroids_;
+  Matrix<double> values_;  // of centroids_
   KMeansResult result_;
 };
 
 void AssignJob::compute() {
-  auto centroids = std::get<Matrix<double>>(data::read_all(*centroids_));
-  if (metric_of(common) == Metric::cosine) normalize_centroids(centroids.view(), centroids_->name());
-  result_ = assign_only(*held.points, held.plan, centroids.view(), progress);
+  result_ = assign_only(*held.points, held.plan, std::as_const(values_).view(), progress);
   if (options_.save_distances) {
     result_.distances.resize(result_.labels.size());
     held.points->distances(result_.distances);
@@ -179,7 +180,7 @@ void AssignJob::compute() {
   report.iterations = result_.history;
   report.inertia = result_.inertia;
   report.clusters = cluster_report(result_);
-  report.phase("assign").flops = assignment_flops(held.plan.rows, held.plan.columns, centroids.rows());
+  report.phase("assign").flops = assignment_flops(held.plan.rows, held.plan.columns, values_.rows());
 }
 
 void AssignJob::write() {
