@@ -9,8 +9,8 @@
 namespace kith {
 namespace {
 
-constexpr std::int64_t kGroup = 65536;   // rows per total of kept distances
-constexpr std::int64_t kFewRows = 4096;  // reassigned rows that are read one by one
+constexpr std::int64_t kGroup = 65536;                                   // rows per total of kept distances
+constexpr std::int64_t kFewRows = 4096;                                  // reassigned rows that are read one by one
 constexpr double kUnmeasured = std::numeric_limits<double>::infinity();  // the kept distance after reset()
 
 }  // namespace
