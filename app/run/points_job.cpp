@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -63,7 +64,10 @@ std::optional<StreamPlan> PointsJob::plan_memory() const {
   std::string reason = given ? "rows prepared as for a result need all rows in memory" : needs_memory();
   if (reason.empty()) reason = why_not_streamed(*source, common, weighting);
   if (reason.empty()) {
-    const auto stream = plan_stream(*source, limit - (required_bytes - value_bytes(*source)));
+    // Without --memory a tenth is left to the system, which also keeps the file's pages.
+    const auto usable =
+        std::min(limit, static_cast<std::int64_t>(0.9 * static_cast<double>(data::free_memory().bytes)));
+    const auto stream = plan_stream(*source, usable - (required_bytes - value_bytes(*source)));
     if (stream && stream->held_rows < source->rows()) return stream;
     reason = "the memory does not suffice for the rest of the run";
   }
