@@ -197,14 +197,14 @@ TEST_CASE("a search of rows that tie stays within --memory") {
 TEST_CASE("62: the limit of a control group counts") {
   const Scratch folder;
   System system;
-  system.write("cgroup/memory.max", "60000000\n");
+  system.write("cgroup/memory.max", "80000000\n");
   system.write("cgroup/memory.current", "12000000\n");
   system.write("cgroup/memory.stat", "anon 9000000\ninactive_file 2000000\n");
   write_zeros(folder / "x.npy", "<f4", 1 << 20, 32);
   const Words run{"cluster", folder / "x.npy", "-k", "2"};
   if (!system.works()) return;
   refuses(1, {"cluster", folder / "x.npy", "-k", "2", "--explain"},
-          {"x.npy: needs about", "only 47.7 MiB are left of the control group's limit", "--memory"}, system.setting());
+          {"x.npy: needs about", "only 66.8 MiB are left of the control group's limit", "--memory"}, system.setting());
   CHECK(done(run, system.setting()).says("of 1048576 rows stayed in memory"));
   system.write("cgroup/memory.max", "max\n");
   CHECK(run_kith({"info", folder / "x.npy", "--stats"}, system.setting()).code == 0);
