@@ -21,6 +21,7 @@ struct FarRow {
 
 /// What a backend keeps for n rows.
 struct RowState {
+  std::int64_t clusters = 0;              // if not 0, all labels are those of an assignment to so many centroids
   std::span<std::int32_t> label, summed;  // (n) the label, and the label in the sums
   std::span<double> distance;             // (n) kept squared distance
 };
@@ -53,6 +54,9 @@ class PointSet {
   /// Sets the state of all rows, as copy_state() has returned it for rows of these values, and copies it.
   virtual void set_state(const RowState& /*from*/) { unsupported("rows that are read in each pass"); }
   virtual void copy_state(const RowState& /*out*/) const { unsupported("rows that are read in each pass"); }
+  /// Takes over which screens were the fastest for other rows of the data set, held by the same backend. No result
+  /// depends on it.
+  virtual void take_choices(const PointSet& /*from*/) {}
 
  protected:
   /// The default of the operations in the other parts, so that a new backend can begin with some of them.

@@ -32,23 +32,26 @@ std::span<const double> StreamedPoints::weights_of(std::int64_t first, std::int6
 RowState StreamedPoints::state(std::int64_t first, std::int64_t count) const {
   const std::int64_t place = first - held_rows_;
   const auto size = static_cast<std::size_t>(count);
-  return {{label_.data() + place, size}, {summed_.data() + place, size}, {distance_.data() + place, size}};
+  return {clusters_, {label_.data() + place, size}, {summed_.data() + place, size}, {distance_.data() + place, size}};
 }
 
 template <class Work>
 void StreamedPoints::for_read_blocks(const Work& work) const {
   if (held_rows_ == rows()) return;
   std::int64_t first = held_rows_;
+  std::unique_ptr<Points> before;
   reader_.begin(first);
   for (PointsView block = reader_.next(); rows_of(block) > 0; block = reader_.next()) {
     const std::int64_t count = rows_of(block);
-    const auto points = backend_.hold({block, first, nullptr, weights_of(first, count)});
+    auto points = backend_.hold({block, first, nullptr, weights_of(first, count)});
     if (prepared_) {
       points->prepare(plan_);
       points->set_state(state(first, count));
+      if (const Points* like = before ? before.get() : held_.get()) points->take_choices(*like);
     }
     work(*points, first);
     first += count;
+    before = std::move(points);
   }
 }
 
@@ -75,6 +78,7 @@ void StreamedPoints::prepare(const DataPlan& plan) {
 
 void StreamedPoints::reset() {
   if (held_) held_->reset();
+  clusters_ = 0;
   std::fill(label_.begin(), label_.end(), -1);
   std::fill(summed_.begin(), summed_.end(), -1);
   std::fill(distance_.begin(), distance_.end(), kUnmeasured);
@@ -124,7 +128,9 @@ void StreamedPoints::copy_rows(std::span<const std::int64_t> rows, MatrixView<do
 
 void StreamedPoints::set_state(const RowState& from) {
   const auto held = static_cast<std::size_t>(held_rows_);
-  if (held_) held_->set_state({from.label.first(held), from.summed.first(held), from.distance.first(held)});
+  if (held_)
+    held_->set_state({from.clusters, from.label.first(held), from.summed.first(held), from.distance.first(held)});
+  clusters_ = from.clusters;
   std::copy(from.label.begin() + held_rows_, from.label.end(), label_.begin());
   std::copy(from.summed.begin() + held_rows_, from.summed.end(), summed_.begin());
   std::copy(from.distance.begin() + held_rows_, from.distance.end(), distance_.begin());
@@ -132,7 +138,7 @@ void StreamedPoints::set_state(const RowState& from) {
 
 void StreamedPoints::copy_state(const RowState& out) const {
   const auto held = static_cast<std::size_t>(held_rows_);
-  if (held_) held_->copy_state({out.label.first(held), out.summed.first(held), out.distance.first(held)});
+  if (held_) held_->copy_state({0, out.label.first(held), out.summed.first(held), out.distance.first(held)});
   std::copy(label_.begin(), label_.end(), out.label.begin() + held_rows_);
   std::copy(summed_.begin(), summed_.end(), out.summed.begin() + held_rows_);
   std::copy(distance_.begin(), distance_.end(), out.distance.begin() + held_rows_);
@@ -156,6 +162,7 @@ void StreamedPoints::sweep(const SweepRequest& request, Assignment& assignment) 
     points.sweep(request, assignment);
     points.copy_state(state(first, points.rows()));
   });
+  clusters_ = request.centroids.rows;
 }
 
 bool StreamedPoints::nearest_rows(const NearestRowsRequest& request, NearestRows& result) const {
@@ -201,7 +208,7 @@ void StreamedPoints::update_sums_of(std::span<const std::int64_t> rows, ClusterS
   }
   const auto points = backend_.hold({view_of(values), 0, nullptr, weights});
   points->prepare(plan_);
-  points->set_state({labels, summed, distances});
+  points->set_state({0, labels, summed, distances});
   points->update_sums(sums);
 }
 
@@ -212,6 +219,7 @@ void StreamedPoints::relabel(std::int64_t row, std::int32_t label) {
 
 void StreamedPoints::set_labels(std::span<const std::int32_t> labels) {
   if (held_) held_->set_labels(labels.first(static_cast<std::size_t>(held_rows_)));
+  clusters_ = 0;
   std::copy(labels.begin() + held_rows_, labels.end(), label_.begin());
 }
 

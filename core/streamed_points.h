@@ -88,6 +88,7 @@ class StreamedPoints final : public Points {
   DataPlan plan_;
   bool prepared_ = false;
   Matrix<double> candidates_;  // (t, d) of the last try_candidates()
+  std::int64_t clusters_ = 0;  // of the last assignment; 0: none
   // Of rows m .. n - 1.
   mutable UninitializedVector<std::int32_t> label_{}, summed_{};
   mutable UninitializedVector<double> distance_{};

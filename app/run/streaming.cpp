@@ -22,9 +22,9 @@ std::string why_not_streamed(const data::PointSource& source, const CommonOption
 }
 
 std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t bytes) {
-  constexpr std::int64_t kLeastBlock = std::int64_t{1} << 20, kMostBlock = std::int64_t{16} << 20;
+  constexpr std::int64_t kLeastBlock = std::int64_t{1} << 20, kMostBlock = std::int64_t{64} << 20;
   constexpr std::int64_t kShare = 16;                          // of the memory for a buffer
-  constexpr std::int64_t kUses = data::FileRows::kBlocks + 2;  // buffers, and what a backend keeps of a block
+  constexpr std::int64_t kUses = data::FileRows::kBlocks + 3;  // buffers, and what a backend keeps of two blocks
   const std::int64_t row_bytes = source.columns() * data::size_of(source.held_as());
   const std::int64_t block = std::max(std::clamp(bytes / kShare, kLeastBlock, kMostBlock), row_bytes);
   const std::int64_t left = bytes - kUses * block;

@@ -65,6 +65,13 @@ class CpuPoints final : public Points {
     copy(from.distance.data(), held_.distance.data());
     held_.totals.current = false;
     held_.seeding = {};
+    held_.labelled_clusters = from.clusters;
+  }
+  void take_choices(const PointSet& from) override {
+    const auto* other = dynamic_cast<const CpuPoints*>(&from);
+    if (other == nullptr) return;
+    held_.local_choice = other->held_.local_choice;
+    held_.backoff = other->held_.backoff;
   }
   void copy_state(const RowState& out) const override {
     copy(held_.label.data(), out.label.data());

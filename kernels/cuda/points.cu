@@ -88,6 +88,15 @@ class CudaPoints final : public Points {
     held_.stream().upload(held_.distance.data(), from.distance.data(), rows());
     held_.totals.current = false;
     held_.trial = {};
+    held_.choice.labelled_clusters = from.clusters;
+  }
+  void take_choices(const PointSet& from) override {
+    const auto* other = dynamic_cast<const CudaPoints*>(&from);
+    if (other == nullptr) return;
+    const std::int64_t labelled = held_.choice.labelled_clusters;
+    held_.choice = other->held_.choice;
+    held_.choice.labelled_clusters = labelled;
+    held_.fp16.low_precision_ineffective = other->held_.fp16.low_precision_ineffective;
   }
   void copy_state(const RowState& out) const override {
     labels(out.label);

@@ -54,10 +54,9 @@ class MemoryReader final : public RowReader {
   std::int64_t block_, next_ = 0;
 };
 
-/// The CPU backend; another may not implement set_state().
-std::unique_ptr<Backend> cpu() {
+std::unique_ptr<Backend> cpu(const ForcedPaths& forced = {}) {
   for (const BackendEntry& entry : backends()) {
-    if (std::string(entry.name) == "cpu") return entry.open({.threads = 2}, {});
+    if (std::string(entry.name) == "cpu") return entry.open({.threads = 2}, forced);
   }
   FAIL("no CPU backend");
   return nullptr;
@@ -66,6 +65,28 @@ std::unique_ptr<Backend> cpu() {
 constexpr std::int64_t kRows = 301, kBlock = 37;
 
 }  // namespace
+
+// With local screens, which begin with the labels of the assignment before, blocks of other rows take over the choice.
+TEST_CASE("streamed points take other paths with the same bits", "[streamed]") {
+  const Matrix<double> values = kinds().front().make(kRows, 5, 3);
+  const KMeansOptions options{
+      .clusters = 40, .init = Init::random, .max_iterations = 20, .tolerance = 0.0, .keep_distances = true};
+  std::vector<std::unique_ptr<Backend>> all;
+  all.push_back(cpu({.local_screen = true}));
+  all.push_back(cpu({.bounds = true, .local_screen = true}));
+  for (const BackendEntry& entry : backends()) {
+    if (entry.missing({}).empty()) all.push_back(entry.open({}, {.local_screen = true}));
+  }
+  for (const auto& backend : all) {
+    INFO(backend->device().name);
+    const auto expected = run(*backend->hold({values.view(), 0}), options);
+    for (const std::int64_t held : {0, 100}) {
+      MemoryReader reader(values.view(), kBlock);
+      StreamedPoints points(*backend, {reader.part(0, held), &reader, {}});
+      check_same(expected, run(points, options));
+    }
+  }
+}
 
 TEST_CASE("k-means of streamed points has the bits of points in memory", "[streamed]") {
   const auto backend = cpu();
