@@ -48,12 +48,24 @@ void warn_of_sizes(const KMeansResult& result, const std::string& limit, const B
       named < violating.size() ? ", ..." : ""));
 }
 
+/// k-means++ reads streamed points twice for each seed: its candidates, and the one that was chosen.
+void warn_of_passes(const HeldPoints& held, const KMeansOptions& options, Job& job) {
+  constexpr std::int64_t kFew = 10;
+  const std::int64_t passes = 2 * (options.clusters - options.frozen.rows) * options.runs;
+  if (!held.reader || options.init != Init::kmeans_plus_plus || options.given.rows > 0 || passes <= kFew) return;
+  job.progress.warning(
+      fmt::format("k-means++ reads the rows that are not in memory {} times before the first "
+                  "iteration; --init k-means|| reads them a few times, --init random once",
+                  passes));
+}
+
 }  // namespace
 
 VariantRun run_variant(HeldPoints& held, const KMeansOptions& kmeans_options, const VariantOptions& options, Job& job) {
   const RowStore store(held.rows(), *held.backend);
   VariantRun run;
   KMeansOptions plain = kmeans_options;
+  warn_of_passes(held, plain, job);
   if (options.batch > 0) {
     plain.batch = {.rows = options.batch, .epochs = options.epochs, .finish = !options.no_finish, .store = &store};
   }
