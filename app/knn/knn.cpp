@@ -225,7 +225,6 @@ class KnnJob final : public PointsJob {
   }
   std::string needs_memory() const override {
     if (!inputs.second) return "the neighbours of rows among themselves need all rows in memory; give --queries";
-    if (options_.makes_graph()) return "graphs and --radius need all rows in memory";
     if (truth_) return "--truth needs all rows in memory";
     return options_.list_format() == ListFormat::ann_benchmarks ? "--format ann-benchmarks stores all rows" : "";
   }
