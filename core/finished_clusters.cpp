@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/cluster_update.h"
 #include "core/label_result.h"
 
@@ -68,7 +68,7 @@ KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const 
   }
   observer.phase("assign", 1);
   points.reset();
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   ClusterSums sums = empty_sums(plan, plan.weights.given() ? centroids.rows : 0);
   ClusterSums* weighted = plan.weights.given() ? &sums : nullptr;
   auto [assignment, inertia] = assign_and_measure(points, plan, centroids, weighted);
@@ -76,7 +76,7 @@ KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const 
   KMeansResult result;
   result.history.push_back(record_of(assignment));
   result.history.back().inertia = inertia.total;
-  result.history.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.history.back().seconds = seconds_since(begin);
   result.centroids = Matrix<double>(centroids.rows, centroids.columns);
   std::copy(centroids.data, centroids.data + centroids.size(), result.centroids.data());
   if (weighted != nullptr) result.weights = cluster_weights(sums, assignment.counts, plan.weights);

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
 
+#include "core/clock.h"
 #include "core/cluster_update.h"
 #include "core/distance.h"
 #include "core/finished_clusters.h"
@@ -19,10 +19,6 @@
 
 namespace kith {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 bool same_bits(const Matrix<double>& a, const Matrix<double>& b) {
   return a.size() == b.size() &&

@@ -38,7 +38,8 @@ KMeansResult result_from_labels(Points& points, const DataPlan& plan, std::span<
   return result;
 }
 
-void find_nearest_rows(const Points& points, MatrixView<const double> centroids, NearestRows& result) {
+void find_nearest_rows(const Points& points, MatrixView<const double> centroids, NearestRows& result,
+                       std::int64_t search_bytes) {
   if (points.nearest_rows({centroids}, result)) return;
   NeighborLists lists(centroids.rows, 1);
   for (std::int64_t c = 0; c < centroids.rows; ++c) {
@@ -47,7 +48,11 @@ void find_nearest_rows(const Points& points, MatrixView<const double> centroids,
   }
   // Limit the memory of this last step: at most one byte for eight values of the points.
   constexpr std::int64_t kEnough = std::int64_t{64} << 20;
-  points.search({.values = centroids, .working_bytes = std::max(kEnough, points.rows() * points.columns() / 8)}, lists);
+  points.search({.values = centroids,
+                 .working_bytes = std::max(kEnough, points.rows() * points.columns() / 8),
+                 .host_bytes = std::min(search_bytes, Queries{}.host_bytes),
+                 .cell_bytes = search_bytes},
+                lists);
   for (std::int64_t c = 0; c < centroids.rows; ++c) result.best[c] = {lists.distance(c, 0), lists.index(c, 0)};
   result.candidates += lists.candidates;
   result.searched += centroids.rows;

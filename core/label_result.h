@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "core/kmeans.h"
@@ -15,8 +16,9 @@ KMeansResult result_from_labels(Points& points, const DataPlan& plan, std::span<
                                 MatrixView<const double> before, const KMeansOptions& options);
 
 /// Merges the row nearest to each centroid (k, d), over all rows, into the result. The points must have been assigned
-/// to these centroids and measured.
-void find_nearest_rows(const Points& points, MatrixView<const double> centroids, NearestRows& result);
+/// to these centroids and measured. A general search may keep `search_bytes` of the host's memory.
+void find_nearest_rows(const Points& points, MatrixView<const double> centroids, NearestRows& result,
+                       std::int64_t search_bytes = std::numeric_limits<std::int64_t>::max());
 
 /// Fills nearest_row and frozen, and medoids if requested, from the centroids of a result. The points must have been
 /// assigned to these and measured.

@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/farthest_rows.h"
 #include "core/fixed_point.h"
+#include "core/label_result.h"
 
 namespace kith {
 namespace {
 
-constexpr std::int64_t kGroup = 65536;                                   // rows per total of kept distances
-constexpr std::int64_t kFewRows = 4096;                                  // reassigned rows that are read one by one
+constexpr std::int64_t kGroup = 65536;    // rows per total of kept distances
+constexpr std::int64_t kFewRows = 4096;   // reassigned rows that are read one by one
+constexpr std::int64_t kSearchBytes = 0;  // for trees and cells: the memory is full of rows
 constexpr double kUnmeasured = std::numeric_limits<double>::infinity();  // the kept distance after reset()
 
 }  // namespace
@@ -85,25 +88,13 @@ void StreamedPoints::reset() {
 }
 
 std::vector<FarRow> StreamedPoints::farthest(std::int64_t count) const {
-  const auto is_farther = [](const FarRow& a, const FarRow& b) {
-    return a.distance != b.distance ? a.distance > b.distance : a.row < b.row;
-  };
-  const auto most = static_cast<std::size_t>(std::min(count, rows()));
-  std::vector<FarRow> far;
-  if (held_) far = held_->farthest(count);
-  std::make_heap(far.begin(), far.end(), is_farther);  // the nearest of them is in front
-  for (std::size_t i = 0; i < distance_.size() && most > 0; ++i) {
-    const FarRow row{distance_[i], held_rows_ + static_cast<std::int64_t>(i), label_[i]};
-    if (far.size() == most) {
-      if (!is_farther(row, far.front())) continue;
-      std::pop_heap(far.begin(), far.end(), is_farther);
-      far.pop_back();
-    }
-    far.push_back(row);
-    std::push_heap(far.begin(), far.end(), is_farther);
+  FarthestRows far(count);
+  if (held_) {
+    for (const FarRow& row : held_->farthest(count)) far.add(row);
   }
-  std::sort_heap(far.begin(), far.end(), is_farther);
-  return far;
+  for (std::size_t i = 0; i < distance_.size(); ++i)
+    far.add({distance_[i], held_rows_ + static_cast<std::int64_t>(i), label_[i]});
+  return far.take();
 }
 
 void StreamedPoints::copy_rows(std::span<const std::int64_t> rows, MatrixView<double> out) const {
@@ -166,18 +157,8 @@ void StreamedPoints::sweep(const SweepRequest& request, Assignment& assignment) 
 }
 
 bool StreamedPoints::nearest_rows(const NearestRowsRequest& request, NearestRows& result) const {
-  for_blocks([&](const Points& points, std::int64_t) {
-    if (points.nearest_rows(request, result)) return;
-    NeighborLists lists(request.centroids.rows, 1);
-    for (std::int64_t c = 0; c < request.centroids.rows; ++c) {
-      lists.distance(c, 0) = result.best[c].distance;
-      lists.index(c, 0) = result.best[c].row;
-    }
-    points.search({.values = request.centroids}, lists);
-    for (std::int64_t c = 0; c < request.centroids.rows; ++c)
-      result.best[c] = {lists.distance(c, 0), lists.index(c, 0)};
-    result.candidates += lists.candidates;
-  });
+  for_blocks(
+      [&](const Points& points, std::int64_t) { find_nearest_rows(points, request.centroids, result, kSearchBytes); });
   return true;
 }
 
@@ -307,7 +288,9 @@ void StreamedPoints::search(const Queries& queries, NeighborLists& lists) const 
 }
 
 void StreamedPoints::search_radius(const Queries& queries, RadiusLists& lists) const {
-  for_blocks([&](const Points& points, std::int64_t) { points.search_radius(queries, lists); });
+  Queries bounded = queries;
+  bounded.host_bytes = bounded.cell_bytes = kSearchBytes;
+  for_blocks([&](const Points& points, std::int64_t) { points.search_radius(bounded, lists); });
 }
 
 void StreamedPoints::all_distances(const Queries& queries, MatrixView<double> out) const {

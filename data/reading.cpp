@@ -2,9 +2,10 @@
 #include "data/reading.h"
 
 #include <algorithm>
-#include <chrono>
 #include <system_error>
 #include <type_traits>
+
+#include "core/clock.h"
 
 namespace kith::data {
 namespace {
@@ -57,7 +58,7 @@ std::int64_t Reading::wait_for(std::int64_t rows) {
 }
 
 void Reading::read_all() {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   try {
     std::visit(
         [this]<class T>(Matrix<T>& values) {
@@ -78,7 +79,7 @@ void Reading::read_all() {
           }
         },
         values_);
-    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    seconds_ = seconds_since(begin);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     failure_ = std::current_exception();

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
+#include "core/clock.h"
 #include "core/matrix.h"
 #include "kernels/bench.h"
 #include "kernels/cpu/instructions/instructions.h"
@@ -20,13 +20,12 @@ constexpr std::int64_t kArrayWords = std::int64_t{1} << 26;  // 512 MiB of 64-bi
 constexpr std::int64_t kRounds = 2'000'000;                  // rounds of multiply-adds per repetition
 
 std::vector<double> timed(int repeat, const std::function<void()>& work) {
-  using Clock = std::chrono::steady_clock;
   work();
   std::vector<double> seconds;
   for (int i = 0; i < repeat; ++i) {
     const auto begin = Clock::now();
     work();
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+    seconds.push_back(seconds_since(begin));
   }
   return seconds;
 }

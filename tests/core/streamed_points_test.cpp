@@ -64,6 +64,17 @@ std::unique_ptr<Backend> cpu(const ForcedPaths& forced = {}) {
 
 constexpr std::int64_t kRows = 301, kBlock = 37;
 
+/// Runs points without and with some rows in memory.
+void check_streamed(Backend& backend, const Matrix<double>& values, const KMeansOptions& options) {
+  const KMeansResult expected = run(*backend.hold({values.view(), 0}), options);
+  for (const std::int64_t held : {0, 100}) {
+    INFO("held " << held);
+    MemoryReader reader(values.view(), kBlock);
+    StreamedPoints points(backend, {reader.part(0, held), &reader, {}});
+    check_same(expected, run(points, options));
+  }
+}
+
 }  // namespace
 
 // With local screens, which begin with the labels of the assignment before, blocks of other rows take over the choice.
@@ -79,12 +90,7 @@ TEST_CASE("streamed points take other paths with the same bits", "[streamed]") {
   }
   for (const auto& backend : all) {
     INFO(backend->device().name);
-    const auto expected = run(*backend->hold({values.view(), 0}), options);
-    for (const std::int64_t held : {0, 100}) {
-      MemoryReader reader(values.view(), kBlock);
-      StreamedPoints points(*backend, {reader.part(0, held), &reader, {}});
-      check_same(expected, run(points, options));
-    }
+    check_streamed(*backend, values, options);
   }
 }
 
@@ -134,13 +140,7 @@ TEST_CASE("empty clusters of streamed points are treated as in memory", "[stream
         .clusters = 6, .init = Init::given, .max_iterations = 20, .tolerance = 0.0, .keep_distances = true};
     options.given = std::as_const(given).view();
     options.empty = rule;
-    const auto resident = backend->hold({values.view(), 0});
-    const KMeansResult expected = run(*resident, options);
-    for (const std::int64_t held : {0, 100}) {
-      MemoryReader reader(values.view(), kBlock);
-      StreamedPoints points(*backend, {reader.part(0, held), &reader, {}});
-      check_same(expected, run(points, options));
-    }
+    check_streamed(*backend, values, options);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "data/source.h"
+#include "tests/support/hdf5_attributes.h"
 #include "tests/support/hdf5_files.h"
 
 using namespace kith;
@@ -21,25 +22,6 @@ struct Parts {
 };
 const Parts kRows{kByRows, {1, 3, 0, 2, 3}, {0, 2, 2, 5}};
 const Parts kColumns{kByColumns, {2, 0, 2, 0, 2}, {0, 1, 2, 3, 5}};
-
-void write_text(hid_t object, const char* name, const char* text, bool variable) {
-  const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-  H5Tset_size(type, variable ? H5T_VARIABLE : std::string(text).size());
-  const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-  REQUIRE(H5Awrite(attribute, type, variable ? static_cast<const void*>(&text) : text) >= 0);
-  H5Aclose(attribute);
-  H5Sclose(space);
-  H5Tclose(type);
-}
-
-void write_sizes(hid_t object, const char* name, const std::vector<std::int64_t>& sizes) {
-  const hsize_t count = sizes.size();
-  const hid_t space = H5Screate_simple(1, &count, nullptr);
-  const hid_t attribute = H5Acreate2(object, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
-  REQUIRE(H5Awrite(attribute, H5T_NATIVE_INT64, sizes.data()) >= 0);
-  H5Aclose(attribute);
-  H5Sclose(space);
-}
 
 void write_parts(FileMaker& maker, const std::string& group, const Parts& parts, const char* indices = "indices",
                  const char* starts = "indptr") {

@@ -9,6 +9,8 @@
 #include <functional>
 #include <numeric>
 
+#include "tests/support/hdf5_attributes.h"
+
 namespace kith::testing {
 namespace {
 
@@ -82,25 +84,6 @@ class Maker {
   }
   hid_t file_;
 };
-
-void write_text(hid_t object, const char* name, const char* text, bool variable) {
-  const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-  H5Tset_size(type, variable ? H5T_VARIABLE : std::string(text).size());
-  const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-  H5Awrite(attribute, type, variable ? static_cast<const void*>(&text) : text);
-  H5Aclose(attribute);
-  H5Sclose(space);
-  H5Tclose(type);
-}
-
-void write_sizes(hid_t object, const char* name, const std::vector<std::int64_t>& sizes) {
-  const hsize_t count = sizes.size();
-  const hid_t space = H5Screate_simple(1, &count, nullptr);
-  const hid_t attribute = H5Acreate2(object, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
-  H5Awrite(attribute, H5T_NATIVE_INT64, sizes.data());
-  H5Aclose(attribute);
-  H5Sclose(space);
-}
 
 void write_names(hid_t object, const char* name, const std::vector<const char*>& names) {
   const hsize_t count = names.size();

@@ -113,3 +113,18 @@ TEST_CASE("what cannot be computed in passes is refused before the points are re
   refused({"knn", npy, "-k", "3"}, "give --queries");
   refuses(2, {"cluster", npy, "-k", "3", "--memory", "1MB"}, {"the memory does not suffice"});
 }
+
+// Rows of outliers are the kind for which searches keep most: cells and trees of the rows.
+TEST_CASE("runs in passes stay within their memory") {
+  const Scratch folder;
+  const std::string points = folder / "x.h5", few = folder / "few.h5";
+  done({"generate", points, "-n", "200000", "-d", "128", "--kind", "outliers"});  // 102 MB
+  done({"generate", few, "-n", "200", "-d", "128"});
+  const Words options{"-k", "64", "--init", "random", "--max-iterations", "3", "--backend", "cpu"};
+  const std::int64_t program = done(Words{"cluster", few} + options).peak_bytes;
+  for (const std::int64_t megabytes : {40, 60}) {
+    const Outcome outcome = done(Words{"cluster", points, "--memory", std::to_string(megabytes) + "MB"} + options);
+    INFO(megabytes << " MB, and " << program << " bytes for the program");
+    CHECK(outcome.peak_bytes - program < megabytes * 1'000'000);
+  }
+}

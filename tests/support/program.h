@@ -35,6 +35,7 @@ struct Outcome {
   int code = -1;  // exit code, or 128 + the signal that ended it
   std::string out;
   std::string err;
+  std::int64_t peak_bytes = 0;  // largest resident memory
 
   nlohmann::json json() const { return nlohmann::json::parse(out); }
   /// Whether `text` is on standard error, where long lines may have been wrapped.
@@ -66,9 +67,10 @@ class Running {
 
   Outcome wait() {
     int status = 0;
-    REQUIRE(waitpid(process_, &status, 0) == process_);
+    rusage usage{};
+    REQUIRE(wait4(process_, &status, 0, &usage) == process_);
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return {code, bytes_of(folder_ / "out"), bytes_of(folder_ / "err")};
+    return {code, bytes_of(folder_ / "out"), bytes_of(folder_ / "err"), usage.ru_maxrss * std::int64_t{1024}};
   }
 
  private:

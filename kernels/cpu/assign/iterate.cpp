@@ -2,11 +2,11 @@
 //
 // A block of a few hundred rows is labelled, and its reassigned rows are added to the sums, while it is in the
 // first-level cache. Rows that keep their label cause no writes. Cost per iteration: as in narrow_screen.cpp.
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/cluster_update.h"
 #include "kernels/cpu/assign/bounds.h"
 #include "kernels/cpu/assign/narrow_screen.h"
@@ -16,12 +16,8 @@
 namespace kith::cpu {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kMaxSeconds = 0.5;                              // per call
 constexpr std::int64_t kMaxPanelValues = std::int64_t{1} << 20;  // values of all rows, to keep them in panels
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// The iterations of one call.
 template <class T>

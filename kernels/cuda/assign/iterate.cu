@@ -6,18 +6,14 @@
 #include "kernels/cuda/assign/iterate.h"
 
 #include <bit>
-#include <chrono>
 #include <utility>
 
+#include "core/clock.h"
 #include "kernels/cuda/assign/bounds.h"
 #include "kernels/cuda/assign/operations.h"
 
 namespace kith::cuda {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 constexpr double kMostSeconds = 0.5;  // before control returns to the caller, which costs k d numbers up and down
 

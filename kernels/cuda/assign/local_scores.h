@@ -8,11 +8,10 @@
 
 #include "core/bounds.h"
 #include "core/screen.h"
+#include "kernels/cuda/device/quantized_score.h"
 #include "kernels/cuda/device/reduce.h"
 
 namespace kith::cuda {
-
-inline constexpr float kNoColumn = 1e37F;  // the score of a column that does not exist
 
 /// The length of the rounding error of a row of fp16, relative to the row's, that the errors of columns contain.
 inline constexpr float kRowRounding = 0x1p-12F;
@@ -61,7 +60,7 @@ struct ListColumns {
 struct LaneScores {
   float first, second, third;
 
-  __device__ void clear() { first = second = third = kNoColumn; }
+  __device__ void clear() { first = second = third = QuantizationGrid::kNever; }
   __device__ void add(float a, float b) {
     const float low = fminf(a, b), high = fmaxf(a, b);
     const float x = fmaxf(first, low), y = fminf(second, high);

@@ -12,18 +12,16 @@
 namespace kith::cuda {
 namespace {
 
-constexpr int kDepth = 64;                // columns of the data are padded to a multiple of it
 constexpr std::int64_t kMostDepth = 512;  // so that a tile of rows fits in shared memory
 constexpr std::int64_t kTwoStages = 256;  // up to this depth the next columns arrive during the products
 
-std::int64_t depth_of(std::int64_t d) { return (d + kDepth - 1) / kDepth * kDepth; }
+std::int64_t depth_of(std::int64_t d) { return depth_tiles_of(d) * kFp16TileColumns; }
 
 /// Rounds the columns of all lists; as many lanes of a warp share a column as it has chunks.
 __global__ void round_lists_kernel(LocalLists in, double accumulation, ListColumns out) {
   const int chunks = in.depth / kChunkValues;
   const bool aligned = is_aligned<double>(in.d);
-  int lanes = kWarp;
-  while (lanes / 2 >= chunks) lanes /= 2;
+  const int lanes = lanes_sharing(chunks);
   const int lane = lane_index() % lanes, together = kWarp / lanes;
   for (std::int64_t first = warp_index() * together; first < in.clusters * in.padded;
        first += warp_count() * together) {
@@ -44,20 +42,19 @@ __global__ void round_lists_kernel(LocalLists in, double accumulation, ListColum
       for (int t = 0; t < kChunkValues; ++t) x[t] = (x[t] - c[t]) * scale;
       out.values[i * chunks + (chunk ^ (place & 7))] = round_chunk(x, squares, lost);
     }
-    for (int w = lanes / 2; w > 0; w /= 2) {
-      squares += __shfl_xor_sync(kAllLanes, squares, w);
-      lost += __shfl_xor_sync(kAllLanes, lost, w);
-    }
+    squares = group_total(squares, lanes);
+    lost = group_total(lost, lanes);
     // A value beyond the range of fp16 has an infinite error.
     if (!(lost <= squares)) squares = lost = std::numeric_limits<double>::infinity();
     ColumnErrors error(__dsqrt_ru(squares), __dsqrt_ru(lost), in.d, in.exponent - shift_of(in, guess), accumulation,
                        out.mask);
-    float base = exists ? __double2float_rd(squares / 2 - static_cast<double>(error.constant)) : kNoColumn;
+    float base =
+        exists ? __double2float_rd(squares / 2 - static_cast<double>(error.constant)) : QuantizationGrid::kNever;
     if (!error.is_usable()) {  // such a column is a candidate of every row
       for (int chunk = lane; chunk < chunks; chunk += lanes) out.values[i * chunks + (chunk ^ (place & 7))] = uint4{};
       error.linear = 0.0F;
-      error.constant = kNoColumn;
-      base = -kNoColumn;
+      error.constant = QuantizationGrid::kNever;
+      base = -QuantizationGrid::kNever;
     }
     if (lane != 0) continue;
     out.base[i] = base;

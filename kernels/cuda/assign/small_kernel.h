@@ -11,9 +11,9 @@
 #include <cooperative_groups.h>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 
+#include "core/clock.h"
 #include "kernels/cuda/assign/small_problem.h"
 
 namespace kith::cuda {
@@ -123,7 +123,7 @@ bool is_small(const HeldRows<T>& held, std::int64_t clusters, int limbs) {
 template <class T>
 IterateResult iterate_small(HeldRows<T>& held, const IterateRequest& request, const DeviceLloyd<T>& lloyd,
                             LloydState& state) {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   const std::int64_t k = lloyd.clusters(), d = held.columns();
   const Stream& stream = held.stream();
   const auto launch = with_row_form<T>(d, []<class Form>(std::type_identity<Form>) {
@@ -175,8 +175,7 @@ IterateResult iterate_small(HeldRows<T>& held, const IterateRequest& request, co
     result.unfinished->counts = state.counts;
     result.unfinished->changed = static_cast<std::int64_t>(changed);
   }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  const double share = seconds.count() / static_cast<double>(reached.iterations + (reached.unfinished ? 1 : 0));
+  const double share = seconds_since(begin) / static_cast<double>(reached.iterations + (reached.unfinished ? 1 : 0));
   for (IterationRecord& record : result.records) record.seconds = share;
   return result;
 }

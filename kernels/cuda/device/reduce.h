@@ -24,6 +24,21 @@ __device__ inline std::int64_t thread_index() {
 }
 __device__ inline std::int64_t thread_count() { return static_cast<std::int64_t>(gridDim.x) * blockDim.x; }
 
+/// The number of lanes that share a row of so many parts: a power of two, at most a warp.
+__host__ __device__ inline int lanes_sharing(int parts) {
+  int lanes = kWarp;
+  while (lanes / 2 >= parts) lanes /= 2;
+  return lanes;
+}
+
+/// The total of each group of `lanes` lanes, in every lane, for norms, where the order of the additions does not
+/// matter.
+template <class Real>
+__device__ inline Real group_total(Real value, int lanes) {
+  for (int w = lanes / 2; w > 0; w /= 2) value += __shfl_xor_sync(kAllLanes, value, w);
+  return value;
+}
+
 /// The total, in every lane.
 __device__ inline Word warp_sum(Word value) {
 #pragma unroll

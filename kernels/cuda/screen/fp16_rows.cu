@@ -44,10 +44,6 @@ __global__ void fp16_kernel(const Fp16Input<X> in, Fp16Output out) {
   constexpr double kUp = 1 << kFp16Shift;
   double largest_norm = 0.0, largest_residual = 0.0;
   const int rows_together = kWarp / out.lanes, lane = lane_index() % out.lanes;
-  const auto row_total = [&](double value) {
-    for (int w = out.lanes / 2; w > 0; w /= 2) value += __shfl_xor_sync(kAllLanes, value, w);
-    return value;
-  };
   for (std::int64_t first = warp_index() * rows_together; first < in.padded; first += warp_count() * rows_together) {
     const std::int64_t i = first + lane_index() / out.lanes;  // `padded` is a multiple of rows_together
     const std::int64_t place = out.half_sq_norm != nullptr ? slot_of_column(i) : i;
@@ -73,9 +69,9 @@ __global__ void fp16_kernel(const Fp16Input<X> in, Fp16Output out) {
       const int at = static_cast<int>(chunk);
       out.values[out.shape.place(place, at / out.shape.chunks, at % out.shape.chunks)] = bits;
     }
-    exact = row_total(exact);
-    rounded = row_total(rounded);
-    lost = row_total(lost);
+    exact = group_total(exact, out.lanes);
+    rounded = group_total(rounded, out.lanes);
+    lost = group_total(lost, out.lanes);
     if (!(lost <= exact)) exact = lost = std::numeric_limits<double>::infinity();  // a value beyond the range of fp16
     largest_norm = exact > largest_norm ? exact : largest_norm;
     largest_residual = lost > largest_residual ? lost : largest_residual;
@@ -91,7 +87,7 @@ __global__ void fp16_kernel(const Fp16Input<X> in, Fp16Output out) {
 
 template <class X>
 void launch(const Context& context, const Fp16Input<X>& in, Fp16Output out) {
-  while (out.lanes / 2 >= out.shape.depth_tiles * out.shape.chunks) out.lanes /= 2;
+  out.lanes = lanes_sharing(out.shape.depth_tiles * out.shape.chunks);
   context.stream.fill(out.largest, 0, 2);
   fp16_kernel<<<context.grid(in.padded * out.lanes, kBlock), kBlock, 0, context.stream>>>(in, out);
   check(cudaGetLastError());

@@ -1,0 +1,14 @@
+// Elapsed time.
+#pragma once
+
+#include <chrono>
+
+namespace kith {
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace kith
