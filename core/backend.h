@@ -13,6 +13,7 @@
 #include "core/point_neighbors.h"
 #include "core/point_seeding.h"
 #include "core/point_set.h"
+#include "core/row_reader.h"
 
 namespace kith {
 
@@ -31,6 +32,9 @@ struct PointBlock {
   std::int64_t first_row = 0;            // its row number in the whole data set
   Arrival* arrival = nullptr;            // null: all values are in memory. They are when hold() returns.
   std::span<const double> weights = {};  // (n) above 0, those of DataPlan::weights; empty: every row weighs 1
+  /// Not null: the rows are read from here, by several threads, whenever they are needed, and `values` has no memory.
+  /// Only for backends with memory of their own.
+  RowReader* reader = nullptr;
 };
 
 /// Rows that a backend holds where it computes, with all operations on them. Each part has a header of its own, and
@@ -73,11 +77,12 @@ struct BackendOptions {
 /// Paths that a backend takes only for large problems, where they pay. Tests force them on small ones. Results do not
 /// depend on them.
 struct ForcedPaths {
-  bool bounds = false;        // skip rows by bounds
-  bool self_join = false;     // symmetric joins
-  bool local_screen = false;  // local screens
-  bool cells = false;         // searches by cells
-  bool trees = false;         // searches of k-d trees
+  bool bounds = false;         // skip rows by bounds
+  bool self_join = false;      // symmetric joins
+  bool local_screen = false;   // local screens
+  bool cells = false;          // searches by cells
+  bool trees = false;          // searches of k-d trees
+  bool fp16_by_block = false;  // fp16 rows of one block at a time
 };
 
 /// A row of the table of backends.

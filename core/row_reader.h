@@ -1,9 +1,11 @@
 // Rows that are read from a file block by block, once in each pass.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "core/error.h"
 #include "core/matrix.h"
 
 namespace kith {
@@ -21,6 +23,12 @@ class RowReader {
   virtual PointsView next() = 0;
   /// Rows with these numbers, in this order: (rows.size(), d), of the type of the blocks.
   virtual PointsMatrix gather(std::span<const std::int64_t> rows) = 0;
+  /// Whether read() works, and may be called by several threads at the same time.
+  virtual bool is_shared() const { return false; }
+  /// Copies rows first .. first + count - 1, of the type of the blocks, outside of any pass. Throws as next().
+  virtual void read(std::int64_t /*first*/, std::int64_t /*count*/, std::byte* /*out*/) {
+    throw Error(ExitCode::internal, "these rows are read by one thread");
+  }
 };
 
 }  // namespace kith

@@ -15,7 +15,8 @@
 namespace kith::data {
 namespace {
 
-constexpr std::int64_t kSampleBytes = 4096;  // of each block
+constexpr std::int64_t kSampleBytes = 4096;     // of each block
+constexpr std::int64_t kReadSampleBytes = 512;  // of a read
 
 }  // namespace
 
@@ -26,11 +27,12 @@ FileRows::FileRows(PointSource& source, const FileRowsOptions& options)
       row_bytes_(source.columns() * size_of(source.held_as())),
       block_rows_(
           std::clamp<std::int64_t>(options.block_bytes / row_bytes_, 1, std::max<std::int64_t>(source.rows(), 1))),
-      identity_(identity()) {
-  for (std::int64_t i = 0; i < kBlocks; ++i) {
-    buffers_.push_back(allocate_points(source, block_rows_));
-  }
-}
+      identity_(identity()),
+      shape_(std::visit(
+          [&]<class T>(const Matrix<T>&) -> PointsView {
+            return MatrixView<const T>{nullptr, source.rows(), source.columns()};
+          },
+          allocate_points(source, 0))) {}
 
 FileRows::Identity FileRows::identity() const {
   struct stat status {};
@@ -59,6 +61,7 @@ std::int64_t FileRows::rows_of_block(std::int64_t block) const {
 void FileRows::begin(std::int64_t first) {
   end_pass();
   require_unchanged();
+  while (std::ssize(buffers_) < kBlocks) buffers_.push_back(allocate_points(source_, block_rows_));
   if (first != first_) samples_.clear();
   first_ = first;
   samples_.resize(static_cast<std::size_t>(blocks()));
@@ -103,19 +106,34 @@ PointsMatrix FileRows::gather(std::span<const std::int64_t> rows) {
   return all;
 }
 
+template <class T>
+void FileRows::read_values(std::int64_t first, MatrixView<T> out) {
+  source_.read(first, out);
+  if (metric_ != Metric::cosine) return;
+  if constexpr (std::is_floating_point_v<T>) {
+    normalize_rows(out, {source_.name(), first, "--metric cosine"});
+  } else {
+    throw Error(ExitCode::internal, source_.name() + ": cannot scale rows that are held as bytes to length 1");
+  }
+}
+
 void FileRows::read(std::int64_t first, std::int64_t count, PointsMatrix& buffer) {
+  std::visit([&](auto& values) { read_values(first, values.view().middle(0, count)); }, buffer);
+}
+
+void FileRows::read(std::int64_t first, std::int64_t count, std::byte* out) {
+  constexpr std::int64_t kSampled = 16;  // one read in this many is compared
   std::visit(
-      [&]<class T>(Matrix<T>& values) {
-        const MatrixView<T> part = values.view().middle(0, count);
-        source_.read(first, part);
-        if (metric_ != Metric::cosine) return;
-        if constexpr (std::is_floating_point_v<T>) {
-          normalize_rows(part, {source_.name(), first, "--metric cosine"});
-        } else {
-          throw Error(ExitCode::internal, source_.name() + ": cannot scale rows that are held as bytes to length 1");
-        }
+      [&]<class T>(MatrixView<const T>) {
+        read_values(first, MatrixView<T>{reinterpret_cast<T*>(out), count, columns()});
       },
-      buffer);
+      shape_);
+  shared_bytes_ += count * row_bytes_;
+  if (count == 1 || first / count % kSampled != 0) return;
+  Checksum checksum;
+  checksum.add(out, static_cast<std::size_t>(std::min(kReadSampleBytes, count * row_bytes_)));
+  const std::lock_guard lock(mutex_);
+  if (read_samples_.try_emplace({first, count}, checksum.value()).first->second != checksum.value()) refuse_changed();
 }
 
 void FileRows::compare_sample(std::int64_t block, const PointsMatrix& buffer) {

@@ -1,14 +1,19 @@
 // Reads the rows of a file again in each pass, a few blocks ahead of the caller.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/metric.h"
@@ -24,12 +29,13 @@ struct FileRowsOptions {
 
 /// A thread reads the blocks of a pass into kBlocks buffers while the caller uses one of them. The file must stay as it
 /// is: its size, time and identity are compared in each pass, and the first values of each block with those of the
-/// first pass. During a pass nothing else may use the source. The thread ends with the pass.
+/// first pass. During a pass nothing else may use the source. The thread ends with the pass. Buffers are allocated for
+/// the first one.
 class FileRows final : public RowReader {
  public:
   static constexpr std::int64_t kBlocks = 3;
 
-  /// The source must outlive the object. Allocates the buffers. Throws std::bad_alloc.
+  /// The source must outlive the object.
   FileRows(PointSource& source, const FileRowsOptions& options);
   ~FileRows() override { end_pass(); }
   FileRows(const FileRows&) = delete;
@@ -37,14 +43,20 @@ class FileRows final : public RowReader {
 
   std::int64_t rows() const override { return source_.rows(); }
   std::int64_t columns() const override { return source_.columns(); }
+  /// Throws std::bad_alloc and Error(data).
   void begin(std::int64_t first) override;
   /// Throws what PointSource::read() and normalize_rows() throw, and Error(data) for a file that has changed.
   PointsView next() override;
   PointsMatrix gather(std::span<const std::int64_t> rows) override;
+  bool is_shared() const override { return source_.is_shared(); }
+  void read(std::int64_t first, std::int64_t count, std::byte* out) override;
+  /// (n, d), of the type of the blocks, without memory.
+  PointsView shape() const { return shape_; }
 
-  std::int64_t passes() const { return passes_; }
+  /// Passes, and what several threads have read, in whole sets of rows.
+  std::int64_t passes() const { return passes_ + (shared_bytes_ + all_bytes() - 1) / all_bytes(); }
   /// Bytes of values, as they are held, that were read.
-  std::int64_t bytes() const { return bytes_; }
+  std::int64_t bytes() const { return bytes_ + shared_bytes_; }
   /// Bytes of the buffers.
   std::int64_t held_bytes() const { return kBlocks * block_rows_ * row_bytes_; }
 
@@ -57,8 +69,11 @@ class FileRows final : public RowReader {
   Identity identity() const;
   void require_unchanged() const;
   [[noreturn]] void refuse_changed() const;
+  std::int64_t all_bytes() const { return std::max<std::int64_t>(rows() * row_bytes_, 1); }
   std::int64_t blocks() const { return (rows() - first_ + block_rows_ - 1) / block_rows_; }
   std::int64_t rows_of_block(std::int64_t block) const;
+  template <class T>
+  void read_values(std::int64_t first, MatrixView<T> out);
   /// Reads rows first .. first + count - 1 into a buffer.
   void read(std::int64_t first, std::int64_t count, PointsMatrix& buffer);
   void compare_sample(std::int64_t block, const PointsMatrix& buffer);
@@ -70,10 +85,13 @@ class FileRows final : public RowReader {
   std::string file_;
   std::int64_t row_bytes_, block_rows_;
   Identity identity_;
+  PointsView shape_;
   std::vector<PointsMatrix> buffers_;
   std::vector<std::optional<std::uint32_t>> samples_;  // checksums of the first values of each block
-  std::int64_t first_ = 0;                             // row of the pass
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> read_samples_;  // the same of reads: first row, rows
+  std::int64_t first_ = 0;                                                       // row of the pass
   std::int64_t passes_ = 0, bytes_ = 0;
+  std::atomic<std::int64_t> shared_bytes_ = 0;
 
   std::mutex mutex_;
   std::condition_variable progress_;

@@ -10,6 +10,7 @@
 
 #include "app/cli/terminal.h"
 #include "app/run/dropped_rows.h"
+#include "core/clock.h"
 #include "core/streamed_points.h"
 
 namespace kith::app {
@@ -44,8 +45,6 @@ class ShownArrival final : public Arrival {
   double busy_seconds() const { return std::chrono::duration<double>(Clock::now() - begin_ - waited_).count(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void finish() {
     if (std::exchange(finished_, true)) return;
     const data::PointSource& source = reading_.source();
@@ -71,6 +70,16 @@ class ShownArrival final : public Arrival {
   Clock::duration waited_{};
   bool finished_ = false;
 };
+
+/// Points that the device takes from the file itself.
+std::unique_ptr<Points> hold_directly(const HeldPoints& held, const Weights& weights, Job& job) {
+  const auto begin = Clock::now();
+  auto points = held.backend->hold({held.reader->shape(), 0, nullptr, weights.rows, held.reader.get()});
+  Phase& read = job.report.phase("read");
+  read.bytes = held.reader->bytes();
+  read.busy_seconds = seconds_since(begin);
+  return points;
+}
 
 }  // namespace
 
@@ -127,15 +136,19 @@ std::unique_ptr<data::Reading> read_points(data::PointSource& source, Job& job, 
 
 HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<void()>& opened,
                        const std::optional<Weighting>& weighting, const Preparation* given,
-                       const std::optional<StreamPlan>& stream) {
+                       std::optional<StreamPlan> stream) {
   HeldPoints held;
   const PreparationStep step{preparation_request(job.common), given};
   data::ReadingOptions options = reading_options(job.common, step);
-  if (stream) options.rows = stream->held_rows;
   // Dropped rows, rows of weight 0 and the parameters of a preparation are known only after the last row has arrived.
   const bool all_at_once = options.drop_missing || !step.is_none() || (weighting && weighting->absent > 0);
+  // A device with its own memory takes the rows from the file, so that they need none of the host's.
+  if (stream) held.backend = choose_backend(job);
+  const bool direct = stream && source.is_shared() && held.backend->device().has_own_memory;
+  if (stream && stream->optional && !direct) stream.reset();
+  if (stream) options.rows = direct ? 1 : stream->held_rows;
   held.values = std::make_unique<data::Reading>(source, options);
-  held.backend = choose_backend(job);
+  if (!stream) held.backend = choose_backend(job);
   opened();
   Weights weights;
   {
@@ -153,8 +166,9 @@ HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<
       arrival.wait_for_all();
       held.reader = std::make_unique<data::FileRows>(
           source, data::FileRowsOptions{.block_bytes = stream->block_bytes, .metric = options.metric});
-      held.points =
-          std::make_unique<StreamedPoints>(*held.backend, StreamedRows{held.rows(), held.reader.get(), weights.rows});
+      held.points = direct ? hold_directly(held, weights, job)
+                           : std::make_unique<StreamedPoints>(
+                                 *held.backend, StreamedRows{held.rows(), held.reader.get(), weights.rows});
     } else {
       held.points = held.backend->hold({held.rows(), 0, all_at_once ? nullptr : &arrival, weights.rows});
     }

@@ -63,10 +63,11 @@ struct HeldPoints {
 
 /// Reads all rows while the backend opens and copies them, and computes their plan. `opened` is called in between, once
 /// the backend is known. Nothing else may use HDF5 meanwhile. Rows of weight 0 are not among the points. Points are
-/// prepared for --scale and --pca, or with `given` parameters. With a plan most rows stay in the file.
+/// prepared for --scale and --pca, or with `given` parameters. With a plan most rows stay in the file, or go from there
+/// to the device.
 HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<void()>& opened,
                        const std::optional<Weighting>& weighting = std::nullopt, const Preparation* given = nullptr,
-                       const std::optional<StreamPlan>& stream = std::nullopt);
+                       std::optional<StreamPlan> stream = std::nullopt);
 /// Throws Error(usage) if fewer rows than clusters remain after dropped rows and rows of weight 0.
 void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source);
 /// Records the peak of device memory.

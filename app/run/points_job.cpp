@@ -13,6 +13,11 @@
 #include "app/run/memory.h"
 
 namespace kith::app {
+namespace {
+
+constexpr std::int64_t kWorthDirect = std::int64_t{1} << 28;  // bytes of points that a device should read itself
+
+}  // namespace
 
 PointsJob::PointsJob(OptionSet& options, CommonOptions& common_options)
     : Job(options.command(), common_options),
@@ -41,11 +46,12 @@ int PointsJob::run() {
 }
 
 void PointsJob::run_computation() {
+  std::optional<StreamPlan> stream;
   if (source != nullptr) {
     const data::PointSource *first = inputs.first.get(), *second = inputs.second.get();
     required_bytes = points_bytes(*first) + (second != nullptr ? points_bytes(*second) : 0) +
                      preparation_bytes(*source, common) + weighting_bytes(weighting, *source) + bytes();
-    const std::optional<StreamPlan> stream = plan_memory();
+    stream = plan_memory();
     held = hold_points(
         *source, *this, [this] { warn(set); }, weighting, given ? &*given : nullptr, stream);
     if (given) held.preparation = std::move(*given);
@@ -53,16 +59,18 @@ void PointsJob::run_computation() {
     warn(set);
   }
   compute();
-  if (held.reader) {
+  if (held.reader && !stream->optional) {
     report.streamed = StreamReport{rows_of(held.rows()), held.reader->passes(), held.reader->bytes()};
   }
 }
 
 std::optional<StreamPlan> PointsJob::plan_memory() const {
   const std::int64_t limit = memory_limit(common.memory).bytes;
-  if (required_bytes <= limit) return std::nullopt;
+  const bool fits = required_bytes <= limit;
+  if (fits && (!source->is_shared() || value_bytes(*source) < kWorthDirect)) return std::nullopt;
   std::string reason = given ? "rows prepared as for a result need all rows in memory" : needs_memory();
   if (reason.empty()) reason = why_not_streamed(*source, common, weighting);
+  if (fits) return reason.empty() ? std::optional(StreamPlan{.held_rows = 1, .optional = true}) : std::nullopt;
   if (reason.empty()) {
     // Without --memory a tenth is left to the system, which also keeps the file's pages.
     const auto usable =

@@ -15,6 +15,8 @@ namespace kith::app {
 struct StreamPlan {
   std::int64_t held_rows = 0;    // the first rows, which stay in memory; at least one
   std::int64_t block_bytes = 0;  // of each buffer for the other rows
+  /// The memory suffices: the plan is only for a device with its own memory that reads the rows from the file itself.
+  bool optional = false;
 };
 
 /// Why the rows of these points cannot be read more than once; empty if they can.

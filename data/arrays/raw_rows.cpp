@@ -52,6 +52,7 @@ class RawSource final : public PointSource {
   std::int64_t file_bytes() const override { return table_.bytes(); }
   std::int64_t held_bytes() const override { return input_.held_bytes(); }
   bool reads_any_rows() const override { return table_.order != RawTable::columns_together && held_bytes() == 0; }
+  bool is_shared() const override { return reads_any_rows(); }
   std::int64_t changed_values() const override { return changed_; }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }

@@ -89,6 +89,8 @@ class PointSource {
   virtual std::int64_t held_bytes() const { return 0; }
   /// Whether any rows can be read at any time, as fast as in order.
   virtual bool reads_any_rows() const { return false; }
+  /// Whether several threads may call read() at the same time.
+  virtual bool is_shared() const { return false; }
   /// One name for each column, or none.
   virtual std::vector<std::string> column_names() const { return {}; }
   virtual SkippedLines skipped_lines() const { return {}; }

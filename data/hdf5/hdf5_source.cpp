@@ -107,6 +107,7 @@ class Hdf5Source final : public PointSource {
   ValueClass value_class() const override { return class_; }
   std::int64_t file_bytes() const override { return rows_.facts.info.stored_bytes; }
   std::int64_t held_bytes() const override { return chunks_ ? chunks_->held_bytes() : 0; }
+  bool is_shared() const override { return rows_.begin.has_value(); }
   bool reads_any_rows() const override { return true; }
   std::int64_t changed_values() const override { return changed_; }
   Number held_as() const override { return held_as_; }

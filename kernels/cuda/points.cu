@@ -60,6 +60,10 @@ class CudaPoints final : public Points {
   void measure(const MeasureRequest& request, std::span<Limbs> inertia) override {
     with_memory(held_, [&] { cuda::measure(held_, request, inertia); });
   }
+  void sweep(const SweepRequest& request, Assignment& assignment) override {
+    if (!held_.sent) return Points::sweep(request, assignment);
+    with_memory(held_, [&] { cuda::sweep(held_, request, assignment); });
+  }
   bool nearest_rows(const NearestRowsRequest& request, NearestRows& result) const override {
     return with_memory(held_, [&] { return cuda::nearest_rows(held_, request, result); });
   }
@@ -114,12 +118,10 @@ class CudaPoints final : public Points {
     check(cudaSetDevice(held_.context->device));
     held_.stream().download(out.data(), held_.distance.data(), rows());
   }
-  /// Copies from the caller's memory, which outlives the points.
+  /// Copies from the caller's memory or file, which outlives the points.
   void copy_rows(std::span<const std::int64_t> rows, MatrixView<double> out) const override {
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto from = held_.values.row(rows[i] - held_.first_row);
-      std::copy(from.begin(), from.end(), out.row(static_cast<std::int64_t>(i)).begin());
-    }
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      held_.host.copy_values(rows[i] - held_.first_row, out.row(static_cast<std::int64_t>(i)).data());
   }
 
   double update_min_distance(std::span<const double> seed) override {

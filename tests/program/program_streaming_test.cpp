@@ -120,7 +120,7 @@ TEST_CASE("runs in passes stay within their memory") {
   const std::string points = folder / "x.h5", few = folder / "few.h5";
   done({"generate", points, "-n", "200000", "-d", "128", "--kind", "outliers"});  // 102 MB
   done({"generate", few, "-n", "200", "-d", "128"});
-  const Words options{"-k", "64", "--init", "random", "--max-iterations", "3", "--backend", "cpu"};
+  const Words options{"-k", "64", "--init", "random", "--max-iterations", "3", "--backend", "cpu", "--threads", "2"};
   const std::int64_t program = done(Words{"cluster", few} + options).peak_bytes;
   for (const std::int64_t megabytes : {40, 60}) {
     const Outcome outcome = done(Words{"cluster", points, "--memory", std::to_string(megabytes) + "MB"} + options);

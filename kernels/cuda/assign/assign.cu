@@ -46,7 +46,9 @@ class NearestFinder {
     if (!bounds_) held.bounds.clusters = 0;
   }
 
-  void run(IterationRecord& record) {
+  /// after: called for each block when its labels are final; empty: blocks need not be complete one by one.
+  void run(IterationRecord& record, const BlockWork<T>& after) {
+    after_ = &after;
     const bool skips = bounds_.known() && bounds_.lower(held_, fp16_.columns) <= held_.rows() / 2;
     if (pruned_) {
       assign_pruned(skips, record);
@@ -63,6 +65,9 @@ class NearestFinder {
 
  private:
   ScreeningInput whole(const Block<T>& block) const { return whole_block(held_, block, static_cast<bool>(bounds_)); }
+  void finish(const Block<T>& block) const {
+    if (*after_) (*after_)(block);
+  }
   std::int32_t* nearest(const Block<T>& block) const { return held_.label.data() + block.first; }
   float* bound(const Block<T>& block) const { return bounds_ ? held_.bounds.bound.data() + block.first : nullptr; }
   /// Sends the block if its rows are on the host, so it is called only where the values are needed.
@@ -87,6 +92,7 @@ class NearestFinder {
                     {chosen, nullptr, nearest(block), bound(block), 0, held_.choice.screened});
       record.ambiguous += chosen.count;
       if (!lists_.complete()) decide_in_float32(block, lists_.rest(), download_count(lists_.rest().count), record);
+      finish(block);
     });
     pruned_distances_ = lists_.download_counts(held_.stream()).distances;
     record.candidates += static_cast<std::int64_t>(pruned_distances_);
@@ -102,6 +108,7 @@ class NearestFinder {
         const RowList batch{uncertified.position + first, std::min(uncertified.count - first, Fp16Screen::kBatch)};
         assign_synchronously(block, bounds_.gather(held_, fp16_, block, batch), record);
       }
+      finish(block);
     });
   }
 
@@ -117,6 +124,7 @@ class NearestFinder {
       decide_among_all(held_, operand, ambiguous.row, {block.rows, ambiguous.count}, centroids_, clusters_,
                        nearest(block));
       ++ambiguous.count;
+      finish(block);
     });
     std::vector<Word> downloaded(blocks);
     held_.stream().download(downloaded.data(), ambiguous_counts.data(), blocks);
@@ -129,10 +137,13 @@ class NearestFinder {
     constexpr std::int64_t kTypical = 32;  // at most one row in this many is ambiguous where fp16 is effective
     constexpr double kDear = 0.25;         // the share of a pass that other work may cost there
     const bool long_rows = std::isfinite(held_.fp16.screened.norm);  // each has many candidates
-    if (fp16_ && !held_.sent && !held_.fp16.low_precision_ineffective && !long_rows) {
+    if (fp16_ && !*after_ && !held_.sent && !held_.fp16.low_precision_ineffective && !long_rows) {
       assign_fp16(record);
     } else {
-      held_.for_blocks([&](const Block<T>& block) { assign_synchronously(block, whole(block), record); });
+      held_.for_blocks([&](const Block<T>& block) {
+        assign_synchronously(block, whole(block), record);
+        finish(block);
+      });
       held_.fp16.low_precision_ineffective = record.ambiguous > held_.rows() / kTypical;
     }
     const auto n = static_cast<double>(held_.rows());
@@ -198,7 +209,7 @@ class NearestFinder {
     const std::int64_t count = screen_in_float32(block, {nullptr, input.count});
     AmbiguousRows ambiguous = workspace_.ambiguous();
     constexpr double kExpected = 8, kMost = 0.7;  // columns within the margin; a list that costs as much as refine()
-    const bool prunes = !narrow_ && lists_are_worthwhile(held_, clusters_, count, block.rows, kExpected);
+    const bool prunes = !narrow_ && lists_are_worthwhile(held_, clusters_, count, block, kExpected);
     const auto most = static_cast<std::int64_t>(kMost * static_cast<double>(clusters_)) + 1;
     refine_float32(
         block, ambiguous,
@@ -220,7 +231,7 @@ class NearestFinder {
     collect_fp16_candidates(held_, fp16_, block, ambiguous, workspace_.list(), 0, sample);
     const double within_margin =
         static_cast<double>(download_count(workspace_.candidate_count())) / static_cast<double>(sample);
-    if (lists_are_worthwhile(held_, clusters_, count, block.rows, within_margin)) {
+    if (lists_are_worthwhile(held_, clusters_, count, block, within_margin)) {
       if (fp16_.groups.groups > 0 && input.chosen == nullptr) {
         guess_in_groups(held_, block, fp16_.columns, {ambiguous.row, count}, fp16_.groups.rows(), nearest(block));
       }
@@ -298,7 +309,8 @@ class NearestFinder {
     ScreeningCounts counts;
     held_.stream().download(&counts, fp16_.counts(block), 1);
     // refine() gathers ambiguous rows that are not on the device.
-    if (counts.listed_candidates > static_cast<Word>(workspace_.capacity()) || (counts.listed > 0 && held_.sent)) {
+    if (counts.listed_candidates > static_cast<Word>(workspace_.capacity()) ||
+        (counts.listed > 0 && !held_.is_on_device(block))) {
       append_listed_rows(held_, fp16_, block, input);
       return static_cast<std::int64_t>(counts.ambiguous + counts.listed);
     }
@@ -333,6 +345,7 @@ class NearestFinder {
   Fp16Screen fp16_;
   BoundWorkspace bounds_;
   PrunedAssignment lists_;
+  const BlockWork<T>* after_ = nullptr;
   Word pruned_distances_ = 0;      // distances computed by lists_
   double pairs_ = 0.0;             // distances computed pair by pair
   double local_cost_ = 0.0;        // of local screens, in the unit of screen_choice.h
@@ -342,14 +355,13 @@ class NearestFinder {
 }  // namespace
 
 template <class T>
-void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, IterationRecord& record) {
-  if (k == 1) {
-    held.bounds.clusters = 0;
-    held.stream().fill(held.label.data(), 0, held.rows());
-    record.screened += held.rows();
-    return;
-  }
-  NearestFinder<T>(held, centroids, k).run(record);
+void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, IterationRecord& record,
+                  const BlockWork<T>& after) {
+  if (k > 1) return NearestFinder<T>(held, centroids, k).run(record, after);
+  held.bounds.clusters = 0;
+  held.stream().fill(held.label.data(), 0, held.rows());
+  record.screened += held.rows();
+  if (after) held.for_blocks(after);
 }
 
 template <class T>
@@ -357,29 +369,21 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   const std::int64_t k = request.centroids.rows;
   const Stream& stream = held.stream();
   Buffer<double> centroids(held.pool(), request.centroids.size());
-  Buffer<Word> counts(held.pool(), k + 1);  // the last counts rows whose label changed
+  LabelCounts counts(held.pool(), stream, k);
   stream.upload(centroids.data(), request.centroids.data, request.centroids.size());
-  stream.fill(counts.data(), 0, k + 1);
   IterationRecord record;
   if (is_small_assignment(held, k)) {
-    assign_small(held, centroids.data(), k, counts.data(), counts.data() + k);
+    assign_small(held, centroids.data(), k, counts.counts(), counts.changed());
   } else {
     find_nearest(held, centroids.data(), k, record);
-    count_labels(*held.context, {held.label.data(), held.summed.data(), held.rows()}, k, counts.data(),
-                 counts.data() + k);
+    counts.add(*held.context, {held.label.data(), held.summed.data(), held.rows()});
   }
-  std::vector<Word> downloaded(k + 1);
-  stream.download(downloaded.data(), counts.data(), k + 1);
-  for (std::int64_t c = 0; c < k; ++c) assignment.counts[c] += static_cast<std::int64_t>(downloaded[c]);
-  assignment.changed += static_cast<std::int64_t>(downloaded[k]);
-  note_changed(held, static_cast<std::int64_t>(downloaded[k]));
-  assignment.screened += record.screened;
-  assignment.ambiguous += record.ambiguous;
-  assignment.candidates += record.candidates;
+  note_changed(held, counts.download(stream, assignment));
+  add_to(assignment, record);
 }
 
-#define KITH_INSTANTIATE(T)                                                                \
-  template void find_nearest(HeldRows<T>&, const double*, std::int64_t, IterationRecord&); \
+#define KITH_INSTANTIATE(T)                                                                                     \
+  template void find_nearest(HeldRows<T>&, const double*, std::int64_t, IterationRecord&, const BlockWork<T>&); \
   template void assign(HeldRows<T>&, const AssignRequest&, Assignment&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -39,11 +39,6 @@ Fp16Problem problem_of(const HeldRows<T>& held, const Fp16Columns& columns, cons
           .shape = held.fp16.shape};
 }
 
-template <class T>
-const uint4* tiles_at(const HeldRows<T>& held, std::int64_t first) {
-  return held.fp16.values.data() + held.fp16.shape.place(first, 0, 0);
-}
-
 }  // namespace
 
 bool device_multiplies_fp16(ScreenPath path, int device) { return device_has_product<KeepTwo>(path, device); }
@@ -67,7 +62,7 @@ ScreeningInput whole_block(const HeldRows<T>& held, const Block<T>& block, bool 
   rows.count = block.rows;
   rows.nearest = held.label.data() + block.first;
   if (held.fp16.values.size() == 0) return rows;
-  rows.tiles = tiles_at(held, block.first);
+  rows.tiles = fp16_tiles(held, block);
   rows.norm = held.fp16.norm.data() + block.first;
   rows.residual = held.fp16.residual.data() + block.first;
   if (bounds) rows.bounds = {held.bounds.bound.data() + block.first, held.half_sq_norm.data() + block.first};
@@ -78,9 +73,13 @@ template <class T>
 void gather_fp16_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
                       const std::int32_t* chosen, Count count) {
   const Fp16Layout shape = held.fp16.shape;
+  if (held.fp16.by_block && !held.is_on_device(block) && count.known == nullptr) {
+    const ChosenRows<T> rows = held.chosen_on_device(block, chosen, count.most);
+    if (rows.chosen == nullptr) return queue_fp16_tiles(held, rows.values, count.most, screen.gathered());
+  }
   gather_kernel<<<held.context->grid(row_groups_of(count.most) * kFp16TileRows * shape.depth_tiles * shape.chunks,
                                      kBlock),
-                  kBlock, 0, held.stream()>>>(tiles_at(held, block.first), chosen, count, shape, screen.gathered());
+                  kBlock, 0, held.stream()>>>(fp16_tiles(held, block), chosen, count, shape, screen.gathered());
   check(cudaGetLastError());
 }
 

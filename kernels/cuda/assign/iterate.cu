@@ -115,15 +115,21 @@ IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydSta
   while (stop == Stop::none && (result.records.empty() || seconds_since(begin) < kMostSeconds)) {
     const auto iteration_begin = Clock::now();
     IterationRecord record;
-    try {
-      find_nearest(held, lloyd.centroids(), k, record);
-    } catch (const OutOfMemory&) {  // only labels have changed, which the next assignment computes again
-      if (result.records.empty()) throw;
-      break;
-    }
-    record.assign_seconds = seconds_since(iteration_begin);
+    const auto update = [&](const Block<T>& block) { updater.update(held, block, source.totals); };
     stream.fill(lloyd.report() + 2 * k, 0, 3);
-    held.for_blocks([&](const Block<T>& block) { updater.update(held, block, source.totals); });
+    if (held.sent) {
+      find_nearest_retrying<T>(held, lloyd.centroids(), k, record, update, [] {});
+      record.assign_seconds = seconds_since(iteration_begin);
+    } else {
+      try {
+        find_nearest(held, lloyd.centroids(), k, record);
+      } catch (const OutOfMemory&) {  // only labels have changed, which the next assignment computes again
+        if (result.records.empty()) throw;
+        break;
+      }
+      record.assign_seconds = seconds_since(iteration_begin);
+      held.for_blocks(update);
+    }
     centroid_kernel<<<held.context->grid(k, kBlockWarps), kBlock, 0, stream>>>(
         source, k, held.columns(), lloyd.centroids(), lloyd.next_centroids(), lloyd.report());
     check(cudaGetLastError());

@@ -1,6 +1,8 @@
 // Counts labels: 8 bytes per row, 0.002 ms for 10^6 rows on an H200.
 #include "kernels/cuda/assign/label_counts.h"
 
+#include <vector>
+
 #include "kernels/cuda/assign/update.h"
 
 namespace kith::cuda {
@@ -36,13 +38,26 @@ __global__ void count_kernel(const std::int32_t* label, const std::int32_t* summ
 
 }  // namespace
 
-void count_labels(const Context& context, const LabelledRows& rows, std::int64_t clusters, Word* counts,
-                  Word* changed) {
+LabelCounts::LabelCounts(Pool& pool, const Stream& stream, std::int64_t clusters)
+    : clusters_(clusters), counts_(pool, clusters + 1) {
+  stream.fill(counts_.data(), 0, clusters + 1);
+}
+
+void LabelCounts::add(const Context& context, const LabelledRows& rows) const {
   const std::int64_t counters =
-      clusters <= kSharedClusters ? clusters * static_cast<std::int64_t>(sizeof(std::uint32_t)) : 0;
+      clusters_ <= kSharedClusters ? clusters_ * static_cast<std::int64_t>(sizeof(std::uint32_t)) : 0;
   count_kernel<<<context.multiprocessors * 4, kBlock, counters, context.stream>>>(rows.label, rows.summed, rows.count,
-                                                                                  clusters, counts, changed);
+                                                                                  clusters_, counts(), changed());
   check(cudaGetLastError());
+}
+
+std::int64_t LabelCounts::download(const Stream& stream, Assignment& assignment) const {
+  std::vector<Word> downloaded(static_cast<std::size_t>(clusters_ + 1));
+  stream.download(downloaded.data(), counts_.data(), clusters_ + 1);
+  for (std::int64_t c = 0; c < clusters_; ++c) assignment.counts[c] += static_cast<std::int64_t>(downloaded[c]);
+  const auto changed = static_cast<std::int64_t>(downloaded[clusters_]);
+  assignment.changed += changed;
+  return changed;
 }
 
 }  // namespace kith::cuda

@@ -2,6 +2,8 @@
 //
 // Reads n d values, and 12 bytes of state per row (20 with weights); at least 0.12 ms for 10^6 x 128 float32 on an
 // H200. It runs only at the end of a run and before a relocation.
+#include "kernels/cuda/assign/measure.h"
+
 #include <vector>
 
 #include "core/fixed_point.h"
@@ -33,10 +35,6 @@ __global__ void add_copies_kernel(Tally tally) {
   }
 }
 
-struct InertiaGrid {
-  double first, second, low_scale;
-};
-
 /// A warp processes 32 rows and a lane keeps the result of one, so the state is read and written in whole cache lines.
 template <class T>
 __global__ void measure_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* centroids,
@@ -61,34 +59,53 @@ __global__ void measure_kernel(const T* values, std::int64_t rows, std::int64_t 
 }  // namespace
 
 template <class T>
-void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> inertia) {
-  const std::int64_t k = request.centroids.rows;
-  const Stream& stream = held.stream();
-  const std::int64_t copies = Tally::copies_for(k);
-  Buffer<double> centroids(held.pool(), request.centroids.size());
-  Buffer<Word> slots(held.pool(), copies * k * 2);
-  stream.upload(centroids.data(), request.centroids.data, request.centroids.size());
-  stream.fill(slots.data(), 0, slots.size());
-  const Tally tally{slots.data(), k, copies};
-  const InertiaGrid grid{request.inertia.first, request.inertia.second, power_of_two(request.inertia_bits)};
+Measurement<T>::Measurement(const HeldRows<T>& held, const MeasureRequest& request)
+    : centroids_(held.pool(), request.centroids.size()),
+      tally_(held.pool(), Tally::copies_for(request.centroids.rows) * request.centroids.rows * 2),
+      clusters_(request.centroids.rows),
+      grid_{request.inertia.first, request.inertia.second, power_of_two(request.inertia_bits)} {
+  held.stream().upload(centroids_.data(), request.centroids.data, request.centroids.size());
+  forget(held);
+}
+
+template <class T>
+void Measurement<T>::forget(const HeldRows<T>& held) const {
+  held.stream().fill(tally_.data(), 0, tally_.size());
+}
+
+template <class T>
+void Measurement<T>::add(HeldRows<T>& held, const Block<T>& block) const {
   held.totals.current = false;
-  held.for_blocks([&](const Block<T>& block) {
-    measure_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, stream>>>(
-        held.on_device(block), block.rows, held.columns(), centroids.data(), grid, held.weights(block.first),
-        held.label.data() + block.first, held.distance.data() + block.first, tally);
-    check(cudaGetLastError());
-  });
-  add_copies_kernel<<<held.context->grid(tally.copy_size(), kBlock), kBlock, 0, stream>>>(tally);
+  measure_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(
+      held.on_device(block), block.rows, held.columns(), centroids_.data(), grid_, held.weights(block.first),
+      held.label.data() + block.first, held.distance.data() + block.first,
+      Tally{tally_.data(), clusters_, Tally::copies_for(clusters_)});
   check(cudaGetLastError());
-  std::vector<Word> sums(tally.copy_size());
-  stream.download(sums.data(), slots.data(), tally.copy_size());
-  for (std::int64_t c = 0; c < k; ++c) {
+}
+
+template <class T>
+void Measurement<T>::add_to(const HeldRows<T>& held, std::span<Limbs> inertia) const {
+  const Tally tally{tally_.data(), clusters_, Tally::copies_for(clusters_)};
+  add_copies_kernel<<<held.context->grid(tally.copy_size(), kBlock), kBlock, 0, held.stream()>>>(tally);
+  check(cudaGetLastError());
+  std::vector<Word> sums(static_cast<std::size_t>(tally.copy_size()));
+  held.stream().download(sums.data(), tally_.data(), tally.copy_size());
+  for (std::int64_t c = 0; c < clusters_; ++c) {
     inertia[c].high += static_cast<std::int64_t>(sums[2 * c]);
     inertia[c].low += static_cast<std::int64_t>(sums[2 * c + 1]);
   }
 }
 
-#define KITH_INSTANTIATE(T) template void measure(HeldRows<T>&, const MeasureRequest&, std::span<Limbs>);
+template <class T>
+void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> inertia) {
+  const Measurement<T> measurement(held, request);
+  held.for_blocks([&](const Block<T>& block) { measurement.add(held, block); });
+  measurement.add_to(held, inertia);
+}
+
+#define KITH_INSTANTIATE(T)      \
+  template class Measurement<T>; \
+  template void measure(HeldRows<T>&, const MeasureRequest&, std::span<Limbs>);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -57,7 +57,7 @@ class NearestRowFinder {
  private:
   // A general search with fp16 rows takes as long as testing a row in four, or as measuring one centroid for each row.
   static constexpr std::int64_t kListedShare = 4;
-  bool has_fast_search() const { return held_.fp16.values.size() > 0; }
+  bool has_fast_search() const { return held_.fp16.are_kept(); }
 
   const Stream& stream() const { return held_.stream(); }
   unsigned warps(std::int64_t items) const { return held_.context->grid(items, kBlockWarps); }
@@ -92,8 +92,7 @@ class NearestRowFinder {
     std::vector<Neighbor> best = result.best;
     for (const std::int32_t c : order) {
       const auto p = static_cast<std::int64_t>(pivot_row.size());
-      const auto from = held_.values.row(row[c] - held_.first_row);
-      std::copy(from.begin(), from.end(), values.row(p).begin());
+      held_.host.copy_values(row[c] - held_.first_row, values.row(p).data());
       pivot_of[c] = static_cast<std::int32_t>(p);
       pivot_distance.push_back(distance[c]);
       pivot_row.push_back(static_cast<Word>(row[c]));

@@ -2,15 +2,27 @@
 // KITH_FOR_POINT_TYPES.
 #pragma once
 
+#include <functional>
+
 #include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {
 
 // assign.cu
-/// Labels all rows by centroids (k, d) on the device, and ADDS its counts to the record. Earlier labels may be lost
-/// when device memory runs out.
+/// What to do with a block of rows. Queues only.
 template <class T>
-void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, IterationRecord& record);
+using BlockWork = std::function<void(const Block<T>&)>;
+/// Labels all rows by centroids (k, d) on the device, and ADDS its counts to the record. after: work on each block once
+/// its labels are final, while its rows are on the device if they were needed; empty: none, and blocks are queued
+/// behind each other. Earlier labels may be lost when device memory runs out.
+template <class T>
+void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, IterationRecord& record,
+                  const BlockWork<T>& after = {});
+inline void add_to(Assignment& assignment, const IterationRecord& record) {
+  assignment.screened += record.screened;
+  assignment.ambiguous += record.ambiguous;
+  assignment.candidates += record.candidates;
+}
 template <class T>
 void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment);
 
@@ -22,9 +34,19 @@ void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> 
 template <class T>
 bool nearest_rows(const HeldRows<T>& held, const NearestRowsRequest& request, NearestRows& result);
 
-// update.cu
+// sum_changes.cu
 template <class T>
 void update_sums(HeldRows<T>& held, ClusterSums& sums);
+
+// sweep.cu
+/// find_nearest() with work on each block that leaves traces: when device memory runs out, frees optional memory, calls
+/// restart(), and begins again.
+template <class T>
+void find_nearest_retrying(HeldRows<T>& held, const double* centroids, std::int64_t k, IterationRecord& record,
+                           const BlockWork<T>& after, const std::function<void()>& restart);
+/// For rows that are sent.
+template <class T>
+void sweep(HeldRows<T>& held, const SweepRequest& request, Assignment& assignment);
 
 // iterate.cu
 template <class T>

@@ -370,8 +370,8 @@ void guess_in_groups(const HeldRows<T>& held, const Block<T>& block, const Fp16C
                      const RowGroups& groups, std::int32_t* nearest) {
   const Fp16Layout shape = held.fp16.shape;
   guess_kernel<<<held.context->grid(rows.count, kBlockWarps), kBlock, 0, held.stream()>>>(
-      held.fp16.values.data() + shape.place(block.first, 0, 0), shape, columns.centroids.values.data(),
-      column_shape(held.columns()), columns.centroids.half_sq_norm.data(), columns.count, rows, groups, nearest);
+      fp16_tiles(held, block), shape, columns.centroids.values.data(), column_shape(held.columns()),
+      columns.centroids.half_sq_norm.data(), columns.count, rows, groups, nearest);
   check(cudaGetLastError());
 }
 

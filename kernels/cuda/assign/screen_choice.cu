@@ -45,7 +45,7 @@ bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clus
   constexpr int kLongestBackoff = 16, kRecheck = 8;
   constexpr double kWorthwhile = 0x1p33;  // multiply-adds of a screen that takes 0.05 ms on an H200
   ScreenChoice& choice = held.choice;
-  if (held.resident.size() == 0) return false;
+  if (held.resident_rows == 0 || (held.sent && held.fp16.are_kept())) return false;
   if (held.context->forced.local_screen) {
     choice.screened = std::max<std::int64_t>(clusters / 2, 1);  // the definition decides the rows beyond
     return choice.labelled_clusters == clusters;
@@ -59,8 +59,8 @@ bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clus
     --choice.backoff;
     return choice.pruned;
   }
-  const CandidateSample candidates =
-      sample_candidates(held, held.resident.data(), {nullptr, held.rows()}, held.label.data(), centroids, clusters);
+  const CandidateSample candidates = sample_candidates(held, held.resident.data(), {nullptr, held.resident_rows},
+                                                       held.label.data(), centroids, clusters);
   const PrunedChoice pruned = choose_local(held, clusters, held.rows(), candidates, choice.screened_cost);
   choice.pruned = pruned.cost < choice.screened_cost;
   choice.screened = pruned.screened;
@@ -70,11 +70,13 @@ bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clus
 }
 
 template <class T>
-bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::int64_t count, std::int64_t block_rows,
+bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::int64_t count, const Block<T>& block,
                           double within_margin) {
   constexpr std::int64_t kShareOfSent = 8;
   constexpr double kLaunches = 0x1p20;  // distances in the time of the launches
-  if (count == 0 || (held.sent && count < block_rows / kShareOfSent)) return false;  // refine() sends these rows alone
+  if (count == 0 || (!held.is_on_device(block) && count < block.rows / kShareOfSent)) {
+    return false;  // refine() sends these rows alone
+  }
   if (held.context->forced.local_screen) return true;
   const double refined = static_cast<double>(count) * kPairCost * within_margin;
   return refined > kLaunches + CentroidLists::distances(clusters) / 2;
@@ -84,7 +86,7 @@ bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::i
   template double pruned_cost(const HeldRows<T>&, std::int64_t, double);                                              \
   template PrunedChoice choose_local(const HeldRows<T>&, std::int64_t, std::int64_t, const CandidateSample&, double); \
   template bool choose_pruned(HeldRows<T>&, const double*, std::int64_t);                                             \
-  template bool lists_are_worthwhile(const HeldRows<T>&, std::int64_t, std::int64_t, std::int64_t, double);
+  template bool lists_are_worthwhile(const HeldRows<T>&, std::int64_t, std::int64_t, const Block<T>&, double);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -39,7 +39,7 @@ bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clus
 /// Whether `count` ambiguous rows are worth the lists of centroids. within_margin: columns that refine() would measure
 /// for each.
 template <class T>
-bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::int64_t count, std::int64_t block_rows,
+bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::int64_t count, const Block<T>& block,
                           double within_margin);
 
 }  // namespace kith::cuda

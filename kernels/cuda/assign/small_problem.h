@@ -40,7 +40,7 @@ inline double small_work(std::int64_t rows, std::int64_t clusters, std::int64_t 
 template <class T>
 bool is_cheaper_unscreened(const HeldRows<T>& held, std::int64_t clusters) {
   const std::int64_t d = held.columns();
-  if (held.resident.size() == 0 || clusters > kMostSmallClusters || d > kMostSmallCells) return false;
+  if (held.resident_rows == 0 || held.sent || clusters > kMostSmallClusters || d > kMostSmallCells) return false;
   const std::int64_t cells = clusters * small_pitch<T>(d);
   return cells <= kMostSmallCells &&
          (small_work(held.rows(), clusters, d) <= kSmallWork || (d <= kMostThreadColumns && cells <= kUnscreenedCells));

@@ -105,9 +105,10 @@ __global__ void place_kernel(std::uint32_t* bins, std::uint32_t* cursor, std::in
 }
 
 /// Sorts the contributions into their bins; the order within a bin does not matter. Afterwards each cursor is the end
-/// of its bin. With counters in shared memory, a block reserves its places of a bin at once.
+/// of its bin. With counters in shared memory, a block reserves its places of a bin at once. gathered: the values of
+/// the rows are in the order of the list.
 __global__ void sort_kernel(const Reassignment* list, const Word* length, const std::int32_t* label,
-                            std::int64_t clusters, std::uint32_t* cursor, Contribution* sorted) {
+                            std::int64_t clusters, bool gathered, std::uint32_t* cursor, Contribution* sorted) {
   constexpr int kEach = 8;
   extern __shared__ std::uint32_t block_bins[];
   const bool shared = clusters <= kSharedClusters;
@@ -143,9 +144,11 @@ __global__ void sort_kernel(const Reassignment* list, const Word* length, const 
 #pragma unroll
     for (int e = 0; e < kEach; ++e) {
       if (reassignment[e].row < 0) continue;
-      sorted[add_place[e] + (shared ? block_bins[add_bin[e]] : 0)] = {reassignment[e].row, add_bin[e]};
+      const auto place = static_cast<std::int32_t>(base + e * kBlock + threadIdx.x);
+      const std::int32_t row = gathered ? place : reassignment[e].row;
+      sorted[add_place[e] + (shared ? block_bins[add_bin[e]] : 0)] = {row, add_bin[e]};
       if (reassignment[e].before < 0) continue;
-      sorted[subtract_place[e] + (shared ? block_bins[subtract_bin[e]] : 0)] = {reassignment[e].row, subtract_bin[e]};
+      sorted[subtract_place[e] + (shared ? block_bins[subtract_bin[e]] : 0)] = {row, subtract_bin[e]};
     }
     __syncthreads();
   }
@@ -323,13 +326,26 @@ void SumUpdater<T>::update(HeldRows<T>& held, const Block<T>& block, const Clust
   list_kernel<<<blocks, kBlock, shared, stream>>>(label, held.summed.data() + block.first, block.rows, clusters_,
                                                   reassignments_.data(), reassignment_count_.data(), bins_.data());
   check(cudaGetLastError());
+  bool gathered = false;
+  std::vector<std::int32_t> chosen;
+  if (!held.is_on_device(block)) {
+    Word length = 0;
+    stream.download(&length, reassignment_count_.data(), 1);
+    if (length == 0) return;
+    gathered = held.can_gather(static_cast<std::int64_t>(length));
+    if (gathered) {
+      std::vector<Reassignment> list(length);
+      stream.download(list.data(), reassignments_.data(), static_cast<std::int64_t>(length));
+      for (const Reassignment& reassignment : list) chosen.push_back(reassignment.row);
+    }
+  }
   place_kernel<<<1, kBlock, 0, stream>>>(bins_.data(), cursor_.data(), clusters_, reassignment_count_.data(), totals);
   check(cudaGetLastError());
   sort_kernel<<<blocks, kBlock, shared, stream>>>(reassignments_.data(), reassignment_count_.data(), label, clusters_,
-                                                  cursor_.data(), contributions_.data());
+                                                  gathered, cursor_.data(), contributions_.data());
   check(cudaGetLastError());
 
-  const T* values = held.on_device(block);
+  const T* values = gathered ? held.gather(block, chosen) : held.on_device(block);
   const SumGrid grid{factors_.data(), factors_.data() + d, held.plan.scales.low_scale()};
   const std::uint32_t* last_cursor = cursor_.data() + 2 * clusters_ - 1;
   const bool vectors = d % kVector == 0;
@@ -339,34 +355,7 @@ void SumUpdater<T>::update(HeldRows<T>& held, const Block<T>& block, const Clust
   check(cudaGetLastError());
 }
 
-template <class T>
-void update_sums(HeldRows<T>& held, ClusterSums& sums) {
-  if (held.weight.size() > 0) return update_weighted_sums(held, sums);
-  const auto cells = static_cast<std::int64_t>(sums.high.size());
-  const std::int64_t clusters = cells / held.columns();
-  const std::int64_t limbs = sums.limbs;
-  const Stream& stream = held.stream();
-  SumUpdater<T> updater(held, clusters);
-  Buffer<Word> changes(held.pool(), limbs * cells + clusters + 1);
-  stream.fill(changes.data(), 0, changes.size());
-  Word* counts = changes.data() + limbs * cells;
-  const ClusterTotals totals{changes.data(), limbs == 2 ? changes.data() + cells : nullptr, counts, counts + clusters};
-  held.for_blocks([&](const Block<T>& block) { updater.update(held, block, totals); });
-
-  Word changed = 0;
-  stream.download(&changed, totals.changed, 1);
-  if (changed == 0) return;
-  std::vector<Word> downloaded(limbs * cells);
-  stream.download(downloaded.data(), changes.data(), limbs * cells);
-  for (std::int64_t i = 0; i < cells; ++i) {
-    sums.high[i] += static_cast<std::int64_t>(downloaded[i]);
-    if (limbs == 2) sums.low[i] += static_cast<std::int64_t>(downloaded[cells + i]);
-  }
-}
-
-#define KITH_INSTANTIATE(T)     \
-  template class SumUpdater<T>; \
-  template void update_sums(HeldRows<T>&, ClusterSums&);
+#define KITH_INSTANTIATE(T) template class SumUpdater<T>;
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -60,8 +60,22 @@ class SumUpdater {
   Buffer<Contribution> contributions_;  // (2, rows of a block) sorted by bin
 };
 
-/// update_sums() of weighted rows.
+/// The totals to which weighted rows are added; signed numbers as their bits.
+struct WeightedTotals {
+  Word* high;     // (k, d)
+  Word* low;      // (k, d), null with one limb
+  Word* weights;  // (k, 2) both limbs
+};
+
+/// SumUpdater for weighted rows.
 template <class T>
-void update_weighted_sums(HeldRows<T>& held, ClusterSums& sums);
+class WeightedSumUpdater {
+ public:
+  explicit WeightedSumUpdater(const HeldRows<T>& held);
+  void update(HeldRows<T>& held, const Block<T>& block, const WeightedTotals& totals) const;
+
+ private:
+  Buffer<double> factors_;  // (2, d)
+};
 
 }  // namespace kith::cuda

@@ -2,19 +2,10 @@
 //
 // Each reassigned row is added by 64-bit integer atomics, one per column and limb, whose order does not matter: n d of
 // them the first time, few later. Whole weights multiply integers, others multiply values (core/weights.h).
-#include <vector>
-
 #include "kernels/cuda/assign/update.h"
 
 namespace kith::cuda {
 namespace {
-
-/// The totals to which reassigned rows are added; signed numbers as their bits.
-struct WeightedTotals {
-  Word* high;     // (k, d)
-  Word* low;      // (k, d), null with one limb
-  Word* weights;  // (k, 2) both limbs
-};
 
 /// The grid of the sums of weights. Their low limbs have the scale of those of the columns.
 struct WeightGrid {
@@ -63,41 +54,23 @@ __global__ void update_kernel(const T* values, std::int64_t rows, std::int64_t d
 }  // namespace
 
 template <class T>
-void update_weighted_sums(HeldRows<T>& held, ClusterSums& sums) {
-  const std::int64_t d = held.columns(), limbs = sums.limbs;
-  const auto cells = static_cast<std::int64_t>(sums.high.size());
-  const std::int64_t clusters = cells / d;
-  const Stream& stream = held.stream();
-  const ColumnScales& scales = held.plan.scales;
-  const FixedScale weight_scale = held.plan.weights.grid();
-  Buffer<double> factors(held.pool(), 2 * d);
-  Buffer<Word> changes(held.pool(), limbs * cells + 2 * clusters);
-  stream.upload(factors.data(), scales.first.data(), d);
-  stream.upload(factors.data() + d, scales.second.data(), d);
-  stream.fill(changes.data(), 0, changes.size());
-  const SumGrid grid{factors.data(), factors.data() + d, scales.low_scale()};
-  const WeightGrid weight_grid{weight_scale.first, weight_scale.second};
-  const WeightedTotals totals{changes.data(), limbs == 2 ? changes.data() + cells : nullptr,
-                              changes.data() + limbs * cells};
-  held.for_blocks([&](const Block<T>& block) {
-    update_kernel<<<held.context->grid(block.rows, kBlockWarps), kBlock, 0, stream>>>(
-        held.on_device(block), block.rows, d, held.weights(block.first), held.label.data() + block.first,
-        held.summed.data() + block.first, grid, weight_grid, totals);
-    check(cudaGetLastError());
-  });
-  std::vector<Word> downloaded(static_cast<std::size_t>(changes.size()));
-  stream.download(downloaded.data(), changes.data(), changes.size());
-  for (std::int64_t i = 0; i < cells; ++i) {
-    sums.high[i] += static_cast<std::int64_t>(downloaded[i]);
-    if (limbs == 2) sums.low[i] += static_cast<std::int64_t>(downloaded[cells + i]);
-  }
-  for (std::int64_t c = 0; c < clusters; ++c) {
-    sums.weights[c].high += static_cast<std::int64_t>(downloaded[limbs * cells + 2 * c]);
-    sums.weights[c].low += static_cast<std::int64_t>(downloaded[limbs * cells + 2 * c + 1]);
-  }
+WeightedSumUpdater<T>::WeightedSumUpdater(const HeldRows<T>& held) : factors_(held.pool(), 2 * held.columns()) {
+  held.stream().upload(factors_.data(), held.plan.scales.first.data(), held.columns());
+  held.stream().upload(factors_.data() + held.columns(), held.plan.scales.second.data(), held.columns());
 }
 
-#define KITH_INSTANTIATE(T) template void update_weighted_sums(HeldRows<T>&, ClusterSums&);
+template <class T>
+void WeightedSumUpdater<T>::update(HeldRows<T>& held, const Block<T>& block, const WeightedTotals& totals) const {
+  const std::int64_t d = held.columns();
+  const FixedScale weight_scale = held.plan.weights.grid();
+  update_kernel<<<held.context->grid(block.rows, kBlockWarps), kBlock, 0, held.stream()>>>(
+      held.on_device(block), block.rows, d, held.weights(block.first), held.label.data() + block.first,
+      held.summed.data() + block.first, SumGrid{factors_.data(), factors_.data() + d, held.plan.scales.low_scale()},
+      WeightGrid{weight_scale.first, weight_scale.second}, totals);
+  check(cudaGetLastError());
+}
+
+#define KITH_INSTANTIATE(T) template class WeightedSumUpdater<T>;
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

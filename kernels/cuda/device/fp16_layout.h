@@ -15,6 +15,14 @@ inline constexpr int kRowChunks = kFp16TileColumns / kChunkValues;  // of a row 
 inline constexpr int kStepColumns = 16;                             // that one tensor core instruction multiplies
 inline constexpr int kStepChunks = kStepColumns / kChunkValues;
 
+/// Rows of up to this many columns have no fp16 copies: float32 screens are the fastest for any number of centroids.
+inline constexpr std::int64_t kMostFloat32Columns = 4;
+/// At most the bytes of a row's fp16 values, and those of its norms.
+inline constexpr std::int64_t fp16_row_bytes(std::int64_t columns) {
+  return (columns + kFp16TileColumns - 1) / kFp16TileColumns * kFp16TileColumns * 2;
+}
+inline constexpr std::int64_t kFp16StateBytes = 8;
+
 struct Fp16Layout {
   int depth_tiles = 1;      // of a row: one for every 64 columns
   int chunks = kRowChunks;  // of a row in a tile

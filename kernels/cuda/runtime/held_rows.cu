@@ -10,8 +10,9 @@ namespace {
 constexpr std::int64_t kMostRows = std::int64_t{1} << 24;
 constexpr std::int64_t kMostValues = std::int64_t{1} << 26;  // where a block has more than kManyRows rows
 constexpr std::int64_t kManyRows = std::int64_t{1} << 20;
-constexpr std::int64_t kMostSent = std::int64_t{256} << 20;     // bytes of a block that is sent
-constexpr std::int64_t kWorkingMemory = std::int64_t{1} << 30;  // bytes reserved for the operations, at most
+constexpr std::int64_t kMostSent = std::int64_t{256} << 20;       // bytes of a block that is sent where few are
+constexpr std::int64_t kMostSentAlways = std::int64_t{64} << 20;  // where all are, in every pass
+constexpr std::int64_t kWorkingMemory = std::int64_t{1} << 30;    // bytes reserved for the operations, at most
 constexpr std::int64_t kFewRows = 8;      // `gathered` has a buffer for one row of a block in this many
 constexpr std::int64_t kWholeRows = 256;  // two groups of fp16 rows; blocks are multiples of it where they can be
 
@@ -20,7 +21,7 @@ constexpr std::int64_t kWholeRows = 256;  // two groups of fp16 rows; blocks are
 template <class T>
 HeldRows<T>::HeldRows(std::shared_ptr<Context> where, MatrixView<const T> from, const PointBlock& block,
                       std::int64_t forced_rows)
-    : context(std::move(where)), values(from), first_row(block.first_row) {
+    : context(std::move(where)), host{from, block.reader}, first_row(block.first_row) {
   const auto weight_count = static_cast<std::int64_t>(block.weights.size());
   const std::int64_t n = rows(), state_bytes = n * (4 + 4 + 8 + 4 + 4) + weight_count * 8;
   const std::int64_t value_bytes =
@@ -41,16 +42,14 @@ HeldRows<T>::HeldRows(std::shared_ptr<Context> where, MatrixView<const T> from, 
   if (!forced && value_bytes <= free - state_bytes - working_bytes) {
     try {
       resident = Buffer<T>(pool(), n * columns());
+      resident_rows = n;
+      block_rows = std::clamp<std::int64_t>(n, 1, resident_block_rows());
     } catch (const OutOfMemory&) {  // another process took the memory meanwhile
     }
   }
-  if (resident.size() > 0) {
-    block_rows = std::clamp<std::int64_t>(n, 1, resident_block_rows());
-    upload(block.arrival);
-  } else {
-    send_blocks(forced ? forced_rows : 0);
-    if (block.arrival != nullptr) block.arrival->wait_for(n);
-  }
+  if (resident_rows < n) send_blocks(forced ? forced_rows : 0, n);
+  upload(block.arrival);
+  if (block.arrival != nullptr) block.arrival->wait_for(n);
 }
 
 /// A multiple of the rows that all multiprocessors process at once, each two groups of fp16 rows.
@@ -63,44 +62,74 @@ std::int64_t HeldRows<T>::resident_block_rows() const {
 
 template <class T>
 void HeldRows<T>::upload(Arrival* arrival) {
-  const std::int64_t n = rows(), row_bytes = columns() * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t row_bytes = columns() * static_cast<std::int64_t>(sizeof(T));
   const std::int64_t batch = Staging::kWorthwhile / row_bytes + 1;  // rows worth a staged upload
-  for (std::int64_t first = 0; first < n;) {
-    const std::int64_t arrived = arrival != nullptr ? arrival->wait_for(std::min(first + batch, n)) : n;
-    stream().upload(resident.data() + first * columns(), values.data + first * columns(),
-                    (arrived - first) * columns());
+  for (std::int64_t first = 0; first < resident_rows;) {
+    const std::int64_t arrived =
+        arrival != nullptr ? std::min(arrival->wait_for(std::min(first + batch, resident_rows)), resident_rows)
+                           : resident_rows;
+    host.upload(stream(), resident.data() + first * columns(), first, arrived - first);
     first = arrived;
   }
 }
 
 template <class T>
-void HeldRows<T>::send_blocks(std::int64_t forced_rows) {
-  const std::int64_t row_bytes = columns() * static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t most_bytes = std::min(kMostSent, pool().available() / 8);  // two blocks are on the device
+void HeldRows<T>::send_blocks(std::int64_t forced_rows, std::int64_t most_resident) {
+  const std::int64_t n = rows(), row_bytes = columns() * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t available = pool().available();
+  // Products of fp16 rows, and most of what follows, need none of the rows if fp16 copies of all are kept.
+  const bool has_fp16 = context->screen != ScreenPath::float32 && columns() > kMostFloat32Columns;
+  const std::int64_t fp16_bytes = has_fp16 ? fp16_row_bytes(columns()) : 0;
+  // They are better than resident rows only where these are few: labels that change need their rows.
+  constexpr std::int64_t kFewResident = 4;
+  const bool keeps_fp16 = has_fp16 && !context->forced.fp16_by_block && n * fp16_bytes < available - working_bytes &&
+                          (available - working_bytes) / row_bytes < n / kFewResident;
+  const std::int64_t most_bytes = std::min(keeps_fp16 ? kMostSent : kMostSentAlways, available / 8);
   std::int64_t requested = forced_rows;
   if (requested == 0) {
     requested = most_bytes / row_bytes;
     if (requested > kWholeRows) requested = requested / kWholeRows * kWholeRows;
   }
-  block_rows = std::clamp<std::int64_t>(requested, 1, std::clamp<std::int64_t>(rows(), 1, kMostRows));
+  block_rows = std::clamp<std::int64_t>(requested, 1, std::clamp<std::int64_t>(n, 1, kMostRows));
+  const std::int64_t blocks = (n - 1) / block_rows;  // that may be resident
+  const std::int64_t others =
+      working_bytes + 3 * block_rows * row_bytes + (keeps_fp16 ? n : block_rows) * fp16_bytes + n * kFp16StateBytes;
+  const std::int64_t fitting = std::clamp<std::int64_t>((available - others) / (block_rows * row_bytes), 0, blocks);
+  divide(std::min(most_resident, (forced_rows > 0 ? blocks / 3 : fitting) * block_rows));
+}
+
+template <class T>
+void HeldRows<T>::divide(std::int64_t count) {
+  stream().wait();
+  sent.reset();
+  gathered.release();
+  resident.release();
+  resident_rows = 0;
+  if (count > 0) {
+    try {
+      resident = Buffer<T>(pool(), count * columns());
+      resident_rows = count;
+    } catch (const OutOfMemory&) {  // another process took the memory meanwhile
+    }
+  }
   sent = std::make_unique<SentBlocks<T>>(
-      typename SentBlocks<T>::Route{context->device, pool(), stream(), values, block_rows});
+      typename SentBlocks<T>::Route{context->device, pool(), stream(), host, block_rows, resident_rows});
   gathered = Buffer<T>(pool(), (block_rows + kFewRows - 1) / kFewRows * columns());
 }
 
 template <class T>
 ChosenRows<T> HeldRows<T>::chosen_on_device(const Block<T>& block, const std::int32_t* chosen,
                                             std::int64_t count) const {
-  if (!sent || count > gathered.size() / columns()) return {on_device(block), chosen};
+  if (is_on_device(block) || !can_gather(count)) return {on_device(block), chosen};
   std::vector<std::int32_t> positions(static_cast<std::size_t>(count));
   stream().download(positions.data(), chosen, count);
-  Matrix<T> rows(count, columns());
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto row = values.row(block.first + positions[static_cast<std::size_t>(i)]);
-    std::copy(row.begin(), row.end(), rows.row(i).begin());
-  }
-  stream().upload(gathered.data(), rows.data(), rows.size());
-  return {gathered.data(), nullptr};
+  return {gather(block, positions), nullptr};
+}
+
+template <class T>
+const T* HeldRows<T>::gather(const Block<T>& block, std::span<const std::int32_t> chosen) const {
+  host.upload_chosen(stream(), gathered.data(), block.first, chosen);
+  return gathered.data();
 }
 
 template <class T>
@@ -120,10 +149,14 @@ bool HeldRows<T>::free_optional_memory() {
     long_rows = {};
     return true;
   }
-  if (resident.size() == 0) return false;
-  stream().wait();
-  resident.release();
-  send_blocks(0);
+  if (resident_rows == 0) return false;
+  if (sent != nullptr) {
+    divide(0);
+  } else {
+    resident.release();
+    resident_rows = 0;
+    send_blocks(0, 0);
+  }
   return true;
 }
 

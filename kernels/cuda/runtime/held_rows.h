@@ -1,11 +1,12 @@
-// The rows that the CUDA backend holds, on the device or on the host and sent block by block, and their state, which is
-// always on the device.
+// The rows that the CUDA backend holds, and their state. The state is always on the device, and so are the rows if they
+// fit. If not, only the first are; the others are on the host and sent block by block.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/backend.h"
@@ -13,6 +14,7 @@
 #include "core/seeding.h"
 #include "kernels/cuda/device/fp16_layout.h"
 #include "kernels/cuda/runtime/cell_tree.h"
+#include "kernels/cuda/runtime/host_rows.h"
 #include "kernels/cuda/runtime/memory.h"
 #include "kernels/cuda/runtime/screen_path.h"
 #include "kernels/cuda/runtime/sent_blocks.h"
@@ -73,10 +75,18 @@ struct LongRows {
 };
 
 /// Rows in fp16 for the tensor cores (screen/fp16_rows.h), empty where they are not used. They may be on the
-/// device while the rows themselves are on the host.
+/// device while the rows themselves are on the host. Where memory is short, those of the first blocks are kept, and
+/// fp16_tiles() makes those of another block in a place behind them.
 struct Fp16Rows {
+  bool are_kept() const { return values.size() > 0 && !by_block; }
+
   Fp16Layout shape;
-  Buffer<uint4> values;
+  Buffer<uint4> values;        // of all rows; or of kept_rows, and of the block that begins at row `made`
+  bool by_block = false;       // not all rows are kept
+  std::int64_t kept_rows = 0;  // of whole blocks; only if by_block
+  mutable std::int64_t made = -1;
+  /// The row of the tiles in `values` where a block begins.
+  std::int64_t place_of_block(std::int64_t first) const { return by_block && first >= kept_rows ? kept_rows : first; }
   Buffer<float> norm;      // (rows) |x^|, rounded up
   Buffer<float> residual;  // (rows) |x' - x^|, rounded up
   LargestNorms largest;
@@ -124,19 +134,20 @@ struct SeedTrial {
 template <class T>
 struct HeldRows {
   /// values: those of the block. Uploads them as they arrive, and returns after the last has. forced_rows: rows of a
-  /// block that is sent; 0: all rows are held on the device if they fit. Throws OutOfMemory when not even the per-row
-  /// state fits, and rethrows an error of the reader.
+  /// block, so that a third of the blocks are on the device and the others are sent; 0: all rows are on the device if
+  /// they fit. Throws OutOfMemory when not even the per-row state fits, and rethrows an error of the reader.
   HeldRows(std::shared_ptr<Context> where, MatrixView<const T> values, const PointBlock& block,
            std::int64_t forced_rows);
 
   std::shared_ptr<Context> context;
-  MatrixView<const T> values;  // (n, d), in the caller's memory
+  HostRows<T> host;  // (n, d), in the caller's memory or a file
   std::int64_t first_row = 0;
   DataPlan plan;
 
-  Buffer<T> resident;  // (n, d); empty: blocks of rows are sent
-  mutable std::unique_ptr<SentBlocks<T>> sent;
-  Buffer<T> gathered;  // a few rows of a block; only where blocks are sent
+  Buffer<T> resident;  // (resident_rows, d) of the first blocks
+  std::int64_t resident_rows = 0;
+  mutable std::unique_ptr<SentBlocks<T>> sent;  // of the other blocks; null: there are none
+  Buffer<T> gathered;                           // a few rows of a block; only where blocks are sent
   std::int64_t block_rows = 0;
   std::int64_t working_bytes = 0;  // of device memory that the operations should have
 
@@ -156,8 +167,8 @@ struct HeldRows {
   mutable DistanceTotals totals;
   SeedTrial trial;
 
-  std::int64_t rows() const { return values.rows; }
-  std::int64_t columns() const { return values.columns; }
+  std::int64_t rows() const { return host.values.rows; }
+  std::int64_t columns() const { return host.values.columns; }
   /// The weights of the rows from position `first` on.
   RowWeights weights(std::int64_t first) const {
     return RowWeights{weight.data(), plan.scales.integral_weights}.from(first);
@@ -168,6 +179,9 @@ struct HeldRows {
   /// Frees memory that results do not depend on: first the tree of boxes, then the bounds, then the fp16 rows, then the
   /// rows, which are sent block by block from then on. False when none of them is on the device.
   bool free_optional_memory();
+  bool is_resident(const Block<T>& block) const { return block.first < resident_rows; }
+  /// Whether on_device() has the block without sending it.
+  bool is_on_device(const Block<T>& block) const { return is_resident(block) || sent->holds(block.first); }
   std::int64_t largest_block() const { return std::min(block_rows, rows()); }
 
   /// Calls work(block) for all blocks, in order.
@@ -180,16 +194,22 @@ struct HeldRows {
   /// The block's values on the device, sent there if necessary. Valid until the next call. The call also starts to send
   /// the next block, so an operation that may not need the values should call it late.
   const T* on_device(const Block<T>& block) const {
-    return sent ? sent->on_device(block.first) : resident.data() + block.first * columns();
+    return is_resident(block) ? resident.data() + block.first * columns() : sent->on_device(block.first);
   }
 
-  /// `count` rows of the block; `chosen` (their positions) is on the device. Where blocks are sent, few rows are
+  /// `count` rows of the block; `chosen` (their positions) is on the device. Few rows of a block that is not there are
   /// gathered on the host and sent instead of the block. Valid until the next call of this function or of on_device.
   ChosenRows<T> chosen_on_device(const Block<T>& block, const std::int32_t* chosen, std::int64_t count) const;
+  /// The same for positions on the host, of a block that is not there and of which so few rows can be gathered.
+  bool can_gather(std::int64_t count) const { return count <= gathered.size() / columns(); }
+  const T* gather(const Block<T>& block, std::span<const std::int32_t> chosen) const;
 
  private:
   void upload(Arrival* arrival);
-  void send_blocks(std::int64_t forced_rows);
+  /// Chooses the blocks, and keeps the first ones on the device: at most most_resident rows.
+  void send_blocks(std::int64_t forced_rows, std::int64_t most_resident);
+  /// Makes the first `count` rows resident, if there is memory, and prepares to send the others.
+  void divide(std::int64_t count);
   std::int64_t resident_block_rows() const;
 };
 

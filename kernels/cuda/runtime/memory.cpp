@@ -151,6 +151,14 @@ void Stream::copy_to_device(void* device, const void* host, std::int64_t bytes) 
   check(cudaMemcpyAsync(device, host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_));
 }
 
+void Stream::upload_from(void* device, std::int64_t bytes, std::int64_t unit, const Fill& fill) const {
+  Staging* const staging = unit <= Staging::kBufferBytes ? staging_for(bytes) : nullptr;
+  if (staging != nullptr) return staging->upload_from(stream_, device, bytes, unit, fill);
+  std::vector<std::byte> host(static_cast<std::size_t>(bytes));
+  fill(host.data(), 0, bytes);
+  check(cudaMemcpyAsync(device, host.data(), host.size(), cudaMemcpyHostToDevice, stream_));
+}
+
 bool Stream::upload_as_floats(float* device, const double* host, std::int64_t count) const {
   Staging* staging = staging_for(bytes<float>(count));
   return staging != nullptr && staging->upload_as_floats(stream_, device, host, count);

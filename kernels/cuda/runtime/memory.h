@@ -4,7 +4,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <source_location>
@@ -91,6 +93,9 @@ class Buffer {
 
 class Staging;
 
+/// Writes bytes first .. first + count - 1 of what is uploaded.
+using Fill = std::function<void(std::byte* to, std::int64_t first, std::int64_t count)>;
+
 /// A queue of work on the device, with copies and fills. Large copies go through page-locked buffers.
 class Stream {
  public:
@@ -111,6 +116,9 @@ class Stream {
   void upload(T* device, const T* host, std::int64_t count) const {
     copy_to_device(device, host, bytes<T>(count));
   }
+  /// Uploads what `fill` writes, which several threads call, for a multiple of `unit` bytes each time. Rethrows its
+  /// exceptions.
+  void upload_from(void* device, std::int64_t bytes, std::int64_t unit, const Fill& fill) const;
   /// Uploads float64 numbers as float32, in half the time. False when some number is not a float32, or when the copy is
   /// too small to gain; the device memory is then undefined.
   bool upload_as_floats(float* device, const double* host, std::int64_t count) const;

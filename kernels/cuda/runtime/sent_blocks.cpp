@@ -7,10 +7,10 @@
 namespace kith::cuda {
 
 template <class T>
-SentBlocks<T>::SentBlocks(const Route& route) : route_(route) {
-  const bool several = route.block_rows < route.values.rows;
+SentBlocks<T>::SentBlocks(const Route& route) : route_(route), expected_(route.first) {
+  const bool several = route.block_rows < route.rows.values.rows - route.first;
   for (std::size_t i = 0; i < (several ? places_.size() : 1); ++i) {
-    places_[i].values = Buffer<T>(route.pool, route.block_rows * route.values.columns);
+    places_[i].values = Buffer<T>(route.pool, route.block_rows * route.rows.values.columns);
   }
 }
 
@@ -30,8 +30,10 @@ const T* SentBlocks<T>::on_device(std::int64_t first) {
     begin(*place, first);
   }
   if (place == sent_to_) land();
-  const std::int64_t next = first + route_.block_rows < route_.values.rows ? first + route_.block_rows : 0;
-  if (sent_to_ == nullptr && holder_of(next) == nullptr) begin(places_[place == &places_[0] ? 1 : 0], next);
+  const std::int64_t next =
+      first + route_.block_rows < route_.rows.values.rows ? first + route_.block_rows : route_.first;
+  const bool in_turn = first == std::exchange(expected_, next);
+  if (in_turn && sent_to_ == nullptr && !holds(next)) begin(places_[place == &places_[0] ? 1 : 0], next);
   return place->values.data();
 }
 
@@ -44,8 +46,7 @@ void SentBlocks<T>::begin(Place& place, std::int64_t first) {
   // Without a free thread, the copy runs when land() waits for it.
   sending_ = std::async(std::launch::async | std::launch::deferred, [this, to, first] {
     check(cudaSetDevice(route_.device));
-    const std::int64_t rows = std::min(route_.block_rows, route_.values.rows - first);
-    copies_.upload(to, route_.values.data + first * route_.values.columns, rows * route_.values.columns);
+    route_.rows.upload(copies_, to, first, std::min(route_.block_rows, route_.rows.values.rows - first));
   });
 }
 

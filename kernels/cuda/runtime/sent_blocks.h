@@ -5,13 +5,14 @@
 #include <cstdint>
 #include <future>
 
-#include "core/matrix.h"
+#include "kernels/cuda/runtime/host_rows.h"
 #include "kernels/cuda/runtime/memory.h"
 
 namespace kith::cuda {
 
 /// Double buffering: while kernels read one place on the device, a thread with its own stream fills the other with the
-/// next block; the first block follows the last. A block that is still in a place is not sent again.
+/// next block, if the operation seems to need all; the first block follows the last. A block that is still in a place
+/// is not sent again.
 template <class T>
 class SentBlocks {
  public:
@@ -20,8 +21,9 @@ class SentBlocks {
     int device = 0;
     Pool& pool;
     const Stream& work;  // the stream that the kernels are queued on
-    MatrixView<const T> values;
+    HostRows<T> rows;
     std::int64_t block_rows = 1;
+    std::int64_t first = 0;  // the first row that is sent, of a block
   };
 
   /// Throws OutOfMemory.
@@ -32,6 +34,8 @@ class SentBlocks {
 
   /// The values of the block that begins at row `first`. Valid for kernels queued after this call and before the next.
   const T* on_device(std::int64_t first);
+  /// Whether that block is on the device already, or on its way.
+  bool holds(std::int64_t first) const { return places_[0].first == first || places_[1].first == first; }
 
  private:
   struct Place {
@@ -46,6 +50,7 @@ class SentBlocks {
   Place* holder_of(std::int64_t first);
 
   Route route_;
+  std::int64_t expected_;  // the block that follows the last one
   Stream copies_;
   std::array<Place, 2> places_;
   std::future<void> sending_;

@@ -1,28 +1,29 @@
 // The ring of page-locked buffers: threads fill one buffer while the link transfers the others.
 //
-// A link of PCIe 5 moves 50 GB/s, one thread copies about 10: eight threads keep up with it. Waking them takes as long
-// as copying a megabyte, so they are woken once for a whole buffer.
+// A link of PCIe 5 moves 50 GB/s; one thread copies about 10 from memory, and reads 3 to 6 from files in the page
+// cache. Waking threads takes as long as copying a megabyte, so they are woken once for an upload.
 #include "kernels/cuda/runtime/staging.h"
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstring>
-
-#include "kernels/cuda/runtime/memory.h"
+#include <mutex>
 
 namespace kith::cuda {
 namespace {
 
 constexpr int kBuffers = 3;  // one that threads copy, one on the link, one that waits for it
-constexpr std::int64_t kTaskBytes = std::int64_t{1} << 17;  // of a buffer, per thread and turn
-constexpr int kMostThreads = 8;
-
-std::int64_t tasks_of(std::int64_t bytes) { return (bytes + kTaskBytes - 1) / kTaskBytes; }
-
-/// Tasks of each part of a buffer's `bytes`, except the last.
-std::int64_t part_tasks(std::int64_t bytes, std::int64_t parts) { return (tasks_of(bytes) + parts - 1) / parts; }
+constexpr std::int64_t kTaskBytes = std::int64_t{1} << 18;  // of a buffer, per thread and turn
+constexpr int kMostThreads = 16;
 
 }  // namespace
+
+Staging::Division::Division(std::int64_t size, std::int64_t unit)
+    : bytes(size),
+      task(std::max(kTaskBytes / unit, std::int64_t{1}) * unit),
+      tasks((size + task - 1) / task),
+      part((tasks + kParts - 1) / kParts * task) {}
 
 Staging::Staging() : threads_(std::min(kMostThreads, cpu::usable_threads())) { check(cudaGetDevice(&device_)); }
 
@@ -67,35 +68,114 @@ Staging::PinnedBuffer& Staging::next() {
 }
 
 template <class Work>
-void Staging::for_tasks(std::int64_t bytes, const Work& work) {
-  const std::int64_t in_part = part_tasks(bytes, kParts);
-  threads_.run(tasks_of(bytes), [&](std::int64_t task, int) {
-    const std::int64_t first = task * kTaskBytes;
-    work(task / in_part, first, std::min(kTaskBytes, bytes - first));
+void Staging::for_tasks(const Division& division, const Work& work) {
+  threads_.run(division.tasks, [&](std::int64_t task, int) {
+    const std::int64_t first = task * division.task;
+    work(first / division.part, first, std::min(division.task, division.bytes - first));
   });
 }
 
-template <class Fill>
-void Staging::send(cudaStream_t stream, void* device, std::int64_t bytes, const Fill& fill) {
-  for (std::int64_t done = 0; done < bytes; done += kBufferBytes) {
-    auto* to = static_cast<std::byte*>(device) + done;
-    const std::int64_t here = std::min(kBufferBytes, bytes - done), in_part = part_tasks(here, kParts) * kTaskBytes;
-    const PinnedBuffer& buffer = next();
-    std::atomic<std::int64_t> filled[kParts] = {};
-    for_tasks(here, [&](std::int64_t part, std::int64_t first, std::int64_t count) {
-      fill(buffer.memory + first, done + first, count);
-      const std::int64_t begin = part * in_part, whole = std::min(in_part, here - begin);
-      if (filled[part].fetch_add(count) + count < whole) return;
-      check(cudaSetDevice(device_));  // for this thread
-      check(cudaMemcpyAsync(to + begin, buffer.memory + begin, static_cast<std::size_t>(whole), cudaMemcpyHostToDevice,
-                            stream));
-    });
-    check(cudaEventRecord(buffer.free(), stream));
+/// An upload in progress: threads claim tasks in order, and whoever fills the last byte of a part queues its copy.
+class Staging::Upload {
+ public:
+  Upload(Staging& staging, cudaStream_t stream, std::byte* device, std::int64_t bytes, std::int64_t unit,
+         const Fill& fill)
+      : staging_(staging),
+        stream_(stream),
+        device_(device),
+        fill_(fill),
+        each_(kBufferBytes / unit * unit),
+        whole_(each_, unit),
+        last_(bytes - (bytes - 1) / each_ * each_, unit),
+        progress_(static_cast<std::size_t>((bytes - 1) / each_ + 1)),
+        tasks_((std::ssize(progress_) - 1) * whole_.tasks + last_.tasks) {}
+
+  void run() {
+    try {
+      staging_.threads_.run(staging_.threads_.count(), [this](std::int64_t, int) { take_tasks(); });
+    } catch (...) {
+      (void)cudaStreamSynchronize(stream_);  // so that the buffers can be used again
+      throw;
+    }
+    staging_.turn_ += progress_.size();
   }
+
+ private:
+  struct Progress {
+    std::atomic<std::int64_t> filled[kParts] = {};
+    std::atomic<std::int64_t> sent{0};   // bytes
+    std::atomic<bool> recorded = false;  // the event behind its copies
+  };
+
+  const PinnedBuffer& buffer(std::int64_t number) const {
+    return staging_.ring_[(staging_.turn_ + static_cast<std::size_t>(number)) % staging_.ring_.size()];
+  }
+
+  void take_tasks() {
+    try {
+      check(cudaSetDevice(staging_.device_));  // for this thread
+      for (std::int64_t task = next_++; task < tasks_ && !failed_; task = next_++) work(task);
+    } catch (...) {
+      {
+        const std::lock_guard lock(mutex_);
+        failed_ = true;
+      }
+      recorded_.notify_all();
+      throw;
+    }
+  }
+  void work(std::int64_t task) {
+    const std::int64_t number = task / whole_.tasks;
+    const Division& division = number + 1 == std::ssize(progress_) ? last_ : whole_;
+    const std::int64_t first = task % whole_.tasks * division.task, part = first / division.part;
+    const std::int64_t count = std::min(division.task, division.bytes - first);
+    if (!wait_for_copy_of(number - kBuffers)) return;
+    check(cudaEventSynchronize(buffer(number).free()));  // returns at once if it was never recorded
+    std::byte* const memory = buffer(number).memory;
+    fill_(memory + first, number * each_ + first, count);
+
+    Progress& progress = progress_[static_cast<std::size_t>(number)];
+    const std::int64_t begin = part * division.part, size = division.bytes_of(part);
+    if (progress.filled[part].fetch_add(count) + count < size) return;
+    check(cudaMemcpyAsync(device_ + number * each_ + begin, memory + begin, static_cast<std::size_t>(size),
+                          cudaMemcpyHostToDevice, stream_));
+    if (progress.sent.fetch_add(size) + size < division.bytes) return;
+    check(cudaEventRecord(buffer(number).free(), stream_));
+    {
+      const std::lock_guard lock(mutex_);
+      progress.recorded = true;
+    }
+    recorded_.notify_all();
+  }
+  /// Whether the buffer's event has been recorded; false if another thread has failed.
+  bool wait_for_copy_of(std::int64_t number) {
+    if (number < 0) return true;
+    const Progress& progress = progress_[static_cast<std::size_t>(number)];
+    if (progress.recorded) return true;
+    std::unique_lock lock(mutex_);
+    recorded_.wait(lock, [&] { return progress.recorded || failed_; });
+    return !failed_;
+  }
+  Staging& staging_;
+  cudaStream_t stream_;
+  std::byte* device_;
+  const Fill& fill_;
+  std::int64_t each_;      // bytes in a buffer
+  Division whole_, last_;  // of a whole buffer, and of the last one
+  std::vector<Progress> progress_;
+  std::int64_t tasks_;
+  std::atomic<std::int64_t> next_{0};
+  std::atomic<bool> failed_ = false;
+  std::mutex mutex_;
+  std::condition_variable recorded_;
+};
+
+void Staging::upload_from(cudaStream_t stream, void* device, std::int64_t bytes, std::int64_t unit, const Fill& fill) {
+  if (bytes > 0) Upload(*this, stream, static_cast<std::byte*>(device), bytes, unit, fill).run();
 }
 
 void Staging::upload(cudaStream_t stream, void* device, const void* host, std::int64_t bytes) {
-  send(stream, device, bytes, [&](std::byte* to, std::int64_t first, std::int64_t count) {
+  upload_from(stream, device, bytes, 1, [&](std::byte* to, std::int64_t first, std::int64_t count) {
     std::memcpy(to, static_cast<const std::byte*>(host) + first, static_cast<std::size_t>(count));
   });
 }
@@ -103,7 +183,7 @@ void Staging::upload(cudaStream_t stream, void* device, const void* host, std::i
 bool Staging::upload_as_floats(cudaStream_t stream, float* device, const double* host, std::int64_t count) {
   constexpr auto kBytes = static_cast<std::int64_t>(sizeof(float));
   std::atomic<bool> exact = true;
-  send(stream, device, count * kBytes, [&](std::byte* to, std::int64_t first, std::int64_t bytes) {
+  upload_from(stream, device, count * kBytes, kBytes, [&](std::byte* to, std::int64_t first, std::int64_t bytes) {
     const double* from = host + first / kBytes;
     auto* values = reinterpret_cast<float*>(to);
     bool same = true;
@@ -129,9 +209,9 @@ void Staging::download(cudaStream_t stream, void* host, const void* device, std:
   for (std::int64_t turn = 0; turn < turns + kAhead; ++turn) {
     if (turn < turns) {
       const PinnedBuffer& buffer = next();
-      const std::int64_t here = size_of(turn), in_part = part_tasks(here, kParts) * kTaskBytes;
+      const Division division(size_of(turn), 1);
       for (std::int64_t part = 0; part < kParts; ++part) {
-        const std::int64_t begin = std::min(part * in_part, here), count = std::min(in_part, here - begin);
+        const std::int64_t begin = part * division.part, count = division.bytes_of(part);
         if (count > 0) {
           check(cudaMemcpyAsync(buffer.memory + begin, from + turn * kBufferBytes + begin,
                                 static_cast<std::size_t>(count), cudaMemcpyDeviceToHost, stream));
@@ -142,7 +222,7 @@ void Staging::download(cudaStream_t stream, void* host, const void* device, std:
     if (const std::int64_t arrived = turn - kAhead; arrived >= 0) {
       const PinnedBuffer& buffer = buffer_of(arrived);
       check(cudaEventSynchronize(buffer.copied[0]));  // before the threads are woken
-      for_tasks(size_of(arrived), [&](std::int64_t part, std::int64_t first, std::int64_t count) {
+      for_tasks(Division(size_of(arrived), 1), [&](std::int64_t part, std::int64_t first, std::int64_t count) {
         check(cudaEventSynchronize(buffer.copied[part]));
         std::memcpy(to + arrived * kBufferBytes + first, buffer.memory + first, static_cast<std::size_t>(count));
       });

@@ -3,12 +3,14 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "kernels/cpu/runtime/threads.h"
+#include "kernels/cuda/runtime/memory.h"
 
 namespace kith::cuda {
 
@@ -28,6 +30,9 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
+  /// Queues copies of the bytes that `fill` writes, a multiple of `unit` each time. Rethrows its exceptions; the device
+  /// memory is then undefined.
+  void upload_from(cudaStream_t stream, void* device, std::int64_t bytes, std::int64_t unit, const Fill& fill);
   /// Queues copies on a stream, in order. Host memory may be reused when this returns; the link may still transfer the
   /// last buffers.
   void upload(cudaStream_t stream, void* device, const void* host, std::int64_t bytes);
@@ -40,6 +45,14 @@ class Staging {
  private:
   /// Parts of a buffer are sent separately, so that threads and link work at the same time.
   static constexpr std::int64_t kParts = 4;
+  /// The bytes of a buffer in tasks, and these in parts.
+  struct Division {
+    Division(std::int64_t bytes, std::int64_t unit);
+    std::int64_t bytes, task, tasks;
+    std::int64_t part;  // bytes of each part except the last
+    std::int64_t bytes_of(std::int64_t p) const { return std::clamp<std::int64_t>(bytes - p * part, 0, part); }
+  };
+  class Upload;
   struct PinnedBuffer {
     std::byte* memory = nullptr;
     cudaEvent_t copied[kParts] = {};  // recorded after each part; the last one also after the last use of the buffer
@@ -50,10 +63,7 @@ class Staging {
   PinnedBuffer& next();
   /// Calls work(part, first byte, bytes) for all tasks of a buffer's `bytes` on the threads, which are woken once.
   template <class Work>
-  void for_tasks(std::int64_t bytes, const Work& work);
-  /// Uploads the bytes that fill(to, first byte, bytes) writes.
-  template <class Fill>
-  void send(cudaStream_t stream, void* device, std::int64_t bytes, const Fill& fill);
+  void for_tasks(const Division& division, const Work& work);
 
   int device_ = 0;
   cpu::Threads threads_;

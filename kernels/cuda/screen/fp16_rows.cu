@@ -33,7 +33,7 @@ struct Fp16Output {
   uint4* values = nullptr;
   Fp16Layout shape;
   int lanes = kWarp;              // that share a row; a power of two
-  Word* largest = nullptr;        // (2)
+  Word* largest = nullptr;        // (2); null: the rows have been measured before
   float* norm = nullptr;          // (rows) points only
   float* residual = nullptr;      // (rows)
   float* half_sq_norm = nullptr;  // (rows) centroids only, in the order of slot_of_column
@@ -77,10 +77,10 @@ __global__ void fp16_kernel(const Fp16Input<X> in, Fp16Output out) {
     largest_residual = lost > largest_residual ? lost : largest_residual;
     if (lane != 0 || !is_row) continue;
     if (out.norm != nullptr) out.norm[i] = __double2float_ru(__dsqrt_ru(rounded));
-    out.residual[i] = __double2float_ru(__dsqrt_ru(lost));
+    if (out.residual != nullptr) out.residual[i] = __double2float_ru(__dsqrt_ru(lost));
     if (out.half_sq_norm != nullptr) out.half_sq_norm[i] = static_cast<float>(exact / 2);
   }
-  if (lane != 0) return;
+  if (lane != 0 || out.largest == nullptr) return;
   atomicMax(&out.largest[0], bits_of(largest_norm));
   atomicMax(&out.largest[1], bits_of(largest_residual));
 }
@@ -88,7 +88,7 @@ __global__ void fp16_kernel(const Fp16Input<X> in, Fp16Output out) {
 template <class X>
 void launch(const Context& context, const Fp16Input<X>& in, Fp16Output out) {
   out.lanes = lanes_sharing(out.shape.depth_tiles * out.shape.chunks);
-  context.stream.fill(out.largest, 0, 2);
+  if (out.largest != nullptr) context.stream.fill(out.largest, 0, 2);
   fp16_kernel<<<context.grid(in.padded * out.lanes, kBlock), kBlock, 0, context.stream>>>(in, out);
   check(cudaGetLastError());
 }
@@ -124,19 +124,19 @@ std::int64_t chunks_for(std::int64_t rows, const Fp16Layout& shape) {
 
 }  // namespace
 
-Fp16Rows allocate_fp16(Pool& pool, std::int64_t rows, Fp16Layout shape) {
+Fp16Rows allocate_fp16(Pool& pool, std::int64_t rows, Fp16Layout shape, std::int64_t norms) {
   Fp16Rows fp16;
   fp16.shape = shape;
   fp16.values = Buffer<uint4>(pool, chunks_for(rows, shape));
-  fp16.norm = Buffer<float>(pool, rows);
-  fp16.residual = Buffer<float>(pool, rows);
+  fp16.norm = Buffer<float>(pool, norms > 0 ? norms : rows);
+  fp16.residual = Buffer<float>(pool, norms > 0 ? norms : rows);
   return fp16;
 }
 
 template <class T, class X>
 void make_fp16_rows(const HeldRows<T>& held, const X* rows, std::int64_t count, Fp16Rows& out, std::int64_t first) {
   Buffer<Word> largest(held.pool(), 2);
-  Fp16Output output{out.values.data() + out.shape.place(first, 0, 0), out.shape};
+  Fp16Output output{out.values.data() + out.shape.place(out.place_of_block(first), 0, 0), out.shape};
   output.largest = largest.data();
   output.norm = out.norm.data() + first;
   output.residual = out.residual.data() + first;
@@ -145,6 +145,23 @@ void make_fp16_rows(const HeldRows<T>& held, const X* rows, std::int64_t count, 
   held.stream().download(bits, largest.data(), 2);
   out.largest.norm = std::max(out.largest.norm, std::sqrt(std::bit_cast<double>(bits[0])));
   out.largest.residual = std::max(out.largest.residual, std::sqrt(std::bit_cast<double>(bits[1])));
+  if (first >= out.kept_rows) out.made = first;
+}
+
+template <class T>
+const uint4* fp16_tiles(const HeldRows<T>& held, const Block<T>& block) {
+  const Fp16Rows& fp16 = held.fp16;
+  uint4* const tiles = fp16.values.data() + fp16.shape.place(fp16.place_of_block(block.first), 0, 0);
+  if (fp16.by_block && block.first >= fp16.kept_rows && fp16.made != block.first) {
+    queue_fp16_tiles(held, held.on_device(block), block.rows, tiles);
+    fp16.made = block.first;
+  }
+  return tiles;
+}
+
+template <class T>
+void queue_fp16_tiles(const HeldRows<T>& held, const T* rows, std::int64_t count, uint4* tiles) {
+  launch(*held.context, screened(held, rows, count), {tiles, held.fp16.shape});
 }
 
 namespace {
@@ -191,6 +208,8 @@ void make_fp16_centroids(const HeldRows<T>& held, const double* centroids, std::
 
 #define KITH_INSTANTIATE(T)                                                                                            \
   template void make_fp16_rows(const HeldRows<T>&, const T*, std::int64_t, Fp16Rows&, std::int64_t);                   \
+  template const uint4* fp16_tiles(const HeldRows<T>&, const Block<T>&);                                               \
+  template void queue_fp16_tiles(const HeldRows<T>&, const T*, std::int64_t, uint4*);                                  \
   template void queue_fp16(const HeldRows<T>&, const double*, std::int64_t, const Fp16Rows&, Word*);                   \
   template void queue_factored_fp16(const HeldRows<T>&, const double*, std::int64_t, const Fp16Rows&, Word*, double*); \
   template void make_fp16_centroids(const HeldRows<T>&, const double*, std::int64_t, Fp16Centroids&);

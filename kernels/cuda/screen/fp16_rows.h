@@ -21,9 +21,6 @@ inline constexpr int kFp16Shift = 8;
 /// Products and squared norms are in units of 4^-kFp16Shift of those of the screen.
 inline int fp16_exponent(const ScreenTransform& screen) { return screen.exponent - kFp16Shift; }
 
-/// Rows of up to this many columns have no fp16 copies: float32 screens are the fastest for any number of centroids.
-inline constexpr std::int64_t kMostFloat32Columns = 4;
-
 inline std::int64_t depth_tiles_of(std::int64_t columns) { return (columns + kFp16TileColumns - 1) / kFp16TileColumns; }
 /// Groups of 128 rows, rounded up to an even number: two consumers take them in pairs.
 inline std::int64_t row_groups_of(std::int64_t rows) {
@@ -47,13 +44,24 @@ __host__ __device__ inline std::int64_t slot_of_column(std::int64_t c) {
   return c - in_tile + (i / 2 * 8 + q * 2 + i % 2);
 }
 
-/// Allocates fp16 rows and their norms. The tiles are ordered [group of 128 rows][tile of the row].
-Fp16Rows allocate_fp16(Pool& pool, std::int64_t rows, Fp16Layout shape);
+/// Allocates fp16 rows, and norms of `norms` rows or, if 0, of these. The tiles are ordered [group of 128 rows][tile of
+/// the row].
+Fp16Rows allocate_fp16(Pool& pool, std::int64_t rows, Fp16Layout shape, std::int64_t norms = 0);
 
 /// Fills rows first .. first + count - 1 of `out` from rows (count, d) on the device, includes them in out.largest, and
-/// waits. `first` is a multiple of 2 * kFp16TileRows, and so is `count` except for the last rows.
+/// waits. `first` is a multiple of 2 * kFp16TileRows, and so is `count` except for the last rows; if `out` is filled by
+/// block, these are the block.
 template <class T, class X>
 void make_fp16_rows(const HeldRows<T>& held, const X* rows, std::int64_t count, Fp16Rows& out, std::int64_t first);
+
+/// The tiles of a block of the held rows, which have fp16 rows. Makes them where memory has room for one block only.
+/// Valid until the next call; queues only.
+template <class T>
+const uint4* fp16_tiles(const HeldRows<T>& held, const Block<T>& block);
+
+/// Tiles of gathered rows (count, d) of the held rows, to `tiles`. Queues only.
+template <class T>
+void queue_fp16_tiles(const HeldRows<T>& held, const T* rows, std::int64_t count, uint4* tiles);
 
 /// Fills rows 0 .. count - 1 of `out` from rows (count, d) on the device, and `largest` (2) with the bits of the
 /// largest |x'|^2 and |x' - x^|^2. Queues only.

@@ -13,21 +13,31 @@
 namespace kith::cuda {
 namespace {
 
-/// Memory for fp16 copies of all rows; empty where the device does not use them, or where the operations would have too
-/// little memory. Blocks that are sent must begin at a multiple of two groups of fp16 rows.
+/// Memory for fp16 copies of all rows, or of some blocks where the operations would have too little memory; empty where
+/// the device does not use them, or has none for one block. Copies of several blocks need blocks that begin at a
+/// multiple of two groups.
 template <class T>
-Fp16Rows allocate_all_fp16(const HeldRows<T>& held) {
-  const std::int64_t n = held.rows(), d = held.columns();
-  const bool whole_groups = held.block_rows >= n || held.block_rows % (2 * kFp16TileRows) == 0;
-  if (!whole_groups || d <= kMostFloat32Columns || held.context->screen == ScreenPath::float32) return {};
+Fp16Rows allocate_held_fp16(const HeldRows<T>& held) {
+  const std::int64_t n = held.rows(), d = held.columns(), block = held.largest_block();
+  if (n == 0 || d <= kMostFloat32Columns || held.context->screen == ScreenPath::float32) return {};
   const Fp16Layout shape = point_shape(d, held.context->screen);
-  const std::int64_t bytes =
-      row_groups_of(n) * shape.depth_tiles * shape.tile_bytes() + n * 2 * std::int64_t{sizeof(float)};
-  if (held.pool().available() - bytes < held.working_bytes / 2) return {};
+  const bool forced = held.context->forced.fp16_by_block, whole_groups = block % (2 * kFp16TileRows) == 0;
+  const std::int64_t block_bytes = row_groups_of(block) * shape.depth_tiles * shape.tile_bytes();
+  const std::int64_t free = held.pool().available() - n * kFp16StateBytes;
+  const std::int64_t blocks = (n + block - 1) / block, fitting = (free - held.working_bytes / 2) / block_bytes;
+  constexpr std::int64_t kFewRows = 64;  // of a block, for which one launch more is too much
+  const bool by_block = blocks > 1 && (!whole_groups || forced || fitting < blocks);
+  if (by_block && block < kFewRows) return {};
+  if (by_block ? free - held.working_bytes / 4 < block_bytes : fitting < blocks) return {};
+  const std::int64_t most = forced ? 1 : blocks - 1,
+                     kept = whole_groups ? std::clamp<std::int64_t>(fitting - 1, 0, most) : 0;
   try {
-    return allocate_fp16(held.pool(), n, shape);
-  } catch (const OutOfMemory&) {
-    return {};  // the float32 screen needs no copies
+    Fp16Rows fp16 = allocate_fp16(held.pool(), by_block ? (kept + 1) * block : n, shape, n);
+    fp16.by_block = by_block;
+    fp16.kept_rows = by_block ? kept * block : 0;
+    return fp16;
+  } catch (const OutOfMemory&) {  // the float32 screen needs no copies
+    return {};
   }
 }
 
@@ -45,7 +55,7 @@ void prepare(HeldRows<T>& held, const DataPlan& plan) {
   held.center = std::move(center);
   held.fp16 = {};
   held.bounds = {};
-  Fp16Rows fp16 = allocate_all_fp16(held);
+  Fp16Rows fp16 = allocate_held_fp16(held);
   held.for_blocks([&](const Block<T>& block) {
     const T* values = held.on_device(block);
     screen_norms(held, values, block.rows, held.norm.data() + block.first, held.half_sq_norm.data() + block.first,

@@ -96,7 +96,7 @@ bool prefers_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t
   Cells<T>& cells = held.cells;
   const std::int64_t n = held.rows(), d = held.columns();
   if (queries.measure != Measure::squared_euclidean || neighbors > kMostCellNeighbors || d > kMostCellColumns ||
-      held.resident.size() == 0 || n == 0 || n > kMaxRows || cells.refused) {
+      held.sent || n == 0 || n > kMaxRows || cells.refused) {
     return false;
   }
   const bool forced = held.context->forced.cells;

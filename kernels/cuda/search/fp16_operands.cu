@@ -105,7 +105,7 @@ std::int64_t choose_range_columns(const Context& context, std::int64_t queries, 
 template <class T>
 bool has_fp16_scores(const HeldRows<T>& held, Measure measure) {
   if (measure != Measure::squared_euclidean && measure != Measure::inner_product) return false;
-  if (held.fp16.values.size() == 0 || held.sent || held.rows() > kMaxRows) return false;
+  if (!held.fp16.are_kept() || held.sent || held.rows() > kMaxRows) return false;
   return std::isfinite(bound_of(held, measure).margin.constant);
 }
 

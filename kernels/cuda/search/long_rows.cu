@@ -77,7 +77,7 @@ const LongRows<T>& find_long_rows(const HeldRows<T>& held) {
   if (parted.examined) return parted;
   parted.others = held.fp16.largest;
   parted.max_norm = std::numeric_limits<float>::infinity();
-  if (held.resident.size() > 0 && held.columns() <= kMostCellColumns) {
+  if (!held.sent && held.columns() <= kMostCellColumns) {
     const float max_norm = max_ordinary_norm(held);
     if (max_norm < std::numeric_limits<float>::infinity() && held.fp16.largest.norm > static_cast<double>(max_norm)) {
       part_rows(held, max_norm, parted);

@@ -270,8 +270,7 @@ bool search_fallback(const HeldRows<T>& held, const SelfJoin& join, NeighborList
     const auto rows = std::span(fallback).subspan(first, std::min(batch, std::ssize(fallback) - first));
     Matrix<double> values(std::ssize(rows), d);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto row = held.values.row(rows[i]);
-      std::copy(row.begin(), row.end(), values.row(static_cast<std::int64_t>(i)).begin());
+      held.host.copy_values(rows[i], values.row(static_cast<std::int64_t>(i)).data());
     }
     NeighborLists query_lists(std::ssize(rows), query_neighbors);
     search(held, {values.view(), -1, join.measure}, query_lists);

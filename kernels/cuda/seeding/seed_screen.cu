@@ -161,7 +161,7 @@ template <class T>
 bool fp16_is_smaller(const HeldRows<T>& held) {
   const Fp16Layout& shape = held.fp16.shape;
   const std::int64_t fp16_bytes = shape.depth_tiles * shape.tile_bytes() / kFp16TileRows;
-  return held.fp16.values.size() > 0 && shape.chunks == kRowChunks &&
+  return held.fp16.are_kept() && shape.chunks == kRowChunks &&
          fp16_bytes < held.columns() * static_cast<std::int64_t>(sizeof(Arithmetic<T>));
 }
 
@@ -236,7 +236,7 @@ void find_near(const HeldRows<T>& held, const ScreenedCandidates& candidates, co
     limits.residual = held.fp16.residual.data() + block.first;
     limits.unit = 1 << 2 * kFp16Shift;
     const std::int64_t depth_tiles = depth_tiles_of(held.columns());
-    const uint4* points = held.fp16.values.data() + held.fp16.shape.place(block.first, 0, 0);
+    const uint4* points = fp16_tiles(held, block);
     with_tiles(candidates.count, [&](auto tiles) {
       fp16_near_kernel<tiles()><<<held.context->grid(block.rows, kBlockWarps * 16), kBlock, 0, held.stream()>>>(
           points, block.rows, depth_tiles, candidates.fp16.values.data(), columns, limits, near);

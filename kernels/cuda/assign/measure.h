@@ -1,0 +1,37 @@
+// The inertia of rows, block by block.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/point_clustering.h"
+#include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/runtime/held_rows.h"
+
+namespace kith::cuda {
+
+/// The scales of both limbs of the inertia sums.
+struct InertiaGrid {
+  double first, second, low_scale;
+};
+
+/// Distances to the centroids of the labels, and their sums per cluster.
+template <class T>
+class Measurement {
+ public:
+  Measurement(const HeldRows<T>& held, const MeasureRequest& request);
+  /// Measures a block. Queues only.
+  void add(HeldRows<T>& held, const Block<T>& block) const;
+  /// Restores the state before add(). Queues only.
+  void forget(const HeldRows<T>& held) const;
+  /// ADDS the sums, once. inertia: (k). Waits.
+  void add_to(const HeldRows<T>& held, std::span<Limbs> inertia) const;
+
+ private:
+  Buffer<double> centroids_;  // (k, d)
+  Buffer<Word> tally_;
+  std::int64_t clusters_;
+  InertiaGrid grid_;
+};
+
+}  // namespace kith::cuda
