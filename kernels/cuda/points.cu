@@ -6,6 +6,7 @@
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/operations.h"
+#include "kernels/cuda/parts.h"
 
 namespace kith::cuda {
 namespace {
@@ -141,12 +142,16 @@ class CudaPoints final : public Points {
   }
 
   void search(const Queries& queries, NeighborLists& lists) const override {
+    if (searches_in_parts(held_, queries))
+      return for_parts<T>(held_, [&](const Points& part) { part.search(queries, lists); });
     with_memory(held_, [&] { cuda::search(held_, queries, lists); });
   }
   std::optional<NeighborLists> self_join(const SelfJoin& join) const override {
     return with_memory(held_, [&] { return cuda::self_join(held_, join); });
   }
   void search_radius(const Queries& queries, RadiusLists& found) const override {
+    if (searches_in_parts(held_, queries))
+      return for_parts<T>(held_, [&](const Points& part) { part.search_radius(queries, found); });
     with_memory(held_, [&] { cuda::search_radius(held_, queries, found); });
   }
   void all_distances(const Queries& queries, MatrixView<double> out) const override {

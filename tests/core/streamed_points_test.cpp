@@ -10,49 +10,12 @@
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"
+#include "tests/support/memory_reader.h"
 
 using namespace kith;
 using namespace kith::test;
 
 namespace {
-
-/// Rows in memory, read in blocks of a few.
-class MemoryReader final : public RowReader {
- public:
-  MemoryReader(PointsView values, std::int64_t block) : values_(values), block_(block) {}
-  std::int64_t rows() const override { return rows_of(values_); }
-  std::int64_t columns() const override { return columns_of(values_); }
-  void begin(std::int64_t first) override {
-    next_ = first;
-    ++passes;
-  }
-  PointsView next() override {
-    const std::int64_t first = next_;
-    next_ = std::min(first + block_, rows());
-    return part(first, next_ - first);
-  }
-  PointsMatrix gather(std::span<const std::int64_t> chosen) override {
-    return std::visit(
-        [&]<class T>(MatrixView<const T> all) -> PointsMatrix {
-          Matrix<T> copy(std::ssize(chosen), all.columns);
-          for (std::int64_t i = 0; i < copy.rows(); ++i) {
-            const auto row = all.row(chosen[static_cast<std::size_t>(i)]);
-            std::copy(row.begin(), row.end(), copy.row(i).begin());
-          }
-          return copy;
-        },
-        values_);
-  }
-  PointsView part(std::int64_t first, std::int64_t count) const {
-    return std::visit([&](const auto& all) -> PointsView { return all.middle(first, count); }, values_);
-  }
-
-  std::int64_t passes = 0;
-
- private:
-  PointsView values_;
-  std::int64_t block_, next_ = 0;
-};
 
 std::unique_ptr<Backend> cpu(const ForcedPaths& forced = {}) {
   for (const BackendEntry& entry : backends()) {

@@ -197,3 +197,19 @@ TEST_CASE("lists of well-separated rows need no fallback queries on any path", "
     CHECK(found.candidates <= 20 * queries.rows());
   }
 }
+
+// A device searches rows that it does not hold in parts of several blocks, one after another.
+TEST_CASE("searches of rows that are sent equal the definition", "[search]") {
+  BackendOptions options;
+  options.block_rows = 256;
+  const std::vector<Tested> backends = tested_backends(options, {.fp16_by_block = true});
+  for (const std::size_t kind : {std::size_t{0}, std::size_t{2}, std::size_t{5}}) {
+    for (const Shape s : {Shape{2600, 33, 20}, Shape{1021, 129, 300}}) {
+      INFO(kinds()[kind].name << ", n " << s.n << ", d " << s.d);
+      const Base base(kinds()[kind].make(s.n, s.d, 11), ValueClass::f64, backends);
+      base.check({base.rows(100, 70), 100}, s.k);
+      base.check({base.rows(100, 70), -1, Measure::inner_product}, s.k);
+      base.check({base.rows(7, 3), 7}, s.k);
+    }
+  }
+}

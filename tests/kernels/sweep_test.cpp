@@ -6,6 +6,8 @@
 #include "core/inertia.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
+#include "tests/support/kmeans_runs.h"
+#include "tests/support/memory_reader.h"
 #include "tests/support/reference.h"
 
 using namespace kith;
@@ -88,6 +90,31 @@ TEST_CASE("a sweep has the bits of its parts", "[kernels][sweep]") {
             }
           }
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("a device with its own memory reads rows itself", "[kernels][sweep]") {
+  for (const Shape shape : {Shape{1301, 70, 33}, Shape{1301, 3, 9}, Shape{40'000, 70, 8}}) {
+    const Matrix<double> values = kinds()[0].make(shape.n, shape.d, 6);
+    const PointsMatrix stored = stored_as(values.view(), Stored::float32);
+    const KMeansOptions options{
+        .clusters = shape.k, .init = Init::first, .max_iterations = 6, .keep_distances = true, .keep_medoids = true};
+    const KMeansResult expected = run(*reference_points(values.view()), options);
+    for (const std::int64_t block : {0, 100, 256, 16'384}) {
+      if (block > 0 && shape.n / block > 20) continue;
+      BackendOptions choice;
+      choice.block_rows = block;
+      for (const Tested& tested : tested_backends(choice)) {
+        if (!tested.backend->device().has_own_memory) continue;
+        INFO(tested.name << ", n " << shape.n << ", d " << shape.d << ", blocks of " << block);
+        MemoryReader reader(view_of(stored), block);
+        const auto points = tested.backend->hold({reader.shape(), 0, nullptr, {}, &reader});
+        check_same(expected, run(*points, options));
+        if (block == 0) continue;
+        reader.most_reads = reader.reads + 3;  // of a later pass
+        CHECK_THROWS_WITH(run(*points, options), "the file has changed");
       }
     }
   }

@@ -26,6 +26,28 @@ void copy_entries(const NeighborLists& from, NeighborLists& to) {
   std::copy_n(from.index.data(), from.index.size(), to.index.data());
 }
 
+/// Merges lists of other rows.
+void merge(const NeighborLists& from, NeighborLists& to) {
+  const std::int64_t k = to.index.columns();
+  std::vector<Neighbor> both(static_cast<std::size_t>(2 * k));
+  for (std::int64_t q = 0; q < to.index.rows(); ++q) {
+    std::size_t size = 0;
+    for (const NeighborLists* lists : {&from, static_cast<const NeighborLists*>(&to)}) {
+      for (std::int64_t i = 0; i < k && lists->index(q, i) >= 0; ++i)
+        both[size++] = {lists->distance(q, i), lists->index(q, i)};
+    }
+    const std::int64_t kept = std::min<std::int64_t>(k, static_cast<std::int64_t>(size));
+    std::partial_sort(both.begin(), both.begin() + kept, both.begin() + static_cast<std::ptrdiff_t>(size));
+    for (std::int64_t i = 0; i < kept; ++i) {
+      to.distance(q, i) = both[static_cast<std::size_t>(i)].distance;
+      to.index(q, i) = both[static_cast<std::size_t>(i)].row;
+    }
+  }
+  to.products += from.products;
+  to.candidates += from.candidates;
+  to.fallback_queries += from.fallback_queries;
+}
+
 /// Fills unfilled lists without the tree. May throw OutOfMemory when some lists are filled.
 template <class T>
 void search_products(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
@@ -65,6 +87,10 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
                       [&](const Queries& gathered, NeighborLists& found) { search_products(held, gathered, found); });
     } else if (unfilled) {
       search_products(held, queries, lists);
+    } else if (can_search_fp16(held, queries.measure, k)) {  // which fills empty lists only
+      NeighborLists found(q, k);
+      search_products(held, queries, found);
+      merge(found, lists);
     } else {
       search_float32(held, queries, {{0, q}}, lists);
     }

@@ -1,0 +1,71 @@
+// Divides rows into parts, and holds each as points of its own.
+#include "kernels/cuda/parts.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "kernels/cuda/points.h"
+
+namespace kith::cuda {
+namespace {
+
+/// Rows of a reader from one row on.
+class PartReader final : public RowReader {
+ public:
+  PartReader(RowReader& all, std::int64_t first, std::int64_t count) : all_(all), first_(first), count_(count) {}
+  std::int64_t rows() const override { return count_; }
+  std::int64_t columns() const override { return all_.columns(); }
+  void begin(std::int64_t) override { refuse(); }
+  PointsView next() override { refuse(); }
+  PointsMatrix gather(std::span<const std::int64_t>) override { refuse(); }
+  bool is_shared() const override { return true; }
+  void read(std::int64_t first, std::int64_t count, std::byte* out) override { all_.read(first_ + first, count, out); }
+
+ private:
+  [[noreturn]] static void refuse() { throw Error(ExitCode::internal, "parts of rows are not read in passes"); }
+
+  RowReader& all_;
+  std::int64_t first_, count_;
+};
+
+}  // namespace
+
+template <class T>
+bool searches_in_parts(const HeldRows<T>& held, const Queries& queries) {
+  constexpr std::int64_t kManyQueries = 64;  // whose products take longer than sending the rows
+  const bool multiplies = queries.measure == Measure::squared_euclidean || queries.measure == Measure::inner_product;
+  return held.sent && held.rows() > held.block_rows && multiplies && queries.values.rows >= kManyQueries &&
+         held.columns() > kMostFloat32Columns && held.context->screen != ScreenPath::float32 &&
+         held.block_rows % (2 * kFp16TileRows) == 0;
+}
+
+template <class T>
+void for_parts(HeldRows<T>& held, const std::function<void(const Points&)>& search) {
+  while (held.resident_rows > 0 && held.free_optional_memory()) {
+  }
+  // A part has its rows, their fp16 copy and their state, and leaves half of the memory to the search.
+  const std::int64_t row_bytes = held.host.row_bytes() + fp16_row_bytes(held.columns()) + 64;
+  const std::int64_t blocks = held.pool().available() / 2 / row_bytes / held.block_rows;
+  const std::int64_t part =
+      std::max<std::int64_t>(held.context->forced.fp16_by_block ? 1 : blocks, 1) * held.block_rows;
+  for (std::int64_t first = 0; first < held.rows(); first += part) {
+    const std::int64_t count = std::min(part, held.rows() - first);
+    RowReader* const all = held.host.reader;
+    std::optional<PartReader> reader;
+    if (all != nullptr) reader.emplace(*all, first, count);
+    const MatrixView<const T> values{all == nullptr ? held.host.values.row(first).data() : nullptr, count,
+                                     held.columns()};
+    const auto points =
+        hold_points(held.context, {values, held.first_row + first, nullptr, {}, reader ? &*reader : nullptr}, 0);
+    points->prepare(held.plan);
+    search(*points);
+  }
+}
+
+#define KITH_INSTANTIATE(T)                                            \
+  template bool searches_in_parts(const HeldRows<T>&, const Queries&); \
+  template void for_parts(HeldRows<T>&, const std::function<void(const Points&)>&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda
