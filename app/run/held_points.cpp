@@ -10,6 +10,7 @@
 
 #include "app/cli/terminal.h"
 #include "app/run/dropped_rows.h"
+#include "core/row_blocks.h"
 #include "core/streamed_points.h"
 
 namespace kith::app {
@@ -72,6 +73,28 @@ class ShownArrival final : public Arrival {
   bool finished_ = false;
 };
 
+/// Writes the prepared rows to a file of --scratch. preparation: the parameters, if the step computes them.
+std::unique_ptr<data::SpooledRows> spool(data::PointSource& source, Job& job, const data::ReadingOptions& reading,
+                                         const StreamPlan& stream, const PreparationStep& step,
+                                         Preparation& preparation) {
+  job.progress.phase("spool", source.rows());
+  auto rows =
+      std::make_unique<data::SpooledRows>(source,
+                                          data::SpoolOptions{.folder = job.common.scratch,
+                                                             .block_bytes = stream.block_bytes,
+                                                             .least_rows = job.common.pca > 0 ? kRowsOfBlocks : 1,
+                                                             .metric = reading.metric,
+                                                             .drop_missing = reading.drop_missing},
+                                          [&job](std::int64_t read) { job.progress.progress(read); });
+  if (!step.is_none()) {
+    job.progress.phase("prepare", 0);
+    preparation = prepare(*rows, step, job.common);
+  }
+  Phase& phase = job.report.phase("spool");
+  phase.bytes += source.file_bytes();
+  return rows;
+}
+
 }  // namespace
 
 std::unique_ptr<data::PointSource> open_input(const std::string& location, const Job& job, const Preparation* given) {
@@ -132,8 +155,15 @@ HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<
   const PreparationStep step{preparation_request(job.common), given};
   data::ReadingOptions options = reading_options(job.common, step);
   if (stream) options.rows = stream->held_rows;
+  if (stream && stream->spools) {
+    held.spooled = spool(source, job, options, *stream, step, held.preparation);
+    options.spooled = held.spooled.get();
+    options.rows = std::clamp<std::int64_t>(stream->held_rows * source.columns() / held.spooled->columns(), 1,
+                                            held.spooled->rows());
+  }
   // Dropped rows, rows of weight 0 and the parameters of a preparation are known only after the last row has arrived.
-  const bool all_at_once = options.drop_missing || !step.is_none() || (weighting && weighting->absent > 0);
+  const bool prepares = !step.is_none() && !held.spooled;
+  const bool all_at_once = options.drop_missing || prepares || (weighting && weighting->absent > 0);
   held.values = std::make_unique<data::Reading>(source, options);
   held.backend = choose_backend(job);
   opened();
@@ -142,17 +172,19 @@ HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<
     ShownArrival arrival(*held.values, held.backend->device().has_own_memory, job);
     if (all_at_once) arrival.wait_for_all();
     if (options.drop_missing) warn_of_dropped_rows(*held.values, job.progress);
-    if (!step.is_none()) {
+    if (prepares) {
       job.progress.phase("prepare", 0);
       held.preparation = prepare(*held.values, step, job.common);
-      job.report.prepared = describe(given == nullptr ? held.preparation : *given);
     }
+    if (!step.is_none()) job.report.prepared = describe(given == nullptr ? held.preparation : *given);
     if (weighting) held.weighed = std::make_unique<WeighedRows>(*weighting, *held.values);
-    weights = weighting ? held.weighed->weights() : equal_weights(stream ? source.rows() : rows_of(held.rows()));
+    data::PointSource& streamed = held.spooled ? *held.spooled : source;
+    weights = weighting ? held.weighed->weights() : equal_weights(stream ? streamed.rows() : rows_of(held.rows()));
     if (stream) {
       arrival.wait_for_all();
       held.reader = std::make_unique<data::FileRows>(
-          source, data::FileRowsOptions{.block_bytes = stream->block_bytes, .metric = options.metric});
+          streamed, data::FileRowsOptions{.block_bytes = stream->block_bytes,
+                                          .metric = held.spooled ? Metric::euclidean : options.metric});
       held.points =
           std::make_unique<StreamedPoints>(*held.backend, StreamedRows{held.rows(), held.reader.get(), weights.rows});
     } else {
@@ -177,7 +209,7 @@ HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<
 }
 
 std::vector<std::int64_t> HeldPoints::row_numbers() const {
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(rows_of(rows())));
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(points->rows()));
   std::iota(numbers.begin(), numbers.end(), 0);
   if (weighed && !weighed->counted_rows().empty()) numbers = weighed->counted_rows();
   const std::span<const std::int64_t> kept = values->kept_rows();

@@ -8,17 +8,16 @@
 
 namespace kith::app {
 
-std::string why_not_streamed(const data::PointSource& source, const CommonOptions& common,
-                             const std::optional<Weighting>& weighting) {
-  if (!source.reads_any_rows()) {
-    return "text, sparse, transposed and compressed files cannot be read more than once; convert the points with "
-           "numpy.save or h5py";
-  }
-  if (!preparation_request(common).is_none()) return "--scale and --pca need all rows in memory";
-  if (common.nan == "drop") return "--nan drop needs all rows in memory";
-  if (common.precision == "f32") return "--precision f32 counts the values that it changes in memory";
+std::string why_not_streamed(const std::optional<Weighting>& weighting) {
   if (weighting && weighting->absent > 0) return "rows of weight 0 need all rows in memory; remove them from the file";
   return "";
+}
+
+std::string why_spooled(const data::PointSource& source, const CommonOptions& common, bool prepared) {
+  if (const std::string kind = source.only_in_order(); !kind.empty()) return kind;
+  if (prepared || !preparation_request(common).is_none()) return "rows are prepared once, after they have been read";
+  if (common.nan == "drop") return "--nan drop changes the numbers of rows";
+  return common.precision == "f32" ? "--precision f32 counts the values that it changes" : "";
 }
 
 std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t bytes) {

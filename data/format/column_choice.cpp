@@ -120,7 +120,8 @@ class ChosenColumns final : public PointSource {
   ValueClass value_class() const override { return inner_->value_class(); }
   std::int64_t file_bytes() const override { return inner_->file_bytes(); }
   std::int64_t held_bytes() const override { return inner_->held_bytes() + kBlockBytes; }
-  bool reads_any_rows() const override { return inner_->reads_any_rows(); }
+  std::string only_in_order() const override { return inner_->only_in_order(); }
+  bool is_compressed() const override { return inner_->is_compressed(); }
   std::int64_t changed_values() const override { return inner_->changed_values(); }
   std::vector<std::string> remarks() const override { return inner_->remarks(); }
   std::vector<std::string> column_names() const override {

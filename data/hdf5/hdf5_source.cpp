@@ -107,7 +107,7 @@ class Hdf5Source final : public PointSource {
   ValueClass value_class() const override { return class_; }
   std::int64_t file_bytes() const override { return rows_.facts.info.stored_bytes; }
   std::int64_t held_bytes() const override { return chunks_ ? chunks_->held_bytes() : 0; }
-  bool reads_any_rows() const override { return true; }
+  bool is_compressed() const override { return rows_.steps && !rows_.steps->empty(); }
   std::int64_t changed_values() const override { return changed_; }
   Number held_as() const override { return held_as_; }
   std::vector<std::string> column_names() const override { return rows_.names; }
@@ -210,7 +210,7 @@ std::unique_ptr<PointSource> open_dense(const std::string& file, const std::shar
                                         StoredRows rows, const ReadOptions& options) {
   const bool by_columns = rows.facts.reversed && rows.facts.info.shape.size() == 2;
   std::unique_ptr<PointSource> source = std::make_unique<Hdf5Source>(file, child, std::move(rows), options);
-  return by_columns ? transposed(std::move(source)) : std::move(source);
+  return by_columns ? transposed(std::move(source), options.scratch) : std::move(source);
 }
 
 std::string place_of(const Location& location) {

@@ -75,6 +75,14 @@ InputBytes InputBytes::held(std::string name, std::vector<std::byte> bytes) {
   return input;
 }
 
+InputBytes InputBytes::stored(std::string name, Descriptor file) {
+  InputBytes input;
+  input.name_ = std::move(name);
+  input.descriptor_ = file.release();
+  input.state_ = FileState(input.descriptor_, input.name_);
+  return input;
+}
+
 InputBytes::InputBytes(InputBytes&& other) noexcept
     : name_(std::move(other.name_)),
       descriptor_(std::exchange(other.descriptor_, -1)),

@@ -1,10 +1,12 @@
-// The bytes of an input: a regular file, or memory that holds a stream or an inflated file.
+// The bytes of an input: a regular file, or memory or a scratch file with a stream or an inflated file.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "data/io/temporary_file.h"
 
 namespace kith::data {
 
@@ -38,6 +40,8 @@ class InputBytes {
   static InputBytes open(const std::string& file, const std::string& expected);
   /// Takes bytes from memory; `name` is for messages.
   static InputBytes held(std::string name, std::vector<std::byte> bytes);
+  /// Takes an open file that nobody else changes; `name` is for messages.
+  static InputBytes stored(std::string name, Descriptor file);
   InputBytes(InputBytes&& other) noexcept;
   InputBytes& operator=(InputBytes&& other) noexcept;
   ~InputBytes();

@@ -137,8 +137,8 @@ TEST_CASE("compressed and long text, archives, labels, weights and starts stay w
     refuses_within(50, with(wide), "wide.csv (its columns): needs about");
     refuses_within(50, with(line), "line.csv: line 3: needs about");
   }
-  refuses_within(50, {"cluster", archive, "-k", "1"}, "b.npz:x.npy (inflated): needs about");
-  refuses_within(50, {"info", archive, "--stats"}, "x.npy (inflated): needs");
+  refuses_within(50, {"cluster", archive, "-k", "1"}, "b.npz:/x (inflated): needs about");
+  refuses_within(50, {"info", archive, "--stats"}, "b.npz:/x (inflated): needs");
   refuses_within(50, {"evaluate", labels, "--truth", labels}, "labels.csv:label: needs about");
   refuses_within(50, {"cluster", kDigits, "--init-labels", labels}, "labels.csv:label: needs about");
   refuses_within(50, {"cluster", kDigits, "-k", "2", "--weights", weights}, "w.npy: needs about");
