@@ -49,15 +49,7 @@ void FileState::check_unchanged(int descriptor, const std::string& file) const {
 }
 
 InputBytes InputBytes::open(const std::string& file, const std::string& expected) {
-  struct stat status {};
-  if (stat(file.c_str(), &status) != 0) {
-    if (errno == ENOENT) refuse_input(file, "no such file; check the name and the directory");
-    refuse_input(file, fmt::format("cannot be opened: {}", std::strerror(errno)));
-  }
-  if (!S_ISREG(status.st_mode)) {  // opening a pipe would block
-    refuse_input(file,
-                 fmt::format("expected {}, found {}; give a regular file", expected, describe_special(status.st_mode)));
-  }
+  require_regular(file, expected);
   InputBytes input;
   input.name_ = file;
   input.descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
