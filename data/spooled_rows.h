@@ -50,6 +50,7 @@ class SpooledRows final : public PointSource {
   std::int64_t file_bytes() const override { return rows_ * row_bytes(); }
   Number held_as() const override { return source_.held_as(); }
   std::int64_t changed_values() const override { return source_.changed_values(); }
+  void bypass_cache_from(std::int64_t row) override { file_.bypass_cache_from(row * row_bytes()); }
   std::string watched_file() const override { return ""; }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }

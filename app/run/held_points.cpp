@@ -182,6 +182,7 @@ HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<
     weights = weighting ? held.weighed->weights() : equal_weights(stream ? streamed.rows() : rows_of(held.rows()));
     if (stream) {
       arrival.wait_for_all();
+      bypass_full_cache(streamed, options.rows);
       held.reader = std::make_unique<data::FileRows>(
           streamed, data::FileRowsOptions{.block_bytes = stream->block_bytes,
                                           .metric = held.spooled ? Metric::euclidean : options.metric});

@@ -20,6 +20,14 @@ std::string why_spooled(const data::PointSource& source, const CommonOptions& co
   return common.precision == "f32" ? "--precision f32 counts the values that it changes" : "";
 }
 
+void bypass_full_cache(data::PointSource& source, std::int64_t held_rows) {
+  constexpr double kShare = 0.8;  // of the free memory: the cache also keeps other files
+  const double row_bytes = static_cast<double>(source.file_bytes()) / static_cast<double>(source.rows());
+  const double cached = kShare * static_cast<double>(data::free_memory().bytes) / row_bytes;
+  if (static_cast<double>(source.rows() - held_rows) <= cached) return;
+  source.bypass_cache_from(held_rows + static_cast<std::int64_t>(cached));
+}
+
 std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t bytes) {
   constexpr std::int64_t kLeastBlock = std::int64_t{1} << 20, kMostBlock = std::int64_t{64} << 20;
   constexpr std::int64_t kShare = 16;                          // of the memory for a buffer

@@ -26,4 +26,8 @@ std::string why_spooled(const data::PointSource& source, const CommonOptions& co
 /// A plan for `bytes` of memory for values; nothing if they do not suffice for the buffers.
 std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t bytes);
 
+/// Rows behind the held ones that the page cache cannot keep from pass to pass are read past it from now on: a scan
+/// of more than it holds finds nothing in it.
+void bypass_full_cache(data::PointSource& source, std::int64_t held_rows);
+
 }  // namespace kith::app

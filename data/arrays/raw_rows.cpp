@@ -55,6 +55,9 @@ class RawSource final : public PointSource {
     if (held_bytes() > 0) return "a compressed array is held in memory";
     return table_.order == RawTable::columns_together ? "an array in column order is slow to read by rows" : "";
   }
+  void bypass_cache_from(std::int64_t row) override {
+    if (table_.order != RawTable::columns_together) input_.bypass_cache_from(table_.at + row * table_.row_bytes());
+  }
   std::int64_t changed_values() const override { return changed_; }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }

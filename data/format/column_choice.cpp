@@ -125,6 +125,7 @@ class ChosenColumns final : public PointSource {
   std::int64_t file_bytes() const override { return inner_->file_bytes(); }
   std::int64_t held_bytes() const override { return inner_->held_bytes() + block_bytes_; }
   std::string only_in_order() const override { return inner_->only_in_order(); }
+  void bypass_cache_from(std::int64_t row) override { inner_->bypass_cache_from(row); }
   bool is_compressed() const override { return inner_->is_compressed(); }
   std::int64_t changed_values() const override { return inner_->changed_values(); }
   std::vector<std::string> remarks() const override { return inner_->remarks(); }

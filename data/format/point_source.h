@@ -94,6 +94,8 @@ class PointSource {
   virtual std::string only_in_order() const { return ""; }
   /// Whether reading a row takes much longer than reading its bytes.
   virtual bool is_compressed() const { return false; }
+  /// From now on, rows from this one on are read past the page cache, where that is possible.
+  virtual void bypass_cache_from(std::int64_t /*row*/) {}
   /// The file whose change would change the rows; empty if nobody else can change them.
   virtual std::string watched_file() const { return parse_location(name()).file; }
   /// One name for each column, or none.

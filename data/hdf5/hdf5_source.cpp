@@ -108,6 +108,9 @@ class Hdf5Source final : public PointSource {
   std::int64_t file_bytes() const override { return rows_.facts.info.stored_bytes; }
   std::int64_t held_bytes() const override { return chunks_ ? chunks_->held_bytes() : 0; }
   bool is_compressed() const override { return rows_.steps && !rows_.steps->empty(); }
+  void bypass_cache_from(std::int64_t row) override {
+    if (rows_.begin) file_.bypass_cache_from(*rows_.begin + row * row_bytes_);
+  }
   std::int64_t changed_values() const override { return changed_; }
   Number held_as() const override { return held_as_; }
   std::vector<std::string> column_names() const override { return rows_.names; }

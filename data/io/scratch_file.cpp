@@ -60,7 +60,8 @@ void ScratchFile::write(std::int64_t at, const void* bytes, std::int64_t count) 
 }
 
 void ScratchFile::read(std::int64_t at, std::int64_t count, void* out) const {
-  const std::string problem = read_at(file_.get(), at, count, static_cast<std::byte*>(out));
+  auto* to = static_cast<std::byte*>(out);
+  const std::string problem = direct_ ? direct_->read(at, count, to) : read_at(file_.get(), at, count, to);
   if (!problem.empty()) fail(fmt::format("reading failed: {}; check the disk or choose another folder", problem));
 }
 

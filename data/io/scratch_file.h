@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "data/io/direct_reads.h"
 #include "data/io/temporary_file.h"
 
 namespace kith::data {
@@ -23,6 +25,8 @@ class ScratchFile {
   void write(std::int64_t at, const void* bytes, std::int64_t count);
   /// Bytes at .. at + count - 1, which have been written. Thread-safe.
   void read(std::int64_t at, std::int64_t count, void* out) const;
+  /// As InputBytes::bypass_cache_from().
+  void bypass_cache_from(std::int64_t at) { direct_ = std::make_unique<DirectReads>(file_.get(), at); }
   /// The end of the bytes that have been written.
   std::int64_t size() const { return size_; }
   /// Gives the open file away.
@@ -33,6 +37,7 @@ class ScratchFile {
 
   std::string folder_;
   Descriptor file_;
+  std::unique_ptr<DirectReads> direct_;  // null: all reads are those of the page cache
   std::int64_t size_ = 0;
 };
 
