@@ -358,7 +358,7 @@ std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& 
   info.shape = {index.rows, head.columns};
   info.type = "text";
   info.layout = name_of_delimiter(head.syntax.delimiter);
-  if (input.held_bytes() > 0 && !is_stream(location.file)) info.filters.push_back("gzip");
+  if (first_bytes(location.file, 2) == "\x1f\x8b") info.filters.push_back("gzip");
   info.stored_bytes = input.size();
   info.columns = head.names;
   info.skipped = {head.skipped.comments + index.skipped.comments, head.skipped.blank + index.skipped.blank};

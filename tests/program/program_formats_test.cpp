@@ -115,8 +115,7 @@ TEST_CASE("a pipe in place of a file is refused, with the remedy") {
   write_bytes(folder / "t.csv", "1,2\n3,4\n");
   // bash opens /dev/fd/63, a pipe of kith's own.
   for (const Words& words : {Words{"cluster", "-k", "2"}, Words{"info"}}) {
-    Setting setting{
-        .runner = {"bash", "-c", std::string(KITH_BINARY) + " \"$@\" <(cat " + (folder / "t.csv") + ")", "bash"}};
+    const Setting setting{.runner = {"bash", "-c", "\"$0\" \"$@\" <(cat " + (folder / "t.csv") + ")"}};
     refuses(3, words, {"/dev/fd/", "expected a file, found a pipe", "... | kith cluster -"}, setting);
   }
 }
