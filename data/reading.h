@@ -49,6 +49,8 @@ class Reading final : public Arrival {
   /// All values, for changes in place after waiting for all rows. The shape may change, too.
   PointsMatrix& matrix() { return values_; }
   PointSource& source() const { return source_; }
+  /// The source, or the rows that are read in its place.
+  const PointSource& from() const { return from_; }
   /// Duration of the reading; valid once all rows have arrived.
   double seconds() const { return seconds_; }
 

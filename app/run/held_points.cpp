@@ -49,11 +49,11 @@ class ShownArrival final : public Arrival {
 
   void finish() {
     if (std::exchange(finished_, true)) return;
-    const data::PointSource& source = reading_.source();
+    const data::PointSource &source = reading_.source(), &from = reading_.from();
     Phase& read = job_.report.phase("read");
     read.bytes +=
-        static_cast<std::int64_t>(static_cast<double>(source.file_bytes()) * static_cast<double>(reading_.rows()) /
-                                  static_cast<double>(std::max<std::int64_t>(source.rows(), 1)));
+        static_cast<std::int64_t>(static_cast<double>(from.file_bytes()) * static_cast<double>(reading_.rows()) /
+                                  static_cast<double>(std::max<std::int64_t>(from.rows(), 1)));
     read.busy_seconds += reading_.seconds();
     for (const std::string& remark : source.remarks()) {
       job_.progress.warning(fmt::format("{}: {}", source.name(), remark));

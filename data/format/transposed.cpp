@@ -46,6 +46,7 @@ class Transposed final : public PointSource {
     return is_held_ ? "a matrix whose columns are the points is held in memory" : "";
   }
   Number held_as() const override { return inner_->held_as(); }
+  std::string watched_file() const override { return is_held_ ? inner_->watched_file() : ""; }
   std::int64_t changed_values() const override { return inner_->changed_values(); }
   SkippedLines skipped_lines() const override { return inner_->skipped_lines(); }
   std::vector<std::string> remarks() const override { return inner_->remarks(); }
