@@ -1,7 +1,8 @@
-// Writes the rows of a source to a scratch file, and reads them from there.
+// Writes the rows of a source to a scratch file while the next ones are read, and reads them from there.
 #include "data/spooled_rows.h"
 
 #include <algorithm>
+#include <future>
 
 #include "core/row_blocks.h"
 
@@ -23,19 +24,22 @@ SpooledRows::SpooledRows(PointSource& source, const SpoolOptions& options,
   if (options.drop_missing) missing_.emplace(source);
   const std::int64_t all = source.rows();
   file_.require_space(checked_product(all, row_bytes(), source.name().c_str()));
-  PointsMatrix buffer = allocate_points(source, block_rows_);
-  std::visit(
-      [&](auto& values) {
-        for (std::int64_t first = 0; first < all; first += block_rows_) {
-          const auto block = values.view().middle(0, std::min(block_rows_, all - first));
-          source.read(first, block);
-          const std::int64_t kept = prepare(block, first, options.metric);
-          file_.write(rows_ * row_bytes(), block.data, kept * row_bytes());
-          rows_ += kept;
-          progress(first + block.rows);
-        }
-      },
-      buffer);
+  PointsMatrix buffers[] = {allocate_points(source, block_rows_), allocate_points(source, block_rows_)};
+  std::future<void> written;  // of the block before
+  for (std::int64_t first = 0; first < all; first += block_rows_) {
+    const auto fill = [&](auto& values) {
+      const auto block = values.view().middle(0, std::min(block_rows_, all - first));
+      source.read(first, block);
+      const std::int64_t kept = prepare(block, first, options.metric);
+      if (written.valid()) written.get();
+      written = std::async(
+          [this, block, kept, at = rows_] { file_.write(at * row_bytes(), block.data, kept * row_bytes()); });
+      rows_ += kept;
+      progress(first + block.rows);
+    };
+    std::visit(fill, buffers[first / block_rows_ % 2]);
+  }
+  if (written.valid()) written.get();
   if (missing_) missing_->check();
 }
 

@@ -16,7 +16,7 @@ namespace kith::data {
 
 struct SpoolOptions {
   std::string folder;
-  std::int64_t block_bytes = std::int64_t{16} << 20;  // of values; at least one row
+  std::int64_t block_bytes = std::int64_t{16} << 20;  // of values; at least one row. Two blocks are in memory
   std::int64_t least_rows = 1;                        // of a block
   Metric metric = Metric::euclidean;                  // cosine: rows are scaled to length 1
   bool drop_missing = false;                          // as in ReadingOptions
