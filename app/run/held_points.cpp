@@ -156,6 +156,7 @@ HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<
   data::ReadingOptions options = reading_options(job.common, step);
   if (stream) options.rows = stream->held_rows;
   if (stream && stream->spools) {
+    held.backend = choose_backend(job);  // first: a backend that is missing is an error before the long work
     held.spooled = spool(source, job, options, *stream, step, held.preparation);
     options.spooled = held.spooled.get();
     options.rows = std::clamp<std::int64_t>(stream->held_rows * source.columns() / held.spooled->columns(), 1,
@@ -165,7 +166,7 @@ HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<
   const bool prepares = !step.is_none() && !held.spooled;
   const bool all_at_once = options.drop_missing || prepares || (weighting && weighting->absent > 0);
   held.values = std::make_unique<data::Reading>(source, options);
-  held.backend = choose_backend(job);
+  if (!held.backend) held.backend = choose_backend(job);
   opened();
   Weights weights;
   {
