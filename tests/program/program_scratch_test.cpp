@@ -1,6 +1,7 @@
 // --scratch: points that cannot be read in passes from their own file, with the bytes of a run in memory.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -132,6 +133,12 @@ TEST_CASE("a run that fails or is killed leaves nothing in --scratch") {
   refuses(5, words + place.little(), {"--scratch", "writing failed", "nothing was left behind"},
           {.file_bytes = 5'000'000});
   CHECK(files_in(place.spool).empty());
+  const std::string large = place.folder / "large.npy";
+  write_npy(large, {}, "(1000000, 1000000", true);
+  if (truncate(large.c_str(), 128 + 4'000'000'000'000) == 0) {  // some file systems have no such files
+    refuses(5, cluster(large) + Words{"-q"} + place.little("900MB"),
+            {"--scratch", "needs 3.6 TiB of disk space", "are free"});
+  }
 
   // A killed run has no file under a name; one that was killed while it made it goes with the next run.
   const std::string pipe = place.folder / "pipe";
