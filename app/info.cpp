@@ -219,6 +219,7 @@ int run_info(const Arguments& arguments) {
            wanted.verify);
   set.begin_common();
   add_memory_option(set, common);
+  add_scratch_option(set, common);
   add_input_options(set, common);
   add_message_options(set, common);
   if (!set.parse(arguments)) return 0;

@@ -13,7 +13,11 @@
 namespace kith::app {
 namespace {
 
-constexpr std::int64_t kBlockBytes = std::int64_t{64} << 20;
+/// Of rows at a time: enough for speed, and a part of the memory.
+std::int64_t block_bytes() {
+  constexpr std::int64_t kLeast = std::int64_t{1} << 20, kMost = std::int64_t{64} << 20, kShare = 8;
+  return std::clamp(data::memory_limit() / kShare, kLeast, kMost);
+}
 
 /// A sum of up to 2^63 values, which itself may leave the range of float64: before it can, it is divided by a power of
 /// two, and so are the values after that.
@@ -59,9 +63,10 @@ Spread spread_of(const ColumnStatistics& column) {
 /// visit(row) for every row in order, as float64. `passed`: rows that earlier passes have read, for the progress.
 template <class Visit>
 void for_rows(data::PointSource& source, Progress& progress, std::int64_t passed, const Visit& visit) {
+  const std::int64_t bytes = block_bytes();
   const auto read = [&](auto zero) {
     using T = decltype(zero);
-    const std::int64_t block = std::max<std::int64_t>(kBlockBytes / (source.columns() * sizeof(T)), 1);
+    const std::int64_t block = std::max<std::int64_t>(bytes / (source.columns() * sizeof(T)), 1);
     Matrix<T> values(std::min(block, source.rows()), source.columns());
     for (std::int64_t first = 0; first < source.rows(); first += block) {
       const std::int64_t here = std::min(block, source.rows() - first);
@@ -79,7 +84,7 @@ std::vector<ColumnStatistics> column_statistics(data::PointSource& source, Progr
   const auto columns = static_cast<std::size_t>(source.columns());
   constexpr std::int64_t kBytesPerColumn = 128;  // the statistics, two sums, the scale
   const std::int64_t row_bytes = checked_product(source.columns(), kBytesPerColumn, source.name().c_str());
-  data::require_memory(row_bytes + std::max(kBlockBytes, row_bytes / 16) + source.held_bytes(), source.name());
+  data::require_memory(row_bytes + std::max(block_bytes(), row_bytes / 16) + source.held_bytes(), source.name());
   const double rows = static_cast<double>(source.rows());
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   progress.phase("read", 2 * source.rows());

@@ -16,8 +16,8 @@ struct ColumnStatistics {
   double deviation = 0.0;  // root of the mean squared difference from the mean
 };
 
-/// Of every column (d), in two passes over the file; holds 64 MiB of rows at a time. Throws Error(data) on NaN and
-/// infinity, as reading does.
+/// Of every column (d), in two passes over the file; holds up to 64 MiB of rows at a time. Throws Error(data) on NaN
+/// and infinity, as reading does.
 std::vector<ColumnStatistics> column_statistics(data::PointSource& source, Progress& progress);
 
 }  // namespace kith::app

@@ -12,7 +12,7 @@ double largest_deviation(const ColumnRange& range, std::size_t j, double mean) {
   return std::max(range.maximum[j] - mean, mean - range.minimum[j]);
 }
 
-std::vector<double> column_deviations(const PointsView& values, const KnownColumns& known, const Workers& workers) {
+std::vector<double> column_deviations(const RowBlocks& blocks, const KnownColumns& known, const Workers& workers) {
   // A power of two scales the differences to at most 1, so no square leaves the range of float64.
   std::vector<double> largest, deviations;
   std::vector<int> exponents;
@@ -22,15 +22,15 @@ std::vector<double> column_deviations(const PointsView& values, const KnownColum
     const double scaled = scaled_by(reach, -exponents[j]);
     largest.push_back(scaled * scaled);
   }
-  const ColumnSums squares = std::visit(
-      [&](const auto& rows) {
-        return sum_columns(rows, largest, known.weights, workers, [&](double value, std::int64_t j) {
-          const auto column = static_cast<std::size_t>(j);
-          const double difference = scaled_by(value - known.mean[column], -exponents[column]);
-          return difference * difference;
-        });
-      },
-      values);
+  const auto term = [&](double value, std::int64_t j) {
+    const auto column = static_cast<std::size_t>(j);
+    const double difference = scaled_by(value - known.mean[column], -exponents[column]);
+    return difference * difference;
+  };
+  ColumnSums squares(largest, known.weights);
+  blocks.pass([&](const PointsView& block) {
+    std::visit([&](const auto& rows) { squares.add(sum_columns(rows, largest, known.weights, workers, term)); }, block);
+  });
   for (std::size_t j = 0; j < largest.size(); ++j) {
     deviations.push_back(scaled_by(std::sqrt(squares.sum(j) / known.weights.total), exponents[j]));
   }
@@ -38,7 +38,7 @@ std::vector<double> column_deviations(const PointsView& values, const KnownColum
 }
 
 std::vector<double> column_deviations(const PointsView& values, const DataPlan& plan) {
-  return column_deviations(values, {plan.mean, plan.range, plan.weights});
+  return column_deviations(one_block(values), {plan.mean, plan.range, plan.weights});
 }
 
 }  // namespace kith

@@ -5,6 +5,7 @@
 
 #include "core/data_plan.h"
 #include "core/matrix.h"
+#include "core/row_blocks.h"
 #include "core/workers.h"
 
 namespace kith {
@@ -19,9 +20,10 @@ struct KnownColumns {
 /// The largest possible difference of a value of column j from its mean.
 double largest_deviation(const ColumnRange& range, std::size_t j, double mean);
 
-/// (d) The weighted population standard deviation of each column of `values` (n, d). Differences from the mean must be
-/// finite; their squares are summed as integers in two limbs (docs/contract.md, Sums over rows).
-std::vector<double> column_deviations(const PointsView& values, const KnownColumns& known, const Workers& workers = {});
+/// (d) The weighted population standard deviation of each column of the rows (n, d). Differences from the mean must be
+/// finite; their squares are summed as integers in two limbs (docs/contract.md, Sums over rows). Weights are those of
+/// the rows of one block.
+std::vector<double> column_deviations(const RowBlocks& blocks, const KnownColumns& known, const Workers& workers = {});
 
 /// The same with the mean, range and weights of the plan of these rows.
 std::vector<double> column_deviations(const PointsView& values, const DataPlan& plan);

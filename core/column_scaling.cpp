@@ -12,8 +12,9 @@
 namespace kith {
 namespace {
 
+/// Extends `all` by the values.
 template <class T>
-ColumnRange range_of(MatrixView<const T> values, const Workers& workers) {
+void add_range(MatrixView<const T> values, const Workers& workers, ColumnRange& all) {
   std::vector<ColumnRange> ranges(static_cast<std::size_t>(workers.count), ColumnRange(values.columns));
   for_row_ranges(values.rows, values.columns, workers, [&](std::int64_t first, std::int64_t rows, int worker) {
     ColumnRange& own = ranges[static_cast<std::size_t>(worker)];
@@ -25,7 +26,6 @@ ColumnRange range_of(MatrixView<const T> values, const Workers& workers) {
       }
     }
   });
-  ColumnRange all = ranges[0];
   for (const ColumnRange& range : ranges) {
     for (std::int64_t j = 0; j < values.columns; ++j) {
       all.minimum[j] =
@@ -33,20 +33,33 @@ ColumnRange range_of(MatrixView<const T> values, const Workers& workers) {
       all.maximum[j] = std::max(all.maximum[j], range.maximum[j]) + 0.0;
     }
   }
+}
+
+ColumnRange range_of(const RowBlocks& blocks, const Workers& workers) {
+  ColumnRange all(blocks.columns);
+  blocks.pass([&](const PointsView& block) {
+    std::visit([&](const auto& values) { add_range(values, workers, all); }, block);
+  });
   return all;
 }
 
 /// The clamp keeps a rounded mean within the range of the column.
-template <class T>
-std::vector<double> means_of(MatrixView<const T> values, const ColumnRange& range, const Workers& workers) {
+std::vector<double> means_of(const RowBlocks& blocks, const ColumnRange& range, const Workers& workers) {
   std::vector<double> largest, means;
   for (std::size_t j = 0; j < range.minimum.size(); ++j) {
     largest.push_back(std::max(std::abs(range.minimum[j]), std::abs(range.maximum[j])));
   }
-  const ColumnSums sums = sum_columns(values, largest, equal_weights(values.rows), workers,
-                                      [](double value, std::int64_t) { return value; });
+  const Weights weights = equal_weights(blocks.rows);
+  ColumnSums sums(largest, weights);
+  blocks.pass([&](const PointsView& block) {
+    std::visit(
+        [&](const auto& values) {
+          sums.add(sum_columns(values, largest, weights, workers, [](double value, std::int64_t) { return value; }));
+        },
+        block);
+  });
   for (std::size_t j = 0; j < largest.size(); ++j) {
-    means.push_back(std::clamp(sums.sum(j) / static_cast<double>(values.rows), range.minimum[j], range.maximum[j]));
+    means.push_back(std::clamp(sums.sum(j) / static_cast<double>(blocks.rows), range.minimum[j], range.maximum[j]));
   }
   return means;
 }
@@ -58,16 +71,15 @@ std::vector<double> means_of(MatrixView<const T> values, const ColumnRange& rang
                           name, column, range.minimum[column], range.maximum[column], what));
 }
 
-template <class T>
-ColumnScaling zscore(MatrixView<const T> values, const ColumnRange& range, const Workers& workers,
+ColumnScaling zscore(const RowBlocks& blocks, const ColumnRange& range, const Workers& workers,
                      const std::string& name) {
   ColumnScaling scaling;
-  scaling.center = means_of(values, range, workers);
+  scaling.center = means_of(blocks, range, workers);
   for (std::size_t j = 0; j < scaling.center.size(); ++j) {
     const double largest = std::max(std::abs(range.minimum[j]), std::abs(range.maximum[j]));
-    if (!std::isfinite(largest * static_cast<double>(values.rows))) refuse(name, j, range, "the sum over the rows");
+    if (!std::isfinite(largest * static_cast<double>(blocks.rows))) refuse(name, j, range, "the sum over the rows");
   }
-  scaling.scale = column_deviations(values, {scaling.center, range, equal_weights(values.rows)}, workers);
+  scaling.scale = column_deviations(blocks, {scaling.center, range, equal_weights(blocks.rows)}, workers);
   for (double& deviation : scaling.scale) deviation = deviation > 0.0 ? deviation : 1.0;
   return scaling;
 }
@@ -98,17 +110,13 @@ const char* name_of(Scaling scaling) {
   }
 }
 
-std::vector<double> column_means(PointsView values, const Workers& workers) {
-  return std::visit([&](const auto& rows) { return means_of(rows, range_of(rows, workers), workers); }, values);
+std::vector<double> column_means(const RowBlocks& blocks, const Workers& workers) {
+  return means_of(blocks, range_of(blocks, workers), workers);
 }
 
-ColumnScaling fit_scaling(PointsView values, Scaling scaling, const Workers& workers, const std::string& name) {
-  return std::visit(
-      [&](const auto& rows) {
-        const ColumnRange range = range_of(rows, workers);
-        return scaling == Scaling::zscore ? zscore(rows, range, workers, name) : minmax(range, name);
-      },
-      values);
+ColumnScaling fit_scaling(const RowBlocks& blocks, Scaling scaling, const Workers& workers, const std::string& name) {
+  const ColumnRange range = range_of(blocks, workers);
+  return scaling == Scaling::zscore ? zscore(blocks, range, workers, name) : minmax(range, name);
 }
 
 template <class T>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/matrix.h"
+#include "core/row_blocks.h"
 #include "core/workers.h"
 
 namespace kith {
@@ -21,12 +22,13 @@ struct ColumnScaling {
   std::vector<double> center, scale;  // (d); a constant column has scale 1
 };
 
-/// (d) The means of the columns of values (n, d): a sum in two limbs, rounded once, divided by the number of rows.
-std::vector<double> column_means(PointsView values, const Workers& workers);
+/// (d) The means of the columns of rows (n, d): a sum in two limbs, rounded once, divided by the number of rows. Takes
+/// two passes.
+std::vector<double> column_means(const RowBlocks& blocks, const Workers& workers);
 
-/// The parameters of zscore or minmax for these rows (n, d). Throws Error(data) naming the column (counted from 0) if
-/// its width or its sum leaves the range of float64. name: of the data set, for messages.
-ColumnScaling fit_scaling(PointsView values, Scaling scaling, const Workers& workers, const std::string& name);
+/// The parameters of zscore (three passes) or minmax (one) for these rows (n, d). Throws Error(data) naming the column
+/// (counted from 0) if its width or its sum leaves the range of float64. name: of the data set, for messages.
+ColumnScaling fit_scaling(const RowBlocks& blocks, Scaling scaling, const Workers& workers, const std::string& name);
 
 /// Scales rows (n, d) in place: computes in float64 and rounds each value to T (float or double). Returns the first row
 /// with a value outside the range of T, or -1.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "core/distance.h"
 
@@ -80,15 +81,20 @@ Measure measure_of(Metric metric) {
 
 template <class T>
 void normalize_rows(MatrixView<T> rows, const RowPlace& place) {
-  for (std::int64_t i = 0; i < rows.rows; ++i) {
-    const double squares = squared_length(rows.row(i).data(), rows.columns);
-    if (!has_direction(squares)) refuse(rows.row(i), RowPlace{place.name, place.first_row + i, place.purpose});
-    scale(rows.row(i), std::sqrt(squares));
+  if constexpr (std::is_floating_point_v<T>) {
+    for (std::int64_t i = 0; i < rows.rows; ++i) {
+      const double squares = squared_length(rows.row(i).data(), rows.columns);
+      if (!has_direction(squares)) refuse(rows.row(i), RowPlace{place.name, place.first_row + i, place.purpose});
+      scale(rows.row(i), std::sqrt(squares));
+    }
+  } else {
+    throw Error(ExitCode::internal, place.name + ": cannot scale rows that are held as bytes to length 1");
   }
 }
 
-template void normalize_rows(MatrixView<float>, const RowPlace&);
-template void normalize_rows(MatrixView<double>, const RowPlace&);
+#define KITH_INSTANTIATE(T) template void normalize_rows(MatrixView<T>, const RowPlace&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 void normalize_centroids(MatrixView<double> centroids, const std::string& name) {
   for (std::int64_t c = 0; c < centroids.rows; ++c) {

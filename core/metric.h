@@ -31,7 +31,8 @@ struct RowPlace {
 };
 
 /// Replaces each row (n, d) by x_j / sqrt(dot(x, x)), computed in float64 and rounded to T. Throws Error(data) naming
-/// the first row that is zero or whose squared length leaves the range of float64.
+/// the first row that is zero or whose squared length leaves the range of float64, and Error(internal) for bytes, which
+/// cannot hold such rows.
 template <class T>
 void normalize_rows(MatrixView<T> rows, const RowPlace& place);
 

@@ -63,7 +63,17 @@ bool join_itself(const PointNeighbors& base, const NeighborOptions& options, con
   return true;
 }
 
-/// The largest magnitude of all values.
+}  // namespace
+
+void copy_queries(const PointsView& queries, std::int64_t first, MatrixView<double> out) {
+  std::visit(
+      [&](const auto& view) {
+        const auto part = view.middle(first, out.rows);
+        std::copy(part.data, part.data + part.size(), out.data);
+      },
+      queries);
+}
+
 double largest_value(const PointsView& values) {
   return std::visit(
       [](const auto& view) {
@@ -74,17 +84,6 @@ double largest_value(const PointsView& values) {
         return largest;
       },
       values);
-}
-
-}  // namespace
-
-void copy_queries(const PointsView& queries, std::int64_t first, MatrixView<double> out) {
-  std::visit(
-      [&](const auto& view) {
-        const auto part = view.middle(first, out.rows);
-        std::copy(part.data, part.data + part.size(), out.data);
-      },
-      queries);
 }
 
 void check_queries(const PointNeighbors& base, const PointsView& queries, Measure measure) {

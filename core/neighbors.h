@@ -30,6 +30,9 @@ using NeighborSink = std::function<void(std::int64_t first_query, const Neighbor
 /// Copies queries first .. first + out.rows - 1 to out (rows, d) as float64.
 void copy_queries(const PointsView& queries, std::int64_t first, MatrixView<double> out);
 
+/// The largest magnitude of all values.
+double largest_value(const PointsView& values);
+
 /// Throws Error(data) if the numbers of columns differ, or if inner products could leave the range of float64.
 void check_queries(const PointNeighbors& base, const PointsView& queries, Measure measure);
 

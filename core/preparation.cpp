@@ -29,7 +29,7 @@ void visit_floats(const PreparedRows& rows, const Visit& visit) {
 }
 
 std::int64_t number_of(const PreparedRows& rows, std::int64_t row) {
-  return rows.rows.empty() ? row : rows.rows[static_cast<std::size_t>(row)];
+  return rows.rows.empty() ? rows.first + row : rows.rows[static_cast<std::size_t>(row)];
 }
 
 void scale(const PreparedRows& rows, const Preparation& preparation, const Workers& workers) {
@@ -46,27 +46,48 @@ void scale(const PreparedRows& rows, const Preparation& preparation, const Worke
   });
 }
 
+void check_components(std::int64_t components, std::int64_t rows, std::int64_t columns, const std::string& name) {
+  const std::int64_t most = std::min(rows, columns);
+  if (components <= most) return;
+  throw Error(ExitCode::usage,
+              fmt::format("{}: expected at most {} components, found {}: the data set has {} rows of {} columns", name,
+                          most, components, rows, columns),
+              Cause::component_count);
+}
+
 }  // namespace
 
 Preparation prepare(const PreparedRows& rows, const PreparationRequest& request, const Workers& workers) {
   const PointsView view = view_of(rows.values);
-  const std::int64_t most = std::min(rows_of(view), columns_of(view));
-  if (request.components > most) {
-    throw Error(ExitCode::usage,
-                fmt::format("{}: expected at most {} components, found {}: the data set has {} rows of {} columns",
-                            rows.name, most, request.components, rows_of(view), columns_of(view)),
-                Cause::component_count);
-  }
+  check_components(request.components, rows_of(view), columns_of(view), rows.name);
   Preparation preparation;
   preparation.scaling = request.scaling;
   if (scales_columns(request.scaling)) {
-    preparation.columns = fit_scaling(view_of(rows.values), request.scaling, workers, rows.name);
+    preparation.columns = fit_scaling(one_block(view), request.scaling, workers, rows.name);
   }
   scale(rows, preparation, workers);
   if (request.components > 0) {
-    preparation.pca = principal_components(view_of(rows.values), request.components, workers);
+    preparation.pca = principal_components(one_block(view), request.components, workers);
     visit_floats(rows, [&](auto& values) { project(values, preparation.pca, workers); });
   }
+  return preparation;
+}
+
+Preparation fit_preparation(const PreparedPasses& rows, const PreparationRequest& request, const Workers& workers) {
+  check_components(request.components, rows.rows, rows.columns, rows.name);
+  Preparation preparation;
+  // Scaled as soon as the parameters of the scaling are known.
+  const RowBlocks blocks{rows.rows, rows.columns, [&](const auto& visit) {
+                           rows.pass([&](const PreparedRows& block) {
+                             scale(block, preparation, workers);
+                             visit(view_of(block.values));
+                           });
+                         }};
+  if (scales_columns(request.scaling)) {
+    preparation.columns = fit_scaling(blocks, request.scaling, workers, rows.name);
+  }
+  preparation.scaling = request.scaling;
+  if (request.components > 0) preparation.pca = principal_components(blocks, request.components, workers);
   return preparation;
 }
 
@@ -77,7 +98,7 @@ void apply_preparation(const PreparedRows& rows, const Preparation& preparation,
 
 void normalize_prepared_rows(const PreparedRows& rows, const char* purpose) {
   visit_floats(rows, [&](auto& values) {
-    if (rows.rows.empty()) return normalize_rows(values.view(), {rows.name, 0, purpose});
+    if (rows.rows.empty()) return normalize_rows(values.view(), {rows.name, rows.first, purpose});
     RowPlace place{rows.name, 0, purpose};
     for (std::int64_t i = 0; i < values.rows(); ++i) {
       place.first_row = number_of(rows, i);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,12 +33,24 @@ struct Preparation {
 struct PreparedRows {
   PointsMatrix& values;                     // (n, d), changed in place; (n, D) with principal components
   std::string name = {};                    // of the data set
-  std::span<const std::int64_t> rows = {};  // their numbers in the data set; empty: 0, 1, ...
+  std::span<const std::int64_t> rows = {};  // their numbers in the data set; empty: first, first + 1, ...
+  std::int64_t first = 0;
 };
 
 /// Computes the parameters from these rows and prepares the rows. Throws Error(usage) for more components than rows or
 /// columns, Error(data) for rows that cannot be scaled and for results outside the range of their class.
 Preparation prepare(const PreparedRows& rows, const PreparationRequest& request, const Workers& workers);
+
+/// Rows that are read again in each pass.
+struct PreparedPasses {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::string name = {};
+  /// Calls visit(block) for blocks as in RowBlocks, which visit() may change.
+  std::function<void(const std::function<void(const PreparedRows& block)>& visit)> pass;
+};
+/// Computes the parameters as prepare() does, to the same bits, in up to six passes. The rows are not prepared.
+Preparation fit_preparation(const PreparedPasses& rows, const PreparationRequest& request, const Workers& workers);
 /// Prepares rows with existing parameters, which determine d.
 void apply_preparation(const PreparedRows& rows, const Preparation& preparation, const Workers& workers);
 

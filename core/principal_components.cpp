@@ -10,8 +10,8 @@
 namespace kith {
 namespace {
 
-constexpr std::int64_t kTile = 64;    // columns per tile; a task sums the products of two tiles
-constexpr std::int64_t kBlock = 256;  // rows summed before the sum is added to that of the partition
+constexpr std::int64_t kTile = 64;              // columns per tile; a task sums the products of two tiles
+constexpr std::int64_t kBlock = kRowsOfBlocks;  // rows summed before the sum is added to that of the partition
 constexpr std::int64_t kMaxPartitions = 32;
 constexpr std::int64_t kStep = 4;  // columns per register block
 
@@ -61,11 +61,11 @@ void add_products(const Tile& a, std::int64_t a_columns, const Tile& b, std::int
   }
 }
 
-/// The sums of products of the columns of tiles j and l over one partition of the rows.
+/// Adds the products of the columns of tiles j and l to the sums of a partition, of which `part` are the next rows.
 template <class T>
-std::vector<double> products(MatrixView<const T> part, const std::vector<double>& mean, std::int64_t j,
-                             std::int64_t l) {
-  std::vector<double> sums(kTile * kTile, 0.0);
+void add_partition(MatrixView<const T> part, const std::vector<double>& mean, std::int64_t j, std::int64_t l,
+                   std::vector<double>& sums) {
+  sums.resize(kTile * kTile, 0.0);
   Tile a(kBlock * kTile), b(kBlock * kTile);
   for (std::int64_t first = 0; first < part.rows; first += kBlock) {
     const auto block = part.middle(first, std::min(kBlock, part.rows - first));
@@ -73,25 +73,32 @@ std::vector<double> products(MatrixView<const T> part, const std::vector<double>
     if (l != j) load(block, mean, l, b);
     add_products(a, width_of(j, part.columns), l == j ? a : b, width_of(l, part.columns), block.rows, sums.data());
   }
-  return sums;
 }
 
 /// The lower triangle of the scatter matrix (d, d).
-template <class T>
-Eigen::MatrixXd product_matrix(MatrixView<const T> values, const std::vector<double>& mean, const Workers& workers) {
-  const std::int64_t d = values.columns, length = partition_rows(values.rows);
-  const std::int64_t partitions = (values.rows + length - 1) / length, tiles = (d + kTile - 1) / kTile;
+Eigen::MatrixXd product_matrix(const RowBlocks& blocks, const std::vector<double>& mean, const Workers& workers) {
+  const std::int64_t d = blocks.columns, length = partition_rows(blocks.rows);
+  const std::int64_t partitions = (blocks.rows + length - 1) / length, tiles = (d + kTile - 1) / kTile;
   std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
   for (std::int64_t j = 0; j < tiles; ++j) {
     for (std::int64_t l = 0; l <= j; ++l) pairs.emplace_back(j, l);
   }
   const std::int64_t count = std::ssize(pairs);
   std::vector<std::vector<double>> parts(static_cast<std::size_t>(partitions * count));
-  workers.run(partitions * count, [&](std::int64_t task, int) {
-    const std::int64_t first = task / count * length;
-    const auto [j, l] = pairs[static_cast<std::size_t>(task % count)];
-    parts[static_cast<std::size_t>(task)] =
-        products(values.middle(first, std::min(length, values.rows - first)), mean, j, l);
+  std::int64_t begin = 0;  // row of the block
+  blocks.pass([&](const PointsView& block) {
+    const std::int64_t end = begin + rows_of(block), first_part = begin / length;
+    const std::int64_t parts_here = (end + length - 1) / length - first_part;
+    workers.run(parts_here * count, [&](std::int64_t task, int) {
+      const std::int64_t part = first_part + task / count;
+      const std::int64_t from = std::max(begin, part * length), to = std::min(end, (part + 1) * length);
+      const auto [j, l] = pairs[static_cast<std::size_t>(task % count)];
+      std::vector<double>& sums = parts[static_cast<std::size_t>(part * count + task % count)];
+      std::visit([&, j = j, l = l](
+                     const auto& values) { add_partition(values.middle(from - begin, to - from), mean, j, l, sums); },
+                 block);
+    });
+    begin = end;
   });
   Eigen::MatrixXd all = Eigen::MatrixXd::Zero(d, d);
   for (std::int64_t task = 0; task < partitions * count; ++task) {
@@ -125,14 +132,13 @@ std::int64_t principal_components_bytes(std::int64_t rows, std::int64_t columns)
          checked_product(kTile * kTile, 8 * partitions, "rows");
 }
 
-PrincipalComponents principal_components(PointsView values, std::int64_t count, const Workers& workers) {
+PrincipalComponents principal_components(const RowBlocks& blocks, std::int64_t count, const Workers& workers) {
   // Eigen orders its sums by cache sizes; fixed sizes give the same bits on every machine.
   Eigen::setCpuCacheSizes(32 << 10, 256 << 10, 2 << 20);
-  const std::int64_t d = columns_of(values), n = rows_of(values);
+  const std::int64_t d = blocks.columns, n = blocks.rows;
   PrincipalComponents pca;
-  pca.mean = column_means(values, workers);
-  const Eigen::MatrixXd products =
-      std::visit([&](const auto& rows) { return product_matrix(rows, pca.mean, workers); }, values);
+  pca.mean = column_means(blocks, workers);
+  const Eigen::MatrixXd products = product_matrix(blocks, pca.mean, workers);
   const double total = products.trace();
   Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;
   if (!std::isfinite(total) || solver.compute(products).info() != Eigen::Success) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/matrix.h"
+#include "core/row_blocks.h"
 #include "core/workers.h"
 
 namespace kith {
@@ -21,8 +22,9 @@ struct PrincipalComponents {
 };
 
 /// The first `count` components of the rows (n, d), 1 <= count <= min(n, d). Takes d x d float64 for each of up to 32
-/// partitions of the rows, and more for the eigenvectors. Throws Error(data) if products leave the range of float64.
-PrincipalComponents principal_components(PointsView values, std::int64_t count, const Workers& workers);
+/// partitions of the rows, and more for the eigenvectors. Takes three passes. Throws Error(data) if products leave the
+/// range of float64.
+PrincipalComponents principal_components(const RowBlocks& blocks, std::int64_t count, const Workers& workers);
 /// The host bytes that principal_components() takes for n rows of d columns.
 std::int64_t principal_components_bytes(std::int64_t rows, std::int64_t columns);
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <type_traits>
 
 #include "data/io/checksum.h"
 #include "data/io/input_error.h"
@@ -23,7 +22,7 @@ constexpr std::int64_t kReadSampleBytes = 512;  // of a read
 FileRows::FileRows(PointSource& source, const FileRowsOptions& options)
     : source_(source),
       metric_(options.metric),
-      file_(parse_location(source.name()).file),
+      file_(source.watched_file()),
       row_bytes_(source.columns() * size_of(source.held_as())),
       block_rows_(
           std::clamp<std::int64_t>(options.block_bytes / row_bytes_, 1, std::max<std::int64_t>(source.rows(), 1))),
@@ -35,6 +34,7 @@ FileRows::FileRows(PointSource& source, const FileRowsOptions& options)
           allocate_points(source, 0))) {}
 
 FileRows::Identity FileRows::identity() const {
+  if (file_.empty()) return {};
   struct stat status {};
   if (stat(file_.c_str(), &status) != 0) {
     refuse_input(file_,
@@ -45,9 +45,10 @@ FileRows::Identity FileRows::identity() const {
 }
 
 void FileRows::refuse_changed() const {
-  refuse_input(file_, fmt::format("changed between pass {} and an earlier one over its rows; run kith again when no "
-                                  "other program writes to it",
-                                  passes_));
+  refuse_input(source_.name(),
+               fmt::format("changed between pass {} and an earlier one over its rows; run kith again when no "
+                           "other program writes to it",
+                           passes_));
 }
 
 void FileRows::require_unchanged() const {
@@ -109,12 +110,7 @@ PointsMatrix FileRows::gather(std::span<const std::int64_t> rows) {
 template <class T>
 void FileRows::read_values(std::int64_t first, MatrixView<T> out) {
   source_.read(first, out);
-  if (metric_ != Metric::cosine) return;
-  if constexpr (std::is_floating_point_v<T>) {
-    normalize_rows(out, {source_.name(), first, "--metric cosine"});
-  } else {
-    throw Error(ExitCode::internal, source_.name() + ": cannot scale rows that are held as bytes to length 1");
-  }
+  if (metric_ == Metric::cosine) normalize_rows(out, {source_.name(), first, "--metric cosine"});
 }
 
 void FileRows::read(std::int64_t first, std::int64_t count, PointsMatrix& buffer) {

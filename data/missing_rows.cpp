@@ -14,21 +14,18 @@ MissingRows::MissingRows(const PointSource& source)
     : source_(source), missing_(static_cast<std::size_t>(source.columns()), 0) {}
 
 template <class T>
-bool MissingRows::keep(MatrixView<T> values, std::int64_t row) {
-  const auto current = values.row(row);
+bool MissingRows::keep(std::span<const T> current, std::int64_t row) {
   const auto is_missing = [](T v) { return !std::isfinite(static_cast<double>(v)); };
   if (std::any_of(current.begin(), current.end(), is_missing)) {
     for (std::size_t j = 0; j < current.size(); ++j) missing_[j] += is_missing(current[j]) ? 1 : 0;
     if (dropped_++ == 0) first_ = row;
     return false;
   }
-  if (dropped_ > 0)
-    std::copy(current.begin(), current.end(), values.row(static_cast<std::int64_t>(kept_.size())).begin());
   kept_.push_back(row);
   return true;
 }
 
-#define KITH_INSTANTIATE(T) template bool MissingRows::keep<T>(MatrixView<T>, std::int64_t);
+#define KITH_INSTANTIATE(T) template bool MissingRows::keep<T>(std::span<const T>, std::int64_t);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

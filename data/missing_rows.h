@@ -1,7 +1,8 @@
-// Drops rows with NaN or infinity from a matrix while its rows are read.
+// Which rows are dropped for NaN or infinity while they are read.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "data/format/point_source.h"
@@ -12,10 +13,9 @@ class MissingRows {
  public:
   explicit MissingRows(const PointSource& source);
 
-  /// Call for each row in order, after row `row` of the source was read into row `row` of `values` (n, d). Moves the
-  /// row to the end of the kept rows; returns false, and drops it, if it holds NaN or infinity.
+  /// Call for each row of the source in order. Returns false, and drops the row, if it holds NaN or infinity.
   template <class T>
-  bool keep(MatrixView<T> values, std::int64_t row);
+  bool keep(std::span<const T> values, std::int64_t row);
   /// Throws Error(data) if no row was kept, with the column that has the most missing values.
   void check() const;
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <system_error>
-#include <type_traits>
+#include <utility>
 
 #include "core/clock.h"
 
@@ -14,24 +14,16 @@ constexpr std::int64_t kMaxBlockBytes = std::int64_t{128} << 20;
 constexpr std::int64_t kMinBlockBytes = std::int64_t{8} << 20;
 constexpr std::int64_t kMinBlocks = 16;  // of a large dataset, so that work can start after 1/16 of it
 
-/// Scales rows to length 1. Bytes cannot hold such rows, so the source must be opened without ReadOptions::keep_bytes.
-template <class T>
-void normalize_block(MatrixView<T> rows, const RowPlace& place) {
-  if constexpr (std::is_floating_point_v<T>) {
-    normalize_rows(rows, place);
-  } else {
-    throw Error(ExitCode::internal, place.name + ": cannot scale rows that are held as bytes to length 1");
-  }
-}
-
 }  // namespace
 
 Reading::Reading(PointSource& source, const ReadingOptions& options)
     : source_(source),
-      rows_(options.rows > 0 ? options.rows : source.rows()),
-      metric_(options.metric),
-      values_(allocate_points(source, rows_)) {
-  if (options.drop_missing) missing_.emplace(source);
+      spooled_(options.spooled),
+      from_(spooled_ != nullptr ? *spooled_ : source),
+      rows_(options.rows > 0 ? options.rows : from_.rows()),
+      metric_(spooled_ != nullptr ? Metric::euclidean : options.metric),
+      values_(allocate_points(from_, rows_)) {
+  if (options.drop_missing && spooled_ == nullptr) missing_.emplace(source);
   try {
     reader_ = std::thread([this] { read_all(); });
   } catch (const std::system_error&) {  // the system provides no thread: read everything now
@@ -69,7 +61,7 @@ void Reading::read_all() {
           const std::int64_t all = values.rows();
           for (std::int64_t first = 0; first < all;) {
             const std::int64_t rows = std::min(block_rows, all - first);
-            source_.read(first, values.view().middle(first, rows));
+            from_.read(first, values.view().middle(first, rows));
             prepare(values, first, rows);
             if (missing_ && first + rows == all) {
               missing_->check();
@@ -92,18 +84,22 @@ void Reading::prepare(Matrix<T>& values, std::int64_t first, std::int64_t rows) 
   const bool normalize = metric_ == Metric::cosine;
   RowPlace place{source_.name(), first, "--metric cosine"};
   if (!missing_) {
-    if (normalize) normalize_block(values.view().middle(first, rows), place);
+    if (normalize) normalize_rows(values.view().middle(first, rows), place);
     return;
   }
   for (; place.first_row < first + rows; ++place.first_row) {
-    if (!missing_->keep(values.view(), place.first_row) || !normalize) continue;
-    normalize_block(values.view().middle(std::ssize(missing_->kept()) - 1, 1), place);
+    const std::span<const T> row = std::as_const(values).row(place.first_row);
+    if (!missing_->keep(row, place.first_row)) continue;
+    if (missing_->dropped() > 0)
+      std::copy(row.begin(), row.end(), values.row(std::ssize(missing_->kept()) - 1).begin());
+    if (!normalize) continue;
+    normalize_rows(values.view().middle(std::ssize(missing_->kept()) - 1, 1), place);
   }
 }
 
 std::span<const std::int64_t> Reading::kept_rows() const {
   if (dropped_rows() == 0) return {};
-  return missing_->kept();
+  return missing()->kept();
 }
 
 bool Reading::announce(std::int64_t rows) {

@@ -12,6 +12,7 @@
 #include "core/metric.h"
 #include "data/missing_rows.h"
 #include "data/source.h"
+#include "data/spooled_rows.h"
 
 namespace kith::data {
 
@@ -19,6 +20,7 @@ struct ReadingOptions {
   Metric metric = Metric::euclidean;  // cosine: rows are scaled to length 1 as they are read
   bool drop_missing = false;          // drop rows with NaN or infinity; needs a source with Missing::keep
   std::int64_t rows = 0;              // read only the first ones; 0: all
+  SpooledRows* spooled = nullptr;     // the rows of the source, prepared, to read in its place
 };
 
 /// Reads the rows of a source, in order, on its own thread. Until all rows have arrived or the object is destroyed,
@@ -42,15 +44,21 @@ class Reading final : public Arrival {
   PointsView values() const { return view_of(values_); }
   /// The numbers of the rows of values() in the source if rows were dropped, else empty.
   std::span<const std::int64_t> kept_rows() const;
-  std::int64_t dropped_rows() const { return missing_ ? missing_->dropped() : 0; }
-  std::int64_t first_dropped_row() const { return missing_ ? missing_->first_dropped() : -1; }
+  std::int64_t dropped_rows() const { return missing() != nullptr ? missing()->dropped() : 0; }
+  std::int64_t first_dropped_row() const { return missing() != nullptr ? missing()->first_dropped() : -1; }
   /// All values, for changes in place after waiting for all rows. The shape may change, too.
   PointsMatrix& matrix() { return values_; }
   PointSource& source() const { return source_; }
+  /// The source, or the rows that are read in its place.
+  const PointSource& from() const { return from_; }
   /// Duration of the reading; valid once all rows have arrived.
   double seconds() const { return seconds_; }
 
  private:
+  /// Null: no row is dropped.
+  const MissingRows* missing() const {
+    return spooled_ != nullptr ? spooled_->missing() : missing_ ? &*missing_ : nullptr;
+  }
   void read_all();
   template <class T>
   void prepare(Matrix<T>& values, std::int64_t first, std::int64_t rows);
@@ -58,6 +66,8 @@ class Reading final : public Arrival {
   bool announce(std::int64_t rows);
 
   PointSource& source_;
+  SpooledRows* spooled_;
+  PointSource& from_;  // one of the two
   std::int64_t rows_;
   Metric metric_;
   std::optional<MissingRows> missing_;

@@ -66,7 +66,7 @@ std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOpti
   const FormatEntry& format = format_of(location.file);
   std::unique_ptr<PointSource> source = format.open(location, options);
   if (!format.chooses_columns) source = with_columns(std::move(source), options);
-  return options.transpose ? transposed(std::move(source)) : std::move(source);
+  return options.transpose ? transposed(std::move(source), options.scratch) : std::move(source);
 }
 
 std::unique_ptr<PointSource> open_centroids(const std::string& name) {

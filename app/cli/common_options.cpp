@@ -161,10 +161,22 @@ void add_thread_option(OptionSet& set, CommonOptions& common) {
 void add_memory_option(OptionSet& set, CommonOptions& common) {
   set.size({.names = "--memory",
             .value = "SIZE",
-            .help = "Maximum memory of the run: 4GB, 512MiB. cluster, assign and knn --queries read points that do not "
-                    "fit from their file in each pass.",
+            .help = "Maximum memory of the run: 4GB, 512MiB. cluster, assign, distances, knn --queries and evaluate "
+                    "--silhouette simplified read points that do not fit from their file in each pass, or from "
+                    "--scratch.",
             .shown_default = "what is free here"},
            common.memory);
+}
+
+void add_scratch_option(OptionSet& set, CommonOptions& common) {
+  set.text(
+      {.names = "--scratch",
+       .value = "DIR",
+       .help = "Folder for temporary files, if memory is short: decoded text, archives and transposed matrices, and "
+               "points that are read in passes but not from their file: text, sparse or prepared ones. Nothing "
+               "stays there.",
+       .shown_default = "none: such runs are refused"},
+      common.scratch);
 }
 
 void add_backend_options(OptionSet& set, CommonOptions& common) {
@@ -214,6 +226,7 @@ void add_common_options(OptionSet& set, CommonOptions& common, const char* outpu
   add_backend_options(set, common);
   add_thread_option(set, common);
   add_memory_option(set, common);
+  add_scratch_option(set, common);
   add_precision_option(set, common);
   add_input_options(set, common);
   add_metric_option(set, common);
@@ -294,6 +307,7 @@ data::ReadOptions read_options(const CommonOptions& common) {
         fmt::format("--comment: expected another character than --delimiter, found '{}' for both", common.comment));
   }
   options.transpose = common.transpose;
+  options.scratch = common.scratch;
   if (!common.nan.empty()) options.missing = common.nan == "drop" ? data::Missing::keep : data::Missing::offer;
   if (common.precision == "f32") options.precision = data::Precision::f32;
   if (common.precision == "f64") options.precision = data::Precision::f64;

@@ -21,6 +21,7 @@ struct CommonOptions {
   std::int64_t threads = 0;        // 0: all that this process may use
   std::int64_t memory = 0;         // bytes, 0: what is free
   std::int64_t device_memory = 0;  // bytes, 0: as `memory`
+  std::string scratch;             // a folder for temporary files; empty: none
   std::int64_t block_rows = 0;     // 0: chosen from sizes
   std::int64_t seed = 0;
   std::string precision = "auto";
@@ -65,6 +66,7 @@ void add_metric_option(OptionSet& set, CommonOptions& common);
 void add_seed_option(OptionSet& set, CommonOptions& common);
 void add_thread_option(OptionSet& set, CommonOptions& common);
 void add_memory_option(OptionSet& set, CommonOptions& common);
+void add_scratch_option(OptionSet& set, CommonOptions& common);
 /// --backend, --device, --device-memory, --screen, --block-rows
 void add_backend_options(OptionSet& set, CommonOptions& common);
 void add_message_options(OptionSet& set, CommonOptions& common);  // --quiet, --verbose, --json, --progress, --config

@@ -217,7 +217,13 @@ class EvaluateJob final : public PointsJob {
   void open() override;
   std::int64_t bytes() const override {
     const std::int64_t codes = 4 * (std::ssize(result_.labels.codes) + (truth_ ? std::ssize(truth_->codes) : 0));
-    return codes + inner_score_bytes(source->rows(), std::ssize(result_.labels.values), source->columns());
+    return codes +
+           inner_score_bytes(options_.inner, source->rows(), std::ssize(result_.labels.values), source->columns());
+  }
+  std::string needs_memory() const override {
+    return options_.inner.silhouette != "exact"
+               ? ""
+               : "exact silhouettes compare rows in all orders; give --silhouette simplified";
   }
   void compute() override;
   void show() override { print(app::show(result_, !target.empty())); }

@@ -41,11 +41,34 @@ void warn_of_columns(const std::string& labels, const data::PointSource& points,
                                points.name(), difference, result.file()));
 }
 
+/// Distances from all rows to the means, in one pass over rows that are read from a file.
+CentroidDistances distances_to_means(const HeldPoints& held, MatrixView<const double> means,
+                                     const SilhouetteRequest& request) {
+  if (!held.reader) return centroid_distances(*held.points, means, request);
+  CentroidDistances all;
+  const auto add = [&](const PointsView& rows) {
+    const std::size_t first = all.own.size();
+    const auto points = held.backend->hold({rows, 0});
+    points->prepare(held.plan);
+    SilhouetteRequest part = request;
+    part.labels = request.labels.subspan(first, static_cast<std::size_t>(rows_of(rows)));
+    const CentroidDistances some = centroid_distances(*points, means, part);
+    all.own.insert(all.own.end(), some.own.begin(), some.own.end());
+    all.nearest.insert(all.nearest.end(), some.nearest.begin(), some.nearest.end());
+  };
+  add(held.rows());
+  held.reader->begin(rows_of(held.rows()));
+  for (PointsView block = held.reader->next(); rows_of(block) > 0; block = held.reader->next()) add(block);
+  return all;
+}
+
 }  // namespace
 
-std::int64_t inner_score_bytes(std::int64_t rows, std::int64_t clusters, std::int64_t columns) {
+std::int64_t inner_score_bytes(const InnerOptions& options, std::int64_t rows, std::int64_t clusters,
+                               std::int64_t columns) {
   constexpr std::int64_t kBytesPerRow = 64, kBytesPerValue = 40, kBlockBytes = std::int64_t{1} << 28;
-  return checked_product(rows, kBytesPerRow, "rows") + kBlockBytes +
+  const bool is_small = options.silhouette != "exact" && rows < kBlockBytes / 8 / clusters;
+  return checked_product(rows, kBytesPerRow, "rows") + (is_small ? 8 * rows * clusters : kBlockBytes) +
          checked_product(checked_product(clusters, columns, "centroids"), kBytesPerValue, "centroids");
 }
 
@@ -125,7 +148,7 @@ InnerScores inner_scores(const HeldPoints& held, const data::Labels& labels, con
   scores.values.calinski_harabasz = calinski_harabasz(labelled);
   scores.values.davies_bouldin = davies_bouldin(labelled);
   SilhouetteRequest request{codes, scores.counts, {}, held.plan.weights, labelled.on_mean, labelled.means.view()};
-  scores.simplified = simplified_silhouette(*held.points, labelled.means.view(), request);
+  scores.simplified = simplified_silhouette(distances_to_means(held, labelled.means.view(), request), request);
   scores.values.simplified_silhouette = scores.simplified.mean;
   if (options.silhouette == "exact") {
     scores.scored = sampled_rows(std::ssize(codes), options.sample, job.common.seed);

@@ -49,7 +49,8 @@ const Silhouette& requested_silhouette(const InnerScores& scores);
 void check_labelled_points(const data::PointSource& points, const data::Labels& labels, Progress& progress);
 
 /// Host bytes besides the points: distances, silhouettes and labels of each row, and a block of sums.
-std::int64_t inner_score_bytes(std::int64_t rows, std::int64_t clusters, std::int64_t columns);
+std::int64_t inner_score_bytes(const InnerOptions& options, std::int64_t rows, std::int64_t clusters,
+                               std::int64_t columns);
 
 /// Computes the scores of held points. The codes of rows that are not held are ignored. Throws Error(data) unless 2 to
 /// n - 1 clusters have rows.

@@ -7,6 +7,7 @@
 #include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
 #include "app/commands.h"
+#include "app/run/memory.h"
 #include "app/run/points_job.h"
 #include "app/run/results.h"
 #include "core/neighbors.h"
@@ -71,17 +72,9 @@ class Rows {
   bool printed_;
 };
 
-/// Rows per block without --block-rows; a row has `width` distances.
-std::int64_t usual_block(std::int64_t width, std::int64_t columns) {
-  return kBlockBytes / (8 * std::max(width, columns));
-}
-
-/// Host bytes of one block: distances as computed and as written, and the rows as float64.
-std::int64_t block_memory(const DistancesOptions& options, const data::PointSource& a, const data::PointSource& b) {
-  return block_bytes({.rows = a.rows(),
-                      .row_bytes = 16 * b.rows() + 8 * a.columns(),
-                      .block_rows = options.common.block_rows,
-                      .usual_rows = usual_block(b.rows(), a.columns())});
+/// Host bytes of a row of a block: distances as computed and as written, the row as it is read and as float64.
+std::int64_t bytes_of_row(const data::PointSource& a, const data::PointSource& b) {
+  return 16 * b.rows() + 16 * a.columns();
 }
 
 class DistancesJob final : public PointsJob {
@@ -91,17 +84,30 @@ class DistancesJob final : public PointsJob {
  private:
   void open() override;
   std::int64_t bytes() const override {
-    return row_state_bytes(*source) + block_memory(options_, *inputs.first, *source);
+    const std::int64_t held = inputs.second && reads_blocks_ ? -value_bytes(*inputs.first) : 0;
+    return held + row_state_bytes(*source) +
+           checked_product(block_, bytes_of_row(*inputs.first, *source), "rows of one block");
   }
+  std::string needs_memory() const override { return ""; }
   void compute() override;
   void write() override { file_->finish(); }
   std::string next() const override { return target.empty() ? "" : fmt::format("kith info {}", shell_word(target)); }
 
   void open_file();
+  /// Chooses the rows of a block, and whether the rows of A are read block by block.
+  void plan_blocks();
+  /// Calls visit(first, rows) for blocks of rows of A in order.
+  template <class Visit>
+  void for_blocks(const Visit& visit);
+  void check();
   template <class T>
-  void compute_as(PointsView from);
+  void compute_as();
 
   DistancesOptions& options_;
+  std::int64_t block_ = 0;                      // rows of A at a time
+  bool reads_blocks_ = false;                   // A is not in memory
+  std::unique_ptr<data::Reading> a_;            // A in memory, if it is not B
+  std::unique_ptr<data::PointSource> a_again_;  // A, if it is B, which is read in passes
   std::optional<data::ResultFile> file_;
 };
 
@@ -111,7 +117,7 @@ void DistancesJob::open() {
   source = inputs.second ? inputs.second.get() : inputs.first.get();
   report.points = describe(*source);
   if (inputs.second) report.queries = describe(a);
-  if (a.columns() == source->columns()) return;
+  if (a.columns() == source->columns()) return plan_blocks();
   throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}; give points of the same "
                                           "columns, or choose them with --columns",
                                           source->name(), a.columns(), a.name(), source->columns()));
@@ -131,36 +137,82 @@ void DistancesJob::open_file() {
                                  : file_->create_matrix<double>("distances", a.rows(), source->rows());
 }
 
+void DistancesJob::plan_blocks() {
+  const data::PointSource &a = *inputs.first, &b = *source;
+  const std::int64_t usual = kBlockBytes / (8 * std::max(b.rows(), a.columns()));
+  block_ = std::clamp<std::int64_t>(common.block_rows > 0 ? common.block_rows : usual, 1, a.rows());
+  const std::int64_t points = points_bytes(a) + (inputs.second ? points_bytes(b) : 0);
+  const std::int64_t limit = memory_limit(common.memory).bytes;
+  if (points + bytes() <= limit) return;
+  reads_blocks_ = true;
+  constexpr std::int64_t kShare = 3;  // of the memory: each block takes a pass over B
+  if (common.block_rows == 0) block_ = std::clamp<std::int64_t>(limit / kShare / bytes_of_row(a, b), 1, a.rows());
+}
+
+template <class Visit>
+void DistancesJob::for_blocks(const Visit& visit) {
+  data::PointSource& a = a_again_ ? *a_again_ : held.spooled && !inputs.second ? *held.spooled : *inputs.first;
+  const bool normalizes = metric_of(common) == Metric::cosine && &a != held.spooled.get();
+  PointsMatrix rows = data::allocate_points(a, reads_blocks_ ? block_ : 0);
+  for (std::int64_t first = 0; first < a.rows(); first += block_) {
+    const std::int64_t here = std::min(block_, a.rows() - first);
+    if (!reads_blocks_) {
+      const PointsView all = (a_ ? *a_ : *held.values).values();
+      visit(first, std::visit([&](const auto& values) -> PointsView { return values.middle(first, here); }, all));
+      continue;
+    }
+    std::visit(
+        [&](auto& values) {
+          const auto block = values.view().middle(0, here);
+          const PhaseWithin phase(progress, "read");
+          a.read(first, block);
+          if (normalizes) normalize_rows(block, {a.name(), first, "--metric cosine"});
+        },
+        rows);
+    visit(first, std::visit([&](const auto& values) -> PointsView { return values.view().middle(0, here); }, rows));
+  }
+}
+
+/// Throws what check_queries() throws for all rows of A, of which the largest values matter.
+void DistancesJob::check() {
+  const Measure measure = measure_of(metric_of(common));
+  Matrix<double> largest(1, source->columns());
+  std::fill_n(largest.data(), largest.size(), 0.0);
+  if (measure == Measure::inner_product) {
+    for_blocks(
+        [&](std::int64_t, const PointsView& rows) { largest(0, 0) = std::max(largest(0, 0), largest_value(rows)); });
+  }
+  check_queries(*held.points, view_of(PointsMatrix(std::move(largest))), measure);
+}
+
 void DistancesJob::compute() {
-  const auto first = inputs.second ? read_points(*inputs.first, *this) : nullptr;
-  const PointsView from = (first ? *first : *held.values).values();
+  if (inputs.second && !reads_blocks_) a_ = read_points(*inputs.first, *this);
+  if (!inputs.second && !held.reader) reads_blocks_ = false;  // B is in memory
+  if (!inputs.second && reads_blocks_ && !held.spooled) a_again_ = open_input(options_.a, *this);
+  check();
   if (!target.empty()) open_file();
-  inputs.value_class() == ValueClass::f32 ? compute_as<float>(from) : compute_as<double>(from);
-  report.phase("search").flops = assignment_flops(rows_of(from), columns_of(from), source->rows());
+  inputs.value_class() == ValueClass::f32 ? compute_as<float>() : compute_as<double>();
+  report.phase("search").flops = assignment_flops(inputs.first->rows(), source->columns(), source->rows());
 }
 
 /// Distances from rows to all held points, block by block.
 template <class T>
-void DistancesJob::compute_as(PointsView from) {
+void DistancesJob::compute_as() {
   Rows<T> rows(options_.unit(), file_ ? &*file_ : nullptr, !file_ && !common.json);
   const Measure measure = measure_of(metric_of(common));
-  check_queries(*held.points, from, measure);
-  const std::int64_t count = rows_of(from), width = held.points->rows();
-  const std::int64_t chosen = common.block_rows > 0 ? common.block_rows : usual_block(width, columns_of(from));
-  const std::int64_t block = std::clamp<std::int64_t>(chosen, 1, count);
-  Matrix<double> queries(block, columns_of(from)), out(block, width);
-  progress.phase("search", count);
-  for (std::int64_t first = 0; first < count; first += block) {
-    const std::int64_t here = std::min(block, count - first);
-    copy_queries(from, first, queries.view().middle(0, here));
-    const auto distances = out.view().middle(0, here);
-    held.points->all_distances({queries.view().middle(0, here), -1, measure}, distances);
+  Matrix<double> queries(block_, source->columns()), out(block_, held.points->rows());
+  progress.phase("search", inputs.first->rows());
+  for_blocks([&](std::int64_t first, const PointsView& from) {
+    const auto block = queries.view().middle(0, rows_of(from));
+    copy_queries(from, 0, block);
+    const auto distances = out.view().middle(0, block.rows);
+    held.points->all_distances({block, -1, measure}, distances);
     {
       const PhaseWithin phase(progress, "write");
       rows.append(first, distances);
     }
-    progress.progress(first + here);
-  }
+    progress.progress(first + block.rows);
+  });
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ void declare(OptionSet& set, ReportOptions& options) {
            options.common.force);
   add_thread_option(set, options.common);
   add_memory_option(set, options.common);
+  add_scratch_option(set, options.common);
   add_message_options(set, options.common);
 }
 

@@ -11,6 +11,7 @@
 #include "app/cli/terminal.h"
 #include "app/run/dropped_rows.h"
 #include "core/clock.h"
+#include "core/row_blocks.h"
 #include "core/streamed_points.h"
 
 namespace kith::app {
@@ -47,11 +48,11 @@ class ShownArrival final : public Arrival {
  private:
   void finish() {
     if (std::exchange(finished_, true)) return;
-    const data::PointSource& source = reading_.source();
+    const data::PointSource &source = reading_.source(), &from = reading_.from();
     Phase& read = job_.report.phase("read");
     read.bytes +=
-        static_cast<std::int64_t>(static_cast<double>(source.file_bytes()) * static_cast<double>(reading_.rows()) /
-                                  static_cast<double>(std::max<std::int64_t>(source.rows(), 1)));
+        static_cast<std::int64_t>(static_cast<double>(from.file_bytes()) * static_cast<double>(reading_.rows()) /
+                                  static_cast<double>(std::max<std::int64_t>(from.rows(), 1)));
     read.busy_seconds += reading_.seconds();
     for (const std::string& remark : source.remarks()) {
       job_.progress.warning(fmt::format("{}: {}", source.name(), remark));
@@ -79,6 +80,28 @@ std::unique_ptr<Points> hold_directly(const HeldPoints& held, const Weights& wei
   read.bytes = held.reader->bytes();
   read.busy_seconds = seconds_since(begin);
   return points;
+}
+
+/// Writes the prepared rows to a file of --scratch. preparation: the parameters, if the step computes them.
+std::unique_ptr<data::SpooledRows> spool(data::PointSource& source, Job& job, const data::ReadingOptions& reading,
+                                         const StreamPlan& stream, const PreparationStep& step,
+                                         Preparation& preparation) {
+  job.progress.phase("spool", source.rows());
+  auto rows =
+      std::make_unique<data::SpooledRows>(source,
+                                          data::SpoolOptions{.folder = job.common.scratch,
+                                                             .block_bytes = stream.block_bytes,
+                                                             .least_rows = job.common.pca > 0 ? kRowsOfBlocks : 1,
+                                                             .metric = reading.metric,
+                                                             .drop_missing = reading.drop_missing},
+                                          [&job](std::int64_t read) { job.progress.progress(read); });
+  if (!step.is_none()) {
+    job.progress.phase("prepare", 0);
+    preparation = prepare(*rows, step, job.common);
+  }
+  Phase& phase = job.report.phase("spool");
+  phase.bytes += source.file_bytes();
+  return rows;
 }
 
 }  // namespace
@@ -140,32 +163,44 @@ HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<
   HeldPoints held;
   const PreparationStep step{preparation_request(job.common), given};
   data::ReadingOptions options = reading_options(job.common, step);
-  // Dropped rows, rows of weight 0 and the parameters of a preparation are known only after the last row has arrived.
-  const bool all_at_once = options.drop_missing || !step.is_none() || (weighting && weighting->absent > 0);
   // A device with its own memory takes the rows from the file, so that they need none of the host's.
-  if (stream) held.backend = choose_backend(job);
-  const bool direct = stream && source.is_shared() && held.backend->device().has_own_memory;
+  if (stream) held.backend = choose_backend(job);  // first: a backend that is missing is an error before the long work
+  if (stream && stream->spools) {
+    held.spooled = spool(source, job, options, *stream, step, held.preparation);
+    options.spooled = held.spooled.get();
+  }
+  data::PointSource& streamed = held.spooled ? *held.spooled : source;
+  const bool direct = stream && streamed.is_shared() && held.backend->device().has_own_memory;
   if (stream && stream->optional && !direct) stream.reset();
-  if (stream) options.rows = direct ? 1 : stream->held_rows;
+  if (stream) {
+    options.rows = direct ? 1
+                          : std::clamp<std::int64_t>(stream->held_rows * source.columns() / streamed.columns(), 1,
+                                                     streamed.rows());
+  }
+  // Dropped rows, rows of weight 0 and the parameters of a preparation are known only after the last row has arrived.
+  const bool prepares = !step.is_none() && !held.spooled;
+  const bool all_at_once = options.drop_missing || prepares || (weighting && weighting->absent > 0);
   held.values = std::make_unique<data::Reading>(source, options);
-  if (!stream) held.backend = choose_backend(job);
+  if (!held.backend) held.backend = choose_backend(job);
   opened();
   Weights weights;
   {
     ShownArrival arrival(*held.values, held.backend->device().has_own_memory, job);
     if (all_at_once) arrival.wait_for_all();
     if (options.drop_missing) warn_of_dropped_rows(*held.values, job.progress);
-    if (!step.is_none()) {
+    if (prepares) {
       job.progress.phase("prepare", 0);
       held.preparation = prepare(*held.values, step, job.common);
-      job.report.prepared = describe(given == nullptr ? held.preparation : *given);
     }
+    if (!step.is_none()) job.report.prepared = describe(given == nullptr ? held.preparation : *given);
     if (weighting) held.weighed = std::make_unique<WeighedRows>(*weighting, *held.values);
-    weights = weighting ? held.weighed->weights() : equal_weights(stream ? source.rows() : rows_of(held.rows()));
+    weights = weighting ? held.weighed->weights() : equal_weights(stream ? streamed.rows() : rows_of(held.rows()));
     if (stream) {
       arrival.wait_for_all();
+      if (!stream->optional) bypass_full_cache(streamed, options.rows);
       held.reader = std::make_unique<data::FileRows>(
-          source, data::FileRowsOptions{.block_bytes = stream->block_bytes, .metric = options.metric});
+          streamed, data::FileRowsOptions{.block_bytes = stream->block_bytes,
+                                          .metric = held.spooled ? Metric::euclidean : options.metric});
       held.points = direct ? hold_directly(held, weights, job)
                            : std::make_unique<StreamedPoints>(
                                  *held.backend, StreamedRows{held.rows(), held.reader.get(), weights.rows});
@@ -191,7 +226,7 @@ HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<
 }
 
 std::vector<std::int64_t> HeldPoints::row_numbers() const {
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(rows_of(rows())));
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(points->rows()));
   std::iota(numbers.begin(), numbers.end(), 0);
   if (weighed && !weighed->counted_rows().empty()) numbers = weighed->counted_rows();
   const std::span<const std::int64_t> kept = values->kept_rows();

@@ -47,6 +47,7 @@ std::unique_ptr<data::Reading> read_points(data::PointSource& source, Job& job, 
 /// Points in the memory of a backend, and their plan. The values are on the host, too; those of streamed points are in
 /// the file, but for the first rows.
 struct HeldPoints {
+  std::unique_ptr<data::SpooledRows> spooled;  // null: rows are read from their own file
   std::unique_ptr<data::Reading> values;
   std::unique_ptr<data::FileRows> reader;  // null: all rows are in memory
   std::unique_ptr<WeighedRows> weighed;    // null: every row weighs 1
@@ -55,9 +56,9 @@ struct HeldPoints {
   DataPlan plan;
   Preparation preparation;  // the parameters computed for --scale and --pca
 
-  /// The rows of `points` that are in memory.
+  /// The rows of `points` that are in memory: the first ones, if there is a reader.
   PointsView rows() const { return weighed ? weighed->values() : values->values(); }
-  /// Their row numbers in the source.
+  /// The row numbers in the source of all rows of `points`.
   std::vector<std::int64_t> row_numbers() const;
 };
 

@@ -60,7 +60,8 @@ void PointsJob::run_computation() {
   }
   compute();
   if (held.reader && !stream->optional) {
-    report.streamed = StreamReport{rows_of(held.rows()), held.reader->passes(), held.reader->bytes()};
+    report.streamed = StreamReport{rows_of(held.rows()), held.reader->passes(), held.reader->bytes(),
+                                   held.spooled ? held.spooled->stored_bytes() : 0};
   }
 }
 
@@ -68,15 +69,24 @@ std::optional<StreamPlan> PointsJob::plan_memory() const {
   const std::int64_t limit = memory_limit(common.memory).bytes;
   const bool fits = required_bytes <= limit;
   if (fits && (!source->is_shared() || value_bytes(*source) < kWorthDirect)) return std::nullopt;
-  std::string reason = given ? "rows prepared as for a result need all rows in memory" : needs_memory();
-  if (reason.empty()) reason = why_not_streamed(*source, common, weighting);
-  if (fits) return reason.empty() ? std::optional(StreamPlan{.held_rows = 1, .optional = true}) : std::nullopt;
+  std::string reason = needs_memory();
+  if (reason.empty()) reason = why_not_streamed(weighting);
+  const std::string spooled = why_spooled(*source, common, given.has_value());
+  if (fits)
+    return reason.empty() && spooled.empty() ? std::optional(StreamPlan{.held_rows = 1, .optional = true})
+                                             : std::nullopt;
+  if (reason.empty() && common.scratch.empty() && !spooled.empty()) {
+    reason = spooled + "; give --scratch DIR, a folder for temporary files";
+  }
   if (reason.empty()) {
     // Without --memory a tenth is left to the system, which also keeps the file's pages.
     const auto usable =
         std::min(limit, static_cast<std::int64_t>(0.9 * static_cast<double>(data::free_memory().bytes)));
-    const auto stream = plan_stream(*source, usable - (required_bytes - value_bytes(*source)));
-    if (stream && stream->held_rows < source->rows()) return stream;
+    auto stream = plan_stream(*source, usable - (required_bytes - value_bytes(*source)));
+    if (stream && stream->held_rows < source->rows()) {
+      stream->spools = !spooled.empty() || (source->is_compressed() && !common.scratch.empty());
+      return stream;
+    }
     reason = "the memory does not suffice for the rest of the run";
   }
   const data::PointSource* second = inputs.second.get();

@@ -94,10 +94,17 @@ PreparationRequest preparation_request(const CommonOptions& common) {
   return {scaling_of(common.scale).value_or(Scaling::none), common.pca};
 }
 
+namespace {
+
+Workers workers_of(cpu::Threads& threads) {
+  return {threads.count(), [&threads](std::int64_t tasks, const auto& work) { threads.run(tasks, work); }};
+}
+
+}  // namespace
+
 Preparation prepare(data::Reading& reading, const PreparationStep& step, const CommonOptions& common) {
   cpu::Threads threads(static_cast<int>(common.threads));
-  const Workers workers{threads.count(),
-                        [&threads](std::int64_t tasks, const auto& work) { threads.run(tasks, work); }};
+  const Workers workers = workers_of(threads);
   const PreparedRows rows{reading.matrix(), reading.source().name(), reading.kept_rows()};
   Preparation parameters;
   if (step.given == nullptr) {
@@ -106,6 +113,32 @@ Preparation prepare(data::Reading& reading, const PreparationStep& step, const C
     apply_preparation(rows, *step.given, workers);
   }
   if (metric_of(common) == Metric::cosine) normalize_prepared_rows(rows, "--metric cosine");
+  return parameters;
+}
+
+Preparation prepare(data::SpooledRows& rows, const PreparationStep& step, const CommonOptions& common) {
+  cpu::Threads threads(static_cast<int>(common.threads));
+  const Workers workers = workers_of(threads);
+  const std::vector<std::int64_t> none;
+  const std::vector<std::int64_t>& kept =
+      rows.missing() != nullptr && rows.missing()->dropped() > 0 ? rows.missing()->kept() : none;
+  const auto named = [&](PointsMatrix& block, std::int64_t first) -> PreparedRows {
+    if (kept.empty()) return {block, rows.name(), {}, first};
+    return {block, rows.name(), std::span(kept).subspan(static_cast<std::size_t>(first))};
+  };
+  Preparation parameters;
+  if (step.given == nullptr) {
+    const PreparedPasses passes{
+        rows.rows(), rows.columns(), rows.name(), [&](const auto& visit) {
+          rows.for_blocks([&](PointsMatrix& block, std::int64_t first) { visit(named(block, first)); });
+        }};
+    parameters = fit_preparation(passes, step.request, workers);
+  }
+  rows.rewrite([&](PointsMatrix& block, std::int64_t first) {
+    const PreparedRows part = named(block, first);
+    apply_preparation(part, step.given == nullptr ? parameters : *step.given, workers);
+    if (metric_of(common) == Metric::cosine) normalize_prepared_rows(part, "--metric cosine");
+  });
   return parameters;
 }
 

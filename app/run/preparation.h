@@ -25,6 +25,8 @@ struct PreparationStep {
 
 /// Prepares all rows of a complete reading, and scales them to length 1 for --metric cosine. Returns the parameters.
 Preparation prepare(data::Reading& reading, const PreparationStep& step, const CommonOptions& common);
+/// The same for rows in a file, in passes over it; the file holds the prepared rows afterwards.
+Preparation prepare(data::SpooledRows& rows, const PreparationStep& step, const CommonOptions& common);
 
 /// Host bytes that computing the parameters takes besides the points.
 std::int64_t preparation_bytes(const data::PointSource& points, const CommonOptions& common);

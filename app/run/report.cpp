@@ -128,7 +128,8 @@ std::string to_json(const Report& report) {
   if (report.streamed) {
     object["streamed"] = {{"held_rows", report.streamed->held_rows},
                           {"passes", report.streamed->passes},
-                          {"bytes", report.streamed->bytes}};
+                          {"bytes", report.streamed->bytes},
+                          {"spooled_bytes", report.streamed->spooled_bytes}};
   }
   if (report.weights) {
     object["weights"] = {

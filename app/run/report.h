@@ -36,7 +36,8 @@ struct PointsReport {
 struct StreamReport {
   std::int64_t held_rows = 0;  // that stayed in memory
   std::int64_t passes = 0;
-  std::int64_t bytes = 0;  // of values that were read
+  std::int64_t bytes = 0;          // of values that were read
+  std::int64_t spooled_bytes = 0;  // in a file of --scratch; 0: the rows are read from their own file
 };
 
 struct WeightReport {

@@ -8,17 +8,24 @@
 
 namespace kith::app {
 
-std::string why_not_streamed(const data::PointSource& source, const CommonOptions& common,
-                             const std::optional<Weighting>& weighting) {
-  if (!source.reads_any_rows()) {
-    return "text, sparse, transposed and compressed files cannot be read more than once; convert the points with "
-           "numpy.save or h5py";
-  }
-  if (!preparation_request(common).is_none()) return "--scale and --pca need all rows in memory";
-  if (common.nan == "drop") return "--nan drop needs all rows in memory";
-  if (common.precision == "f32") return "--precision f32 counts the values that it changes in memory";
+std::string why_not_streamed(const std::optional<Weighting>& weighting) {
   if (weighting && weighting->absent > 0) return "rows of weight 0 need all rows in memory; remove them from the file";
   return "";
+}
+
+std::string why_spooled(const data::PointSource& source, const CommonOptions& common, bool prepared) {
+  if (const std::string kind = source.only_in_order(); !kind.empty()) return kind;
+  if (prepared || !preparation_request(common).is_none()) return "rows are prepared once, after they have been read";
+  if (common.nan == "drop") return "--nan drop changes the numbers of rows";
+  return common.precision == "f32" ? "--precision f32 counts the values that it changes" : "";
+}
+
+void bypass_full_cache(data::PointSource& source, std::int64_t held_rows) {
+  constexpr double kShare = 0.8;  // of the free memory: the cache also keeps other files
+  const double row_bytes = static_cast<double>(source.file_bytes()) / static_cast<double>(source.rows());
+  const double cached = kShare * static_cast<double>(data::free_memory().bytes) / row_bytes;
+  if (static_cast<double>(source.rows() - held_rows) <= cached) return;
+  source.bypass_cache_from(held_rows + static_cast<std::int64_t>(cached));
 }
 
 std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t bytes) {

@@ -15,15 +15,21 @@ namespace kith::app {
 struct StreamPlan {
   std::int64_t held_rows = 0;    // the first rows, which stay in memory; at least one
   std::int64_t block_bytes = 0;  // of each buffer for the other rows
+  bool spools = false;           // all rows are written to a file of --scratch first, and read from there
   /// The memory suffices: the plan is only for a device with its own memory that reads the rows from the file itself.
   bool optional = false;
 };
 
-/// Why the rows of these points cannot be read more than once; empty if they can.
-std::string why_not_streamed(const data::PointSource& source, const CommonOptions& common,
-                             const std::optional<Weighting>& weighting);
+/// Why the rows of these points cannot be read in passes at all; empty if they can.
+std::string why_not_streamed(const std::optional<Weighting>& weighting);
+/// Why they cannot be read from their own file in passes, but from one of --scratch; empty if they can.
+std::string why_spooled(const data::PointSource& source, const CommonOptions& common, bool prepared);
 
 /// A plan for `bytes` of memory for values; nothing if they do not suffice for the buffers.
 std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t bytes);
+
+/// Rows behind the held ones that the page cache cannot keep from pass to pass are read past it from now on: a scan
+/// of more than it holds finds nothing in it.
+void bypass_full_cache(data::PointSource& source, std::int64_t held_rows);
 
 }  // namespace kith::app

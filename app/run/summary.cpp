@@ -92,8 +92,11 @@ std::string summary(const Report& report, const std::string& next) {
   if (report.queries) line("queries", points_of(*report.queries));
   if (report.streamed) {
     const StreamReport& s = *report.streamed;
-    line("memory", fmt::format("{} of {} rows stayed in memory; {} were read in {} passes over the others", s.held_rows,
-                               report.points ? report.points->rows : 0, data::show_bytes(s.bytes), s.passes));
+    const std::string spooled =
+        s.spooled_bytes > 0 ? fmt::format(" in {} of --scratch", data::show_bytes(s.spooled_bytes)) : "";
+    line("memory",
+         fmt::format("{} of {} rows stayed in memory; {} were read in {} passes over the others{}", s.held_rows,
+                     report.points ? report.points->rows : 0, data::show_bytes(s.bytes), s.passes, spooled));
   }
   if (!report.prepared.empty()) line("prepared", report.prepared);
   if (report.weights) {

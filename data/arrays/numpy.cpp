@@ -173,7 +173,7 @@ std::unique_ptr<PointSource> open_npz(const Location& location, const ReadOption
     refuse_member(name, problem);
   }
   if (!member.file.deflated) return open_raw(std::move(input), table_of(member.header, name, member.file.at), options);
-  InputBytes inflated = InputBytes::held(name, extract(input, member.file));
+  InputBytes inflated = extract(input, member.file, name, options.scratch);
   input.check_unchanged();
   return open_raw(std::move(inflated), table_of(member.header, name, 0), options);
 }

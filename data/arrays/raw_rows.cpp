@@ -51,8 +51,14 @@ class RawSource final : public PointSource {
   ValueClass value_class() const override { return class_; }
   std::int64_t file_bytes() const override { return table_.bytes(); }
   std::int64_t held_bytes() const override { return input_.held_bytes(); }
-  bool reads_any_rows() const override { return table_.order != RawTable::columns_together && held_bytes() == 0; }
-  bool is_shared() const override { return reads_any_rows(); }
+  std::string only_in_order() const override {
+    if (held_bytes() > 0) return "a compressed array is held in memory";
+    return table_.order == RawTable::columns_together ? "an array in column order is slow to read by rows" : "";
+  }
+  void bypass_cache_from(std::int64_t row) override {
+    if (table_.order != RawTable::columns_together) input_.bypass_cache_from(table_.at + row * table_.row_bytes());
+  }
+  bool is_shared() const override { return only_in_order().empty(); }
   std::int64_t changed_values() const override { return changed_; }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }

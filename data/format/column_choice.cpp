@@ -12,6 +12,7 @@
 
 #include "core/quoted.h"
 #include "data/format/shape.h"
+#include "data/io/memory_limit.h"
 
 namespace kith::data {
 namespace {
@@ -111,7 +112,10 @@ class ColumnParser {
 class ChosenColumns final : public PointSource {
  public:
   ChosenColumns(std::unique_ptr<PointSource> inner, std::vector<std::int64_t> chosen)
-      : inner_(std::move(inner)), chosen_(std::move(chosen)) {}
+      : inner_(std::move(inner)), chosen_(std::move(chosen)) {
+    constexpr std::int64_t kLeast = std::int64_t{1} << 20, kMost = std::int64_t{32} << 20, kShare = 16;
+    block_bytes_ = std::clamp(memory_limit() / kShare, kLeast, kMost);
+  }
 
   std::string name() const override { return inner_->name(); }
   std::string element_type() const override { return inner_->element_type(); }
@@ -119,8 +123,10 @@ class ChosenColumns final : public PointSource {
   std::int64_t columns() const override { return static_cast<std::int64_t>(chosen_.size()); }
   ValueClass value_class() const override { return inner_->value_class(); }
   std::int64_t file_bytes() const override { return inner_->file_bytes(); }
-  std::int64_t held_bytes() const override { return inner_->held_bytes() + kBlockBytes; }
-  bool reads_any_rows() const override { return inner_->reads_any_rows(); }
+  std::int64_t held_bytes() const override { return inner_->held_bytes() + block_bytes_; }
+  std::string only_in_order() const override { return inner_->only_in_order(); }
+  void bypass_cache_from(std::int64_t row) override { inner_->bypass_cache_from(row); }
+  bool is_compressed() const override { return inner_->is_compressed(); }
   std::int64_t changed_values() const override { return inner_->changed_values(); }
   std::vector<std::string> remarks() const override { return inner_->remarks(); }
   std::vector<std::string> column_names() const override {
@@ -134,14 +140,12 @@ class ChosenColumns final : public PointSource {
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
 
  private:
-  static constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;  // of whole rows
-
   template <class T>
   void read_as(std::int64_t first, MatrixView<T> out) {
     check_request(*this, first, out);
     const std::int64_t row_bytes = inner_->columns() * static_cast<std::int64_t>(sizeof(T));
     const std::int64_t block =
-        std::clamp<std::int64_t>(kBlockBytes / row_bytes, 1, std::max<std::int64_t>(1, out.rows));
+        std::clamp<std::int64_t>(block_bytes_ / row_bytes, 1, std::max<std::int64_t>(1, out.rows));
     Matrix<T> whole(block, inner_->columns());
     for (std::int64_t begin = 0; begin < out.rows; begin += block) {
       const std::int64_t rows = std::min(block, out.rows - begin);
@@ -156,6 +160,7 @@ class ChosenColumns final : public PointSource {
 
   std::unique_ptr<PointSource> inner_;
   std::vector<std::int64_t> chosen_;
+  std::int64_t block_bytes_ = 0;  // of whole rows at a time
 };
 
 }  // namespace

@@ -56,6 +56,8 @@ struct ReadOptions {
   /// before the first record.
   std::optional<char> comment = {};
   bool transpose = false;  // the columns of the file become rows
+  /// A folder for decoded data that would take more than a part of the memory; empty: they are held in memory.
+  std::string scratch = {};
   /// Whether read() accepts NaN, infinities and empty fields of text, which become NaN.
   Missing missing = Missing::refuse;
 };
@@ -87,8 +89,15 @@ class PointSource {
   virtual std::int64_t changed_values() const = 0;
   /// Host memory in bytes that the source itself uses while rows are read.
   virtual std::int64_t held_bytes() const { return 0; }
-  /// Whether any rows can be read at any time, as fast as in order.
-  virtual bool reads_any_rows() const { return false; }
+  /// What these rows are, if they cannot be read at any time as fast as in order, with a verb: "text is ..."; empty if
+  /// they can.
+  virtual std::string only_in_order() const { return ""; }
+  /// Whether reading a row takes much longer than reading its bytes.
+  virtual bool is_compressed() const { return false; }
+  /// From now on, rows from this one on are read past the page cache, where that is possible.
+  virtual void bypass_cache_from(std::int64_t /*row*/) {}
+  /// The file whose change would change the rows; empty if nobody else can change them.
+  virtual std::string watched_file() const { return parse_location(name()).file; }
   /// Whether several threads may call read() at the same time.
   virtual bool is_shared() const { return false; }
   /// One name for each column, or none.

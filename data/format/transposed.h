@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "data/format/point_source.h"
 
 namespace kith::data {
 
-/// The columns of `source` become the rows. The first read() reads the whole source and keeps it in memory.
-std::unique_ptr<PointSource> transposed(std::unique_ptr<PointSource> source);
+/// The columns of `source` become the rows. The first read() reads the whole source and keeps it in memory or, if it
+/// takes more than a part of that, in a file of the folder `scratch`.
+std::unique_ptr<PointSource> transposed(std::unique_ptr<PointSource> source, const std::string& scratch = {});
 
 }  // namespace kith::data

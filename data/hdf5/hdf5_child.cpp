@@ -51,6 +51,7 @@ void prepare_hdf5_children(const std::vector<std::string>& words) {
 }
 
 std::shared_ptr<Hdf5Child> Hdf5Child::of(const std::string& file) {
+  require_regular(file, "a file");  // here: a pipe of this process, such as /dev/fd/63, is not one of its child
   static std::mutex mutex;
   static std::shared_ptr<Hdf5Child> last;
   const std::lock_guard lock(mutex);

@@ -20,15 +20,7 @@ namespace {
 
 /// Makes all checks that do not need HDF5. Returns whether the file system supports locks.
 bool check_before_opening(const std::string& file) {
-  struct stat status {};
-  if (stat(file.c_str(), &status) != 0) {
-    if (errno == ENOENT) refuse_input(file, "no such file; check the name and the directory");
-    refuse_input(file, fmt::format("cannot be opened: {}", std::strerror(errno)));
-  }
-  if (!S_ISREG(status.st_mode))
-    refuse_input(file, fmt::format("expected a file, found {}; {}", describe_special(status.st_mode),
-                                   S_ISDIR(status.st_mode) ? "name a file in it, or another one"
-                                                           : "give a file, or text on standard input with -"));
+  require_regular(file, "a file");
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
     refuse_input(file, fmt::format("cannot be read: {}; check its permissions", std::strerror(errno)));

@@ -108,7 +108,10 @@ class Hdf5Source final : public PointSource {
   std::int64_t file_bytes() const override { return rows_.facts.info.stored_bytes; }
   std::int64_t held_bytes() const override { return chunks_ ? chunks_->held_bytes() : 0; }
   bool is_shared() const override { return rows_.begin.has_value(); }
-  bool reads_any_rows() const override { return true; }
+  bool is_compressed() const override { return rows_.steps && !rows_.steps->empty(); }
+  void bypass_cache_from(std::int64_t row) override {
+    if (rows_.begin) file_.bypass_cache_from(*rows_.begin + row * row_bytes_);
+  }
   std::int64_t changed_values() const override { return changed_; }
   Number held_as() const override { return held_as_; }
   std::vector<std::string> column_names() const override { return rows_.names; }
@@ -211,7 +214,7 @@ std::unique_ptr<PointSource> open_dense(const std::string& file, const std::shar
                                         StoredRows rows, const ReadOptions& options) {
   const bool by_columns = rows.facts.reversed && rows.facts.info.shape.size() == 2;
   std::unique_ptr<PointSource> source = std::make_unique<Hdf5Source>(file, child, std::move(rows), options);
-  return by_columns ? transposed(std::move(source)) : std::move(source);
+  return by_columns ? transposed(std::move(source), options.scratch) : std::move(source);
 }
 
 std::string place_of(const Location& location) {

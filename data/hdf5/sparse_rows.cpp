@@ -95,6 +95,7 @@ class SparseRows final : public PointSource {
   }
   std::int64_t file_bytes() const override { return values_ ? values_->file_bytes() + indices_->file_bytes() : 0; }
   std::int64_t held_bytes() const override { return 8 * rows_ + 16 * kBlockValues; }
+  std::string only_in_order() const override { return "a sparse matrix is made dense while it is read"; }
   std::int64_t changed_values() const override { return values_ ? values_->changed_values() : 0; }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
@@ -169,14 +170,14 @@ std::unique_ptr<PointSource> open_sparse(const std::string& file, const SparseGr
   const std::int64_t value_bytes = source->value_class() == ValueClass::f32 ? 4 : 8;
   const std::int64_t dense_bytes = group.rows * group.columns * value_bytes;
   const bool reduced = !options.columns.empty() || !options.drop_columns.empty();
-  if (dense_bytes > memory_limit() && (!reduced || group.by_columns)) {
+  if (options.scratch.empty() && dense_bytes > memory_limit() && (!reduced || group.by_columns)) {
     refuse_input(name,
                  fmt::format("the sparse matrix of {} takes {} bytes as a dense matrix, more than this machine's "
-                             "memory; reduce it first (for example with scanpy.pp.pca, to obsm/X_pca), or, if it is "
-                             "compressed by rows, choose columns with --columns",
+                             "memory; reduce it first (for example with scanpy.pp.pca, to obsm/X_pca), give --scratch "
+                             "DIR, or, if it is compressed by rows, choose columns with --columns",
                              show_shape(shape), dense_bytes));
   }
-  return group.by_columns ? transposed(std::move(source)) : std::move(source);
+  return group.by_columns ? transposed(std::move(source), options.scratch) : std::move(source);
 }
 
 }  // namespace kith::data

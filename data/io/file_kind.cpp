@@ -103,6 +103,19 @@ const char* describe_special(mode_t mode) {
   return "a device";
 }
 
+void require_regular(const std::string& file, const std::string& expected) {
+  struct stat status {};
+  if (stat(file.c_str(), &status) != 0) {
+    if (errno == ENOENT) refuse_input(file, "no such file; check the name and the directory");
+    refuse_input(file, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  }
+  if (S_ISREG(status.st_mode)) return;  // opening a pipe would block
+  refuse_input(file, fmt::format("expected {}, found {}; {}", expected, describe_special(status.st_mode),
+                                 S_ISDIR(status.st_mode)
+                                     ? "name a file in it, or another one"
+                                     : "give a file, or text on standard input, as in `... | kith cluster -`"));
+}
+
 bool has_ending(std::string_view name, std::string_view ending) {
   const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
   return name.size() >= ending.size() && std::equal(ending.rbegin(), ending.rend(), name.rbegin(), same);

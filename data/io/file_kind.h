@@ -23,6 +23,9 @@ bool is_text(std::string_view bytes);
 /// Describes a file that is not regular: "a directory", "a pipe", "a socket" or "a device". `mode` comes from stat().
 const char* describe_special(mode_t mode);
 
+/// Throws Error(data) unless the file exists and is regular; `expected` describes it in the message ("a NumPy array").
+void require_regular(const std::string& file, const std::string& expected);
+
 /// Whether the name has this ending; ignores case.
 bool has_ending(std::string_view name, std::string_view ending);
 

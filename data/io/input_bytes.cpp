@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "data/io/direct_reads.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 
@@ -49,15 +50,7 @@ void FileState::check_unchanged(int descriptor, const std::string& file) const {
 }
 
 InputBytes InputBytes::open(const std::string& file, const std::string& expected) {
-  struct stat status {};
-  if (stat(file.c_str(), &status) != 0) {
-    if (errno == ENOENT) refuse_input(file, "no such file; check the name and the directory");
-    refuse_input(file, fmt::format("cannot be opened: {}", std::strerror(errno)));
-  }
-  if (!S_ISREG(status.st_mode)) {  // opening a pipe would block
-    refuse_input(file,
-                 fmt::format("expected {}, found {}; give a regular file", expected, describe_special(status.st_mode)));
-  }
+  require_regular(file, expected);
   InputBytes input;
   input.name_ = file;
   input.descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
@@ -68,6 +61,12 @@ InputBytes InputBytes::open(const std::string& file, const std::string& expected
   return input;
 }
 
+InputBytes::InputBytes() = default;
+
+void InputBytes::bypass_cache_from(std::int64_t at) {
+  if (descriptor_ >= 0) direct_ = std::make_unique<DirectReads>(descriptor_, at);
+}
+
 InputBytes InputBytes::held(std::string name, std::vector<std::byte> bytes) {
   InputBytes input;
   input.name_ = std::move(name);
@@ -75,17 +74,27 @@ InputBytes InputBytes::held(std::string name, std::vector<std::byte> bytes) {
   return input;
 }
 
+InputBytes InputBytes::stored(std::string name, Descriptor file) {
+  InputBytes input;
+  input.name_ = std::move(name);
+  input.descriptor_ = file.release();
+  input.state_ = FileState(input.descriptor_, input.name_);
+  return input;
+}
+
 InputBytes::InputBytes(InputBytes&& other) noexcept
     : name_(std::move(other.name_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       state_(other.state_),
-      memory_(std::move(other.memory_)) {}
+      memory_(std::move(other.memory_)),
+      direct_(std::move(other.direct_)) {}
 
 InputBytes& InputBytes::operator=(InputBytes&& other) noexcept {
   std::swap(name_, other.name_);
   std::swap(descriptor_, other.descriptor_);
   std::swap(state_, other.state_);
   std::swap(memory_, other.memory_);
+  std::swap(direct_, other.direct_);
   return *this;
 }
 
@@ -94,6 +103,7 @@ InputBytes::~InputBytes() {
 }
 
 std::string InputBytes::try_read(std::int64_t at, std::int64_t count, std::byte* out) const {
+  if (direct_) return direct_->read(at, count, out);
   if (descriptor_ >= 0) return read_at(descriptor_, at, count, out);
   if (at < 0 || count < 0 || count > size() - at) return "the data end before them";
   std::copy_n(memory_.begin() + at, count, out);

@@ -1,10 +1,13 @@
-// The bytes of an input: a regular file, or memory that holds a stream or an inflated file.
+// The bytes of an input: a regular file, or memory or a scratch file with a stream or an inflated file.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "data/io/temporary_file.h"
 
 namespace kith::data {
 
@@ -31,6 +34,8 @@ class FileState {
   std::int64_t modified_ns_ = 0;
 };
 
+class DirectReads;
+
 class InputBytes {
  public:
   /// Opens a regular file. Throws Error(data) if it is missing, not readable, or not regular; `expected` describes it
@@ -38,6 +43,8 @@ class InputBytes {
   static InputBytes open(const std::string& file, const std::string& expected);
   /// Takes bytes from memory; `name` is for messages.
   static InputBytes held(std::string name, std::vector<std::byte> bytes);
+  /// Takes an open file that nobody else changes; `name` is for messages.
+  static InputBytes stored(std::string name, Descriptor file);
   InputBytes(InputBytes&& other) noexcept;
   InputBytes& operator=(InputBytes&& other) noexcept;
   ~InputBytes();
@@ -50,6 +57,9 @@ class InputBytes {
   void read(std::int64_t at, std::int64_t count, std::byte* out) const;
   /// The same, but returns the reason for a failure, or "".
   std::string try_read(std::int64_t at, std::int64_t count, std::byte* out) const;
+  /// From now on bytes from this position on are read past the page cache, if the file system can do so. No read may be
+  /// in progress.
+  void bypass_cache_from(std::int64_t at);
   /// The first bytes, at most `count`.
   std::string begin(std::int64_t count) const;
   /// Throws Error(data) if the file has changed since it was opened.
@@ -58,12 +68,13 @@ class InputBytes {
   void require_state(const FileState& state) const { state.check_unchanged(descriptor_, name_); }
 
  private:
-  InputBytes() = default;
+  InputBytes();
 
   std::string name_;
   int descriptor_ = -1;
   FileState state_;
   std::vector<std::byte> memory_;
+  std::unique_ptr<DirectReads> direct_;  // null: all reads are those of the page cache
 };
 
 }  // namespace kith::data

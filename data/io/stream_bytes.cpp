@@ -11,23 +11,14 @@
 #include <limits>
 
 #include "core/error.h"
+#include "data/io/byte_store.h"
 #include "data/io/file_kind.h"
-#include "data/io/memory_limit.h"
 
 namespace kith::data {
 namespace {
 
-constexpr std::size_t kStep = std::size_t{1} << 20;
 constexpr std::size_t kSampleBytes = 4096;  // at the start, to detect text
 constexpr const char* kStandardInput = "standard input";
-
-/// Extends `bytes` so that at least kStep follow the `used` ones. Throws if that does not fit in memory.
-void reserve_step(std::vector<std::byte>& bytes, std::size_t used, const std::string& name) {
-  if (bytes.size() - used >= kStep) return;
-  const std::size_t size = std::max(used + kStep, used + used / 2);
-  require_memory(static_cast<std::int64_t>(size), name + " (inflated or from a stream)");
-  bytes.resize(size);
-}
 
 /// Owns the state of zlib.
 class Inflater {
@@ -52,29 +43,27 @@ class Inflater {
 
 }  // namespace
 
-InputBytes read_standard_input() {
+InputBytes read_standard_input(const std::string& scratch) {
   static bool was_read = false;
-  std::vector<std::byte> bytes;
-  std::size_t used = 0;
+  ByteStore bytes(kStandardInput, scratch);
   while (true) {
-    reserve_step(bytes, used, kStandardInput);
-    const ssize_t got = ::read(STDIN_FILENO, bytes.data() + used, bytes.size() - used);
+    const std::span<std::byte> next = bytes.next();
+    const ssize_t got = ::read(STDIN_FILENO, next.data(), next.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
       throw Error(ExitCode::data, fmt::format("{}: cannot be read: {}", kStandardInput, std::strerror(errno)));
     }
     if (got == 0) break;
-    used += static_cast<std::size_t>(got);
+    bytes.add(static_cast<std::size_t>(got));
   }
-  bytes.resize(used);
-  if (used == 0 && was_read) {
+  if (bytes.size() == 0 && was_read) {
     throw Error(ExitCode::usage, fmt::format("-: {} can be read once, but is needed twice (for two inputs, or for "
                                              "kith info --stats); give a file instead",
                                              kStandardInput));
   }
   was_read = true;
-  InputBytes input = InputBytes::held(kStandardInput, std::move(bytes));
-  if (is_gzip(input)) input = inflate_gzip(input);
+  InputBytes input = bytes.finish();
+  if (is_gzip(input)) input = inflate_gzip(input, scratch);
   const std::string begin = input.begin(kSampleBytes);
   if (!is_text(begin)) {
     throw Error(ExitCode::data, fmt::format("{}: expected text, found {}; give other formats as files", kStandardInput,
@@ -85,15 +74,15 @@ InputBytes read_standard_input() {
 
 bool is_gzip(const InputBytes& input) { return input.begin(2) == "\x1f\x8b"; }
 
-InputBytes inflate_gzip(const InputBytes& input) {
-  std::vector<std::byte> in(kStep), out;
-  std::size_t used = 0;
+InputBytes inflate_gzip(const InputBytes& input, const std::string& scratch) {
+  std::vector<std::byte> in(ByteStore::kStep);
+  ByteStore out(input.name(), scratch);
   Inflater inflater;
   z_stream& stream = inflater.stream;
   int status = Z_OK;
   for (std::int64_t at = 0; at < input.size() || stream.avail_in > 0;) {
     if (stream.avail_in == 0) {
-      const std::int64_t count = std::min(static_cast<std::int64_t>(kStep), input.size() - at);
+      const std::int64_t count = std::min(std::ssize(in), input.size() - at);
       input.read(at, count, in.data());
       at += count;
       stream.next_in = reinterpret_cast<Bytef*>(in.data());
@@ -107,21 +96,19 @@ InputBytes inflate_gzip(const InputBytes& input) {
       }
       inflateReset(&stream);
     }
-    reserve_step(out, used, input.name());
-    const std::size_t capacity = std::min<std::size_t>(out.size() - used, std::numeric_limits<uInt>::max());
-    stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
+    const std::span<std::byte> next = out.next();
+    const std::size_t capacity = std::min<std::size_t>(next.size(), std::numeric_limits<uInt>::max());
+    stream.next_out = reinterpret_cast<Bytef*>(next.data());
     stream.avail_out = static_cast<uInt>(capacity);
     status = inflate(&stream, Z_NO_FLUSH);
-    used += capacity - stream.avail_out;
+    out.add(capacity - stream.avail_out);
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {
       refuse_gzip(input.name(), stream.msg != nullptr ? stream.msg : "its data do not inflate");
     }
   }
   if (status != Z_STREAM_END) refuse_gzip(input.name(), "its end is missing");
   input.check_unchanged();
-  out.resize(used);
-  if (static_cast<std::int64_t>(used) <= memory_limit()) out.shrink_to_fit();  // makes a copy
-  return InputBytes::held(input.name(), std::move(out));
+  return out.finish(true);
 }
 
 bool holds_text(const std::string& file) {

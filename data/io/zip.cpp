@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/quoted.h"
+#include "data/io/byte_store.h"
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
 #include "data/io/memory_limit.h"
@@ -97,13 +98,15 @@ void read_zip64(const Bytes& directory, std::int64_t at, std::int64_t end, ZipMe
   }
 }
 
-std::vector<std::byte> inflate_member(const InputBytes& input, const ZipMember& member, std::int64_t expected) {
+/// The first `expected` bytes of a deflated member, for which `next` gives memory and of which `add` learns.
+template <class Next, class Add>
+void inflate_member(const InputBytes& input, const ZipMember& member, std::int64_t expected, const Next& next,
+                    const Add& add) {
   constexpr std::int64_t kStep = std::int64_t{1} << 20;
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) fail(input.name(), "zlib cannot start");
   const std::unique_ptr<z_stream, decltype(&inflateEnd)> end(&stream, &inflateEnd);
   std::vector<std::byte> in(static_cast<std::size_t>(std::min(kStep, member.stored)));
-  std::vector<std::byte> out(static_cast<std::size_t>(expected));
   std::int64_t consumed = 0, inflated = 0;
   int status = Z_OK;
   while (status == Z_OK && inflated < expected) {
@@ -115,17 +118,20 @@ std::vector<std::byte> inflate_member(const InputBytes& input, const ZipMember& 
       stream.next_in = reinterpret_cast<Bytef*>(in.data());
       stream.avail_in = static_cast<uInt>(count);
     }
-    const std::int64_t capacity = std::min<std::int64_t>(expected - inflated, std::numeric_limits<uInt>::max());
-    stream.next_out = reinterpret_cast<Bytef*>(out.data() + inflated);
+    const std::span<std::byte> out = next();
+    const std::int64_t capacity =
+        std::min<std::int64_t>({expected - inflated, std::ssize(out), std::numeric_limits<uInt>::max()});
+    stream.next_out = reinterpret_cast<Bytef*>(out.data());
     stream.avail_out = static_cast<uInt>(capacity);
     status = inflate(&stream, Z_NO_FLUSH);
-    inflated += capacity - stream.avail_out;
+    const std::int64_t count = capacity - stream.avail_out;
+    inflated += count;
+    add(out.first(static_cast<std::size_t>(count)));
   }
   if (inflated < expected) {
     fail(input.name(),
          fmt::format("expected {} to inflate to {} bytes, found {}", quoted(member.name), expected, inflated));
   }
-  return out;
 }
 
 /// The bytes of a member in the file, with its local header.
@@ -193,23 +199,30 @@ std::vector<ZipMember> zip_members(const InputBytes& input) {
 
 std::vector<std::byte> extract_begin(const InputBytes& input, const ZipMember& member, std::int64_t count) {
   const std::int64_t available = std::min(count, member.size);
-  if (member.deflated) return inflate_member(input, member, available);
   std::vector<std::byte> bytes(static_cast<std::size_t>(available));
-  input.read(member.at, available, bytes.data());
+  std::size_t used = 0;
+  if (member.deflated) {
+    inflate_member(
+        input, member, available, [&] { return std::span(bytes).subspan(used); },
+        [&](std::span<const std::byte> part) { used += part.size(); });
+  } else {
+    input.read(member.at, available, bytes.data());
+  }
   return bytes;
 }
 
-std::vector<std::byte> extract(const InputBytes& input, const ZipMember& member) {
-  require_memory(member.size, fmt::format("{}:{} (inflated)", input.name(), quoted(member.name)));
-  std::vector<std::byte> bytes = extract_begin(input, member, member.size);
+InputBytes extract(const InputBytes& input, const ZipMember& member, const std::string& name,
+                   const std::string& scratch) {
+  ByteStore store(name, scratch, member.size);
   uLong sum = crc32(0, nullptr, 0);
-  constexpr std::size_t kStep = std::size_t{1} << 30;  // zlib counts in 32 bits
-  for (std::size_t at = 0; at < bytes.size(); at += kStep) {
-    sum = crc32(sum, reinterpret_cast<const Bytef*>(bytes.data() + at),
-                static_cast<uInt>(std::min(kStep, bytes.size() - at)));
-  }
+  inflate_member(
+      input, member, member.size, [&] { return store.next(); },
+      [&](std::span<const std::byte> part) {
+        sum = crc32(sum, reinterpret_cast<const Bytef*>(part.data()), static_cast<uInt>(part.size()));
+        store.add(part.size());
+      });
   if (sum != member.checksum) fail(input.name(), fmt::format("the checksum of {} is wrong", quoted(member.name)));
-  return bytes;
+  return store.finish();
 }
 
 }  // namespace kith::data

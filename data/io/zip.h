@@ -26,7 +26,9 @@ std::vector<ZipMember> zip_members(const InputBytes& input);
 /// The first bytes of a member, at most `count`.
 std::vector<std::byte> extract_begin(const InputBytes& input, const ZipMember& member, std::int64_t count);
 
-/// A whole member. Throws Error(data) if its size or checksum differs from that in the archive.
-std::vector<std::byte> extract(const InputBytes& input, const ZipMember& member);
+/// A whole deflated member under `name`, in memory or in a file of the folder `scratch`. Throws Error(data) if its size
+/// or checksum differs from that in the archive, and as ByteStore does.
+InputBytes extract(const InputBytes& input, const ZipMember& member, const std::string& name,
+                   const std::string& scratch);
 
 }  // namespace kith::data

@@ -30,15 +30,15 @@ constexpr std::size_t kShownBytes = 40;  // of a field, in messages
 
 bool is_stream(const std::string& file) { return file == "-"; }
 
-InputBytes open_bytes(const Location& location) {
+InputBytes open_bytes(const Location& location, const std::string& scratch) {
   if (!location.dataset.empty()) {
     refuse_input(location.file, fmt::format("expected a text file without a dataset, since it holds one table, found "
                                             "':{0}'; leave it out, or choose columns with --columns {0}",
                                             location.dataset));
   }
-  if (is_stream(location.file)) return read_standard_input();
+  if (is_stream(location.file)) return read_standard_input(scratch);
   InputBytes input = InputBytes::open(location.file, "a text file");
-  if (is_gzip(input)) input = inflate_gzip(input);
+  if (is_gzip(input)) input = inflate_gzip(input, scratch);
   const std::string begin = input.begin(2);
   if (begin == "\xff\xfe" || begin == "\xfe\xff") {
     refuse_input(location.file, fmt::format("expected text in UTF-8, found {}", describe_bytes(begin)));
@@ -128,6 +128,7 @@ class TextSource final : public PointSource {
     constexpr std::int64_t kUsualBytes = std::int64_t{1} << 20;  // blocks of longer records count
     return input_.held_bytes() + (index_.longest > kUsualBytes ? threads_ * index_.longest : 0);
   }
+  std::string only_in_order() const override { return "text is parsed while it is read"; }
   std::int64_t changed_values() const override { return changed_; }
   std::vector<std::string> column_names() const override {
     std::vector<std::string> names;
@@ -316,14 +317,14 @@ std::int64_t column_of(const std::string& what, const TextHead& head, const Loca
 bool is_text_table(const std::string& file) { return is_stream(file) || holds_text(file); }
 
 std::unique_ptr<PointSource> open_text(const Location& location, const ReadOptions& options) {
-  InputBytes input = open_bytes(location);
+  InputBytes input = open_bytes(location, options.scratch);
   TextHead head = read_head(input, options);
   return std::make_unique<TextSource>(std::move(input), std::move(head), options);
 }
 
 TextColumn read_text_column(const Location& location, const ReadOptions& options, const TextFields& fields) {
   const std::string& what = fields.what;
-  const InputBytes input = open_bytes({location.file, ""});
+  const InputBytes input = open_bytes({location.file, ""}, options.scratch);
   const TextHead head = read_head(input, options);
   const std::int64_t column = column_of(what, head, location, input.name());
   TextColumn result{fmt::format("{}:{}", input.name(), option_text(head.names, column)), {}, input.size()};
@@ -350,14 +351,14 @@ TextColumn read_text_column(const Location& location, const ReadOptions& options
 }
 
 std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& options) {
-  const InputBytes input = open_bytes(location);
+  const InputBytes input = open_bytes(location, options.scratch);
   const TextHead head = read_head(input, options);
   const TextIndex index = index_text(input, head);
   DatasetInfo info;
   info.shape = {index.rows, head.columns};
   info.type = "text";
   info.layout = name_of_delimiter(head.syntax.delimiter);
-  if (input.held_bytes() > 0 && !is_stream(location.file)) info.filters.push_back("gzip");
+  if (first_bytes(location.file, 2) == "\x1f\x8b") info.filters.push_back("gzip");
   info.stored_bytes = input.size();
   info.columns = head.names;
   info.skipped = {head.skipped.comments + index.skipped.comments, head.skipped.blank + index.skipped.blank};

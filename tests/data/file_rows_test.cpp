@@ -1,6 +1,7 @@
 // Rows of a file that are read again in each pass: the same values, and a refusal if the file changes in between.
 #include "data/file_rows.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -9,11 +10,13 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "core/kmeans.h"
 #include "core/streamed_points.h"
+#include "data/io/direct_reads.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"
 
@@ -128,4 +131,39 @@ TEST_CASE("k-means of rows that are read from a file has the bits of rows in mem
   const auto& values = std::get<Matrix<float>>(all);
   StreamedPoints points(*backend, {values.view().middle(0, 200), &rows, {}});
   check_same(expected, run(points, options));
+}
+
+TEST_CASE("rows that are read past the page cache are the same") {
+  const VectorFile file;
+  const auto source = data::open_points(file.path);
+  source->bypass_cache_from(300);
+  data::FileRows rows(*source, kSmallBlocks);
+  CHECK(one_pass(rows, 0) == file.values);
+  CHECK(one_pass(rows, 0) == file.values);
+}
+
+TEST_CASE("reads past the page cache give the bytes of any range, and end with the file") {
+  const VectorFile file;
+  constexpr std::int64_t kBytes = (std::int64_t{5} << 20) + 123;  // several buffers, and no whole blocks
+  std::string bytes(kBytes, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 2654435761U >> 13);
+  std::ofstream(file.path, std::ios::binary) << bytes;
+  const data::Descriptor opened(open(file.path.c_str(), O_RDONLY));
+  const data::Descriptor uncached(open(file.path.c_str(), O_RDONLY | O_DIRECT));
+  data::DirectReads reads(opened.get(), 5000);
+  for (const auto& [at, count] : {std::pair<std::int64_t, std::int64_t>{0, 10},
+                                  {4999, 9000},
+                                  {5000, 1},
+                                  {8191, 4098},
+                                  {12288, 4096},
+                                  {777'777, 3 << 20},
+                                  {kBytes - 1, 1},
+                                  {kBytes - 5000, 5000}}) {
+    std::string out(static_cast<std::size_t>(count), '\0');
+    CHECK(reads.read(at, count, reinterpret_cast<std::byte*>(out.data())).empty());
+    CHECK(out == bytes.substr(static_cast<std::size_t>(at), out.size()));
+  }
+  std::string out(10, '\0');
+  CHECK(reads.read(kBytes - 4, 10, reinterpret_cast<std::byte*>(out.data())) == "the file ends before them");
+  CHECK(reads.is_direct() == static_cast<bool>(uncached));  // some file systems have only the cache
 }

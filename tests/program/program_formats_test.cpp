@@ -110,6 +110,16 @@ TEST_CASE("- is standard input") {
   CHECK(bytes_of(folder / "err").find("standard input: expected text") != std::string::npos);
 }
 
+TEST_CASE("a pipe in place of a file is refused, with the remedy") {
+  const Scratch folder;
+  write_bytes(folder / "t.csv", "1,2\n3,4\n");
+  // bash opens /dev/fd/63, a pipe of kith's own.
+  for (const Words& words : {Words{"cluster", "-k", "2"}, Words{"info"}}) {
+    const Setting setting{.runner = {"bash", "-c", "\"$0\" \"$@\" <(cat " + (folder / "t.csv") + ")"}};
+    refuses(3, words, {"/dev/fd/", "expected a file, found a pipe", "... | kith cluster -"}, setting);
+  }
+}
+
 TEST_CASE("options for text files are checked") {
   const Scratch folder;
   write_bytes(folder / "t.csv", "1,2\n3,4\n");

@@ -137,13 +137,27 @@ TEST_CASE("compressed and long text, archives, labels, weights and starts stay w
     refuses_within(50, with(wide), "wide.csv (its columns): needs about");
     refuses_within(50, with(line), "line.csv: line 3: needs about");
   }
-  refuses_within(50, {"cluster", archive, "-k", "1"}, "b.npz:x.npy (inflated): needs about");
-  refuses_within(50, {"info", archive, "--stats"}, "x.npy (inflated): needs");
+  refuses_within(50, {"cluster", archive, "-k", "1"}, "b.npz:/x (inflated): needs about");
+  refuses_within(50, {"info", archive, "--stats"}, "b.npz:/x (inflated): needs");
   refuses_within(50, {"evaluate", labels, "--truth", labels}, "labels.csv:label: needs about");
   refuses_within(50, {"cluster", kDigits, "--init-labels", labels}, "labels.csv:label: needs about");
   refuses_within(50, {"cluster", kDigits, "-k", "2", "--weights", weights}, "w.npy: needs about");
   refuses_within(50, {"cluster", kDigits, "-k", "2", "--init", weights}, "w.npy");
   CHECK(done({"info", archive, "--memory", "50MB"}).out.find("200000000 x 1") != std::string::npos);
+}
+
+TEST_CASE("compressed text and archives larger than the memory are read from --scratch") {
+  const Scratch folder, spool;
+  write_gzip(folder / "b.csv.gz", "1,2\n3,4.5\n", 800'000);
+  write_bytes(folder / "b.npz", zeros_npz(12'000'000));
+  for (const char* file : {"b.csv.gz", "b.npz"}) {
+    const Words words{"info", "--stats", folder / file}, little{"info", "--stats", folder / file, "--memory", "6MB"};
+    refuses(2, little, {"inflated", "needs about", "or --scratch DIR"});
+    Words spooled = little;
+    spooled.insert(spooled.end(), {"--scratch", spool.path().string()});
+    CHECK(done(spooled).out == done(words).out);
+    CHECK(files_in(spool).empty());
+  }
 }
 
 TEST_CASE("generate refuses sizes that fit neither in memory nor on the disk, before it writes") {

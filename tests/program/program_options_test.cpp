@@ -143,7 +143,8 @@ TEST_CASE("62: memory beyond --memory is refused before reading, naming needed a
   // What is held together counts together: base and queries, rows and centroids, lists and candidates, the truth.
   refuses(2, with_small({"knn", a + ":/points", "--queries", b + ":/points", "-k", "1"}),
           {"a.h5", "b.h5", "needs about"});
-  refuses(2, with_small({"distances", a + ":/points", b + ":/points"}), {"a.h5", "b.h5", "needs about"});
+  refuses(2, {"distances", a + ":/points", b + ":/points", "--block-rows", "1", "--memory", "4MiB"},
+          {"a.h5", "b.h5", "needs about"});
   refuses(2, with_small({"assign", a + ":/points", "--centroids", b + ":/points"}), {"b.h5", "needs about"});
   refuses(2, with_small({"cluster", a + ":/points", "--init", b + ":/points"}), {"b.h5", "needs about"});
   refuses(2, with_small({"knn", a + ":/points", "--truth", b + ":/points", "-k", "25"}), {"a.h5", "needs about"});

@@ -43,7 +43,7 @@ const Wrong kTexts[] = {
      "p.csv | line 2, column 1 ('x,y') | expected a number | found '0,0' | if it separates fields, say --delimiter "
      "comma"},
     {3, "cluster /dev/null -k 2",
-     "/dev/null |  | expected a file | found a device | give a file, or text on standard input with -"},
+     "/dev/null |  | expected a file | found a device | give a file, or text on standard input"},
     {3, "cluster utf16.csv -k 2", "utf16.csv |  | expected text in UTF-8 | found UTF-16 text | must be saved as UTF-8"},
     {3, "cluster nul.csv -k 2", "nul.csv | line 2, column 2 | expected a number | found '\\x004' | correct it"},
     {3, "cluster cut.csv.gz -k 2", "cut.csv.gz | its end | damaged gzip file | is missing | copy or download it again"},

@@ -54,7 +54,7 @@ Fp16Rows allocate_fp16(Pool& pool, std::int64_t rows, Fp16Layout shape, std::int
 template <class T, class X>
 void make_fp16_rows(const HeldRows<T>& held, const X* rows, std::int64_t count, Fp16Rows& out, std::int64_t first);
 
-/// The tiles of a block of the held rows, which have fp16 rows. Makes them where memory has room for one block only.
+/// The tiles of a block of the held rows, which have fp16 rows. Makes them where memory has space for one block only.
 /// Valid until the next call; queues only.
 template <class T>
 const uint4* fp16_tiles(const HeldRows<T>& held, const Block<T>& block);

@@ -1,0 +1,68 @@
+// Creates, writes and reads files that have no name.
+#include "data/io/scratch_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "core/error.h"
+#include "data/io/input_bytes.h"
+#include "data/io/memory_limit.h"
+
+namespace kith::data {
+
+void ScratchFile::fail(const std::string& why) const {
+  throw Error(ExitCode::output, fmt::format("--scratch {}: {}", folder_, why));
+}
+
+ScratchFile::ScratchFile(std::string folder) : folder_(std::move(folder)) {
+  const Descriptor directory(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) fail(fmt::format("expected a folder, found: {}; name one that exists", std::strerror(errno)));
+  try {
+    const TemporaryFile named(directory.get(), "kith-scratch", S_IRUSR | S_IWUSR);
+    file_ = Descriptor(fcntl(named.descriptor(), F_DUPFD_CLOEXEC, 0));
+    if (!file_) throw std::system_error(errno, std::generic_category());
+  } catch (const std::system_error& error) {
+    fail(fmt::format("cannot create a file in it: {}; choose another folder", error.code().message()));
+  }
+}
+
+void ScratchFile::require_space(std::int64_t bytes) const {
+  struct statvfs space {};
+  // Some file systems do not know their size and report 0.
+  if (fstatvfs(file_.get(), &space) != 0 || space.f_blocks == 0) return;
+  const auto free = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);
+  if (static_cast<double>(bytes) <= free) return;
+  fail(fmt::format("needs {} of disk space, but {} are free there; free some or choose another folder",
+                   show_bytes(bytes), show_bytes(static_cast<std::int64_t>(free))));
+}
+
+void ScratchFile::write(std::int64_t at, const void* bytes, std::int64_t count) {
+  const auto* from = static_cast<const std::byte*>(bytes);
+  size_ = std::max(size_, at + count);
+  while (count > 0) {
+    const ssize_t written = pwrite(file_.get(), from, static_cast<std::size_t>(count), at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      fail(fmt::format("writing failed after {}: {}; free space or choose another folder; nothing was left behind",
+                       show_bytes(at), std::strerror(errno)));
+    }
+    from += written;
+    at += written;
+    count -= written;
+  }
+}
+
+void ScratchFile::read(std::int64_t at, std::int64_t count, void* out) const {
+  auto* to = static_cast<std::byte*>(out);
+  const std::string problem = direct_ ? direct_->read(at, count, to) : read_at(file_.get(), at, count, to);
+  if (!problem.empty()) fail(fmt::format("reading failed: {}; check the disk or choose another folder", problem));
+}
+
+}  // namespace kith::data
