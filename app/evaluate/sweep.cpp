@@ -227,6 +227,7 @@ class SweepJob final : public PointsJob {
  private:
   void open() override;
   std::int64_t bytes() const override { return sweep_bytes(options_, counts_, *source); }
+  std::vector<Work> work() const override;
   void compute() override;
   void show() override;
   void write() override;
@@ -258,6 +259,18 @@ void SweepJob::open() {
 std::string SweepJob::stored_command() const {
   return set.stored_command({{"POINTS", stored_name(source->name())},
                              {"--precision", fmt::format("--precision {}", name_of(source->value_class()))}});
+}
+
+/// Nothing with scores that take more than the clusters.
+std::vector<Work> SweepJob::work() const {
+  if (options_.references > 0 || options_.silhouette == "exact") return {};
+  std::vector<Work> work{preparing()};
+  for (const std::int64_t clusters : counts_) {
+    const std::vector<Work> next = kmeans_work(run_options({options_, nullptr}, clusters, {}));
+    work.insert(work.end(), next.begin(), next.end());
+    work.push_back({.phase = "score", .operation = Operation::assign, .times = 2, .size = clusters, .passes = 2});
+  }
+  return work;
 }
 
 void SweepJob::compute() {

@@ -1,0 +1,204 @@
+// The model: every operation takes its measured time per row, and rows that are read meanwhile bound it.
+#include "app/plan/estimate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/units.h"
+#include "app/plan/page_cache.h"
+#include "app/run/held_points.h"
+#include "kernels/cpu/runtime/threads.h"
+
+namespace kith::app {
+namespace {
+
+constexpr double kDiskRate = 1e9;       // bytes per second, assumed
+constexpr double kDecodeRate = 1.5e8;   // of text, and of values that chunks are inflated to, with each thread; assumed
+constexpr double kWriteRate = 4e8;      // of a result that is written, synced and read back; assumed
+constexpr double kOpenSeconds = 0.015;  // to open files and a backend, assumed
+
+double real(std::int64_t number) { return static_cast<double>(number); }
+
+class Estimate {
+ public:
+  Estimate(const PlanRequest& request, const Job& job)
+      : request_(request), job_(job), rates_(rates_for(job.report.backend, job.report.device, job.report.threads)) {}
+
+  Plan plan() {
+    Plan plan{.command = job_.report.command,
+              .points = {},
+              .backend = job_.report.backend,
+              .device = job_.report.device,
+              .threads = job_.report.threads,
+              .tiers = {},
+              .phases = {},
+              .limit = request_.limit,
+              .basis = {},
+              .advice = {}};
+    plan.program_bytes = request_.program_bytes;
+    plan.host_bytes = request_.program_bytes + request_.required_bytes;
+    if (request_.source == nullptr) return plan;
+    const data::PointSource& source = *request_.source;
+    plan.points =
+        fmt::format("{}, {} {}", source.name(), show_shape(source.rows(), source.columns()), source.element_type());
+    place_rows(plan);
+    if (request_.work.empty()) {
+      plan.basis = "not estimated for this command with these options";
+      return plan;
+    }
+    plan.timed = rates_.seconds_per_row(Operation::prepare, columns(), 0) > 0.0;
+    add_phases(plan, request_.work);
+    add_basis(plan);
+    if (plan.timed) add_advice(plan);
+    return plan;
+  }
+
+ private:
+  std::int64_t rows() const { return request_.source->rows(); }
+  std::int64_t columns() const { return prepared_columns(*request_.source, job_.common); }
+  std::int64_t row_bytes() const { return value_bytes(*request_.source) / rows(); }
+  std::int64_t held_rows() const { return request_.stream ? request_.stream->held_rows : rows(); }
+  double threads() const { return real(std::max<std::int64_t>(job_.report.threads, 1)); }
+
+  void place_rows(Plan& plan) {
+    const std::int64_t held = held_rows(), streamed = rows() - held;
+    if (request_.stream) plan.host_bytes += request_.stream->bytes - value_bytes(*request_.source);
+    const std::int64_t free = job_.common.chosen->device.free_memory;
+    // kernels/cuda/runtime/held_rows.cu: the rows, 24 bytes of state for each, and working memory; fp16 copies if they
+    // fit, too.
+    constexpr std::int64_t kState = 24, kWorking = std::int64_t{1} << 30, kGroup = 64;
+    const std::int64_t on_gpu = held * (row_bytes() + kState), working = std::min(kWorking, free / 4);
+    const std::int64_t copies = 2 * held * ((columns() + kGroup - 1) / kGroup * kGroup);
+    const bool fits = free > 0 && on_gpu + working <= free;
+    if (fits) {
+      plan.device_bytes = on_gpu + (on_gpu + copies + working <= free ? copies : 0) + working / 4;
+    } else if (free > 0) {
+      plan.device_bytes = std::min(free, held * kState + copies + working / 4);
+    }
+    plan.tiers.push_back({fits ? "gpu" : "memory", held, held * row_bytes()});
+    if (streamed > 0) plan.tiers.push_back({"file", streamed, streamed * row_bytes()});
+    // Rows that do not fit are kept in the page cache if there is memory for it.
+    const data::Location place = data::parse_location(request_.source->name());
+    cached_ = cached_share(place.file);
+    const double file_bytes = real(request_.source->file_bytes()) * real(streamed) / real(rows());
+    stays_cached_ = real(data::free_memory().bytes - plan.host_bytes) > file_bytes;
+  }
+
+  /// Of values in the file that are decoded.
+  bool is_decoded() const {
+    const data::PointSource& source = *request_.source;
+    const bool is_whole = source.file_bytes() >= rows() * source.columns();  // at least a byte each
+    return !source.reads_any_rows() || !is_whole;
+  }
+
+  /// Seconds to read so many bytes of values at a rate, of which a share is not in the page cache.
+  double reading(double bytes, double rate, double from_disk) const {
+    const double decoding = is_decoded() ? bytes / (kDecodeRate * threads()) : bytes / rate;
+    return std::max(decoding, bytes * from_disk / kDiskRate);
+  }
+
+  void add_phases(Plan& plan, const std::vector<Work>& work) const {
+    plan.phases.clear();
+    double loaded = real(held_rows() * row_bytes());
+    if (request_.queries != nullptr) loaded += real(value_bytes(*request_.queries));
+    const bool from_disk = cached_ < 0.5;
+    plan.phases.push_back({"open", 0, false, 0, kOpenSeconds, "computing"});
+    plan.phases.push_back({"read", 1, false, 0, plan.timed ? reading(loaded, rates_.load, 1.0 - cached_) : 0.0,
+                           is_decoded() ? "computing"
+                           : from_disk  ? "disk"
+                                        : "page cache"});
+    for (const Work& part : work) add_phase(plan, part);
+    if (request_.result_bytes > 0) {
+      plan.phases.push_back({"write", 1, false, 0, real(request_.result_bytes) / kWriteRate, "disk"});
+    }
+  }
+
+  void add_phase(Plan& plan, const Work& part) const {
+    const double share = real(rows() - held_rows()) / real(rows());
+    const double computing =
+        real(rows()) * real(part.times) * rates_.seconds_per_row(part.operation, columns(), part.size);
+    const double bytes = real(rows() * row_bytes());
+    PlannedPhase phase{part.phase, part.times, part.at_most, share > 0.0 ? part.passes : 0, computing, "computing"};
+    if (plan.timed && bytes * real(part.times) / rates_.memory > computing / 2) phase.bound_by = "memory";
+    if (plan.timed && share > 0.0) {
+      // The thread that reads takes its time from those that compute.
+      const bool from_disk = !stays_cached_;
+      const double read = real(part.passes) * reading(bytes * share, rates_.reread, from_disk ? 1.0 : 0.0);
+      const double both = computing * share + (from_disk ? 0.0 : read / threads());
+      phase.seconds = computing * (1 - share) + std::max(both, read);
+      if (read > both) phase.bound_by = from_disk ? "disk" : "page cache";
+    }
+    const auto before = std::find_if(plan.phases.begin(), plan.phases.end(),
+                                     [&](const PlannedPhase& other) { return other.name == part.phase; });
+    if (before == plan.phases.end()) {
+      plan.phases.push_back(std::move(phase));
+      return;
+    }
+    if (phase.seconds > before->seconds) before->bound_by = phase.bound_by;
+    before->times += phase.times;
+    before->passes += phase.passes;
+    before->seconds += phase.seconds;
+  }
+
+  void add_basis(Plan& plan) const {
+    if (!plan.timed) {
+      plan.basis = fmt::format("unknown; kith bench limits --backend {} measures this device", plan.backend);
+      return;
+    }
+    plan.basis = rates_.measured ? "measured: rates of this machine by kith bench limits"
+                                 : "modelled: rates of another processor; kith bench limits measures this one";
+    plan.basis += ", for points without clusters";
+    const bool reads_disk = cached_ < 0.5 || (request_.stream && !stays_cached_);
+    if (reads_disk) plan.basis += fmt::format("; a disk of {:g} GB/s is assumed", kDiskRate * 1e-9);
+  }
+
+  /// The change that saves most, if it saves a tenth.
+  void add_advice(Plan& plan) const {
+    const double now = plan.seconds();
+    double least = 0.9 * now;
+    const auto compare = [&](const Plan& other, const std::string& change) {
+      const double seconds = other.seconds();
+      if (seconds >= least) return;
+      least = seconds;
+      plan.advice = fmt::format("{}: {} instead of {}", change, show_seconds(seconds), show_seconds(now));
+    };
+    Plan other = plan;
+    add_phases(other, with_parallel_seeding(request_.work));
+    compare(other, "--init k-means||, with other first centroids");
+    if (request_.stream) {
+      PlanRequest request = request_;
+      request.stream.reset();
+      Estimate held(request, job_);
+      held.cached_ = cached_;
+      held.add_phases(other, request_.work);
+      compare(other, fmt::format("{} of memory, which hold all rows", show_bytes(request_.required_bytes)));
+    }
+    const std::int64_t usable = cpu::usable_threads();
+    if (job_.common.chosen->device.uses_threads && job_.report.threads < usable) {
+      other = plan;
+      for (PlannedPhase& phase : other.phases) {
+        if (phase.bound_by == "computing") phase.seconds *= real(job_.report.threads) / real(usable);
+      }
+      compare(other, fmt::format("--threads {}", usable));
+    }
+    if (!plan.advice.empty()) return;
+    const auto longest = std::max_element(plan.phases.begin(), plan.phases.end(),
+                                          [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+    const bool on_gpu = job_.common.chosen->device.has_own_memory;
+    if (longest->bound_by == "computing" && !on_gpu) plan.advice = "a GPU, or more processor cores";
+    if (longest->bound_by == "disk") plan.advice = "a faster disk, or more memory";
+  }
+
+  const PlanRequest& request_;
+  const Job& job_;
+  Rates rates_;
+  double cached_ = 1.0;       // share of the file in the page cache now
+  bool stays_cached_ = true;  // rows that are read again and again
+};
+
+}  // namespace
+
+Plan estimate(const PlanRequest& request, const Job& job) { return Estimate(request, job).plan(); }
+
+}  // namespace kith::app
