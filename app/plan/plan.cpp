@@ -1,4 +1,4 @@
-// The plan of a run as text and as JSON, and its comparison with the run.
+// The plan of a run as text and as JSON.
 #include "app/plan/plan.h"
 
 #include <fmt/format.h>
@@ -8,20 +8,9 @@
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
-#include "app/run/report.h"
 
 namespace kith::app {
 namespace {
-
-/// Iterations of all runs.
-std::int64_t iterations_of(const Report& report) {
-  std::int64_t sum = 0;
-  for (const RunRecord& run : report.runs) sum += run.iterations;
-  if (report.sweep) {
-    for (const SweepReport::Row& row : report.sweep->rows) sum += row.iterations;
-  }
-  return sum;
-}
 
 std::string times_of(const PlannedPhase& phase) {
   return phase.times == 0 ? "" : fmt::format("{}{}", phase.at_most ? "at most " : "", phase.times);
@@ -108,31 +97,6 @@ nlohmann::ordered_json to_object(const Plan& plan) {
   object["basis"] = plan.basis;
   object["advice"] = plan.advice;
   return object;
-}
-
-std::string compared(const Plan& plan, const Report& report, std::int64_t peak_bytes) {
-  std::string out = fmt::format("memory planned {}, measured {}", show_bytes(plan.host_bytes), show_bytes(peak_bytes));
-  if (plan.device_bytes > 0) {
-    out +=
-        fmt::format("; GPU planned {}, measured {}", show_bytes(plan.device_bytes), show_bytes(report.device_memory));
-  }
-  if (!plan.timed) return out;
-  std::string phases;
-  double planned = 0.0, measured = 0.0;
-  for (const PlannedPhase& phase : plan.phases) {
-    const auto found =
-        std::find_if(report.phases.begin(), report.phases.end(), [&](const Phase& p) { return p.name == phase.name; });
-    const double there = phase.name == "iterate" && phase.times > 0
-                             ? static_cast<double>(iterations_of(report)) / static_cast<double>(phase.times)
-                             : 1.0;
-    const double seconds = found == report.phases.end() ? 0.0 : found->seconds;
-    planned += phase.seconds * there;
-    measured += seconds;
-    phases += fmt::format("{}{} {} and {}", phases.empty() ? "" : ", ", phase.name, show_seconds(phase.seconds * there),
-                          show_seconds(seconds));
-  }
-  return fmt::format("{}; time planned {}, measured {} ({})", out, show_seconds(planned), show_seconds(measured),
-                     phases);
 }
 
 }  // namespace kith::app

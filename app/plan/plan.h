@@ -11,8 +11,6 @@
 
 namespace kith::app {
 
-struct Report;
-
 /// A place where rows are kept during the run.
 struct Tier {
   std::string name;  // "gpu", "memory", "file"
@@ -51,7 +49,5 @@ struct Plan {
 /// For people, in lines of at most `width` columns.
 std::string as_text(const Plan& plan, std::size_t width);
 nlohmann::ordered_json to_object(const Plan& plan);
-/// The plan beside what the report measured, iterations as many as there were.
-std::string compared(const Plan& plan, const Report& report, std::int64_t peak_bytes);
 
 }  // namespace kith::app

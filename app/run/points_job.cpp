@@ -9,9 +9,9 @@
 
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
-#include "app/plan/estimate.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/memory.h"
+#include "app/run/planning.h"
 
 namespace kith::app {
 

@@ -1,4 +1,4 @@
-// Estimates memory and time of a run from its sizes and the rates of the machine.
+// The plan of a run, from its sizes and the rates of the machine, and its comparison with the run.
 #pragma once
 
 #include <cstdint>
@@ -25,5 +25,8 @@ struct PlanRequest {
 };
 
 Plan estimate(const PlanRequest& request, const Job& job);
+
+/// The plan beside what the report measured, for as many iterations as there were.
+std::string compared(const Plan& plan, const Report& report, std::int64_t peak_bytes);
 
 }  // namespace kith::app

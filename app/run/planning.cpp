@@ -1,5 +1,5 @@
 // The model: every operation takes its measured time per row, and rows that are read meanwhile bound it.
-#include "app/plan/estimate.h"
+#include "app/run/planning.h"
 
 #include <fmt/format.h>
 
@@ -19,6 +19,16 @@ constexpr double kWriteRate = 4e8;      // of a result that is written, synced a
 constexpr double kOpenSeconds = 0.015;  // to open files and a backend, assumed
 
 double real(std::int64_t number) { return static_cast<double>(number); }
+
+/// Iterations of all runs.
+std::int64_t iterations_of(const Report& report) {
+  std::int64_t sum = 0;
+  for (const RunRecord& run : report.runs) sum += run.iterations;
+  if (report.sweep) {
+    for (const SweepReport::Row& row : report.sweep->rows) sum += row.iterations;
+  }
+  return sum;
+}
 
 class Estimate {
  public:
@@ -200,5 +210,30 @@ class Estimate {
 }  // namespace
 
 Plan estimate(const PlanRequest& request, const Job& job) { return Estimate(request, job).plan(); }
+
+std::string compared(const Plan& plan, const Report& report, std::int64_t peak_bytes) {
+  std::string out = fmt::format("memory planned {}, measured {}", show_bytes(plan.host_bytes), show_bytes(peak_bytes));
+  if (plan.device_bytes > 0) {
+    out +=
+        fmt::format("; GPU planned {}, measured {}", show_bytes(plan.device_bytes), show_bytes(report.device_memory));
+  }
+  if (!plan.timed) return out;
+  std::string phases;
+  double planned = 0.0, measured = 0.0;
+  for (const PlannedPhase& phase : plan.phases) {
+    const auto found =
+        std::find_if(report.phases.begin(), report.phases.end(), [&](const Phase& p) { return p.name == phase.name; });
+    const double there = phase.name == "iterate" && phase.times > 0
+                             ? static_cast<double>(iterations_of(report)) / static_cast<double>(phase.times)
+                             : 1.0;
+    const double seconds = found == report.phases.end() ? 0.0 : found->seconds;
+    planned += phase.seconds * there;
+    measured += seconds;
+    phases += fmt::format("{}{} {} and {}", phases.empty() ? "" : ", ", phase.name, show_seconds(phase.seconds * there),
+                          show_seconds(seconds));
+  }
+  return fmt::format("{}; time planned {}, measured {} ({})", out, show_seconds(planned), show_seconds(measured),
+                     phases);
+}
 
 }  // namespace kith::app
