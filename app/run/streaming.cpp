@@ -30,7 +30,7 @@ std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int6
   const std::int64_t left = bytes - kUses * block;
   if (left < row_bytes) return std::nullopt;
   const std::int64_t held = std::clamp<std::int64_t>(left / row_bytes, 1, source.rows());
-  return StreamPlan{held, block, held * row_bytes + kUses * block};
+  return StreamPlan{held, block, held * row_bytes + data::FileRows::kBlocks * block};
 }
 
 }  // namespace kith::app

@@ -15,7 +15,7 @@ namespace kith::app {
 struct StreamPlan {
   std::int64_t held_rows = 0;    // the first rows, which stay in memory; at least one
   std::int64_t block_bytes = 0;  // of each buffer for the other rows
-  std::int64_t bytes = 0;        // of memory for both
+  std::int64_t bytes = 0;        // of the rows that stay and the buffers
 };
 
 /// Why the rows of these points cannot be read more than once; empty if they can.

@@ -96,6 +96,19 @@ TEST_CASE("a plan reads no values, and is what --dry-run prints") {
   CHECK(files_in(folder) == before);
 }
 
+TEST_CASE("kith plan resume plans the run of a checkpoint, and leaves the checkpoint as it is") {
+  const Scratch folder;
+  const std::string checkpoint = folder / "run.kith";
+  CHECK(run_kith({"cluster", kDigits, "-k", "9", "--tolerance", "0", "--checkpoint", checkpoint, "--checkpoint-every",
+                  "0", "--time-limit", "1ms", "-o", folder / "c.h5"})
+            .code == 124);
+  const std::string before = bytes_of(checkpoint);
+  const auto report = done({"plan", "resume", checkpoint, "--json"}).json();
+  CHECK(report["command"] == "cluster");
+  CHECK(phase_of(report["plan"], "seed")["times"] == 9);
+  CHECK(bytes_of(checkpoint) == before);
+}
+
 TEST_CASE("the advice of a plan is a change that shortens the run") {
   const Scratch folder;
   const std::string points = folder / "x.npy";
