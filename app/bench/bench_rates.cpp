@@ -1,6 +1,7 @@
 // Rates of the operations for `kith plan`: short runs of k-means and searches over a grid of columns and sizes.
 #include "app/bench/bench_rates.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #include "core/kmeans.h"
 #include "core/neighbors.h"
+#include "data/source.h"
 
 namespace kith::app {
 namespace {
@@ -83,25 +85,30 @@ void add_searches(Rates& rates, BenchPoints& held) {
   }
 }
 
-/// Reads a file of the page cache into memory that is used for the first time, then again.
-void add_reading(Rates& rates, cpu::Threads& threads) {
-  constexpr std::int64_t kBytes = std::int64_t{128} << 20, kPart = std::int64_t{4} << 20;
+/// Reads a .npy file in memory, as points, into memory that is used for the first time, then again.
+void add_reading(Rates& rates, const CommonOptions& common) {
+  constexpr std::int64_t kRows = std::int64_t{1} << 18, kColumns = 128;
   const int file = memfd_create("kith", MFD_CLOEXEC);
   if (file < 0) return;
-  std::vector<char> part(static_cast<std::size_t>(kPart), 1);
-  for (std::int64_t first = 0; first < kBytes; first += kPart) {
-    if (pwrite(file, part.data(), part.size(), first) != kPart) break;
+  std::string head = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", kRows, kColumns);
+  head.resize(117, ' ');
+  head = std::string("\x93NUMPY\x01\x00\x76\x00", 10) + head + "\n";
+  const std::vector<float> rows(kColumns << 10, 0.5F);  // 1024 rows
+  bool written = write(file, head.data(), head.size()) == std::ssize(head);
+  for (std::int64_t row = 0; row < kRows && written; row += 1024) {
+    written = write(file, rows.data(), 4 * rows.size()) == std::ssize(rows) * 4;
   }
-  Matrix<char> memory(kBytes / kPart, kPart);
-  const auto rate = [&] {
-    const auto begin = Clock::now();
-    threads.run(memory.rows(), [&](std::int64_t task, int) {
-      if (pread(file, memory.row(task).data(), kPart, task * kPart) < 0) return;
-    });
-    return static_cast<double>(kBytes) / seconds_since(begin);
-  };
-  rates.load = rate();
-  rates.reread = rate();
+  if (written) {
+    const auto source = data::open_points(fmt::format("/proc/self/fd/{}", file), read_options(common));
+    Matrix<float> memory(kRows, kColumns);
+    const auto rate = [&] {
+      const auto begin = Clock::now();
+      source->read(0, memory.view());
+      return 4.0 * static_cast<double>(memory.size()) / seconds_since(begin);
+    };
+    rates.load = rate();
+    rates.reread = rate();
+  }
   close(file);
 }
 
@@ -110,7 +117,7 @@ void add_reading(Rates& rates, cpu::Threads& threads) {
 Rates measure_rates(BenchRun& run, double memory_rate) {
   Rates rates;
   rates.memory = memory_rate;
-  add_reading(rates, run.threads);
+  add_reading(rates, run.options.common);
   BenchPoints held(run);
   for (std::int64_t columns = 2; columns <= 512; columns *= 4) {
     held.make({rows_for(run, columns), columns, {kClusters[0]}}, kinds().front());

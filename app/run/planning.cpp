@@ -132,12 +132,14 @@ class Estimate {
     PlannedPhase phase{part.phase, part.times, part.at_most, share > 0.0 ? part.passes : 0, computing, "computing"};
     if (plan.timed && bytes * real(part.times) / rates_.memory > computing / 2) phase.bound_by = "memory";
     if (plan.timed && share > 0.0) {
-      // The thread that reads takes its time from those that compute.
+      // Threads that read from the page cache take their time from those that compute.
       const bool from_disk = !stays_cached_;
       const double read = real(part.passes) * reading(bytes * share, rates_.reread, from_disk ? 1.0 : 0.0);
-      const double both = computing * share + (from_disk ? 0.0 : read / threads());
+      const bool shares_threads = !from_disk && job_.common.chosen->device.uses_threads;
+      const double copying = shares_threads ? read * read_options(job_.common).threads / threads() : 0.0;
+      const double both = computing * share + copying;
       phase.seconds = computing * (1 - share) + std::max(both, read);
-      if (read > both) phase.bound_by = from_disk ? "disk" : "page cache";
+      if (read > computing * share) phase.bound_by = from_disk ? "disk" : "page cache";
     }
     const auto before = std::find_if(plan.phases.begin(), plan.phases.end(),
                                      [&](const PlannedPhase& other) { return other.name == part.phase; });
