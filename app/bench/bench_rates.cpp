@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kIterations = 4;
+constexpr int kIterations = 6;
 constexpr std::int64_t kMinRows = 32;  // for each cluster
 constexpr std::int64_t kQueries[] = {64, 2048}, kClusters[] = {8, 64, 512, 4096};
 constexpr std::int64_t kSeeds = 64, kCandidates = 6;  // of the run with k-means++
@@ -46,7 +46,7 @@ class PhaseTimes final : public Observer {
 /// About 2^23 values, or 2^26 for a GPU, whose launches would take most of the time.
 std::int64_t rows_for(const BenchRun& run, std::int64_t columns) {
   const int bits = run.on_gpu() ? 26 : 23;
-  return std::clamp<std::int64_t>((std::int64_t{1} << bits) / columns, 4096, std::int64_t{1} << (bits - 4));
+  return std::clamp<std::int64_t>((std::int64_t{1} << bits) / columns, 4096, std::int64_t{1} << (bits - 5));
 }
 
 void add_kmeans(Rates& rates, BenchPoints& held, std::int64_t clusters) {

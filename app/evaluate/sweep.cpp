@@ -145,7 +145,10 @@ std::int64_t sweep_bytes(const SweepOptions& options, const std::vector<std::int
   const std::int64_t n = points.rows(), numbers = std::ssize(counts);
   const std::int64_t states =
       checked_product(numbers, checkpoint_bytes(options.checkpoint, counts.back(), points.columns()), "checkpoint");
-  std::int64_t bytes = states + kBlockBytes + checked_product(n, kBytesPerRow, "rows");
+  // Simplified silhouettes have a block of distances of all rows to some centroids.
+  const std::int64_t distances = 16 * checked_product(n, counts.back(), "distances");
+  const std::int64_t block = options.silhouette == "simplified" ? std::min(kBlockBytes, distances) : kBlockBytes;
+  std::int64_t bytes = states + block + checked_product(n, kBytesPerRow, "rows");
   bytes += checked_product(checked_product(numbers, n, "labels"), kLabelBytes, "labels");
   bytes += checked_product(numbers, assignment_bytes(points, counts.back()) - assignment_bytes(points, 0), "centroids");
   if (options.references > 0) {
