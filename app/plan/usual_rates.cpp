@@ -32,7 +32,7 @@ Rates usual_rates() {
        {512, 64, 481},
        {512, 1024, 1.08e+03}},  // search
   }};
-  Rates rates{.memory = 3.5e10, .load = 5.6e9, .reread = 8.6e9, .entries = measured};
+  Rates rates{.memory = 3.5e10, .load = 3e9, .reread = 6.9e9, .entries = measured};
   for (std::vector<Rates::Entry>& entries : rates.entries) {
     for (Rates::Entry& entry : entries) entry.seconds *= kNano;
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "app/cli/units.h"
 #include "app/plan/page_cache.h"
@@ -14,7 +15,8 @@ namespace kith::app {
 namespace {
 
 constexpr double kDiskRate = 1e9;       // bytes per second, assumed
-constexpr double kDecodeRate = 1.5e8;   // of text, and of values that chunks are inflated to, with each thread; assumed
+constexpr double kTextRate = 2.5e8;     // of values that are text in the file, with each thread; assumed
+constexpr double kInflateRate = 1e8;    // of values that are compressed in the file, with each thread; assumed
 constexpr double kWriteRate = 4e8;      // of a result that is written, synced and read back; assumed
 constexpr double kOpenSeconds = 0.015;  // to open files and a backend, assumed
 
@@ -95,17 +97,20 @@ class Estimate {
     stays_cached_ = real(data::free_memory().bytes - plan.host_bytes) > file_bytes;
   }
 
-  /// Of values in the file that are decoded.
-  bool is_decoded() const {
+  /// Bytes per second of values that are decoded; 0: none are.
+  double decoding_rate() const {
     const data::PointSource& source = *request_.source;
-    const bool is_whole = source.file_bytes() >= rows() * source.columns();  // at least a byte each
-    return !source.reads_any_rows() || !is_whole;
+    if (!source.reads_any_rows()) return kTextRate * threads();
+    const std::string type = source.element_type();  // "float32", or another one, of at least a byte
+    const auto digit = type.find_first_of("123456789");
+    const std::int64_t bits = digit == type.npos ? 8 : std::strtol(type.c_str() + digit, nullptr, 10);
+    return source.file_bytes() < rows() * source.columns() * bits / 8 ? kInflateRate * threads() : 0.0;
   }
 
   /// Seconds to read so many bytes of values at a rate, of which a share is not in the page cache.
   double reading(double bytes, double rate, double from_disk) const {
-    const double decoding = is_decoded() ? bytes / (kDecodeRate * threads()) : bytes / rate;
-    return std::max(decoding, bytes * from_disk / kDiskRate);
+    const double decoding = decoding_rate();
+    return std::max(bytes / (decoding > 0.0 ? decoding : rate), bytes * from_disk / kDiskRate);
   }
 
   void add_phases(Plan& plan, const std::vector<Work>& work) const {
@@ -115,10 +120,15 @@ class Estimate {
     const bool from_disk = cached_ < 0.5;
     plan.phases.push_back({"open", 0, false, 0, kOpenSeconds, "computing"});
     plan.phases.push_back({"read", 1, false, 0, plan.timed ? reading(loaded, rates_.load, 1.0 - cached_) : 0.0,
-                           is_decoded() ? "computing"
-                           : from_disk  ? "disk"
-                                        : "page cache"});
+                           decoding_rate() > 0.0 ? "computing"
+                           : from_disk           ? "disk"
+                                                 : "page cache"});
+    const std::size_t first = plan.phases.size();
     for (const Work& part : work) add_phase(plan, part);
+    if (plan.timed && request_.stream && stays_cached_) {  // the first pass fills the page cache
+      const double bytes = real((rows() - held_rows()) * row_bytes());
+      plan.phases[first].seconds += bytes * (1.0 - cached_) / kDiskRate;
+    }
     if (request_.result_bytes > 0) {
       plan.phases.push_back({"write", 1, false, 0, real(request_.result_bytes) / kWriteRate, "disk"});
     }
