@@ -25,6 +25,7 @@ constexpr Command kCommands[] = {
     {"info", "what is in a file: datasets, shapes, types, statistics", run_info},
     {"devices", "what kith can compute on here, what is missing and why", run_devices},
     {"generate", "synthetic points: noise, blobs, outliers and other kinds", run_generate},
+    {"plan", "memory, passes and time of a command, before it runs", run_plan},
     {"resume", "continues a run that stopped, from its checkpoint", run_resume},
     {"bench", "the limits of this machine, and how close kith comes to them", run_bench},
 };

@@ -22,6 +22,7 @@ int run_devices(const Arguments& arguments);
 int run_generate(const Arguments& arguments);
 int run_report(const Arguments& arguments);
 int run_resume(const Arguments& arguments);
+int run_plan(const Arguments& arguments);
 int run_bench(const Arguments& arguments);
 
 struct Command {
@@ -33,6 +34,9 @@ struct Command {
 /// The words of the command that `resume FILE ...` continues, in whose folder the process then is; other words as they
 /// are. Throws Error if the file is no checkpoint.
 Arguments resumed(const Arguments& words);
+
+/// The words of `COMMAND ARGUMENTS --dry-run` for `plan COMMAND ARGUMENTS`, those of resumed() for others.
+Arguments planned(const Arguments& words);
 
 /// In the order of the help.
 std::span<const Command> commands();

@@ -183,6 +183,7 @@ int run_generate(const Arguments& arguments) {
                                    options.recipe.columns, options.type, false};
 
   require_memory(bytes_of(options.recipe), target.file, options.common.memory);
+  if (options.common.dry_run) return 0;
 
   cpu::Threads threads(static_cast<int>(options.common.threads));
   job.report.backend = "cpu";

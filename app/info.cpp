@@ -223,6 +223,7 @@ int run_info(const Arguments& arguments) {
   add_input_options(set, common);
   add_message_options(set, common);
   if (!set.parse(arguments)) return 0;
+  if (common.dry_run) wanted = {};
   Job job("info", common);
   const data::ReadOptions options = read_options(common);
   std::vector<DescribedFile> files;
@@ -235,7 +236,7 @@ int run_info(const Arguments& arguments) {
       Terminal::instance().error(error.what());
       continue;
     }
-    if (!common.json) print_out(as_text(files.back(), wanted.stats));
+    if (!common.json && !common.dry_run) print_out(as_text(files.back(), wanted.stats));
     if (const std::string failure = failure_of(files.back()); !failure.empty()) {
       if (code == ExitCode::done) code = ExitCode::data;
       Terminal::instance().error(failure);
@@ -243,7 +244,7 @@ int run_info(const Arguments& arguments) {
   }
   job.warn(set);
   job.progress.finish();
-  if (common.json) print_out(as_json(files));
+  if (common.json && !common.dry_run) print_out(as_json(files));
   return static_cast<int>(code);
 }
 

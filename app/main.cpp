@@ -28,7 +28,7 @@ int run(int count, char** words) {
                   "this process does not compute by IEEE 754, answers would not be exact: " + defect +
                       "; build kith without -ffast-math, and start it without preloaded libraries");
     }
-    const std::vector<std::string> arguments = app::resumed({words + 1, words + count});
+    const std::vector<std::string> arguments = app::planned({words + 1, words + count});
     data::prepare_hdf5_children(arguments);
     const int code = app::run_program(arguments);
     app::finish_out();

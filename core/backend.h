@@ -50,8 +50,9 @@ struct Device {
   std::string description;  // "132 SMs, 139 GiB", "AVX-512, 2 threads"
   /// Names that BackendOptions::screen may have besides "auto", best first; empty if there is no choice.
   std::vector<std::string> screens = {};
-  bool has_own_memory = false;  // so that points are copied to it, and BackendOptions::device_memory has an effect
-  bool uses_threads = false;    // BackendOptions::threads has an effect
+  std::int64_t free_memory = 0;  // bytes of its own memory that a run may use
+  bool has_own_memory = false;   // so that points are copied to it, and BackendOptions::device_memory has an effect
+  bool uses_threads = false;     // BackendOptions::threads has an effect
 };
 
 class Backend {

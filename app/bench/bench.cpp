@@ -8,6 +8,7 @@
 #include <limits>
 #include <sstream>
 
+#include "app/bench/bench_rates.h"
 #include "app/cli/help_page.h"
 #include "app/cli/layout.h"
 #include "app/cli/suggest.h"
@@ -180,6 +181,24 @@ std::vector<BenchRow> point_rows(const Suite& suite, const BenchOptions& options
   return rows;
 }
 
+/// The limits; rates of the operations are kept for `kith plan`.
+std::vector<BenchRow> limit_rows(const BenchOptions& options, Job& job, std::unique_ptr<Backend> backend,
+                                 const BenchRequest& request) {
+  const std::vector<Measurement> lines = limits_of(job, request);
+  std::vector<BenchRow> rows = rows_of(lines, Limits({}));
+  const std::string file = rates_file(job.report.backend, job.report.device);
+  if (file.empty()) return rows;
+  cpu::Threads threads(static_cast<int>(options.common.threads));
+  BenchRun run{options, job, std::move(backend), threads, Limits({}), "", {&kinds().front()}};
+  try {
+    write_rates(file, measure_rates(run, Limits(lines).rate(kReadLimit).value_or(0.0)));
+    Terminal::instance().say(fmt::format("rates for kith plan: {}", file));
+  } catch (const Error& error) {
+    job.progress.warning(error.what());
+  }
+  return rows;
+}
+
 /// Options that do not apply to the suite have no effect.
 void limit_options(OptionSet& set, const BenchOptions& options, const Suite& suite) {
   const bool holds_points = suite.rows != nullptr, is_knn = options.suite == "knn";
@@ -247,6 +266,7 @@ int run_bench(const Arguments& arguments) {
   auto backend = choose_backend(job);
   limit_options(set, options, suite);
   job.warn(set);
+  if (options.common.dry_run) return 0;
   BenchReport report{.suite = suite.name,
                      .backend = job.report.backend,
                      .device = job.report.device,
@@ -254,7 +274,7 @@ int run_bench(const Arguments& arguments) {
                      .rows = {}};
   report.rows = suite.rows != nullptr     ? point_rows(suite, options, job, std::move(backend), request)
                 : suite.ladder != nullptr ? ladder_rows(suite, request)
-                                          : rows_of(limits_of(job, request), Limits({}));
+                                          : limit_rows(options, job, std::move(backend), request);
   job.progress.finish();
   if (options.common.json) {
     print_out(to_json(report));

@@ -217,6 +217,9 @@ void add_message_options(OptionSet& set, CommonOptions& common) {
               .value = "WHEN",
               .help = "Show progress on standard error: auto (after a second), always or never."},
              {"auto", "always", "never"}, common.progress);
+  set.flag({.names = "--dry-run",
+            .help = "Check everything that needs no values, print the plan of a run over points (kith plan), and end."},
+           common.dry_run);
   set.text({.names = "--config", .value = "FILE", .help = "Read options from this file (kith.toml)."}, common.config);
 }
 

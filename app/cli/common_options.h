@@ -40,6 +40,7 @@ struct CommonOptions {
   bool quiet = false;
   bool verbose = false;
   bool json = false;
+  bool dry_run = false;
   std::string progress = "auto";
   std::string config;
 
@@ -69,7 +70,8 @@ void add_memory_option(OptionSet& set, CommonOptions& common);
 void add_scratch_option(OptionSet& set, CommonOptions& common);
 /// --backend, --device, --device-memory, --screen, --block-rows
 void add_backend_options(OptionSet& set, CommonOptions& common);
-void add_message_options(OptionSet& set, CommonOptions& common);  // --quiet, --verbose, --json, --progress, --config
+void add_message_options(OptionSet& set,
+                         CommonOptions& common);  // --quiet, --verbose, --json, --progress, --config, --dry-run
 /// All of the above, for commands that compute.
 void add_common_options(OptionSet& set, CommonOptions& common, const char* output_help = kOutputHelp);
 

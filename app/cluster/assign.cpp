@@ -151,6 +151,13 @@ class AssignJob final : public PointsJob {
     return options_.distances.is_none() ? "" : "distances to several centroids need all rows in memory";
   }
 
+  std::vector<Work> work() const override {
+    if (!options_.distances.is_none()) return {};
+    return {preparing(), {.phase = "assign", .operation = Operation::assign, .size = centroids_->rows()}};
+  }
+
+  std::int64_t result_bytes() const override { return label_bytes(*source, options_.save_distances); }
+
   void compute() override;
 
   void show() override {

@@ -150,11 +150,15 @@ class ClusterJob final : public PointsJob {
     if (options_.explain) return "--explain needs all rows in memory";
     return start_.labels ? "--init-labels needs all rows in memory" : app::needs_memory(options_.variant);
   }
+  std::vector<Work> work() const override { return variant_work(options_.variant, kmeans_options()); }
+  std::int64_t result_bytes() const override {
+    return label_bytes(*source, options_.save_distances) + 8 * options_.clusters * source->columns();
+  }
   void compute() override;
   void show() override;
   void write() override;
   std::string next() const override;
-
+  KMeansOptions kmeans_options() const;
   Metric metric() const { return metric_of(common); }
   std::int64_t default_clusters() const;
   void check_init() const;
@@ -262,30 +266,35 @@ std::string ClusterJob::stored_command() const {
   return set.stored_command(words);
 }
 
+KMeansOptions ClusterJob::kmeans_options() const {
+  return {.clusters = given_.rows > 0 ? frozen_.rows() + given_.rows : options_.clusters,
+          .init = start_.init,
+          .frozen = frozen_.view(),
+          .given = given_,
+          .runs = start_.is_random() && !options_.all_frozen ? static_cast<int>(options_.runs) : 1,
+          .max_iterations = static_cast<int>(options_.max_iterations),
+          .stopped = start_.continuation ? std::optional(start_.continuation->stopped) : std::nullopt,
+          .tolerance = options_.tolerance,
+          .seed = static_cast<std::uint64_t>(common.seed),
+          .metric = metric(),
+          .empty = empty_rule(options_.variant),
+          .keep_distances = options_.save_distances,
+          .keep_medoids = options_.variant.medoids};
+}
+
 void ClusterJob::compute() {
   check_counted(options_.clusters, held, *source);
   if (start_.labels) {
     centroids_ = label_centroids(start_, held, metric());
     given_ = std::as_const(centroids_).view();
   }
-  if (checkpoint) checkpoint->begin();
-  run_ = run_variant(held,
-                     {.clusters = given_.rows > 0 ? frozen_.rows() + given_.rows : options_.clusters,
-                      .init = start_.init,
-                      .frozen = frozen_.view(),
-                      .given = given_,
-                      .runs = start_.is_random() && !options_.all_frozen ? static_cast<int>(options_.runs) : 1,
-                      .max_iterations = static_cast<int>(options_.max_iterations),
-                      .stopped = start_.continuation ? std::optional(start_.continuation->stopped) : std::nullopt,
-                      .tolerance = options_.tolerance,
-                      .seed = static_cast<std::uint64_t>(common.seed),
-                      .metric = metric(),
-                      .empty = empty_rule(options_.variant),
-                      .keep_distances = options_.save_distances,
-                      .keep_medoids = options_.variant.medoids,
-                      .keeper = checkpoint ? &*checkpoint : nullptr,
-                      .from = checkpoint ? checkpoint->next() : nullptr},
-                     options_.variant, *this);
+  KMeansOptions run = kmeans_options();
+  if (checkpoint) {
+    checkpoint->begin();
+    run.keeper = &*checkpoint;
+    run.from = checkpoint->next();
+  }
+  run_ = run_variant(held, run, options_.variant, *this);
   if (checkpoint) checkpoint->end();
   complete(run_.result);
   if (!run_.result.continues) start_.continuation.reset();
@@ -297,16 +306,7 @@ void ClusterJob::compute() {
 
 void ClusterJob::report_result() {
   const KMeansResult& result = run_.result;
-  report.iterations = result.history;
-  report.runs = result.runs;
-  report.kept_run = result.run;
-  report.inertia = result.inertia;
-  report.stopped_by = result.stopped_by;
-  report.stopped_value = result.stopped_value;
-  report.shift_threshold = result.shift_threshold;
-  report.iterations_done = result.iterations;
-  report.changed = result.changed;
-  report.total_inertia = result.total_inertia;
+  note_iterations(report, result);
   const double flops = assignment_flops(held.plan.rows, held.plan.columns, options_.clusters);
   for (const RunRecord& record : result.runs) {
     report.phase("iterate").flops += flops * static_cast<double>(record.iterations);

@@ -48,11 +48,11 @@ void warn_of_sizes(const KMeansResult& result, const std::string& limit, const B
       named < violating.size() ? ", ..." : ""));
 }
 
-/// k-means++ reads streamed points twice for each seed: its candidates, and the one that was chosen.
 void warn_of_passes(const HeldPoints& held, const KMeansOptions& options, Job& job) {
   constexpr std::int64_t kFew = 10;
-  const std::int64_t passes = 2 * (options.clusters - options.frozen.rows) * options.runs;
-  if (!held.reader || options.init != Init::kmeans_plus_plus || options.given.rows > 0 || passes <= kFew) return;
+  if (!held.reader || options.init != Init::kmeans_plus_plus || options.given.rows > 0) return;
+  const std::int64_t passes = kmeans_work(options).at(1).passes;
+  if (passes <= kFew) return;
   job.progress.warning(
       fmt::format("k-means++ reads the rows that are not in memory {} times before the first "
                   "iteration; --init k-means|| reads them a few times, --init random once",
@@ -60,6 +60,13 @@ void warn_of_passes(const HeldPoints& held, const KMeansOptions& options, Job& j
 }
 
 }  // namespace
+
+std::vector<Work> variant_work(const VariantOptions& options, const KMeansOptions& kmeans) {
+  if (options.is_bisecting() || options.batch > 0 || (options.balance && options.sizes.given())) return {};
+  std::vector<Work> work = kmeans_work(kmeans);
+  work.insert(work.begin(), preparing());
+  return work;
+}
 
 VariantRun run_variant(HeldPoints& held, const KMeansOptions& kmeans_options, const VariantOptions& options, Job& job) {
   const RowStore store(held.rows(), *held.backend);

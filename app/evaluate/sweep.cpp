@@ -145,7 +145,10 @@ std::int64_t sweep_bytes(const SweepOptions& options, const std::vector<std::int
   const std::int64_t n = points.rows(), numbers = std::ssize(counts);
   const std::int64_t states =
       checked_product(numbers, checkpoint_bytes(options.checkpoint, counts.back(), points.columns()), "checkpoint");
-  std::int64_t bytes = states + kBlockBytes + checked_product(n, kBytesPerRow, "rows");
+  // Simplified silhouettes have a block of distances of all rows to some centroids.
+  const std::int64_t distances = 16 * checked_product(n, counts.back(), "distances");
+  const std::int64_t block = options.silhouette == "simplified" ? std::min(kBlockBytes, distances) : kBlockBytes;
+  std::int64_t bytes = states + block + checked_product(n, kBytesPerRow, "rows");
   bytes += checked_product(checked_product(numbers, n, "labels"), kLabelBytes, "labels");
   bytes += checked_product(numbers, assignment_bytes(points, counts.back()) - assignment_bytes(points, 0), "centroids");
   if (options.references > 0) {
@@ -227,6 +230,7 @@ class SweepJob final : public PointsJob {
  private:
   void open() override;
   std::int64_t bytes() const override { return sweep_bytes(options_, counts_, *source); }
+  std::vector<Work> work() const override;
   void compute() override;
   void show() override;
   void write() override;
@@ -258,6 +262,18 @@ void SweepJob::open() {
 std::string SweepJob::stored_command() const {
   return set.stored_command({{"POINTS", stored_name(source->name())},
                              {"--precision", fmt::format("--precision {}", name_of(source->value_class()))}});
+}
+
+/// Nothing with scores that take more than the clusters.
+std::vector<Work> SweepJob::work() const {
+  if (options_.references > 0 || options_.silhouette == "exact") return {};
+  std::vector<Work> work{preparing()};
+  for (const std::int64_t clusters : counts_) {
+    const std::vector<Work> next = kmeans_work(run_options({options_, nullptr}, clusters, {}));
+    work.insert(work.end(), next.begin(), next.end());
+    work.push_back({.phase = "score", .operation = Operation::assign, .times = 2, .size = clusters, .passes = 2});
+  }
+  return work;
 }
 
 void SweepJob::compute() {

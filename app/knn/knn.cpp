@@ -228,6 +228,11 @@ class KnnJob final : public PointsJob {
     if (truth_) return "--truth needs all rows in memory";
     return options_.list_format() == ListFormat::ann_benchmarks ? "--format ann-benchmarks stores all rows" : "";
   }
+  std::vector<Work> work() const override;
+  std::int64_t result_bytes() const override {
+    const std::int64_t place = 8 + (inputs.value_class() == ValueClass::f32 ? 4 : 8);
+    return options_.makes_graph() ? 0 : queries().rows() * options_.neighbors * place;
+  }
   void compute() override;
   void show() override {
     if (truth_) print(truth_->verdict() + "\n");
@@ -278,6 +283,23 @@ std::string KnnJob::stored_command() const {
   if (inputs.second) words["--queries"] = "--queries " + stored_name(inputs.second->name());
   if (options_.edges() != GraphEdges::directed) words["--graph"] = "";
   return set.stored_command(words);
+}
+
+/// Of lists of Euclidean neighbours; nothing for other searches. With few columns, trees make them faster.
+std::vector<Work> KnnJob::work() const {
+  const Metric metric = options_.metric();
+  if (options_.has_radius() || (metric != Metric::euclidean && metric != Metric::cosine)) return {};
+  constexpr std::int64_t kFewColumns = 16;
+  const std::int64_t count = queries().rows();
+  const std::int64_t block = common.block_rows > 0
+                                 ? common.block_rows
+                                 : kQueryBlockBytes / bytes_per_query(options_.neighbors, source->columns());
+  return {preparing(),
+          {.phase = "search",
+           .operation = Operation::search,
+           .size = count,
+           .passes = (count - 1) / std::clamp<std::int64_t>(block, 1, count) + 1,
+           .at_most = source->columns() <= kFewColumns}};
 }
 
 void KnnJob::compute() {

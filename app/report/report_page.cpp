@@ -301,6 +301,7 @@ int run_report(const Arguments& arguments) {
     set[option].no_effect = {when([is_sweep] { return is_sweep; }, "the page of a sweep shows only scores")};
   }
   job.warn(set);
+  if (options.common.dry_run) return 0;
   const pictures::Page page = is_sweep ? sweep_page(result) : page_of(result, options, job);
   job.progress.phase("write", 0);
   if (!options.svg.empty()) {

@@ -11,6 +11,7 @@
 #include "app/cli/units.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/memory.h"
+#include "app/run/planning.h"
 
 namespace kith::app {
 namespace {
@@ -29,7 +30,12 @@ int PointsJob::run() {
   if (!target.empty()) data::check_output(target, output);
   open();
   try {
-    run_computation();
+    const std::optional<StreamPlan> stream = require_run_memory();
+    if (common.dry_run) {
+      print_plan(stream);
+      return 0;
+    }
+    run_computation(stream);
   } catch (const Error& error) {
     throw named(error);
   }
@@ -40,20 +46,51 @@ int PointsJob::run() {
     wrote(target);
   }
   if (source != nullptr) note_device_memory(held, *this);
+  progress.finish();
+  if (report.plan) Terminal::instance().detail("plan       " + compared(*report.plan, report, peak_memory()));
   close(next());
   if (checkpoint) checkpoint->close();
   return static_cast<int>(exit_code());
 }
 
-void PointsJob::run_computation() {
-  std::optional<StreamPlan> stream;
+std::optional<StreamPlan> PointsJob::require_run_memory() {
+  program_bytes = peak_memory();
+  if (source == nullptr) return std::nullopt;
+  const data::PointSource *first = inputs.first.get(), *second = inputs.second.get();
+  required_bytes = points_bytes(*first) + (second != nullptr ? points_bytes(*second) : 0) +
+                   preparation_bytes(*source, common) + weighting_bytes(weighting, *source) + bytes();
+  return plan_memory();
+}
+
+Plan PointsJob::plan_of(const std::optional<StreamPlan>& stream) const {
+  return estimate({.source = source,
+                   .queries = inputs.second.get() != source ? inputs.second.get() : inputs.first.get(),
+                   .work = work(),
+                   .stream = stream,
+                   .required_bytes = required_bytes,
+                   .program_bytes = program_bytes,
+                   .limit = memory_limit(common.memory),
+                   .result_bytes = target.empty() ? 0 : result_bytes()},
+                  *this);
+}
+
+void PointsJob::print_plan(const std::optional<StreamPlan>& stream) {
+  const auto backend = source != nullptr ? choose_backend(*this) : nullptr;
+  warn(set);
+  progress.finish();
+  report.plan = plan_of(stream);
+  print_out(common.json ? to_json(report) : as_text(*report.plan, text_width(Stream::output)));
+}
+
+void PointsJob::run_computation(const std::optional<StreamPlan>& stream) {
   if (source != nullptr) {
-    const data::PointSource *first = inputs.first.get(), *second = inputs.second.get();
-    required_bytes = points_bytes(*first) + (second != nullptr ? points_bytes(*second) : 0) +
-                     preparation_bytes(*source, common) + weighting_bytes(weighting, *source) + bytes();
-    stream = plan_memory();
-    held = hold_points(
-        *source, *this, [this] { warn(set); }, weighting, given ? &*given : nullptr, stream);
+    const auto opened = [&] {
+      warn(set);
+      if (!common.verbose) return;
+      report.plan = plan_of(stream);
+      Terminal::instance().detail(as_text(*report.plan, text_width(Stream::error)));
+    };
+    held = hold_points(*source, *this, opened, weighting, given ? &*given : nullptr, stream);
     if (given) held.preparation = std::move(*given);
   } else {
     warn(set);

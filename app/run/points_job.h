@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "app/plan/work.h"
 #include "app/run/checkpointing.h"
 #include "app/run/held_points.h"
 #include "core/kmeans.h"
@@ -12,7 +13,7 @@
 namespace kith::app {
 
 /// run() takes a command through these steps: check the output, open, require memory, hold the points, compute, show,
-/// write, report.
+/// write, report. With --dry-run it ends before it holds the points, and prints the plan.
 class PointsJob : protected Job {
  public:
   /// The options have been parsed.
@@ -25,7 +26,12 @@ class PointsJob : protected Job {
   int run();
 
  private:
-  void run_computation();
+  void run_computation(const std::optional<StreamPlan>& stream);
+  /// Sets `required_bytes`; plan_memory().
+  std::optional<StreamPlan> require_run_memory();
+  /// The plan of this run, once its backend is open.
+  Plan plan_of(const std::optional<StreamPlan>& stream) const;
+  void print_plan(const std::optional<StreamPlan>& stream);
   /// How the rows of `source` are kept if the run does not fit into memory. Throws as require_memory() does if they
   /// cannot be read in passes.
   std::optional<StreamPlan> plan_memory() const;
@@ -40,6 +46,10 @@ class PointsJob : protected Job {
   virtual std::int64_t bytes() const = 0;
   /// Why this run needs all rows of `source` in memory; empty if it can read them in passes.
   virtual std::string needs_memory() const { return "this command needs all rows in memory"; }
+  /// What compute() does with all rows, for the plan; empty: its passes and time are not known.
+  virtual std::vector<Work> work() const { return {}; }
+  /// Of the output.
+  virtual std::int64_t result_bytes() const { return 0; }
   /// Computes with `held`, and writes large results while it computes them.
   virtual void compute() = 0;
   /// Prints results for people.
@@ -72,6 +82,7 @@ class PointsJob : protected Job {
   std::optional<Weighting> weighting;
   std::optional<Checkpointing> checkpoint;
   std::int64_t required_bytes = 0;  // host memory of the run
+  std::int64_t program_bytes = 0;   // host memory of the program before it
   HeldPoints held;
 };
 

@@ -135,6 +135,7 @@ std::string to_json(const Report& report) {
     object["weights"] = {
         {"name", report.weights->name}, {"total", report.weights->total}, {"rows_of_weight_0", report.weights->absent}};
   }
+  if (report.plan) object["plan"] = to_object(*report.plan);
   object["phases"] = to_array(report.phases);
   object["iterations"] = to_array(report.iterations);
   if (!report.runs.empty()) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/plan/plan.h"
 #include "core/observer.h"
 #include "data/format/point_source.h"
 
@@ -110,6 +111,7 @@ struct Report {
   std::string prepared{};  // how the points were prepared, in words
   std::optional<WeightReport> weights{};
   std::optional<StreamReport> streamed{};
+  std::optional<Plan> plan{};  // with --verbose
   std::vector<Phase> phases{};
   std::vector<IterationRecord> iterations{};  // of the run with the lowest inertia
   std::vector<RunRecord> runs{};

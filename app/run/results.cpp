@@ -174,6 +174,19 @@ double imbalance_of(const std::vector<std::int64_t>& counts) {
 
 }  // namespace
 
+void note_iterations(Report& report, const KMeansResult& result) {
+  report.iterations = result.history;
+  report.runs = result.runs;
+  report.kept_run = result.run;
+  report.inertia = result.inertia;
+  report.stopped_by = result.stopped_by;
+  report.stopped_value = result.stopped_value;
+  report.shift_threshold = result.shift_threshold;
+  report.iterations_done = result.iterations;
+  report.changed = result.changed;
+  report.total_inertia = result.total_inertia;
+}
+
 ClusterReport cluster_report(const KMeansResult& result) {
   const auto [smallest, largest] = std::minmax_element(result.counts.begin(), result.counts.end());
   return {static_cast<std::int64_t>(result.counts.size()), *smallest, *largest, result.empty_clusters,
@@ -189,6 +202,11 @@ std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clus
   constexpr std::int64_t kBytesPerValue = 64;  // centroids before and after, screened, two limbs of sums
   const std::int64_t centroids = checked_product(clusters, points.columns(), "centroids");
   return checked_product(points.rows(), kBytesPerRow, "rows") + checked_product(centroids, kBytesPerValue, "centroids");
+}
+
+std::int64_t label_bytes(const data::PointSource& points, bool with_distances) {
+  const std::int64_t a_distance = points.value_class() == ValueClass::f32 ? 4 : 8;
+  return points.rows() * (4 + (with_distances ? a_distance : 0));
 }
 
 std::int64_t block_bytes(const BlockMemory& block) {

@@ -60,12 +60,17 @@ struct Iterations {
 };
 void write_iterations(data::ResultFile& file, const Iterations& before, const KMeansResult& result);
 
+/// Records the iterations of a run, and why it ended.
+void note_iterations(Report& report, const KMeansResult& result);
 /// The report on the clusters.
 ClusterReport cluster_report(const KMeansResult& result);
 /// 2 n k d: the multiplications and additions of one assignment by a plain matrix product.
 double assignment_flops(std::int64_t rows, std::int64_t columns, std::int64_t clusters);
 /// Host bytes of an assignment besides the points: state per row, centroids, and their sums.
 std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clusters);
+
+/// Bytes of labels, and of distances, in a result.
+std::int64_t label_bytes(const data::PointSource& points, bool with_distances);
 
 /// Host bytes of one block when `rows` rows of results are computed in blocks of `block_rows`, or of `usual_rows` if
 /// that is 0; at least one row.

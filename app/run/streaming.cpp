@@ -36,7 +36,8 @@ std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int6
   const std::int64_t block = std::max(std::clamp(bytes / kShare, kLeastBlock, kMostBlock), row_bytes);
   const std::int64_t left = bytes - kUses * block;
   if (left < row_bytes) return std::nullopt;
-  return StreamPlan{std::clamp<std::int64_t>(left / row_bytes, 1, source.rows()), block};
+  const std::int64_t held = std::clamp<std::int64_t>(left / row_bytes, 1, source.rows());
+  return StreamPlan{held, block, held * row_bytes + data::FileRows::kBlocks * block};
 }
 
 }  // namespace kith::app

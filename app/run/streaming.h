@@ -15,6 +15,7 @@ namespace kith::app {
 struct StreamPlan {
   std::int64_t held_rows = 0;    // the first rows, which stay in memory; at least one
   std::int64_t block_bytes = 0;  // of each buffer for the other rows
+  std::int64_t bytes = 0;        // of the rows that stay and the buffers
   bool spools = false;           // all rows are written to a file of --scratch first, and read from there
   /// The memory suffices: the plan is only for a device with its own memory that reads the rows from the file itself.
   bool optional = false;

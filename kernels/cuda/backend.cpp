@@ -76,6 +76,7 @@ class CudaBackend final : public Backend {
                                        readable_bytes(static_cast<std::int64_t>(properties.totalGlobalMem)),
                                        name_of(context_->screen)),
             .screens = screen_paths(context_->device),
+            .free_memory = context_->pool.available(),
             .has_own_memory = true};
   }
   std::unique_ptr<Points> hold(const PointBlock& block) override { return hold_points(context_, block, block_rows_); }

@@ -11,10 +11,10 @@ using kith::MatrixView;
 
 namespace {
 
-nlohmann::json bench(Words words) {
+nlohmann::json bench(Words words, const Setting& setting = {}) {
   words.insert(words.begin(), "bench");
   for (const char* word : {"--json", "--quiet", "--repeat", "3"}) words.emplace_back(word);
-  return done(words).json();
+  return done(words, setting).json();
 }
 
 /// Checks the fields of a row that was measured.
@@ -57,8 +57,16 @@ TEST_CASE("bench alone lists its suites, and refuses unknown suites, shapes and 
   if (!has_backend("cuda")) refuses(4, {"bench", "sort"}, {"cuda"});
 }
 
-TEST_CASE("bench limits measures memory and every instruction set") {
-  const nlohmann::json report = bench({"limits", "--backend", "cpu"});
+TEST_CASE("bench limits measures memory and every instruction set, and rates for kith plan") {
+  const Scratch folder;
+  const Setting there{.environment = {"XDG_CACHE_HOME=" + (folder / "cache")}};
+  const Words plan{"plan", "cluster", kDigits, "-k", "10", "--backend", "cpu", "--json"};
+  const auto basis = [&] { return done(plan, there).json()["plan"]["basis"].get<std::string>().substr(0, 9); };
+  CHECK(basis() == "modelled:");
+  const nlohmann::json report = bench({"limits", "--backend", "cpu"}, there);
+  CHECK(basis() == "measured:");
+  for (const auto& file : std::filesystem::directory_iterator(folder / "cache/kith")) write_bytes(file.path(), "{}");
+  CHECK(basis() == "modelled:");
   CHECK(report["suite"] == "limits");
   CHECK(report["backend"] == "cpu");
   Words names;

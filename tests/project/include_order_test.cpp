@@ -61,7 +61,8 @@ const std::vector<Module> kModules{
     // The entry points of the commands are declared beside their folders, which define them.
     {"commands", {"app/commands.h"}, {}},
     {"app/cli", {"app/cli/"}, {"data", "kernels"}},
-    {"app/run", {"app/run/"}, {"app/cli"}},
+    {"app/plan", {"app/plan/"}, {"app/cli"}},
+    {"app/run", {"app/run/"}, {"app/plan"}},
     {"app/cluster", {"app/cluster/"}, {"app/run", "commands"}},
     {"app/knn", {"app/knn/"}, {"app/run", "commands"}},
     {"app/evaluate", {"app/evaluate/"}, {"app/run", "commands"}},

@@ -1,0 +1,53 @@
+// The plan of a run: where its rows are, its passes over them, what bounds each phase, memory and time.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/io/memory_limit.h"
+
+namespace kith::app {
+
+/// A place where rows are kept during the run.
+struct Tier {
+  std::string name;  // "gpu", "memory", "file"
+  std::int64_t rows = 0;
+  std::int64_t bytes = 0;
+};
+
+struct PlannedPhase {
+  std::string name;         // as in the report
+  std::int64_t times = 0;   // that all rows are processed: steps, iterations
+  bool at_most = false;     // whether `times` is a limit
+  std::int64_t passes = 0;  // over the rows that are not in memory
+  double seconds = 0.0;
+  std::string bound_by;  // "computing", "memory", "page cache", "disk"; empty: unknown
+};
+
+struct Plan {
+  std::string command;
+  std::string points;  // name, shape and type; empty: none
+  std::string backend, device;
+  std::int64_t threads = 0;
+  std::vector<Tier> tiers;
+  std::vector<PlannedPhase> phases;
+  std::int64_t host_bytes = 0;  // at the peak, the program included
+  std::int64_t program_bytes = 0;
+  data::MemoryLimit limit;  // of the bytes besides the program
+  std::int64_t device_bytes = 0;
+  bool timed = false;  // whether the phases have times
+  std::string basis;   // where the times come from
+  std::string advice;  // the change that would help most; empty: none is known
+
+  double seconds() const;
+  bool is_limit() const;  // whether a phase may end earlier
+};
+
+/// For people, in lines of at most `width` columns.
+std::string as_text(const Plan& plan, std::size_t width);
+nlohmann::ordered_json to_object(const Plan& plan);
+
+}  // namespace kith::app

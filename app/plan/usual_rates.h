@@ -1,0 +1,13 @@
+// Rates of a processor of two cores, for machines that have not been measured.
+#pragma once
+
+#include "app/plan/rates.h"
+
+namespace kith::app {
+
+inline constexpr double kUsualThreads = 2;
+
+/// As `kith bench limits` measured them on an Intel Xeon with AMX at 2.6 GHz, two threads.
+Rates usual_rates();
+
+}  // namespace kith::app

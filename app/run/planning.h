@@ -1,0 +1,32 @@
+// The plan of a run, from its sizes and the rates of the machine, and its comparison with the run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "app/plan/plan.h"
+#include "app/plan/work.h"
+#include "app/run/job.h"
+#include "app/run/streaming.h"
+
+namespace kith::app {
+
+/// A run before it reads values; its backend is open.
+struct PlanRequest {
+  const data::PointSource* source = nullptr;   // null: no points
+  const data::PointSource* queries = nullptr;  // null: none
+  std::vector<Work> work;                      // empty: times and passes are not known
+  std::optional<StreamPlan> stream;
+  std::int64_t required_bytes = 0;  // of host memory with all rows in memory
+  std::int64_t program_bytes = 0;   // of host memory that is in use already
+  data::MemoryLimit limit;          // of the required bytes
+  std::int64_t result_bytes = 0;    // of the output
+};
+
+Plan estimate(const PlanRequest& request, const Job& job);
+
+/// The plan beside what the report measured, for as many iterations as there were.
+std::string compared(const Plan& plan, const Report& report, std::int64_t peak_bytes);
+
+}  // namespace kith::app

@@ -1,0 +1,187 @@
+// kith plan and --dry-run: what they say of a run is what the run does, from headers alone, and nothing is written.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "tests/support/hdf5_files.h"
+#include "tests/support/program.h"
+
+using namespace kith::testing;
+
+namespace {
+
+constexpr std::int64_t kRows = 90'000, kColumns = 40;
+
+/// Noise, for which a few iterations do not suffice. last: its last value.
+void write_npy(const std::string& file, std::int64_t rows, float last = 0.5F) {
+  std::vector<float> x(static_cast<std::size_t>(rows * kColumns));
+  unsigned seed = 7;
+  for (float& value : x) {
+    seed = seed * 1664525U + 1013904223U;
+    value = static_cast<float>(seed >> 8) * 0x1p-24F;
+  }
+  x.back() = last;
+  std::string head = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", " +
+                     std::to_string(kColumns) + "), }";
+  head.resize(117, ' ');
+  std::ofstream out(file, std::ios::binary);
+  out << std::string("\x93NUMPY\x01\x00\x76\x00", 10) << head << '\n';
+  out.write(reinterpret_cast<const char*>(x.data()), static_cast<std::streamsize>(x.size() * sizeof(float)));
+}
+
+Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// Without rates of this machine.
+Setting unmeasured(const Scratch& folder) { return {.environment = {"XDG_CACHE_HOME=" + (folder / "none")}}; }
+
+nlohmann::json phase_of(const nlohmann::json& plan, const std::string& name) {
+  for (const auto& phase : plan["phases"]) {
+    if (phase["name"] == name) return phase;
+  }
+  FAIL("the plan has no phase " << name);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a plan has the tiers and the passes of the run that follows") {
+  const Scratch folder;
+  const std::string points = folder / "x.npy", queries = folder / "q.npy";
+  write_npy(points, kRows);
+  write_npy(queries, 250);
+  done({"cluster", queries, "-k", "7", "--max-iterations", "2", "-q", "-o", folder / "c.h5"});
+  const Words few{"--memory", "13MB", "--json", "-q"};
+  const Words cluster{"cluster", points, "-k", "7", "--max-iterations", "3", "--tolerance", "0"};
+  for (const Words& command :
+       {cluster, cluster + Words{"--init", "random"}, cluster + Words{"--init", "random", "--metric", "cosine"},
+        cluster + Words{"--init", "k-means||"}, cluster + Words{"--init", "farthest"},
+        cluster + Words{"--init", folder / "c.h5:centroids"}, Words{"assign", points, "--centroids", folder / "c.h5"},
+        Words{"knn", points, "--queries", queries, "-k", "3"},
+        Words{"knn", points, "--queries", queries, "-k", "3", "--block-rows", "100"}}) {
+    INFO(nlohmann::json(command).dump());
+    const auto plan = done(Words{"plan"} + command + few).json()["plan"];
+    const auto run = done(command + few).json();
+    std::int64_t passes = 0;
+    for (const auto& phase : plan["phases"]) passes += phase["passes"].get<std::int64_t>();
+    REQUIRE(run.contains("streamed"));
+    CHECK(passes == run["streamed"]["passes"]);
+    REQUIRE(plan["tiers"].size() == 2);
+    CHECK(plan["tiers"][0]["rows"] == run["streamed"]["held_rows"]);
+    CHECK(plan["tiers"][1]["rows"] == kRows - run["streamed"]["held_rows"].get<std::int64_t>());
+    CHECK(plan["memory"]["host"] >= run["memory"]["host"].get<std::int64_t>() * 9 / 10);
+    CHECK(plan["seconds"] > 0.0);
+  }
+}
+
+TEST_CASE("a plan reads no values, and is what --dry-run prints") {
+  const Scratch folder;
+  const std::string points = folder / "x.npy";
+  write_npy(points, 3000, std::numeric_limits<float>::quiet_NaN());
+  const Words command{"cluster",           points,     "-k", "5", "-o", folder / "c.h5", "--checkpoint",
+                      folder / "run.kith", "--memory", "1GB"};
+  CHECK(run_kith(command).code == 3);  // the last value
+  const Words before = files_in(folder);
+  const Outcome plan = done(Words{"plan"} + command, unmeasured(folder));
+  for (const char* text : {"x.npy, 3000 x 40 float32", "at the peak", "prepare", "seed", "at most 300", "modelled"}) {
+    INFO(text << "\n" << plan.out);
+    CHECK(plan.out.find(text) != std::string::npos);
+  }
+  const auto planned = done(Words{"plan"} + command + Words{"--json"}, unmeasured(folder)).json()["plan"];
+  const auto dry = done(command + Words{"--dry-run", "--json"}, unmeasured(folder)).json()["plan"];
+  for (const char* key : {"tiers", "phases", "seconds", "basis", "advice"}) CHECK(dry[key] == planned[key]);
+  CHECK(files_in(folder) == before);
+}
+
+TEST_CASE("kith plan resume plans the run of a checkpoint, and leaves the checkpoint as it is") {
+  const Scratch folder;
+  const std::string checkpoint = folder / "run.kith";
+  CHECK(run_kith({"cluster", kDigits, "-k", "9", "--tolerance", "0", "--checkpoint", checkpoint, "--checkpoint-every",
+                  "0", "--time-limit", "1ms", "-o", folder / "c.h5"})
+            .code == 124);
+  const std::string before = bytes_of(checkpoint);
+  const auto report = done({"plan", "resume", checkpoint, "--json"}).json();
+  CHECK(report["command"] == "cluster");
+  CHECK(phase_of(report["plan"], "seed")["times"] == 9);
+  CHECK(bytes_of(checkpoint) == before);
+}
+
+TEST_CASE("the advice of a plan is a change that shortens the run") {
+  const Scratch folder;
+  const std::string points = folder / "x.npy";
+  write_npy(points, kRows);
+  const Words few{"--memory", "13MB", "--max-iterations", "2", "--json", "-q"};
+  const auto slow = done(Words{"plan", "cluster", points, "-k", "200"} + few, unmeasured(folder)).json()["plan"];
+  CHECK(phase_of(slow, "seed")["passes"] == 399);
+  CHECK(slow["advice"].get<std::string>().find("--init k-means||") == 0);
+  const auto fast =
+      done(Words{"plan", "cluster", points, "-k", "200", "--init", "k-means||"} + few, unmeasured(folder));
+  CHECK(fast.json()["plan"]["seconds"] < slow["seconds"]);
+  CHECK(phase_of(fast.json()["plan"], "seed")["passes"] == 3);
+}
+
+TEST_CASE("a verbose run prints its plan and compares it with what it measured") {
+  const Outcome run = done({"cluster", kDigits, "-k", "10", "--verbose", "--json"});
+  CHECK(run.says("at the peak"));
+  CHECK(run.says("memory planned"));
+  CHECK(run.says("time planned"));
+  CHECK(run.json()["plan"]["tiers"].size() == 1);
+  CHECK(!done({"cluster", kDigits, "-k", "10", "--json", "-q"}).json().contains("plan"));
+}
+
+TEST_CASE("--dry-run refuses what the run refuses before it reads values") {
+  const Scratch folder;
+  const std::string there = folder / "there.h5", points = folder / "x.npy";
+  write_npy(points, 3000);
+  write_bytes(there, "");
+  done({"cluster", kDigits, "-k", "3", "-q", "-o", folder / "c.h5"});
+  for (const Words& command : {Words{"cluster", folder / "missing.h5", "-k", "3"},
+                               Words{"cluster", kDigits + ":none", "-k", "3"},
+                               Words{"cluster", kDigits, "-k", "3", "-o", there},
+                               Words{"cluster", kDigits, "-k", "1798"},
+                               Words{"cluster", points, "-k", "3", "--memory", "100kB"},
+                               Words{"cluster", kDigits},
+                               Words{"cluster", points, "-k", "3", "--batch", "10", "--memory", "500kB"},
+                               Words{"cluster", points, "-k", "3", "--backend", "cuda", "--device", "999"},
+                               Words{"assign", points, "--centroids", folder / "c.h5"},
+                               Words{"knn", kDigits, "-k", "1797"},
+                               Words{"sweep", kDigits, "-k", "9-2"},
+                               Words{"distances", kDigits, points},
+                               Words{"evaluate", folder / "c.h5", "--truth", folder / "missing.csv"},
+                               Words{"report", points},
+                               Words{"info", folder / "missing.h5"},
+                               Words{"generate", there},
+                               Words{"bench", "none"},
+                               Words{"bench", "assign", "--points", points},
+                               Words{"devices", "-k"},
+                               Words{"resume", folder / "missing.kith"}}) {
+    INFO(nlohmann::json(command).dump());
+    const Outcome run = run_kith(command + Words{"-q"}), dry = run_kith(command + Words{"-q", "--dry-run"});
+    CHECK(run.code != 0);
+    CHECK(dry.code == run.code);
+    CHECK(dry.err == run.err);
+    CHECK(dry.out.empty());
+  }
+}
+
+TEST_CASE("--dry-run of every command ends well and writes nothing") {
+  const Scratch folder;
+  const std::string result = folder / "c.h5", out = folder / "new.h5";
+  done({"cluster", kDigits, "-k", "3", "-q", "-o", result});
+  const Words before = files_in(folder);
+  for (const Words& command :
+       {Words{"cluster", kDigits, "-k", "3", "-o", out}, Words{"sweep", kDigits, "-k", "2-4", "-o", out},
+        Words{"assign", kDigits, "--centroids", result, "-o", out}, Words{"knn", kDigits, "-k", "3", "-o", out},
+        Words{"distances", kDigits, "-o", out}, Words{"evaluate", result, "--points", kDigits, "-o", out},
+        Words{"evaluate", result, "--truth", result, "-o", out}, Words{"report", result, "-o", folder / "new.html"},
+        Words{"info", kDigits}, Words{"devices"}, Words{"generate", out}, Words{"bench", "limits"}}) {
+    INFO(nlohmann::json(command).dump());
+    done(command + Words{"--dry-run"});
+    CHECK(files_in(folder) == before);
+  }
+  refuses(2, {"plan", "info", kDigits}, {"plan info: expected cluster", "--dry-run"});
+  refuses(2, {"plan"}, {"the command to plan, is missing"});
+}
