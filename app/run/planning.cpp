@@ -22,8 +22,9 @@ constexpr double kOpenSeconds = 0.015;  // to open files and a backend, assumed
 // Of kernels/cuda/runtime/held_rows.cu.
 constexpr std::int64_t kState = 32;  // bytes of each row
 constexpr std::int64_t kBlocks =
-    4 * (std::int64_t{64} << 20);    // bytes of the blocks that are sent, and what is made of them
-constexpr std::int64_t kGroup = 64;  // columns of fp16 rows
+    4 * (std::int64_t{64} << 20);  // bytes of the blocks that are sent, and what is made of them
+constexpr std::int64_t kDriverBytes = std::int64_t{128} << 20;  // of the host's memory for a GPU's driver, assumed
+constexpr std::int64_t kGroup = 64;                             // columns of fp16 rows
 
 double real(std::int64_t number) { return static_cast<double>(number); }
 
@@ -89,7 +90,7 @@ class Estimate {
   std::int64_t resident_rows() const {
     const std::int64_t left = device().free_memory - rows() * kState - working_bytes();
     if (rows() * row_bytes() <= left) return rows();
-    return std::clamp<std::int64_t>((left - kBlocks) / row_bytes(), 0, rows());
+    return std::clamp<std::int64_t>((left - std::min(kBlocks, device().free_memory / 2)) / row_bytes(), 0, rows());
   }
   std::int64_t working_bytes() const { return std::min(std::int64_t{1} << 30, device().free_memory / 4); }
   double threads() const { return real(std::max<std::int64_t>(job_.report.threads, 1)); }
@@ -102,6 +103,7 @@ class Estimate {
       plan.host_bytes += request_.stream->bytes - value_bytes(*request_.source);
     }
     if (device().has_own_memory) {
+      plan.host_bytes += kDriverBytes;
       const std::int64_t resident = resident_rows();
       const std::int64_t used = rows() * kState + resident * row_bytes();
       // fp16 copies of all rows, or of as many as fit.

@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::int64_t kRows = 90'000, kColumns = 40;
 
+// Times, and the exact number of passes, are known for the CPU.
+const bool kOnCpu = setenv("KITH_BACKEND", "cpu", 1) == 0;
+
 /// Noise, for which a few iterations do not suffice. last: its last value.
 void write_npy(const std::string& file, std::int64_t rows, float last = 0.5F) {
   std::vector<float> x(static_cast<std::size_t>(rows * kColumns));
@@ -74,6 +77,25 @@ TEST_CASE("a plan has the tiers and the passes of the run that follows") {
     CHECK(plan["tiers"][1]["rows"] == kRows - run["streamed"]["held_rows"].get<std::int64_t>());
     CHECK(plan["memory"]["host"] >= run["memory"]["host"].get<std::int64_t>() * 9 / 10);
     CHECK(plan["seconds"] > 0.0);
+  }
+}
+
+TEST_CASE("a plan for the best backend has all rows in its tiers, within the memory") {
+  const Scratch folder;
+  const std::string points = folder / "x.npy";
+  write_npy(points, kRows);
+  for (const char* memory : {"13MB", "1GB"}) {
+    const Words command{"cluster", points, "-k", "7", "--backend", "auto", "--memory", memory, "--json"};
+    const auto plan = done(Words{"plan"} + command).json()["plan"];
+    INFO(plan.dump());
+    std::int64_t rows = 0;
+    for (const auto& tier : plan["tiers"]) rows += tier["rows"].get<std::int64_t>();
+    CHECK(rows == kRows);
+    CHECK(plan["memory"]["device"].get<std::int64_t>() <= (memory == std::string("13MB") ? 13'000'000 : 1'000'000'000));
+    const auto run = done(command + Words{"--max-iterations", "2"}).json();
+    if (run["backend"] == "cpu") {
+      CHECK(plan["memory"]["host"] >= run["memory"]["host"].get<std::int64_t>() * 9 / 10);
+    }
   }
 }
 

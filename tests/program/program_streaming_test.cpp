@@ -72,7 +72,8 @@ TEST_CASE("distances and scores of points larger than the memory are those of po
   done({"cluster", npy, "-k", "9", "--max-iterations", "3", "-o", folder / "c.h5"});
   const Words scores{"evaluate", folder / "c.h5", "--points", npy, "--silhouette"};
   const auto report = compare_streamed(scores + Words{"simplified", "--save-silhouette"}, {"--memory", "24MB"}, folder);
-  CHECK(report["streamed"]["passes"] == 5);  // two for the plan; sums, distances to the means twice
+  // Two for the plan; sums, and distances to the means twice. A GPU may hold all rows after the first.
+  CHECK(report["streamed"]["passes"] <= 5);
   refuses(2, scores + Words{"exact", "--memory", "24MB"}, {"exact silhouettes", "give --silhouette simplified"});
 
   write_npy(wide, streamed_values(kRows, 3), "(450, 8000");

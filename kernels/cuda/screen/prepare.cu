@@ -29,7 +29,10 @@ Fp16Rows allocate_held_fp16(const HeldRows<T>& held) {
   const bool by_block = blocks > 1 && (!whole_groups || forced || fitting < blocks);
   if (by_block && block < kFewRows) return {};
   if (by_block ? free - held.working_bytes / 4 < block_bytes : fitting < blocks) return {};
-  const std::int64_t most = forced ? 1 : blocks - 1,
+  // Where rows are sent, making the copies takes less time than sending, and the memory is for rows.
+  const std::int64_t most = forced      ? 1
+                            : held.sent ? 0
+                                        : blocks - 1,
                      kept = whole_groups ? std::clamp<std::int64_t>(fitting - 1, 0, most) : 0;
   try {
     Fp16Rows fp16 = allocate_fp16(held.pool(), by_block ? (kept + 1) * block : n, shape, n);
