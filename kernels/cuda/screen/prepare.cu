@@ -30,10 +30,9 @@ Fp16Rows allocate_held_fp16(const HeldRows<T>& held) {
   if (by_block && block < kFewRows) return {};
   if (by_block ? free - held.working_bytes / 4 < block_bytes : fitting < blocks) return {};
   // Where rows are sent, making the copies takes less time than sending, and the memory is for rows.
-  const std::int64_t most = forced      ? 1
-                            : held.sent ? 0
-                                        : blocks - 1,
-                     kept = whole_groups ? std::clamp<std::int64_t>(fitting - 1, 0, most) : 0;
+  std::int64_t kept = held.sent ? 0 : std::clamp<std::int64_t>(fitting - 1, 0, blocks - 1);
+  if (forced) kept = 1;
+  if (!whole_groups) kept = 0;
   try {
     Fp16Rows fp16 = allocate_fp16(held.pool(), by_block ? (kept + 1) * block : n, shape, n);
     fp16.by_block = by_block;
