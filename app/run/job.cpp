@@ -107,7 +107,7 @@ std::unique_ptr<Backend> choose_backend(Job& job) {
     job.report.threads = threads_used(device, job.common);
     job.common.chosen = {entry.name, device};
     Terminal& terminal = Terminal::instance();
-    terminal.say(fmt::format("backend {}: {}", entry.name, job.report.device));
+    if (!job.common.dry_run) terminal.say(fmt::format("backend {}: {}", entry.name, job.report.device));
     if (!job.passed_over.empty()) terminal.detail("not used   " + job.passed_over);
     return backend;
   }
