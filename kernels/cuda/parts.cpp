@@ -41,24 +41,30 @@ bool searches_in_parts(const HeldRows<T>& held, const Queries& queries) {
 
 template <class T>
 void for_parts(HeldRows<T>& held, const std::function<void(const Points&)>& search) {
-  while (held.resident_rows > 0 && held.free_optional_memory()) {
-  }
   // A part has its rows, their fp16 copy and their state, and leaves half of the memory to the search.
   const std::int64_t row_bytes = held.host.row_bytes() + fp16_row_bytes(held.columns()) + 64;
-  const std::int64_t blocks = held.pool().available() / 2 / row_bytes / held.block_rows;
-  const std::int64_t part =
-      std::max<std::int64_t>(held.context->forced.fp16_by_block ? 1 : blocks, 1) * held.block_rows;
-  for (std::int64_t first = 0; first < held.rows(); first += part) {
+  const auto fitting = [&] { return held.pool().available() / 2 / row_bytes / held.block_rows * held.block_rows; };
+  while (fitting() == 0 && held.free_optional_memory()) {
+  }
+  const std::int64_t part = std::max(held.context->forced.fp16_by_block ? held.block_rows : fitting(), held.block_rows);
+  for (std::int64_t first = 0; first < held.rows();) {
     const std::int64_t count = std::min(part, held.rows() - first);
     RowReader* const all = held.host.reader;
     std::optional<PartReader> reader;
     if (all != nullptr) reader.emplace(*all, first, count);
     const MatrixView<const T> values{all == nullptr ? held.host.values.row(first).data() : nullptr, count,
                                      held.columns()};
-    const auto points =
-        hold_points(held.context, {values, held.first_row + first, nullptr, {}, reader ? &*reader : nullptr}, 0);
-    points->prepare(held.plan);
+    std::unique_ptr<Points> points;
+    try {
+      points = hold_points(held.context, {values, held.first_row + first, nullptr, {}, reader ? &*reader : nullptr}, 0);
+      points->prepare(held.plan);
+    } catch (const OutOfMemory&) {
+      points.reset();
+      if (!held.free_optional_memory()) throw;
+      continue;
+    }
     search(*points);
+    first += count;
   }
 }
 

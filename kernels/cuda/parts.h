@@ -11,8 +11,8 @@ namespace kith::cuda {
 template <class T>
 bool searches_in_parts(const HeldRows<T>& held, const Queries& queries);
 
-/// Calls search(points) for consecutive parts of the rows, which are held one after another. Frees the rows on the
-/// device.
+/// Calls search(points) for consecutive parts of the rows, which are held one after another. Frees optional memory if
+/// there is none for a part.
 template <class T>
 void for_parts(HeldRows<T>& held, const std::function<void(const Points&)>& search);
 

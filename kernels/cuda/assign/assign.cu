@@ -97,7 +97,12 @@ class NearestFinder {
     pruned_distances_ = lists_.download_counts(held_.stream()).distances;
     record.candidates += static_cast<std::int64_t>(pruned_distances_);
     const double mean = static_cast<double>(pruned_distances_) / static_cast<double>(held_.rows());
-    if (pruned_cost(held_, clusters_, mean) > held_.choice.screened_cost) held_.choice.backoff = 0;  // estimate again
+    // The rows of the estimate may not be typical, and memory may be short for local screens.
+    if (pruned_cost(held_, clusters_, mean) > held_.choice.screened_cost) {
+      delay_estimate(held_.choice);
+    } else {
+      held_.choice.next_backoff = 1;
+    }
   }
 
   /// Assigns the rows that no bound certifies.

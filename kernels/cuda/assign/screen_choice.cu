@@ -42,7 +42,7 @@ PrunedChoice choose_local(const HeldRows<T>& held, std::int64_t clusters, std::i
 
 template <class T>
 bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clusters) {
-  constexpr int kLongestBackoff = 16, kRecheck = 8;
+  constexpr int kRecheck = 8;
   constexpr double kWorthwhile = 0x1p33;  // multiply-adds of a screen that takes 0.05 ms on an H200
   ScreenChoice& choice = held.choice;
   if (held.resident_rows == 0 || (held.sent && held.fp16.are_kept())) return false;
@@ -64,8 +64,11 @@ bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clus
   const PrunedChoice pruned = choose_local(held, clusters, held.rows(), candidates, choice.screened_cost);
   choice.pruned = pruned.cost < choice.screened_cost;
   choice.screened = pruned.screened;
-  choice.backoff = choice.pruned ? kRecheck : choice.next_backoff;
-  choice.next_backoff = choice.pruned ? 1 : std::min(2 * choice.next_backoff, kLongestBackoff);
+  if (choice.pruned) {
+    choice.backoff = kRecheck;
+  } else {
+    delay_estimate(choice);
+  }
   return choice.pruned;
 }
 

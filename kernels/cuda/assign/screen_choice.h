@@ -2,6 +2,8 @@
 // label (pruned_assign.h). Results do not depend on it.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/cuda/assign/pruned_assign.h"
 #include "kernels/cuda/runtime/held_rows.h"
 
@@ -35,6 +37,14 @@ PrunedChoice choose_local(const HeldRows<T>& held, std::int64_t clusters, std::i
 /// only then. centroids: (clusters, d) on the device.
 template <class T>
 bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clusters);
+
+/// Screens all centroids for some assignments, each time for twice as many, before the next estimate.
+inline void delay_estimate(ScreenChoice& choice) {
+  constexpr int kLongestBackoff = 16;
+  choice.pruned = false;
+  choice.backoff = choice.next_backoff;
+  choice.next_backoff = std::min(2 * choice.next_backoff, kLongestBackoff);
+}
 
 /// Whether `count` ambiguous rows are worth the lists of centroids. within_margin: columns that refine() would measure
 /// for each.
