@@ -16,7 +16,7 @@
 namespace kith::app {
 namespace {
 
-constexpr std::array<std::string_view, 2> kWithCheckpoints{"cluster", "sweep"};
+constexpr std::array<std::string_view, 3> kWithCheckpoints{"cluster", "sweep", "knn"};
 
 std::string shown(const Arguments& words) {
   std::string line = "kith";
@@ -45,8 +45,8 @@ Arguments resumed(const Arguments& words) {
   const data::Checkpoint checkpoint = data::read_generation(file);
   Arguments all = checkpoint.words;
   if (all.empty() || std::find(kWithCheckpoints.begin(), kWithCheckpoints.end(), all[0]) == kWithCheckpoints.end()) {
-    throw Error(ExitCode::data, fmt::format("{}: expected the checkpoint of cluster or sweep, found that of {}", file,
-                                            all.empty() ? "no command" : all[0]));
+    throw Error(ExitCode::data, fmt::format("{}: expected the checkpoint of cluster, sweep or knn, found that of {}",
+                                            file, all.empty() ? "no command" : all[0]));
   }
   all.insert(all.end(), {"--checkpoint", std::filesystem::absolute(file).string()});
   all.insert(all.end(), words.begin() + 2, words.end());

@@ -17,11 +17,19 @@ NeighborLists::NeighborLists(std::int64_t queries, std::int64_t neighbors)
 
 namespace {
 
-std::int64_t queries_per_block(const NeighborOptions& options, std::int64_t queries, std::int64_t columns) {
-  const std::int64_t chosen = options.block_queries > 0
-                                  ? options.block_queries
-                                  : kQueryBlockBytes / bytes_per_query(options.neighbors, columns);
-  return std::clamp<std::int64_t>(chosen, 1, queries);
+/// base: its number of rows
+std::int64_t queries_per_block(const NeighborOptions& options, std::int64_t base, std::int64_t queries,
+                               std::int64_t columns) {
+  constexpr double kSoon = 0x1p41;            // products of a few seconds on two cores
+  constexpr std::int64_t kFewQueries = 1024;  // smaller blocks are less efficient
+  std::int64_t chosen = kQueryBlockBytes / bytes_per_query(options.neighbors, columns);
+  if (options.soon) {
+    const double most = kSoon / (static_cast<double>(base) * static_cast<double>(columns));
+    chosen = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(most, 0x1p40)), std::min(kFewQueries, chosen),
+                                      chosen);
+  }
+  return std::clamp<std::int64_t>(options.block_queries > 0 ? options.block_queries : chosen, 1,
+                                  std::max<std::int64_t>(queries, 1));
 }
 
 void check(const PointNeighbors& base, const PointsView& queries, const NeighborOptions& options) {
@@ -40,7 +48,8 @@ void check(const PointNeighbors& base, const PointsView& queries, const Neighbor
 bool join_itself(const PointNeighbors& base, const NeighborOptions& options, const NeighborSink& sink,
                  Observer& observer) {
   constexpr std::int64_t kPlaceBytes = 16;
-  if (options.block_queries > 0 || options.join_bytes / kPlaceBytes / options.neighbors < base.rows()) return false;
+  if (options.block_queries > 0 || options.soon || options.join_bytes / kPlaceBytes / options.neighbors < base.rows())
+    return false;
   const std::int64_t list_bytes = kPlaceBytes * options.neighbors * base.rows();
   const auto lists = base.self_join({.neighbors = options.neighbors,
                                      .include_self = options.include_self,
@@ -51,7 +60,8 @@ bool join_itself(const PointNeighbors& base, const NeighborOptions& options, con
     observer.progress(0);  // discards the progress of the declined join
     return false;
   }
-  const std::int64_t k = options.neighbors, block = queries_per_block(options, base.rows(), base.columns());
+  const std::int64_t k = options.neighbors,
+                     block = queries_per_block(options, base.rows(), base.rows(), base.columns());
   NeighborLists part(block, k);  // reused: fresh memory costs more than the copy
   for (std::int64_t first = 0; first < base.rows(); first += block) {
     if (base.rows() - first < block) part = NeighborLists(base.rows() - first, k);
@@ -109,12 +119,12 @@ void nearest_neighbors(const PointNeighbors& base, PointsView queries, const Nei
                        const NeighborSink& sink, Observer& observer) {
   check(base, queries, options);
   const std::int64_t count = rows_of(queries), columns = base.columns();
-  const std::int64_t block = queries_per_block(options, count, columns);
+  const std::int64_t block = queries_per_block(options, base.rows(), count, columns);
   const bool excludes_self = options.base_is_queries && !options.include_self;
   observer.phase("search", count);
   if (options.base_is_queries && join_itself(base, options, sink, observer)) return;
   Matrix<double> values(block, columns);
-  for (std::int64_t first = 0; first < count; first += block) {
+  for (std::int64_t first = options.first_query; first < count; first += block) {
     const std::int64_t rows = std::min(block, count - first);
     const MatrixView<double> block_values = values.view().middle(0, rows);
     copy_queries(queries, first, block_values);

@@ -16,6 +16,8 @@ struct NeighborOptions {
   std::int64_t block_queries = 0;  // queries per block; 0: chosen. Results do not depend on it.
   Measure measure = Measure::squared_euclidean;
   std::int64_t join_bytes = std::int64_t{1} << 30;  // host memory for a join, or for a tree
+  std::int64_t first_query = 0;                     // the sink receives the lists of queries from this one on
+  bool soon = false;                                // blocks of a few seconds, so that the sink can keep finished lists
 };
 
 /// The memory of a block of queries: its lists, its values, and twice as many candidates as neighbours.

@@ -11,6 +11,7 @@
 #include "app/commands.h"
 #include "app/knn/graph_output.h"
 #include "app/knn/knn.h"
+#include "app/knn/knn_options.h"
 #include "app/knn/truth.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/memory.h"
@@ -21,137 +22,6 @@
 
 namespace kith::app {
 namespace {
-
-/// Which results --nan drop supports: lists can contain rows without neighbours; graphs, comparisons and other formats
-/// cannot.
-std::string unsupported_drop(const KnnOptions& options) {
-  const char* result = options.makes_graph()                       ? "a graph"
-                       : !options.truth.empty()                    ? "--truth"
-                       : options.list_format() != ListFormat::kith ? "another --format"
-                                                                   : nullptr;
-  if (options.common.nan != "drop" || result == nullptr) return "";
-  return fmt::format("--nan drop: expected lists of -k in kith's format, found {}; remove such rows from the file",
-                     result);
-}
-
-std::string unsupported_format(const KnnOptions& options) {
-  if (!options.makes_graph() || options.list_format() == ListFormat::kith) return "";
-  return fmt::format(
-      "--format: expected kith, or an output name that ends with .csv, for a graph, found {}; the other formats hold "
-      "lists of equal length only",
-      options.format == "auto" ? options.common.output : options.format);
-}
-
-std::string unused_squared(const KnnOptions& options) {
-  if (measure_of(options.metric()) != Measure::squared_euclidean) return "only Euclidean distances are square roots";
-  const bool prints_lists = options.truth.empty() && !options.common.json;
-  if (options.components || (options.common.output.empty() && !prints_lists)) return "no distances are written";
-  return options.list_format() != ListFormat::kith ? "the output format defines its distances" : "";
-}
-
-void declare_graph(OptionSet& set, KnnOptions& options) {
-  constexpr int kGraph = position::kTask + 1;
-  set.flag({.names = "--graph",
-            .help = "Write the lists of BASE in itself as a graph: compressed sparse rows (CSR).",
-            .stored = Stored::if_changed,
-            .position = kGraph,
-            .excludes = {"--radius", "--queries"}},
-           options.graph);
-  set.flag({.names = "--symmetric",
-            .help = "Add an edge between two rows if either lists the other.",
-            .stored = Stored::if_changed,
-            .position = kGraph,
-            .excludes = {"--mutual", "--radius", "--queries"}},
-           options.symmetric);
-  set.flag({.names = "--mutual",
-            .help = "Add an edge between two rows if each lists the other.",
-            .stored = Stored::if_changed,
-            .position = kGraph,
-            .excludes = {"--radius", "--queries"}},
-           options.mutual);
-  set.flag({.names = "--components",
-            .help = "Write the connected components of the graph or of --radius, and the lowest row of each, instead "
-                    "of edges.",
-            .stored = Stored::if_changed,
-            .position = kGraph,
-            .excludes = {"--queries"},
-            .refused = {when([&options] { return !options.makes_graph(); },
-                             "--components: expected --radius R or --graph, whose edges connect rows")}},
-           options.components);
-}
-
-void declare(OptionSet& set, KnnOptions& options) {
-  constexpr int kQueries = position::kTask + 2;
-  set.positional({.names = "BASE",
-                  .help = "FILE:DATASET to search in, or FILE if it contains one matrix.",
-                  .required = "the file to search in",
-                  .input = Input::table,
-                  .stored = Stored::always},
-                 options.base);
-  set.integer({.names = "-k,--neighbors",
-               .value = "K",
-               .help = "Number of neighbours per query.",
-               .shown_default = "none",
-               .stored = Stored::if_changed},
-              {1, std::numeric_limits<std::int64_t>::max()}, options.neighbors);
-  set.number({.names = "--radius",
-              .value = "R",
-              .help = "Instead of -k: all rows within this distance, R included; for inner-product, of at least R.",
-              .shown_default = "none",
-              .stored = Stored::if_changed,
-              .excludes = {"-k"}},
-             options.radius);
-  set.text({.names = "--queries",
-            .value = "FILE[:DATASET]",
-            .help = "Points to find neighbours for. Without --queries, kith finds each row's neighbours in BASE, "
-                    "excluding the row itself.",
-            .shown_default = "BASE",
-            .input = Input::table,
-            .stored = Stored::if_changed,
-            .position = kQueries},
-           options.queries);
-  set.flag({.names = "--include-self",
-            .help = "Without --queries: keep each row in its own list.",
-            .stored = Stored::if_used,
-            .position = kQueries,
-            .no_effect = {when([&options] { return !options.queries.empty(); }, "there are --queries")}},
-           options.include_self);
-  declare_graph(set, options);
-  set.flag({.names = "--squared",
-            .help = "Write squared distances.",
-            .stored = Stored::if_changed,
-            .position = kQueries,
-            .no_effect = {[&options] { return unused_squared(options); }}},
-           options.squared);
-  set.text(
-      {.names = "--truth",
-       .value = "FILE[:DATASET]",
-       .help = "Compare the neighbours with this answer (FILE: its /neighbors) from kith, ann-benchmarks, BIGANN or "
-               "an .ivecs file; exit with 1 if a list differs in more than the order of ties.",
-       .input = Input::file,
-       .refused = {when([&options] { return options.makes_graph(); },
-                        "--truth cannot be combined with a graph: it compares the lists of -k; leave --truth "
-                        "out")}},
-      options.truth);
-  set.choice({.names = "--format",
-              .value = "NAME",
-              .help = "Format of the lists in the output: kith, ann-benchmarks, bigann, ivecs, or auto: bigann for "
-                      ".ibin, ivecs for .ivecs, kith for other names. Edges can also be written to .csv.",
-              .no_effect = {when([&options] { return options.common.output.empty(); }, "there is no --output")}},
-             {"auto", "kith", "ann-benchmarks", "bigann", "ivecs"}, options.format);
-  add_missing_option(set, options.common,
-                     "Rows with NaN, infinity or an empty field: error stops, drop ignores them: they are nobody's "
-                     "neighbours, and have the neighbours -1 at the distance NaN.");
-  add_preparation_options(set, options.common);
-  add_common_options(set, options.common,
-                     "Write the result to this HDF5 file, lists also to .ivecs or .ibin, edges of a graph to .csv; it "
-                     "appears only when it is complete.");
-  set["--seed"].no_effect = {[]() -> std::string { return "knn uses no random numbers"; }};
-  set["--nan"].refused = {[&options] { return unsupported_drop(options); }};
-  for (const char* name : {"--format", "--output"}) {
-    set[name].refused = {[&options] { return unsupported_format(options); }};
-  }
-}
 
 /// Endings of the output name. Components are labels, not edges.
 std::vector<std::string> endings_of(const KnnOptions& options) {
@@ -213,7 +83,8 @@ NeighborLists in_files(const NeighborLists& result, std::int64_t first, const Kn
 
 class KnnJob final : public PointsJob {
  public:
-  KnnJob(OptionSet& set, KnnOptions& options) : PointsJob(set, options.common), options_(options) {
+  KnnJob(OptionSet& set, KnnOptions& options, const Arguments& words)
+      : PointsJob(set, options.common), options_(options), words_(words) {
     output.endings = endings_of(options);
   }
 
@@ -221,7 +92,14 @@ class KnnJob final : public PointsJob {
   void open() override;
   std::int64_t bytes() const override {
     return (truth_ ? truth_->bytes() : 0) + row_state_bytes(*source) + search_bytes(options_, queries()) +
-           graph_bytes(options_, queries().rows());
+           graph_bytes(options_, queries().rows()) + kept_bytes();
+  }
+  /// Of lists for checkpoints, packed twice, read, and on their way to the file.
+  std::int64_t kept_bytes() const {
+    constexpr std::int64_t kCopies = 5, kPlaceBytes = 16;
+    if (options_.checkpoint.file.empty()) return 0;
+    return checked_product(checked_product(queries().rows(), options_.neighbors, "lists"), kCopies * kPlaceBytes,
+                           "lists");
   }
   std::string needs_memory() const override {
     if (!inputs.second) return "the neighbours of rows among themselves need all rows in memory; give --queries";
@@ -251,6 +129,7 @@ class KnnJob final : public PointsJob {
   void compute_lists(const KnnRun& run);
 
   KnnOptions& options_;
+  const Arguments& words_;  // behind the command's name
   std::optional<TruthComparison> truth_;
   RowIds ids_;
   std::unique_ptr<NeighborOutput> lists_;
@@ -275,6 +154,7 @@ void KnnJob::open() {
   if (!target.empty()) check_list_format(options_.list_format(), options_.metric(), *source, inputs.second.get());
   if (!common.id_column.empty()) ids_ = RowIds(*source, inputs.second.get());
   if (!options_.truth.empty()) truth_.emplace(options_.truth, queries().rows(), options_.neighbors);
+  open_checkpoint(options_.checkpoint, words_, stored_command());
 }
 
 std::string KnnJob::stored_command() const {
@@ -349,16 +229,39 @@ void KnnJob::compute_lists(const KnnRun& run) {
   }
   if (truth_) truth_->measure_with(definition_for(run));
   const bool all_kept = held.values->kept_rows().empty() && run.queried.kept_rows().empty();
+  const auto take = [&](std::int64_t first, const NeighborLists& result) {
+    const PhaseWithin phase(progress, "write");
+    if (truth_) truth_->compare(first, result);
+    if (!lists_) return;
+    all_kept ? lists_->append(first, result)
+             : lists_->append(first_file_row(first, run.queried), in_files(result, first, run));
+  };
+  NeighborOptions search = search_options(run);
+  if (!checkpoint) return nearest_neighbors(*held.points, run.query_values, search, take, progress);
+
+  search.soon = true;
+  const std::int64_t count = rows_of(run.query_values);
+  KnnState kept{.neighbors = options_.neighbors, .distance = {}, .index = {}};
+  if (auto stored = checkpoint->search({.neighbors = options_.neighbors, .queries = count, .rows = held.plan.rows})) {
+    kept = std::move(*stored);
+    search.first_query = kept.queries();
+    NeighborLists lists(search.first_query, options_.neighbors);
+    std::copy(kept.distance.begin(), kept.distance.end(), lists.distance.data());
+    std::copy(kept.index.begin(), kept.index.end(), lists.index.data());
+    if (search.first_query > 0) take(0, lists);
+  }
+  checkpoint->begin();
   nearest_neighbors(
-      *held.points, run.query_values, search_options(run),
+      *held.points, run.query_values, search,
       [&](std::int64_t first, const NeighborLists& result) {
-        const PhaseWithin phase(progress, "write");
-        if (truth_) truth_->compare(first, result);
-        if (!lists_) return;
-        all_kept ? lists_->append(first, result)
-                 : lists_->append(first_file_row(first, run.queried), in_files(result, first, run));
+        take(first, result);
+        kept.distance.insert(kept.distance.end(), result.distance.data(),
+                             result.distance.data() + result.distance.size());
+        kept.index.insert(kept.index.end(), result.index.data(), result.index.data() + result.index.size());
+        if (kept.queries() < count) checkpoint->keep(kept, count);
       },
       progress);
+  checkpoint->end();
 }
 
 }  // namespace
@@ -385,7 +288,7 @@ int run_knn(const Arguments& arguments) {
                               "kith knn base.fbin --queries queries.fbin -k 100 -o groundtruth.ibin",
                               "kith knn points.h5:/train -k 3 | head       # query, neighbour, distance"}});
   declare(set, options);
-  return set.parse(arguments) ? KnnJob(set, options).run() : 0;
+  return set.parse(arguments) ? KnnJob(set, options, arguments).run() : 0;
 }
 
 }  // namespace kith::app

@@ -18,10 +18,6 @@ namespace {
 
 using data::Checkpoint;
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 template <class T>
 std::string packed(const T& value) {
   data::Packer packer;
@@ -40,6 +36,13 @@ T unpacked(const std::string& bytes) {
 bool exists(const std::string& file) {
   std::error_code failure;
   return std::filesystem::exists(file, failure);
+}
+
+[[noreturn]] void refuse_state(const std::string& file) {
+  throw Error(ExitCode::data,
+              fmt::format("{}: expected the state of this command, found other bytes; remove the file to "
+                          "begin a new run",
+                          file));
 }
 
 /// Throws unless the checkpoint is one of this run.
@@ -83,15 +86,17 @@ void add_checkpoint_options(OptionSet& set, CheckpointOptions& options) {
                .help = "Time between two checkpoints, at least 100 times what writing one takes; 0: after every step.",
                .no_effect = {none}},
               options.every);
-  set.seconds({.names = "--time-limit",
-               .value = "TIME",
-               .help = "Stop after the iteration in which the run reaches this time: 2h, 30min, 45s. The exit code is "
-                       "then 124, or 0 if a result is written.",
-               .shown_default = "none",
-               .refused = {when([&options] { return options.time_limit > 0.0 && !options.given(); },
-                                "--time-limit needs --checkpoint FILE, or cluster --keep-best, so that something "
-                                "remains of the run; give it")}},
-              options.time_limit);
+  set.seconds(
+      {.names = "--time-limit",
+       .value = "TIME",
+       .help = "Stop after the iteration, or the block of queries, in which the run reaches this time: 2h, 30min, "
+               "45s. The exit code is "
+               "then 124, or 0 if a result is written.",
+       .shown_default = "none",
+       .refused = {when([&options] { return options.time_limit > 0.0 && !options.given(); },
+                        "--time-limit needs --checkpoint FILE, or cluster --keep-best, so that something "
+                        "remains of the run; give it")}},
+      options.time_limit);
 }
 
 void add_keep_option(OptionSet& set, CheckpointOptions& options) {
@@ -134,20 +139,36 @@ void Checkpointing::open(const Checkpoint& run, const std::vector<std::string>& 
 void Checkpointing::take(const Checkpoint& found, const std::string& file) {
   check_same(found, run_, file);
   try {
-    for (const std::string& state : unpacked<std::vector<std::string>>(found.state)) {
-      stored_.push_back(unpacked<KMeansState>(state));
-    }
+    stored_ = unpacked<std::vector<std::string>>(found.state);
   } catch (const data::UnpackError&) {
-    throw Error(ExitCode::data, fmt::format("{}: expected the states of k-means, found other bytes; remove the file to "
-                                            "begin a new run",
-                                            file));
+    refuse_state(file);
   }
   Terminal::instance().say(fmt::format("continues from {}: {}", file, found.place));
 }
 
+template <class State>
+State Checkpointing::stored(std::size_t number) const {
+  try {
+    return unpacked<State>(stored_[number]);
+  } catch (const data::UnpackError&) {
+    refuse_state(options_.file);
+  }
+}
+
 KMeansState* Checkpointing::next() {
   const std::size_t number = finished_.size();
-  return number < stored_.size() ? &stored_[number] : nullptr;
+  return number < stored_.size() ? &begun_.emplace_back(stored<KMeansState>(number)) : nullptr;
+}
+
+std::optional<KnnState> Checkpointing::search(const SearchShape& shape) {
+  if (stored_.empty()) return std::nullopt;
+  KnnState state = stored<KnnState>(0);
+  stored_.clear();
+  const bool whole = state.neighbors == shape.neighbors && state.distance.size() == state.index.size() &&
+                     std::ssize(state.index) % shape.neighbors == 0 && state.queries() <= shape.queries;
+  const auto is_row = [&](std::int64_t row) { return row >= -1 && row < shape.rows; };
+  if (!whole || !std::all_of(state.index.begin(), state.index.end(), is_row)) refuse_state(options_.file);
+  return state;
 }
 
 bool Checkpointing::is_late() const {
@@ -162,22 +183,33 @@ bool Checkpointing::is_time() const {
 
 bool Checkpointing::due() { return stops() || is_time(); }
 
-bool Checkpointing::keep(const KMeansState& state) {
+template <class State>
+bool Checkpointing::keep_state(const State& state, const std::string& place, bool writes) {
   const bool stopping = stops();
-  const bool has_result = !state.history.empty() || !state.runs.empty();
-  if (!options_.file.empty() && (is_time() || (stopping && !interrupted_ && (has_result || !options_.keep_best)))) {
+  if (!options_.file.empty() && (is_time() || (stopping && !interrupted_ && writes))) {
     try {
-      write(state);
+      write(state, place);
     } catch (const Error& error) {
       if (stopping && !options_.keep_best) throw;
       progress_.warning(fmt::format("{}; the run goes on without this checkpoint", error.what()));
     }
     written_ = Clock::now();
   }
-  if (!stopping) return false;
-  if (!options_.keep_best) stop(state);
+  return stopping;
+}
+
+bool Checkpointing::keep(const KMeansState& state) {
+  const bool has_result = !state.history.empty() || !state.runs.empty();
+  const std::string place = place_of(state);
+  if (!keep_state(state, place, has_result || !options_.keep_best)) return false;
+  if (!options_.keep_best) stop(place);
   interrupted_ = interrupted_ || has_result;
   return has_result;
+}
+
+void Checkpointing::keep(const KnnState& state, std::int64_t queries) {
+  const std::string place = fmt::format("after {} of {} queries", state.queries(), queries);
+  if (keep_state(state, place, true)) stop(place);
 }
 
 void Checkpointing::finished(const KMeansState& state) { finished_.push_back(packed(state)); }
@@ -189,11 +221,12 @@ std::string Checkpointing::place_of(const KMeansState& state) const {
   return place + "before the first iteration";
 }
 
-void Checkpointing::write(const KMeansState& state) {
+template <class State>
+void Checkpointing::write(const State& state, const std::string& place) {
   const PhaseWithin phase(progress_, "checkpoint");
   const auto begin = Clock::now();
   Checkpoint checkpoint = run_;
-  checkpoint.place = place_of(state);
+  checkpoint.place = place;
   finished_.push_back(packed(state));  // until it is packed with the others
   checkpoint.state = packed(finished_);
   finished_.pop_back();
@@ -201,11 +234,10 @@ void Checkpointing::write(const KMeansState& state) {
   cost_ = seconds_since(begin);
 }
 
-void Checkpointing::stop(const KMeansState& state) const {
+void Checkpointing::stop(const std::string& place) const {
   const int number = requested_signal();
-  throw Stopped{number,
-                fmt::format("stopped by {} {}; no output was written; continue with: kith resume {}",
-                            number != 0 ? "a signal" : "--time-limit", place_of(state), shell_word(options_.file))};
+  throw Stopped{number, fmt::format("stopped by {} {}; no output was written; continue with: kith resume {}",
+                                    number != 0 ? "a signal" : "--time-limit", place, shell_word(options_.file))};
 }
 
 void Checkpointing::close() {

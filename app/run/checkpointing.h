@@ -1,7 +1,7 @@
 // Checkpoints of long runs: when they are written, what they must match, and how a run ends that is asked to stop.
 #pragma once
 
-#include <chrono>
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -11,6 +11,7 @@
 #include "app/cli/options.h"
 #include "app/cli/signals.h"
 #include "app/run/progress.h"
+#include "core/clock.h"
 #include "core/kmeans_state.h"
 #include "data/results/checkpoint_file.h"
 
@@ -33,6 +34,19 @@ std::int64_t checkpoint_bytes(const CheckpointOptions& options, std::int64_t clu
 /// --keep-best, of commands that can write the result of an interrupted run
 void add_keep_option(OptionSet& set, CheckpointOptions& options);
 
+/// The lists of the first queries of a search, (rows, k) each.
+struct KnnState {
+  std::int64_t neighbors = 0;
+  std::vector<double> distance;
+  std::vector<std::int64_t> index;
+
+  std::int64_t queries() const { return std::ssize(index) / std::max<std::int64_t>(neighbors, 1); }
+};
+template <class Archive>
+void each_field(Archive& archive, KnnState& state) {
+  archive(state.neighbors, state.distance, state.index);
+}
+
 /// The run was asked to stop: main() prints the message and ends the process by the signal, or with
 /// ExitCode::time_limit if that is 0.
 struct Stopped {
@@ -40,7 +54,7 @@ struct Stopped {
   std::string message;
 };
 
-/// The checkpoint of one run of a command, which is a sequence of one or more computations of k-means.
+/// The checkpoint of one run of a command, which is a sequence of one or more computations of k-means, or a search.
 class Checkpointing final : public KMeansKeeper {
  public:
   Checkpointing(const CheckpointOptions& options, Progress& progress);
@@ -53,8 +67,15 @@ class Checkpointing final : public KMeansKeeper {
   void begin() { signals_.emplace(); }
   /// Signals end the process again. One that came after the last iteration does not stop the run.
   void end() { signals_.reset(); }
-  /// The state in which the next computation begins; null: a new one.
+  /// The state in which the next computation begins; null: a new one. Throws Error(data) for other bytes.
   KMeansState* next();
+  /// The state in which a search begins; nothing: a new one. Throws Error(data) for other bytes.
+  struct SearchShape {
+    std::int64_t neighbors = 0, queries = 0, rows = 0;
+  };
+  std::optional<KnnState> search(const SearchShape& shape);
+  /// As keep(), for a search of `queries` queries: throws Stopped if the run was asked to stop.
+  void keep(const KnnState& state, std::int64_t queries);
 
   bool due() override;
   bool keep(const KMeansState& state) override;
@@ -66,19 +87,25 @@ class Checkpointing final : public KMeansKeeper {
   bool interrupted() const { return interrupted_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
   void take(const data::Checkpoint& found, const std::string& file);
   bool is_late() const;
   bool stops() const { return requested_signal() != 0 || is_late(); }
   bool is_time() const;
-  void write(const KMeansState& state);
+  template <class State>
+  void write(const State& state, const std::string& place);
+  /// Writes the state if it is time, or if the run stops and `writes` allows it. Returns whether it stops.
+  template <class State>
+  bool keep_state(const State& state, const std::string& place, bool writes);
+  template <class State>
+  State stored(std::size_t number) const;
   std::string place_of(const KMeansState& state) const;
-  [[noreturn]] void stop(const KMeansState& state) const;
+  [[noreturn]] void stop(const std::string& place) const;
 
   CheckpointOptions options_;
   Progress& progress_;
   data::Checkpoint run_;
-  std::deque<KMeansState> stored_;     // of the file: finished computations, then the one in progress
+  std::vector<std::string> stored_;    // packed, of the file: finished computations, then the one in progress
+  std::deque<KMeansState> begun_;      // those of them that were asked for
   std::vector<std::string> finished_;  // packed, of this run
   std::optional<DeferredSignals> signals_;
   Clock::time_point started_ = Clock::now(), written_ = Clock::now();

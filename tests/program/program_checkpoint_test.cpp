@@ -113,6 +113,28 @@ TEST_CASE("runs with weights and empty clusters continue to the same bytes") {
   CHECK(in_steps(Trial(with({"-k", "4", "--n-init", "2"}))) > 8);
 }
 
+TEST_CASE("a search keeps the lists of finished queries") {
+  const Scratch inputs;
+  done({"generate", inputs / "q.h5", "-n", "500", "-d", "64", "-q"});
+  const Words knn{"knn", kDigits, "-k", "5", "--block-rows", "300"};
+  const auto with = [&](const Words& more) {
+    Words words = knn;
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  CHECK(in_steps(Trial(knn)) == 6);
+  CHECK(in_steps(Trial(with({"--include-self", "--squared"}))) == 6);
+  CHECK(in_steps(Trial(with({"--queries", inputs / "q.h5", "--metric", "cosine"}))) == 2);
+  write_bytes(inputs / "nan.csv", "1,2\nNaN,3\n2,2\n0,1\n5,5\n");
+  CHECK(in_steps(Trial({"knn", inputs / "nan.csv", "-k", "2", "--nan", "drop", "--block-rows", "1"})) == 4);
+  refuses(2, with({"--checkpoint", inputs / "c.kith"}), {"--checkpoint needs --output"});
+  refuses(2, with({"--graph", "-o", inputs / "g.h5", "--checkpoint", inputs / "c.kith"}), {"it keeps lists"});
+  // Blocks that nobody chose have fewer queries with a checkpoint, and the same lists.
+  const Trial plain({"knn", kDigits, "-k", "3"});
+  CHECK(plain.part({}).code == 0);
+  plain.check_same();
+}
+
 TEST_CASE("a sweep keeps the numbers of clusters that are finished") {
   CHECK(in_steps(Trial({"sweep", kDigits, "-k", "2-4", "--init", "random", "--max-iterations", "3"})) > 6);
   CHECK(in_steps(Trial(
@@ -254,7 +276,7 @@ TEST_CASE("checkpoints of other runs are refused") {
   changed = own;
   changed.words = {"generate", inputs / "rows.csv", "-f"};
   kith::data::write_checkpoint(trial.file(), changed);
-  refuses(3, {"resume", trial.file()}, {"expected the checkpoint of cluster or sweep, found that of generate"});
+  refuses(3, {"resume", trial.file()}, {"expected the checkpoint of cluster, sweep or knn, found that of generate"});
   write_bytes(inputs / "rows.csv", "x,y\n1,2\n3,4\n5,7\n6,8\n9,1\n");
   changed = own;
   changed.inputs = {kith::data::mark_of(inputs / "rows.csv")};

@@ -1,0 +1,150 @@
+// What each option of kith knn means, and what it cannot be combined with.
+#include "app/knn/knn_options.h"
+
+#include <fmt/format.h>
+
+#include "app/run/dropped_rows.h"
+
+namespace kith::app {
+namespace {
+
+/// Which results --nan drop supports: lists can contain rows without neighbours; graphs, comparisons and other formats
+/// cannot.
+std::string unsupported_drop(const KnnOptions& options) {
+  const char* result = options.makes_graph()                       ? "a graph"
+                       : !options.truth.empty()                    ? "--truth"
+                       : options.list_format() != ListFormat::kith ? "another --format"
+                                                                   : nullptr;
+  if (options.common.nan != "drop" || result == nullptr) return "";
+  return fmt::format("--nan drop: expected lists of -k in kith's format, found {}; remove such rows from the file",
+                     result);
+}
+
+std::string unsupported_format(const KnnOptions& options) {
+  if (!options.makes_graph() || options.list_format() == ListFormat::kith) return "";
+  return fmt::format(
+      "--format: expected kith, or an output name that ends with .csv, for a graph, found {}; the other formats hold "
+      "lists of equal length only",
+      options.format == "auto" ? options.common.output : options.format);
+}
+
+std::string unused_squared(const KnnOptions& options) {
+  if (measure_of(options.metric()) != Measure::squared_euclidean) return "only Euclidean distances are square roots";
+  const bool prints_lists = options.truth.empty() && !options.common.json;
+  if (options.components || (options.common.output.empty() && !prints_lists)) return "no distances are written";
+  return options.list_format() != ListFormat::kith ? "the output format defines its distances" : "";
+}
+
+void declare_graph(OptionSet& set, KnnOptions& options) {
+  constexpr int kGraph = position::kTask + 1;
+  set.flag({.names = "--graph",
+            .help = "Write the lists of BASE in itself as a graph: compressed sparse rows (CSR).",
+            .stored = Stored::if_changed,
+            .position = kGraph,
+            .excludes = {"--radius", "--queries"}},
+           options.graph);
+  set.flag({.names = "--symmetric",
+            .help = "Add an edge between two rows if either lists the other.",
+            .stored = Stored::if_changed,
+            .position = kGraph,
+            .excludes = {"--mutual", "--radius", "--queries"}},
+           options.symmetric);
+  set.flag({.names = "--mutual",
+            .help = "Add an edge between two rows if each lists the other.",
+            .stored = Stored::if_changed,
+            .position = kGraph,
+            .excludes = {"--radius", "--queries"}},
+           options.mutual);
+  set.flag({.names = "--components",
+            .help = "Write the connected components of the graph or of --radius, and the lowest row of each, instead "
+                    "of edges.",
+            .stored = Stored::if_changed,
+            .position = kGraph,
+            .excludes = {"--queries"},
+            .refused = {when([&options] { return !options.makes_graph(); },
+                             "--components: expected --radius R or --graph, whose edges connect rows")}},
+           options.components);
+}
+
+}  // namespace
+
+void declare(OptionSet& set, KnnOptions& options) {
+  constexpr int kQueries = position::kTask + 2;
+  set.positional({.names = "BASE",
+                  .help = "FILE:DATASET to search in, or FILE if it contains one matrix.",
+                  .required = "the file to search in",
+                  .input = Input::table,
+                  .stored = Stored::always},
+                 options.base);
+  set.integer({.names = "-k,--neighbors",
+               .value = "K",
+               .help = "Number of neighbours per query.",
+               .shown_default = "none",
+               .stored = Stored::if_changed},
+              {1, std::numeric_limits<std::int64_t>::max()}, options.neighbors);
+  set.number({.names = "--radius",
+              .value = "R",
+              .help = "Instead of -k: all rows within this distance, R included; for inner-product, of at least R.",
+              .shown_default = "none",
+              .stored = Stored::if_changed,
+              .excludes = {"-k"}},
+             options.radius);
+  set.text({.names = "--queries",
+            .value = "FILE[:DATASET]",
+            .help = "Points to find neighbours for. Without --queries, kith finds each row's neighbours in BASE, "
+                    "excluding the row itself.",
+            .shown_default = "BASE",
+            .input = Input::table,
+            .stored = Stored::if_changed,
+            .position = kQueries},
+           options.queries);
+  set.flag({.names = "--include-self",
+            .help = "Without --queries: keep each row in its own list.",
+            .stored = Stored::if_used,
+            .position = kQueries,
+            .no_effect = {when([&options] { return !options.queries.empty(); }, "there are --queries")}},
+           options.include_self);
+  declare_graph(set, options);
+  set.flag({.names = "--squared",
+            .help = "Write squared distances.",
+            .stored = Stored::if_changed,
+            .position = kQueries,
+            .no_effect = {[&options] { return unused_squared(options); }}},
+           options.squared);
+  set.text(
+      {.names = "--truth",
+       .value = "FILE[:DATASET]",
+       .help = "Compare the neighbours with this answer (FILE: its /neighbors) from kith, ann-benchmarks, BIGANN or "
+               "an .ivecs file; exit with 1 if a list differs in more than the order of ties.",
+       .input = Input::file,
+       .refused = {when([&options] { return options.makes_graph(); },
+                        "--truth cannot be combined with a graph: it compares the lists of -k; leave --truth "
+                        "out")}},
+      options.truth);
+  set.choice({.names = "--format",
+              .value = "NAME",
+              .help = "Format of the lists in the output: kith, ann-benchmarks, bigann, ivecs, or auto: bigann for "
+                      ".ibin, ivecs for .ivecs, kith for other names. Edges can also be written to .csv.",
+              .no_effect = {when([&options] { return options.common.output.empty(); }, "there is no --output")}},
+             {"auto", "kith", "ann-benchmarks", "bigann", "ivecs"}, options.format);
+  add_checkpoint_options(set, options.checkpoint);
+  set["--checkpoint"].refused = {
+      when([&options] { return options.makes_graph(); },
+           "--checkpoint cannot be combined with a graph or --radius: it keeps lists; leave it out"),
+      when([&options] { return options.common.output.empty(); },
+           "--checkpoint needs --output FILE: printed lists cannot be continued; give it")};
+  add_missing_option(set, options.common,
+                     "Rows with NaN, infinity or an empty field: error stops, drop ignores them: they are nobody's "
+                     "neighbours, and have the neighbours -1 at the distance NaN.");
+  add_preparation_options(set, options.common);
+  add_common_options(set, options.common,
+                     "Write the result to this HDF5 file, lists also to .ivecs or .ibin, edges of a graph to .csv; it "
+                     "appears only when it is complete.");
+  set["--seed"].no_effect = {[]() -> std::string { return "knn uses no random numbers"; }};
+  set["--nan"].refused = {[&options] { return unsupported_drop(options); }};
+  for (const char* name : {"--format", "--output"}) {
+    set[name].refused = {[&options] { return unsupported_format(options); }};
+  }
+}
+
+}  // namespace kith::app

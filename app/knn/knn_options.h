@@ -1,0 +1,43 @@
+// The options of kith knn.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "app/cli/common_options.h"
+#include "app/knn/neighbor_output.h"
+#include "app/run/checkpointing.h"
+#include "core/graph.h"
+
+namespace kith::app {
+
+struct KnnOptions {
+  std::string base;
+  std::string queries;                                       // empty: the base against itself
+  std::int64_t neighbors = 0;                                // 0: not given
+  double radius = std::numeric_limits<double>::quiet_NaN();  // NaN: not given
+  bool graph = false, symmetric = false, mutual = false, components = false;
+  bool include_self = false;
+  bool squared = false;
+  std::string truth;
+  std::string format = "auto";
+  CheckpointOptions checkpoint;
+  CommonOptions common;
+
+  bool has_radius() const { return !std::isnan(radius); }
+  bool makes_graph() const { return has_radius() || graph || symmetric || mutual; }
+  GraphEdges edges() const {
+    if (symmetric) return GraphEdges::symmetric;
+    return mutual ? GraphEdges::mutual : GraphEdges::directed;
+  }
+  ListFormat list_format() const { return app::list_format(format, common.output); }
+  Metric metric() const { return metric_of(common); }
+  Unit unit() const { return unit_of(metric(), squared); }
+};
+
+/// Adds all options to the set.
+void declare(OptionSet& set, KnnOptions& options);
+
+}  // namespace kith::app
