@@ -113,6 +113,22 @@ TEST_CASE("runs with weights and empty clusters continue to the same bytes") {
   CHECK(in_steps(Trial(with({"-k", "4", "--n-init", "2"}))) > 8);
 }
 
+TEST_CASE("runs in two limbs, in passes and from the first rows continue to the same bytes") {
+  const Scratch inputs;
+  std::string rows;  // sums of such columns need two limbs
+  for (int i = 0; i < 80; ++i) rows += fmt::format("{},{}\n", i % 9 * 1e12 + 0.001 * i, i % 5 * 1e-7);
+  write_bytes(inputs / "wide.csv", rows);
+  CHECK(in_steps(Trial({"cluster", inputs / "wide.csv", "-k", "5", "--init", "first", "--tolerance", "0"})) > 2);
+  done({"generate", inputs / "x.h5", "-n", "120000", "-d", "32", "--kind", "noise", "-q"});  // 15.4 MB
+  const Words passes{"cluster", inputs / "x.h5", "-k",       "4",    "--max-iterations", "3",
+                     "--init",  "random",        "--memory", "13MB", "--tolerance",      "0"};
+  CHECK(done({"cluster", inputs / "x.h5", "-k", "4", "--init", "random", "--memory", "13MB", "--max-iterations", "1",
+              "--json"})
+            .json()
+            .contains("streamed"));
+  CHECK(in_steps(Trial(passes)) > 2);
+}
+
 TEST_CASE("a search keeps the lists of finished queries") {
   const Scratch inputs;
   done({"generate", inputs / "q.h5", "-n", "500", "-d", "64", "-q"});
