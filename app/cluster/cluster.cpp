@@ -137,6 +137,7 @@ class ClusterJob final : public PointsJob {
   ClusterJob(OptionSet& set, ClusterOptions& options, const Arguments& words)
       : PointsJob(set, options.common), options_(options), words_(words) {
     output.endings = label_endings(options.write_obs);
+    output.may_equal = may_be_written(options.checkpoint, target);
     if (!options.init_file().empty()) output.inputs.push_back(data::parse_location(options.init).file);
   }
 
@@ -375,9 +376,8 @@ void ClusterJob::write() {
 
 std::string ClusterJob::next() const {
   if (target.empty() || options_.writes_labels_only()) return "";
-  if (checkpoint && checkpoint->interrupted() && !options_.checkpoint.file.empty()) {
-    return "kith resume " + shell_word(options_.checkpoint.file);
-  }
+  const std::string& kept = options_.checkpoint.file;
+  if (checkpoint && checkpoint->interrupted() && !kept.empty()) return "kith resume " + shell_word(kept);
   if (can_resume()) return continuing_command(words_, target);
   return fmt::format("kith assign NEW.h5 --centroids {}", shell_word(target));
 }

@@ -225,6 +225,7 @@ class SweepJob final : public PointsJob {
         words_(words),
         counts_(parse_cluster_counts(options.clusters, "-k")) {
     output.endings = {".h5", ".csv"};
+    output.may_equal = may_be_written(options.checkpoint, target);
   }
 
  private:

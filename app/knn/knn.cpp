@@ -86,6 +86,7 @@ class KnnJob final : public PointsJob {
   KnnJob(OptionSet& set, KnnOptions& options, const Arguments& words)
       : PointsJob(set, options.common), options_(options), words_(words) {
     output.endings = endings_of(options);
+    output.may_equal = may_be_written(options.checkpoint, target);
   }
 
  private:

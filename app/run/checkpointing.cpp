@@ -113,6 +113,15 @@ std::int64_t checkpoint_bytes(const CheckpointOptions& options, std::int64_t clu
   return checked_product(values, kMatrices * static_cast<std::int64_t>(sizeof(double)), "centroids");
 }
 
+bool may_be_written(const CheckpointOptions& options, const std::string& output) {
+  if (options.file.empty() || output.empty()) return false;
+  std::error_code failure;
+  const auto kept = std::filesystem::last_write_time(options.file, failure);
+  if (failure) return false;
+  const auto written = std::filesystem::last_write_time(output, failure);
+  return !failure && written >= kept;
+}
+
 Checkpointing::Checkpointing(const CheckpointOptions& options, Progress& progress)
     : options_(options), progress_(progress) {}
 

@@ -31,6 +31,9 @@ struct CheckpointOptions {
 void add_checkpoint_options(OptionSet& set, CheckpointOptions& options);
 /// Host bytes of writing a state of k clusters and d columns.
 std::int64_t checkpoint_bytes(const CheckpointOptions& options, std::int64_t clusters, std::int64_t columns);
+/// Whether a run that was killed may have written the output after its last checkpoint, so that an existing file may be
+/// the one that this run writes.
+bool may_be_written(const CheckpointOptions& options, const std::string& output);
 /// --keep-best, of commands that can write the result of an interrupted run
 void add_keep_option(OptionSet& set, CheckpointOptions& options);
 

@@ -7,12 +7,16 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "core/error.h"
+#include "data/io/input_bytes.h"
 
 namespace kith::data {
 namespace {
@@ -29,6 +33,7 @@ mode_t first_mode(const OutputTarget& target) { return target.replaced ? S_IRUSR
 OutputFile::OutputFile(const std::string& path, const OutputOptions& options) try
     : name_(path),
       force_(options.force),
+      may_equal_(options.may_equal),
       target_(open_target(path, options)),
       file_(target_.directory.get(), target_.name, first_mode(target_)) {
 } catch (const std::system_error& error) {
@@ -84,7 +89,32 @@ void OutputFile::keep_mode() const {
   static_cast<void>(fchmod(descriptor(), same_group ? replaced->mode : replaced->mode & ~S_IRWXG));
 }
 
+/// Whether the existing target has the same bytes.
+bool OutputFile::equals_target() const {
+  constexpr std::int64_t kBlock = std::int64_t{1} << 20;
+  const Descriptor other(
+      openat(target_.directory.get(), target_.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat mine {
+  }, theirs{};
+  if (!other || fstat(descriptor(), &mine) != 0 || fstat(other.get(), &theirs) != 0) return false;
+  if (!S_ISREG(theirs.st_mode) || mine.st_size != theirs.st_size) return false;
+  std::vector<std::byte> a(kBlock), b(kBlock);
+  for (std::int64_t at = 0; at < mine.st_size; at += kBlock) {
+    const std::int64_t count = std::min(kBlock, mine.st_size - at);
+    if (!read_at(descriptor(), at, count, a.data()).empty() || !read_at(other.get(), at, count, b.data()).empty() ||
+        !std::equal(a.begin(), a.begin() + count, b.begin())) {
+      return false;
+    }
+  }
+  return true;
+}
+
 void OutputFile::publish() {
+  if (may_equal_ && !force_ && target_.replaced) {
+    if (equals_target()) return;
+    refuse_file(name_,
+                "exists, with other bytes than this run has; use -f/--force to replace it or choose another name");
+  }
   keep_mode();
   // Network file systems report some failures only when a descriptor is closed. The file itself stays open, since its
   // lock shows that it is in use.

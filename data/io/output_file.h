@@ -31,15 +31,17 @@ class OutputFile {
   /// Writes the bytes to the disk and drops them from the page cache, so that a later check reads them from the disk.
   void sync() const;
   /// Renames the file to its target with the mode of the file that it replaces, and syncs the directory to the disk.
+  /// With OutputOptions::may_equal, an equal file keeps its name, and another one is an error.
   void publish();
 
  private:
   [[noreturn]] void fail(const char* doing) const;
   void check_name() const;
+  bool equals_target() const;
   void keep_mode() const;
 
   std::string name_;
-  bool force_;
+  bool force_, may_equal_;
   OutputTarget target_;
   TemporaryFile file_;
 };

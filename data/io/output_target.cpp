@@ -123,7 +123,8 @@ OutputTarget open_target(const std::string& path, const OutputOptions& options) 
     refuse(path, fmt::format("cannot be written: {}", std::strerror(errno)));
   }
   check_ending(path, options);
-  if (exists && !options.force) refuse(path, "exists; use -f/--force to replace it or choose another name");
+  if (exists && !options.force && !options.may_equal)
+    refuse(path, "exists; use -f/--force to replace it or choose another name");
   if (!target.directory) refuse_directory(path, target.directory_name, directory_error);
   if (faccessat(directory, ".", W_OK | X_OK, AT_EACCESS) != 0) {
     refuse(path, fmt::format("cannot write to the directory {}: {}; choose another name", target.directory_name,

@@ -12,7 +12,8 @@
 namespace kith::data {
 
 struct OutputOptions {
-  bool force = false;  // replace an existing regular file
+  bool force = false;      // replace an existing regular file
+  bool may_equal = false;  // unless forced: an existing file with the bytes of the new one stays as it is
   std::vector<std::string> inputs =
       {};  // files that must not be overwritten, compared by identity; "-": standard input
   /// The usual ending of the name, then other allowed ones. Endings that stand for other formats are refused.

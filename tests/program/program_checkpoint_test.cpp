@@ -184,21 +184,45 @@ TEST_CASE("killed runs continue to the same bytes and leave nothing else") {
   int kills = 0;
   for (int round = 0; kills < (many != nullptr ? std::atoi(many) : 20); ++round) {
     REQUIRE(round < 5000);
-    Words words = trial.with({trial.folder / "parts.h5", "--checkpoint", trial.file(), "--checkpoint-every", "0"});
-    if (std::filesystem::exists(trial.folder / "parts.h5")) words.push_back("--force");
-    Running run(words);
+    Running run(trial.with({trial.folder / "parts.h5", "--checkpoint", trial.file(), "--checkpoint-every", "0"}));
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 250'000));
     kill(run.process(), SIGKILL);
     const Outcome outcome = run.wait();
     INFO(outcome.err);
     REQUIRE((outcome.code == 0 || outcome.code == 128 + SIGKILL));
     kills += outcome.code != 0 ? 1 : 0;
-    if (outcome.code == 0) trial.check_same();
+    if (outcome.code != 0) continue;
+    trial.check_same();
+    std::filesystem::remove(trial.folder / "parts.h5");
   }
-  Words words{"--checkpoint-every", "0", "--force"};
-  CHECK(trial.part(words).code == 0);
+  CHECK(trial.part({"--checkpoint-every", "0"}).code == 0);
   trial.check_same();
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::minutes(many != nullptr ? 10 : 1));
+}
+
+TEST_CASE("a run that was killed after it wrote its output ends well; other outputs are kept") {
+  const Trial trial(digits({"-k", "6", "--init", "random", "--max-iterations", "4"}));
+  REQUIRE(trial.part({"--time-limit", kAtOnce}).code == 124);
+  const std::string checkpoint = bytes_of(trial.file());
+  const std::string output = trial.folder / "parts.h5";
+  CHECK(trial.part({}).code == 0);
+  const auto restore = [&](int seconds) {  // the checkpoint, so long before the output
+    write_bytes(trial.file(), checkpoint);
+    std::filesystem::last_write_time(trial.file(),
+                                     std::filesystem::last_write_time(output) - std::chrono::seconds(seconds));
+  };
+  restore(1);
+  CHECK(trial.part({}).code == 0);
+  trial.check_same();
+  restore(-1);
+  CHECK(trial.part({}).says("exists; use -f/--force"));
+  write_bytes(output, "other");
+  restore(1);
+  const Outcome refused = trial.part({});
+  CHECK(refused.code == 5);
+  CHECK(refused.says("with other bytes"));
+  CHECK(bytes_of(output) == "other");
+  CHECK(bytes_of(trial.file()) == checkpoint);
 }
 
 TEST_CASE("signals stop a run after its iteration; it continues to the same bytes") {
