@@ -57,7 +57,7 @@ TEST_CASE("a plan has the tiers and the passes of the run that follows") {
   write_npy(points, kRows);
   write_npy(queries, 250);
   done({"cluster", queries, "-k", "7", "--max-iterations", "2", "-q", "-o", folder / "c.h5"});
-  const Words few{"--memory", "13MB", "--json", "-q"};
+  const Words few{"--memory", "13MB", "--threads", "2", "--json", "-q"};
   const Words cluster{"cluster", points, "-k", "7", "--max-iterations", "3", "--tolerance", "0"};
   for (const Words& command :
        {cluster, cluster + Words{"--init", "random"}, cluster + Words{"--init", "random", "--metric", "cosine"},
