@@ -62,8 +62,7 @@ std::int64_t HeldRows<T>::resident_block_rows() const {
 
 template <class T>
 void HeldRows<T>::upload(Arrival* arrival) {
-  const std::int64_t row_bytes = columns() * static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t batch = Staging::kWorthwhile / row_bytes + 1;  // rows worth a staged upload
+  const std::int64_t batch = Staging::kWorthwhile / host.row_bytes() + 1;  // rows worth a staged upload
   for (std::int64_t first = 0; first < resident_rows;) {
     const std::int64_t arrived =
         arrival != nullptr ? std::min(arrival->wait_for(std::min(first + batch, resident_rows)), resident_rows)
@@ -75,7 +74,7 @@ void HeldRows<T>::upload(Arrival* arrival) {
 
 template <class T>
 void HeldRows<T>::send_blocks(std::int64_t forced_rows, std::int64_t most_resident) {
-  const std::int64_t n = rows(), row_bytes = columns() * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t n = rows(), row_bytes = host.row_bytes();
   const std::int64_t available = pool().available();
   // Products of fp16 rows, and most of what follows, need none of the rows if fp16 copies of all are kept.
   const bool has_fp16 = context->screen != ScreenPath::float32 && columns() > kMostFloat32Columns;

@@ -79,14 +79,14 @@ struct LongRows {
 /// fp16_tiles() makes those of another block in a place behind them.
 struct Fp16Rows {
   bool are_kept() const { return values.size() > 0 && !by_block; }
+  /// The row of the tiles in `values` where a block begins.
+  std::int64_t place_of_block(std::int64_t first) const { return by_block && first >= kept_rows ? kept_rows : first; }
 
   Fp16Layout shape;
   Buffer<uint4> values;        // of all rows; or of kept_rows, and of the block that begins at row `made`
   bool by_block = false;       // not all rows are kept
   std::int64_t kept_rows = 0;  // of whole blocks; only if by_block
   mutable std::int64_t made = -1;
-  /// The row of the tiles in `values` where a block begins.
-  std::int64_t place_of_block(std::int64_t first) const { return by_block && first >= kept_rows ? kept_rows : first; }
   Buffer<float> norm;      // (rows) |x^|, rounded up
   Buffer<float> residual;  // (rows) |x' - x^|, rounded up
   LargestNorms largest;
