@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -94,6 +95,11 @@ Terminal::Terminal() {
   const bool dumb = kind == nullptr || std::strcmp(kind, "dumb") == 0;
   terminal_ = isatty(STDERR_FILENO) == 1 && !dumb;
   colors_ = terminal_ && (no_color == nullptr || *no_color == '\0');
+}
+
+bool Terminal::may_feed_pager() const {
+  struct stat status {};
+  return terminal_ && fstat(STDOUT_FILENO, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
 void Terminal::set_verbosity(Verbosity verbosity) { verbosity_ = verbosity; }

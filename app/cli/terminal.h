@@ -35,6 +35,8 @@ class Terminal {
 
   void set_verbosity(Verbosity verbosity);
   bool is_terminal() const { return terminal_; }
+  /// Whether standard output is a pipe, perhaps to a pager, which would draw on the same terminal.
+  bool may_feed_pager() const;
 
   void say(const std::string& text);     // unless quiet
   void detail(const std::string& text);  // only when verbose

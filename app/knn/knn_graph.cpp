@@ -82,6 +82,7 @@ class GraphMaker {
     const std::vector<std::int64_t> counts =
         count_radius_neighbors(*run_.held.points, run_.query_values, search, run_.job.progress);
     for (const std::int64_t count : counts) begin.push_back(begin.back() + count);
+    warn_if_large(begin.back());
     auto out = open(begin);
     search_all(search, [&](std::int64_t first, const NeighborGraph& part) {
       const PhaseWithin phase(run_.job.progress, "write");
@@ -92,6 +93,15 @@ class GraphMaker {
   }
 
  private:
+  void warn_if_large(std::int64_t edges) const {
+    constexpr double kLarge = 2e9;
+    const double bytes = static_cast<double>(edges) * (run_.head.value_class == ValueClass::f32 ? 12 : 16);
+    if (bytes < kLarge) return;
+    run_.job.progress.warning(
+        fmt::format("the graph has {} edges, about {:.1f} GB; a smaller --radius has fewer, and "
+                    "--components writes only the groups of rows",
+                    edges, bytes * 1e-9));
+  }
   const char* name_of_edges() const {
     if (options_.has_radius()) return "radius";
     if (options_.symmetric) return "symmetric";

@@ -17,6 +17,7 @@ namespace {
 
 Show show_of(const CommonOptions& common) {
   if (common.progress == "always") return Show::always;
+  if (Terminal::instance().may_feed_pager()) return Show::never;
   return common.progress == "never" || common.quiet ? Show::never : Show::late;
 }
 

@@ -38,7 +38,8 @@ std::string stop_of(const Report& report) {
   }
   if (report.stopped_by == "epochs") return "all epochs done (--epochs)";
   if (report.stopped_by == "splits") return fmt::format("in {:g} splits", report.stopped_value);
-  return fmt::format("stopped at the limit (--max-iterations); {} labels still changed", report.changed);
+  const char* why = report.stopped_by == "interrupted" ? "interrupted" : "stopped at the limit (--max-iterations)";
+  return fmt::format("{}; {} labels still changed", why, report.changed);
 }
 
 /// The share of the variance that the clusters explain: betweenss / totss in R's kmeans.

@@ -367,3 +367,24 @@ TEST_CASE("times have units") {
   refuses(2, {"cluster", kDigits, "-k", "3", "--keep-best", "--time-limit", "-1s"}, {"a time such as"});
   done({"cluster", kDigits, "-k", "3", "--keep-best", "--time-limit", "0.5h", "-q"});
 }
+
+// A terminal of its own for standard error; the output goes to a pipe, as to a pager, or elsewhere.
+TEST_CASE("there is no status line while standard output is a pipe") {
+  const Scratch folder;
+  done({"generate", folder / "x.h5", "-n", "200000", "-d", "16", "--kind", "noise", "-q"});
+  const Words words{"cluster", folder / "x.h5",    "-k",    "200", "--init", "random", "--tolerance",
+                    "0",       "--max-iterations", "100000"};
+  std::string command = KITH_BINARY;
+  for (const std::string& word : words) command += " '" + word + "'";
+  command += " --time-limit 1.4s --keep-best";
+  for (const bool pipe : {false, true}) {
+    const std::string shown = folder / "shown";
+    const std::string line =
+        "TERM=xterm script -qec \"" + command + (pipe ? " | cat" : " > /dev/null") + "\" /dev/null > " + shown;
+    CHECK(std::system(line.c_str()) == 0);
+    const std::string text = bytes_of(shown);
+    INFO(text);
+    CHECK((text.find("of at most") != text.npos) == !pipe);
+    CHECK(text.find("interrupted; ") != text.npos);
+  }
+}

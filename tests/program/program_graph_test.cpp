@@ -158,3 +158,18 @@ TEST_CASE("floats and bytes: lists, graphs and edges are the same file on every 
     }
   }
 }
+
+// Equal rows, all within the radius of each other: 11 200 x 11 199 edges, more than may be written here.
+TEST_CASE("a graph of gigabytes is announced before it is written") {
+  const Scratch folder;
+  std::string rows;
+  for (int i = 0; i < 11'200; ++i) rows += "1,2\n";
+  write_bytes(folder / "equal.csv", rows);
+  const Outcome outcome =
+      run_kith({"knn", folder / "equal.csv", "--radius", "1", "--memory", "200MB", "-o", folder / "g.h5"},
+               {.file_bytes = 1 << 20});
+  INFO(outcome.err);
+  CHECK(outcome.code == 5);
+  CHECK(outcome.says("the graph has 125428800 edges, about 2.0 GB; a smaller --radius"));
+  CHECK(files_in(folder) == Words{"equal.csv"});
+}
