@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "app/run/dropped_rows.h"
+#include "app/run/preparation.h"
 
 namespace kith::app {
 namespace {
