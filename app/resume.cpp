@@ -11,6 +11,7 @@
 #include "app/cli/shell_word.h"
 #include "app/commands.h"
 #include "core/error.h"
+#include "data/io/location.h"
 #include "data/results/checkpoint_file.h"
 
 namespace kith::app {
@@ -32,10 +33,9 @@ Arguments resumed(const Arguments& words) {
     return words;
   }
   const std::string& file = words[1];
-  std::error_code failure;
-  if (!std::filesystem::exists(file, failure)) {
+  if (!data::file_exists(file)) {
     const std::string previous = data::previous_generation(file);
-    const bool has_previous = std::filesystem::exists(previous, failure);
+    const bool has_previous = data::file_exists(previous);
     throw Error(ExitCode::usage,
                 fmt::format("resume {}: the file does not exist; {}", file,
                             has_previous ? fmt::format("the generation before it does: mv {} {}", shell_word(previous),
@@ -50,6 +50,7 @@ Arguments resumed(const Arguments& words) {
   }
   all.insert(all.end(), {"--checkpoint", std::filesystem::absolute(file).string()});
   all.insert(all.end(), words.begin() + 2, words.end());
+  std::error_code failure;
   std::filesystem::current_path(checkpoint.directory, failure);
   if (!failure) return all;
   throw Error(ExitCode::usage, fmt::format("resume {}: the run was in the folder {}: {}; where its files are now, give "

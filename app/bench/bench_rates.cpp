@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 
+#include "core/clock.h"
 #include "core/kmeans.h"
 #include "core/neighbors.h"
 #include "data/source.h"
@@ -16,14 +16,10 @@
 namespace kith::app {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kIterations = 6;
 constexpr std::int64_t kMinRows = 32;  // for each cluster
 constexpr std::int64_t kQueries[] = {64, 2048}, kClusters[] = {8, 64, 512, 4096};
 constexpr std::int64_t kSeeds = 64, kCandidates = 6;  // of the run with k-means++
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// Adds up the time of each phase.
 class PhaseTimes final : public Observer {

@@ -159,13 +159,14 @@ void add_thread_option(OptionSet& set, CommonOptions& common) {
 }
 
 void add_memory_option(OptionSet& set, CommonOptions& common) {
-  set.size({.names = "--memory",
-            .value = "SIZE",
-            .help = "Maximum memory of the run: 4GB, 512MiB. cluster, assign, distances, knn --queries and evaluate "
-                    "--silhouette simplified read points that do not fit from their file in each pass, or from "
-                    "--scratch.",
-            .shown_default = "what is free here"},
-           common.memory);
+  set.size(
+      {.names = "--memory",
+       .value = "SIZE",
+       .help = "Maximum memory of the run: 4GB, 512MiB. cluster, assign, distances, knn --queries, sweep and evaluate "
+               "(--silhouette simplified) read points that do not fit from their file in each pass, or from "
+               "--scratch.",
+       .shown_default = "what is free here"},
+      common.memory);
 }
 
 void add_scratch_option(OptionSet& set, CommonOptions& common) {

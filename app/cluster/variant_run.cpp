@@ -50,7 +50,7 @@ void warn_of_sizes(const KMeansResult& result, const std::string& limit, const B
 
 void warn_of_passes(const HeldPoints& held, const KMeansOptions& options, Job& job) {
   constexpr std::int64_t kFew = 10;
-  if (!held.reader || options.init != Init::kmeans_plus_plus || options.given.rows > 0) return;
+  if (!held.in_passes || options.init != Init::kmeans_plus_plus || options.given.rows > 0) return;
   const std::int64_t passes = kmeans_work(options).at(1).passes;
   if (passes <= kFew) return;
   job.progress.warning(

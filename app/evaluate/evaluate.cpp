@@ -220,11 +220,7 @@ class EvaluateJob final : public PointsJob {
     return codes +
            inner_score_bytes(options_.inner, source->rows(), std::ssize(result_.labels.values), source->columns());
   }
-  std::string needs_memory() const override {
-    return options_.inner.silhouette != "exact"
-               ? ""
-               : "exact silhouettes compare rows in all orders; give --silhouette simplified";
-  }
+  std::string needs_memory() const override { return silhouette_needs_memory(options_.inner.silhouette); }
   void compute() override;
   void show() override { print(app::show(result_, !target.empty())); }
   void write() override;

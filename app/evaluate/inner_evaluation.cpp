@@ -72,6 +72,10 @@ std::int64_t inner_score_bytes(const InnerOptions& options, std::int64_t rows, s
          checked_product(checked_product(clusters, columns, "centroids"), kBytesPerValue, "centroids");
 }
 
+std::string silhouette_needs_memory(const std::string& kind) {
+  return kind != "exact" ? "" : "exact silhouettes compare rows in all orders; give --silhouette simplified";
+}
+
 const Silhouette& requested_silhouette(const InnerScores& scores) {
   return scores.exact ? *scores.exact : scores.simplified;
 }

@@ -30,6 +30,9 @@ void add_inner_options(OptionSet& set, InnerOptions& options, const CommonOption
 void add_silhouette_options(OptionSet& set, const std::vector<std::string>& kinds, const char* help, int position,
                             std::string& silhouette, std::int64_t& sample);
 
+/// Why silhouettes of this kind need all rows in memory; empty if they do not.
+std::string silhouette_needs_memory(const std::string& kind);
+
 struct InnerScores {
   std::int64_t rows = 0;              // of the file
   std::vector<std::int64_t> numbers;  // of the held rows, in the file

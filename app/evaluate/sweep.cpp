@@ -233,9 +233,7 @@ class SweepJob final : public PointsJob {
   std::int64_t bytes() const override { return sweep_bytes(options_, counts_, *source); }
   std::string needs_memory() const override {
     if (options_.references > 0) return "--gap makes as many points in memory";
-    return options_.silhouette != "exact"
-               ? ""
-               : "exact silhouettes compare rows in all orders; give --silhouette simplified";
+    return silhouette_needs_memory(options_.silhouette);
   }
   std::vector<Work> work() const override;
   void compute() override;

@@ -187,7 +187,7 @@ void DistancesJob::check() {
 
 void DistancesJob::compute() {
   if (inputs.second && !reads_blocks_) a_ = read_points(*inputs.first, *this);
-  if (!inputs.second && !held.reader) reads_blocks_ = false;  // B is in memory
+  if (!inputs.second) reads_blocks_ = held.reader != nullptr;  // else B is in memory
   if (!inputs.second && reads_blocks_ && !held.spooled) a_again_ = open_input(options_.a, *this);
   check();
   if (!target.empty()) open_file();

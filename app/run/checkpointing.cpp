@@ -12,6 +12,7 @@
 #include "app/cli/units.h"
 #include "app/run/kmeans_fields.h"
 #include "core/error.h"
+#include "data/io/location.h"
 
 namespace kith::app {
 namespace {
@@ -31,11 +32,6 @@ T unpacked(const std::string& bytes) {
   T value = unpacker.take<T>();
   unpacker.require_end();
   return value;
-}
-
-bool exists(const std::string& file) {
-  std::error_code failure;
-  return std::filesystem::exists(file, failure);
 }
 
 [[noreturn]] void refuse_state(const std::string& file) {
@@ -138,9 +134,9 @@ void Checkpointing::open(const Checkpoint& run, const std::vector<std::string>& 
                             file, output));
   }
   data::check_checkpoint_names(file, inputs);
-  if (exists(file)) {
+  if (data::file_exists(file)) {
     take(data::read_generation(file), file);
-  } else if (exists(previous)) {
+  } else if (data::file_exists(previous)) {
     take(data::read_checkpoint(previous), previous);
   }
 }

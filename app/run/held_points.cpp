@@ -197,7 +197,8 @@ HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<
     weights = weighting ? held.weighed->weights() : equal_weights(stream ? streamed.rows() : rows_of(held.rows()));
     if (stream) {
       arrival.wait_for_all();
-      if (!stream->optional) bypass_full_cache(streamed, options.rows);
+      held.in_passes = !stream->optional;
+      if (held.in_passes) bypass_full_cache(streamed, options.rows);
       held.reader = std::make_unique<data::FileRows>(
           streamed, data::FileRowsOptions{.block_bytes = stream->block_bytes,
                                           .metric = held.spooled ? Metric::euclidean : options.metric});

@@ -50,6 +50,7 @@ struct HeldPoints {
   std::unique_ptr<data::SpooledRows> spooled;  // null: rows are read from their own file
   std::unique_ptr<data::Reading> values;
   std::unique_ptr<data::FileRows> reader;  // null: all rows are in memory
+  bool in_passes = false;                  // the reader is there because the memory does not suffice
   std::unique_ptr<WeighedRows> weighed;    // null: every row weighs 1
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Points> points;

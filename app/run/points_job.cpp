@@ -96,7 +96,7 @@ void PointsJob::run_computation(const std::optional<StreamPlan>& stream) {
     warn(set);
   }
   compute();
-  if (held.reader && !stream->optional) {
+  if (held.in_passes) {
     report.streamed = StreamReport{rows_of(held.rows()), held.reader->passes(), held.reader->bytes(),
                                    held.spooled ? held.spooled->stored_bytes() : 0};
   }
@@ -109,9 +109,7 @@ std::optional<StreamPlan> PointsJob::plan_memory() const {
   std::string reason = needs_memory();
   if (reason.empty()) reason = why_not_streamed(weighting);
   const std::string spooled = why_spooled(*source, common, given.has_value());
-  if (fits)
-    return reason.empty() && spooled.empty() ? std::optional(StreamPlan{.held_rows = 1, .optional = true})
-                                             : std::nullopt;
+  if (fits) return reason.empty() && spooled.empty() ? std::optional(optional_stream()) : std::nullopt;
   if (reason.empty() && common.scratch.empty() && !spooled.empty()) {
     reason = spooled + "; give --scratch DIR, a folder for temporary files";
   }

@@ -1,13 +1,13 @@
 // Progress of a run: times its phases for the report and shows them on standard error.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <string>
 #include <thread>
 
 #include "app/run/report.h"
+#include "core/clock.h"
 #include "core/observer.h"
 
 namespace kith::app {
@@ -36,8 +36,6 @@ class Progress : public Observer {
   void finish();
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   struct Stage {
     std::string name;        // empty: no phase
     std::int64_t steps = 0;  // 0: unknown

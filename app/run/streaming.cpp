@@ -7,6 +7,11 @@
 #include "data/file_rows.h"
 
 namespace kith::app {
+namespace {
+
+constexpr std::int64_t kMostBlock = std::int64_t{64} << 20;
+
+}  // namespace
 
 std::string why_not_streamed(const std::optional<Weighting>& weighting) {
   if (weighting && weighting->absent > 0) return "rows of weight 0 need all rows in memory; remove them from the file";
@@ -28,8 +33,10 @@ void bypass_full_cache(data::PointSource& source, std::int64_t held_rows) {
   source.bypass_cache_from(held_rows + static_cast<std::int64_t>(cached));
 }
 
+StreamPlan optional_stream() { return {.held_rows = 1, .block_bytes = kMostBlock, .optional = true}; }
+
 std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t bytes) {
-  constexpr std::int64_t kLeastBlock = std::int64_t{1} << 20, kMostBlock = std::int64_t{64} << 20;
+  constexpr std::int64_t kLeastBlock = std::int64_t{1} << 20;
   constexpr std::int64_t kShare = 16;                          // of the memory for a buffer
   constexpr std::int64_t kUses = data::FileRows::kBlocks + 3;  // buffers, and what a backend keeps of two blocks
   const std::int64_t row_bytes = source.columns() * data::size_of(source.held_as());

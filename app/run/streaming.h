@@ -26,6 +26,9 @@ std::string why_not_streamed(const std::optional<Weighting>& weighting);
 /// Why they cannot be read from their own file in passes, but from one of --scratch; empty if they can.
 std::string why_spooled(const data::PointSource& source, const CommonOptions& common, bool prepared);
 
+/// The plan for rows that fit into memory, by which a device with its own memory may read them from the file.
+StreamPlan optional_stream();
+
 /// A plan for `bytes` of memory for values; nothing if they do not suffice for the buffers.
 std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t bytes);
 

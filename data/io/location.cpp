@@ -4,20 +4,17 @@
 #include <sys/stat.h>
 
 namespace kith::data {
-namespace {
 
-bool exists(const std::string& file) {
+bool file_exists(const std::string& file) {
   struct stat status {};
   return stat(file.c_str(), &status) == 0;
 }
 
-}  // namespace
-
 Location parse_location(const std::string& text) {
-  if (exists(text)) return {text, ""};
+  if (file_exists(text)) return {text, ""};
   // From the right, so that "a:b.h5:/train" finds "a:b.h5" and "points.h5:/a:b" still finds "points.h5".
   for (auto colon = text.rfind(':'); colon != text.npos && colon > 0; colon = text.rfind(':', colon - 1)) {
-    if (exists(text.substr(0, colon))) return {text.substr(0, colon), text.substr(colon + 1)};
+    if (file_exists(text.substr(0, colon))) return {text.substr(0, colon), text.substr(colon + 1)};
   }
   const auto colon = text.rfind(':');
   if (colon == text.npos || colon == 0) return {text, ""};

@@ -11,6 +11,8 @@ struct Location {
   std::string dataset;  // empty: the format chooses the dataset
 };
 
+bool file_exists(const std::string& file);
+
 /// Splits at the last colon that follows the name of an existing file; a file whose name contains the colon wins.
 Location parse_location(const std::string& text);
 
