@@ -41,6 +41,7 @@ struct Neighbor {
 /// Per query the k nearest rows so far, ordered by (D, index); empty places hold (+inf, -1). Searching another block of
 /// rows with the same lists merges in place.
 struct NeighborLists {
+  NeighborLists() = default;
   NeighborLists(std::int64_t queries, std::int64_t neighbors);
   Matrix<double> distance;     // (q, k) D
   Matrix<std::int64_t> index;  // (q, k)

@@ -19,8 +19,12 @@ constexpr double kUnmeasured = std::numeric_limits<double>::infinity();  // the 
 }  // namespace
 
 StreamedPoints::StreamedPoints(Backend& backend, const StreamedRows& rows)
-    : backend_(backend), reader_(*rows.reader), weights_(rows.weights), held_rows_(rows_of(rows.held)) {
-  if (held_rows_ > 0) held_ = backend.hold({rows.held, 0, nullptr, weights_of(0, held_rows_)});
+    : backend_(backend),
+      reader_(*rows.reader),
+      weights_(rows.weights),
+      first_row_(rows.first_row),
+      held_rows_(rows_of(rows.held)) {
+  if (held_rows_ > 0) held_ = backend.hold({rows.held, first_row_, nullptr, weights_of(0, held_rows_)});
   const auto read = static_cast<std::size_t>(reader_.rows() - held_rows_);
   label_.resize(read);
   summed_.resize(read);
@@ -46,7 +50,7 @@ void StreamedPoints::for_read_blocks(const Work& work) const {
   reader_.begin(first);
   for (PointsView block = reader_.next(); rows_of(block) > 0; block = reader_.next()) {
     const std::int64_t count = rows_of(block);
-    auto points = backend_.hold({block, first, nullptr, weights_of(first, count)});
+    auto points = backend_.hold({block, first_row_ + first, nullptr, weights_of(first, count)});
     if (prepared_) {
       points->prepare(plan_);
       points->set_state(state(first, count));
@@ -93,13 +97,14 @@ std::vector<FarRow> StreamedPoints::farthest(std::int64_t count) const {
     for (const FarRow& row : held_->farthest(count)) far.add(row);
   }
   for (std::size_t i = 0; i < distance_.size(); ++i)
-    far.add({distance_[i], held_rows_ + static_cast<std::int64_t>(i), label_[i]});
+    far.add({distance_[i], first_row_ + held_rows_ + static_cast<std::int64_t>(i), label_[i]});
   return far.take();
 }
 
 void StreamedPoints::copy_rows(std::span<const std::int64_t> rows, MatrixView<double> out) const {
-  std::vector<std::int64_t> held, read;
-  for (const std::int64_t row : rows) (row < held_rows_ ? held : read).push_back(row);
+  std::vector<std::int64_t> held, read;  // held: numbers in the whole set; read: places here
+  const std::int64_t end = first_row_ + held_rows_;
+  for (const std::int64_t row : rows) row < end ? held.push_back(row) : read.push_back(row - first_row_);
   Matrix<double> of_held(std::ssize(held), columns());
   if (!held.empty()) held_->copy_rows(held, of_held.view());
   std::visit(
@@ -107,7 +112,7 @@ void StreamedPoints::copy_rows(std::span<const std::int64_t> rows, MatrixView<do
         std::int64_t next_held = 0, next_read = 0;
         for (std::size_t i = 0; i < rows.size(); ++i) {
           double* to = out.row(static_cast<std::int64_t>(i)).data();
-          if (rows[i] < held_rows_) {
+          if (rows[i] < end) {
             std::copy_n(of_held.row(next_held++).data(), columns(), to);
           } else {
             std::copy_n(of_read.row(next_read++).data(), columns(), to);
@@ -194,8 +199,9 @@ void StreamedPoints::update_sums_of(std::span<const std::int64_t> rows, ClusterS
 }
 
 void StreamedPoints::relabel(std::int64_t row, std::int32_t label) {
-  if (row < held_rows_) return held_->relabel(row, label);
-  label_[static_cast<std::size_t>(row - held_rows_)] = label;
+  const std::int64_t place = row - first_row_ - held_rows_;
+  if (place < 0) return held_->relabel(row, label);
+  label_[static_cast<std::size_t>(place)] = label;
 }
 
 void StreamedPoints::set_labels(std::span<const std::int32_t> labels) {
@@ -262,7 +268,7 @@ void StreamedPoints::draw_rows(FixedScale scale, std::span<const std::int64_t> t
     }
     std::int64_t place = group * kGroup, prefix = group > 0 ? totals[static_cast<std::size_t>(group - 1)] : 0;
     while ((prefix += fixed_distance(place, scale)) <= target) ++place;
-    rows[t] = held_rows_ + place;
+    rows[t] = first_row_ + held_rows_ + place;
   }
 }
 

@@ -17,6 +17,7 @@ struct StreamedRows {
   PointsView held;                       // (m, d) rows 0 .. m - 1 in memory; m may be 0
   RowReader* reader = nullptr;           // of all n rows
   std::span<const double> weights = {};  // (n) as in PointBlock
+  std::int64_t first_row = 0;            // the number of row 0 in the whole data set
 };
 
 /// Every operation gives the same bits as with all rows in memory, because results of blocks are added as integers,
@@ -64,7 +65,7 @@ class StreamedPoints final : public Points {
 
  private:
   /// Calls work(points, first) for the rows that are held and then for each block that is read; `first` is its first
-  /// row. Blocks are prepared if a plan is known.
+  /// row among these. Blocks are prepared if a plan is known.
   template <class Work>
   void for_blocks(const Work& work) const;
   /// Calls work(points, first) for each block that is read, with its state.
@@ -83,6 +84,7 @@ class StreamedPoints final : public Points {
   Backend& backend_;
   RowReader& reader_;
   std::span<const double> weights_;
+  std::int64_t first_row_;        // what is added to places of rows for their numbers
   std::int64_t held_rows_ = 0;    // m
   std::unique_ptr<Points> held_;  // null: no rows
   DataPlan plan_;
