@@ -9,6 +9,7 @@
 #include "app/cli/help_page.h"
 #include "app/cli/suggest.h"
 #include "app/cli/terminal.h"
+#include "app/run/processes.h"
 #include "core/error.h"
 
 namespace kith::app {
@@ -29,6 +30,7 @@ constexpr Command kCommands[] = {
     {"resume", "continues a run that stopped, from its checkpoint", run_resume},
     {"bench", "the limits of this machine, and how close kith comes to them", run_bench},
 };
+constexpr std::string_view kDivided[] = {"cluster", "sweep", "assign", "knn"};
 static_assert(std::ranges::equal(kCommands, kCommandNames, {},
                                  [](const Command& c) { return std::string_view(c.name); }));
 
@@ -65,7 +67,15 @@ int run_program(const Arguments& words) {
   const Arguments rest = wants_help ? Arguments{"--help"} : Arguments(words.begin() + 1, words.end());
   const auto table = commands();
   const auto command = std::find_if(table.begin(), table.end(), [&](const Command& c) { return name == c.name; });
-  if (command != table.end()) return command->run(rest);
+  if (command != table.end()) {
+    const bool helps = rest.size() == 1 && (rest[0] == "--help" || rest[0] == "-h");
+    if (!processes().is_alone() && !helps && std::ranges::find(kDivided, name) == std::end(kDivided)) {
+      throw Error(ExitCode::usage, fmt::format("{}: expected a command that several processes can divide ({}), found "
+                                               "{} processes; run it in one",
+                                               name, fmt::join(kDivided, ", "), processes().size()));
+    }
+    return command->run(rest);
+  }
   if (name.size() > 1 && name.front() == '-') {
     throw Error(ExitCode::usage,
                 fmt::format("expected a command before {}: kith COMMAND {} ...; see kith --help", name, name));

@@ -9,40 +9,38 @@
 #include "app/cli/signals.h"
 #include "app/cli/terminal.h"
 #include "app/commands.h"
+#include "app/processes/launch.h"
 #include "app/run/checkpointing.h"
 #include "core/error.h"
 #include "data/hdf5/hdf5_child.h"
 
 namespace {
 
-int fail(kith::ExitCode code, const std::string& message) {
-  kith::app::Terminal::instance().error(message);
-  return static_cast<int>(code);
-}
-
 int run(int count, char** words) {
   using namespace kith;
   try {
+    app::start_processes();
     if (const std::string defect = app::arithmetic_defect(); !defect.empty()) {
-      return fail(ExitCode::internal,
-                  "this process does not compute by IEEE 754, answers would not be exact: " + defect +
-                      "; build kith without -ffast-math, and start it without preloaded libraries");
+      return app::fail_processes(ExitCode::internal,
+                                 "this process does not compute by IEEE 754, answers would not be exact: " + defect +
+                                     "; build kith without -ffast-math, and start it without preloaded libraries");
     }
     const std::vector<std::string> arguments = app::planned({words + 1, words + count});
     data::prepare_hdf5_children(arguments);
     const int code = app::run_program(arguments);
     app::finish_out();
-    return code;
+    return app::end_processes(code);
   } catch (const app::Stopped& stopped) {
     if (!stopped.message.empty()) app::Terminal::instance().note(stopped.message);
-    if (stopped.signal != 0) app::end_by(stopped.signal);
-    return static_cast<int>(ExitCode::time_limit);
+    if (stopped.signal != 0) return app::end_processes_by(stopped.signal);
+    return app::end_processes(static_cast<int>(ExitCode::time_limit));
   } catch (const Error& error) {
-    return fail(error.code(), app::message_with_remedy(error));
+    return app::fail_processes(error.code(), app::message_with_remedy(error));
   } catch (const std::bad_alloc&) {
-    return fail(ExitCode::internal, "out of memory; free some, or give fewer rows, columns or clusters");
+    return app::fail_processes(ExitCode::internal, "out of memory; free some, or give fewer rows, columns or clusters");
   } catch (const std::exception& error) {
-    return fail(ExitCode::internal, std::string("internal error: ") + error.what() + "; please report it");
+    return app::fail_processes(ExitCode::internal,
+                               std::string("internal error: ") + error.what() + "; please report it");
   }
 }
 

@@ -5,10 +5,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
 namespace kith {
+
+/// What one process has exchanged with the others.
+struct Exchanged {
+  std::int64_t messages = 0, bytes = 0;
+  double seconds = 0.0;  // including those of waiting for the others
+};
 
 /// All processes make the same calls in the same order. What crosses are sums of integers, maxima and copies, so that
 /// no result depends on their number. Throws Error(device) if another process does not answer. One caller at a time.
@@ -24,6 +31,8 @@ class Communicator {
   /// `all` has a part of bytes[r] bytes for each process r, one after another. Each process has filled its own; all
   /// are filled afterwards.
   virtual void share(std::span<std::byte> all, std::span<const std::int64_t> bytes) = 0;
+
+  virtual Exchanged exchanged() const { return {}; }
 
   bool is_first() const { return rank() == 0; }
   bool is_alone() const { return size() == 1; }
@@ -61,6 +70,17 @@ std::vector<T> gather(Communicator& processes, std::span<const T> values) {
   std::copy(values.begin(), values.end(), all.begin() + first / static_cast<std::int64_t>(sizeof(T)));
   processes.share(std::as_writable_bytes(std::span(all)), bytes);
   return all;
+}
+
+/// A text of each process.
+inline std::vector<std::string> gather_texts(Communicator& processes, const std::string& text) {
+  const std::vector<std::int64_t> sizes = gather_value(processes, std::ssize(text));
+  const std::vector<char> all = gather(processes, std::span<const char>(text));
+  std::vector<std::string> texts;
+  for (auto at = all.begin(); texts.size() < sizes.size(); at += sizes[texts.size() - 1]) {
+    texts.emplace_back(at, at + sizes[texts.size()]);
+  }
+  return texts;
 }
 
 /// The rows of process `rank`, of n: first row, number of rows. Numbers differ by at most one.

@@ -23,6 +23,7 @@ void say(std::string_view text) {
 
 std::atomic<bool> deferred{false};
 std::atomic<int> requested{0};
+std::atomic<bool> silent{false};
 static_assert(std::atomic<int>::is_always_lock_free, "signal handlers use them");
 
 [[noreturn]] void end_by_default(int number) {
@@ -53,7 +54,7 @@ extern "C" void end_by_signal(int number) {
   // Only what was removed is known to be unwritten: a file may have taken its name a moment before.
   const bool removed = data::remove_temporary_files_from_signal();
   // A closed pipe is how `kith ... | head` ends: nothing to say, nobody to hear it.
-  if (number != SIGPIPE) {
+  if (number != SIGPIPE && !silent.load()) {
     say(removed ? "\nkith: stopped by a signal; no output was written\n" : "\nkith: stopped by a signal\n");
   }
   end_by_default(number);
@@ -85,7 +86,7 @@ void handle_crash(int number) {
 /// The HDF5 library calls exit(-1) in some of its functions when it gets no memory. kith itself exits with documented
 /// codes.
 void end_by_library(int status, void*) {
-  if (status >= 0 && status < 128) return;
+  if (status != -1 && status != 255) return;
   data::remove_temporary_files_from_signal();
   say("kith: the HDF5 library ended the program, out of memory; no output was written; free some memory\n");
   _exit(1);
@@ -123,6 +124,8 @@ DeferredSignals::DeferredSignals() { deferred.store(true); }
 DeferredSignals::~DeferredSignals() { deferred.store(false); }
 
 int requested_signal() { return requested.load(); }
+
+void end_silently() { silent.store(true); }
 
 void end_by(int number) {
   signal(number, SIG_DFL);

@@ -21,6 +21,9 @@ class DeferredSignals {
 /// The number of the signal that asked the run to end, or 0.
 int requested_signal();
 
+/// From now on a signal ends the process without a message: another process says why.
+void end_silently();
+
 /// Ends the process by this signal, so that a shell sees 128 + its number.
 [[noreturn]] void end_by(int number);
 

@@ -75,6 +75,7 @@ std::size_t text_width(Stream stream) {
 std::size_t prose_width(Stream stream) { return std::min<std::size_t>(text_width(stream), 100); }
 
 void print_out(std::string_view text) {
+  if (Terminal::instance().is_muted()) return;
   static const bool is_terminal = isatty(STDOUT_FILENO) == 1;
   if (is_terminal) Terminal::instance().status("");  // else data would continue the status line
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) refuse_output();
@@ -105,6 +106,7 @@ bool Terminal::may_feed_pager() const {
 void Terminal::set_verbosity(Verbosity verbosity) { verbosity_ = verbosity; }
 
 void Terminal::line(const std::string& prefix, const char* color, const std::string& text) {
+  if (muted_) return;
   const std::lock_guard lock(mutex_);
   std::string out = status_shown_ ? "\r\033[K" : "";
   status_shown_ = false;
@@ -128,7 +130,7 @@ void Terminal::error(const std::string& text) { line("kith: ", "31", visible(tex
 
 void Terminal::status(const std::string& text) {
   const std::lock_guard lock(mutex_);
-  if (text.empty() && !status_shown_) return;
+  if (muted_ || (text.empty() && !status_shown_)) return;
   status_shown_ = !text.empty();
   write_error("\r\033[K" + visible(text).substr(0, text_width(Stream::error) - 1));
 }

@@ -34,6 +34,9 @@ class Terminal {
   static Terminal& instance();
 
   void set_verbosity(Verbosity verbosity);
+  /// Nothing appears any more, also on standard output: another process speaks for all.
+  void mute(bool muted = true) { muted_ = muted; }
+  bool is_muted() const { return muted_; }
   bool is_terminal() const { return terminal_; }
   /// Whether standard output is a pipe, perhaps to a pager, which would draw on the same terminal.
   bool may_feed_pager() const;
@@ -52,6 +55,7 @@ class Terminal {
 
   std::mutex mutex_;
   Verbosity verbosity_ = Verbosity::normal;
+  bool muted_ = false;
   bool terminal_ = false;
   bool colors_ = false;
   bool status_shown_ = false;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -148,6 +149,7 @@ void Checkpointing::take(const Checkpoint& found, const std::string& file) {
   } catch (const data::UnpackError&) {
     refuse_state(file);
   }
+  began_ = found.place;
   Terminal::instance().say(fmt::format("continues from {}: {}", file, found.place));
 }
 
@@ -176,31 +178,37 @@ std::optional<KnnState> Checkpointing::search(const SearchShape& shape) {
   return state;
 }
 
-bool Checkpointing::is_late() const {
-  return options_.time_limit > 0.0 && seconds_since(started_) >= options_.time_limit;
-}
-
-bool Checkpointing::is_time() const {
+Checkpointing::Now Checkpointing::now() const {
   constexpr double kShare = 0.01;  // of the time of the run
-  if (options_.file.empty()) return false;
-  return options_.every == 0.0 || seconds_since(written_) >= std::max(options_.every, cost_ / kShare);
+  const bool late = options_.time_limit > 0.0 && seconds_since(started_) >= options_.time_limit;
+  const bool write = !options_.file.empty() &&
+                     (options_.every == 0.0 || seconds_since(written_) >= std::max(options_.every, cost_ / kShare));
+  const bool first = processes().is_first();
+  std::array<double, 3> all{static_cast<double>(requested_signal()), first && late ? 1.0 : 0.0,
+                            first && write ? 1.0 : 0.0};
+  processes().take_largest(all);
+  return {static_cast<int>(all[0]), all[1] > 0.0, all[2] > 0.0};
 }
 
-bool Checkpointing::due() { return stops() || is_time(); }
+bool Checkpointing::due() {
+  const Now now = this->now();
+  return now.stops() || now.write;
+}
 
 template <class State>
 bool Checkpointing::keep_state(const State& state, const std::string& place, bool writes) {
-  const bool stopping = stops();
-  if (!options_.file.empty() && (is_time() || (stopping && !interrupted_ && writes))) {
+  const Now now = this->now();
+  signal_ = now.signal;
+  if (now.write || (now.stops() && !interrupted_ && writes)) {
     try {
-      write(state, place);
+      if (writes_files()) write(state, place);
     } catch (const Error& error) {
-      if (stopping && !options_.keep_best) throw;
+      if (now.stops() && !options_.keep_best) throw;
       progress_.warning(fmt::format("{}; the run goes on without this checkpoint", error.what()));
     }
     written_ = Clock::now();
   }
-  return stopping;
+  return now.stops();
 }
 
 bool Checkpointing::keep(const KMeansState& state) {
@@ -240,16 +248,15 @@ void Checkpointing::write(const State& state, const std::string& place) {
 }
 
 void Checkpointing::stop(const std::string& place) const {
-  const int number = requested_signal();
-  throw Stopped{number, fmt::format("stopped by {} {}; no output was written; continue with: kith resume {}",
-                                    number != 0 ? "a signal" : "--time-limit", place, shell_word(options_.file))};
+  throw Stopped{signal_, fmt::format("stopped by {} {}; no output was written; continue with: kith resume {}",
+                                     signal_ != 0 ? "a signal" : "--time-limit", place, shell_word(options_.file))};
 }
 
 void Checkpointing::close() {
   if (!interrupted_) {
-    if (!options_.file.empty()) data::remove_checkpoint(options_.file);
-  } else if (const int number = requested_signal(); number != 0) {
-    throw Stopped{number, ""};
+    if (writes_files()) data::remove_checkpoint(options_.file);
+  } else if (signal_ != 0) {
+    throw Stopped{signal_, ""};
   }
 }
 

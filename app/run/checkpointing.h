@@ -10,6 +10,7 @@
 
 #include "app/cli/options.h"
 #include "app/cli/signals.h"
+#include "app/run/processes.h"
 #include "app/run/progress.h"
 #include "core/clock.h"
 #include "core/kmeans_state.h"
@@ -88,12 +89,19 @@ class Checkpointing final : public KMeansKeeper {
   /// Stopped if a signal interrupted it.
   void close();
   bool interrupted() const { return interrupted_; }
+  /// Where the run began: the place of the checkpoint, or empty.
+  const std::string& began() const { return began_; }
 
  private:
   void take(const data::Checkpoint& found, const std::string& file);
-  bool is_late() const;
-  bool stops() const { return requested_signal() != 0 || is_late(); }
-  bool is_time() const;
+  /// What is to be done now. Processes agree: a signal to any of them, the clock of the first.
+  struct Now {
+    int signal = 0;      // that asks to stop; 0: none
+    bool late = false;   // by the time limit
+    bool write = false;  // by the interval of checkpoints
+    bool stops() const { return signal != 0 || late; }
+  };
+  Now now() const;
   template <class State>
   void write(const State& state, const std::string& place);
   /// Writes the state if it is time, or if the run stops and `writes` allows it. Returns whether it stops.
@@ -103,6 +111,7 @@ class Checkpointing final : public KMeansKeeper {
   State stored(std::size_t number) const;
   std::string place_of(const KMeansState& state) const;
   [[noreturn]] void stop(const std::string& place) const;
+  bool writes_files() const { return !options_.file.empty() && processes().is_first(); }
 
   CheckpointOptions options_;
   Progress& progress_;
@@ -113,7 +122,9 @@ class Checkpointing final : public KMeansKeeper {
   std::optional<DeferredSignals> signals_;
   Clock::time_point started_ = Clock::now(), written_ = Clock::now();
   double cost_ = 0.0;  // seconds of the last write
+  int signal_ = 0;     // the one that stopped the run
   bool interrupted_ = false;
+  std::string began_;
 };
 
 }  // namespace kith::app

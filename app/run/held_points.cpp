@@ -10,9 +10,12 @@
 
 #include "app/cli/terminal.h"
 #include "app/run/dropped_rows.h"
+#include "app/run/processes.h"
 #include "core/clock.h"
+#include "core/composed_points.h"
 #include "core/row_blocks.h"
 #include "core/streamed_points.h"
+#include "data/format/row_range.h"
 
 namespace kith::app {
 namespace {
@@ -73,13 +76,21 @@ class ShownArrival final : public Arrival {
 };
 
 /// Points that the device takes from the file itself.
-std::unique_ptr<Points> hold_directly(const HeldPoints& held, const Weights& weights, Job& job) {
+std::unique_ptr<Points> hold_directly(const HeldPoints& held, std::int64_t first_row, std::span<const double> weights,
+                                      Job& job) {
   const auto begin = Clock::now();
-  auto points = held.backend->hold({held.reader->shape(), 0, nullptr, weights.rows, held.reader.get()});
+  auto points = held.backend->hold({held.reader->shape(), first_row, nullptr, weights, held.reader.get()});
   Phase& read = job.report.phase("read");
   read.bytes = held.reader->bytes();
   read.busy_seconds = seconds_since(begin);
   return points;
+}
+
+/// The rows of all processes. own: those of this one; null: none.
+std::unique_ptr<Points> composed(std::unique_ptr<Points> own, std::int64_t columns, Backend& backend) {
+  std::vector<std::unique_ptr<Points>> parts;
+  if (own) parts.push_back(std::move(own));
+  return std::make_unique<ComposedPoints>(std::move(parts), columns, backend, processes());
 }
 
 /// Writes the prepared rows to a file of --scratch. preparation: the parameters, if the step computes them.
@@ -138,6 +149,10 @@ std::int64_t value_bytes(const data::PointSource& source) {
   return checked_product(values, data::size_of(source.held_as()), source.name().c_str());
 }
 
+std::int64_t own_value_bytes(const data::PointSource& source) {
+  return value_bytes(source) / std::max<std::int64_t>(source.rows(), 1) * own_rows(source.rows()).count;
+}
+
 std::int64_t row_state_bytes(const data::PointSource& source) {
   constexpr std::int64_t kBytesPerRow = 16;
   return checked_product(source.rows(), kBytesPerRow, "rows");
@@ -157,10 +172,17 @@ std::unique_ptr<data::Reading> read_points(data::PointSource& source, Job& job, 
   return reading;
 }
 
-HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<void()>& opened,
+HeldPoints hold_points(data::PointSource& all, Job& job, const std::function<void()>& opened,
                        const std::optional<Weighting>& weighting, const Preparation* given,
                        std::optional<StreamPlan> stream) {
   HeldPoints held;
+  const RowShare share = own_rows(all.rows());
+  // A process without rows reads one, which it does not use.
+  if (!processes().is_alone()) {
+    held.own = std::make_unique<data::RowRange>(all, std::min(share.first, all.rows() - 1),
+                                                std::max<std::int64_t>(share.count, 1));
+  }
+  data::PointSource& source = held.own ? *held.own : all;
   const PreparationStep step{preparation_request(job.common), given};
   data::ReadingOptions options = reading_options(job.common, step);
   // A device with its own memory takes the rows from the file, so that they need none of the host's.
@@ -194,7 +216,13 @@ HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<
     }
     if (!step.is_none()) job.report.prepared = describe(given == nullptr ? held.preparation : *given);
     if (weighting) held.weighed = std::make_unique<WeighedRows>(*weighting, *held.values);
-    weights = weighting ? held.weighed->weights() : equal_weights(stream ? streamed.rows() : rows_of(held.rows()));
+    weights = weighting  ? held.weighed->weights()
+              : held.own ? equal_weights(all.rows())
+                         : equal_weights(stream ? streamed.rows() : rows_of(held.rows()));
+    const std::span<const double> own_weights =
+        weights.given() && held.own
+            ? weights.rows.subspan(static_cast<std::size_t>(share.first), static_cast<std::size_t>(share.count))
+            : weights.rows;
     if (stream) {
       arrival.wait_for_all();
       held.in_passes = !stream->optional;
@@ -202,11 +230,17 @@ HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<
       held.reader = std::make_unique<data::FileRows>(
           streamed, data::FileRowsOptions{.block_bytes = stream->block_bytes,
                                           .metric = held.spooled ? Metric::euclidean : options.metric});
-      held.points = direct ? hold_directly(held, weights, job)
+      held.points = direct ? hold_directly(held, share.first, own_weights, job)
                            : std::make_unique<StreamedPoints>(
-                                 *held.backend, StreamedRows{held.rows(), held.reader.get(), weights.rows});
-    } else {
-      held.points = held.backend->hold({held.rows(), 0, all_at_once ? nullptr : &arrival, weights.rows});
+                                 *held.backend,
+                                 StreamedRows{held.rows(), held.reader.get(), own_weights, held.own ? share.first : 0});
+    } else if (share.count > 0) {
+      held.points =
+          held.backend->hold({held.rows(), held.own ? share.first : 0, all_at_once ? nullptr : &arrival, own_weights});
+    }
+    if (held.own) {
+      arrival.wait_for_all();
+      held.points = composed(std::move(held.points), all.columns(), *held.backend);
     }
     // Rows that do not fit into device memory stay on the host.
     if (!stream && job.common.block_rows == 0 && held.backend->device_bytes() >= value_bytes(source)) {

@@ -35,6 +35,8 @@ std::int64_t prepared_columns(const data::PointSource& points, const CommonOptio
 
 /// Host bytes of all values.
 std::int64_t value_bytes(const data::PointSource& source);
+/// The same of the rows of this process.
+std::int64_t own_value_bytes(const data::PointSource& source);
 /// Host bytes that a backend keeps for the rows besides their values: two labels and a distance each.
 std::int64_t row_state_bytes(const data::PointSource& source);
 /// Host bytes of all values and of what their source holds besides while it is read.
@@ -45,8 +47,10 @@ std::int64_t points_bytes(const data::PointSource& source);
 std::unique_ptr<data::Reading> read_points(data::PointSource& source, Job& job, const Preparation* given = nullptr);
 
 /// Points in the memory of a backend, and their plan. The values are on the host, too; those of streamed points are in
-/// the file, but for the first rows.
+/// the file, but for the first rows. With several processes `points` are those of all, and the values those of this
+/// one.
 struct HeldPoints {
+  std::unique_ptr<data::PointSource> own;      // the rows of this process; null: all
   std::unique_ptr<data::SpooledRows> spooled;  // null: rows are read from their own file
   std::unique_ptr<data::Reading> values;
   std::unique_ptr<data::FileRows> reader;  // null: all rows are in memory

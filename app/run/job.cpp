@@ -9,6 +9,7 @@
 
 #include "app/cli/terminal.h"
 #include "app/run/memory.h"
+#include "app/run/processes.h"
 #include "app/run/summary.h"
 #include "kernels/cpu/runtime/threads.h"
 
@@ -21,9 +22,15 @@ Show show_of(const CommonOptions& common) {
   return common.progress == "never" || common.quiet ? Show::never : Show::late;
 }
 
+/// As given, else those that this process may use; processes that may use the same ones divide them.
+int threads_of(const CommonOptions& common) {
+  if (common.threads > 0 || sharing().threads == 1) return static_cast<int>(common.threads);
+  return std::max(cpu::usable_threads() / sharing().threads, 1);
+}
+
 BackendOptions backend_options(const CommonOptions& common) {
   BackendOptions options;
-  options.threads = static_cast<int>(common.threads);
+  options.threads = threads_of(common);
   options.device = static_cast<int>(common.device);
   options.screen = common.screen;
   options.block_rows = common.block_rows;
@@ -38,7 +45,8 @@ std::string text_of(const Device& device) {
 /// A backend without threads of its own is driven by one.
 std::int64_t threads_used(const Device& device, const CommonOptions& common) {
   if (!device.uses_threads) return 1;
-  return common.threads > 0 ? common.threads : cpu::usable_threads();
+  const int threads = threads_of(common);
+  return threads > 0 ? threads : cpu::usable_threads();
 }
 
 bool has_nvidia_driver() {

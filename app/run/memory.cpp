@@ -3,10 +3,25 @@
 
 #include <sys/resource.h>
 
+#include "app/run/processes.h"
+
 namespace kith::app {
+namespace {
+
+std::int64_t agreed = 0;  // 0: no agreement is needed
+
+}  // namespace
+
+void use_agreed_memory() {
+  if (processes().is_alone()) return;
+  double least = -static_cast<double>(data::free_memory().bytes / sharing().memory);
+  processes().take_largest({&least, 1});
+  agreed = static_cast<std::int64_t>(-least);
+}
 
 data::MemoryLimit memory_limit(std::int64_t requested) {
-  return requested > 0 ? data::MemoryLimit{requested, "allowed by --memory"} : data::free_memory();
+  if (requested > 0) return {requested, "allowed by --memory"};
+  return agreed > 0 ? data::MemoryLimit{agreed, "free for each process"} : data::free_memory();
 }
 
 void require_memory(std::int64_t needed, const std::string& what, std::int64_t requested) {

@@ -8,8 +8,10 @@
 
 namespace kith::app {
 
-/// `requested` bytes if not 0, else what is free now.
+/// `requested` bytes if not 0, else what is free now; with several processes, the least that one of them had free when
+/// use_agreed_memory() was called, so that all of them decide alike.
 data::MemoryLimit memory_limit(std::int64_t requested);
+void use_agreed_memory();
 
 /// Throws as data::require_memory() does if a run does not fit; `needed` are all of its bytes, also those that it holds
 /// already.

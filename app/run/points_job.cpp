@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <sstream>
 #include <utility>
 
 #include "app/cli/terminal.h"
@@ -12,6 +14,7 @@
 #include "app/run/dropped_rows.h"
 #include "app/run/memory.h"
 #include "app/run/planning.h"
+#include "app/run/processes.h"
 
 namespace kith::app {
 namespace {
@@ -24,11 +27,14 @@ PointsJob::PointsJob(OptionSet& options, CommonOptions& common_options)
     : Job(options.command(), common_options),
       set(options),
       target(common_options.output),
-      output(output_options(common_options, options.inputs())) {}
+      output(output_options(common_options, options.inputs())) {
+  if (!processes().is_first()) common_options.output.clear();  // the first process writes
+}
 
 int PointsJob::run() {
   if (!target.empty()) data::check_output(target, output);
   open();
+  if (!processes().is_alone()) agree();
   try {
     const std::optional<StreamPlan> stream = require_run_memory();
     if (common.dry_run) {
@@ -36,6 +42,7 @@ int PointsJob::run() {
       return 0;
     }
     run_computation(stream);
+    if (!processes().is_alone()) report_processes();
   } catch (const Error& error) {
     throw named(error);
   }
@@ -58,8 +65,50 @@ std::optional<StreamPlan> PointsJob::require_run_memory() {
   if (source == nullptr) return std::nullopt;
   const data::PointSource *first = inputs.first.get(), *second = inputs.second.get();
   required_bytes = points_bytes(*first) + (second != nullptr ? points_bytes(*second) : 0) +
-                   preparation_bytes(*source, common) + weighting_bytes(weighting, *source) + bytes();
+                   preparation_bytes(*source, common) + weighting_bytes(weighting, *source) + bytes() -
+                   (value_bytes(*source) - own_value_bytes(*source));
   return plan_memory();
+}
+
+void PointsJob::report_processes() {
+  progress.phase("write", 0);  // the phases before it are those of all processes
+  if (held.own) {
+    const StreamReport own = report.streamed.value_or(StreamReport{own_rows(source->rows()).count, 0, 0, 0});
+    std::array<std::int64_t, 3> sums{report.streamed ? 1 : 0, own.held_rows, own.bytes};
+    auto passes = static_cast<double>(own.passes);
+    processes().add(sums);
+    processes().take_largest({&passes, 1});
+    if (sums[0] > 0) report.streamed = StreamReport{sums[1], static_cast<std::int64_t>(passes), sums[2], 0};
+  }
+  const Exchanged exchanged = processes().exchanged();
+  std::string own = fmt::format("{} {} {} {}", source != nullptr ? own_rows(source->rows()).count : 0,
+                                exchanged.messages, exchanged.bytes, exchanged.seconds);
+  for (const Phase& phase : report.phases) own += fmt::format(" {} {}", phase.name, phase.seconds);
+  for (const std::string& text : gather_texts(processes(), own)) {
+    std::istringstream words(text);
+    ProcessReport process;
+    words >> process.rows >> process.messages >> process.bytes >> process.waiting;
+    for (std::pair<std::string, double> phase; words >> phase.first >> phase.second;) process.phases.push_back(phase);
+    report.processes.push_back(std::move(process));
+  }
+}
+
+void PointsJob::agree() const {
+  std::string reason = needs_memory();
+  if (reason.empty()) reason = why_not_streamed(weighting);
+  if (reason.empty()) reason = why_changed(common, given.has_value());
+  if (reason.empty() && common.dry_run) reason = "a plan is that of one process";
+  if (reason.empty()) {
+    std::string run = fmt::format("kith {} {}, {} {}", KITH_VERSION, set.stored_command({}),
+                                  show_shape(source->rows(), source->columns()), name_of(source->value_class()));
+    for (const std::string& input : output.inputs) {
+      const data::InputMark mark = data::mark_of(input);
+      run += fmt::format(", {} of {} bytes with checksum {:08x}", mark.name, mark.bytes, mark.checksum);
+    }
+    return check_agreement(run + (checkpoint ? checkpoint->began() : ""));
+  }
+  throw Error(ExitCode::usage, fmt::format("the rows cannot be divided among {} processes: {}; run kith in one process",
+                                           processes().size(), reason));
 }
 
 Plan PointsJob::plan_of(const std::optional<StreamPlan>& stream) const {
@@ -105,6 +154,7 @@ void PointsJob::run_computation(const std::optional<StreamPlan>& stream) {
 std::optional<StreamPlan> PointsJob::plan_memory() const {
   const std::int64_t limit = memory_limit(common.memory).bytes;
   const bool fits = required_bytes <= limit;
+  if (fits && !processes().is_alone()) return std::nullopt;
   if (fits && (!source->is_shared() || value_bytes(*source) < kWorthDirect)) return std::nullopt;
   std::string reason = needs_memory();
   if (reason.empty()) reason = why_not_streamed(weighting);
@@ -117,8 +167,9 @@ std::optional<StreamPlan> PointsJob::plan_memory() const {
     // Without --memory a tenth is left to the system, which also keeps the file's pages.
     const auto usable =
         std::min(limit, static_cast<std::int64_t>(0.9 * static_cast<double>(data::free_memory().bytes)));
-    auto stream = plan_stream(*source, usable - (required_bytes - value_bytes(*source)));
-    if (stream && stream->held_rows < source->rows()) {
+    const std::int64_t rows = own_rows(source->rows()).count;
+    auto stream = plan_stream(*source, rows, usable - (required_bytes - own_value_bytes(*source)));
+    if (stream && stream->held_rows < rows) {
       stream->spools = !spooled.empty() || (source->is_compressed() && !common.scratch.empty());
       return stream;
     }

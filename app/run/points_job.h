@@ -32,6 +32,11 @@ class PointsJob : protected Job {
   /// The plan of this run, once its backend is open.
   Plan plan_of(const std::optional<StreamPlan>& stream) const;
   void print_plan(const std::optional<StreamPlan>& stream);
+  /// Collects what each process held and how long its phases took.
+  void report_processes();
+  /// Throws Error(usage) if the rows cannot be divided among the processes, or if these do not run the same command
+  /// with the same files.
+  void agree() const;
   /// How the rows of `source` are kept if the run does not fit into memory. Throws as require_memory() does if they
   /// cannot be read in passes.
   std::optional<StreamPlan> plan_memory() const;

@@ -32,6 +32,18 @@ Json to_object(const Phase& phase) {
   return object;
 }
 
+Json to_object(const ProcessReport& process) {
+  Json object{{"rows", process.rows},
+              {"messages", process.messages},
+              {"bytes", process.bytes},
+              {"waiting_seconds", process.waiting},
+              {"phases", Json::array()}};
+  for (const auto& [name, seconds] : process.phases) {
+    object["phases"].push_back({{"name", name}, {"seconds", seconds}});
+  }
+  return object;
+}
+
 Json to_object(const IterationRecord& record) {
   return {{"inertia", record.inertia},
           {"changed", record.changed},
@@ -131,6 +143,7 @@ std::string to_json(const Report& report) {
                           {"bytes", report.streamed->bytes},
                           {"spooled_bytes", report.streamed->spooled_bytes}};
   }
+  if (!report.processes.empty()) object["processes"] = to_array(report.processes);
   if (report.weights) {
     object["weights"] = {
         {"name", report.weights->name}, {"total", report.weights->total}, {"rows_of_weight_0", report.weights->absent}};

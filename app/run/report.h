@@ -100,6 +100,15 @@ struct SweepReport {
   std::vector<Row> rows;
 };
 
+/// One of several processes.
+struct ProcessReport {
+  std::int64_t rows = 0;                               // that it held
+  std::int64_t messages = 0;                           // sums, maxima and copies exchanged with the others
+  std::int64_t bytes = 0;                              // of these
+  double waiting = 0.0;                                // seconds in them
+  std::vector<std::pair<std::string, double>> phases;  // seconds
+};
+
 struct Report {
   std::string command{};
   std::string backend{};
@@ -111,7 +120,8 @@ struct Report {
   std::string prepared{};  // how the points were prepared, in words
   std::optional<WeightReport> weights{};
   std::optional<StreamReport> streamed{};
-  std::optional<Plan> plan{};  // with --verbose
+  std::vector<ProcessReport> processes{};  // if there are several
+  std::optional<Plan> plan{};              // with --verbose
   std::vector<Phase> phases{};
   std::vector<IterationRecord> iterations{};  // of the run with the lowest inertia
   std::vector<RunRecord> runs{};

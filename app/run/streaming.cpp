@@ -18,11 +18,15 @@ std::string why_not_streamed(const std::optional<Weighting>& weighting) {
   return "";
 }
 
-std::string why_spooled(const data::PointSource& source, const CommonOptions& common, bool prepared) {
-  if (const std::string kind = source.only_in_order(); !kind.empty()) return kind;
+std::string why_changed(const CommonOptions& common, bool prepared) {
   if (prepared || !preparation_request(common).is_none()) return "rows are prepared once, after they have been read";
   if (common.nan == "drop") return "--nan drop changes the numbers of rows";
   return common.precision == "f32" ? "--precision f32 counts the values that it changes" : "";
+}
+
+std::string why_spooled(const data::PointSource& source, const CommonOptions& common, bool prepared) {
+  const std::string kind = source.only_in_order();
+  return kind.empty() ? why_changed(common, prepared) : kind;
 }
 
 void bypass_full_cache(data::PointSource& source, std::int64_t held_rows) {
@@ -35,7 +39,7 @@ void bypass_full_cache(data::PointSource& source, std::int64_t held_rows) {
 
 StreamPlan optional_stream() { return {.held_rows = 1, .block_bytes = kMostBlock, .optional = true}; }
 
-std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t bytes) {
+std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t rows, std::int64_t bytes) {
   constexpr std::int64_t kLeastBlock = std::int64_t{1} << 20;
   constexpr std::int64_t kShare = 16;                          // of the memory for a buffer
   constexpr std::int64_t kUses = data::FileRows::kBlocks + 3;  // buffers, and what a backend keeps of two blocks
@@ -43,7 +47,7 @@ std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int6
   const std::int64_t block = std::max(std::clamp(bytes / kShare, kLeastBlock, kMostBlock), row_bytes);
   const std::int64_t left = bytes - kUses * block;
   if (left < row_bytes) return std::nullopt;
-  const std::int64_t held = std::clamp<std::int64_t>(left / row_bytes, 1, source.rows());
+  const std::int64_t held = std::clamp<std::int64_t>(left / row_bytes, 1, rows);
   return StreamPlan{held, block, held * row_bytes + data::FileRows::kBlocks * block};
 }
 

@@ -23,14 +23,16 @@ struct StreamPlan {
 
 /// Why the rows of these points cannot be read in passes at all; empty if they can.
 std::string why_not_streamed(const std::optional<Weighting>& weighting);
+/// Why the rows are not those of their file, but known only after all of these have been read; empty if they are.
+std::string why_changed(const CommonOptions& common, bool prepared);
 /// Why they cannot be read from their own file in passes, but from one of --scratch; empty if they can.
 std::string why_spooled(const data::PointSource& source, const CommonOptions& common, bool prepared);
 
 /// The plan for rows that fit into memory, by which a device with its own memory may read them from the file.
 StreamPlan optional_stream();
 
-/// A plan for `bytes` of memory for values; nothing if they do not suffice for the buffers.
-std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t bytes);
+/// A plan for `rows` rows of a source and `bytes` of memory for values; nothing if they do not suffice for the buffers.
+std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t rows, std::int64_t bytes);
 
 /// Rows behind the held ones that the page cache cannot keep from pass to pass are read past it from now on: a scan
 /// of more than it holds finds nothing in it.

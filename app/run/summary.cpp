@@ -99,6 +99,11 @@ std::string summary(const Report& report, const std::string& next) {
          fmt::format("{} of {} rows stayed in memory; {} were read in {} passes over the others{}", s.held_rows,
                      report.points ? report.points->rows : 0, data::show_bytes(s.bytes), s.passes, spooled));
   }
+  if (!report.processes.empty()) {
+    const ProcessReport& first = report.processes.front();
+    line("processes", fmt::format("{}, which exchanged {} in {} messages", report.processes.size(),
+                                  data::show_bytes(first.bytes), first.messages));
+  }
   if (!report.prepared.empty()) line("prepared", report.prepared);
   if (report.weights) {
     const WeightReport& w = *report.weights;

@@ -53,6 +53,7 @@ struct Setting {
   rlim_t address_space = RLIM_INFINITY;
   std::string standard_input{};  // a file to open for it; empty: the input of the test
   Words runner{};                // a command that runs kith, such as "nice"
+  std::string program = KITH_BINARY;
 };
 
 /// A started program. wait() must be called once.
@@ -100,10 +101,10 @@ class Running {
     for (const std::string& variable : setting.environment) putenv(const_cast<char*>(variable.c_str()));
     std::vector<char*> arguments;
     for (const std::string& word : setting.runner) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(const_cast<char*>(setting.runner.empty() ? "kith" : KITH_BINARY));
+    arguments.push_back(const_cast<char*>(setting.runner.empty() ? "kith" : setting.program.c_str()));
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
-    setting.runner.empty() ? execv(KITH_BINARY, arguments.data()) : execvp(arguments[0], arguments.data());
+    setting.runner.empty() ? execv(setting.program.c_str(), arguments.data()) : execvp(arguments[0], arguments.data());
     _exit(127);
   }
 

@@ -1,0 +1,19 @@
+// kith: one process.
+#include "app/cli/signals.h"
+#include "app/cli/terminal.h"
+#include "app/processes/launch.h"
+
+namespace kith::app {
+
+void start_processes() {}
+
+int end_processes(int code) { return code; }
+
+int end_processes_by(int signal) { end_by(signal); }
+
+int fail_processes(ExitCode code, const std::string& message) {
+  Terminal::instance().error(message);
+  return static_cast<int>(code);
+}
+
+}  // namespace kith::app
