@@ -16,6 +16,7 @@
 #include "app/run/dropped_rows.h"
 #include "app/run/memory.h"
 #include "app/run/points_job.h"
+#include "app/run/processes.h"
 #include "core/distance.h"
 #include "core/neighbors.h"
 #include "core/radius.h"
@@ -93,8 +94,10 @@ class KnnJob final : public PointsJob {
   void open() override;
   std::int64_t bytes() const override {
     return (truth_ ? truth_->bytes() : 0) + row_state_bytes(*source) + search_bytes(options_, queries()) +
-           graph_bytes(options_, queries().rows()) + kept_bytes();
+           graph_bytes(options_, queries().rows()) + kept_bytes() + (reads_base_again() ? value_bytes(*source) : 0);
   }
+  /// With several processes each has some rows of the base, and all of them as queries.
+  bool reads_base_again() const { return !inputs.second && !processes().is_alone(); }
   /// Of lists for checkpoints, packed twice, read, and on their way to the file.
   std::int64_t kept_bytes() const {
     constexpr std::int64_t kCopies = 5, kPlaceBytes = 16;
@@ -103,7 +106,8 @@ class KnnJob final : public PointsJob {
                            "lists");
   }
   std::string needs_memory() const override {
-    if (!inputs.second) return "the neighbours of rows among themselves need all rows in memory; give --queries";
+    if (!inputs.second && processes().is_alone())
+      return "the neighbours of rows among themselves need all rows in memory; give --queries";
     if (truth_) return "--truth needs all rows in memory";
     return options_.list_format() == ListFormat::ann_benchmarks ? "--format ann-benchmarks stores all rows" : "";
   }
@@ -186,7 +190,9 @@ std::vector<Work> KnnJob::work() const {
 void KnnJob::compute() {
   check_neighbors(options_, *source, held.plan.rows);
   if (truth_) truth_->read(source->rows());
-  const auto second = inputs.second ? read_points(*inputs.second, *this, &held.preparation) : nullptr;
+  const auto second = inputs.second        ? read_points(*inputs.second, *this, &held.preparation)
+                      : reads_base_again() ? read_points(*source, *this)
+                                           : nullptr;
   const data::Reading& queried = second ? *second : *held.values;
   const KnnRun run{.options = options_,
                    .job = *this,

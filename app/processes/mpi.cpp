@@ -200,6 +200,7 @@ Sharing shared_by(const Communicator& processes) {
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, processes.rank(), MPI_INFO_NULL, &host);
   Sharing sharing;
   MPI_Comm_size(host, &sharing.memory);
+  MPI_Comm_rank(host, &sharing.place);
   cpu_set_t own;
   CPU_ZERO(&own);
   sched_getaffinity(0, sizeof own, &own);

@@ -98,8 +98,11 @@ void Job::close(const std::string& next) {
 
 std::unique_ptr<Backend> choose_backend(Job& job) {
   job.progress.phase("open", 0);
-  const BackendOptions options = backend_options(job.common);
+  BackendOptions options = backend_options(job.common);
   for (const BackendEntry& entry : backends()) {
+    // Processes on one machine take a device each, as far as there are some.
+    options.device = static_cast<int>(job.common.device) + sharing().place;
+    if (!entry.missing(options).empty()) options.device = static_cast<int>(job.common.device);
     const bool named = job.common.backend == entry.name;
     if (!named && job.common.backend != "auto") continue;
     if (const std::string reason = entry.missing(options); !reason.empty()) {

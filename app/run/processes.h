@@ -13,6 +13,7 @@ Communicator& processes();
 struct Sharing {
   int memory = 1;   // processes on this machine
   int threads = 1;  // those of them that may use the same threads
+  int place = 0;    // of this process among those on this machine
 };
 /// Before any command runs. The processes must outlive the run.
 void use_processes(Communicator& processes, const Sharing& sharing);

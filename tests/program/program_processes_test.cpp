@@ -107,6 +107,8 @@ TEST_CASE("several processes write the bytes of one", "[processes]") {
   done({"generate", folder / "queries.h5", "-n", "41", "-d", "6", "-k", "7", "--seed", "5", "-q"});
   same_in_processes(folder, {"knn", points, "--queries", folder / "queries.h5", "-k", "11"}, 2);
   same_in_processes(folder, {"knn", points, "--queries", folder / "queries.h5", "--radius", "3"}, 3);
+  same_in_processes(folder, {"knn", points, "-k", "4", "--symmetric"}, 2);
+  same_in_processes(folder, {"knn", points, "--radius", "2", "--components"}, 2);
 }
 
 TEST_CASE("several processes: weights, two limbs, more processes than rows, rows read in passes", "[processes]") {
@@ -164,7 +166,6 @@ TEST_CASE("what several processes cannot do is refused with the reason", "[proce
     CHECK(outcome.says(said));
   };
   refuses_all({"cluster", points, "-k", "3", "--scale", "zscore"}, "rows are prepared");
-  refuses_all({"knn", points, "-k", "3"}, "give --queries");
   refuses_all({"info", points}, "expected a command that several processes can divide");
   // Processes with other options, or with another file of the same name.
   const Words mixed{"cluster", points, "-k", "3", ":", "-n", "1", KITH_MPI_BINARY, "cluster", points, "-k", "4"};
