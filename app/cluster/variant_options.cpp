@@ -41,17 +41,19 @@ void add_variant_options(OptionSet& set, VariantOptions& options, const CommonOp
             .position = position::kExtra,
             .no_effect = unwritten},
            options.medoids);
-  set.integer({.names = "--batch",
-               .value = "N",
-               .help = "Start with mini-batches of N random points. Cannot be combined with weights.",
-               .shown_default = "none",
-               .stored = Stored::if_changed,
-               .position = position::kVariant,
-               .refused = {when(weighted, "--batch cannot be combined with weights; leave one of them out"),
-                           when(bisecting,
-                                "--batch cannot be combined with --algorithm bisecting, which splits all rows at "
-                                "once; leave one of them out")}},
-              {1, kMost}, options.batch);
+  set.integer(
+      {.names = "--batch",
+       .value = "N",
+       .help =
+           "Start with mini-batches of N random points, or of all if there are fewer. Cannot be combined with weights.",
+       .shown_default = "none",
+       .stored = Stored::if_changed,
+       .position = position::kVariant,
+       .refused = {when(weighted, "--batch cannot be combined with weights; leave one of them out"),
+                   when(bisecting,
+                        "--batch cannot be combined with --algorithm bisecting, which splits all rows at "
+                        "once; leave one of them out")}},
+      {1, kMost}, options.batch);
   set.integer({.names = "--epochs",
                .value = "E",
                .help = "Number of passes over all points in batches.",
@@ -164,10 +166,12 @@ std::string needs_memory(const VariantOptions& options) {
   return options.balance && options.sizes.given() ? "--balance needs all rows in memory" : "";
 }
 
-void check_variant(const VariantOptions& options, std::int64_t rows, std::int64_t clusters) {
+void fit_to_rows(VariantOptions& options, std::int64_t rows, std::int64_t clusters, Progress& progress) {
   if (options.batch > rows) {
-    throw Error(ExitCode::usage,
-                fmt::format("--batch {}: expected at most {}, the number of points", options.batch, rows));
+    progress.warning(
+        fmt::format("--batch {0}: there are only {1} points; each batch has all of them, as with --batch {1}",
+                    options.batch, rows));
+    options.batch = rows;
   }
   if (options.balance && options.sizes.given()) check_limits(options.sizes, rows, clusters);
 }

@@ -103,7 +103,7 @@ std::string method_of(const VariantRun& run, const VariantOptions& options, std:
   if (options.batch > 0) {
     const std::int64_t batches = (rows + options.batch - 1) / options.batch * options.epochs;
     parts.push_back(
-        fmt::format("{} batches of {} rows, {} epochs, {}", batches, options.batch, options.epochs,
+        fmt::format("{} batches of {} rows, {} epochs, {}", batches, std::min(options.batch, rows), options.epochs,
                     options.no_finish ? "without iterations over all rows" : "then iterations over all rows"));
   }
   if (options.is_bisecting()) {

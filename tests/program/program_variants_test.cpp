@@ -125,6 +125,12 @@ TEST_CASE("--batch, --algorithm bisecting and --balance give the same bytes on e
     }
   }
   for (const double count : values(one + ":/counts")) CHECK((count >= 220 && count <= 230));
+  // Batches larger than the set have all points, and the result says so.
+  done({"cluster", kDigits, "-k", "8", "-f", "-q", "-o", one, "--batch", "1797"});
+  const Outcome larger = done({"cluster", kDigits, "-k", "8", "-f", "-o", other, "--batch", "100000"});
+  CHECK(larger.says("--batch 100000: there are only 1797 points; each batch has all of them"));
+  CHECK(larger.says("3 batches of 1797 rows"));
+  CHECK(bytes_of(one) == bytes_of(other));
   // With batches, then whole iterations, the answer is a fixed point of k-means, as from any start.
   done({"cluster", kDigits, "-k", "8", "-f", "-q", "-o", one, "--batch", "100", "--tolerance", "0"});
   done({"cluster", kDigits, "--init", one, "-f", "-q", "-o", other, "--tolerance", "0"});
