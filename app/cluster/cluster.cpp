@@ -144,7 +144,7 @@ class ClusterJob final : public PointsJob {
  private:
   void open() override;
   std::int64_t bytes() const override {
-    return assignment_bytes(*source, options_.clusters) + variant_bytes(options_.variant, *source) +
+    return assignment_bytes(*source, options_.clusters) + variant_bytes(options_.variant, *source, options_.clusters) +
            checkpoint_bytes(options_.checkpoint, options_.clusters, source->columns());
   }
   std::string needs_memory() const override {

@@ -97,17 +97,18 @@ void add_variant_options(OptionSet& set, VariantOptions& options, const CommonOp
                .stored = Stored::if_changed,
                .position = position::kVariant},
               {1, kMost}, options.sizes.largest);
-  set.flag({.names = "--balance",
-            .help = "Move points between clusters until all sizes are within the limits (a greedy heuristic). Cannot "
-                    "be combined with weights.",
-            .stored = Stored::if_used,
-            .position = position::kVariant,
-            .no_effect = {when([&options] { return !options.sizes.given(); },
-                               "there is no --min-size and no "
-                               "--max-size")},
-            .refused = {when([&options, weighted] { return options.sizes.given() && weighted(); },
-                             "--balance cannot be combined with weights; leave one of them out")}},
-           options.balance);
+  set.flag(
+      {.names = "--balance",
+       .help = "Keep these limits at the lowest inertia: continue with assignments within them. Cannot be combined "
+               "with weights.",
+       .stored = Stored::if_used,
+       .position = position::kVariant,
+       .no_effect = {when([&options] { return !options.sizes.given(); },
+                          "there is no --min-size and no "
+                          "--max-size")},
+       .refused = {when([&options, weighted] { return options.sizes.given() && weighted(); },
+                        "--balance cannot be combined with weights; leave one of them out")}},
+      options.balance);
 }
 
 EmptyRule empty_rule(const VariantOptions& options) {
@@ -176,13 +177,13 @@ void fit_to_rows(VariantOptions& options, std::int64_t rows, std::int64_t cluste
   if (options.balance && options.sizes.given()) check_limits(options.sizes, rows, clusters);
 }
 
-std::int64_t variant_bytes(const VariantOptions& options, const data::PointSource& points) {
-  constexpr std::int64_t kNumbers = 16;    // row numbers by cluster, or in random order
-  constexpr std::int64_t kDistances = 40;  // to one cluster, and possible moves
+std::int64_t variant_bytes(const VariantOptions& options, const data::PointSource& points, std::int64_t clusters) {
+  constexpr std::int64_t kNumbers = 16;  // row numbers by cluster, or in random order
   std::int64_t bytes = 0;
   if (options.is_bisecting()) bytes += value_bytes(points) + kNumbers * points.rows();
   if (options.batch > 0) bytes += value_bytes(points) / points.rows() * options.batch + kNumbers * points.rows();
-  return options.balance ? bytes + kDistances * points.rows() + kBalanceBytes : bytes;
+  if (!options.balance || !options.sizes.given()) return bytes;
+  return bytes + balance_bytes(points.rows(), clusters, value_bytes(points) / points.rows());
 }
 
 }  // namespace kith::app

@@ -59,6 +59,6 @@ void fit_to_rows(VariantOptions& options, std::int64_t rows, std::int64_t cluste
 std::string needs_memory(const VariantOptions& options);
 
 /// Host bytes besides those of plain k-means.
-std::int64_t variant_bytes(const VariantOptions& options, const data::PointSource& points);
+std::int64_t variant_bytes(const VariantOptions& options, const data::PointSource& points, std::int64_t clusters);
 
 }  // namespace kith::app
