@@ -90,6 +90,7 @@ struct ForcedPaths {
 struct BackendEntry {
   const char* name;
   const char* summary;  // a line for `kith devices`
+  bool has_gpus;        // BackendOptions::device and ::screen choose among them; else neither means anything
   /// Empty if the backend can be opened with these options, else the reason and its remedy.
   std::string (*missing)(const BackendOptions&);
   std::unique_ptr<Backend> (*open)(const BackendOptions&, const ForcedPaths&);

@@ -1,16 +1,19 @@
-// Brings cluster sizes within limits by moving rows: a greedy heuristic that does not minimise the inertia.
+// Cluster sizes within limits at the lowest cost: rows are assigned within the limits, centroids become the means of
+// their rows, and both again until no label changes, as in k-means.
 //
-// Rows leave clusters that are too large one at a time. Each step moves the row, among all rows of such clusters and
-// all clusters below the limit, that increases the inertia least (the smallest regret); ties go to the lowest row, then
-// to the lowest cluster. Clusters that are too small then take rows in the same way from clusters above the minimum.
-// The centroids stay fixed meanwhile; afterwards they become the means of their rows. Regrets come from Vogel's
-// approximation for the transportation problem: N. V. Reinfeld, W. R. Vogel (1958).
+// The constrained assignment of P. S. Bradley, K. P. Bennett, A. Demiriz: Constrained k-means clustering (2000). It is
+// exact (core/size_assignment.h) up to kExactCosts rows x clusters. Beyond that the prices of the clusters come from an
+// exact assignment of a random sample; they give every row its label, and the rows that they decide by the smallest
+// difference are assigned within what the others leave of the limits.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/backend.h"
+#include "core/kmeans.h"
+#include "core/row_store.h"
 
 namespace kith {
 
@@ -20,16 +23,31 @@ struct SizeLimits {
   bool given() const { return smallest > 0 || largest > 0; }
 };
 
-/// Host bytes of the distances to a block of centroids; the distances to one centroid may take more.
-inline constexpr std::int64_t kBalanceBytes = std::int64_t{1} << 28;
+/// The most rows x clusters whose assignment is exact. Tests set fewer.
+inline constexpr std::int64_t kExactCosts = std::int64_t{1} << 25;
+
+/// Host bytes of balance(), for rows of so many bytes.
+std::int64_t balance_bytes(std::int64_t rows, std::int64_t clusters, std::int64_t row_bytes);
 
 /// Throws Error(usage) if no assignment of `rows` rows to `clusters` clusters keeps the limits.
 void check_limits(const SizeLimits& limits, std::int64_t rows, std::int64_t clusters);
 
-/// Changes labels (n), which name the nearest of the centroids (k, d), until all sizes are within limits that
-/// check_limits() accepts. Returns the number of changed labels. Computes D of all rows to all centroids once; takes 16
-/// bytes per row, and 8 bytes per row and centroid of a block of centroids.
-std::int64_t balance(const Points& points, MatrixView<const double> centroids, const SizeLimits& limits,
-                     std::vector<std::int32_t>& labels);
+struct BalanceRequest {
+  MatrixView<const double> centroids;    // (k, d) at the start
+  std::span<const std::int32_t> labels;  // (n) of the nearest of these
+  SizeLimits limits;                     // that check_limits() accepts
+  std::int64_t exact_costs = kExactCosts;
+};
+
+struct Balanced {
+  std::vector<std::int32_t> labels;  // (n) within the limits
+  Matrix<double> centroids;          // (k, d) that the labels were assigned to; their means are at least as good
+  std::int64_t steps = 0;            // assignments
+};
+
+/// Ends when no label changes, when a step lowers the cost by less than a ten-thousandth, or after
+/// options.max_iterations steps. The points hold other labels afterwards. store: of the rows of the points.
+Balanced balance(Points& points, const DataPlan& plan, const RowStore& store, const BalanceRequest& request,
+                 const KMeansOptions& options, Observer& observer);
 
 }  // namespace kith

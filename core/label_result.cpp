@@ -8,6 +8,19 @@
 
 namespace kith {
 
+Matrix<double> centroids_from_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
+                                     const std::vector<std::int64_t>& counts, MatrixView<const double> before,
+                                     const KMeansOptions& options) {
+  points.reset();
+  points.set_labels(labels);
+  ClusterSums sums = empty_sums(plan, before.rows);
+  points.update_sums(sums);
+  Matrix<double> centroids = centroids_of(sums, cluster_weights(sums, counts, plan.weights), plan.scales, before);
+  if (options.metric == Metric::cosine) normalize_means(centroids.view(), before);
+  std::copy_n(before.data, options.frozen.rows * plan.columns, centroids.data());
+  return centroids;
+}
+
 KMeansResult result_from_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
                                 MatrixView<const double> before, const KMeansOptions& options) {
   const std::int64_t k = before.rows;
@@ -15,13 +28,7 @@ KMeansResult result_from_labels(Points& points, const DataPlan& plan, std::span<
   result.labels.assign(labels.begin(), labels.end());
   result.counts.assign(static_cast<std::size_t>(k), 0);
   for (const std::int32_t label : labels) ++result.counts[static_cast<std::size_t>(label)];
-  points.reset();
-  points.set_labels(labels);
-  ClusterSums sums = empty_sums(plan, k);
-  points.update_sums(sums);
-  result.centroids = centroids_of(sums, cluster_weights(sums, result.counts, plan.weights), plan.scales, before);
-  if (options.metric == Metric::cosine) normalize_means(result.centroids.view(), before);
-  std::copy_n(before.data, options.frozen.rows * plan.columns, result.centroids.data());
+  result.centroids = centroids_from_labels(points, plan, labels, result.counts, before, options);
   // The nearest rows follow from an assignment to these centroids, whose labels may be others.
   assign(points, plan, result.centroids.view());
   measure(points, plan, result.centroids.view());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "core/kmeans.h"
 
@@ -14,6 +15,11 @@ namespace kith {
 /// Iterations and stopping fields stay empty.
 KMeansResult result_from_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
                                 MatrixView<const double> before, const KMeansOptions& options);
+
+/// The centroids (k, d) of that result. counts: (k) rows of each label.
+Matrix<double> centroids_from_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
+                                     const std::vector<std::int64_t>& counts, MatrixView<const double> before,
+                                     const KMeansOptions& options);
 
 /// Merges the row nearest to each centroid (k, d), over all rows, into the result. The points must have been assigned
 /// to these centroids and measured. A general search may keep `search_bytes` of the host's memory.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/fixed_point.h"
 #include "core/silhouette_candidates.h"
 
@@ -184,8 +185,12 @@ class BlockwiseScores {
     result.rows.resize(scored_);
     observer.phase("silhouette", scored_);
     if (!groups_.of_rows.empty()) points_.set_labels(groups_.of_rows);
-    for (std::int64_t first = 0; first < scored_; first += block_) {
-      const std::int64_t count = std::min(block_, scored_ - first);
+    std::int64_t count = 0;
+    for (std::int64_t first = 0; first < scored_; first += count) {
+      const bool is_trial = first == 0 && request_.on_estimate && scored_ > 2 * kTrialRows;
+      count = std::min(is_trial ? kTrialRows : block_, scored_ - first);
+      const double work = is_trial ? pairs(0, scored_) / pairs(0, count) : 0.0;
+      const auto begin = Clock::now();
       ClusterDistancesRequest distances = request_for(first, count);
       if (lower_.size() > 0 &&
           points_.bound_cluster_distances(distances, lower_.view().middle(0, count), upper_.view().middle(0, count))) {
@@ -198,13 +203,29 @@ class BlockwiseScores {
         const std::int64_t at = index(first + i);
         result.rows[at] = silhouette_(sums_.row(i), row_of(at), [&](std::int64_t c) { return needs(at, c); });
       }
-      observer.progress(first + count);
+      if (is_trial) {
+        request_.on_estimate(work * seconds_since(begin));
+      } else {
+        observer.progress(first + count);
+      }
     }
     if (!groups_.of_rows.empty()) points_.set_labels(request_.labels);
     if (candidates_) result.share = candidates_->share();
   }
 
  private:
+  static constexpr std::int64_t kTrialRows = 1024;
+
+  /// Distances that these places of the order of computation need.
+  double pairs(std::int64_t first, std::int64_t count) const {
+    double sum = 0.0;
+    for (std::int64_t i = first; i < first + count; ++i) {
+      for (std::size_t c = 0; c < request_.counts.size(); ++c) {
+        sum += needs(index(i), static_cast<std::int64_t>(c)) ? static_cast<double>(request_.counts[c]) : 0.0;
+      }
+    }
+    return sum;
+  }
   /// The scored row at a place of the order of computation.
   std::int64_t index(std::int64_t place) const { return candidates_ ? candidates_->order()[place] : place; }
   std::int64_t row_of(std::int64_t i) const { return request_.scored.empty() ? i : request_.scored[i]; }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct SilhouetteRequest {
   std::span<const double> on_centroid = {};   // (k) D to a centroid up to this counts as 0; empty: no threshold
   /// (k, d) the means of the clusters, to leave out clusters that are too far; no data: all distances are computed.
   MatrixView<const double> means = {};
+  /// exact_silhouette() calls it once, after about 1000 rows: seconds that all rows probably take. Null: it does not.
+  std::function<void(double seconds)> on_estimate = nullptr;
 };
 
 /// s = (b - a) / max(a, b), with a the mean distance to the other rows of the own cluster and b the smallest mean

@@ -153,8 +153,7 @@ void add_seed_option(OptionSet& set, CommonOptions& common) {
 void add_thread_option(OptionSet& set, CommonOptions& common) {
   set.integer({.names = "--threads",
                .value = "N",
-               .help = "CPU threads; 0: all that this process may use. Results do not depend on it.",
-               .no_effect = unless_backend(common, [](const Device& device) { return device.uses_threads; })},
+               .help = "CPU threads; 0: all that this process may use. Results do not depend on it."},
               {0, 4096}, common.threads);
 }
 
@@ -181,27 +180,25 @@ void add_scratch_option(OptionSet& set, CommonOptions& common) {
 }
 
 void add_backend_options(OptionSet& set, CommonOptions& common) {
-  const auto has_own_memory = [](const Device& device) { return device.has_own_memory; };
+  common.set = &set;
   set.choice({.names = "--backend",
               .value = "NAME",
               .help = "Where to compute: auto (the best one that works), cpu or cuda. Results do not depend on it."},
              {"auto", "cpu", "cuda"}, common.backend);
   set.integer({.names = "--device",
                .value = "N",
-               .help = "Number of the GPU.",
-               .no_effect = unless_backend(common, has_own_memory)},
+               .help = "Number of the GPU. A GPU that is named is used, or the run is refused."},
               {0, 1023}, common.device);
   set.size({.names = "--device-memory",
             .value = "SIZE",
             .help = "Maximum GPU memory of the run. Rows that do not fit are sent to the GPU in blocks.",
             .shown_default = "as --memory",
-            .no_effect = unless_backend(common, has_own_memory)},
+            .no_effect = unless_backend(common, [](const Device& device) { return device.has_own_memory; })},
            common.device_memory);
   set.choice({.names = "--screen",
               .value = "PATH",
               .help = "Instructions of the GPU's low-precision pass: auto (the best it has), wgmma, mma or float32. "
-                      "Results do not depend on it.",
-              .no_effect = unless_backend(common, [](const Device& device) { return !device.screens.empty(); })},
+                      "Results do not depend on it. A screen that is named is used, or the run is refused."},
              {"auto", "wgmma", "mma", "float32"}, common.screen);
   set.integer({.names = "--block-rows",
                .value = "N",
@@ -243,6 +240,18 @@ std::vector<std::string> common_option_names() {
   OptionSet set({});
   add_common_options(set, common);
   return set.names();
+}
+
+std::string named_gpu(const CommonOptions& common) {
+  if (common.set == nullptr) return "";
+  const bool any = common.backend == "auto";
+  const auto shown = [&](const char* name, const char* variable, const std::string& value) -> std::string {
+    const Source source = common.set->source(name);
+    if (source == Source::none || (!any && source < common.set->source("--backend"))) return "";
+    return source == Source::environment ? fmt::format("{}={}", variable, value) : fmt::format("{} {}", name, value);
+  };
+  const std::string device = shown("--device", "KITH_DEVICE", std::to_string(common.device));
+  return device.empty() && common.screen != "auto" ? shown("--screen", "KITH_SCREEN", common.screen) : device;
 }
 
 Metric metric_of(const CommonOptions& common) {

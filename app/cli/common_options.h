@@ -43,6 +43,7 @@ struct CommonOptions {
   bool dry_run = false;
   std::string progress = "auto";
   std::string config;
+  const OptionSet* set = nullptr;  // that fills these, if it has --backend
 
   bool weighted() const { return !weights.empty() || !weight_column.empty(); }
 
@@ -77,6 +78,10 @@ void add_common_options(OptionSet& set, CommonOptions& common, const char* outpu
 
 /// "--backend" and so on: names that may come before the first section of a configuration file.
 std::vector<std::string> common_option_names();
+
+/// "--device 7" or "KITH_SCREEN=mma" if the user named one, so that only a backend with GPUs will do; else empty. A
+/// --backend that outweighs them, such as a flag where KITH_DEVICE is set, takes their place.
+std::string named_gpu(const CommonOptions& common);
 
 Metric metric_of(const CommonOptions& common);
 /// Why k-means does not support the metric; empty: it does.

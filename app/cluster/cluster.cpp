@@ -144,7 +144,7 @@ class ClusterJob final : public PointsJob {
  private:
   void open() override;
   std::int64_t bytes() const override {
-    return assignment_bytes(*source, options_.clusters) + variant_bytes(options_.variant, *source) +
+    return assignment_bytes(*source, options_.clusters) + variant_bytes(options_.variant, *source, options_.clusters) +
            checkpoint_bytes(options_.checkpoint, options_.clusters, source->columns());
   }
   std::string needs_memory() const override {
@@ -163,7 +163,7 @@ class ClusterJob final : public PointsJob {
   Metric metric() const { return metric_of(common); }
   std::int64_t default_clusters() const;
   void check_init() const;
-  void check_clusters() const;
+  void check_clusters();
   std::string stored_command() const;
   void report_result();
   void warn_of_limit();
@@ -234,7 +234,7 @@ void ClusterJob::check_init() const {
   check_same_preparation(start_.given->name(), common);
 }
 
-void ClusterJob::check_clusters() const {
+void ClusterJob::check_clusters() {
   const std::int64_t clusters = options_.clusters;
   if (clusters == 0) set.refuse_missing("-k, the number of clusters,");
   if (frozen_.rows() > clusters) {
@@ -247,7 +247,7 @@ void ClusterJob::check_clusters() const {
                                              source->name(), source->rows(), source->rows()));
   }
   if (start_.labels) check_labels(start_, clusters - frozen_.rows(), *source);
-  check_variant(options_.variant, source->rows(), clusters);
+  fit_to_rows(options_.variant, source->rows(), clusters, progress);
 }
 
 std::string ClusterJob::stored_command() const {

@@ -41,17 +41,19 @@ void add_variant_options(OptionSet& set, VariantOptions& options, const CommonOp
             .position = position::kExtra,
             .no_effect = unwritten},
            options.medoids);
-  set.integer({.names = "--batch",
-               .value = "N",
-               .help = "Start with mini-batches of N random points. Cannot be combined with weights.",
-               .shown_default = "none",
-               .stored = Stored::if_changed,
-               .position = position::kVariant,
-               .refused = {when(weighted, "--batch cannot be combined with weights; leave one of them out"),
-                           when(bisecting,
-                                "--batch cannot be combined with --algorithm bisecting, which splits all rows at "
-                                "once; leave one of them out")}},
-              {1, kMost}, options.batch);
+  set.integer(
+      {.names = "--batch",
+       .value = "N",
+       .help =
+           "Start with mini-batches of N random points, or of all if there are fewer. Cannot be combined with weights.",
+       .shown_default = "none",
+       .stored = Stored::if_changed,
+       .position = position::kVariant,
+       .refused = {when(weighted, "--batch cannot be combined with weights; leave one of them out"),
+                   when(bisecting,
+                        "--batch cannot be combined with --algorithm bisecting, which splits all rows at "
+                        "once; leave one of them out")}},
+      {1, kMost}, options.batch);
   set.integer({.names = "--epochs",
                .value = "E",
                .help = "Number of passes over all points in batches.",
@@ -95,17 +97,18 @@ void add_variant_options(OptionSet& set, VariantOptions& options, const CommonOp
                .stored = Stored::if_changed,
                .position = position::kVariant},
               {1, kMost}, options.sizes.largest);
-  set.flag({.names = "--balance",
-            .help = "Move points between clusters until all sizes are within the limits (a greedy heuristic). Cannot "
-                    "be combined with weights.",
-            .stored = Stored::if_used,
-            .position = position::kVariant,
-            .no_effect = {when([&options] { return !options.sizes.given(); },
-                               "there is no --min-size and no "
-                               "--max-size")},
-            .refused = {when([&options, weighted] { return options.sizes.given() && weighted(); },
-                             "--balance cannot be combined with weights; leave one of them out")}},
-           options.balance);
+  set.flag(
+      {.names = "--balance",
+       .help = "Keep these limits at the lowest inertia: continue with assignments within them. Cannot be combined "
+               "with weights.",
+       .stored = Stored::if_used,
+       .position = position::kVariant,
+       .no_effect = {when([&options] { return !options.sizes.given(); },
+                          "there is no --min-size and no "
+                          "--max-size")},
+       .refused = {when([&options, weighted] { return options.sizes.given() && weighted(); },
+                        "--balance cannot be combined with weights; leave one of them out")}},
+      options.balance);
 }
 
 EmptyRule empty_rule(const VariantOptions& options) {
@@ -164,21 +167,23 @@ std::string needs_memory(const VariantOptions& options) {
   return options.balance && options.sizes.given() ? "--balance needs all rows in memory" : "";
 }
 
-void check_variant(const VariantOptions& options, std::int64_t rows, std::int64_t clusters) {
+void fit_to_rows(VariantOptions& options, std::int64_t rows, std::int64_t clusters, Progress& progress) {
   if (options.batch > rows) {
-    throw Error(ExitCode::usage,
-                fmt::format("--batch {}: expected at most {}, the number of points", options.batch, rows));
+    progress.warning(
+        fmt::format("--batch {0}: there are only {1} points; each batch has all of them, as with --batch {1}",
+                    options.batch, rows));
+    options.batch = rows;
   }
   if (options.balance && options.sizes.given()) check_limits(options.sizes, rows, clusters);
 }
 
-std::int64_t variant_bytes(const VariantOptions& options, const data::PointSource& points) {
-  constexpr std::int64_t kNumbers = 16;    // row numbers by cluster, or in random order
-  constexpr std::int64_t kDistances = 40;  // to one cluster, and possible moves
+std::int64_t variant_bytes(const VariantOptions& options, const data::PointSource& points, std::int64_t clusters) {
+  constexpr std::int64_t kNumbers = 16;  // row numbers by cluster, or in random order
   std::int64_t bytes = 0;
   if (options.is_bisecting()) bytes += value_bytes(points) + kNumbers * points.rows();
   if (options.batch > 0) bytes += value_bytes(points) / points.rows() * options.batch + kNumbers * points.rows();
-  return options.balance ? bytes + kDistances * points.rows() + kBalanceBytes : bytes;
+  if (!options.balance || !options.sizes.given()) return bytes;
+  return bytes + balance_bytes(points.rows(), clusters, value_bytes(points) / points.rows());
 }
 
 }  // namespace kith::app

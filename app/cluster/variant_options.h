@@ -51,13 +51,14 @@ MatrixView<const double> beside_frozen(const VariantOptions& options, const std:
 /// many fewer. 0 if `init` is no result.
 std::int64_t dropped_before(const VariantOptions& options, const std::string& init);
 
-/// Throws Error(usage) for values that do not suit this many rows and clusters.
-void check_variant(const VariantOptions& options, std::int64_t rows, std::int64_t clusters);
+/// Limits batches to the number of rows, with a warning. Throws Error(usage) for other values that do not suit this
+/// many rows and clusters.
+void fit_to_rows(VariantOptions& options, std::int64_t rows, std::int64_t clusters, Progress& progress);
 
 /// Why the variant needs all rows in memory; empty if it does not.
 std::string needs_memory(const VariantOptions& options);
 
 /// Host bytes besides those of plain k-means.
-std::int64_t variant_bytes(const VariantOptions& options, const data::PointSource& points);
+std::int64_t variant_bytes(const VariantOptions& options, const data::PointSource& points, std::int64_t clusters);
 
 }  // namespace kith::app

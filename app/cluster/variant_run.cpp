@@ -12,15 +12,17 @@ namespace kith::app {
 namespace {
 
 /// Replaces the labels by labels within the size limits, and updates all that depends on them.
-void balance_sizes(HeldPoints& held, const KMeansOptions& options, const SizeLimits& sizes, VariantRun& run,
-                   Observer& observer) {
+void balance_sizes(HeldPoints& held, const RowStore& store, const KMeansOptions& options, const SizeLimits& sizes,
+                   VariantRun& run, Observer& observer) {
   observer.phase("balance", 0);
   KMeansResult& result = run.result;
   check_limits(sizes, held.plan.rows, result.centroids.rows());
-  std::vector<std::int32_t> labels(result.labels.begin(), result.labels.end());
-  run.moved = balance(*held.points, result.centroids.view(), sizes, labels);
+  const Balanced found =
+      balance(*held.points, held.plan, store, {result.centroids.view(), result.labels, sizes}, options, observer);
+  for (std::size_t i = 0; i < found.labels.size(); ++i) run.moved += found.labels[i] != result.labels[i] ? 1 : 0;
+  run.balancing_steps = found.steps;
   run.nearest_inertia = result.inertia;
-  KMeansResult balanced = result_from_labels(*held.points, held.plan, labels, result.centroids.view(), options);
+  KMeansResult balanced = result_from_labels(*held.points, held.plan, found.labels, found.centroids.view(), options);
   result.centroids = std::move(balanced.centroids);
   result.labels = std::move(balanced.labels);
   result.distances = std::move(balanced.distances);
@@ -43,8 +45,8 @@ void warn_of_sizes(const KMeansResult& result, const std::string& limit, const B
   if (violating.empty()) return;
   const std::size_t named = std::min(violating.size(), kMostNamed);
   job.progress.warning(fmt::format(
-      "{}: {} of {} clusters violate it: {}{}; --balance moves points until none does", limit, violating.size(),
-      result.counts.size(), fmt::join(violating.begin(), violating.begin() + static_cast<std::ptrdiff_t>(named), ", "),
+      "{}: {} of {} clusters violate it: {}{}; --balance keeps it", limit, violating.size(), result.counts.size(),
+      fmt::join(violating.begin(), violating.begin() + static_cast<std::ptrdiff_t>(named), ", "),
       named < violating.size() ? ", ..." : ""));
 }
 
@@ -86,7 +88,7 @@ VariantRun run_variant(HeldPoints& held, const KMeansOptions& kmeans_options, co
   }
   if (!options.sizes.given()) return run;
   if (options.balance) {
-    balance_sizes(held, plain, options.sizes, run, job.progress);
+    balance_sizes(held, store, plain, options.sizes, run, job.progress);
     return run;
   }
   const std::int64_t smallest = options.sizes.smallest, largest = options.sizes.largest;
@@ -103,7 +105,7 @@ std::string method_of(const VariantRun& run, const VariantOptions& options, std:
   if (options.batch > 0) {
     const std::int64_t batches = (rows + options.batch - 1) / options.batch * options.epochs;
     parts.push_back(
-        fmt::format("{} batches of {} rows, {} epochs, {}", batches, options.batch, options.epochs,
+        fmt::format("{} batches of {} rows, {} epochs, {}", batches, std::min(options.batch, rows), options.epochs,
                     options.no_finish ? "without iterations over all rows" : "then iterations over all rows"));
   }
   if (options.is_bisecting()) {
@@ -111,8 +113,8 @@ std::string method_of(const VariantRun& run, const VariantOptions& options, std:
                                 run.result.stopped_value));
   }
   if (options.balance && options.sizes.given()) {
-    parts.push_back(
-        fmt::format("{} rows moved to balance sizes; the inertia was {} before", run.moved, run.nearest_inertia));
+    parts.push_back(fmt::format("{} rows moved to balance sizes, in {} step{}; the inertia was {} before", run.moved,
+                                run.balancing_steps, run.balancing_steps == 1 ? "" : "s", run.nearest_inertia));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
 }

@@ -12,8 +12,9 @@ namespace kith::app {
 
 struct VariantRun {
   KMeansResult result;
-  SplitTree tree;                // of --algorithm bisecting
-  std::int64_t moved = 0;        // rows that --balance gave another label
+  SplitTree tree;          // of --algorithm bisecting
+  std::int64_t moved = 0;  // rows that --balance gave another label
+  std::int64_t balancing_steps = 0;
   double nearest_inertia = 0.0;  // before that
 };
 

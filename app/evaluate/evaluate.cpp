@@ -125,7 +125,9 @@ EvaluationReport report_of(const Evaluation& evaluation) {
     for (const Score& score : scores_of(*evaluation.inner)) {
       report.scores.emplace_back(score.name, evaluation.inner->values.*score.value);
     }
-    report.silhouette_per_cluster = requested_silhouette(*evaluation.inner).clusters;
+    if (const Silhouette* silhouette = requested_silhouette(*evaluation.inner)) {
+      report.silhouette_per_cluster = silhouette->clusters;
+    }
   }
   if (!evaluation.outer) return report;
   const auto& [truth, table, scores] = *evaluation.outer;
@@ -250,6 +252,7 @@ void EvaluateJob::open() {
   } else {
     given = read_preparation(labels.name);
     open_points(points);
+    options_.inner.silhouette = silhouette_kind(options_.inner, source->rows());
     check_labelled_points(*source, labels, progress);
     read_weights();
   }

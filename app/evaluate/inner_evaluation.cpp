@@ -8,6 +8,7 @@
 
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
+#include "app/cli/units.h"
 #include "app/run/model.h"
 #include "app/run/preparation.h"
 #include "app/run/results.h"
@@ -76,8 +77,28 @@ std::string silhouette_needs_memory(const std::string& kind) {
   return kind != "exact" ? "" : "exact silhouettes compare rows in all orders; give --silhouette simplified";
 }
 
-const Silhouette& requested_silhouette(const InnerScores& scores) {
-  return scores.exact ? *scores.exact : scores.simplified;
+std::string silhouette_kind(const InnerOptions& options, std::int64_t rows) {
+  if (options.silhouette != "auto") return options.silhouette;
+  if (options.sample > 0 || rows <= kExactRows) return "exact";
+  Terminal::instance().say(
+      fmt::format("--silhouette simplified, as for all sets of more than {} rows; --silhouette "
+                  "exact compares all {} with each other, --sample N some of them with all",
+                  kExactRows, rows));
+  return "simplified";
+}
+
+void announce_silhouettes(double seconds) {
+  constexpr double kLong = 10.0;
+  if (seconds < kLong) return;
+  Terminal::instance().say(
+      fmt::format("exact silhouettes will take about {}; --sample N takes N rows in place of all, "
+                  "--silhouette simplified only distances to centroids",
+                  show_seconds(seconds)));
+}
+
+const Silhouette* requested_silhouette(const InnerScores& scores) {
+  if (scores.exact) return &*scores.exact;
+  return scores.simplified ? &*scores.simplified : nullptr;
 }
 
 void add_silhouette_options(OptionSet& set, const std::vector<std::string>& kinds, const char* help, int position,
@@ -90,7 +111,9 @@ void add_silhouette_options(OptionSet& set, const std::vector<std::string>& kind
                .shown_default = "all rows",
                .stored = Stored::if_changed_and_used,
                .position = position,
-               .no_effect = {when([&silhouette] { return silhouette != "exact"; }, "--silhouette is simplified")}},
+               .no_effect = {[&silhouette]() -> std::string {
+                 return silhouette == "exact" || silhouette == "auto" ? "" : "--silhouette is " + silhouette;
+               }}},
               {1, std::numeric_limits<std::int64_t>::max()}, sample);
 }
 
@@ -101,15 +124,16 @@ void add_inner_options(OptionSet& set, InnerOptions& options, const CommonOption
             .input = Input::table,
             .stored = Stored::if_changed},
            options.points);
-  add_silhouette_options(set, {"exact", "simplified"},
-                         "exact: from all pairs of rows; simplified: from distances to centroids only, which is always "
-                         "reported, too.",
+  add_silhouette_options(set, {"auto", "exact", "simplified", "none"},
+                         "exact: from all pairs of rows; simplified: from distances to centroids, which exact reports, "
+                         "too; none; auto: exact with --sample and up to 100000 rows, simplified for more.",
                          position::kTask, options.silhouette, options.sample);
   set.flag({.names = "--save-silhouette",
             .help = "Also write the silhouette of every row.",
             .stored = Stored::if_used,
             .position = position::kPrecision + 2,
-            .no_effect = {when([&common] { return common.output.empty(); }, "there is no --output")}},
+            .no_effect = {when([&common] { return common.output.empty(); }, "there is no --output"),
+                          when([&options] { return options.silhouette == "none"; }, "--silhouette is none")}},
            options.save_silhouette);
 }
 
@@ -151,9 +175,11 @@ InnerScores inner_scores(const HeldPoints& held, const data::Labels& labels, con
   if (held.plan.weights.given()) scores.weights = labelled.weights;
   scores.values.calinski_harabasz = calinski_harabasz(labelled);
   scores.values.davies_bouldin = davies_bouldin(labelled);
-  SilhouetteRequest request{codes, scores.counts, {}, held.plan.weights, labelled.on_mean, labelled.means.view()};
+  if (options.silhouette == "none") return scores;
+  SilhouetteRequest request{
+      codes, scores.counts, {}, held.plan.weights, labelled.on_mean, labelled.means.view(), announce_silhouettes};
   scores.simplified = simplified_silhouette(distances_to_means(held, labelled.means.view(), request), request);
-  scores.values.simplified_silhouette = scores.simplified.mean;
+  scores.values.simplified_silhouette = scores.simplified->mean;
   if (options.silhouette == "exact") {
     scores.scored = sampled_rows(std::ssize(codes), options.sample, job.common.seed);
     request.scored = scores.scored;
@@ -165,7 +191,10 @@ InnerScores inner_scores(const HeldPoints& held, const data::Labels& labels, con
 
 std::vector<Score> scores_of(const InnerScores& scores) {
   std::vector<Score> computed = scores_for(ScoreUse::points);
-  if (!scores.exact) std::erase_if(computed, [](const Score& score) { return score.value == &Scores::silhouette; });
+  std::erase_if(computed, [&](const Score& score) {
+    return (score.value == &Scores::silhouette && !scores.exact) ||
+           (score.value == &Scores::simplified_silhouette && !scores.simplified);
+  });
   return computed;
 }
 
@@ -189,27 +218,28 @@ std::string show_clusters(const InnerScores& scores, const std::vector<std::stri
     for (std::size_t c = 0; c + 1 < table.rows.size(); ++c) table.rows[c + 1].push_back(fmt::format("{}", values[c]));
   };
   if (!scores.weights.empty()) add("weight", scores.weights);
-  add("silhouette", requested_silhouette(scores).clusters);
+  if (const Silhouette* silhouette = requested_silhouette(scores)) add("silhouette", silhouette->clusters);
   return lay_out(table, text_width(Stream::output));
 }
 
 void write_inner(data::ResultFile& file, const InnerScores& scores, const InnerOptions& options) {
   file.attribute("points", stored_name(options.points));
   for (const Score& score : scores_of(scores)) file.attribute(score.name, scores.values.*score.value);
-  const Silhouette& silhouette = requested_silhouette(scores);
   file.dataset("counts", std::span<const std::int64_t>(scores.counts));
   if (!scores.weights.empty()) file.dataset("weights", std::span<const double>(scores.weights));
-  file.dataset("silhouette_per_cluster", std::span<const double>(silhouette.clusters));
+  const Silhouette* silhouette = requested_silhouette(scores);
+  if (silhouette == nullptr) return;
+  file.dataset("silhouette_per_cluster", std::span<const double>(silhouette->clusters));
   if (!options.save_silhouette) return;
   if (scores.scored.empty()) {
     std::vector<double> rows(static_cast<std::size_t>(scores.rows), std::numeric_limits<double>::quiet_NaN());
-    for (std::size_t i = 0; i < silhouette.rows.size(); ++i) rows[scores.numbers[i]] = silhouette.rows[i];
+    for (std::size_t i = 0; i < silhouette->rows.size(); ++i) rows[scores.numbers[i]] = silhouette->rows[i];
     file.dataset("silhouette", std::span<const double>(rows));
     return;
   }
   std::vector<std::int64_t> scored;
   for (const std::int64_t place : scores.scored) scored.push_back(scores.numbers[place]);
-  file.dataset("silhouette", std::span<const double>(silhouette.rows));
+  file.dataset("silhouette", std::span<const double>(silhouette->rows));
   file.dataset("silhouette_rows", std::span<const std::int64_t>(scored));
 }
 

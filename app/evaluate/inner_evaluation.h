@@ -19,7 +19,7 @@ namespace kith::app {
 
 struct InnerOptions {
   std::string points;  // empty: no inner scores
-  std::string silhouette = "exact";
+  std::string silhouette = "auto";
   std::int64_t sample = 0;  // rows with an exact silhouette; 0: all
   bool save_silhouette = false;
 };
@@ -30,6 +30,13 @@ void add_inner_options(OptionSet& set, InnerOptions& options, const CommonOption
 void add_silhouette_options(OptionSet& set, const std::vector<std::string>& kinds, const char* help, int position,
                             std::string& silhouette, std::int64_t& sample);
 
+/// The kind of silhouettes that "auto" stands for: exact with --sample and up to kExactRows rows, else simplified.
+inline constexpr std::int64_t kExactRows = 100'000;
+std::string silhouette_kind(const InnerOptions& options, std::int64_t rows);
+
+/// Says how long exact silhouettes will take if that is long, for SilhouetteRequest::on_estimate.
+void announce_silhouettes(double seconds);
+
 /// Why silhouettes of this kind need all rows in memory; empty if they do not.
 std::string silhouette_needs_memory(const std::string& kind);
 
@@ -39,13 +46,12 @@ struct InnerScores {
   std::vector<std::int64_t> counts;   // (k) held rows
   std::vector<double> weights;        // (k); empty if rows are not weighted
   Scores values;
-  Silhouette simplified;
-  std::optional<Silhouette> exact;
+  std::optional<Silhouette> simplified, exact;
   std::vector<std::int64_t> scored;  // places in `numbers` of the rows of `exact`; empty: all
 };
 
-/// The silhouettes to report for clusters and rows: the exact ones if they were requested.
-const Silhouette& requested_silhouette(const InnerScores& scores);
+/// The silhouettes to report for clusters and rows: the exact ones if they were requested; null: none.
+const Silhouette* requested_silhouette(const InnerScores& scores);
 
 /// Warns if the points have other columns than those of the labels' result. Throws Error(data) unless there is a label
 /// for each row.

@@ -171,8 +171,8 @@ SweepRow row_of(HeldPoints& held, const Series& series, std::int64_t clusters, M
   row.scores.davies_bouldin = davies_bouldin(labelled);
   row.scores.bic = bayesian_information(labelled);
   if (!labelled.comparable()) return row;
-  SilhouetteRequest request{row.result.labels, labelled.counts,  {},
-                            held.plan.weights, labelled.on_mean, labelled.means.view()};
+  SilhouetteRequest request{row.result.labels,     labelled.counts,     {}, held.plan.weights, labelled.on_mean,
+                            labelled.means.view(), announce_silhouettes};
   if (options.silhouette == "simplified") {
     row.scores.silhouette = simplified_silhouette(*held.points, labelled.means.view(), request).mean;
     return row;

@@ -99,13 +99,20 @@ void Job::close(const std::string& next) {
 std::unique_ptr<Backend> choose_backend(Job& job) {
   job.progress.phase("open", 0);
   BackendOptions options = backend_options(job.common);
+  const std::string gpu = named_gpu(job.common);
+  std::string refusal;
   for (const BackendEntry& entry : backends()) {
     // Processes on one machine take a device each, as far as there are some.
     options.device = static_cast<int>(job.common.device) + sharing().place;
     if (!entry.missing(options).empty()) options.device = static_cast<int>(job.common.device);
     const bool named = job.common.backend == entry.name;
     if (!named && job.common.backend != "auto") continue;
+    if (!gpu.empty() && !entry.has_gpus) {
+      if (named) refusal = fmt::format("--backend {} has no GPUs; leave one of the two options out", entry.name);
+      continue;
+    }
     if (const std::string reason = entry.missing(options); !reason.empty()) {
+      refusal = fmt::format("{}: {}; without {} another backend may be used", entry.name, reason, gpu);
       if (named) throw Error(ExitCode::device, fmt::format("--backend {}: {}", entry.name, reason));
       // The remedy, behind the semicolon, is in `kith devices`.
       job.passed_over +=
@@ -123,6 +130,7 @@ std::unique_ptr<Backend> choose_backend(Job& job) {
     if (!job.passed_over.empty()) terminal.detail("not used   " + job.passed_over);
     return backend;
   }
+  if (!gpu.empty()) throw Error(ExitCode::device, fmt::format("{}: {}", gpu, refusal));
   throw Error(ExitCode::device, "no backend can be used: " + job.passed_over);
 }
 

@@ -221,6 +221,27 @@ TEST_CASE("silhouettes that leave clusters out have the bits of those from all d
   }
 }
 
+TEST_CASE("an estimate of the time of silhouettes is given once, and changes no bit") {
+  const std::int64_t n = 2500, k = 3;
+  const Matrix<double> values = kinds()[1].make(n, 4, 7);
+  const Labels labels = labels_of(n, [](auto i) { return i % 3; });
+  for (const Tested& tested : every_backend()) {
+    INFO(tested.name);
+    const auto points = tested.backend->hold({values.view()});
+    const DataPlan plan = make_plan(*points);
+    points->prepare(plan);
+    const LabelledClusters clusters = labelled_clusters(*points, plan, labels, k);
+    Observer silent;
+    SilhouetteRequest request{labels, clusters.counts, {}, plan.weights, {}, clusters.means.view()};
+    const Silhouette plain = exact_silhouette(*points, plan, request, silent);
+    std::vector<double> estimates;
+    request.on_estimate = [&](double seconds) { estimates.push_back(seconds); };
+    same_bits(exact_silhouette(*points, plan, request, silent).rows, plain.rows);
+    REQUIRE(estimates.size() == 1);
+    CHECK((estimates[0] > 0.0 && estimates[0] < 600.0));
+  }
+}
+
 TEST_CASE("bounds of sums of distances hold for every kind and screen") {
   for (const Shape shape : {Shape{300, 32, 4}, Shape{270, 129, 3}}) {
     const std::vector<Tested> backends = every_screen(shape.d, 0, {});

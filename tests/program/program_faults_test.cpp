@@ -316,7 +316,7 @@ TEST_CASE("without threads the program computes with one") {
   done(with({folder / "alone.h5"}), {.environment = none});
   CHECK(bytes_of(folder / "alone.h5") == bytes_of(folder / "usual.h5"));
   done({"cluster", folder / "points.csv", "-k", "3", "--progress", "always"}, {.environment = none});
-  refuses(2, with({folder / "more.h5", "--threads", "2"}), {"only 1 of 2 threads", "ulimit -u", "pids.max"},
+  refuses(4, with({folder / "more.h5", "--threads", "2"}), {"only 1 of 2 threads", "ulimit -u", "pids.max"},
           {.environment = none});
 }
 

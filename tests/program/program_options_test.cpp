@@ -98,8 +98,7 @@ TEST_CASE("options without effect are named") {
   warns({"--init", "first", "--n-init", "3"}, "--n-init");
   warns({"--save-distances"}, "--save-distances");
   warns({"--force"}, "--force");
-  warns({"--device", "1"}, "--device");
-  warns({"--screen", "mma"}, "--screen");
+  warns({"--device-memory", "1GB"}, "--device-memory");
   warns({"--header", "yes"}, "--header");
   warns({"--delimiter", "comma"}, "--delimiter");
   CHECK(done({"cluster", kDigits, "-k", "3", "-q"}).err.empty());

@@ -53,7 +53,9 @@ void check_same_bytes(const std::function<std::vector<Words>(const std::string& 
       for (Words more : variants) {
         // On a GPU every pair of blocks is a transfer.
         if (backend == "cuda" && more.back() == "1") more.back() = "31";
-        Words options{"--force", "--backend", backend, "--device", "0"};
+        if (backend == "cpu" && more.front() == "--screen") continue;
+        Words options{"--force", "--backend", backend};
+        if (backend == "cuda") options.insert(options.end(), {"--device", "0"});
         options.insert(options.end(), more.begin(), more.end());
         write(words, other, options);
         INFO(nlohmann::json(words).dump() << " " << nlohmann::json(options).dump());

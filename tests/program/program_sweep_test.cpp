@@ -2,6 +2,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "data/results/stored_result.h"
 #include "tests/support/program.h"
 
 using namespace kith::testing;
@@ -167,4 +168,30 @@ TEST_CASE("sweep and evaluate --points: conflicting options are refused, options
               "3"})
             .says("--n-init has no effect"));
   CHECK(files_in(folder) == Words{"g.csv", "same.csv"});
+}
+
+TEST_CASE("evaluate --points: which silhouette is taken follows from the number of rows") {
+  const Scratch folder;
+  const std::string out = folder / "s.h5", few = folder / "few.h5", many = folder / "many.h5";
+  done({"generate", few, "-n", "100000", "-d", "1", "-k", "2", "-q"});
+  done({"generate", many, "-n", "100001", "-d", "1", "-k", "2", "-q"});
+  const auto evaluate = [&](const std::string& file, const Words& more) {
+    Words words{"evaluate", file + ":/labels", "--points", file + ":/points", "-f", "-o", out};
+    words.insert(words.end(), more.begin(), more.end());
+    return done(words);
+  };
+  const std::string kRule = "--silhouette simplified, as for all sets of more than 100000 rows";
+  CHECK(!evaluate(few, {"--dry-run"}).says(kRule));
+  CHECK(evaluate(many, {"--dry-run"}).says(kRule));
+  const auto lists = [&](const Words& more, const std::string& stored) {
+    const nlohmann::json found = evaluate(many, more).json()["evaluation"];
+    CHECK(found.contains("davies_bouldin"));
+    CHECK(found.contains("silhouette_per_cluster") == found.contains("simplified_silhouette"));
+    CHECK(kith::data::StoredResult(out).text("command").find(" --silhouette " + stored) != std::string::npos);
+    return std::pair(found.contains("silhouette"), found.contains("simplified_silhouette"));
+  };
+  CHECK(lists({"--json"}, "simplified") == std::pair(false, true));
+  CHECK(lists({"--json", "--sample", "20"}, "exact --sample 20") == std::pair(true, true));
+  CHECK(lists({"--json", "--silhouette", "none"}, "none") == std::pair(false, false));
+  CHECK(evaluate(many, {"--silhouette", "none", "--save-silhouette", "-q"}).says("--save-silhouette has no effect"));
 }

@@ -185,6 +185,37 @@ TEST_CASE("63: a named backend never falls back, --verbose names the backends th
   }
 }
 
+TEST_CASE("63: a device or a screen that is named is used or refused, never replaced") {
+  const Words usable = usable_backends();
+  const bool has_gpu = std::find(usable.begin(), usable.end(), "cuda") != usable.end();
+  const Scratch folder;
+  const auto plus = [](Words words, const Words& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  done({"cluster", kDigits, "-k", "3", "-q", "-o", folder / "c.h5"});
+  const std::string result = folder / "c.h5", missing = has_gpu ? "1023" : "7";
+  for (const Words& command :
+       {Words{"cluster", kDigits, "-k", "3"}, Words{"plan", "cluster", kDigits, "-k", "3"},
+        Words{"cluster", kDigits, "-k", "3", "--dry-run"}, Words{"sweep", kDigits, "-k", "2-3"},
+        Words{"assign", kDigits, "--centroids", result}, Words{"knn", kDigits, "-k", "1"}, Words{"distances", result},
+        Words{"evaluate", result, "--points", kDigits}, Words{"bench", "limits"}}) {
+    INFO(nlohmann::json(command).dump());
+    refuses(4, plus(command, Words{"--device", missing}), {"--device " + missing + ": cuda: ", "another backend"});
+    refuses(4, command, {"KITH_DEVICE=" + missing + ": cuda: "}, {.environment = {"KITH_DEVICE=" + missing}});
+  }
+  const Words run{"cluster", kDigits, "-k", "3", "-q"};
+  if (!has_gpu) {
+    refuses(4, plus(run, Words{"--device", "0"}), {"--device 0: cuda: "});
+    refuses(4, plus(run, Words{"--screen", "mma"}), {"--screen mma: cuda: "});
+  }
+  refuses(4, plus(run, Words{"--backend", "cpu", "--device", "0"}), {"--device 0: --backend cpu has no GPUs"});
+  refuses(4, plus(run, Words{"--backend", "cpu", "--screen", "mma"}), {"--screen mma: --backend cpu has no GPUs"});
+  // A flag outweighs the environment; what names no GPU stands.
+  done(plus(run, Words{"--backend", "cpu"}), {.environment = {"KITH_DEVICE=7", "KITH_SCREEN=mma"}});
+  done(plus(run, Words{"--screen", "auto", "--threads", "3"}));
+}
+
 TEST_CASE("73: Ctrl-C leaves nothing behind and ends with 128 + the signal's number") {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGABRT}) {
     const Scratch folder;

@@ -125,6 +125,12 @@ TEST_CASE("--batch, --algorithm bisecting and --balance give the same bytes on e
     }
   }
   for (const double count : values(one + ":/counts")) CHECK((count >= 220 && count <= 230));
+  // Batches larger than the set have all points, and the result says so.
+  done({"cluster", kDigits, "-k", "8", "-f", "-q", "-o", one, "--batch", "1797"});
+  const Outcome larger = done({"cluster", kDigits, "-k", "8", "-f", "-o", other, "--batch", "100000"});
+  CHECK(larger.says("--batch 100000: there are only 1797 points; each batch has all of them"));
+  CHECK(larger.says("3 batches of 1797 rows"));
+  CHECK(bytes_of(one) == bytes_of(other));
   // With batches, then whole iterations, the answer is a fixed point of k-means, as from any start.
   done({"cluster", kDigits, "-k", "8", "-f", "-q", "-o", one, "--batch", "100", "--tolerance", "0"});
   done({"cluster", kDigits, "--init", one, "-f", "-q", "-o", other, "--tolerance", "0"});
@@ -137,6 +143,35 @@ TEST_CASE("--batch, --algorithm bisecting and --balance give the same bytes on e
   done(with({"-o", other, "--max-iterations", "2"}));
   done(with({"-o", folder / "more.h5", "--init", other, "--max-iterations", "298"}));
   CHECK(bytes_of(folder / "more.h5") == bytes_of(one));
+}
+
+TEST_CASE("balanced clusters have the inertia of constrained k-means") {
+  // The assignments of scipy 1.17's linear_sum_assignment, one column for each place in a cluster.
+  struct Case {
+    std::string points, k, smallest, largest;
+    double frozen, inertia;
+  };
+  const Scratch folder;
+  const std::string plain = folder / "p.h5", out = folder / "b.h5";
+  for (const Case& one :
+       {Case{std::string(KITH_SOURCE_DIR) + "/samples/wine.npy", "3", "59", "60", 3402302.00, 2962226.11},
+        Case{kDigits, "10", "179", "180", 1208214.26, 1179687.88},
+        Case{kDigits, "10", "150", "200", 1183422.18, 1172319.82}}) {
+    INFO(one.points << " " << one.smallest << " to " << one.largest);
+    const auto inertia = [&](const std::string& file, const Words& more) {
+      Words words{"cluster", one.points, "-k", one.k, "-f", "-q", "--json", "--n-init", "10", "-o", file};
+      words.insert(words.end(), more.begin(), more.end());
+      return done(words).json()["inertia"].get<double>();
+    };
+    Words balanced{"--balance", "--min-size", one.smallest, "--max-size", one.largest};
+    inertia(plain, {});
+    CHECK(std::abs(inertia(out, balanced) / one.inertia - 1.0) < 1e-8);
+    balanced.insert(balanced.end(), {"--freeze", plain + ":/centroids"});  // one assignment to the same centroids
+    CHECK(std::abs(inertia(out, balanced) / one.frozen - 1.0) < 1e-8);
+    for (const double count : values(out + ":/counts")) {
+      CHECK((count >= std::stod(one.smallest) && count <= std::stod(one.largest)));
+    }
+  }
 }
 
 TEST_CASE("a balanced run that stopped is not offered to go on") {

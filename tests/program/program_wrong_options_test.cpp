@@ -44,7 +44,6 @@ const Wrong kValues[] = {
     {2, "cluster p.csv -k 2 --init randm",
      "--init | | expected k-means++ | 'randm', which is neither a rule nor an existing file | the nearest is random"},
     {2, "cluster p.csv -k 2 --empty remove", "--empty | | expected relocate, keep, drop, error | 'remove' |"},
-    {2, "cluster p.csv -k 2 --batch 7", "--batch 7 | | expected at most 6, the number of points | |"},
     {2, "cluster p.csv -k 2 --scale robust", "--scale | | expected none, zscore, minmax, unit | 'robust' |"},
     {2, "cluster p.csv -k 2 --pca 3", "--pca | p.csv | expected at most 2 components | 6 rows of 2 columns |"},
     {2, "cluster p.csv -k 2 --nan maybe", "--nan | | expected error, drop | found 'maybe' |"},

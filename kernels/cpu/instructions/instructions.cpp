@@ -34,7 +34,8 @@ const Instructions& instructions() {
       if (set->supported()) return *set;
     } else if (std::string_view(forced) == set->name) {
       if (set->supported()) return *set;
-      throw Error(ExitCode::usage, fmt::format("KITH_CPU={}: this processor does not have it; unset KITH_CPU", forced));
+      throw Error(ExitCode::device,
+                  fmt::format("KITH_CPU={}: this processor does not have it; unset KITH_CPU", forced));
     }
     names += names.empty() ? set->name : fmt::format(", {}", set->name);
   }

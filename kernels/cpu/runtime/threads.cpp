@@ -79,10 +79,10 @@ Threads::Threads(int count, MemoryTopology topology)
     if (count <= 0) return;                // nobody asked for a number: those that started do the work
     const int started = this->count();
     stop();
-    throw Error(ExitCode::usage, fmt::format("the system let only {} of {} threads start ({}); give a smaller "
-                                             "--threads, or raise the limit of processes (ulimit -u) or of the "
-                                             "control group (pids.max)",
-                                             started, requested, error.what()));
+    throw Error(ExitCode::device, fmt::format("the system let only {} of {} threads start ({}); give a smaller "
+                                              "--threads, or raise the limit of processes (ulimit -u) or of the "
+                                              "control group (pids.max)",
+                                              started, requested, error.what()));
   }
 }
 

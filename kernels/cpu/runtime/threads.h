@@ -28,7 +28,7 @@ struct MemoryTopology {
 class Threads {
  public:
   /// count 0: usable_threads(), or as many as the system lets start. The calling thread is one of them. Throws
-  /// Error(usage) if a given number of threads cannot be started.
+  /// Error(device) if a given number of threads cannot be started.
   explicit Threads(int count, MemoryTopology topology = {});
   ~Threads();
   Threads(const Threads&) = delete;

@@ -47,9 +47,9 @@ ScreenPath choose_screen_path(const std::string& name, int device) {
   for (const Entry& entry : kTable) {
     if ((name == "auto" || name == entry.name) && device_has(entry.path, device)) return entry.path;
   }
-  throw Error(ExitCode::usage, fmt::format("--screen {}: not available on device {} with the code in this build; "
-                                           "expected auto, {}",
-                                           name, device, fmt::join(screen_paths(device), ", ")));
+  throw Error(ExitCode::device, fmt::format("--screen {}: not available on device {} with the code in this build; "
+                                            "expected auto, {}",
+                                            name, device, fmt::join(screen_paths(device), ", ")));
 }
 
 }  // namespace kith::cuda
