@@ -24,14 +24,19 @@ ClusterSums empty_like(const ClusterSums& sums) {
 
 }  // namespace
 
-ComposedPoints::ComposedPoints(std::vector<std::unique_ptr<Points>> parts, std::int64_t columns, Backend& backend,
-                               Communicator& processes)
-    : parts_(std::move(parts)), columns_(columns), backend_(backend), processes_(processes) {
+ComposedPoints::ComposedPoints(Parts parts, std::int64_t columns, Backend& backend, Communicator& processes,
+                               std::int64_t first_row)
+    : readers_(std::move(parts.readers)),
+      parts_(std::move(parts.points)),
+      columns_(columns),
+      first_row_(first_row),
+      backend_(backend),
+      processes_(processes) {
   std::int64_t here = 0;
   for (const auto& part : parts_) here += part->rows();
   process_rows_ = gather_value(processes_, here);
   rows_ = std::accumulate(process_rows_.begin(), process_rows_.end(), std::int64_t{0});
-  firsts_.push_back(std::accumulate(process_rows_.begin(), process_rows_.begin() + processes_.rank(), std::int64_t{0}));
+  firsts_.push_back(std::accumulate(process_rows_.begin(), process_rows_.begin() + processes_.rank(), first_row));
   for (const auto& part : parts_) firsts_.push_back(firsts_.back() + part->rows());
 }
 
@@ -51,7 +56,12 @@ std::size_t ComposedPoints::part_of(std::int64_t row) const {
 
 template <class T>
 std::span<T> ComposedPoints::slice(std::span<T> values, std::size_t p) const {
-  return values.subspan(static_cast<std::size_t>(firsts_[p]), static_cast<std::size_t>(firsts_[p + 1] - firsts_[p]));
+  return values.subspan(static_cast<std::size_t>(firsts_[p] - first_row_),
+                        static_cast<std::size_t>(firsts_[p + 1] - firsts_[p]));
+}
+
+RowState ComposedPoints::state_of(const RowState& all, std::size_t p) const {
+  return {all.clusters, slice(all.label, p), slice(all.summed, p), slice(all.distance, p)};
 }
 
 template <class T>
@@ -146,6 +156,24 @@ void ComposedPoints::copy_rows(std::span<const std::int64_t> rows, MatrixView<do
   });
   processes_.add(bits);
   std::transform(bits.begin(), bits.end(), out.data, [](std::int64_t value) { return std::bit_cast<double>(value); });
+}
+
+void ComposedPoints::set_state(const RowState& from) {
+  if (!processes_.is_alone()) return Points::set_state(from);
+  for_parts([&](Points& points, std::size_t p) { points.set_state(state_of(from, p)); });
+}
+
+void ComposedPoints::copy_state(const RowState& out) const {
+  if (!processes_.is_alone()) return Points::copy_state(out);
+  for_parts([&](const Points& points, std::size_t p) { points.copy_state(state_of(out, p)); });
+}
+
+void ComposedPoints::take_choices(const PointSet& from) {
+  const auto* other = dynamic_cast<const ComposedPoints*>(&from);
+  if (other == nullptr) return;
+  for (std::size_t p = 0; p < std::min(parts_.size(), other->parts_.size()); ++p) {
+    parts_[p]->take_choices(*other->parts_[p]);
+  }
 }
 
 void ComposedPoints::assign(const AssignRequest& request, Assignment& assignment) {

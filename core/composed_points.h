@@ -23,10 +23,15 @@ namespace kith {
 /// get all results. Parts of a process work at the same time, each with a thread of its own.
 class ComposedPoints final : public Points {
  public:
+  struct Parts {
+    std::vector<std::unique_ptr<RowReader>> readers{};  // from which points are read; none if they are not
+    std::vector<std::unique_ptr<Points>> points{};
+  };
   /// parts: of this process, each with rows and held by a backend of its own; there may be none. columns: of all parts.
-  /// The backend, which holds other rows for hold(), and the communicator must outlive the points.
-  ComposedPoints(std::vector<std::unique_ptr<Points>> parts, std::int64_t columns, Backend& backend,
-                 Communicator& processes);
+  /// The backend, which holds other rows for hold(), and the communicator must outlive the points. first_row: the
+  /// number of the first row of all processes.
+  ComposedPoints(Parts parts, std::int64_t columns, Backend& backend, Communicator& processes,
+                 std::int64_t first_row = 0);
 
   std::int64_t rows() const override { return rows_; }
   std::int64_t columns() const override { return columns_; }
@@ -38,6 +43,10 @@ class ComposedPoints final : public Points {
   void reset() override;
   std::vector<FarRow> farthest(std::int64_t count) const override;
   void copy_rows(std::span<const std::int64_t> rows, MatrixView<double> out) const override;
+  // In one process only.
+  void set_state(const RowState& from) override;
+  void copy_state(const RowState& out) const override;
+  void take_choices(const PointSet& from) override;
 
   void assign(const AssignRequest&, Assignment&) override;
   void measure(const MeasureRequest&, std::span<Limbs> inertia) override;
@@ -75,6 +84,8 @@ class ComposedPoints final : public Points {
   std::int64_t rows_here() const { return firsts_.back() - firsts_.front(); }
   /// The part of this process that has a row; parts() if none has.
   std::size_t part_of(std::int64_t row) const;
+  /// The state of part p among that of all rows.
+  RowState state_of(const RowState& all, std::size_t p) const;
   /// The values of part p among those of all rows.
   template <class T>
   std::span<T> slice(std::span<T> values, std::size_t p) const;
@@ -84,8 +95,9 @@ class ComposedPoints final : public Points {
   /// The places of `rows` that each part of this process has.
   std::vector<std::vector<std::size_t>> places_by_part(std::span<const std::int64_t> rows) const;
 
+  std::vector<std::unique_ptr<RowReader>> readers_;
   std::vector<std::unique_ptr<Points>> parts_;
-  std::int64_t columns_;
+  std::int64_t columns_, first_row_;
   Backend& backend_;
   Communicator& processes_;
   std::int64_t rows_ = 0;

@@ -189,6 +189,13 @@ void add_backend_options(OptionSet& set, CommonOptions& common) {
                .value = "N",
                .help = "Number of the GPU. A GPU that is named is used, or the run is refused."},
               {0, 1023}, common.device);
+  set.text({.names = "--devices",
+            .value = "LIST",
+            .help = "Divide the rows among several GPUs: all, their number, or a list such as 0,2. Results do not "
+                    "depend on it.",
+            .shown_default = "one, --device",
+            .excludes = {"--device"}},
+           common.devices);
   set.size({.names = "--device-memory",
             .value = "SIZE",
             .help = "Maximum GPU memory of the run. Rows that do not fit are sent to the GPU in blocks.",
@@ -250,7 +257,10 @@ std::string named_gpu(const CommonOptions& common) {
     if (source == Source::none || (!any && source < common.set->source("--backend"))) return "";
     return source == Source::environment ? fmt::format("{}={}", variable, value) : fmt::format("{} {}", name, value);
   };
-  const std::string device = shown("--device", "KITH_DEVICE", std::to_string(common.device));
+  std::string device = shown("--device", "KITH_DEVICE", std::to_string(common.device));
+  if (device.empty() && common.devices != "all" && common.backend != "cpu") {
+    device = shown("--devices", "KITH_DEVICES", common.devices);
+  }
   return device.empty() && common.screen != "auto" ? shown("--screen", "KITH_SCREEN", common.screen) : device;
 }
 

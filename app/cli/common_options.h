@@ -17,6 +17,7 @@ namespace kith::app {
 struct CommonOptions {
   std::string backend = "auto";
   std::int64_t device = 0;
+  std::string devices = {};  // "all", a number of them, or a list; empty: `device`
   std::string screen = "auto";
   std::int64_t threads = 0;        // 0: all that this process may use
   std::int64_t memory = 0;         // bytes, 0: what is free

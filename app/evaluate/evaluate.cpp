@@ -31,11 +31,11 @@ struct EvaluateOptions {
 };
 
 /// Options that describe points, besides those of backends, have no effect without points.
-constexpr const char* kPointOptions[] = {"--silhouette",    "--sample",        "--save-silhouette", "--backend",
-                                         "--device",        "--device-memory", "--screen",          "--threads",
-                                         "--block-rows",    "--precision",     "--metric",          "--seed",
-                                         "--columns",       "--drop-columns",  "--id-column",       "--label-column",
-                                         "--weight-column", "--nan",           "--transpose"};
+constexpr const char* kPointOptions[] = {
+    "--silhouette",    "--sample",   "--save-silhouette", "--backend",    "--device",       "--devices",
+    "--device-memory", "--screen",   "--threads",         "--block-rows", "--precision",    "--metric",
+    "--seed",          "--columns",  "--drop-columns",    "--id-column",  "--label-column", "--weight-column",
+    "--nan",           "--transpose"};
 
 void declare(OptionSet& set, EvaluateOptions& options) {
   set.positional({.names = "LABELS",

@@ -88,8 +88,8 @@ std::unique_ptr<Points> hold_directly(const HeldPoints& held, std::int64_t first
 
 /// The rows of all processes. own: those of this one; null: none.
 std::unique_ptr<Points> composed(std::unique_ptr<Points> own, std::int64_t columns, Backend& backend) {
-  std::vector<std::unique_ptr<Points>> parts;
-  if (own) parts.push_back(std::move(own));
+  ComposedPoints::Parts parts;
+  if (own) parts.points.push_back(std::move(own));
   return std::make_unique<ComposedPoints>(std::move(parts), columns, backend, processes());
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/composed_backend.h"
 #include "core/kmeans.h"
 #include "core/radius.h"
 #include "core/streamed_points.h"
@@ -38,7 +39,7 @@ class Process {
   Process(const BackendEntry& entry, const PointsView& values, std::span<const double> weights, const Layout& layout,
           Communicator& processes) {
     const RowShare here = row_share(rows_of(values), processes.rank(), processes.size());
-    std::vector<std::unique_ptr<Points>> parts;
+    ComposedPoints::Parts parts;
     for (int p = 0; p < layout.parts; ++p) {
       backends_.push_back(entry.open({.threads = 1}, {}));
       Backend& backend = *backends_.back();
@@ -51,11 +52,11 @@ class Process {
       const PointsView rows = rows_from(values, part);
       if (layout.streamed) {
         readers_.push_back(std::make_unique<MemoryReader>(rows, kBlock));
-        parts.push_back(std::make_unique<StreamedPoints>(
+        parts.points.push_back(std::make_unique<StreamedPoints>(
             backend,
             StreamedRows{readers_.back()->part(0, part.count / 3), readers_.back().get(), of_rows, part.first}));
       } else {
-        parts.push_back(backend.hold({rows, part.first, nullptr, of_rows}));
+        parts.points.push_back(backend.hold({rows, part.first, nullptr, of_rows}));
       }
     }
     points_ = std::make_unique<ComposedPoints>(std::move(parts), columns_of(values), *backends_[0], processes);
@@ -210,6 +211,34 @@ TEST_CASE("searches of composed points merge the lists of their parts", "[compos
           CHECK(std::memcmp(all.data(), found.all.data(), static_cast<std::size_t>(all.size()) * sizeof(double)) == 0);
         }
       }
+    }
+  });
+}
+
+TEST_CASE("a backend of several devices gives the bits of one", "[composed]") {
+  on_backends([](const BackendEntry& entry) {
+    const auto one = entry.open({.threads = 2}, {});
+    std::vector<std::unique_ptr<Backend>> devices;
+    for (int d = 0; d < 3; ++d) devices.push_back(entry.open({.threads = 1}, {}));
+    ComposedBackend several(std::move(devices), 16);
+    CHECK(several.device().name == "3 x " + one->device().name);
+    for (const Kind& kind : kinds()) {
+      const Matrix<double> values = kind.make(kRows, 5, 3);
+      std::vector<double> row_weights;
+      for (std::int64_t i = 0; i < kRows; ++i) row_weights.push_back(static_cast<double>(1 + i % 3));
+      const Weights weights = checked_weights(row_weights, "weights");
+      const KMeansOptions options{
+          .clusters = 12, .max_iterations = 20, .tolerance = 0.0, .keep_distances = true, .keep_medoids = true};
+      const KMeansResult expected = run(*one->hold({values.view(), 0, nullptr, row_weights}), weights, options);
+      INFO(kind.name);
+      check_same(expected, run(*several.hold({values.view(), 0, nullptr, row_weights}), weights, options));
+      // Blocks that are read, and divided among the devices.
+      MemoryReader reader(values.view(), kBlock);
+      StreamedPoints streamed(several, {reader.part(0, 100), &reader, row_weights});
+      check_same(expected, run(streamed, weights, options));
+      if (!several.device().has_own_memory) continue;
+      MemoryReader direct(values.view(), kBlock);
+      check_same(expected, run(*several.hold({direct.shape(), 0, nullptr, row_weights, &direct}), weights, options));
     }
   });
 }

@@ -12,6 +12,12 @@
 
 using namespace kith::testing;
 
+/// A command line with more words.
+static Words plus(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 TEST_CASE("kith alone prints a short help, --version the version") {
   const Outcome bare = run_kith({});
   CHECK(bare.code == 0);
@@ -189,10 +195,6 @@ TEST_CASE("63: a device or a screen that is named is used or refused, never repl
   const Words usable = usable_backends();
   const bool has_gpu = std::find(usable.begin(), usable.end(), "cuda") != usable.end();
   const Scratch folder;
-  const auto plus = [](Words words, const Words& more) {
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  };
   done({"cluster", kDigits, "-k", "3", "-q", "-o", folder / "c.h5"});
   const std::string result = folder / "c.h5", missing = has_gpu ? "1023" : "7";
   for (const Words& command :
@@ -287,4 +289,30 @@ TEST_CASE("103: arithmetic that is not IEEE 754 is noticed") {
   _MM_SET_DENORMALS_ZERO_MODE(_MM_DENORMALS_ZERO_OFF);
   CHECK(ignored.find("subnormal") != std::string::npos);
 #endif
+}
+
+TEST_CASE("several devices write the bytes of one; those that are missing are refused") {
+  const Scratch folder;
+  const std::string points = folder / "points.h5";
+  done({"generate", points, "-n", "9000", "-d", "12", "-k", "7", "-q"});
+  const auto bytes = [&](Words words, const Words& options) {
+    words.insert(words.end(), {"-q", "-f", "-o", folder / "out.h5"});
+    done(plus(words, options));
+    return bytes_of(folder / "out.h5");
+  };
+  for (const Words& words : {Words{"cluster", points, "-k", "9", "--n-init", "2", "--save-distances"},
+                             Words{"knn", points, "-k", "4"}, Words{"knn", points, "--radius", "2"},
+                             Words{"sweep", points, "-k", "2-3", "--silhouette", "exact", "--sample", "50"},
+                             Words{"cluster", points, "-k", "5", "--algorithm", "bisecting"}}) {
+    INFO(nlohmann::json(words).dump());
+    const std::string one = bytes(words, {"--backend", "cpu"});
+    CHECK(one == bytes(words, {"--backend", "cpu", "--devices", "0,0,0"}));
+    const Words usable = usable_backends();
+    if (std::find(usable.begin(), usable.end(), "cuda") == usable.end()) continue;
+    for (const char* devices : {"0,0", "all"}) CHECK(one == bytes(words, {"--backend", "cuda", "--devices", devices}));
+  }
+  const Words run{"cluster", points, "-k", "3", "-q"};
+  refuses(4, plus(run, Words{"--backend", "cpu", "--devices", "2"}), {"device 1 does not exist"});
+  refuses(4, plus(run, Words{"--devices", "0,1000"}), {"--devices 0,1000: cuda: "});
+  refuses(2, plus(run, Words{"--devices", "0,x"}), {"--devices", "expected a whole number from 0 to 1023", "'x'"});
 }

@@ -1,0 +1,139 @@
+// Which backend computes a run, and on which devices.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "app/cli/terminal.h"
+#include "app/cli/units.h"
+#include "app/run/job.h"
+#include "app/run/processes.h"
+#include "core/composed_backend.h"
+#include "kernels/cpu/runtime/threads.h"
+
+namespace kith::app {
+namespace {
+
+constexpr std::int64_t kLeastRows = 1024;  // of a device; smaller blocks of rows are not divided
+
+/// As given, else those that this process may use; processes that may use the same ones divide them.
+int threads_of(const CommonOptions& common) {
+  if (common.threads > 0 || sharing().threads == 1) return static_cast<int>(common.threads);
+  return std::max(cpu::usable_threads() / sharing().threads, 1);
+}
+
+BackendOptions backend_options(const CommonOptions& common) {
+  BackendOptions options;
+  options.threads = threads_of(common);
+  options.screen = common.screen;
+  options.block_rows = common.block_rows;
+  options.device_memory = common.device_memory > 0 ? common.device_memory : common.memory;
+  return options;
+}
+
+std::string text_of(const Device& device) {
+  return device.description.empty() ? device.name : fmt::format("{}, {}", device.name, device.description);
+}
+
+/// A backend without threads of its own is driven by one.
+std::int64_t threads_used(const Device& device, const CommonOptions& common) {
+  if (!device.uses_threads) return 1;
+  const int threads = threads_of(common);
+  return threads > 0 ? threads : cpu::usable_threads();
+}
+
+/// Why this backend cannot use the device; empty if it can.
+std::string missing(const BackendEntry& entry, BackendOptions options, int device) {
+  options.device = device;
+  if (!entry.has_gpus && device > 0) return fmt::format("device {} does not exist; expected 0", device);
+  return entry.missing(options);
+}
+
+/// The devices of --devices or --device that this backend is to use, perhaps without some that are missing.
+std::vector<int> devices_of(const BackendEntry& entry, const BackendOptions& options, const CommonOptions& common) {
+  std::vector<int> devices;
+  if (common.devices.empty() && !entry.has_gpus) return {0};
+  if (common.devices.empty()) {
+    // Processes on one machine take a device each, as far as there are some.
+    const int first = static_cast<int>(common.device), own = first + sharing().place;
+    return {missing(entry, options, own).empty() ? own : first};
+  }
+  if (common.devices == "all") {
+    while (missing(entry, options, static_cast<int>(devices.size())).empty()) {
+      devices.push_back(static_cast<int>(devices.size()));
+    }
+    return devices.empty() ? std::vector<int>{0} : devices;
+  }
+  constexpr std::int64_t kMost = 1023;
+  if (common.devices.find(',') == std::string::npos) {
+    const std::int64_t count = parse_integer(common.devices, "--devices", {1, kMost + 1});
+    for (int device = 0; device < count; ++device) devices.push_back(device);
+    return devices;
+  }
+  for (std::size_t begin = 0; begin <= common.devices.size();) {
+    const std::size_t end = std::min(common.devices.find(',', begin), common.devices.size());
+    const std::string one = common.devices.substr(begin, end - begin);
+    devices.push_back(static_cast<int>(parse_integer(one, "--devices", {0, kMost})));
+    begin = end + 1;
+  }
+  return devices;
+}
+
+/// One backend, or one of several devices.
+std::unique_ptr<Backend> open(const BackendEntry& entry, BackendOptions options, const std::vector<int>& devices) {
+  std::vector<std::unique_ptr<Backend>> all;
+  if (devices.size() > 1 && !entry.has_gpus) {
+    const int threads = options.threads > 0 ? options.threads : cpu::usable_threads();
+    options.threads = std::max(threads / static_cast<int>(devices.size()), 1);
+  }
+  for (const int device : devices) {
+    options.device = device;
+    all.push_back(entry.open(options, {}));
+  }
+  if (all.size() == 1) return std::move(all.front());
+  return std::make_unique<ComposedBackend>(std::move(all), kLeastRows);
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> choose_backend(Job& job) {
+  job.progress.phase("open", 0);
+  const BackendOptions options = backend_options(job.common);
+  const std::string gpu = named_gpu(job.common);
+  std::string refusal;
+  for (const BackendEntry& entry : backends()) {
+    const bool named = job.common.backend == entry.name;
+    if (!named && job.common.backend != "auto") continue;
+    if (!gpu.empty() && !entry.has_gpus) {
+      if (named) refusal = fmt::format("--backend {} has no GPUs; leave one of the two options out", entry.name);
+      continue;
+    }
+    const std::vector<int> devices = devices_of(entry, options, job.common);
+    std::string reason;
+    for (const int device : devices) {
+      if (reason.empty()) reason = missing(entry, options, device);
+    }
+    if (!reason.empty()) {
+      refusal = fmt::format("{}: {}; without {} another backend may be used", entry.name, reason, gpu);
+      if (named) throw Error(ExitCode::device, fmt::format("--backend {}: {}", entry.name, reason));
+      // The remedy, behind the semicolon, is in `kith devices`.
+      job.passed_over +=
+          fmt::format("{}{}: {}", job.passed_over.empty() ? "" : "; ", entry.name, reason.substr(0, reason.find(';')));
+      continue;
+    }
+    std::unique_ptr<Backend> backend = open(entry, options, devices);
+    const Device device = backend->device();
+    job.report.backend = entry.name;
+    job.report.device = text_of(device);
+    job.report.threads = threads_used(device, job.common);
+    job.common.chosen = {entry.name, device};
+    Terminal& terminal = Terminal::instance();
+    if (!job.common.dry_run) terminal.say(fmt::format("backend {}: {}", entry.name, job.report.device));
+    if (!job.passed_over.empty()) terminal.detail("not used   " + job.passed_over);
+    return backend;
+  }
+  if (!gpu.empty()) throw Error(ExitCode::device, fmt::format("{}: {}", gpu, refusal));
+  throw Error(ExitCode::device, "no backend can be used: " + job.passed_over);
+}
+
+}  // namespace kith::app
