@@ -257,11 +257,12 @@ Balanced balance(Points& points, const DataPlan& plan, const RowStore& store, co
   double before = 0.0;
   for (;;) {
     const double cost = balancer.assign(std::as_const(result.centroids).view());
-    const bool ends = balancer.labels() == result.labels || ++result.steps >= options.max_iterations ||
-                      (result.steps > 1 && cost >= before * (1.0 - kLeastGain));
+    const bool same = balancer.labels() == result.labels;
+    if (!same) ++result.steps;
+    result.converged = same || (result.steps > 1 && cost >= before * (1.0 - kLeastGain));
     result.labels = balancer.labels();
     observer.progress(result.steps);
-    if (ends) return result;
+    if (result.converged || result.steps >= options.max_iterations) return result;
     before = cost;
     result.centroids = centroids_from_labels(points, plan, result.labels, balancer.counts(),
                                              std::as_const(result.centroids).view(), options);

@@ -43,7 +43,8 @@ struct BalanceRequest {
 struct Balanced {
   std::vector<std::int32_t> labels;  // (n) within the limits
   Matrix<double> centroids;          // (k, d) that the labels were assigned to; their means are at least as good
-  std::int64_t steps = 0;            // assignments
+  std::int64_t steps = 0;            // assignments that changed labels
+  bool converged = false;            // a further step would change no label, or lower the cost by less
 };
 
 /// Ends when no label changes, when a step lowers the cost by less than a ten-thousandth, or after
