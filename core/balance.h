@@ -23,7 +23,8 @@ struct SizeLimits {
   bool given() const { return smallest > 0 || largest > 0; }
 };
 
-/// The most rows x clusters whose assignment is exact. Tests set fewer.
+/// The most rows x clusters whose assignment is always exact; with more than 1024 clusters up to four times as many
+/// are. Tests set fewer.
 inline constexpr std::int64_t kExactCosts = std::int64_t{1} << 25;
 
 /// Host bytes of balance(), for rows of so many bytes.
@@ -42,7 +43,8 @@ struct BalanceRequest {
 struct Balanced {
   std::vector<std::int32_t> labels;  // (n) within the limits
   Matrix<double> centroids;          // (k, d) that the labels were assigned to; their means are at least as good
-  std::int64_t steps = 0;            // assignments
+  std::int64_t steps = 0;            // assignments that changed labels
+  bool converged = false;            // a further step would change no label, or lower the cost by less
 };
 
 /// Ends when no label changes, when a step lowers the cost by less than a ten-thousandth, or after

@@ -122,8 +122,10 @@ class SizeAssignment {
  private:
   /// Labels of least cost + price, and how far the sizes are from those that the prices ask for: the largest for a
   /// price above 0, the smallest for one below.
-  void begin(const std::vector<std::int64_t>& prices) {
+  void begin(std::vector<std::int64_t>& prices) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 59;
     const std::int64_t rows = costs_.rows;
+    for (std::int64_t& price : prices) price = std::clamp(price, -kMost, kMost);
     labels_.resize(rows);
     place_.resize(rows);
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -197,9 +199,11 @@ class SizeAssignment {
     }
     std::int32_t u = kNobody;
     do {
-      u = kNobody;
+      std::int64_t least = kFar;
       for (std::int32_t v = 0; v <= hub_; ++v) {
-        if (!settled_[v] && distance_[v] != kFar && (u == kNobody || distance_[v] < distance_[u])) u = v;
+        if (distance_[v] >= least || settled_[v]) continue;
+        least = distance_[v];
+        u = v;
       }
       settled_[u] = true;
       if (surplus_[u] < 0) found.push_back(u);
@@ -213,9 +217,9 @@ class SizeAssignment {
 
   void relax(std::int32_t u) {
     const std::int64_t base = distance_[u] + potential_[u];
-    const auto reach = [&](std::int32_t v, std::int64_t cost) {
+    const auto reach = [&](std::int32_t v, std::int64_t cost) {  // no node that was visited is farther than this one
       const std::int64_t distance = base + cost - potential_[v];
-      if (settled_[v] || distance >= distance_[v]) return;
+      if (distance >= distance_[v]) return;
       distance_[v] = distance;
       before_[v] = u;
     };

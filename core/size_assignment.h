@@ -23,7 +23,7 @@ struct SizeRange {
 int cost_bits(std::int64_t clusters);
 
 /// The labels (n) of least total cost for costs (n, k) from 0 on. The limits admit an assignment. prices: (k) any
-/// numbers up to 2^59 at the start, 0 if none are known; at the end every label is a cluster of least cost + price for
+/// numbers at the start, 0 if none are known; at the end every label is a cluster of least cost + price for
 /// its row. They come from a part of the rows first, so that most labels are right at once. Equal costs: shortest paths
 /// take the lowest cluster, then the lowest row, so that the labels depend on the input alone. n < 2^31.
 std::vector<std::int32_t> assign_within_sizes(MatrixView<const std::int64_t> costs, const SizeRange& sizes,

@@ -21,6 +21,10 @@ void balance_sizes(HeldPoints& held, const RowStore& store, const KMeansOptions&
       balance(*held.points, held.plan, store, {result.centroids.view(), result.labels, sizes}, options, observer);
   for (std::size_t i = 0; i < found.labels.size(); ++i) run.moved += found.labels[i] != result.labels[i] ? 1 : 0;
   run.balancing_steps = found.steps;
+  if (!found.converged) {
+    observer.warning(fmt::format("--balance: not converged after {} step{}; increase --max-iterations", found.steps,
+                                 found.steps == 1 ? "" : "s"));
+  }
   run.nearest_inertia = result.inertia;
   KMeansResult balanced = result_from_labels(*held.points, held.plan, found.labels, found.centroids.view(), options);
   result.centroids = std::move(balanced.centroids);

@@ -148,6 +148,7 @@ TEST_CASE("sizes are balanced with the same labels on every backend, and steps l
           }
           CHECK(result.inertia <= cost_of(distances, once.labels) * (1.0 + 1e-12));
           CHECK(result.inertia == Approx(cost_of(distances_of(values, result.centroids), all.labels)).epsilon(1e-12));
+          CHECK(all.converged);
           if (limits.smallest == 1) CHECK((all.labels == nearest && all.steps == 0));
         }
       }

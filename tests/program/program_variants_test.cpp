@@ -165,6 +165,9 @@ TEST_CASE("balanced clusters have the inertia of constrained k-means") {
     };
     Words balanced{"--balance", "--min-size", one.smallest, "--max-size", one.largest};
     inertia(plain, {});
+    CHECK(done({"cluster", one.points, "--init", plain, "-q", "--balance", "--max-size", one.largest,
+                "--max-iterations", "1"})
+              .says("--balance: not converged after 1 step; increase --max-iterations"));
     CHECK(std::abs(inertia(out, balanced) / one.inertia - 1.0) < 1e-8);
     balanced.insert(balanced.end(), {"--freeze", plain + ":/centroids"});  // one assignment to the same centroids
     CHECK(std::abs(inertia(out, balanced) / one.frozen - 1.0) < 1e-8);
