@@ -29,12 +29,13 @@ struct Suite {
   const char* form;  // form of its shapes
 };
 
-constexpr std::array<Suite, 9> kSuites{{
+constexpr std::array<Suite, 10> kSuites{{
     {"limits", "limits of the machine: bandwidths, latency, matrix products", nullptr, nullptr, ""},
     {"assign", "one assignment of all rows to their nearest centroids", bench_assign, nullptr, "NxD,K"},
     {"sweep", "assignments over a grid of columns and centroids: time per row and multiply-add", bench_sweep, nullptr,
      "NxD,K"},
     {"iteration", "whole iterations of k-means", bench_iteration, nullptr, "NxD,K"},
+    {"scale", "iterations on 1, 2, 4 ... GPUs, or threads of the processor", bench_scale, nullptr, "NxD,K"},
     {"knn", "exact nearest neighbours", bench_knn, nullptr, "NxD,Q,K or NxD,K (the points are the queries)"},
     {"distances", "ladder of kernels: all distances of two matrices (cuda)", nullptr, cuda::climb_distances, "MxN,K"},
     {"plane", "ladder of kernels: all distances of points in a plane (cuda)", nullptr, cuda::climb_plane, "Nx2"},
@@ -62,8 +63,9 @@ std::string list_of_suites() {
 }
 
 void declare(OptionSet& set, BenchOptions& options) {
-  set.positional({.names = "SUITE", .help = "limits, assign, sweep, iteration, knn, distances, plane, reduce or sort."},
-                 options.suite);
+  set.positional(
+      {.names = "SUITE", .help = "limits, assign, sweep, iteration, scale, knn, distances, plane, reduce or sort."},
+      options.suite);
   set.positionals({.names = "--shape",
                    .value = "SHAPE",
                    .help = "Shape to measure in place of the suite's own, as in 1000000x128,1024 (rows x columns, "
@@ -71,8 +73,8 @@ void declare(OptionSet& set, BenchOptions& options) {
                   options.shapes);
   set.text({.names = "--data",
             .value = "KINDS",
-            .help = "Points for assign, sweep, iteration and knn: kinds of kith generate, with commas between them, or "
-                    "all. With noise among them, the other times are also shown over its time."},
+            .help = "Points for assign, sweep, iteration, scale and knn: kinds of kith generate, with commas between "
+                    "them, or all. With noise among them, the other times are also shown over its time."},
            options.data);
   set.text({.names = "--points",
             .value = "FILE",
@@ -206,11 +208,11 @@ void limit_options(OptionSet& set, const BenchOptions& options, const Suite& sui
     set[name].no_effect.push_back(when([applies] { return !applies; }, reason));
   };
   unless("--shape", holds_points || suite.ladder != nullptr, "the suite limits chooses its own sizes");
-  unless("--data", holds_points, "it applies to assign, sweep, iteration and knn");
+  unless("--data", holds_points, "it applies to assign, sweep, iteration, scale and knn");
   unless("--data", options.points.empty(), "the points are those of the file");
   for (const char* option : {"--metric", "--radius"}) unless(option, is_knn, "it applies to knn");
   unless("--clusters", !options.points.empty(), "it applies to --points");
-  unless("--type", holds_points, "it applies to assign, sweep, iteration and knn");
+  unless("--type", holds_points, "it applies to assign, sweep, iteration, scale and knn");
   unless("--type", options.points.empty(), "the values are those of the file");
   unless("--markdown", !options.common.json, "--json prints no table");
   unless("--block-rows", holds_points, "this suite holds no points");

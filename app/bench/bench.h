@@ -70,6 +70,7 @@ struct BenchRun {
 std::vector<BenchRow> bench_assign(BenchRun& run);     // shapes NxD,K
 std::vector<BenchRow> bench_sweep(BenchRun& run);      // assignments over a grid of D and K
 std::vector<BenchRow> bench_iteration(BenchRun& run);  // shapes NxD,K
+std::vector<BenchRow> bench_scale(BenchRun& run);      // shapes NxD,K
 std::vector<BenchRow> bench_knn(BenchRun& run);        // shapes NxD,Q,K, or NxD,K if the points are the queries
 
 /// Checks, then times, one assignment of the points of `shape` to their first K rows as centroids.

@@ -94,7 +94,36 @@ std::unique_ptr<Backend> open(const BackendEntry& entry, BackendOptions options,
   return std::make_unique<ComposedBackend>(std::move(all), kLeastRows);
 }
 
+const BackendEntry& chosen_entry(const Job& job) {
+  return *std::find_if(backends().begin(), backends().end(),
+                       [&](const BackendEntry& entry) { return job.report.backend == entry.name; });
+}
+
+/// --devices, or all.
+std::vector<int> named_or_all(const Job& job, const BackendEntry& entry) {
+  CommonOptions common = job.common;
+  if (common.devices.empty()) common.devices = "all";
+  return devices_of(entry, backend_options(common), common);
+}
+
 }  // namespace
+
+int most_devices(const Job& job) {
+  const BackendEntry& entry = chosen_entry(job);
+  return entry.has_gpus ? static_cast<int>(named_or_all(job, entry).size()) : static_cast<int>(job.report.threads);
+}
+
+std::unique_ptr<Backend> open_devices(const Job& job, int count) {
+  const BackendEntry& entry = chosen_entry(job);
+  BackendOptions options = backend_options(job.common);
+  if (!entry.has_gpus) {
+    options.threads = count;
+    return entry.open(options, {});
+  }
+  std::vector<int> devices = named_or_all(job, entry);
+  devices.resize(static_cast<std::size_t>(count));
+  return open(entry, options, devices);
+}
 
 std::unique_ptr<Backend> choose_backend(Job& job) {
   job.progress.phase("open", 0);

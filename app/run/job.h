@@ -32,4 +32,9 @@ struct Job {
 /// Throws Error(device) with the reason if the named backend, or every backend, cannot be used.
 std::unique_ptr<Backend> choose_backend(Job& job);
 
+/// How many devices --devices names, all if it is not given; for a backend without GPUs: threads.
+int most_devices(const Job& job);
+/// The chosen backend with the first `count` of these.
+std::unique_ptr<Backend> open_devices(const Job& job, int count);
+
 }  // namespace kith::app

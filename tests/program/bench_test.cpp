@@ -37,7 +37,8 @@ bool has_backend(const std::string& name) {
 
 TEST_CASE("bench alone lists its suites, and refuses unknown suites, shapes and options") {
   const Outcome list = done({"bench"});
-  for (const char* suite : {"limits", "assign", "sweep", "iteration", "knn", "distances", "plane", "reduce", "sort"}) {
+  for (const char* suite :
+       {"limits", "assign", "sweep", "iteration", "scale", "knn", "distances", "plane", "reduce", "sort"}) {
     CHECK(list.out.find(std::string("\n  ") + suite + " ") != std::string::npos);
   }
   refuses(2, {"bench", "asign"}, {"unknown suite 'asign'", "the nearest is assign"});
@@ -104,6 +105,11 @@ TEST_CASE("bench assign, iteration and knn on every backend") {
       const double each = row["seconds"]["median"].get<double>() / 3000 * 1e9;
       CHECK(std::stod(row["note"].get<std::string>()) == Approx(each).epsilon(0.01));
     }
+    const auto scale = bench({"scale", "--backend", backend, "--shape", "9000x8,20", "--repeat", "2"})["rows"];
+    REQUIRE(!scale.empty());
+    for (const auto& row : scale) check_timed(row);
+    CHECK(scale[0]["name"].get<std::string>().starts_with("1 "));
+    CHECK((scale.size() == 1 || scale[1]["note"].get<std::string>().find("times as fast") != std::string::npos));
     for (const char* type : {"float32", "uint8"}) {
       const auto rows = bench({"iteration", "--backend", backend, "--type", type, "--shape", "3000x16,20"})["rows"];
       REQUIRE(rows.size() >= 2);
