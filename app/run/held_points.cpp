@@ -183,7 +183,12 @@ HeldPoints hold_points(data::PointSource& all, Job& job, const std::function<voi
                                                 std::max<std::int64_t>(share.count, 1));
   }
   data::PointSource& source = held.own ? *held.own : all;
-  const PreparationStep step{preparation_request(job.common), given};
+  PreparationStep step{preparation_request(job.common), given};
+  if (held.own && !step.is_none() && given == nullptr) {
+    job.progress.phase("prepare", 0);
+    held.preparation = fit(all, job.common);
+    step.given = &held.preparation;
+  }
   data::ReadingOptions options = reading_options(job.common, step);
   // A device with its own memory takes the rows from the file, so that they need none of the host's.
   if (stream) held.backend = choose_backend(job);  // first: a backend that is missing is an error before the long work
@@ -212,7 +217,8 @@ HeldPoints hold_points(data::PointSource& all, Job& job, const std::function<voi
     if (options.drop_missing) warn_of_dropped_rows(*held.values, job.progress);
     if (prepares) {
       job.progress.phase("prepare", 0);
-      held.preparation = prepare(*held.values, step, job.common);
+      Preparation computed = prepare(*held.values, step, job.common, share.first);
+      if (step.given == nullptr) held.preparation = std::move(computed);
     }
     if (!step.is_none()) job.report.prepared = describe(given == nullptr ? held.preparation : *given);
     if (weighting) held.weighed = std::make_unique<WeighedRows>(*weighting, *held.values);
@@ -240,7 +246,7 @@ HeldPoints hold_points(data::PointSource& all, Job& job, const std::function<voi
     }
     if (held.own) {
       arrival.wait_for_all();
-      held.points = composed(std::move(held.points), all.columns(), *held.backend);
+      held.points = composed(std::move(held.points), columns_of(held.rows()), *held.backend);
     }
     // Rows that do not fit into device memory stay on the host.
     if (!stream && job.common.block_rows == 0 && held.backend->device_bytes() >= value_bytes(source)) {

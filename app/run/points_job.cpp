@@ -96,7 +96,7 @@ void PointsJob::report_processes() {
 void PointsJob::agree() const {
   std::string reason = needs_memory();
   if (reason.empty()) reason = why_not_streamed(weighting);
-  if (reason.empty()) reason = why_changed(common, given.has_value());
+  if (reason.empty()) reason = why_counted(common);
   if (reason.empty() && common.dry_run) reason = "a plan is that of one process";
   if (reason.empty()) {
     std::string run = fmt::format("kith {} {}, {} {}", KITH_VERSION, set.stored_command({}),

@@ -12,6 +12,7 @@
 #include "app/run/model.h"
 #include "core/error.h"
 #include "core/metric.h"
+#include "core/row_blocks.h"
 #include "data/results/stored_result.h"
 #include "kernels/cpu/runtime/threads.h"
 
@@ -102,10 +103,27 @@ Workers workers_of(cpu::Threads& threads) {
 
 }  // namespace
 
-Preparation prepare(data::Reading& reading, const PreparationStep& step, const CommonOptions& common) {
+Preparation fit(data::PointSource& source, const CommonOptions& common) {
+  constexpr std::int64_t kBlockBytes = std::int64_t{16} << 20;
+  const std::int64_t row_bytes = source.columns() * data::size_of(source.held_as());
+  const std::int64_t block = (kBlockBytes / row_bytes / kRowsOfBlocks + 1) * kRowsOfBlocks;
+  cpu::Threads threads(static_cast<int>(common.threads));
+  const PreparedPasses passes{source.rows(), source.columns(), source.name(), [&](const auto& visit) {
+                                for (std::int64_t first = 0; first < source.rows(); first += block) {
+                                  PointsMatrix rows =
+                                      data::allocate_points(source, std::min(block, source.rows() - first));
+                                  std::visit([&](auto& values) { source.read(first, values.view()); }, rows);
+                                  visit({rows, source.name(), {}, first});
+                                }
+                              }};
+  return fit_preparation(passes, preparation_request(common), workers_of(threads));
+}
+
+Preparation prepare(data::Reading& reading, const PreparationStep& step, const CommonOptions& common,
+                    std::int64_t first_row) {
   cpu::Threads threads(static_cast<int>(common.threads));
   const Workers workers = workers_of(threads);
-  const PreparedRows rows{reading.matrix(), reading.source().name(), reading.kept_rows()};
+  const PreparedRows rows{reading.matrix(), reading.source().name(), reading.kept_rows(), first_row};
   Preparation parameters;
   if (step.given == nullptr) {
     parameters = kith::prepare(rows, step.request, workers);

@@ -24,7 +24,11 @@ struct PreparationStep {
 };
 
 /// Prepares all rows of a complete reading, and scales them to length 1 for --metric cosine. Returns the parameters.
-Preparation prepare(data::Reading& reading, const PreparationStep& step, const CommonOptions& common);
+/// first_row: the number of row 0 in the data set, for messages.
+Preparation prepare(data::Reading& reading, const PreparationStep& step, const CommonOptions& common,
+                    std::int64_t first_row = 0);
+/// The parameters of all rows of a source, in up to six passes, by a process that holds some of them.
+Preparation fit(data::PointSource& source, const CommonOptions& common);
 /// The same for rows in a file, in passes over it; the file holds the prepared rows afterwards.
 Preparation prepare(data::SpooledRows& rows, const PreparationStep& step, const CommonOptions& common);
 

@@ -18,15 +18,15 @@ std::string why_not_streamed(const std::optional<Weighting>& weighting) {
   return "";
 }
 
-std::string why_changed(const CommonOptions& common, bool prepared) {
-  if (prepared || !preparation_request(common).is_none()) return "rows are prepared once, after they have been read";
+std::string why_counted(const CommonOptions& common) {
   if (common.nan == "drop") return "--nan drop changes the numbers of rows";
   return common.precision == "f32" ? "--precision f32 counts the values that it changes" : "";
 }
 
 std::string why_spooled(const data::PointSource& source, const CommonOptions& common, bool prepared) {
-  const std::string kind = source.only_in_order();
-  return kind.empty() ? why_changed(common, prepared) : kind;
+  if (const std::string kind = source.only_in_order(); !kind.empty()) return kind;
+  if (prepared || !preparation_request(common).is_none()) return "rows are prepared once, after they have been read";
+  return why_counted(common);
 }
 
 void bypass_full_cache(data::PointSource& source, std::int64_t held_rows) {

@@ -23,8 +23,8 @@ struct StreamPlan {
 
 /// Why the rows of these points cannot be read in passes at all; empty if they can.
 std::string why_not_streamed(const std::optional<Weighting>& weighting);
-/// Why the rows are not those of their file, but known only after all of these have been read; empty if they are.
-std::string why_changed(const CommonOptions& common, bool prepared);
+/// Why the rows and their number are known only after all of them have been read; empty if they are known before.
+std::string why_counted(const CommonOptions& common);
 /// Why they cannot be read from their own file in passes, but from one of --scratch; empty if they can.
 std::string why_spooled(const data::PointSource& source, const CommonOptions& common, bool prepared);
 

@@ -101,6 +101,10 @@ TEST_CASE("several processes write the bytes of one", "[processes]") {
                       count);
   }
   same_in_processes(folder, {"cluster", points, "-k", "9", "--metric", "cosine", "--medoids"}, 2);
+  same_in_processes(folder, {"cluster", points, "-k", "9", "--scale", "zscore", "--pca", "3"}, 3);
+  same_in_processes(folder, {"cluster", points, "-k", "9", "--scale", "unit"}, 2);
+  done({"cluster", points, "-k", "9", "--scale", "minmax", "-q", "-o", folder / "scaled.h5"});
+  same_in_processes(folder, {"assign", points, "--centroids", folder / "scaled.h5"}, 2);
   same_in_processes(folder, {"sweep", points, "-k", "2-4", "--silhouette", "simplified"}, 3);
   done({"cluster", points, "-k", "9", "-q", "-o", folder / "model.h5"});
   same_in_processes(folder, {"assign", points, "--centroids", folder / "model.h5", "--save-distances"}, 3);
@@ -165,7 +169,7 @@ TEST_CASE("what several processes cannot do is refused with the reason", "[proce
     CHECK(outcome.code == 2);
     CHECK(outcome.says(said));
   };
-  refuses_all({"cluster", points, "-k", "3", "--scale", "zscore"}, "rows are prepared");
+  refuses_all({"cluster", points, "-k", "3", "--nan", "drop"}, "--nan drop changes the numbers of rows");
   refuses_all({"info", points}, "expected a command that several processes can divide");
   // Processes with other options, or with another file of the same name.
   const Words mixed{"cluster", points, "-k", "3", ":", "-n", "1", KITH_MPI_BINARY, "cluster", points, "-k", "4"};
