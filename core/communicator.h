@@ -72,6 +72,9 @@ std::vector<T> gather(Communicator& processes, std::span<const T> values) {
   return all;
 }
 
+/// add() for numbers of which many may be zero in all processes, as the changes of sums in late iterations are.
+void add_sparse(Communicator& processes, std::span<std::int64_t> values);
+
 /// A text of each process.
 inline std::vector<std::string> gather_texts(Communicator& processes, const std::string& text) {
   const std::vector<std::int64_t> sizes = gather_value(processes, std::ssize(text));

@@ -131,7 +131,7 @@ Integers ComposedPoints::sum(Integers none, const Work& work) const {
   std::vector<Integers> of_parts(parts_.size());
   for_parts([&](Points& points, std::size_t p) { of_parts[p] = work(points, p); });
   for (const Integers& part : of_parts) none.add_each(part);
-  processes_.add(none.values());
+  add_sparse(processes_, none.values());
   return none;
 }
 

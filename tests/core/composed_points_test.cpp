@@ -242,3 +242,29 @@ TEST_CASE("a backend of several devices gives the bits of one", "[composed]") {
     }
   });
 }
+
+TEST_CASE("sums of mostly zeros are exchanged without the zeros", "[composed]") {
+  constexpr std::int64_t kCount = 100'003;  // no multiple of a block
+  constexpr int kProcesses = 3;
+  for (const std::int64_t step : {std::int64_t{1}, std::int64_t{5000}, 2 * kCount}) {
+    std::vector<std::vector<std::int64_t>> sums(kProcesses);
+    std::vector<std::int64_t> bytes(kProcesses);
+    run_processes(kProcesses, [&](Communicator& processes) {
+      const auto rank = static_cast<std::size_t>(processes.rank());
+      std::vector<std::int64_t> values(kCount, 0);
+      for (std::int64_t i = processes.rank(); i < kCount; i += step) values[static_cast<std::size_t>(i)] = i - 500;
+      values.back() = processes.rank();
+      add_sparse(processes, values);
+      sums[rank] = values;
+      bytes[rank] = processes.exchanged().bytes;
+    });
+    std::vector<std::int64_t> expected(kCount, 0);
+    for (int r = 0; r < kProcesses; ++r) {
+      for (std::int64_t i = r; i < kCount - 1; i += step) expected[static_cast<std::size_t>(i)] += i - 500;
+    }
+    expected.back() = 0 + 1 + 2;
+    INFO("every " << step << "th number");
+    for (const auto& sum : sums) CHECK(sum == expected);
+    CHECK((bytes[0] < kCount) == (step > 1));
+  }
+}

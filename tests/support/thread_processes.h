@@ -30,7 +30,9 @@ class ThreadProcess final : public Communicator {
   ThreadProcess(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
   int rank() const override { return rank_; }
   int size() const override { return meeting_.size; }
+  Exchanged exchanged() const override { return exchanged_; }
   void add(std::span<std::int64_t> values) override {
+    exchanged_.bytes += static_cast<std::int64_t>(values.size_bytes());
     meet(
         [&] {
           meeting_.sums.resize(values.size(), 0);
@@ -48,6 +50,7 @@ class ThreadProcess final : public Communicator {
         [&] { std::copy(meeting_.largest.begin(), meeting_.largest.end(), values.begin()); });
   }
   void share(std::span<std::byte> all, std::span<const std::int64_t> bytes) override {
+    exchanged_.bytes += static_cast<std::int64_t>(all.size());
     std::int64_t first = 0;
     for (int r = 0; r < rank_; ++r) first += bytes[static_cast<std::size_t>(r)];
     meet(
@@ -78,6 +81,7 @@ class ThreadProcess final : public Communicator {
 
   Meeting& meeting_;
   int rank_;
+  Exchanged exchanged_;
 };
 
 /// Runs work(process) in `count` threads. An error in one of them ends the test program.
