@@ -31,7 +31,8 @@ ComposedPoints::ComposedPoints(Parts parts, std::int64_t columns, Backend& backe
       columns_(columns),
       first_row_(first_row),
       backend_(backend),
-      processes_(processes) {
+      processes_(processes),
+      threads_(std::make_unique<PartThreads>(parts_.size())) {
   std::int64_t here = 0;
   for (const auto& part : parts_) here += part->rows();
   process_rows_ = gather_value(processes_, here);

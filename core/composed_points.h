@@ -2,16 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <span>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/backend.h"
 #include "core/communicator.h"
 #include "core/integers.h"
+#include "core/part_threads.h"
 
 namespace kith {
 
@@ -70,7 +69,7 @@ class ComposedPoints final : public Points {
   void cluster_distances(const ClusterDistancesRequest&, MatrixView<std::int64_t> sums) const override;
 
  private:
-  /// Calls work(points, p) for each part p, all at the same time. Rethrows the error of the first part that failed.
+  /// Calls work(points, p) for each part p, all at the same time, as PartThreads does.
   template <class Work>
   void for_parts(const Work& work) const;
   /// The sum, over all parts of all processes, of the integers that work(points, p) returns. none: those without rows.
@@ -103,27 +102,12 @@ class ComposedPoints final : public Points {
   std::int64_t rows_ = 0;
   std::vector<std::int64_t> firsts_;        // (parts + 1) the first row of each part of this process, and its end
   std::vector<std::int64_t> process_rows_;  // (processes)
+  std::unique_ptr<PartThreads> threads_;
 };
 
 template <class Work>
 void ComposedPoints::for_parts(const Work& work) const {
-  if (parts_.size() == 1) return work(*parts_[0], std::size_t{0});
-  std::vector<std::exception_ptr> failures(parts_.size());
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t p = 0; p < parts_.size(); ++p) {
-      threads.emplace_back([&, p] {
-        try {
-          work(*parts_[p], p);
-        } catch (...) {
-          failures[p] = std::current_exception();
-        }
-      });
-    }
-  }
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  threads_->run([&](std::size_t p) { work(*parts_[p], p); });
 }
 
 template <class Work>

@@ -70,7 +70,7 @@ class Process {
   std::unique_ptr<Points> points_;
 };
 
-const std::vector<Layout> kLayouts{{1, 1, false}, {1, 3, false}, {2, 1, false}, {3, 2, true}, {5, 1, false}};
+const std::vector<Layout> kLayouts{{1, 3, false}, {2, 2, true}, {4, 1, false}};
 
 std::string name_of(const Layout& layout) {
   return std::to_string(layout.processes) + " processes of " + std::to_string(layout.parts) + " parts" +

@@ -1,0 +1,43 @@
+// Threads that wait for work on the parts of composed points.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace kith {
+
+class PartThreads {
+ public:
+  /// parts: the calling thread takes the first one, so there are parts - 1 threads.
+  explicit PartThreads(std::size_t parts) : failures_(parts) {
+    for (std::size_t p = 1; p < parts; ++p) threads_.emplace_back([this, p] { serve(p); });
+  }
+  ~PartThreads();
+  PartThreads(const PartThreads&) = delete;
+  PartThreads& operator=(const PartThreads&) = delete;
+
+  /// Calls work(p) for every part p at the same time. Rethrows the error of the first part that failed, once all have
+  /// ended. One caller at a time.
+  void run(const std::function<void(std::size_t part)>& work);
+
+ private:
+  void serve(std::size_t part);
+  void attempt(const std::function<void(std::size_t)>& work, std::size_t part) noexcept;
+
+  std::mutex mutex_;
+  std::condition_variable begins_, ends_;
+  const std::function<void(std::size_t)>* work_ = nullptr;
+  std::int64_t round_ = 0;   // of run()
+  std::size_t running_ = 0;  // parts of the round that have not ended, but for the first
+  bool stopped_ = false;
+  std::vector<std::exception_ptr> failures_;
+  std::vector<std::jthread> threads_;  // last: they use the members above
+};
+
+}  // namespace kith
