@@ -33,6 +33,10 @@ PointsJob::PointsJob(OptionSet& options, CommonOptions& common_options)
 
 int PointsJob::run() {
   if (!target.empty()) data::check_output(target, output);
+  if (!processes().is_alone() && std::count(output.inputs.begin(), output.inputs.end(), "-") > 0) {
+    throw Error(ExitCode::usage,
+                "standard input reaches one process alone; save the input in a file that all can read");
+  }
   open();
   if (!processes().is_alone()) agree();
   try {

@@ -170,6 +170,7 @@ TEST_CASE("what several processes cannot do is refused with the reason", "[proce
     CHECK(outcome.says(said));
   };
   refuses_all({"cluster", points, "-k", "3", "--nan", "drop"}, "--nan drop changes the numbers of rows");
+  refuses_all({"cluster", "-", "-k", "3"}, "standard input reaches one process");
   refuses_all({"info", points}, "expected a command that several processes can divide");
   // Processes with other options, or with another file of the same name.
   const Words mixed{"cluster", points, "-k", "3", ":", "-n", "1", KITH_MPI_BINARY, "cluster", points, "-k", "4"};
