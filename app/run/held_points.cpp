@@ -150,7 +150,8 @@ std::int64_t value_bytes(const data::PointSource& source) {
 }
 
 std::int64_t own_value_bytes(const data::PointSource& source) {
-  return value_bytes(source) / std::max<std::int64_t>(source.rows(), 1) * own_rows(source.rows()).count;
+  const std::int64_t most = row_share(source.rows(), 0, processes().size()).count;
+  return value_bytes(source) / std::max<std::int64_t>(source.rows(), 1) * most;
 }
 
 std::int64_t row_state_bytes(const data::PointSource& source) {

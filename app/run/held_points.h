@@ -35,7 +35,7 @@ std::int64_t prepared_columns(const data::PointSource& points, const CommonOptio
 
 /// Host bytes of all values.
 std::int64_t value_bytes(const data::PointSource& source);
-/// The same of the rows of this process.
+/// The same of the rows of one process: the most that any has, since all of them must decide alike.
 std::int64_t own_value_bytes(const data::PointSource& source);
 /// Host bytes that a backend keeps for the rows besides their values: two labels and a distance each.
 std::int64_t row_state_bytes(const data::PointSource& source);

@@ -109,7 +109,10 @@ void PointsJob::agree() const {
       const data::InputMark mark = data::mark_of(input);
       run += fmt::format(", {} of {} bytes with checksum {:08x}", mark.name, mark.bytes, mark.checksum);
     }
-    return check_agreement(run + (checkpoint ? checkpoint->began() : ""));
+    // What decides how often the processes exchange something.
+    run += fmt::format(", --memory {}, --block-rows {}", common.memory, common.block_rows);
+    check_agreement(run + (checkpoint ? ", --checkpoint " + checkpoint->began() : ""));
+    return use_agreed_memory();
   }
   throw Error(ExitCode::usage, fmt::format("the rows cannot be divided among {} processes: {}; run kith in one process",
                                            processes().size(), reason));
