@@ -135,13 +135,15 @@ class MpiProcesses final : public Communicator {
         said = waited;
         MPI_Send(&none, 0, MPI_CHAR, 0, kWaiting, control_);
       }
-      if (limit > 0.0 && waited > limit + (rank_ == 0 ? 0.0 : kAnswer)) refuse_to_wait(waited, interval);
+      if (limit > 0.0 && waited > limit + grace()) refuse_to_wait(waited, interval);
     }
     const double waited = seconds_since(begin);
     longest_ = std::max(longest_, waited);
     exchanged_.seconds += waited;
   }
 
+  /// Seconds beyond the deadline: process 0 speaks first, then process 1, which names process 0.
+  double grace() const { return rank_ == 0 ? 0.0 : rank_ == 1 ? kAnswer : 3 * kAnswer; }
   double deadline() const {
     return deadline_ > 0.0 ? std::max(deadline_, given_deadline() ? 0.0 : kSlower * longest_) : 0.0;
   }
