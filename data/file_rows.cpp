@@ -48,7 +48,7 @@ void FileRows::refuse_changed() const {
   refuse_input(source_.name(),
                fmt::format("changed between pass {} and an earlier one over its rows; run kith again when no "
                            "other program writes to it",
-                           passes_));
+                           counts_->passes.load()));
 }
 
 void FileRows::require_unchanged() const {
@@ -66,7 +66,7 @@ void FileRows::begin(std::int64_t first) {
   if (first != first_) samples_.clear();
   first_ = first;
   samples_.resize(static_cast<std::size_t>(blocks()));
-  ++passes_;
+  ++counts_->passes;
   filled_ = taken_ = 0;
   stopped_ = false;
   failure_ = nullptr;
@@ -86,7 +86,7 @@ PointsView FileRows::next() {
   const std::int64_t block = taken_++;
   lock.unlock();
   progress_.notify_all();  // the buffer of the block before may be filled again
-  bytes_ += rows_of_block(block) * row_bytes_;
+  counts_->bytes += rows_of_block(block) * row_bytes_;
   return std::visit([&](const auto& buffer) -> PointsView { return buffer.view().middle(0, rows_of_block(block)); },
                     buffers_[static_cast<std::size_t>(block % kBlocks)]);
 }
@@ -103,7 +103,7 @@ PointsMatrix FileRows::gather(std::span<const std::int64_t> rows) {
         },
         all);
   }
-  bytes_ += std::ssize(rows) * row_bytes_;
+  counts_->bytes += std::ssize(rows) * row_bytes_;
   return all;
 }
 
@@ -124,7 +124,7 @@ void FileRows::read(std::int64_t first, std::int64_t count, std::byte* out) {
         read_values(first, MatrixView<T>{reinterpret_cast<T*>(out), count, columns()});
       },
       shape_);
-  shared_bytes_ += count * row_bytes_;
+  counts_->shared_bytes += count * row_bytes_;
   if (count == 1 || first / count % kSampled != 0) return;
   Checksum checksum;
   checksum.add(out, static_cast<std::size_t>(std::min(kReadSampleBytes, count * row_bytes_)));

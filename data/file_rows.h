@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <exception>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -25,6 +26,12 @@ namespace kith::data {
 struct FileRowsOptions {
   std::int64_t block_bytes = std::int64_t{16} << 20;  // of values; at least one row
   Metric metric = Metric::euclidean;                  // cosine: rows are scaled to length 1 as they are read
+};
+
+/// What has been read so far; other threads may look at any time.
+struct ReadCounts {
+  std::atomic<std::int64_t> passes = 0, bytes = 0;
+  std::atomic<std::int64_t> shared_bytes = 0;  // by several threads, outside of passes
 };
 
 /// A thread reads the blocks of a pass into kBlocks buffers while the caller uses one of them. The file must stay as it
@@ -54,9 +61,10 @@ class FileRows final : public RowReader {
   PointsView shape() const { return shape_; }
 
   /// Passes, and what several threads have read, in whole sets of rows.
-  std::int64_t passes() const { return passes_ + (shared_bytes_ + all_bytes() - 1) / all_bytes(); }
+  std::int64_t passes() const { return counts_->passes + (counts_->shared_bytes + all_bytes() - 1) / all_bytes(); }
   /// Bytes of values, as they are held, that were read.
-  std::int64_t bytes() const { return bytes_ + shared_bytes_; }
+  std::int64_t bytes() const { return counts_->bytes + counts_->shared_bytes; }
+  std::shared_ptr<const ReadCounts> counts() const { return counts_; }
   /// Bytes of the buffers.
   std::int64_t held_bytes() const { return kBlocks * block_rows_ * row_bytes_; }
 
@@ -90,8 +98,7 @@ class FileRows final : public RowReader {
   std::vector<std::optional<std::uint32_t>> samples_;  // checksums of the first values of each block
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> read_samples_;  // the same of reads: first row, rows
   std::int64_t first_ = 0;                                                       // row of the pass
-  std::int64_t passes_ = 0, bytes_ = 0;
-  std::atomic<std::int64_t> shared_bytes_ = 0;
+  std::shared_ptr<ReadCounts> counts_ = std::make_shared<ReadCounts>();
 
   std::mutex mutex_;
   std::condition_variable progress_;

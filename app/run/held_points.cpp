@@ -237,6 +237,7 @@ HeldPoints hold_points(data::PointSource& all, Job& job, const std::function<voi
       held.reader = std::make_unique<data::FileRows>(
           streamed, data::FileRowsOptions{.block_bytes = stream->block_bytes,
                                           .metric = held.spooled ? Metric::euclidean : options.metric});
+      if (held.in_passes && !direct) job.progress.show_reads(held.reader->counts());
       held.points = direct ? hold_directly(held, share.first, own_weights, job)
                            : std::make_unique<StreamedPoints>(
                                  *held.backend,

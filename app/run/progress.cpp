@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <system_error>
+#include <utility>
 
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
@@ -55,7 +56,7 @@ void Progress::phase(const std::string& name, std::int64_t steps) {
     return;
   }
   end_stage();
-  stage_ = {name, steps, 0, Clock::now()};
+  stage_ = {name, steps, 0, reads_ ? reads_->bytes.load() : 0, Clock::now()};
   Terminal& terminal = Terminal::instance();
   if (show_ == Show::always && !terminal.is_terminal()) terminal.note(describe(stage_.started));
 }
@@ -64,7 +65,7 @@ void Progress::enter(const std::string& name) {
   const std::lock_guard lock(mutex_);
   outer_ = stage_;
   report_.phase(outer_.name);  // before the nested phase in the report
-  stage_ = {name, 0, 0, Clock::now()};
+  stage_ = {name, 0, 0, reads_ ? reads_->bytes.load() : 0, Clock::now()};
 }
 
 void Progress::leave() {
@@ -88,6 +89,11 @@ void Progress::iteration(const IterationRecord& record) {
   Terminal::instance().detail(fmt::format(
       "iteration {}: inertia {:.9g}, {} labels changed, {}{}", stage_.reached, record.inertia, record.changed,
       show_seconds(record.seconds), left_out >= 1 ? fmt::format(", {:.0f} % of the products left out", left_out) : ""));
+}
+
+void Progress::show_reads(std::shared_ptr<const data::ReadCounts> counts) {
+  const std::lock_guard lock(mutex_);
+  reads_ = std::move(counts);
 }
 
 void Progress::begin_run(int run, int runs) {
@@ -133,6 +139,10 @@ std::string Progress::describe(Clock::time_point now) const {
     }
   } else {
     text += fmt::format(", {}", show_seconds(seconds));
+  }
+  if (const std::int64_t bytes = reads_ ? reads_->bytes - stage_.bytes : 0; bytes > 0 && seconds > 0.0) {
+    text += fmt::format(", pass {} over the file, {} read, {:.3g} GB/s", reads_->passes.load(), show_bytes(bytes),
+                        1e-9 * static_cast<double>(bytes) / seconds);
   }
   return text;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -9,6 +10,7 @@
 #include "app/run/report.h"
 #include "core/clock.h"
 #include "core/observer.h"
+#include "data/file_rows.h"
 
 namespace kith::app {
 
@@ -29,6 +31,8 @@ class Progress : public Observer {
   void begin_run(int run, int runs) override;
   void end_run(const RunRecord& record) override;
   void warning(const std::string& message) override;
+  /// From now on the state also says what a run in passes has read.
+  void show_reads(std::shared_ptr<const data::ReadCounts> counts);
   /// Begins a phase inside the current one, which resumes at leave(): writing between two blocks of a search.
   void enter(const std::string& name);
   void leave();
@@ -40,6 +44,7 @@ class Progress : public Observer {
     std::string name;        // empty: no phase
     std::int64_t steps = 0;  // 0: unknown
     std::int64_t reached = 0;
+    std::int64_t bytes = 0;     // that had been read when it began
     Clock::time_point started;  // moved forward by the time of nested phases
   };
 
@@ -55,7 +60,8 @@ class Progress : public Observer {
   Stage stage_;
   Stage outer_;
   IterationRecord last_;
-  std::string run_;  // "run 2 of 10: " if there are several
+  std::shared_ptr<const data::ReadCounts> reads_;  // null: rows are not read in passes
+  std::string run_;                                // "run 2 of 10: " if there are several
   std::thread watcher_;
 };
 

@@ -182,7 +182,8 @@ Checkpoint read_generation(const std::string& file) {
 }
 
 void remove_checkpoint(const std::string& file) {
-  for (const std::string& name : {file, previous_generation(file)}) {
+  // The newer one last: a run that is killed in between still finds it, and that its output is written.
+  for (const std::string& name : {previous_generation(file), file}) {
     if (is_checkpoint(name)) unlink(name.c_str());
   }
 }

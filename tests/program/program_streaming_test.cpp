@@ -37,6 +37,18 @@ nlohmann::json compare(const Words& command, const Scratch& folder) {
 
 }  // namespace
 
+TEST_CASE("the progress of a run in passes says what it has read") {
+  const Scratch folder;
+  write_points(folder);
+  const Outcome outcome =
+      run_kith(Words{"cluster", folder / "x.npy", "-k", "700", "--init", "random", "--tolerance", "0", "--memory",
+                     "15MB", "--progress", "always", "--keep-best", "--time-limit", "1.2s"});
+  INFO(outcome.err);
+  CHECK((outcome.code == 0 || outcome.code == 124));
+  CHECK(outcome.says("over the file"));
+  CHECK(outcome.says("GB/s"));
+}
+
 TEST_CASE("clusters of points larger than the memory are those of points in memory") {
   const Scratch folder;
   for (const std::string& points : write_points(folder)) {
