@@ -75,8 +75,8 @@ struct BackendOptions {
   std::int64_t device_memory = 0;  // bytes of device memory the run may use; 0: what is free
 };
 
-/// Paths that a backend takes only for large problems, where they pay. Tests force them on small ones. Results do not
-/// depend on them.
+/// Paths that a backend takes only for large problems, or on some machines. Tests force them on small ones. Results do
+/// not depend on them.
 struct ForcedPaths {
   bool bounds = false;         // skip rows by bounds
   bool self_join = false;      // symmetric joins
@@ -84,6 +84,7 @@ struct ForcedPaths {
   bool cells = false;          // searches by cells
   bool trees = false;          // searches of k-d trees
   bool fp16_by_block = false;  // fp16 rows of one block at a time
+  bool no_peers = false;       // devices exchange sums in the memory of the host
 };
 
 /// A row of the table of backends.

@@ -241,6 +241,26 @@ void ComposedPoints::sweep(const SweepRequest& request, Assignment& assignment) 
   all.take(request.inertia);
 }
 
+bool ComposedPoints::iterates_in_parts(std::int64_t count) const {
+  if (count > 1 || parts_.empty()) return false;
+  return std::all_of(parts_.begin(), parts_.end(),
+                     [&](const auto& part) { return part->iterates_in_parts(std::ssize(parts_)); });
+}
+
+IterateResult ComposedPoints::iterate(const IterateRequest& request, LloydState& state) {
+  const std::vector<std::int64_t> able = gather_value(processes_, iterates_in_parts(1) ? 1 : 0);
+  if (std::find(able.begin(), able.end(), 0) != able.end()) return {};
+  Points* const self = this;
+  return iterate_parts({&self, 1}, *threads_, processes_, request, state);
+}
+
+IterateResult ComposedPoints::iterate_parts(std::span<Points* const> /*parts*/, PartThreads&, Communicator& processes,
+                                            const IterateRequest& request, LloydState& state) {
+  std::vector<Points*> parts;
+  for (const auto& part : parts_) parts.push_back(part.get());
+  return parts_.front()->iterate_parts(parts, *threads_, processes, request, state);
+}
+
 void ComposedPoints::relabel(std::int64_t row, std::int32_t label) {
   if (const std::size_t p = part_of(row); p < parts_.size()) parts_[p]->relabel(row, label);
 }

@@ -52,6 +52,10 @@ class ComposedPoints final : public Points {
   bool nearest_rows(const NearestRowsRequest&, NearestRows&) const override;
   void update_sums(ClusterSums&) override;
   void sweep(const SweepRequest&, Assignment&) override;
+  IterateResult iterate(const IterateRequest&, LloydState&) override;
+  IterateResult iterate_parts(std::span<Points* const> parts, PartThreads&, Communicator&, const IterateRequest&,
+                              LloydState&) override;
+  bool iterates_in_parts(std::int64_t count) const override;
   void relabel(std::int64_t row, std::int32_t label) override;
   void set_labels(std::span<const std::int32_t> labels) override;
   void labels(std::span<std::int32_t> out) const override;

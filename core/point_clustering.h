@@ -15,6 +15,10 @@
 
 namespace kith {
 
+class Communicator;
+class PartThreads;
+class Points;
+
 /// A request to assign every row to its nearest centroid.
 struct AssignRequest {
   MatrixView<const double> centroids;  // (k, d)
@@ -105,6 +109,15 @@ class PointClustering : public virtual PointSet {
   /// cluster is empty. Without records and without an unfinished assignment the caller runs the next iteration itself.
   /// The points must hold all rows of the data set.
   virtual IterateResult iterate(const IterateRequest&, LloydState&) { return {}; }
+  /// iterate() over rows that several devices and processes hold. parts: the rows of this process, of which these are
+  /// the first, each held by a device of the same kind. All processes call it at the same time, with the same request
+  /// and state; if one of them does not iterate in parts, none may call it.
+  virtual IterateResult iterate_parts(std::span<Points* const> /*parts*/, PartThreads&, Communicator&,
+                                      const IterateRequest&, LloydState&) {
+    return {};
+  }
+  /// Whether iterate_parts() does anything. count: of the parts.
+  virtual bool iterates_in_parts(std::int64_t /*count*/) const { return false; }
   /// Changes the label of one row (relocation).
   virtual void relabel(std::int64_t /*row*/, std::int32_t /*label*/) { unsupported("relocation"); }
   /// Sets all labels. labels: (n)

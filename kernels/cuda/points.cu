@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "kernels/cuda/assign/part_exchange.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/operations.h"
@@ -72,8 +73,18 @@ class CudaPoints final : public Points {
     with_memory(held_, [&] { cuda::update_sums(held_, sums); });
   }
   IterateResult iterate(const IterateRequest& request, LloydState& state) override {
-    return with_memory(held_, [&] { return cuda::iterate(held_, request, state); });
+    Points* const self = this;
+    PartThreads alone(1);
+    SingleProcess process;
+    return iterate_parts({&self, 1}, alone, process, request, state);
   }
+  IterateResult iterate_parts(std::span<Points* const> parts, PartThreads& threads, Communicator& processes,
+                              const IterateRequest& request, LloydState& state) override {
+    std::vector<HeldRows<T>*> held;
+    for (Points* part : parts) held.push_back(&dynamic_cast<CudaPoints&>(*part).held_);
+    return cuda::iterate<T>(held, threads, processes, request, state);
+  }
+  bool iterates_in_parts(std::int64_t count) const override { return held_.weight.size() == 0 && count <= kMostParts; }
   void relabel(std::int64_t row, std::int32_t label) override {
     check(cudaSetDevice(held_.context->device));
     const std::int64_t position = row - held_.first_row;

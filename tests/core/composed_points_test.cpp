@@ -41,7 +41,7 @@ class Process {
     const RowShare here = row_share(rows_of(values), processes.rank(), processes.size());
     ComposedPoints::Parts parts;
     for (int p = 0; p < layout.parts; ++p) {
-      backends_.push_back(entry.open({.threads = 1}, {}));
+      backends_.push_back(entry.open(options_of_part(entry, p), {}));
       Backend& backend = *backends_.back();
       RowShare part = row_share(here.count, p, layout.parts);
       part.first += here.first;
@@ -70,7 +70,7 @@ class Process {
   std::unique_ptr<Points> points_;
 };
 
-const std::vector<Layout> kLayouts{{1, 3, false}, {2, 2, true}, {4, 1, false}};
+const std::vector<Layout> kLayouts{{1, 3, false}, {2, 2, true}, {4, 1, false}, {2, 3, false}};
 
 std::string name_of(const Layout& layout) {
   return std::to_string(layout.processes) + " processes of " + std::to_string(layout.parts) + " parts" +

@@ -56,6 +56,7 @@ TEST_CASE("iterate() equals iterations made of single operations", "[kmeans][ite
   for (Tested& tested : tested_backends({}, {.bounds = true})) {
     backends.push_back({tested.name + " with gaps", std::move(tested.backend)});
   }
+  for (Tested& tested : composed_backends()) backends.push_back(std::move(tested));
   for (const Case& c : cases) {
     const Matrix<double> values = kinds()[c.kind].make(c.shape.n, c.shape.d, c.seed);
     const KMeansOptions options{.clusters = c.shape.k,

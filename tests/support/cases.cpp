@@ -7,9 +7,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <set>
 #include <stdexcept>
 
+#include "core/composed_backend.h"
 #include "core/philox.h"
 #include "kernels/cpu/instructions/instructions.h"
 
@@ -254,6 +256,27 @@ std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const Back
       if (tested.name == "cpu") opened.push_back({"cpu " + std::string(set->name), std::move(tested.backend)});
     }
     unsetenv("KITH_CPU");
+  }
+  return opened;
+}
+
+BackendOptions options_of_part(const BackendEntry& entry, int part) {
+  int devices = 1;
+  while (entry.has_gpus && entry.missing({.device = devices}).empty()) ++devices;
+  return {.threads = 1, .device = part % devices};
+}
+
+std::vector<Tested> composed_backends() {
+  std::vector<Tested> opened;
+  for (const BackendEntry& entry : backends()) {
+    if (!entry.missing({}).empty()) continue;
+    for (const bool peers : {true, false}) {
+      if (!entry.has_gpus && !peers) continue;
+      std::vector<std::unique_ptr<Backend>> parts;
+      for (int p = 0; p < 3; ++p) parts.push_back(entry.open(options_of_part(entry, p), {.no_peers = !peers}));
+      opened.push_back({std::string(entry.name) + (peers ? " in parts" : " in parts without peers"),
+                        std::make_unique<ComposedBackend>(std::move(parts), 1)});
+    }
   }
   return opened;
 }

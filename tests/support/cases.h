@@ -58,6 +58,11 @@ std::vector<Tested> every_backend(const BackendOptions& options = {}, const Forc
 std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const BackendOptions& options = {},
                                  const ForcedPaths& forced = {});
 
+/// Options for part p of several: each takes the next of the GPUs that there are.
+BackendOptions options_of_part(const BackendEntry& entry, int part);
+/// Rows divided among three parts, for each backend, in the ways in which they exchange sums.
+std::vector<Tested> composed_backends();
+
 /// A folder of the shared test data; empty, with a message, if it is absent.
 std::string shared_data();
 

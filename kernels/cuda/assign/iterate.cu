@@ -1,12 +1,16 @@
 // Iterations with centroids and sums on the device: assignment, sums, new centroids. The host downloads only the inputs
-// of the stop rules.
+// of the stop rules. Several devices do so in step.
 //
 // Besides the screen an iteration moves 8 bytes of labels per row, the reassigned rows, and k d sums and centroids:
-// 0.02 ms for 10^6 rows and k d = 10^5 when few rows are reassigned, plus one wait.
+// 0.02 ms for 10^6 rows and k d = 10^5 when few rows are reassigned, plus one wait. With several devices each reads its
+// share of the sums from all, and writes its share of the centroids to all: 2 k d words over its link in all.
 #include "kernels/cuda/assign/iterate.h"
 
-#include <bit>
+#include <algorithm>
+#include <functional>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/clock.h"
 #include "kernels/cuda/assign/bounds.h"
@@ -17,43 +21,54 @@ namespace {
 
 constexpr double kMostSeconds = 0.5;  // before control returns to the caller, which costs k d numbers up and down
 
-/// A warp per cluster. report: (2 k + 3) shift and between per cluster, then rows changed, empty, altered clusters.
-__global__ void centroid_kernel(CentroidSource source, std::int64_t clusters, std::int64_t d, const double* before,
-                                double* after, Word* report) {
-  for (std::int64_t c = warp_index(); c < clusters; c += warp_count()) {
-    if (source.totals.counts[c] == 0) {
-      if (lane_index() == 0) atomicAdd(&report[2 * clusters + 1], Word{1});
-      continue;
+/// The centroids that one device makes.
+struct CentroidTask {
+  TotalsInParts totals;
+  MeanGrid means;
+  CentroidPlaces after;
+  const double* before;    // (k, d)
+  ClusterChange* changes;  // (clusters.count)
+  RowShare clusters;
+  std::int64_t d;
+};
+
+/// A warp per cluster.
+__global__ void centroid_kernel(CentroidTask task) {
+  for (std::int64_t i = warp_index(); i < task.clusters.count; i += warp_count()) {
+    const std::int64_t c = task.clusters.first + i, first = c * task.d;
+    Word count = 0;
+    for (int p = 0; p < task.totals.parts; ++p) count += task.totals.counts[p][c];
+    ClusterChange change{0.0, 0.0, true, false};
+    if (count != 0) {
+      change = update_centroid(
+          task.means, static_cast<std::int64_t>(count), task.d,
+          [&](std::int64_t j) { return sum_at(task.totals, task.means.low_bits != 0, first + j); }, task.before + first,
+          [&](std::int64_t j, double value) {
+            for (int p = 0; p < task.after.count; ++p) task.after.centroids[p][first + j] = value;
+          });
     }
-    const CentroidChange change = update_centroid(source, c, d, before + c * d, after + c * d);
-    if (lane_index() != 0) continue;
-    report[c] = bits_of(change.shift);
-    report[clusters + c] = bits_of(change.between);
-    if (change.altered) atomicAdd(&report[2 * clusters + 2], Word{1});
+    if (lane_index() == 0) task.changes[i] = change;
   }
 }
 
-/// The report of one update. If a cluster is empty, shift and between are undefined.
-struct Report {
-  Report(const Stream& stream, const Word* report, std::int64_t clusters) {
-    std::vector<Word> words(2 * clusters + 3);
-    stream.download(words.data(), report, 2 * clusters + 3);
-    changed = static_cast<std::int64_t>(words[2 * clusters]);
-    empty = words[2 * clusters + 1] != 0;
-    altered = words[2 * clusters + 2] != 0;
-    if (empty) return;
-    for (std::int64_t c = 0; c < clusters; ++c) shift += std::bit_cast<double>(words[c]);
-    for (std::int64_t c = 0; c < clusters; ++c) between += std::bit_cast<double>(words[clusters + c]);
+/// The sum of how all centroids changed.
+struct TotalChange {
+  explicit TotalChange(std::span<const ClusterChange> changes) {
+    for (const ClusterChange& change : changes) {
+      shift += change.shift;
+      empty = empty || change.empty;
+      altered = altered || change.altered;
+    }
+    for (const ClusterChange& change : changes) between += change.between;
   }
   double shift = 0.0, between = 0.0;
-  std::int64_t changed = 0;
   bool empty = false, altered = false;
 };
 
 }  // namespace
 
 template <class T>
-DeviceLloyd<T>::DeviceLloyd(const HeldRows<T>& held, const LloydState& state)
+DeviceLloyd<T>::DeviceLloyd(const HeldRows<T>& held, const LloydState& state, bool with_totals)
     : clusters_(state.centroids.rows()),
       columns_(held.columns()),
       limbs_(state.sums.limbs),
@@ -62,9 +77,7 @@ DeviceLloyd<T>::DeviceLloyd(const HeldRows<T>& held, const LloydState& state)
       next_centroids_(held.pool(), clusters_ * columns_),
       factors_(held.pool(), 3 * columns_),
       shift_(held.pool(), columns_),
-      sums_(held.pool(), limbs_ * clusters_ * columns_),
-      counts_(held.pool(), clusters_),
-      report_(held.pool(), 2 * clusters_ + 3) {
+      totals_(held.pool(), limbs_ * clusters_ * columns_ + clusters_) {
   const Stream& stream = held.stream();
   const ColumnScales& scales = held.plan.scales;
   const std::int64_t cells = clusters_ * columns_;
@@ -74,92 +87,192 @@ DeviceLloyd<T>::DeviceLloyd(const HeldRows<T>& held, const LloydState& state)
   stream.upload(factors_.data() + columns_, scales.second.data(), columns_);
   stream.upload(factors_.data() + 2 * columns_, held.plan.mean.data(), columns_);
   stream.upload(shift_.data(), scales.shift.data(), columns_);
-  stream.upload(sums_.data(), words(state.sums.high), cells);
-  if (limbs_ == 2) stream.upload(sums_.data() + cells, words(state.sums.low), cells);
-  stream.upload(counts_.data(), words(state.counts), clusters_);
+  if (!with_totals) {
+    stream.fill(totals_.data(), 0, totals_.size());
+    return;
+  }
+  stream.upload(totals_.data(), words(state.sums.high), cells);
+  if (limbs_ == 2) stream.upload(totals_.data() + cells, words(state.sums.low), cells);
+  stream.upload(totals_.data() + limbs_ * cells, words(state.counts), clusters_);
 }
 
 template <class T>
-CentroidSource DeviceLloyd<T>::source(Word* changed) const {
-  Word* low = limbs_ == 2 ? sums_.data() + clusters_ * columns_ : nullptr;
-  return {{sums_.data(), low, counts_.data(), changed}, shift_.data(), low_bits_, factors_.data() + 2 * columns_};
+ClusterTotals DeviceLloyd<T>::totals(Word* changed) const {
+  const std::int64_t cells = clusters_ * columns_;
+  return {totals_.data(), limbs_ == 2 ? totals_.data() + cells : nullptr, totals_.data() + limbs_ * cells, changed};
+}
+
+template <class T>
+void DeviceLloyd<T>::store_centroids(const HeldRows<T>& held, LloydState& state) const {
+  held.stream().download(state.centroids.data(), centroids_.data(), clusters_ * columns_);
+}
+
+template <class T>
+void DeviceLloyd<T>::store_totals(const HeldRows<T>& held, LloydState& state) const {
+  const Stream& stream = held.stream();
+  const std::int64_t cells = clusters_ * columns_;
+  const auto words = [](std::vector<std::int64_t>& v) { return reinterpret_cast<Word*>(v.data()); };
+  stream.download(words(state.sums.high), totals_.data(), cells);
+  if (limbs_ == 2) stream.download(words(state.sums.low), totals_.data() + cells, cells);
+  stream.download(words(state.counts), totals_.data() + limbs_ * cells, clusters_);
 }
 
 template <class T>
 void DeviceLloyd<T>::store(const HeldRows<T>& held, LloydState& state) const {
-  const Stream& stream = held.stream();
-  const std::int64_t cells = clusters_ * columns_;
-  const auto words = [](std::vector<std::int64_t>& v) { return reinterpret_cast<Word*>(v.data()); };
-  stream.download(state.centroids.data(), centroids_.data(), cells);
-  stream.download(words(state.sums.high), sums_.data(), cells);
-  if (limbs_ == 2) stream.download(words(state.sums.low), sums_.data() + cells, cells);
-  stream.download(words(state.counts), counts_.data(), clusters_);
+  store_centroids(held, state);
+  store_totals(held, state);
 }
 
-template <class T>
-IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydState& state) {
-  const auto begin = Clock::now();
-  if (held.weight.size() > 0) return {};
-  const std::int64_t k = state.centroids.rows();
-  DeviceLloyd<T> lloyd(held, state);
-  if (is_small(held, k, lloyd.limbs())) {
-    held.bounds.clusters = 0;
-    return iterate_small(held, request, lloyd, state);
-  }
+namespace {
 
-  const Stream& stream = held.stream();
-  const CentroidSource source = lloyd.source(lloyd.report() + 2 * k);
-  SumUpdater<T> updater(held, k);
-  IterateResult result;
-  Stop stop = Stop::none;
-  while (stop == Stop::none && (result.records.empty() || seconds_since(begin) < kMostSeconds)) {
-    const auto iteration_begin = Clock::now();
-    IterationRecord record;
-    const auto update = [&](const Block<T>& block) { updater.update(held, block, source.totals); };
-    stream.fill(lloyd.report() + 2 * k, 0, 3);
-    if (held.sent) {
-      find_nearest_retrying<T>(held, lloyd.centroids(), k, record, update, [] {});
-      record.assign_seconds = seconds_since(iteration_begin);
-    } else {
-      try {
-        find_nearest(held, lloyd.centroids(), k, record);
-      } catch (const OutOfMemory&) {  // only labels have changed, which the next assignment computes again
-        if (result.records.empty()) throw;
+/// The iterations of the rows of one device.
+template <class T>
+class PartIterations {
+ public:
+  PartIterations(HeldRows<T>& held, const LloydState& state, int part, bool with_totals)
+      : held_(held),
+        part_(part),
+        lloyd_(held, state, with_totals),
+        updater_(held, lloyd_.clusters()),
+        changed_(held.pool(), 1),
+        changes_(held.pool(), lloyd_.clusters()) {}
+
+  /// The result is the same in all parts, except for times.
+  IterateResult run(const IterateRequest& request, PartExchange& exchange) {
+    const auto begin = Clock::now();
+    const std::int64_t k = lloyd_.clusters();
+    IterateResult result;
+    for (Stop stop = Stop::none; stop == Stop::none && (result.records.empty() || !exchange.is_last());) {
+      const auto iteration_begin = Clock::now();
+      IterationRecord own;
+      assign_and_sum(own);
+      const double assigned = seconds_since(iteration_begin);
+      if (!exchange.share_sums(part_, {&held_.stream(), lloyd_.totals(), lloyd_.next_centroids()})) return result;
+      const std::vector<ClusterChange> changes = make_centroids(exchange, own);
+      note_changed(held_, own.changed);
+      if (!exchange.share_changes(part_, changes, own, seconds_since(begin) >= kMostSeconds)) return result;
+
+      IterationRecord record = exchange.counts();
+      const TotalChange change(exchange.changes());
+      if (change.empty) {
+        add_to(result.unfinished.emplace(k), record);
+        result.unfinished->changed = record.changed;
         break;
       }
-      record.assign_seconds = seconds_since(iteration_begin);
-      held.for_blocks(update);
+      lloyd_.swap_centroids();
+      record.assign_seconds = assigned;
+      record.shift = change.shift;
+      record.inertia = remaining_objective(request.spread, change.between);
+      record.seconds = seconds_since(iteration_begin);
+      result.records.push_back(record);
+      result.converged = !change.altered;
+      stop = request.stop.test(request.iterations + static_cast<std::int64_t>(result.records.size()), record);
     }
-    centroid_kernel<<<held.context->grid(k, kBlockWarps), kBlock, 0, stream>>>(
-        source, k, held.columns(), lloyd.centroids(), lloyd.next_centroids(), lloyd.report());
-    check(cudaGetLastError());
-    const Report report(stream, lloyd.report(), k);
-    record.changed = report.changed;
-    note_changed(held, report.changed);
-    if (report.empty) {
-      result.unfinished.emplace(k);
-      result.unfinished->changed = record.changed;
-      result.unfinished->screened = record.screened;
-      result.unfinished->ambiguous = record.ambiguous;
-      result.unfinished->candidates = record.candidates;
-      break;
-    }
-    lloyd.swap_centroids();
-    record.shift = report.shift;
-    record.inertia = remaining_objective(request.spread, report.between);
-    record.seconds = seconds_since(iteration_begin);
-    result.records.push_back(record);
-    result.converged = !report.altered;
-    stop = request.stop.test(request.iterations + static_cast<std::int64_t>(result.records.size()), record);
+    return result;
   }
-  lloyd.store(held, state);
+
+  const DeviceLloyd<T>& lloyd() const { return lloyd_; }
+
+ private:
+  /// Queues the labels of all rows and their sums.
+  void assign_and_sum(IterationRecord& record) {
+    held_.stream().fill(changed_.data(), 0, 1);
+    const ClusterTotals totals = lloyd_.totals(changed_.data());
+    const BlockWork<T> update = [&](const Block<T>& block) { updater_.update(held_, block, totals); };
+    const bool at_once = held_.sent != nullptr;  // while a block is on the device
+    find_nearest_retrying<T>(held_, lloyd_.centroids(), lloyd_.clusters(), record, at_once ? update : BlockWork<T>(),
+                             [] {});
+    if (!at_once) held_.for_blocks(update);
+  }
+
+  /// Makes the centroids of the part's clusters, and waits for them.
+  std::vector<ClusterChange> make_centroids(const PartExchange& exchange, IterationRecord& record) {
+    const Stream& stream = held_.stream();
+    const RowShare clusters = exchange.clusters_of(part_);
+    std::vector<ClusterChange> changes(static_cast<std::size_t>(clusters.count));
+    if (clusters.count > 0) {
+      centroid_kernel<<<held_.context->grid(clusters.count, kBlockWarps), kBlock, 0, stream>>>(
+          {exchange.totals(), lloyd_.mean_grid(), exchange.places(), lloyd_.centroids(), changes_.data(), clusters,
+           held_.columns()});
+      check(cudaGetLastError());
+      stream.download(changes.data(), changes_.data(), clusters.count);
+    }
+    Word changed = 0;
+    stream.download(&changed, changed_.data(), 1);
+    record.changed = static_cast<std::int64_t>(changed);
+    return changes;
+  }
+
+  HeldRows<T>& held_;
+  int part_;
+  DeviceLloyd<T> lloyd_;
+  SumUpdater<T> updater_;
+  Buffer<Word> changed_;           // (1)
+  Buffer<ClusterChange> changes_;  // (k)
+};
+
+/// Downloads centroids and totals after iterations, those of each part added.
+template <class T>
+void store(std::span<HeldRows<T>* const> parts, std::span<const std::optional<PartIterations<T>>> iterations,
+           const PartExchange& exchange, LloydState& state) {
+  const auto in_part = [&](std::size_t p, const auto& work) {
+    check(cudaSetDevice(parts[p]->context->device));
+    work(iterations[p]->lloyd(), *parts[p]);
+  };
+  in_part(0, [&](const auto& lloyd, const auto& held) { lloyd.store_centroids(held, state); });
+  if (exchange.copy_totals(state)) return;
+  in_part(0, [&](const auto& lloyd, const auto& held) { lloyd.store_totals(held, state); });
+  if (parts.size() == 1) return;
+  const auto add = [](const std::vector<std::int64_t>& from, std::vector<std::int64_t>& to) {
+    std::transform(from.begin(), from.end(), to.begin(), to.begin(), std::plus<>());
+  };
+  LloydState part{Matrix<double>(0, 0), state.sums, state.counts};
+  for (std::size_t p = 1; p < parts.size(); ++p) {
+    in_part(p, [&](const auto& lloyd, const auto& held) { lloyd.store_totals(held, part); });
+    add(part.sums.high, state.sums.high);
+    add(part.sums.low, state.sums.low);
+    add(part.counts, state.counts);
+  }
+}
+
+}  // namespace
+
+template <class T>
+IterateResult iterate(std::span<HeldRows<T>* const> parts, PartThreads& threads, Communicator& processes,
+                      const IterateRequest& request, LloydState& state) {
+  HeldRows<T>& first = *parts.front();
+  if (first.weight.size() > 0) return {};
+  const std::int64_t k = state.centroids.rows();
+  if (parts.size() == 1 && processes.is_alone() && is_small(first, k, state.sums.limbs)) {
+    return with_memory(first, [&] {
+      const DeviceLloyd<T> lloyd(first, state);
+      first.bounds.clusters = 0;
+      return iterate_small(first, request, lloyd, state);
+    });
+  }
+
+  std::vector<int> devices;
+  for (const HeldRows<T>* part : parts) devices.push_back(part->context->device);
+  PartExchange exchange(devices, {k, first.columns(), state.sums.limbs}, processes, !first.context->forced.no_peers);
+  std::vector<std::optional<PartIterations<T>>> iterations(parts.size());
+  IterateResult result;
+  threads.run([&](std::size_t p) {
+    PartExchange::Attendance attendance(exchange);
+    const bool has_totals = p == 0 && processes.is_first();
+    with_memory(*parts[p], [&] { iterations[p].emplace(*parts[p], state, static_cast<int>(p), has_totals); });
+    IterateResult own = iterations[p]->run(request, exchange);
+    if (p == 0) result = std::move(own);
+    attendance.finish();
+  });
+  store<T>(parts, iterations, exchange, state);
   if (result.unfinished) result.unfinished->counts = state.counts;
   return result;
 }
 
-#define KITH_INSTANTIATE(T)      \
-  template class DeviceLloyd<T>; \
-  template IterateResult iterate(HeldRows<T>&, const IterateRequest&, LloydState&);
+#define KITH_INSTANTIATE(T)                                                                                         \
+  template class DeviceLloyd<T>;                                                                                    \
+  template IterateResult iterate(std::span<HeldRows<T>* const>, PartThreads&, Communicator&, const IterateRequest&, \
+                                 LloydState&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -5,49 +5,48 @@
 
 #include "core/cluster_update.h"
 #include "core/fixed_point.h"
+#include "kernels/cuda/assign/part_exchange.h"
 #include "kernels/cuda/assign/update.h"
 #include "kernels/cuda/device/definition.h"
 
 namespace kith::cuda {
 
-/// The sums and constants from which centroids are computed, on the device.
-struct CentroidSource {
-  ClusterTotals totals;
+/// The constants by which sums become centroids, on the device.
+struct MeanGrid {
   const int* shift;    // (d) exponents of the grid of the sums
   int low_bits;        // 0: one limb
   const double* mean;  // (d) DataPlan::mean
 };
 
-/// One column of a cluster's mean.
-__device__ inline double mean_at(const CentroidSource& source, std::int64_t at, std::int64_t column,
-                                 std::int64_t count) {
-  const Limbs sum{static_cast<std::int64_t>(source.totals.high[at]),
-                  source.low_bits != 0 ? static_cast<std::int64_t>(source.totals.low[at]) : 0};
-  return mean_of(sum, source.shift[column], source.low_bits, static_cast<double>(count));
+/// The sum of the rows of a cluster in one column; at: cluster x d + column.
+__device__ inline Limbs sum_at(const ClusterTotals& totals, std::int64_t at) {
+  return {static_cast<std::int64_t>(totals.high[at]),
+          totals.low != nullptr ? static_cast<std::int64_t>(totals.low[at]) : 0};
+}
+__device__ inline Limbs sum_at(const TotalsInParts& totals, bool two_limbs, std::int64_t at) {
+  Word high = 0, low = 0;
+  for (int p = 0; p < totals.parts; ++p) {
+    high += totals.sums[p][at];
+    if (two_limbs) low += totals.sums[p][totals.cells + at];
+  }
+  return {static_cast<std::int64_t>(high), static_cast<std::int64_t>(low)};
 }
 
-/// The change of a centroid, the same in all lanes.
-struct CentroidChange {
-  double shift;    // D(new, old)
-  double between;  // count x D(new, mean)
-  bool altered;    // whether any bit changed
-};
-
-/// Computes the mean of a cluster that has rows, by one warp. before, after: (d), may be the same.
-__device__ inline CentroidChange update_centroid(const CentroidSource& source, std::int64_t cluster, std::int64_t d,
-                                                 const double* before, double* after) {
-  const auto count = static_cast<std::int64_t>(source.totals.counts[cluster]);
+/// Computes the mean of `count` rows, by one warp. sum(j): of column j. before: (d). store(j, value): column j of the
+/// mean.
+template <class Sum, class Store>
+__device__ inline ClusterChange update_centroid(const MeanGrid& grid, std::int64_t count, std::int64_t d,
+                                                const Sum& sum, const double* before, const Store& store) {
   double shift[1] = {0.0}, between[1] = {0.0};
   bool altered = false;
   for (std::int64_t j = lane_index(); j < d; j += kWarp) {
-    const std::int64_t at = cluster * d + j;
-    const double old = before[j], mean = mean_at(source, at, j, count);
-    after[j] = mean;
+    const double old = before[j], mean = mean_of(sum(j), grid.shift[j], grid.low_bits, static_cast<double>(count));
+    store(j, mean);
     altered = altered || __double_as_longlong(mean) != __double_as_longlong(old);
     shift[0] = add_square(mean, old, shift[0]);
-    between[0] = add_square(mean, source.mean[j], between[0]);
+    between[0] = add_square(mean, grid.mean[j], between[0]);
   }
-  return {add_lanes<1>(shift), weighted_distance(static_cast<double>(count), add_lanes<1>(between)),
+  return {add_lanes<1>(shift), weighted_distance(static_cast<double>(count), add_lanes<1>(between)), false,
           __any_sync(kAllLanes, altered ? 1 : 0) != 0};
 }
 
@@ -55,22 +54,26 @@ __device__ inline CentroidChange update_centroid(const CentroidSource& source, s
 template <class T>
 class DeviceLloyd {
  public:
-  DeviceLloyd(const HeldRows<T>& held, const LloydState& state);
+  /// with_totals: whether sums and counts are those of the state, else 0.
+  DeviceLloyd(const HeldRows<T>& held, const LloydState& state, bool with_totals = true);
 
   std::int64_t clusters() const { return clusters_; }
   int limbs() const { return limbs_; }
   double* centroids() const { return centroids_.data(); }
   double* next_centroids() const { return next_centroids_.data(); }
   void swap_centroids() { std::swap(centroids_, next_centroids_); }
-  Word* report() const { return report_.data(); }  // (2 k + 3): shifts, between, rows changed, empty, altered clusters
+  Word* totals() const { return totals_.data(); }  // (limbs, k, d) sums, then (k) counts
   /// changed: counts the rows whose label changed.
-  CentroidSource source(Word* changed) const;
+  ClusterTotals totals(Word* changed) const;
+  MeanGrid mean_grid() const { return {shift_.data(), low_bits_, factors_.data() + 2 * columns_}; }
   SumGrid grid(const HeldRows<T>& held) const {
     return {factors_.data(), factors_.data() + columns_, held.plan.scales.low_scale()};
   }
 
   /// Downloads centroids, sums and counts.
   void store(const HeldRows<T>& held, LloydState& state) const;
+  void store_centroids(const HeldRows<T>& held, LloydState& state) const;
+  void store_totals(const HeldRows<T>& held, LloydState& state) const;
 
  private:
   std::int64_t clusters_, columns_;
@@ -78,9 +81,7 @@ class DeviceLloyd {
   Buffer<double> centroids_, next_centroids_;  // (k, d)
   Buffer<double> factors_;                     // (3, d) both factors of the grid, and the mean
   Buffer<int> shift_;                          // (d)
-  Buffer<Word> sums_;                          // (limbs, k, d)
-  Buffer<Word> counts_;                        // (k)
-  Buffer<Word> report_;
+  Buffer<Word> totals_;
 };
 
 /// Whether one kernel can run all iterations of a problem (small_kernel.h).

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <span>
 
+#include "core/communicator.h"
+#include "core/part_threads.h"
 #include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {
@@ -49,7 +52,9 @@ template <class T>
 void sweep(HeldRows<T>& held, const SweepRequest& request, Assignment& assignment);
 
 // iterate.cu
+/// iterate_parts() of core/point_clustering.h.
 template <class T>
-IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydState& state);
+IterateResult iterate(std::span<HeldRows<T>* const> parts, PartThreads& threads, Communicator& processes,
+                      const IterateRequest& request, LloydState& state);
 
 }  // namespace kith::cuda

@@ -33,7 +33,7 @@ __device__ void begin_small_iteration(const SmallTask<T>& task, const SmallShare
 /// Adds the block's contributions to the totals of all blocks.
 template <class T>
 __device__ void flush_contributions(const SmallTask<T>& task, const SmallShared& shared, Word changed, int iteration) {
-  const ClusterTotals& totals = task.source.totals;
+  const ClusterTotals& totals = task.totals;
   changed = block_sum(changed);  // its barrier also completes the contributions of the block
   if (changed == 0) return;
   if (threadIdx.x == 0) atomicAdd(&totals.changed[iteration], changed);
@@ -63,7 +63,7 @@ __device__ Stop finish_small_iteration(const SmallTask<T>& task, const SmallShar
       between = __dadd_rn(between, shared.between[c]);
     }
     IterationRecord record;
-    record.changed = static_cast<std::int64_t>(task.source.totals.changed[iteration]);
+    record.changed = static_cast<std::int64_t>(task.totals.changed[iteration]);
     record.shift = shift;
     record.inertia = remaining_objective(task.spread, between);
     stop = task.stop.test(task.iterations + iteration + 1, record);
@@ -77,7 +77,7 @@ template <class T, class Form>
 __global__ void __launch_bounds__(kBlock) small_kernel(SmallTask<T> task) {
   extern __shared__ double memory[];
   const auto grid = cooperative_groups::this_grid();
-  const int limbs = task.source.low_bits != 0 ? 2 : 1, d = static_cast<int>(task.d);
+  const int limbs = task.means.low_bits != 0 ? 2 : 1, d = static_cast<int>(task.d);
   const SmallShared shared(memory, task.clusters, d, Form::kPitch != 0 ? Form::kPitch : d, limbs);
   Outcome outcome{0, false, false};
   Stop stop = Stop::none;
@@ -86,12 +86,15 @@ __global__ void __launch_bounds__(kBlock) small_kernel(SmallTask<T> task) {
     flush_contributions(task, shared, Form::assign(task, shared), i);
     grid.sync();
     bool empty = false;
-    for (int c = threadIdx.x; c < task.clusters; c += kBlock) empty = empty || task.source.totals.counts[c] == 0;
+    for (int c = threadIdx.x; c < task.clusters; c += kBlock) empty = empty || task.totals.counts[c] == 0;
     outcome.unfinished = __syncthreads_or(empty ? 1 : 0) != 0;
     if (outcome.unfinished) break;  // the same in all blocks
     for (std::int64_t c = warp_index(); c < task.clusters; c += warp_count()) {
       double* centroid = task.centroids + c * task.d;
-      const CentroidChange change = update_centroid(task.source, c, task.d, centroid, centroid);
+      const ClusterChange change = update_centroid(
+          task.means, static_cast<std::int64_t>(task.totals.counts[c]), task.d,
+          [&](std::int64_t j) { return sum_at(task.totals, c * task.d + j); }, centroid,
+          [&](std::int64_t j, double value) { centroid[j] = value; });
       if (lane_index() != 0) continue;
       task.shift[c] = change.shift;
       task.between[c] = change.between;
@@ -140,7 +143,8 @@ IterateResult iterate_small(HeldRows<T>& held, const IterateRequest& request, co
   SmallTask<T> task{{held.resident.data(), held.rows(), d, static_cast<int>(k), held.label.data(), held.summed.data()},
                     lloyd.centroids(),
                     lloyd.grid(held),
-                    lloyd.source(counters.data()),
+                    lloyd.totals(counters.data()),
+                    lloyd.mean_grid(),
                     counters.data() + most,
                     parts.data(),
                     parts.data() + k,

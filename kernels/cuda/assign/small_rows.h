@@ -34,7 +34,8 @@ template <class T>
 struct SmallTask : SmallRows<T> {
   double* centroids;  // (k, d)
   SumGrid grid;
-  CentroidSource source;     // its totals count `changed` per iteration: (most)
+  ClusterTotals totals;  // `changed` per iteration: (most)
+  MeanGrid means;
   Word* altered;             // (most) clusters whose centroid changed
   double* shift;             // (k)
   double* between;           // (k)
@@ -95,7 +96,7 @@ template <class T>
 __device__ void reassign_value(const SmallTask<T>& task, const SmallShared& shared, double value, int j, int before,
                                int now) {
   const int d = static_cast<int>(task.d);
-  if (task.source.low_bits == 0) {
+  if (task.means.low_bits == 0) {
     const auto q = static_cast<Word>(to_fixed(value, task.grid.first[j], task.grid.second[j]));
     shared.add(now * d + j, q);
     if (before >= 0) shared.add(before * d + j, Word{0} - q);

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-namespace kith::cuda {
+#include "kernels/cuda/device/word.h"
 
-using Word = unsigned long long;  // the type of CUDA's 64-bit atomics; signed sums wrap to the right bits
+namespace kith::cuda {
 
 inline constexpr int kWarp = 32;
 inline constexpr int kBlock = 256;  // threads of the kernels that are not tiled

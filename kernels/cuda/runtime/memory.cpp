@@ -131,11 +131,6 @@ Stream::~Stream() {
   report_in_destructor(cudaStreamDestroy(stream_));
 }
 
-void Stream::wait_for(const Stream& other) const {
-  check(cudaEventRecord(other.reached_, other.stream_));
-  check(cudaStreamWaitEvent(stream_, other.reached_, 0));
-}
-
 Staging* Stream::staging_for(std::int64_t bytes) const {
   if (beside_ != nullptr) return beside_->staging_for(bytes);
   if (staging_refused_ || bytes < (staging_ ? Staging::kWorthwhileAgain : Staging::kWorthwhile)) return nullptr;

@@ -109,7 +109,13 @@ class Stream {
   operator cudaStream_t() const { return stream_; }  // NOLINT: a launch takes the raw stream
   void wait() const { check(cudaStreamSynchronize(stream_)); }
   /// Work queued after this call waits for the work that is on the other stream now.
-  void wait_for(const Stream& other) const;
+  void wait_for(const Stream& other) const {
+    other.mark();
+    wait_for_mark(other);
+  }
+  /// Work queued after wait_for_mark() waits for the work that is on the other stream at its last mark().
+  void mark() const { check(cudaEventRecord(reached_, stream_)); }
+  void wait_for_mark(const Stream& other) const { check(cudaStreamWaitEvent(stream_, other.reached_, 0)); }
 
   /// Host memory may be reused when this returns.
   template <class T>
