@@ -10,34 +10,42 @@ namespace {
 
 constexpr std::int64_t kSharedPlaces = std::int64_t{1} << 22;  // of lists that are shared at a time
 
-/// Merges sorted lists of other rows into `lists`, for queries from `first` on.
-void merge_lists(NeighborLists& lists, std::int64_t first, std::span<const Neighbor> found) {
-  const std::int64_t k = lists.index.columns(), queries = std::ssize(found) / k;
-  std::vector<Neighbor> merged(static_cast<std::size_t>(2 * k));
-  for (std::int64_t i = 0; i < queries; ++i) {
-    const std::int64_t q = first + i;
-    std::int64_t count = 0;
-    for (std::int64_t j = 0; j < k; ++j) {
-      const Neighbor own{lists.distance(q, j), lists.index(q, j)}, &other = found[static_cast<std::size_t>(i * k + j)];
-      if (own.row >= 0) merged[static_cast<std::size_t>(count++)] = own;
-      if (other.row >= 0) merged[static_cast<std::size_t>(count++)] = other;
-    }
-    std::sort(merged.begin(), merged.begin() + count);
-    for (std::int64_t j = 0; j < std::min(count, k); ++j) {
-      lists.distance(q, j) = merged[static_cast<std::size_t>(j)].distance;
-      lists.index(q, j) = merged[static_cast<std::size_t>(j)].row;
-    }
+/// The list of a query: rows and their D, ascending by (D, row); places without a neighbour have row -1 and come last.
+template <class Row, class Distance>
+struct List {
+  std::span<Row> rows;  // (k)
+  std::span<Distance> distances;
+};
+
+/// Merges a list of other rows into a list.
+void merge(const List<std::int64_t, double>& list, const List<const std::int64_t, const double>& other,
+           std::vector<Neighbor>& merged) {
+  const std::size_t k = list.rows.size();
+  std::size_t own = 0, from = 0;
+  merged.clear();
+  while (merged.size() < k) {
+    const bool has_own = own < k && list.rows[own] >= 0, has_other = from < k && other.rows[from] >= 0;
+    if (!has_own && !has_other) break;
+    const Neighbor mine = has_own ? Neighbor{list.distances[own], list.rows[own]} : Neighbor{},
+                   theirs = has_other ? Neighbor{other.distances[from], other.rows[from]} : Neighbor{};
+    const bool takes_own = has_own && (!has_other || mine < theirs);
+    merged.push_back(takes_own ? mine : theirs);
+    ++(takes_own ? own : from);
+  }
+  for (std::size_t i = 0; i < merged.size(); ++i) {
+    list.distances[i] = merged[i].distance;
+    list.rows[i] = merged[i].row;
   }
 }
 
+List<std::int64_t, double> list_of(NeighborLists& lists, std::int64_t query) {
+  return {lists.index.row(query), lists.distance.row(query)};
+}
+
 /// The lists of `count` queries from `first` on.
-std::vector<Neighbor> places_of(const NeighborLists& lists, std::int64_t first, std::int64_t count) {
-  std::vector<Neighbor> places;
-  for (std::int64_t q = first; q < first + count; ++q) {
-    for (std::int64_t j = 0; j < lists.index.columns(); ++j)
-      places.push_back({lists.distance(q, j), lists.index(q, j)});
-  }
-  return places;
+template <class T>
+std::span<const T> rows_from(const Matrix<T>& values, std::int64_t first, std::int64_t count) {
+  return {values.data() + first * values.columns(), static_cast<std::size_t>(count * values.columns())};
 }
 
 }  // namespace
@@ -61,16 +69,36 @@ void ComposedPoints::search(const Queries& queries, NeighborLists& lists) const 
   work.take(lists.products);
   work.take(lists.candidates);
   work.take(lists.fallback_queries);
+  if (processes_.is_alone()) {
+    for (NeighborLists& part : of_parts) merge_lists(lists, 0, part.index.view(), part.distance.view());
+    return;
+  }
   NeighborLists here(count, k);
-  for (NeighborLists& part : of_parts) merge_lists(here, 0, places_of(part, 0, count));
+  for (NeighborLists& part : of_parts) merge_lists(here, 0, part.index.view(), part.distance.view());
   const std::int64_t block = std::max<std::int64_t>(kSharedPlaces / k / processes_.size(), 1);
   for (std::int64_t first = 0; first < count; first += block) {
-    const std::vector<Neighbor> own = places_of(here, first, std::min(block, count - first)),
-                                all = gather(processes_, std::span<const Neighbor>(own));
-    for (std::size_t from = 0; from < all.size(); from += own.size()) {
-      merge_lists(lists, first, std::span(all).subspan(from, own.size()));
+    const std::int64_t queries = std::min(block, count - first);
+    const std::vector<std::int64_t> rows = gather(processes_, rows_from(here.index, first, queries));
+    const std::vector<double> distances = gather(processes_, rows_from(here.distance, first, queries));
+    for (std::int64_t r = 0; r < processes_.size(); ++r) {
+      const std::int64_t from = r * queries * k;
+      merge_lists(lists, first, {rows.data() + from, queries, k}, {distances.data() + from, queries, k});
     }
   }
+}
+
+void ComposedPoints::merge_lists(NeighborLists& lists, std::int64_t first, MatrixView<const std::int64_t> rows,
+                                 MatrixView<const double> distances) const {
+  const auto merge_share = [&](const RowShare& share) {
+    std::vector<Neighbor> merged;
+    for (std::int64_t q = share.first; q < share.first + share.count; ++q) {
+      merge(list_of(lists, first + q), {rows.row(q), distances.row(q)}, merged);
+    }
+  };
+  if (parts_.size() <= 1) return merge_share({0, rows.rows});
+  for_parts([&](const Points&, std::size_t p) {
+    merge_share(row_share(rows.rows, static_cast<int>(p), static_cast<int>(parts_.size())));
+  });
 }
 
 void ComposedPoints::search_radius(const Queries& queries, RadiusLists& lists) const {

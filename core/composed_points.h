@@ -82,6 +82,9 @@ class ComposedPoints final : public Points {
   /// The largest over all parts and processes of work(points).
   template <class Work>
   double largest(const Work& work) const;
+  /// Merges lists of other rows, (q, k) each, into those of queries from `first` on.
+  void merge_lists(NeighborLists& lists, std::int64_t first, MatrixView<const std::int64_t> rows,
+                   MatrixView<const double> distances) const;
   /// The same with the share of the memory that the search of a part may take.
   Queries of_part(const Queries& queries) const;
   std::int64_t rows_here() const { return firsts_.back() - firsts_.front(); }

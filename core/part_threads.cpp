@@ -1,16 +1,28 @@
 // Threads that wait for work on the parts of composed points.
 #include "core/part_threads.h"
 
+#include <limits>
 #include <utility>
 
 namespace kith {
+namespace {
+
+/// Waits until the value is another one. Parts end at about the same time, and the next round follows soon, so a thread
+/// looks again and again for some ten microseconds before it sleeps.
+void wait_while(const std::atomic<std::int64_t>& value, std::int64_t old) {
+  constexpr int kLooks = 100;
+  for (int look = 0; look < kLooks; ++look) {
+    if (value != old) return;
+    std::this_thread::yield();
+  }
+  value.wait(old);
+}
+
+}  // namespace
 
 PartThreads::~PartThreads() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-  }
-  begins_.notify_all();
+  round_ = std::numeric_limits<std::int64_t>::min();
+  round_.notify_all();
 }
 
 void PartThreads::attempt(const std::function<void(std::size_t)>& work, std::size_t part) noexcept {
@@ -23,18 +35,12 @@ void PartThreads::attempt(const std::function<void(std::size_t)>& work, std::siz
 
 void PartThreads::run(const std::function<void(std::size_t)>& work) {
   if (failures_.empty()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    work_ = &work;
-    running_ = threads_.size();
-    ++round_;
-  }
-  begins_.notify_all();
+  work_ = &work;
+  running_ = static_cast<std::int64_t>(threads_.size());
+  ++round_;
+  round_.notify_all();
   attempt(work, 0);
-  {
-    std::unique_lock lock(mutex_);
-    ends_.wait(lock, [this] { return running_ == 0; });
-  }
+  for (std::int64_t running = running_; running != 0; running = running_) wait_while(running_, running);
   std::exception_ptr first;
   for (std::exception_ptr& failure : failures_) {
     const std::exception_ptr one = std::exchange(failure, nullptr);
@@ -45,17 +51,11 @@ void PartThreads::run(const std::function<void(std::size_t)>& work) {
 
 void PartThreads::serve(std::size_t part) {
   for (std::int64_t round = 0;;) {
-    const std::function<void(std::size_t)>* work = nullptr;
-    {
-      std::unique_lock lock(mutex_);
-      begins_.wait(lock, [&] { return stopped_ || round_ > round; });
-      if (stopped_) return;
-      round = round_;
-      work = work_;
-    }
-    attempt(*work, part);
-    const std::lock_guard lock(mutex_);
-    if (--running_ == 0) ends_.notify_one();
+    wait_while(round_, round);
+    round = round_;
+    if (round < 0) return;
+    attempt(*work_, part);
+    if (--running_ == 0) running_.notify_one();
   }
 }
 

@@ -1,12 +1,11 @@
 // Threads that wait for work on the parts of composed points.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -30,12 +29,9 @@ class PartThreads {
   void serve(std::size_t part);
   void attempt(const std::function<void(std::size_t)>& work, std::size_t part) noexcept;
 
-  std::mutex mutex_;
-  std::condition_variable begins_, ends_;
   const std::function<void(std::size_t)>* work_ = nullptr;
-  std::int64_t round_ = 0;   // of run()
-  std::size_t running_ = 0;  // parts of the round that have not ended, but for the first
-  bool stopped_ = false;
+  std::atomic<std::int64_t> round_ = 0;    // of run(); negative: there are no more
+  std::atomic<std::int64_t> running_ = 0;  // parts of the round that have not ended, but for the first
   std::vector<std::exception_ptr> failures_;
   std::vector<std::jthread> threads_;  // last: they use the members above
 };
