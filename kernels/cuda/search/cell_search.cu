@@ -8,9 +8,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "kernels/cuda/search/cell_build.h"
 #include "kernels/cuda/search/cell_launch.h"
+#include "kernels/cuda/search/fp16_search.h"
+#include "kernels/cuda/search/long_rows.h"
 
 namespace kith::cuda {
 namespace {
@@ -20,9 +23,10 @@ constexpr std::int64_t kSampleQueries = 128;
 
 // Estimated durations on an H200; a wrong one costs time only.
 /// Of products of `pairs` rows and queries. Where a tree of many columns leaves out most rows, these are in clusters,
-/// and products are followed by many candidates.
-double product_seconds(double pairs, std::int64_t d) {
+/// and products are followed by many candidates. too_dense: by more than fit, so that products in float32 follow.
+double product_seconds(double pairs, std::int64_t d, bool too_dense) {
   constexpr std::int64_t kManyColumns = 32;
+  if (too_dense) return pairs * (2e-12 + static_cast<double>(d) * 0.35e-12);
   const double candidates = d >= kManyColumns ? 4.0 : 1.0;
   return pairs * candidates * (0.3e-12 + static_cast<double>(d) * 1.6e-15);
 }
@@ -41,18 +45,41 @@ double pairs_of(const Queries& queries, std::int64_t rows) {
 template <class T>
 CellQueries cell_queries(const HeldRows<T>& held, const double* values, std::int64_t count, std::int64_t neighbors) {
   // A query that visits much of the tree keeps a single warp busy while the others have finished.
-  constexpr std::int64_t kMinLeaves = 256, kShare = 16;
-  const std::int64_t leaves = held.rows() / kCellRows;
+  constexpr std::int64_t kMinLeaves = 256;
+  const std::int64_t leaves = held.rows() / kCellRows, share = held.cells.too_dense ? 2 : 16;
   return {.values = values,
           .count = count,
           .neighbors = neighbors,
           .first_row = held.first_row,
-          .most_leaves = std::max(kMinLeaves, leaves / kShare)};
+          .most_leaves = std::max(kMinLeaves, leaves / share)};
 }
 
-/// The share of the rows whose distances the queries compute, estimated with a tree over a sample of the rows.
+/// The largest change of D by the rounding of fp16 products, but for queries and rows far longer than the others; 0 if
+/// there are no such products.
 template <class T>
-double sampled_share(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
+double fp16_error(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
+  if (!can_search_fp16(held, queries.measure, neighbors)) return 0.0;
+  const LargestNorms rows = find_long_rows(held).others;
+  const Fp16Bound bound = usual_limits(held, rows).bound;
+  const double score = bound.margin.at(static_cast<float>(rows.norm)) + bound.per_residual * rows.residual;
+  return std::ldexp(2.0 * score, 2 * fp16_exponent(held.plan.screen));
+}
+
+/// Whether products in fp16 leave many of some queries undecided. nearest: D to near rows, about.
+template <class T>
+bool is_too_dense(const HeldRows<T>& held, const Queries& queries, MatrixView<const double> some, double nearest,
+                  std::int64_t neighbors) {
+  constexpr double kLargestError = 0.5;
+  constexpr std::int64_t kShare = 8;
+  if (!(fp16_error(held, queries, neighbors) > kLargestError * nearest)) return false;
+  NeighborLists lists(some.rows, neighbors);
+  return kShare * std::ssize(search_fp16(held, Queries{some, -1, queries.measure, queries.working_bytes}, lists)) >
+         some.rows;
+}
+
+/// What a tree over a sample of the rows tells about searches for lists of this length.
+template <class T>
+void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
   const std::int64_t n = held.rows(), d = held.columns(), q = queries.values.rows;
   const std::int64_t stride = std::max<std::int64_t>(n / kSampleRows, 1), rows = n / stride;
   const std::int64_t query_stride = std::max<std::int64_t>(q / kSampleQueries, 1);
@@ -78,7 +105,13 @@ double sampled_share(const HeldRows<T>& held, const Queries& queries, std::int64
   launch_cells(*held.context, tree.view, request, out);
   Word distances = 0;
   stream.download(&distances, measured.data(), 1);
-  return static_cast<double>(distances) / static_cast<double>(count * rows);
+  Matrix<double> found(count, k);
+  stream.download(found.data(), distance.data(), found.size());
+  double last = 0.0;  // the mean of D to the last neighbour in the sample
+  for (std::int64_t i = 0; i < count; ++i) last += found(i, k - 1) / static_cast<double>(count);
+  held.cells.share = static_cast<double>(distances) / static_cast<double>(count * rows);
+  held.cells.neighbors = neighbors;
+  held.cells.too_dense = is_too_dense(held, queries, values.view(), last, neighbors);
 }
 
 /// Whether the share is known for lists of about this length.
@@ -103,17 +136,14 @@ bool prefers_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t
   const double pairs = pairs_of(queries, n);
   if (!forced) {
     if (queries.working_bytes > 0 && queries.working_bytes < cell_tree_bytes<T>(n, d)) return false;
-    cells.requested_seconds += product_seconds(pairs, d);
+    cells.requested_seconds += product_seconds(pairs, d, cells.too_dense);
     const bool pays = kImpatience * cells.requested_seconds > build_seconds(n, d);
     if (cells.tree.is_empty() && !pays) return false;
   }
   try {
     if (!forced) {
-      if (!knows_share(cells, neighbors)) {
-        cells.share = sampled_share(held, queries, neighbors);
-        cells.neighbors = neighbors;
-      }
-      if (cell_seconds(cells.share, d) > product_seconds(1.0, d)) return false;
+      if (!knows_share(cells, neighbors)) sample_cells(held, queries, neighbors);
+      if (cell_seconds(cells.share, d) > product_seconds(1.0, d, cells.too_dense)) return false;
     }
     if (cells.tree.is_empty()) cells.tree = build_cell_tree<T>(held, nullptr, 1, n);
   } catch (const OutOfMemory&) {  // products need less memory
