@@ -9,6 +9,7 @@
 #include "data/arrays/numpy.h"
 #include "data/arrays/vectors.h"
 #include "data/format/column_choice.h"
+#include "data/format/filled.h"
 #include "data/format/transposed.h"
 #include "data/hdf5/hdf5_root.h"
 #include "data/hdf5/hdf5_source.h"
@@ -66,7 +67,8 @@ std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOpti
   const FormatEntry& format = format_of(location.file);
   std::unique_ptr<PointSource> source = format.open(location, options);
   if (!format.chooses_columns) source = with_columns(std::move(source), options);
-  return options.transpose ? transposed(std::move(source), options.scratch) : std::move(source);
+  if (options.transpose) source = transposed(std::move(source), options.scratch);
+  return filled(std::move(source), options.fill);
 }
 
 std::unique_ptr<PointSource> open_centroids(const std::string& name) {

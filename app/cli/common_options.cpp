@@ -331,7 +331,14 @@ data::ReadOptions read_options(const CommonOptions& common) {
   }
   options.transpose = common.transpose;
   options.scratch = common.scratch;
-  if (!common.nan.empty()) options.missing = common.nan == "drop" ? data::Missing::keep : data::Missing::offer;
+  if (!common.nan.empty()) options.missing = common.nan == "error" ? data::Missing::offer : data::Missing::keep;
+  if (common.nan == "mean") options.fill = data::Fill::mean;
+  if (common.nan == "median") options.fill = data::Fill::median;
+  for (std::size_t begin = 0; begin < common.na_values.size();) {
+    const std::size_t end = std::min(common.na_values.find(',', begin), common.na_values.size());
+    options.missing_texts.push_back(common.na_values.substr(begin, end - begin));
+    begin = end + 1;
+  }
   if (common.precision == "f32") options.precision = data::Precision::f32;
   if (common.precision == "f64") options.precision = data::Precision::f64;
   // A few threads saturate the memory; the others are free for work on the rows.

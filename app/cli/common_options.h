@@ -34,9 +34,10 @@ struct CommonOptions {
   std::string comment = "auto";
   bool transpose = false;
   std::string scale = "none";
-  std::int64_t pca = 0;  // principal components to keep; 0: none are computed
-  std::string nan;       // of commands that have --nan: error or drop
-  std::string output;    // empty: none
+  std::int64_t pca = 0;   // principal components to keep; 0: none are computed
+  std::string nan;        // of commands that have --nan: error, drop, mean or median
+  std::string na_values;  // texts for missing values, with commas between them
+  std::string output;     // empty: none
   bool force = false;
   bool quiet = false;
   bool verbose = false;

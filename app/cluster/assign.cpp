@@ -43,7 +43,7 @@ void declare(OptionSet& set, AssignOptions& options) {
   add_centroid_distance_options(set, options.distances, output_reasons(options.common, options.write_obs));
   add_label_option(set, options.write_obs, options.common);
   add_weight_options(set, options.common);
-  add_missing_option(set, options.common);
+  add_missing_options(set, options.common, false, kDroppingHelp);
   add_common_options(set, options.common, kLabelOutputHelp);
   set["--metric"].refused = {[&options] { return metric_without_means(options.common); }};
   set["--seed"].no_effect = {[]() -> std::string { return "assign uses no random numbers"; }};

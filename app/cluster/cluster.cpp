@@ -125,7 +125,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
                                   "checkpoint; leave one of them out")};
   }
   add_weight_options(set, options.common);
-  add_missing_option(set, options.common);
+  add_missing_options(set, options.common, true, kFillingHelp);
   add_preparation_options(set, options.common);
   add_common_options(set, options.common, kLabelOutputHelp);
   set["--metric"].refused = {[&options] { return metric_without_means(options.common); }};

@@ -54,9 +54,10 @@ void declare(OptionSet& set, EvaluateOptions& options) {
            options.truth);
   add_inner_options(set, options.inner, options.common);
   add_weight_options(set, options.common);
-  add_missing_option(set, options.common,
-                     "Rows of --points with NaN, infinity or an empty field: error stops, drop ignores them in the "
-                     "scores.");
+  add_missing_options(
+      set, options.common, true,
+      "NaN, infinity and missing values of --points: error stops; drop ignores their rows in the scores; "
+      "mean and median replace them by that of their column.");
   add_common_options(set, options.common);
   set["--metric"].refused = {
       [&options] { return options.inner.points.empty() ? "" : metric_without_means(options.common); }};

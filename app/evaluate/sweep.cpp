@@ -105,7 +105,7 @@ void declare(OptionSet& set, SweepOptions& options) {
            options.warm);
   add_checkpoint_options(set, options.checkpoint);
   add_weight_options(set, options.common);
-  add_missing_option(set, options.common);
+  add_missing_options(set, options.common, true, kFillingHelp);
   add_preparation_options(set, options.common);
   add_common_options(set, options.common,
                      "Write the result to this HDF5 file, or only the table to .csv; it appears only when it is "

@@ -134,9 +134,9 @@ void declare(OptionSet& set, KnnOptions& options) {
            "--checkpoint cannot be combined with a graph or --radius: it keeps lists; leave it out"),
       when([&options] { return options.common.output.empty(); },
            "--checkpoint needs --output FILE: printed lists cannot be continued; give it")};
-  add_missing_option(set, options.common,
-                     "Rows with NaN, infinity or an empty field: error stops, drop ignores them: they are nobody's "
-                     "neighbours, and have the neighbours -1 at the distance NaN.");
+  add_missing_options(set, options.common, false,
+                      "Rows with NaN, infinity or a missing value: error stops, drop ignores them: they are nobody's "
+                      "neighbours, and have the neighbours -1 at the distance NaN.");
   add_preparation_options(set, options.common);
   add_common_options(set, options.common,
                      "Write the result to this HDF5 file, lists also to .ivecs or .ibin, edges of a graph to .csv; it "

@@ -173,6 +173,7 @@ void take_input_options(const data::StoredResult& result, CommonOptions& common)
   take("--precision", common.precision);
   take("--metric", common.metric);
   take("--nan", common.nan);
+  take("--na-values", common.na_values);
   common.transpose = fmt::format("{} ", command).find(" --transpose ") != command.npos;
 }
 

@@ -20,11 +20,20 @@ void spread(UninitializedVector<T>& values, std::span<const std::int64_t> kept, 
 
 }  // namespace
 
-void add_missing_option(OptionSet& set, CommonOptions& common, const char* help) {
+void add_missing_options(OptionSet& set, CommonOptions& common, bool fills, const char* help) {
   common.nan = "error";
+  std::vector<std::string> choices{"error", "drop"};
+  if (fills) choices.insert(choices.end(), {"mean", "median"});
   set.choice(
       {.names = "--nan", .value = "HOW", .help = help, .stored = Stored::if_changed, .position = position::kMissing},
-      {"error", "drop"}, common.nan);
+      choices, common.nan);
+  set.text({.names = "--na-values",
+            .value = "LIST",
+            .help = "Further texts and numbers of text files that stand for a missing value, as in -,unknown,-999.",
+            .stored = Stored::if_changed_and_used,
+            .position = position::kMissing,
+            .no_effect = {when([&common] { return common.nan == "error"; }, "without --nan they are refused")}},
+           common.na_values);
 }
 
 void warn_of_dropped_rows(const data::Reading& reading, Progress& progress) {

@@ -10,10 +10,15 @@
 
 namespace kith::app {
 
-void add_missing_option(OptionSet& set, CommonOptions& common,
-                        const char* help =
-                            "Rows with NaN, infinity or an empty field: error stops, drop ignores them and gives "
-                            "them the label -1.");
+inline constexpr const char* kFillingHelp =
+    "NaN, infinity and missing values of text (empty, NA, N/A, #N/A, NULL, null, None, ?, .): error stops; drop "
+    "ignores "
+    "their rows and gives them the label -1; mean and median replace them by that of their column.";
+inline constexpr const char* kDroppingHelp =
+    "Rows with NaN, infinity or a missing value of text (empty, NA, N/A, #N/A, NULL, null, None, ?, .): error stops, "
+    "drop ignores them and gives them the label -1.";
+/// fills: whether mean and median are choices. They are where all rows that determine the result are in one file.
+void add_missing_options(OptionSet& set, CommonOptions& common, bool fills, const char* help);
 
 /// Warns of dropped rows: how many they are, and which is the first.
 void warn_of_dropped_rows(const data::Reading& reading, Progress& progress);

@@ -38,6 +38,9 @@ struct DatasetInfo {
 
 enum class Precision { automatic, f32, f64 };
 
+/// What replaces a missing value: nothing, or the mean or median of its column.
+enum class Fill { none, mean, median };
+
 /// Whether the first line of a text file names its columns.
 enum class Header { automatic, yes, no };
 
@@ -60,6 +63,9 @@ struct ReadOptions {
   std::string scratch = {};
   /// Whether read() accepts NaN, infinities and empty fields of text, which become NaN.
   Missing missing = Missing::refuse;
+  Fill fill = Fill::none;  // what replaces the values that Missing::keep keeps
+  /// Text files only: fields that stand for a missing value, besides the usual ones ("NA", "null" ...).
+  std::vector<std::string> missing_texts = {};
 };
 
 /// Columns of a text file that are not part of the points.

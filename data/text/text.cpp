@@ -115,6 +115,9 @@ class TextSource final : public PointSource {
     for (std::size_t j = 0; j < choice_.points.size(); ++j) {
       target_[static_cast<std::size_t>(choice_.points[j])] = static_cast<std::int64_t>(j);
     }
+    for (const std::string& text : missing_ == Missing::keep ? options.missing_texts : std::vector<std::string>()) {
+      if (is_number_text(text)) parse_number(text.data(), text.data() + text.size(), missing_numbers_.emplace_back());
+    }
     index_ = index_text(input_, head_);
   }
 
@@ -176,6 +179,7 @@ class TextSource final : public PointSource {
   ValueClass class_;
   bool header_detected_;
   Missing missing_;
+  std::vector<double> missing_numbers_;  // those of ReadOptions::missing_texts
   int threads_;
   TextIndex index_;
   std::atomic<std::int64_t> changed_ = 0;
@@ -197,7 +201,7 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
   if (!text.empty() && parse_number(text.data(), text.data() + text.size(), value) == text.data() + text.size()) {
     return value;
   }
-  if (missing_ == Missing::keep && is_missing(text)) return std::numeric_limits<double>::quiet_NaN();
+  if (missing_ == Missing::keep && is_missing(head_, text)) return std::numeric_limits<double>::quiet_NaN();
   if (text.empty()) {
     refuse_value(place, fmt::format("expected a number, found an empty field; fill it in, remove the line, or leave "
                                     "the column out with {}{}",
@@ -214,7 +218,7 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
   }
   const bool may_be_header = header_detected_ && head_.names.empty() && place.line == head_.first_line;
   refuse_value(place, fmt::format("expected a number, found '{}'; correct it, or leave the column out with {}{}{}",
-                                  quoted(text, kShownBytes), drop_option, is_missing(text) ? or_drop() : "",
+                                  quoted(text, kShownBytes), drop_option, is_missing(head_, text) ? or_drop() : "",
                                   may_be_header ? "; if the line names the columns, say --header yes" : ""));
 }
 
@@ -235,6 +239,9 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     if (stop == cursor.at() || !cursor.finish(stop)) {
       if (record.starts_with('#')) refuse_other_length(record, line);
       value = take_number(cursor, {line, j});
+    }
+    if (std::find(missing_numbers_.begin(), missing_numbers_.end(), value) != missing_numbers_.end()) {
+      value = std::numeric_limits<double>::quiet_NaN();
     }
     row[target] = static_cast<T>(value);
     if (!std::isfinite(row[target])) {

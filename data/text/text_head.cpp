@@ -104,11 +104,6 @@ bool counts_up(const std::vector<std::string>& fields) {
   return false;
 }
 
-bool is_missing_marker(const std::string& field) {
-  const auto known = {"NA", "N/A", "NULL", "null", "None", "?"};
-  return std::find(known.begin(), known.end(), field) != known.end();
-}
-
 /// A line with a number is never a header, since treating it as one would lose a row.
 bool find_header(const InputBytes& input, const std::vector<Line>& lines, const std::vector<std::string>& first) {
   if (counts_up(first)) {
@@ -121,6 +116,17 @@ bool find_header(const InputBytes& input, const std::vector<Line>& lines, const 
   return std::none_of(first.begin(), first.end(), is_value) &&
          std::none_of(first.begin(), first.end(), is_missing_marker) &&
          std::any_of(first.begin(), first.end(), [](const std::string& field) { return !field.empty(); });
+}
+
+/// Removes a first line "sep=;", by which Excel knows the delimiter, and returns the delimiter; '\0' if there is none.
+char take_named_delimiter(FirstRecords& first) {
+  constexpr std::string_view kBegin = "sep=";
+  if (first.lines.size() < 2) return '\0';
+  const std::string line = first.lines.front().text;
+  if (line.size() != kBegin.size() + 1 || !line.starts_with(kBegin)) return '\0';
+  first.lines.erase(first.lines.begin());
+  first.skipped.erase(first.skipped.begin());
+  return line.back();
 }
 
 /// The memory of the fields of the first records is checked before they are split: a line may be nothing but
@@ -164,17 +170,19 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   TextSyntax syntax{.delimiter = options.delimiter.empty() ? ',' : options.delimiter[0],
                     .comment = options.comment.value_or('#'),
                     .comments_lead = !options.comment};
-  const FirstRecords first_lines = first_records(input, syntax);
+  FirstRecords first_lines = first_records(input, syntax);
   const std::vector<Line>& lines = first_lines.lines;
+  const char named = take_named_delimiter(first_lines);
   if (lines.empty()) {
     refuse_input(input.name(),
                  "expected rows of numbers, found nothing but blank lines and comments; give a file that holds some");
   }
   TextHead head;
   require_memory_of_fields(first_lines, input.name());
-  if (options.delimiter.empty()) syntax.delimiter = find_delimiter(lines);
+  if (options.delimiter.empty()) syntax.delimiter = named != '\0' ? named : find_delimiter(lines);
   if (!options.comment) syntax.comment = '\0';  // the rows have begun
   head.syntax = syntax;
+  head.missing_texts = options.missing_texts;
   head.first_line = lines.front().number;
   std::vector<std::string> first = fields_of(lines.front().text, syntax.delimiter);
   const bool header =
@@ -204,6 +212,11 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   head.remark = remark_on(first_lines, head, options);
   head.names = std::move(first);
   return head;
+}
+
+bool is_missing_marker(std::string_view text) {
+  constexpr std::string_view kKnown[] = {"NA", "N/A", "#N/A", "NULL", "null", "None", "?", "."};
+  return std::find(std::begin(kKnown), std::end(kKnown), text) != std::end(kKnown);
 }
 
 std::string name_of_delimiter(char delimiter) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/format/point_source.h"
@@ -20,7 +21,8 @@ struct TextHead {
   std::int64_t rows_at = 0;        // position of the first row, or of blank lines or comments before it
   std::int64_t lines_before = 0;   // lines before that position
   SkippedLines skipped;            // before that position
-  std::string remark;              // about a comment that may be a row, else empty
+  std::vector<std::string> missing_texts;  // ReadOptions::missing_texts
+  std::string remark;                      // about a comment that may be a row, else empty
   struct Sample {
     std::int64_t line = 0;  // counted from 1
     std::vector<std::string> fields;
@@ -31,6 +33,9 @@ struct TextHead {
 /// Throws Error(data) if there are no rows, if the text is not a table or of a known other format, or if it is unclear
 /// whether there is a header.
 TextHead read_head(const InputBytes& input, const ReadOptions& options);
+
+/// Whether programs write this text for a missing value: "NA", "null" ...
+bool is_missing_marker(std::string_view text);
 
 /// "comma-separated", ...
 std::string name_of_delimiter(char delimiter);

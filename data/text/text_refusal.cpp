@@ -13,17 +13,20 @@
 
 namespace kith::data {
 
-bool is_missing(std::string_view text) { return text.empty() || text == "NA"; }
+bool is_missing(const TextHead& head, std::string_view text) {
+  return text.empty() || is_missing_marker(text) ||
+         std::find(head.missing_texts.begin(), head.missing_texts.end(), text) != head.missing_texts.end();
+}
 
 std::vector<std::int64_t> text_columns(const TextHead& head, const std::vector<std::int64_t>& columns,
                                        Missing missing) {
   std::vector<std::int64_t> result;
   for (const std::int64_t j : columns) {
     const auto column = static_cast<std::size_t>(j);
-    const auto is_text = [column, missing](const TextHead::Sample& row) {
+    const auto is_text = [&head, column, missing](const TextHead::Sample& row) {
       if (column >= row.fields.size()) return false;
       const std::string& field = row.fields[column];
-      const bool ignored = missing == Missing::keep ? is_missing(field) : field.empty();
+      const bool ignored = missing == Missing::keep ? is_missing(head, field) : field.empty();
       return !ignored && !is_number_text(field) && !has_decimal_comma(field);
     };
     if (std::all_of(head.samples.begin(), head.samples.end(), is_text)) result.push_back(j);

@@ -12,8 +12,9 @@
 
 namespace kith::data {
 
-/// Whether the text stands for a missing value: an empty field, or R's NA.
-bool is_missing(std::string_view text);
+/// Whether the text stands for a missing value: an empty field, what programs write for one, or one of
+/// ReadOptions::missing_texts.
+bool is_missing(const TextHead& head, std::string_view text);
 
 /// Those of `columns` that hold text in all of the first rows.
 std::vector<std::int64_t> text_columns(const TextHead& head, const std::vector<std::int64_t>& columns, Missing missing);

@@ -139,6 +139,59 @@ TEST_CASE("a dropped row has no category in obs, and -1 in an array") {
   refuses(2, {"cluster", table, "-k", "2", "--nan", "maybe"}, {"--nan", "error", "drop"});
 }
 
+TEST_CASE("missing values are replaced by the mean or the median of their column") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "missing.csv", "a,b\n1,NA\n2,10\n,20\nnan,#N/A\n9,60\n3,50\n");
+  const std::vector<std::pair<std::string, std::string>> filled{
+      {"mean", "a,b\n1,35\n2,10\n3.75,20\n3.75,35\n9,60\n3,50\n"},
+      {"median", "a,b\n1,35\n2,10\n2.5,20\n2.5,35\n9,60\n3,50\n"}};
+  const auto centroids = [&](const std::string& file, const Words& more) {
+    Words words{"cluster", file, "-k", "2", "-f", "-o", "o.h5"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome run = done(words, there);
+    CHECK(run.says("4 missing values were replaced by the ") == !more.empty());
+    return std::pair{stored(folder / "o.h5:/centroids"), stored(folder / "o.h5:/labels")};
+  };
+  for (const auto& [how, rows] : filled) {
+    INFO(how);
+    write_bytes(folder / "filled.csv", rows);
+    const auto expected = centroids("filled.csv", {});
+    CHECK(centroids("missing.csv", {"--nan", how}) == expected);
+    CHECK(centroids("missing.csv", {"--nan", how, "--memory", "100MB", "--block-rows", "2"}) == expected);
+  }
+  // Other formats, and values that the user names, numbers among them.
+  make(folder / "m.h5", {1, kNaN, 2, 10, kNaN, 20, kNaN, -std::numeric_limits<double>::infinity(), 9, 60, 3, 50}, 2);
+  const auto expected = centroids("missing.csv", {"--nan", "median"});
+  CHECK(centroids("m.h5", {"--nan", "median"}) == expected);
+  write_bytes(folder / "named.csv", "a,b\n1,-\n2,10\n-9e2,20\n\"gone\",-900\n9,60\n3,50\n");
+  CHECK(centroids("named.csv", {"--nan", "median", "--na-values", "gone,-900,-"}) == expected);
+  refuses(3, {"cluster", "named.csv", "-k", "2", "--nan", "mean"}, {"line 2, column 2 ('b')", "found '-'"}, there);
+  write_bytes(folder / "empty.csv", "a,b\n1,\n2,\n");
+  refuses(3, {"cluster", "empty.csv", "-k", "2", "--nan", "mean"},
+          {"expected values in column 2 ('b'), found none; leave it out with --drop-columns b"}, there);
+  for (const char* marker : {"NA", "N/A", "#N/A", "NULL", "null", "None", "?", ".", ""}) {
+    INFO(marker);
+    write_bytes(folder / "marker.csv", "x,y\n1,1\n" + std::string(marker) + ",1\n3,1\n");
+    CHECK(done({"cluster", "marker.csv", "-k", "1", "--nan", "drop"}, there).says("1 of 3 rows dropped"));
+    refuses(3, {"cluster", "marker.csv", "-k", "1"}, {"line 3, column 1 ('x')", "--nan drop"}, there);
+  }
+}
+
+TEST_CASE("a line sep= names the delimiter, as Excel writes it") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "plain.csv", "x;y\n1;2\n3;5\n8;9\n");
+  write_bytes(folder / "excel.csv", "\xef\xbb\xbfsep=;\r\nx;y\r\n1;2\r\n3;5\r\n8;9\r\n");
+  const auto labels = [&](const std::string& file) {
+    done({"cluster", file, "-k", "2", "-f", "-o", "o.h5"}, there);
+    return stored(folder / "o.h5:/centroids");
+  };
+  CHECK(labels("excel.csv") == labels("plain.csv"));
+  write_bytes(folder / "bad.csv", "sep=;\nx;y\n1;2\n3;a\n");
+  refuses(3, {"cluster", "bad.csv", "-k", "1"}, {"line 4, column 2 ('y')", "found 'a'"}, there);
+}
+
 TEST_CASE("neighbours: dropped rows are nobody's, and have none") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};
