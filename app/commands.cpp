@@ -18,6 +18,7 @@ namespace {
 constexpr Command kCommands[] = {
     {"cluster", "k-means: labels, centroids, counts and inertia", run_cluster},
     {"sweep", "k-means for many numbers of clusters, and which of them fits", run_sweep},
+    {"dbscan", "clusters of any shape by density, and noise", run_dbscan},
     {"assign", "the nearest given centroid of every point", run_assign},
     {"knn", "the exact k nearest neighbours of every query", run_knn},
     {"distances", "the matrix of all distances", run_distances},

@@ -12,6 +12,7 @@ using Arguments = std::vector<std::string>;
 
 /// Every command returns the exit code of the program, and throws Error for everything that ends it early.
 int run_cluster(const Arguments& arguments);
+int run_dbscan(const Arguments& arguments);
 int run_assign(const Arguments& arguments);
 int run_knn(const Arguments& arguments);
 int run_distances(const Arguments& arguments);

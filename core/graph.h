@@ -38,10 +38,10 @@ class ConnectedComponents {
   void unite(std::int64_t a, std::int64_t b);
   /// (rows) The lowest row of the component of each row.
   std::vector<std::int64_t> labels();
-
- private:
+  /// The lowest row of the component of a row.
   std::int64_t root(std::int64_t row);
 
+ private:
   std::vector<std::int64_t> parent_;  // never larger than the row itself
 };
 

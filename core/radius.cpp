@@ -141,28 +141,34 @@ class RadiusSearch {
   const RadiusOptions& options_;
 };
 
-/// Sorts the lists and passes them to the sink.
-bool emit(std::int64_t first, Lists& lists, const RadiusSink& sink) {
-  for (std::vector<Neighbor>& list : lists) std::sort(list.begin(), list.end());
-  return sink(first, lists);
-}
+/// Sorts the lists unless any order will do, and passes them on.
+struct Emit {
+  const RadiusSink& sink;
+  bool sorted;
+  bool operator()(std::int64_t first, Lists& lists) const {
+    for (std::vector<Neighbor>& list : lists) {
+      if (sorted) std::sort(list.begin(), list.end());
+    }
+    return sink(first, lists);
+  }
+};
 
 /// Searches a set in itself and reports each pair in the list of its lower row.
-bool pairs_within(const RadiusSearch& search, const RadiusSink& sink, Observer& observer) {
+bool pairs_within(const RadiusSearch& search, const Emit& emit, Observer& observer) {
   return search.for_blocks(search.block_of_set(), observer, [&](std::int64_t first, std::int64_t count) {
     return search.find(first, count, first, [&](std::int64_t row, Lists& lists) {
       for (std::size_t i = 0; i < lists.size(); ++i) {
         const std::int64_t own = row + static_cast<std::int64_t>(i);
         std::erase_if(lists[i], [&](const Neighbor& neighbor) { return neighbor.row < own; });
       }
-      return emit(row, lists, sink);
+      return emit(row, lists);
     });
   });
 }
 
 /// Searches a set in itself with buffered pairs.
-bool rows_within_set(const RadiusSearch& search, std::int64_t rows, std::int64_t max_buffered_pairs,
-                     const RadiusSink& sink, Observer& observer) {
+bool rows_within_set(const RadiusSearch& search, std::int64_t rows, std::int64_t max_buffered_pairs, const Emit& emit,
+                     Observer& observer) {
   const std::int64_t block = search.block_of_set();
   BufferedPairs buffer(rows, block, max_buffered_pairs);
   return search.for_blocks(block, observer, [&](std::int64_t first, std::int64_t count) {
@@ -176,7 +182,7 @@ bool rows_within_set(const RadiusSearch& search, std::int64_t rows, std::int64_t
         const std::vector<Neighbor> lower = std::exchange(buffered[row - first + static_cast<std::int64_t>(i)], {});
         lists[i].insert(lists[i].end(), lower.begin(), lower.end());
       }
-      return emit(row, lists, sink);
+      return emit(row, lists);
     });
   });
 }
@@ -186,10 +192,11 @@ bool rows_within_set(const RadiusSearch& search, std::int64_t rows, std::int64_t
 bool radius_neighbors(const PointNeighbors& base, PointsView queries, const RadiusOptions& options,
                       const RadiusSink& sink, Observer& observer) {
   const RadiusSearch search(base, queries, options);
-  if (options.base_is_queries && options.pairs_once) return pairs_within(search, sink, observer);
-  if (options.base_is_queries) return rows_within_set(search, base.rows(), options.max_buffered_pairs, sink, observer);
+  const Emit emit{sink, options.sorted};
+  if (options.base_is_queries && options.pairs_once) return pairs_within(search, emit, observer);
+  if (options.base_is_queries) return rows_within_set(search, base.rows(), options.max_buffered_pairs, emit, observer);
   return search.for_blocks(search.block(), observer, [&](std::int64_t first, std::int64_t count) {
-    return search.find(first, count, 0, [&](std::int64_t query, Lists& lists) { return emit(query, lists, sink); });
+    return search.find(first, count, 0, [&](std::int64_t query, Lists& lists) { return emit(query, lists); });
   });
 }
 

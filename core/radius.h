@@ -27,6 +27,7 @@ struct RadiusOptions {
   std::int64_t capacity = std::int64_t{1} << 22;
   /// With base_is_queries: report each pair once, in the list of the lower row.
   bool pairs_once = false;
+  bool sorted = true;  // lists are ordered by (D, row); else their order may depend on the backend
   /// With base_is_queries, unless pairs_once: each block searches only rows from its first row on and buffers pairs
   /// with rows of later blocks. If the buffer would exceed this number, the last blocks search all rows instead.
   /// Results do not depend on it.
@@ -36,7 +37,7 @@ struct RadiusOptions {
 /// Maximum bytes of a buffered pair: in a growing array, and meanwhile in a growing list.
 inline constexpr std::int64_t kBufferedPairBytes = 2 * 24 + 2 * 16;
 
-/// Receives finished lists, each ordered by (D, row), in the order of the queries. Returns whether to continue.
+/// Receives finished lists in the order of the queries. Returns whether to continue.
 using RadiusSink = std::function<bool(std::int64_t first_query, std::span<const std::vector<Neighbor>> lists)>;
 
 /// Searches `base` for every row of `queries` (n_q, d). Returns false if the sink ended the search. Throws what

@@ -58,6 +58,7 @@ class GraphMaker {
                                .include_self = options_.include_self,
                                .block_queries = options_.common.block_rows,
                                .pairs_once = options_.components && run_.queries == nullptr,
+                               .sorted = !options_.components,
                                .max_buffered_pairs = run_.spare_bytes / 4 / kBufferedPairBytes};
     if (options_.components) {
       write_components_within(search);

@@ -162,6 +162,12 @@ std::string to_json(const Report& report) {
                           {"empty", report.clusters->empty},
                           {"imbalance", report.clusters->imbalance}};
   }
+  if (report.density) {
+    object["density"] = {{"clusters", report.density->clusters},
+                         {"core", report.density->core},
+                         {"border", report.density->border},
+                         {"noise", report.density->noise}};
+  }
   if (report.inertia) object["inertia"] = *report.inertia;
   if (report.total_inertia) {
     object["totss"] = *report.total_inertia;

@@ -55,6 +55,12 @@ struct ClusterReport {
   double imbalance = 0.0;  // 1: clusters of equal size; k: all rows in one cluster
 };
 
+/// Clusters by density.
+struct DensityReport {
+  std::int64_t clusters = 0;
+  std::int64_t core = 0, border = 0, noise = 0;  // points
+};
+
 /// A column in which a cluster differs from all rows.
 struct Explanation {
   std::int64_t cluster = 0;
@@ -127,6 +133,7 @@ struct Report {
   std::vector<RunRecord> runs{};
   int kept_run = 0;
   std::optional<ClusterReport> clusters{};
+  std::optional<DensityReport> density{};
   std::optional<double> inertia{};
   std::optional<double> total_inertia{};  // inertia of one cluster of all rows
   std::string method{};                   // variant of k-means, in words

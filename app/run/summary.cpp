@@ -114,6 +114,11 @@ std::string summary(const Report& report, const std::string& next) {
     line("clusters", fmt::format("{}; {} to {} points each, {} empty, imbalance {:.3g}", c.clusters, c.smallest,
                                  c.largest, c.empty, c.imbalance));
   }
+  if (report.density) {
+    const DensityReport& d = *report.density;
+    line("clusters",
+         fmt::format("{}; {} core points, {} border points, {} of noise", d.clusters, d.core, d.border, d.noise));
+  }
   if (report.inertia) line("inertia", fmt::format("{}{}", *report.inertia, explained_by(report)));
   if (!report.method.empty()) line("method", report.method);
   if (report.runs.size() > 1) line("runs", runs_of(report));

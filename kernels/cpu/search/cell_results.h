@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/point_neighbors.h"
+#include "kernels/cpu/search/stored_rows.h"
 
 namespace kith::cpu {
 
@@ -41,7 +42,7 @@ class NearestHeap {
 /// The lists of nearest neighbours of a panel of queries.
 class NearestResults {
  public:
-  NearestResults(NeighborLists& lists, std::atomic<std::int64_t>&) : lists_(lists) {}
+  NearestResults(NeighborLists& lists, std::atomic<std::int64_t>&, std::int64_t) : lists_(lists) {}
   /// Takes over the lists so far.
   void begin(std::span<const std::int64_t> queries) {
     nearest_.clear();
@@ -82,22 +83,23 @@ class NearestResults {
 /// The rows within the limit of a radius search. Each query belongs to one panel, so no two threads share its list.
 class RadiusResults {
  public:
-  /// stored: rows stored so far, for all queries.
-  RadiusResults(RadiusLists& lists, std::atomic<std::int64_t>& stored) : lists_(lists), stored_(stored) {}
+  /// reserved: of StoredRows.
+  RadiusResults(RadiusLists& lists, std::atomic<std::int64_t>& reserved, std::int64_t threads)
+      : lists_(lists), stored_(reserved, lists.capacity, threads) {}
   void begin(std::span<const std::int64_t>) {}
   double limit(int) const { return lists_.limit; }
   static std::int64_t required() { return 0; }
   void add(int, std::int64_t q, Neighbor neighbor) {
     if (!(neighbor.distance <= lists_.limit) || neighbor.row < lists_.first_row) return;
     ++lists_.counts[q];
-    if (stored_.fetch_add(1, std::memory_order_relaxed) < lists_.capacity) lists_.rows[q].push_back(neighbor);
+    if (stored_.may_store()) lists_.rows[q].push_back(neighbor);
   }
   void finish(std::span<const std::int64_t>) {}
   static void add_counts(RadiusLists&, std::int64_t, std::int64_t) {}
 
  private:
   RadiusLists& lists_;
-  std::atomic<std::int64_t>& stored_;
+  StoredRows stored_;
 };
 
 }  // namespace kith::cpu

@@ -18,6 +18,10 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+/// Places that earlier searches have filled.
+std::int64_t reserved_of(const NeighborLists&) { return 0; }
+std::int64_t reserved_of(const RadiusLists& lists) { return lists.total(); }
+
 template <class T, class Results, class Lists>
 class CellSearch {
  public:
@@ -29,6 +33,7 @@ class CellSearch {
         queries_(queries),
         lists_(lists),
         d_(held.columns()),
+        reserved_(reserved_of(lists)),
         centers_(held, held.set.float32, cells.count()) {
     centers_.pack(held, cells.center_rows().data(), cells.count());
   }
@@ -130,7 +135,7 @@ class CellSearch {
           minima_(kChunkTiles * kTileGroups, search.kernels_.lanes),
           error_(kChunkTiles, search.kernels_.lanes),
           hits_(static_cast<std::size_t>(kTileColumns) * search.kernels_.lanes),
-          results_(search.lists_, search.stored_) {}
+          results_(search.lists_, search.reserved_, search.held_.threads.count()) {}
 
     void search(std::span<const std::int64_t> queries) {
       begin(queries);
@@ -288,7 +293,7 @@ class CellSearch {
   const Queries& queries_;
   Lists& lists_;
   std::int64_t d_;
-  mutable std::atomic<std::int64_t> stored_{0};
+  mutable std::atomic<std::int64_t> reserved_;  // of StoredRows
   ScreenColumns centers_;
 };
 

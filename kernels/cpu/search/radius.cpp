@@ -53,6 +53,8 @@ class RadiusSearch {
     const double distance = distance_(held_.row(i), queries_.values.row(q).data(), held_.columns());
     if (!(distance <= lists_.limit)) return;
     ++result.count;
+    // Looked at first: threads that all change a counter wait for each other.
+    if (found_.load(std::memory_order_relaxed) >= lists_.capacity) return;
     if (found_.fetch_add(1, std::memory_order_relaxed) < lists_.capacity) result.rows.push_back({distance, row});
   }
 

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "kernels/cpu/runtime/held_rows.h"
+#include "kernels/cpu/search/stored_rows.h"
 #include "kernels/cpu/search/tree_group.h"
 
 namespace kith::cpu {
@@ -180,7 +181,9 @@ NeighborLists join_tree(const TreeSearcher& searcher, const SelfJoin& join) {
 }
 
 TreeWork search_tree_radius(const TreeSearcher& searcher, const Queries& queries, RadiusLists& lists) {
-  std::atomic<std::int64_t> stored{lists.total()};
+  std::atomic<std::int64_t> reserved{lists.total()};
+  const std::int64_t threads = searcher.threads.count();
+  std::vector<StoredRows> stored(static_cast<std::size_t>(threads), StoredRows(reserved, lists.capacity, threads));
   std::vector<std::vector<std::int64_t>> query_of(static_cast<std::size_t>(searcher.threads.count()));
   const auto make = [&](int thread) {
     query_of[thread].resize(kTreeQueries);
@@ -192,8 +195,7 @@ TreeWork search_tree_radius(const TreeSearcher& searcher, const Queries& queries
           const std::int64_t row = searcher.first_row + hit.row;
           if (row < lists.first_row || (queries.excluded_row >= 0 && row == queries.excluded_row + q)) continue;
           ++lists.counts[q];
-          if (stored.fetch_add(1, std::memory_order_relaxed) < lists.capacity)
-            lists.rows[q].push_back({hit.distance, row});
+          if (stored[thread].may_store()) lists.rows[q].push_back({hit.distance, row});
         }
       }
       group.clear_hits();

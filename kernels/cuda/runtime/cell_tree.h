@@ -53,7 +53,7 @@ struct Cells {
   double requested_seconds = 0.0;  // estimated duration of the products of searches so far
   std::int64_t neighbors = 0;      // length of the lists for which the share was measured; 0: it was not
   double share = 0.0;              // of the rows whose distances a query computes
-  bool too_dense = false;          // products in fp16 leave many queries undecided
+  bool too_dense = false;          // products in fp16 leave many queries ambiguous
 };
 
 }  // namespace kith::cuda

@@ -65,7 +65,7 @@ double fp16_error(const HeldRows<T>& held, const Queries& queries, std::int64_t 
   return std::ldexp(2.0 * score, 2 * fp16_exponent(held.plan.screen));
 }
 
-/// Whether products in fp16 leave many of some queries undecided. nearest: D to near rows, about.
+/// Whether products in fp16 leave many of some queries ambiguous. nearest: D to near rows, about.
 template <class T>
 bool is_too_dense(const HeldRows<T>& held, const Queries& queries, MatrixView<const double> some, double nearest,
                   std::int64_t neighbors) {
