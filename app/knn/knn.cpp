@@ -12,6 +12,7 @@
 #include "app/knn/graph_output.h"
 #include "app/knn/knn.h"
 #include "app/knn/knn_options.h"
+#include "app/knn/neighbor_uses.h"
 #include "app/knn/truth.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/memory.h"
@@ -27,6 +28,8 @@ namespace {
 /// Endings of the output name. Components are labels, not edges.
 std::vector<std::string> endings_of(const KnnOptions& options) {
   if (options.makes_graph() && !options.components) return {".h5", ".csv"};
+  if (options.outliers) return {".h5", ".csv"};
+  if (!options.classify.empty()) return {".h5", ".csv", ".npy"};
   if (options.list_format() == ListFormat::bigann) return {".ibin"};
   if (options.list_format() == ListFormat::ivecs) return {".ivecs"};
   return {".h5"};
@@ -94,7 +97,8 @@ class KnnJob final : public PointsJob {
   void open() override;
   std::int64_t bytes() const override {
     return (truth_ ? truth_->bytes() : 0) + row_state_bytes(*source) + search_bytes(options_, queries()) +
-           graph_bytes(options_, queries().rows()) + kept_bytes() + (reads_base_again() ? value_bytes(*source) : 0);
+           graph_bytes(options_, queries().rows()) + kept_bytes() + used_bytes() +
+           (reads_base_again() ? value_bytes(*source) : 0);
   }
   /// With several processes each has some rows of the base, and all of them as queries.
   bool reads_base_again() const { return !inputs.second && !processes().is_alone(); }
@@ -104,6 +108,12 @@ class KnnJob final : public PointsJob {
     if (options_.checkpoint.file.empty()) return 0;
     return checked_product(checked_product(queries().rows(), options_.neighbors, "lists"), kCopies * kPlaceBytes,
                            "lists");
+  }
+  std::int64_t used_bytes() const {
+    constexpr std::int64_t kClassBytes = 24;  // of a query
+    return options_.outliers            ? outlier_bytes(source->rows(), options_.neighbors)
+           : !options_.classify.empty() ? kClassBytes * queries().rows() + 8 * source->rows()
+                                        : 0;
   }
   std::string needs_memory() const override {
     if (!inputs.second && processes().is_alone())
@@ -119,6 +129,7 @@ class KnnJob final : public PointsJob {
   void compute() override;
   void show() override {
     if (truth_) print(truth_->verdict() + "\n");
+    if (target.empty() && options_.uses_lists()) lists_->finish();
   }
   void write() override {
     if (lists_) lists_->finish();
@@ -136,6 +147,7 @@ class KnnJob final : public PointsJob {
   KnnOptions& options_;
   const Arguments& words_;  // behind the command's name
   std::optional<TruthComparison> truth_;
+  data::Labels classes_;
   RowIds ids_;
   std::unique_ptr<NeighborOutput> lists_;
   std::unique_ptr<GraphOutput> graph_;
@@ -158,6 +170,7 @@ void KnnJob::open() {
   check_neighbors(options_, *source, source->rows());
   if (!target.empty()) check_list_format(options_.list_format(), options_.metric(), *source, inputs.second.get());
   if (!common.id_column.empty()) ids_ = RowIds(*source, inputs.second.get());
+  if (!options_.classify.empty()) classes_ = read_classes(options_, *source);
   if (!options_.truth.empty()) truth_.emplace(options_.truth, queries().rows(), options_.neighbors);
   open_checkpoint(options_.checkpoint, words_, stored_command());
 }
@@ -229,7 +242,13 @@ void KnnJob::compute_lists(const KnnRun& run) {
                                       .base_values = run.base_values,
                                       .query_values = run.query_values,
                                       .ids = run.ids};
-  if (!target.empty()) {
+  const bool shown = !common.json;
+  if (options_.outliers) {
+    lists_ = find_outliers(request, shown);
+  } else if (!options_.classify.empty()) {
+    const VoteWeight weight = options_.vote == "equal" ? VoteWeight::equal : VoteWeight::distance;
+    lists_ = classify(request, classes_, weight, shown, report);
+  } else if (!target.empty()) {
     lists_ = open_neighbor_output(options_.list_format(), request);
   } else if (!truth_ && !common.json) {
     lists_ = printed_neighbors(request);

@@ -14,6 +14,7 @@ namespace {
 std::string unsupported_drop(const KnnOptions& options) {
   const char* result = options.makes_graph()                       ? "a graph"
                        : !options.truth.empty()                    ? "--truth"
+                       : options.uses_lists()                      ? "--classify or --outliers"
                        : options.list_format() != ListFormat::kith ? "another --format"
                                                                    : nullptr;
   if (options.common.nan != "drop" || result == nullptr) return "";
@@ -67,6 +68,34 @@ void declare_graph(OptionSet& set, KnnOptions& options) {
            options.components);
 }
 
+void declare_uses(OptionSet& set, KnnOptions& options) {
+  set.text(
+      {.names = "--classify",
+       .value = "FILE[:DATASET]",
+       .help = "Instead of lists: the class of each query by the votes of its neighbours, whose labels are here: a "
+               "vector, a result, or FILE:COLUMN of a text file. Without --queries: how often the neighbours of a "
+               "row have its class, for 1 to K of them.",
+       .input = Input::file,
+       .stored = Stored::if_changed,
+       .excludes = {"--graph", "--symmetric", "--mutual", "--radius", "--truth", "--format", "--include-self",
+                    "--checkpoint", "--outliers"}},
+      options.classify);
+  set.choice({.names = "--vote",
+              .value = "HOW",
+              .help = "For --classify: equal votes, or distance: each counts 1 / distance. Ties go to the class whose "
+                      "label is the lowest.",
+              .stored = Stored::if_used,
+              .no_effect = {when([&options] { return options.classify.empty(); }, "there is no --classify")}},
+             {"equal", "distance"}, options.vote);
+  set.flag({.names = "--outliers",
+            .help = "Instead of lists: the distance of each row of BASE to its K-th neighbour, and its local outlier "
+                    "factor: about 1 inside a cluster, larger for outliers.",
+            .stored = Stored::if_changed,
+            .excludes = {"--graph", "--symmetric", "--mutual", "--radius", "--truth", "--format", "--include-self",
+                         "--checkpoint", "--queries"}},
+           options.outliers);
+}
+
 }  // namespace
 
 void declare(OptionSet& set, KnnOptions& options) {
@@ -106,6 +135,7 @@ void declare(OptionSet& set, KnnOptions& options) {
             .no_effect = {when([&options] { return !options.queries.empty(); }, "there are --queries")}},
            options.include_self);
   declare_graph(set, options);
+  declare_uses(set, options);
   set.flag({.names = "--squared",
             .help = "Write squared distances.",
             .stored = Stored::if_changed,

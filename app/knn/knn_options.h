@@ -22,6 +22,9 @@ struct KnnOptions {
   bool include_self = false;
   bool squared = false;
   std::string truth;
+  std::string classify;  // labels of the base; empty: none
+  std::string vote = "equal";
+  bool outliers = false;
   std::string format = "auto";
   CheckpointOptions checkpoint;
   CommonOptions common;
@@ -33,6 +36,8 @@ struct KnnOptions {
     return mutual ? GraphEdges::mutual : GraphEdges::directed;
   }
   ListFormat list_format() const { return app::list_format(format, common.output); }
+  /// Whether lists are used for something else than to be written.
+  bool uses_lists() const { return outliers || !classify.empty(); }
   Metric metric() const { return metric_of(common); }
   Unit unit() const { return unit_of(metric(), squared); }
 };

@@ -191,6 +191,10 @@ std::string to_json(const Report& report) {
   }
   if (report.edges) object["edges"] = *report.edges;
   if (report.components) object["components"] = *report.components;
+  for (const AccuracyReport& one : report.accuracy) {
+    object["accuracy"].push_back(
+        {{"neighbors", one.neighbors}, {"equal", one.equal}, {"by_distance", one.by_distance}});
+  }
   if (report.sweep) object["sweep"] = to_object(*report.sweep);
   if (report.evaluation) object["evaluation"] = to_object(*report.evaluation);
   object["memory"] = {{"host", peak_memory()}, {"device", report.device_memory}};

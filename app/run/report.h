@@ -79,6 +79,12 @@ struct TruthReport {
   double largest_excess = 0.0;    // largest (true D - found D) / true D over all positions
 };
 
+/// Rows whose own label wins among this many neighbours, as shares.
+struct AccuracyReport {
+  std::int64_t neighbors = 0;
+  double equal = 0.0, by_distance = 0.0;
+};
+
 /// Labels compared with known classes, and with the points.
 struct EvaluationReport {
   std::string labels;  // where they come from
@@ -146,6 +152,7 @@ struct Report {
   std::optional<TruthReport> truth{};
   std::optional<std::int64_t> edges{};       // of a graph, or rows within a radius
   std::optional<std::int64_t> components{};  // groups of connected rows
+  std::vector<AccuracyReport> accuracy{};    // of --classify
   std::optional<EvaluationReport> evaluation{};
   std::optional<SweepReport> sweep{};
   std::int64_t device_memory = 0;  // bytes

@@ -17,7 +17,13 @@ void write_csv(OutputBytes& writer, const LabelTable& table) {
   for (std::size_t i = 0; i < table.labels.size(); ++i) {
     std::string line = table.ids.empty() ? std::to_string(i) : csv_field(table.ids[i]);
     const bool dropped = table.labels[i] < 0;
-    line += dropped ? "," : fmt::format(",{}", table.labels[i]);
+    if (dropped) {
+      line += ",";
+    } else if (table.names.empty()) {
+      line += fmt::format(",{}", table.labels[i]);
+    } else {
+      line += "," + csv_field(table.names[static_cast<std::size_t>(table.labels[i])]);
+    }
     if (!table.known.empty()) line += fmt::format(",{}", csv_field(table.known[i]));
     if (!table.distances.empty()) line += dropped ? "," : fmt::format(",{}", table.distances[i]);
     writer.write(line + "\n");
@@ -52,6 +58,20 @@ LabelFormat label_format(const std::string& path) {
 void write_labels(const std::string& path, const OutputOptions& options, const LabelTable& table) {
   OutputBytes writer(path, options);
   label_format(path) == LabelFormat::numpy ? write_npy(writer, table) : write_csv(writer, table);
+  writer.publish();
+}
+
+void write_columns(const std::string& path, const OutputOptions& options, const std::vector<std::string>& ids,
+                   const std::vector<NumberColumn>& columns) {
+  OutputBytes writer(path, options);
+  std::string line = ids.empty() ? "row" : "id";
+  for (const NumberColumn& column : columns) line += "," + csv_field(column.name);
+  writer.write(line + "\n");
+  for (std::size_t i = 0; i < columns.front().values.size(); ++i) {
+    line = ids.empty() ? std::to_string(i) : csv_field(ids[i]);
+    for (const NumberColumn& column : columns) line += fmt::format(",{}", column.values[i]);
+    writer.write(line + "\n");
+  }
   writer.publish();
 }
 

@@ -24,11 +24,21 @@ struct LabelTable {
   std::vector<std::string> ids = {};
   std::vector<std::string> known = {};      // the labels of --label-column
   std::vector<std::string> distances = {};  // as text, rounded to their class
+  std::span<const std::string> names = {};  // of the labels; empty: their numbers. Arrays hold numbers only.
 };
 
 /// Writes the format of the ending of `path`; an array holds only the labels, as int32. The file appears when it is
 /// complete. Throws Error(output).
 void write_labels(const std::string& path, const OutputOptions& options, const LabelTable& table);
+
+/// One line of CSV per row: its id or its number from 0, and a number of each column, in the shortest digits that give
+/// it back. Throws Error(output).
+struct NumberColumn {
+  std::string name;
+  std::span<const double> values;
+};
+void write_columns(const std::string& path, const OutputOptions& options, const std::vector<std::string>& ids,
+                   const std::vector<NumberColumn>& columns);
 
 /// Throws Error(data) unless the file is an AnnData file whose obs has `rows` rows and no column of this name.
 void check_obs(const std::string& file, const std::string& column, std::int64_t rows);
