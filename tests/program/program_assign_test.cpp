@@ -137,10 +137,9 @@ TEST_CASE("the columns of a model are found by name, in any order, among others"
   write_bytes(folder / "q.csv", "c,b,a\n1,7,1\n8,2,9\n");
   CHECK(done({"knn", "t.csv", "--label-column", "kind", "--queries", "q.csv", "-k", "1", "-q"}, there).out ==
         "0\t1\t0\n1\t2\t0\n");
-  CHECK(done({"knn", "t.csv", "--label-column", "kind", "--queries", "q.csv", "-k", "1", "--id-column", "b", "-q"},
-             there)
-            .out ==
-        "7\t7\t0\n2\t2\t0\n");
+  CHECK(
+      done({"knn", "t.csv", "--label-column", "kind", "--queries", "q.csv", "-k", "1", "--id-column", "b", "-q"}, there)
+          .out == "7\t7\t0\n2\t2\t0\n");
 }
 
 TEST_CASE("points whose columns are not the model's are refused with the first difference and a remedy") {

@@ -160,8 +160,8 @@ const Wrong kBeside[] = {
     {3, "knn p.csv -k 1 --truth x.h5:/lists",
      "x.h5:/lists | row 5, column 0 (counted from 0) | expected a row number of BASE, 0 to 5 | found "
      "6 | give the answer for this BASE"},
-    {3, "distances p.csv q.csv",
-     "q.csv |  | expected 2 columns, as p.csv has | found 3 | give points of the same columns"},
+    {3, "distances q.csv p.csv",
+     "p.csv |  | expected 3 columns, as q.csv has | found 2 | give points of the same columns"},
     {3, "evaluate l5.csv --truth l.csv",
      "--truth l.csv:label |  | expected 5 rows, one for each label of l5.csv:label | found 6 | give the classes of the "
      "clustered rows"},
