@@ -29,6 +29,8 @@ constexpr Command kCommands[] = {
     {"generate", "synthetic points: noise, blobs, outliers and other kinds", run_generate},
     {"plan", "memory, passes and time of a command, before it runs", run_plan},
     {"resume", "continues a run that stopped, from its checkpoint", run_resume},
+    {"man", "the manual page of a command, or of kith", run_man},
+    {"completion", "what a shell needs to complete commands, options and files", run_completion},
     {"bench", "the limits of this machine, and how close kith comes to them", run_bench},
 };
 constexpr std::string_view kDivided[] = {"cluster", "sweep", "assign", "knn"};
@@ -46,7 +48,7 @@ std::string short_help() {
       {{"Commands", {}}},
       "kith COMMAND --help explains a command; kith --version prints the version."};
   for (const Command& command : commands()) page.groups[0].lines.push_back({command.name, command.summary});
-  return lay_out(page, prose_width(Stream::output));
+  return in_help_form(page);
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ int run_generate(const Arguments& arguments);
 int run_report(const Arguments& arguments);
 int run_resume(const Arguments& arguments);
 int run_plan(const Arguments& arguments);
+int run_man(const Arguments& arguments);
+int run_completion(const Arguments& arguments);
 int run_bench(const Arguments& arguments);
 
 struct Command {

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "app/cli/layout.h"
+#include "app/cli/terminal.h"
 
 namespace kith::app {
 namespace {
@@ -45,7 +47,78 @@ std::string lay_out_example(std::string example, std::size_t width) {
   return out;
 }
 
+HelpForm form = HelpForm::text;
+
+/// Text, in which only no-break spaces are not ASCII, without meaning for roff.
+std::string roff(const std::string& text) {
+  std::string out;
+  if (!text.empty() && (text.front() == '.' || text.front() == '\'')) out = "\\&";
+  constexpr char kNoBreak = '\xa0', kLead = '\xc2';  // U+00A0 in UTF-8
+  for (const char c : text) {
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else if (c == kNoBreak) {
+      out += "\\ ";
+    } else if (c != kLead) {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string upper(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// "--metric euclidean cosine", "cluster".
+std::string words_of(const HelpPage& page) {
+  std::string out;
+  for (const HelpGroup& group : page.groups) {
+    for (const HelpLine& line : group.lines) {
+      for (std::size_t at = 0; at < line.names.size();) {
+        const std::size_t begin = std::min(line.names.find_first_not_of(" ,", at), line.names.size());
+        at = std::min(line.names.find_first_of(" ,", begin), line.names.size());
+        const std::string name = line.names.substr(begin, at - begin);
+        const bool is_word = name.starts_with("-") || (!name.empty() && name.front() >= 'a' && name.front() <= 'z');
+        if (is_word) out += fmt::format("{} {}\n", name, fmt::join(line.choices, " "));
+      }
+    }
+  }
+  return out;
+}
+
+/// The title is "kith cluster: what it does".
+std::string manual_of(const HelpPage& page) {
+  const std::size_t colon = std::min(page.title.find(": "), page.title.size());
+  std::string name = page.title.substr(0, colon);
+  std::replace(name.begin(), name.end(), ' ', '-');
+  const std::string summary = colon < page.title.size() ? page.title.substr(colon + 2) : "";
+  std::string out = fmt::format(".TH {} 1 \"\" \"kith {}\" \"User Commands\"\n", upper(roff(name)), KITH_VERSION);
+  out += fmt::format(".SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{}\n", roff(name), roff(summary), roff(page.usage));
+  for (const HelpGroup& group : page.groups) {
+    if (group.lines.empty()) continue;
+    out += fmt::format(".SH {}\n", upper(roff(group.title)));
+    for (const HelpLine& line : group.lines) {
+      const std::string names = line.names.substr(std::min(line.names.find_first_not_of(' '), line.names.size()));
+      out += fmt::format(".TP\n{}\n{}\n", roff(names), roff(line.text));
+    }
+  }
+  out += ".SH EXAMPLES\n.nf\n";
+  for (const std::string& example : page.examples) out += roff(example) + "\n";
+  return out + fmt::format(".fi\n.SH NOTES\n{}\n", roff(page.closing));
+}
+
 }  // namespace
+
+void set_help_form(HelpForm chosen) { form = chosen; }
+
+std::string in_help_form(const HelpPage& page) {
+  if (form == HelpForm::text) return lay_out(page, prose_width(Stream::output));
+  return form == HelpForm::manual ? manual_of(page) : words_of(page);
+}
 
 std::string lay_out(const HelpGroup& group, std::size_t width) {
   std::string out = fmt::format("{}:\n", group.title);

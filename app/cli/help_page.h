@@ -9,6 +9,7 @@ namespace kith::app {
 struct HelpLine {
   std::string names;  // "-k, --clusters K"
   std::string text;
+  std::vector<std::string> choices = {};  // of the value, if these are all
 };
 
 struct HelpGroup {
@@ -23,6 +24,13 @@ struct HelpPage {
   std::vector<HelpGroup> groups;  // groups without lines are not printed
   std::string closing;
 };
+
+/// As what in_help_form() writes pages: text for the terminal; the source of a manual page (man 7 groff_man); or for a
+/// shell that completes words, a line for each name with its choices behind it.
+enum class HelpForm { text, manual, words };
+void set_help_form(HelpForm form);
+/// The page in this form; text as wide as the terminal.
+std::string in_help_form(const HelpPage& page);
 
 /// Both in lines of at most `width` columns, as far as single words allow.
 std::string lay_out(const HelpPage& page, std::size_t width);

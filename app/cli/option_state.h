@@ -17,6 +17,7 @@ struct OptionEntry {
   bool common = false;
   bool positional = false;
   bool flag = false;
+  std::vector<std::string> choices;  // all values that it may have; empty: others too
   std::function<void(const std::string& value, const std::string& where)> set;
   std::function<std::vector<std::string>()> values;  // of the target: one, or those of a list
   std::vector<std::string> defaults;                 // values() at declaration

@@ -113,6 +113,7 @@ void OptionSet::seconds(const Option& option, double& target) {
 
 void OptionSet::choice(const Option& option, const std::vector<std::string>& choices, std::string& target) {
   OptionEntry& entry = state_->add_valued(option, target, [&target] { return target; });
+  entry.choices = choices;
   entry.set = [&target, choices](const std::string& value, const std::string& where) {
     if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
       refuse_usage(fmt::format("{}: expected {}, found '{}'{}", where, fmt::join(choices, ", "), value,
@@ -163,9 +164,12 @@ std::string OptionSet::State::help_text() const {
     if (names.rfind("--", 0) == 0) names.insert(0, 4, ' ');
     if (*entry.option.value != '\0') names += fmt::format(" {}", entry.option.value);
     const std::string shown = entry.default_text.empty() ? "" : fmt::format(" [{}]", entry.default_text);
-    page.groups[entry.positional ? 0 : entry.common ? 2 : 1].lines.push_back({names, entry.option.help + shown});
+    page.groups[entry.positional ? 0
+                : entry.common   ? 2
+                                 : 1]
+        .lines.push_back({names, entry.option.help + shown, entry.choices});
   }
-  return lay_out(page, prose_width(Stream::output));
+  return in_help_form(page);
 }
 
 }  // namespace kith::app

@@ -1,0 +1,97 @@
+// kith man and kith completion: pages of all commands from their help, and completion in a bash.
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "app/cli/command_names.h"
+#include "tests/support/program.h"
+
+using namespace kith;
+using namespace kith::testing;
+
+namespace {
+
+/// Lines whose first word is an option, as the words of a command list them.
+Words options_of(const std::string& command) {
+  Words options;
+  std::istringstream lines(done({"completion", "words", command}).out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("--")) options.push_back(line.substr(0, line.find(' ')));
+  }
+  return options;
+}
+
+/// What bash would offer for the word at the end of `line`.
+std::string completed(const Scratch& folder, const std::string& line) {
+  write_bytes(folder / "try.sh", R"(source <(kith completion bash)
+COMP_LINE=$1; COMP_POINT=${#1}
+read -ra COMP_WORDS <<< "${1//:/ : }"
+[[ $1 == *' ' ]] && COMP_WORDS+=("")
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_kith
+echo "${COMPREPLY[*]}"
+)");
+  const std::string path = std::filesystem::path(KITH_BINARY).parent_path().string();
+  const std::string command =
+      "cd '" + (folder / "") + "' && PATH='" + path + "':$PATH bash try.sh '" + line + "' > out";
+  REQUIRE(std::system(command.c_str()) == 0);
+  std::string out = bytes_of(folder / "out");
+  if (!out.empty()) out.pop_back();
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("every command has a manual page with all of its options") {
+  CHECK(done({"man"}).out.starts_with(".TH KITH 1 "));
+  std::size_t found = 0;
+  for (const std::string_view name : app::kCommandNames) {
+    const std::string command(name), page = done({"man", command}).out;
+    INFO(command);
+    CHECK(page.find(".SH NAME\nkith\\-" + command + " \\- ") != std::string::npos);
+    for (const std::string& option : options_of(command)) {
+      std::string escaped;
+      for (const char c : option) escaped += c == '-' ? std::string("\\-") : std::string(1, c);
+      CHECK(page.find(escaped) != std::string::npos);
+      CHECK(done({command, "--help"}).out.find(option) != std::string::npos);
+      ++found;
+    }
+    // Only requests of the page itself begin with a point.
+    std::istringstream lines(page);
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with(".")) continue;
+      const std::string request = line.substr(0, 3);
+      CHECK((request == ".TH" || request == ".SH" || request == ".TP" || request == ".nf" || request == ".fi"));
+    }
+  }
+  CHECK(found > 200);
+  refuses(2, {"man", "clutser"}, {"unknown command 'clutser'", "cluster"});
+}
+
+TEST_CASE("bash completes commands, options, values, datasets and columns") {
+  const Scratch folder;
+  FileMaker(folder / "p.h5").floats("train", {2, 2}, {1, 2, 3, 4});
+  FileMaker(folder / "q.h5").floats("test", {2, 2}, {1, 2, 3, 4});
+  write_bytes(folder / "t.csv", "width,height,weight\n1,2,3\n4,5,6\n");
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"kith clu", "cluster"},
+      {"kith plan clu", "cluster"},
+      {"kith plan cluster --max-i", "--max-iterations"},
+      {"kith cluster p.h5 --max-i", "--max-iterations"},
+      {"kith cluster p.h5 --metric c", "cosine chebyshev"},
+      {"kith cluster p.h5 --header ", "auto yes no"},
+      {"kith cluster p.h5:", "/train"},
+      {"kith knn p.h5 --queries q.h5:/t", "/test"},
+      {"kith cluster t.csv --columns w", "width weight"},
+      {"kith cluster t.csv --columns width,h", "width,height"},
+      {"kith cluster missing.h5:", ""},
+      {"kith nonsense --", ""},
+  };
+  for (const auto& [line, expected] : cases) {
+    INFO(line);
+    CHECK(completed(folder, line) == expected);
+  }
+  CHECK(done({"completion", "zsh"}).out.find("bashcompinit") != std::string::npos);
+  CHECK(done({"completion", "fish"}).out.find("complete -c kith") != std::string::npos);
+  refuses(2, {"completion", "csh"}, {"bash, zsh or fish", "found 'csh'"});
+}
