@@ -9,9 +9,9 @@
 namespace kith::app {
 
 /// In the order of the help.
-inline constexpr std::array<std::string_view, 14> kCommandNames{"cluster",   "sweep",    "dbscan", "assign", "knn",
-                                                                "distances", "evaluate", "report", "info",   "devices",
-                                                                "generate",  "plan",     "resume", "bench"};
+inline constexpr std::array<std::string_view, 15> kCommandNames{"cluster",   "sweep",    "dbscan", "assign", "knn",
+                                                                "distances", "evaluate", "report", "image",  "info",
+                                                                "devices",   "generate", "plan",   "resume", "bench"};
 
 inline std::vector<std::string> command_names() { return {kCommandNames.begin(), kCommandNames.end()}; }
 
