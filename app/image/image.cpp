@@ -137,9 +137,9 @@ class ImageJob final : public PointsJob {
   /// Throws unless the picture and the work with it fit in memory.
   void require(PictureSize size) const;
   data::OutputOptions other_output(std::vector<std::string> endings) const;
-  void cluster();
+  void cluster(cpu::Threads& threads);
   /// The rows to cluster: distinct colours, or all visible pixels with their positions.
-  Matrix<float> rows() const;
+  Matrix<float> rows(cpu::Threads& threads) const;
   /// Orders colours and labels by the number of pixels.
   void order_palette(std::span<std::int32_t> labels);
   void count_pixels();
@@ -208,7 +208,7 @@ void ImageJob::compute() {
     throw Error(ExitCode::data, fmt::format("{}: expected a visible pixel, found only transparent ones",
                                             kith::quoted(options_.picture)));
   }
-  cluster();
+  cluster(threads);
   if (options_.dither) {
     progress.phase("dither", 0);
     std::vector<Pixel> colors;
@@ -218,7 +218,8 @@ void ImageJob::compute() {
   }
 }
 
-Matrix<float> ImageJob::rows() const {
+Matrix<float> ImageJob::rows(cpu::Threads& threads) const {
+  constexpr std::int64_t kTaskRows = 4096;
   const ColorConverter convert(space_);
   const auto put = [&](const Pixel& pixel, std::span<float> row) {
     const Color color = convert(pixel);
@@ -226,7 +227,10 @@ Matrix<float> ImageJob::rows() const {
   };
   if (options_.spatial == 0.0) {
     Matrix<float> out(distinct_->size(), 3);
-    for (std::int64_t i = 0; i < out.rows(); ++i) put(distinct_->color(i), out.row(i));
+    threads.run((out.rows() + kTaskRows - 1) / kTaskRows, [&](std::int64_t task, int) {
+      const std::int64_t last = std::min((task + 1) * kTaskRows, out.rows());
+      for (std::int64_t i = task * kTaskRows; i < last; ++i) put(distinct_->color(i), out.row(i));
+    });
     return out;
   }
   const auto [width, height] = picture_.size;
@@ -241,8 +245,8 @@ Matrix<float> ImageJob::rows() const {
   return out;
 }
 
-void ImageJob::cluster() {
-  const Matrix<float> points = rows();
+void ImageJob::cluster(cpu::Threads& threads) {
+  const Matrix<float> points = rows(threads);
   std::int64_t clusters = given_.empty() ? options_.colors : std::ssize(given_);
   if (given_.empty() && clusters > points.rows()) {
     progress.warning(

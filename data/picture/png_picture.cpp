@@ -123,7 +123,7 @@ bool write_all(const PngWriter& writer, const PngPicture& picture, std::span<con
   png_set_IHDR(writer.png, writer.info, width, static_cast<png_uint_32>(picture.size.height),
                indexed ? index_bits(colors.size()) : 8, type, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                PNG_FILTER_TYPE_DEFAULT);
-  png_set_compression_level(writer.png, 4);
+  png_set_compression_level(writer.png, 2);
   if (indexed) {
     png_set_PLTE(writer.png, writer.info, colors.data(), static_cast<int>(colors.size()));
     if (!alphas.empty()) {
