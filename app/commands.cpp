@@ -24,6 +24,7 @@ constexpr Command kCommands[] = {
     {"distances", "the matrix of all distances", run_distances},
     {"evaluate", "how far labels agree with known classes, and fit the points", run_evaluate},
     {"report", "a page with pictures of a result", run_report},
+    {"image", "fewer colours in a picture, regions and edges", run_image},
     {"info", "what is in a file: datasets, shapes, types, statistics", run_info},
     {"devices", "what kith can compute on here, what is missing and why", run_devices},
     {"generate", "synthetic points: noise, blobs, outliers and other kinds", run_generate},

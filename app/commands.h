@@ -18,6 +18,7 @@ int run_knn(const Arguments& arguments);
 int run_distances(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_evaluate(const Arguments& arguments);
+int run_image(const Arguments& arguments);
 int run_info(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
 int run_generate(const Arguments& arguments);

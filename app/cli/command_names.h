@@ -9,8 +9,8 @@
 namespace kith::app {
 
 /// In the order of the help.
-inline constexpr std::array<std::string_view, 16> kCommandNames{
-    "cluster", "sweep",   "dbscan",   "assign", "knn",    "distances", "evaluate",   "report",
+inline constexpr std::array<std::string_view, 17> kCommandNames{
+    "cluster", "sweep",   "dbscan",   "assign", "knn",    "distances", "evaluate",   "report", "image",
     "info",    "devices", "generate", "plan",   "resume", "man",       "completion", "bench"};
 
 inline std::vector<std::string> command_names() { return {kCommandNames.begin(), kCommandNames.end()}; }

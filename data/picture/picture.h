@@ -1,0 +1,40 @@
+// Pictures: PNG, JPEG and PNM in, PNG out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/pixel.h"
+#include "data/io/output_target.h"
+
+namespace kith::data {
+
+/// Rows from the top, pixels from the left, after the orientation that the file stores (EXIF).
+struct Picture {
+  std::string format;  // "PNG", "JPEG", "PNM"
+  PictureSize size = {};
+  int bits = 8;            // 8 or 16 per channel
+  bool has_alpha = false;  // whether a pixel may be transparent
+  std::vector<Pixel> pixels = {};
+};
+
+/// Reads a picture; the content decides the format. `on_size` is called before anything is unpacked, and may throw.
+/// Colour profiles are ignored: values are taken as sRGB. Throws Error(data) with the name and the byte for a file that
+/// is no picture, is damaged, or states a size that its bytes cannot hold.
+Picture read_picture(const std::string& file, const std::function<void(PictureSize)>& on_size);
+
+/// A picture to write: indices into a palette of at most 256 colours, or pixels of 8 bits.
+struct PngPicture {
+  PictureSize size;
+  std::vector<Pixel> palette = {};             // empty: `pixels` are written
+  std::span<const std::uint8_t> indices = {};  // (height x width)
+  std::span<const std::uint8_t> pixels = {};   // (height x width x channels)
+  int channels = 3;                            // of `pixels`: 1 grey, 3 RGB, 4 RGBA
+};
+/// The file appears when it is complete. Throws Error(output).
+void write_png(const std::string& path, const OutputOptions& options, const PngPicture& picture);
+
+}  // namespace kith::data

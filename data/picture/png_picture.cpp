@@ -1,0 +1,195 @@
+// PNG pictures by libpng: reading of all types, and writing of palettes and 8-bit pixels.
+#include <png.h>
+
+#include <algorithm>
+#include <bit>
+#include <csetjmp>
+#include <cstring>
+
+#include "data/io/output_bytes.h"
+#include "data/picture/decoders.h"
+
+namespace kith::data {
+namespace {
+
+constexpr double kInflation = 1032.0;         // deflate makes at most this many bytes of one
+constexpr png_alloc_size_t kChunk = 1 << 24;  // bytes of a chunk besides pixels: EXIF data, a profile
+
+/// libpng leaves its functions by longjmp: between setjmp and there, only objects without destructors may live.
+struct PngState {
+  std::span<const unsigned char> bytes = {};
+  std::size_t at = 0;
+  char reason[128] = "";
+  std::vector<unsigned char> out = {};
+  bool no_memory = false;
+  bool has_clear = false;  // a transparent colour
+};
+
+void on_error(png_structp png, png_const_charp reason) {
+  auto* state = static_cast<PngState*>(png_get_error_ptr(png));
+  std::strncpy(state->reason, reason, sizeof(state->reason) - 1);
+  longjmp(png_jmpbuf(png), 1);
+}
+void on_warning(png_structp /*png*/, png_const_charp /*reason*/) {}
+
+void on_read(png_structp png, png_bytep out, size_t count) {
+  auto* state = static_cast<PngState*>(png_get_io_ptr(png));
+  if (count > state->bytes.size() - state->at) {
+    state->at = state->bytes.size();
+    png_error(png, "the file ends here");
+  }
+  std::memcpy(out, state->bytes.data() + state->at, count);
+  state->at += count;
+}
+
+void on_write(png_structp png, png_bytep bytes, size_t count) {
+  auto* state = static_cast<PngState*>(png_get_io_ptr(png));
+  try {
+    state->out.insert(state->out.end(), bytes, bytes + count);
+    return;
+  } catch (const std::bad_alloc&) {
+    state->no_memory = true;
+  }
+  png_error(png, "no memory");
+}
+void on_flush(png_structp /*png*/) {}
+
+struct PngReader {
+  explicit PngReader(PngState& state)
+      : png(png_create_read_struct(PNG_LIBPNG_VER_STRING, &state, on_error, on_warning)) {
+    if (png != nullptr) info = png_create_info_struct(png);
+    if (info == nullptr) throw Error(ExitCode::internal, "libpng could not be started");
+    png_set_read_fn(png, &state, on_read);
+    png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+    png_set_chunk_malloc_max(png, kChunk);
+  }
+  ~PngReader() { png_destroy_read_struct(&png, &info, nullptr); }
+  PngReader(const PngReader&) = delete;
+  PngReader& operator=(const PngReader&) = delete;
+
+  png_structp png;
+  png_infop info = nullptr;
+};
+
+/// False if libpng found an error.
+bool read_head(const PngReader& reader, PngState& state) {
+  if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
+  png_read_info(reader.png, reader.info);
+  state.has_clear = png_get_valid(reader.png, reader.info, PNG_INFO_tRNS) != 0;
+  png_set_expand_16(reader.png);
+  png_set_gray_to_rgb(reader.png);
+  png_set_add_alpha(reader.png, 0xffff, PNG_FILLER_AFTER);
+  if constexpr (std::endian::native == std::endian::little) png_set_swap(reader.png);
+  png_set_interlace_handling(reader.png);
+  png_read_update_info(reader.png, reader.info);
+  return true;
+}
+
+bool read_rows(const PngReader& reader, png_bytepp rows) {
+  if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
+  png_read_image(reader.png, rows);
+  png_read_end(reader.png, reader.info);
+  return true;
+}
+
+struct PngWriter {
+  explicit PngWriter(PngState& state)
+      : png(png_create_write_struct(PNG_LIBPNG_VER_STRING, &state, on_error, on_warning)) {
+    if (png != nullptr) info = png_create_info_struct(png);
+    if (info == nullptr) throw Error(ExitCode::internal, "libpng could not be started");
+    png_set_write_fn(png, &state, on_write, on_flush);
+  }
+  ~PngWriter() { png_destroy_write_struct(&png, &info); }
+  PngWriter(const PngWriter&) = delete;
+  PngWriter& operator=(const PngWriter&) = delete;
+
+  png_structp png;
+  png_infop info = nullptr;
+};
+
+/// Bits of an index into so many colours.
+int index_bits(std::size_t colors) { return colors <= 2 ? 1 : colors <= 4 ? 2 : colors <= 16 ? 4 : 8; }
+
+bool write_all(const PngWriter& writer, const PngPicture& picture, std::span<const png_color> colors,
+               std::span<const png_byte> alphas) {
+  if (setjmp(png_jmpbuf(writer.png)) != 0) return false;
+  const bool indexed = !colors.empty();
+  const int type = indexed                 ? PNG_COLOR_TYPE_PALETTE
+                   : picture.channels == 1 ? PNG_COLOR_TYPE_GRAY
+                   : picture.channels == 3 ? PNG_COLOR_TYPE_RGB
+                                           : PNG_COLOR_TYPE_RGBA;
+  const auto width = static_cast<png_uint_32>(picture.size.width);
+  png_set_user_limits(writer.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+  png_set_IHDR(writer.png, writer.info, width, static_cast<png_uint_32>(picture.size.height),
+               indexed ? index_bits(colors.size()) : 8, type, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+               PNG_FILTER_TYPE_DEFAULT);
+  png_set_compression_level(writer.png, 2);
+  if (indexed) {
+    png_set_PLTE(writer.png, writer.info, colors.data(), static_cast<int>(colors.size()));
+    if (!alphas.empty()) {
+      png_set_tRNS(writer.png, writer.info, alphas.data(), static_cast<int>(alphas.size()), nullptr);
+    }
+    png_set_filter(writer.png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
+  }
+  png_write_info(writer.png, writer.info);
+  if (indexed) png_set_packing(writer.png);
+  const unsigned char* values = indexed ? picture.indices.data() : picture.pixels.data();
+  const std::int64_t step = picture.size.width * (indexed ? 1 : picture.channels);
+  for (std::int64_t y = 0; y < picture.size.height; ++y) png_write_row(writer.png, values + y * step);
+  png_write_end(writer.png, nullptr);
+  return true;
+}
+
+}  // namespace
+
+Picture decode_png(const PictureBytes& in) {
+  PngState state{in.bytes};
+  const PngReader reader(state);
+  if (!read_head(reader, state)) throw in.damaged("PNG", state.at, state.reason);
+  Picture picture{
+      .format = "PNG",
+      .size = {png_get_image_width(reader.png, reader.info), png_get_image_height(reader.png, reader.info)}};
+  // The transformed depth is 16; that of the file is byte 24.
+  const int depth = in.bytes.size() > 25 ? in.bytes[24] : 8, type = in.bytes.size() > 25 ? in.bytes[25] : 0;
+  const int channels = (type & PNG_COLOR_MASK_PALETTE) != 0 ? 1
+                                                            : ((type & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1) +
+                                                                  ((type & PNG_COLOR_MASK_ALPHA) != 0 ? 1 : 0);
+  picture.bits = depth == 16 ? 16 : 8;
+  picture.has_alpha = (type & PNG_COLOR_MASK_ALPHA) != 0 || state.has_clear;
+  in.check_size("PNG", picture.size, static_cast<double>(in.bytes.size()) * kInflation * 8.0 / (depth * channels));
+  picture.pixels.resize(static_cast<std::size_t>(picture.size.pixels()));
+  std::vector<png_bytep> rows(static_cast<std::size_t>(picture.size.height));
+  for (std::size_t y = 0; y < rows.size(); ++y) {
+    rows[y] = reinterpret_cast<png_bytep>(picture.pixels.data() + static_cast<std::int64_t>(y) * picture.size.width);
+  }
+  if (!read_rows(reader, rows.data())) throw in.damaged("PNG", state.at, state.reason);
+  png_bytep exif = nullptr;
+  png_uint_32 length = 0;
+  if (png_get_eXIf_1(reader.png, reader.info, &length, &exif) != 0) orient(picture, exif_orientation({exif, length}));
+  return picture;
+}
+
+void write_png(const std::string& path, const OutputOptions& options, const PngPicture& picture) {
+  std::vector<png_color> colors;
+  std::vector<png_byte> alphas;
+  for (const Pixel& color : picture.palette) {
+    const auto byte = [](std::uint16_t value) { return static_cast<png_byte>(value >> 8); };
+    colors.push_back({byte(color.red), byte(color.green), byte(color.blue)});
+    if (color.alpha < 65535) {
+      alphas.resize(colors.size(), 255);
+      alphas.back() = byte(color.alpha);
+    }
+  }
+  PngState state;
+  const PngWriter writer(state);
+  if (!write_all(writer, picture, colors, alphas)) {
+    if (state.no_memory) throw std::bad_alloc();
+    throw Error(ExitCode::output, path + ": libpng could not write the picture: " + state.reason);
+  }
+  OutputBytes file(path, options);
+  file.require_space(std::ssize(state.out));
+  file.write(state.out.data(), state.out.size());
+  file.publish();
+}
+
+}  // namespace kith::data
