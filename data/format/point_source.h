@@ -53,7 +53,8 @@ struct ReadOptions {
   std::string columns = {}, drop_columns = {};
   // Text files only: columns that are kept as text and are not part of the points.
   std::string id_column = {}, label_column = {}, weight_column = {};
-  std::string delimiter = {};  // text files only: one character, ' ' for blanks; empty: detected
+  std::string delimiter = {};            // text files only: one character, ' ' for blanks; empty: detected
+  char decimal = '.', thousands = '\0';  // text files only: marks in numbers, NumberStyle
   Header header = Header::automatic;
   /// Text files only: lines that begin with this character are skipped, '\0': none. Nothing: lines that begin with #
   /// before the first record.

@@ -1,0 +1,82 @@
+// Tables as people have them: numbers of other locales, columns that hold no numbers.
+#include "tests/support/program.h"
+
+using namespace kith::testing;
+
+TEST_CASE("decimal commas and marks of thousands are read as they are named, and the message names them") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "plain.csv", "x,y,w\n1234.5,-2e3,1\n1000000,0.25,2\n3,4,0.5\n");
+  const auto assigned = [&](const Words& more) {
+    Words words{"cluster", "-k", "2", "--init", "first", "-q", "-f", "-o", "o.h5", "--weight-column", "w"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = done(words, there);
+    done({"assign", "plain.csv", "--columns", "1,2", "--centroids", "o.h5:/centroids", "--save-distances", "-q", "-f",
+          "-o", "d.csv"},
+         there);
+    return bytes_of(folder / "d.csv");
+  };
+  const std::string expected = assigned({"plain.csv"});
+  write_bytes(folder / "german.csv", "sep=;\nx;y;w\n1.234,5;-2e3;1\n1.000.000;,25;2\n\"3,0\";4;0,5\n");
+  CHECK(assigned({"german.csv", "--decimal", ",", "--thousands", "."}) == expected);
+  write_bytes(folder / "swiss.csv", "x\ty\tw\n1'234.5\t-2e3\t1\n1'000'000\t0.25\t2\n3\t4\t0.5\n");
+  CHECK(assigned({"swiss.csv", "--thousands", "apostrophe"}) == expected);
+  write_bytes(folder / "blank.txt", "x y w\n1234,5 -2e3 1\n1000000 0,25 2\n3 4,0 0,5\n");
+  CHECK(assigned({"blank.txt", "--decimal", "comma"}) == expected);
+  write_bytes(folder / "us.csv", "x,y,w\n\"1,234.5\",-2e3,1\n\"1,000,000\",0.25,2\n3,4,0.5\n");
+  CHECK(assigned({"us.csv", "--thousands", "comma"}) == expected);
+  refuses(3, {"cluster", "german.csv", "-k", "2"},
+          {"numbers with other marks in column 1 ('x') (3 rows, first fault in line 3), column 2",
+           "this reads it: --decimal comma --thousands point"},
+          there);
+  refuses(3, {"cluster", "swiss.csv", "-k", "2"}, {"found '1'234.5'; say --thousands apostrophe"}, there);
+  refuses(3, {"cluster", "german.csv", "-k", "2", "--columns", "x"},
+          {"line 3, column 1 ('x')", "found '1.234,5'; say --decimal comma --thousands point"}, there);
+  write_bytes(folder / "either.csv", "x\n\"1,234\"\n\"2,345\"\n");
+  refuses(3, {"cluster", "either.csv", "-k", "2", "--delimiter", "comma"},
+          {"found '1,234'; say --decimal comma, or --thousands comma if"}, there);
+  refuses(3, {"cluster", "us.csv", "-k", "2"}, {"found '1,234.5'; say --thousands comma"}, there);
+  refuses(3, {"cluster", "plain.csv", "-k", "2", "--decimal", "comma", "--delimiter", "comma"},
+          {"line 2, column 1 ('x')", "as --decimal and --thousands describe it, found '1234.5'"}, there);
+  write_bytes(folder / "groups.csv", "x;y\n1;2\n12.34;5\n");
+  refuses(3, {"cluster", "groups.csv", "-k", "2", "--decimal", "comma", "--thousands", "point"},
+          {"line 3, column 1 ('x')", "found '12.34'"}, there);
+  for (const Words& marks : {Words{"--decimal", ";"}, Words{"--decimal", "comma", "--thousands", "comma"}}) {
+    Words words{"cluster", "plain.csv", "-k", "2"};
+    words.insert(words.end(), marks.begin(), marks.end());
+    refuses(2, words, {marks[marks.size() - 2] + ": expected"}, there);
+  }
+}
+
+TEST_CASE("all columns that cannot be points are named at once, with the options that read the others") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  std::string table = "id,name,age,city,width,note\n";
+  for (int i = 0; i < 60; ++i) {
+    table += std::to_string(i * i % 61) + ",n" + std::to_string(i) + "," + (i == 40 ? "" : std::to_string(i)) + "," +
+             (i % 2 == 0 ? "Rome" : "Oslo") + "," + (i == 30 ? "unknown" : "1.5") + "," + (i > 50 ? "2" : "") + "\n";
+  }
+  write_bytes(folder / "t.csv", table);
+  const Outcome refused = run_kith({"cluster", "t.csv", "-k", "2"}, there);
+  CHECK(refused.code == 3);
+  const std::string advice = "--drop-columns name,city,note --na-values 'unknown' --nan drop";
+  for (const std::string& part :
+       {std::string("t.csv: expected numbers, found in its 60 rows text in column 2 ('name') ('n0', 60 rows, first"),
+        std::string("column 5 ('width') ('unknown', 1 row, first fault in line 32)"),
+        std::string("missing values, NaN or infinity in column 3 ('age') (1 row, first fault in line 42), column 6"),
+        "this reads it: " + advice}) {
+    INFO(refused.err << "\n" << part);
+    CHECK(refused.err.find(part) != std::string::npos);
+  }
+  const Outcome read = done(
+      {"cluster", "t.csv", "-k", "2", "--drop-columns", "name,city,note", "--na-values", "unknown", "--nan", "drop"},
+      there);
+  CHECK(read.says("2 of 60 rows dropped"));
+  // Where only missing values are left, both columns are named.
+  refuses(3, {"cluster", "t.csv", "-k", "2", "--drop-columns", "name,city,width"},
+          {"missing values, NaN or infinity in column 3 ('age')", "column 6 ('note')",
+           "this reads it: --drop-columns name,city,width,note --nan drop"},
+          there);
+  // The message about one column has its line.
+  refuses(3, {"cluster", "t.csv", "-k", "2", "--columns", "id,age"}, {"line 42, column 3 ('age')"}, there);
+}
