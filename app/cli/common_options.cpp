@@ -201,6 +201,9 @@ void add_common_options(OptionSet& set, CommonOptions& common, const char* outpu
   add_input_options(set, common);
   add_metric_option(set, common);
   add_seed_option(set, common);
+  set.flag({.names = "--no-advice",
+            .help = "Omit advice about columns, scales and numbers of clusters that may make a result misleading."},
+           common.no_advice);
   add_message_options(set, common);
 }
 

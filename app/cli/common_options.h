@@ -30,6 +30,7 @@ struct CommonOptions {
   std::string columns, drop_columns, id_column, label_column;  // empty: none named
   std::string weights, weight_column;                          // empty: every row weighs 1
   std::string delimiter = "auto";
+  bool no_advice = false, append = false;
   std::string decimal = "point", thousands = "none";
   std::string header = "auto";
   std::string comment = "auto";

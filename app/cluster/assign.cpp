@@ -133,7 +133,7 @@ class AssignJob final : public PointsJob {
     take_metric({{"--centroids", options_.centroids}}, set, common);
     given = read_preparation(options_.centroids);
     open_points(options_.points);
-    check_label_output(options_.write_obs, *source);
+    check_label_output(common, options_.write_obs, *source);
     centroids_ = data::open_centroids(options_.centroids);
     check_columns(options_, *source, columns_of_model(*centroids_, given, options_.centroids));
     read_weights();

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/matrix.h"
@@ -72,6 +74,12 @@ struct ReadOptions {
 /// Columns of a text file that are not part of the points.
 enum class Kept { id, label, weight };
 
+/// How a text file separates its columns, all of which it names or none.
+struct TableForm {
+  char delimiter = ',';  // ' ': runs of blanks
+  std::vector<std::string> names = {};
+};
+
 /// An open dataset of n rows and d columns.
 class PointSource {
  public:
@@ -114,6 +122,10 @@ class PointSource {
   virtual std::vector<std::string> remarks() const { return {}; }
   /// The text of each row in ReadOptions::id_column, label_column or weight_column; empty if there is no such column.
   virtual std::vector<std::string> kept(Kept) const { return {}; }
+  /// The form of a text table, if the source is one.
+  virtual std::optional<TableForm> table_form() const { return std::nullopt; }
+  /// Calls visit(record) for every row of a text table, as it is written there, without its line end.
+  virtual void visit_records(const std::function<void(std::string_view record)>& /*visit*/) const {}
 };
 
 /// A row of the table of formats, which `kith devices` and the help show.

@@ -140,6 +140,15 @@ class TextSource final : public PointSource {
     return head_.remark.empty() ? std::vector<std::string>() : std::vector{head_.remark};
   }
   std::vector<std::string> kept(Kept which) const override;
+  std::optional<TableForm> table_form() const override { return TableForm{head_.syntax.delimiter, head_.names}; }
+  void visit_records(const std::function<void(std::string_view)>& visit) const override {
+    Matrix<std::byte> buffer;
+    for (const TextBlock& block : index_.blocks) {
+      for_records(input_, head_.syntax, block, buffer,
+                  [&visit](std::string_view record, std::int64_t, std::int64_t) { visit(record); });
+    }
+    input_.check_unchanged();
+  }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
 

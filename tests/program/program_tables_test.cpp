@@ -80,3 +80,61 @@ TEST_CASE("all columns that cannot be points are named at once, with the options
   // The message about one column has its line.
   refuses(3, {"cluster", "t.csv", "-k", "2", "--columns", "id,age"}, {"line 42, column 3 ('age')"}, there);
 }
+
+TEST_CASE("advice is given where a result may mislead, and not elsewhere") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  std::string numbered = "id,a,b\n", scales = "income,a,b\n", good = "a,b\n";
+  for (int i = 0; i < 40; ++i) {
+    const std::string pair = std::to_string(i * 7 % 11) + "," + std::to_string(i * 5 % 13);
+    numbered += std::to_string(i == 20 ? 900 : 100 + i) + "," + pair + "\n";
+    scales += std::to_string(20000 + i * 7919 % 10007) + "," + pair + "\n";
+    good += pair + "\n";
+  }
+  write_bytes(folder / "numbered.csv", numbered);
+  write_bytes(folder / "scales.csv", scales);
+  write_bytes(folder / "good.csv", good);
+  const auto says = [&](const Words& words, const std::string& text) { return done(words, there).says(text); };
+  // One number of 40 out of order is more than a hundredth.
+  CHECK_FALSE(says({"cluster", "numbered.csv", "-k", "2"}, "looks like an identifier"));
+  write_bytes(folder / "numbered.csv", numbered.replace(numbered.find("900"), 3, "120"));
+  for (const Words& words : {Words{"cluster", "numbered.csv", "-k", "2"}, Words{"knn", "numbered.csv", "-k", "2"}}) {
+    CHECK(says(words, "advice: column 1 ('id') looks like an identifier"));
+    CHECK(says(words, "--drop-columns id"));
+  }
+  CHECK(says({"cluster", "scales.csv", "-k", "2"}, "advice: columns differ in scale: column 1 ('income') has 99.9 %"));
+  CHECK(says({"cluster", "good.csv", "-k", "30"}, "advice: 30 clusters of 40 rows"));
+  CHECK(says({"sweep", "good.csv", "-k", "2-3"}, "advice: one start for each number of clusters"));
+  for (const Words& words :
+       {Words{"cluster", "scales.csv", "-k", "2", "--no-advice"}, Words{"cluster", "good.csv", "-k", "3"},
+        Words{"cluster", "scales.csv", "-k", "2", "--scale", "zscore"}, Words{"cluster", "scales.csv", "-k", "2", "-q"},
+        Words{"sweep", "good.csv", "-k", "2-3", "--n-init", "2"}}) {
+    CHECK_FALSE(says(words, "advice"));
+  }
+}
+
+TEST_CASE("the table of the points is written with the labels as a further column") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto appended = [&](const std::string& table, const Words& more) {
+    write_bytes(folder / "t.csv", table);
+    Words words{"cluster", "t.csv", "-k", "2", "--init", "first", "--append", "-q", "-f", "-o", "o.csv"};
+    words.insert(words.end(), more.begin(), more.end());
+    done(words, there);
+    return bytes_of(folder / "o.csv");
+  };
+  CHECK(appended("\xef\xbb\xbf# made\nname,x\r\n\"a, \"\"b\"\"\",0\r\n\"c\nd\",9\r\n\ne,8", {"--id-column", "name"}) ==
+        "name,x,label\n\"a, \"\"b\"\"\",0,0\n\"c\nd\",9,1\ne,8,1\n");
+  CHECK(appended("sep=;\nlabel;\"x;y\"\nu;1,5\nv;9,5\n", {"--label-column", "label", "--decimal", "comma"}) ==
+        "label;\"x;y\";label_2\nu;1,5;0\nv;9,5;1\n");
+  CHECK(appended("0\t1\n5\t5\n0\t3\n", {"--save-distances"}) == "0\t1\t0\t1\n5\t5\t1\t0\n0\t3\t0\t1\n");
+  CHECK(appended("x y\nr1 0 1\nr2 NA 1\nr3 9 9\n", {"--nan", "drop"}) == "x y label\nr1 0 1 0\nr2 NA 1 NA\nr3 9 9 1\n");
+  CHECK(appended("a,b\n,1\n7,1\n9,9\n", {"--nan", "mean"}) == "a,b,label\n,1,1\n7,1,1\n9,9,0\n");
+  done({"assign", "t.csv", "--centroids", "o.h5:/centroids", "--append", "-q", "-f", "-o", "p.csv"},
+       (done({"cluster", "t.csv", "-k", "1", "--nan", "drop", "-q", "-o", "o.h5"}, there),
+        write_bytes(folder / "t.csv", "a,b\n1,2\n"), there));
+  CHECK(bytes_of(folder / "p.csv") == "a,b,label\n1,2,0\n");
+  refuses(2, {"cluster", "t.csv", "-k", "1", "--append", "-o", "x.npy"}, {"--append: expected an --output"}, there);
+  refuses(2, {"cluster", kDigits, "-k", "1", "--append", "-o", "x.csv"}, {"--append: expected points of a text"},
+          there);
+}
