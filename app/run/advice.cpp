@@ -22,8 +22,7 @@ void say(const CommonOptions& common, const std::string& text) {
   if (!common.no_advice) Terminal::instance().say("advice: " + text + " (--no-advice omits this)");
 }
 
-/// Whether the whole numbers of a column all differ and at least 99 % of them ascend; where one in a hundred does not,
-/// the rest of the column is not read.
+/// Whether a column has whole numbers of which at least 99 % ascend; ends where one in a hundred does not.
 template <class T>
 bool is_identifier(MatrixView<const T> rows, std::int64_t column) {
   double before = 0.0;
@@ -35,11 +34,7 @@ bool is_identifier(MatrixView<const T> rows, std::int64_t column) {
     if (100 * falls > rows.rows) return false;
     before = value;
   }
-  if (falls == 0) return true;
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < rows.rows; ++i) values.push_back(static_cast<double>(rows(i, column)));
-  std::sort(values.begin(), values.end());
-  return std::adjacent_find(values.begin(), values.end()) == values.end();
+  return true;
 }
 
 /// The column with the most variance in a sample of the rows, and its share of that of all columns.
@@ -74,12 +69,15 @@ void advise_on_points(const HeldPoints& held, const data::PointSource& source, c
     std::int64_t identifier = -1;
     if constexpr (sizeof(rows(0, 0)) > 1) {  // bytes are no identifiers
       for (std::int64_t j = 0; j < rows.columns && identifier < 0; ++j) {
-        if (is_identifier(rows, j)) identifier = j;
+        const auto column = static_cast<std::size_t>(j);
+        const double width = held.plan.range.maximum[column] - held.plan.range.minimum[column];
+        const bool may_differ = width + 1.0 >= 0.99 * static_cast<double>(held.plan.rows);
+        if (may_differ && is_identifier(rows, j)) identifier = j;
       }
     }
     if (identifier >= 0) {
       const std::string option = data::option_text(names, identifier);
-      say(common, fmt::format("{} looks like an identifier (whole numbers in order, all different), but distances use "
+      say(common, fmt::format("{} looks like an identifier (whole numbers in ascending order), but distances use "
                               "it; leave it out with --drop-columns {}",
                               data::show_column(names, identifier), option));
     }
