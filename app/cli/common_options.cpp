@@ -247,6 +247,7 @@ data::ReadOptions read_options(const CommonOptions& common) {
   data::ReadOptions options;
   options.columns = common.columns;
   options.drop_columns = common.drop_columns;
+  if (!common.transpose) options.like = common.like_columns;
   options.id_column = common.id_column;
   options.label_column = common.label_column;
   options.weight_column = common.weight_column;

@@ -132,10 +132,12 @@ class AssignJob final : public PointsJob {
   void open() override {
     take_metric({{"--centroids", options_.centroids}}, set, common);
     given = read_preparation(options_.centroids);
+    centroids_ = data::open_centroids(options_.centroids);
+    const ModelColumns model = columns_of_model(*centroids_, given, options_.centroids);
+    common.like_columns = model.names;
     open_points(options_.points);
     check_label_output(common, options_.write_obs, *source);
-    centroids_ = data::open_centroids(options_.centroids);
-    check_columns(options_, *source, columns_of_model(*centroids_, given, options_.centroids));
+    check_columns(options_, *source, model);
     read_weights();
     check(options_.distances, centroids_->rows(), options_.centroids);
     values_ = std::get<Matrix<double>>(data::read_all(*centroids_));

@@ -188,7 +188,7 @@ void DistancesJob::check() {
 void DistancesJob::compute() {
   if (inputs.second && !reads_blocks_) a_ = read_points(*inputs.first, *this);
   if (!inputs.second) reads_blocks_ = held.reader != nullptr;  // else B is in memory
-  if (!inputs.second && reads_blocks_ && !held.spooled) a_again_ = open_input(options_.a, *this);
+  if (!inputs.second && reads_blocks_ && !held.spooled) a_again_ = open_input(options_.a, common);
   check();
   if (!target.empty()) open_file();
   inputs.value_class() == ValueClass::f32 ? compute_as<float>() : compute_as<double>();

@@ -181,7 +181,7 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
                                       const Clustering& clustering, Job& job) {
   const std::optional<Preparation> preparation = read_preparation(result.file());
   const Preparation* given = preparation ? &*preparation : nullptr;
-  const auto source = open_input(location, job, given);
+  const auto source = open_input(location, job.common, given);
   const std::int64_t before = preparation ? columns_before(*preparation) : 0;
   const std::int64_t rows = std::ssize(clustering.labels),
                      columns = before > 0 ? before : clustering.centroids.columns();

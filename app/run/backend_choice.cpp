@@ -65,6 +65,10 @@ std::vector<int> devices_of(const BackendEntry& entry, const BackendOptions& opt
     return devices.empty() ? std::vector<int>{0} : devices;
   }
   constexpr std::int64_t kMost = 1023;
+  if (common.devices == "0") {
+    throw Error(ExitCode::usage,
+                "--devices 0: expected all, how many GPUs, or a list such as 0,2; for GPU 0 alone say --device 0");
+  }
   if (common.devices.find(',') == std::string::npos) {
     const std::int64_t count = parse_integer(common.devices, "--devices", {1, kMost + 1});
     for (int device = 0; device < count; ++device) devices.push_back(device);

@@ -118,9 +118,10 @@ std::unique_ptr<data::SpooledRows> spool(data::PointSource& source, Job& job, co
 
 }  // namespace
 
-std::unique_ptr<data::PointSource> open_input(const std::string& location, const Job& job, const Preparation* given) {
-  data::ReadOptions options = read_options(job.common);
-  if (given != nullptr || !preparation_request(job.common).is_none()) options.keep_bytes = false;
+std::unique_ptr<data::PointSource> open_input(const std::string& location, const CommonOptions& common,
+                                              const Preparation* given) {
+  data::ReadOptions options = read_options(common);
+  if (given != nullptr || !preparation_request(common).is_none()) options.keep_bytes = false;
   return data::open_points(location, options);
 }
 
@@ -130,14 +131,21 @@ ValueClass InputPair::value_class() const {
 }
 
 InputPair open_inputs(const std::string& first, const std::string& second, const Job& job) {
-  InputPair pair{open_input(first, job), second.empty() ? nullptr : open_input(second, job)};
+  InputPair pair{open_input(first, job.common), nullptr};
+  CommonOptions of_second = job.common;
+  of_second.like_columns = pair.first->column_names();
+  if (!second.empty()) pair.second = open_input(second, of_second);
   const bool unchanged = preparation_request(job.common).is_none() && metric_of(job.common) != Metric::cosine;
   if (!pair.second || unchanged) return pair;
-  data::ReadOptions options = read_options(job.common);
-  options.precision = data::Precision::f64;
+  const auto in_class_of_run = [&](std::unique_ptr<data::PointSource>& source, const std::string& location,
+                                   const CommonOptions& common) {
+    data::ReadOptions options = read_options(common);
+    options.precision = data::Precision::f64;
+    source = data::open_points(location, options);
+  };
   const ValueClass of_run = pair.value_class();
-  if (pair.first->value_class() != of_run) pair.first = data::open_points(first, options);
-  if (pair.second->value_class() != of_run) pair.second = data::open_points(second, options);
+  if (pair.first->value_class() != of_run) in_class_of_run(pair.first, first, job.common);
+  if (pair.second->value_class() != of_run) in_class_of_run(pair.second, second, of_second);
   return pair;
 }
 

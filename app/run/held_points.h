@@ -20,15 +20,16 @@ namespace kith::app {
 
 /// Opens the points of `location`, without reading their values. `given`: the parameters of their preparation, if they
 /// are not computed for --scale and --pca.
-std::unique_ptr<data::PointSource> open_input(const std::string& location, const Job& job,
+std::unique_ptr<data::PointSource> open_input(const std::string& location, const CommonOptions& common,
                                               const Preparation* given = nullptr);
 /// One set of points, or two of which rows of one are measured against rows of the other.
 struct InputPair {
   std::unique_ptr<data::PointSource> first, second;  // second: null for one set
   ValueClass value_class() const;                    // of the run: f64 if either set is
 };
-/// Opens both as open_input() does; `second` may be empty. If rows are prepared, or scaled for --metric cosine, both
-/// are read in the class of the run, to which prepared values are rounded.
+/// Opens both as open_input() does; `second` may be empty. Its columns are found by the names of the first. If rows are
+/// prepared, or scaled for --metric cosine, both are read in the class of the run, to which prepared values are
+/// rounded.
 InputPair open_inputs(const std::string& first, const std::string& second, const Job& job);
 /// Number of columns of the prepared points.
 std::int64_t prepared_columns(const data::PointSource& points, const CommonOptions& common);

@@ -211,7 +211,7 @@ Error PointsJob::named(const Error& error) const {
 }
 
 void PointsJob::open_points(const std::string& location) {
-  inputs.first = open_input(location, *this, given ? &*given : nullptr);
+  inputs.first = open_input(location, common, given ? &*given : nullptr);
   source = inputs.first.get();
   report.points = describe(*source);
 }

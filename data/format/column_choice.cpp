@@ -61,6 +61,17 @@ class ColumnParser {
     return chosen;
   }
 
+  /// The columns with these names; empty unless there is one of each.
+  std::vector<std::int64_t> named(const std::vector<std::string>& names) const {
+    std::vector<std::int64_t> found;
+    for (const std::string& name : names) {
+      const auto place = places_.find(name);
+      if (place == places_.end() || place->second.count != 1) return {};
+      found.push_back(place->second.index);
+    }
+    return found;
+  }
+
   std::int64_t one(const char* option, const std::string& text) const {
     const auto [first, last] = range(option, text);
     if (first != last) refuse(option, text, "names several columns, expected one");
@@ -192,6 +203,16 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
                             const std::string& table) {
   const ColumnParser parser(names, columns, table);
   ColumnChoice choice;
+  if (options.columns.empty() && options.drop_columns.empty()) choice.points = parser.named(options.like);
+  if (!choice.points.empty()) {  // points like others need not have their texts and weights
+    const auto found = [&](const char* option, const std::string& name) {
+      return name.empty() || (parser.named({name}).empty() && !index_of(name)) ? -1 : parser.one(option, name);
+    };
+    choice.id = found("--id-column", options.id_column);
+    choice.label = found("--label-column", options.label_column);
+    choice.weight = found("--weight-column", options.weight_column);
+    return choice;
+  }
   if (!options.id_column.empty()) choice.id = parser.one("--id-column", options.id_column);
   if (!options.label_column.empty()) choice.label = parser.one("--label-column", options.label_column);
   if (!options.weight_column.empty()) choice.weight = parser.one("--weight-column", options.weight_column);
@@ -226,8 +247,13 @@ std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, c
                                              "with --columns or --drop-columns",
                                              option, *value, source->name()));
   }
-  if (options.columns.empty() && options.drop_columns.empty()) return source;
-  ColumnChoice choice = choose_columns(options, source->column_names(), source->columns(), source->name());
+  const std::vector<std::string> names = source->column_names();
+  const bool chooses = !options.columns.empty() || !options.drop_columns.empty();
+  if (!chooses && names == options.like) return source;
+  ColumnChoice choice = choose_columns(options, names, source->columns(), source->name());
+  if (std::ssize(choice.points) == source->columns() && std::is_sorted(choice.points.begin(), choice.points.end())) {
+    return source;
+  }
   return std::make_unique<ChosenColumns>(std::move(source), std::move(choice.points));
 }
 

@@ -53,6 +53,8 @@ struct ReadOptions {
   bool keep_bytes = false;        // hold uint8 and int8 of class f32 as bytes, not as float32
   /// Columns of the file by name or by number from 1, "a,b,3-7": the columns to read (empty: all), and those to drop.
   std::string columns = {}, drop_columns = {};
+  /// Names of columns to take, in this order, if the file has each of them once and none of the options above is given.
+  std::vector<std::string> like = {};
   // Text files only: columns that are kept as text and are not part of the points.
   std::string id_column = {}, label_column = {}, weight_column = {};
   std::string delimiter = {};            // text files only: one character, ' ' for blanks; empty: detected

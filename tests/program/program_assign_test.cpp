@@ -117,13 +117,39 @@ TEST_CASE("rows that were dropped have -1 and NaN in every list, wherever blocks
   }
 }
 
+TEST_CASE("the columns of a model are found by name, in any order, among others") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "t.csv", "a,b,c,kind\n0,5,0,u\n1,7,1,v\n9,2,8,u\n");
+  done({"cluster", "t.csv", "-k", "2", "--columns", "a,c", "-o", "m.h5", "-q"}, there);
+  const auto labels = [&](const Words& words) {
+    Words all{"assign"};
+    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.end(), {"--centroids", "m.h5", "--save-distances", "-f", "-q", "-o", "o.csv"});
+    done(all, there);
+    return bytes_of(folder / "o.csv");
+  };
+  const std::string expected = labels({"t.csv", "--columns", "a,c"});
+  CHECK(labels({"t.csv"}) == expected);
+  write_bytes(folder / "u.csv", "c,note,a\n0,?,0\n1,\"x, y\",1\n8,z,9\n");
+  CHECK(labels({"u.csv"}) == expected);
+  // Queries have the columns of the base, and need not have its labels.
+  write_bytes(folder / "q.csv", "c,b,a\n1,7,1\n8,2,9\n");
+  CHECK(done({"knn", "t.csv", "--label-column", "kind", "--queries", "q.csv", "-k", "1", "-q"}, there).out ==
+        "0\t1\t0\n1\t2\t0\n");
+  CHECK(
+      done({"knn", "t.csv", "--label-column", "kind", "--queries", "q.csv", "-k", "1", "--id-column", "b", "-q"}, there)
+          .out == "7\t7\t0\n2\t2\t0\n");
+}
+
 TEST_CASE("points whose columns are not the model's are refused with the first difference and a remedy") {
   const Scratch folder;
   const std::string table = folder / "t.csv", other = folder / "u.csv", model = folder / "model.h5";
   write_bytes(table, "a,b,c\n0,0,0\n1,1,1\n9,9,9\n");
   done({"cluster", table, "-k", "2", "--columns", "a,c", "-o", model, "-q"});
-  refuses(3, {"assign", table, "--centroids", model},
-          {"t.csv: expected 'c' as column 2 (counted from 1)", "model.h5 has", "found 'b'", "--columns a,c"});
+  refuses(3, {"assign", table, "--centroids", model, "--drop-columns", "c"},
+          {"t.csv: expected 'c' as column 2 (counted from 1)", "model.h5 has", "found 'b'",
+           "choose the columns that were clustered with --columns"});
   done({"assign", table, "--centroids", model, "--columns", "a,c"});
   refuses(3, {"assign", table, "--centroids", model, "--columns", "c,a"}, {"expected 'a' as column 1", "found 'c'"});
   refuses(3, {"assign", table, "--centroids", model, "--columns", "a"}, {"expected 'c' as column 2", "found only 1"});

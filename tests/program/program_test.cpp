@@ -314,5 +314,6 @@ TEST_CASE("several devices write the bytes of one; those that are missing are re
   const Words run{"cluster", points, "-k", "3", "-q"};
   refuses(4, plus(run, Words{"--backend", "cpu", "--devices", "2"}), {"device 1 does not exist"});
   refuses(4, plus(run, Words{"--devices", "0,1000"}), {"--devices 0,1000: cuda: "});
+  refuses(2, plus(run, Words{"--devices", "0"}), {"--devices 0", "how many GPUs", "--device 0"});
   refuses(2, plus(run, Words{"--devices", "0,x"}), {"--devices", "expected a whole number from 0 to 1023", "'x'"});
 }

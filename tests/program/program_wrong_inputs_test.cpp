@@ -145,7 +145,7 @@ const Wrong kBeside[] = {
     {2, "cluster p.csv -k 5 --freeze q.csv",
      "--freeze q.csv |  | expected centroids of 2 columns, as p.csv has | found 3 x 3 | give centroids of points like "
      "these"},
-    {3, "assign q.csv --centroids p.csv",
+    {3, "assign q.csv --columns x,y,z --centroids p.csv",
      "q.csv | column 3 (counted from 1) | expected 2 columns | found 3 | --columns x,y"},
     {3, "assign p.csv --centroids q.csv",
      "p.csv | column 3 (counted from 1) | expected 'z' | found only 2 | choose the columns that were clustered with "
@@ -153,15 +153,15 @@ const Wrong kBeside[] = {
     {3, "assign nan.npy --centroids q.csv",
      "q.csv |  | expected 2 columns, as nan.npy has | found 3 | choose columns of the points with --columns"},
     {3, "assign p.csv --centroids none.h5", "none.h5 |  | check the name | no such file | and the directory"},
-    {3, "knn p.csv --queries q.csv -k 1",
-     "q.csv |  | expected 2 columns, as p.csv has | found 3 | give queries of the same columns"},
+    {3, "knn q.csv --queries p.csv -k 1",
+     "p.csv |  | expected 3 columns, as q.csv has | found 2 | give queries of the same columns"},
     {3, "knn p.csv -k 2 --truth q.csv",
      "q.csv |  | expected 6 lists, one for each query | found 3 | give the answer to these queries"},
     {3, "knn p.csv -k 1 --truth x.h5:/lists",
      "x.h5:/lists | row 5, column 0 (counted from 0) | expected a row number of BASE, 0 to 5 | found "
      "6 | give the answer for this BASE"},
-    {3, "distances p.csv q.csv",
-     "q.csv |  | expected 2 columns, as p.csv has | found 3 | give points of the same columns"},
+    {3, "distances q.csv p.csv",
+     "p.csv |  | expected 3 columns, as q.csv has | found 2 | give points of the same columns"},
     {3, "evaluate l5.csv --truth l.csv",
      "--truth l.csv:label |  | expected 5 rows, one for each label of l5.csv:label | found 6 | give the classes of the "
      "clustered rows"},
