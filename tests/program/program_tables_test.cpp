@@ -138,3 +138,22 @@ TEST_CASE("the table of the points is written with the labels as a further colum
   refuses(2, {"cluster", kDigits, "-k", "1", "--append", "-o", "x.csv"}, {"--append: expected points of a text"},
           there);
 }
+
+TEST_CASE("files of other programs are refused by name, with the command that converts them") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  struct File {
+    const char *name, *begin, *kind, *command;
+  };
+  for (const File& file : {File{"x.parquet", "PAR1xxxx", "a Parquet file", "pandas.read_parquet('IN')"},
+                           File{"x.feather", "ARROW1xx", "an Arrow file", "pandas.read_feather('IN')"},
+                           File{"x.orc", "ORC\x01\x02", "an ORC file", "pandas.read_orc('IN')"},
+                           File{"x.dta", "<stata_dta><header>", "a Stata file", "pandas.read_stata('IN')"},
+                           File{"x.xlsx", "PK\x03\x04xxxx", ".xlsx", "pandas.read_excel('IN')"},
+                           File{"x.db", "SQLite format 3", "an SQLite database", "sqlite3 -csv -header IN"},
+                           File{"x.mat", "MATLAB 5.0 MAT-file\x01\x02", "a MATLAB 5 file", "scipy.io.loadmat('IN')"},
+                           File{"x.csv.zst", "\x28\xb5\x2f\xfdxx", "zstd", "zstd -dc IN | kith COMMAND -"}}) {
+    write_bytes(folder / file.name, file.begin);
+    refuses(3, {"cluster", file.name, "-k", "2"}, {file.kind, file.command}, there);
+  }
+}
