@@ -85,7 +85,7 @@ int run_program(const Arguments& words) {
                 fmt::format("expected a command before {}: kith COMMAND {} ...; see kith --help", name, name));
   }
   const std::vector<std::string> known = command_names();
-  const std::string similar = similar_name(name, known);
+  const std::string similar = known_name(name, known);
   throw Error(ExitCode::usage, fmt::format("unknown command '{}'; {}; see kith --help", name,
                                            similar.empty() ? fmt::format("expected {}", fmt::join(known, ", "))
                                                            : fmt::format("the nearest is '{}'", similar)));

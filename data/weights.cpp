@@ -17,17 +17,21 @@ namespace kith::data {
 namespace {
 
 /// Throws unless all texts are numbers, which NaN and infinity are.
-std::vector<double> numbers_of(const std::vector<std::string>& texts, const std::string& name) {
+std::vector<double> numbers_of(const std::vector<std::string>& texts, const std::string& name,
+                               const ReadOptions& options) {
+  const NumberStyle style{options.decimal, options.thousands};
   require_memory(std::ssize(texts) * static_cast<std::int64_t>(sizeof(double)), name);
   std::vector<double> numbers;
   numbers.reserve(texts.size());
-  for (const std::string& text : texts) {
+  for (const std::string& written : texts) {
     double value = 0.0;
+    const std::string styled = style.is_plain() ? "" : plain_number(written, style);
+    const std::string& text = style.is_plain() ? written : styled;
     const char* end = text.data() + text.size();
     if (text.empty() || parse_number(text.data(), end, value) != end) {
       refuse_input(fmt::format("{}: row {} (counted from 0)", name, numbers.size()),
                    fmt::format("expected a number as weight, found {}; give rows to ignore the weight 0",
-                               text.empty() ? "an empty field" : fmt::format("'{}'", quoted(text, 40))));
+                               written.empty() ? "an empty field" : fmt::format("'{}'", quoted(written, 40))));
     }
     numbers.push_back(value);
   }
@@ -40,7 +44,7 @@ RowNumbers read_weights(const std::string& name, const ReadOptions& options) {
   const Location location = parse_location(name);
   if (is_text_table(location.file)) {
     const TextColumn column = read_text_column(location, options, {.what = "weight"});
-    return {column.name, numbers_of(column.texts, column.name)};
+    return {column.name, numbers_of(column.texts, column.name, options)};
   }
   const auto source = open_points(name, {.precision = Precision::f64, .vector_as_column = true});
   if (source->columns() != 1) {
@@ -55,9 +59,9 @@ RowNumbers read_weights(const std::string& name, const ReadOptions& options) {
   return {source->name(), std::vector<double>(values.data(), values.data() + values.size())};
 }
 
-RowNumbers weights_of(const PointSource& points, const std::string& column) {
+RowNumbers weights_of(const PointSource& points, const std::string& column, const ReadOptions& options) {
   std::string name = fmt::format("{}:{}", points.name(), column);
-  std::vector<double> numbers = numbers_of(points.kept(Kept::weight), name);
+  std::vector<double> numbers = numbers_of(points.kept(Kept::weight), name, options);
   return {std::move(name), std::move(numbers)};
 }
 

@@ -20,6 +20,6 @@ struct RowNumbers {
 RowNumbers read_weights(const std::string& name, const ReadOptions& options);
 
 /// Weights from ReadOptions::weight_column of the points; `column` is its name as shown.
-RowNumbers weights_of(const PointSource& points, const std::string& column);
+RowNumbers weights_of(const PointSource& points, const std::string& column, const ReadOptions& options);
 
 }  // namespace kith::data

@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <limits>
 #include <utility>
 
+#include "app/cli/text_options.h"
 #include "core/error.h"
-#include "data/text/text.h"
 #include "kernels/cpu/runtime/threads.h"
 
 namespace kith::app {
@@ -30,17 +29,6 @@ template <class Has>
 std::vector<Reason> unless_backend(const CommonOptions& common, const Has& has) {
   return {[&common, has]() -> std::string {
     return !common.chosen || has(common.chosen->device) ? "" : "the backend is " + common.chosen->name;
-  }};
-}
-
-/// A reason against options that describe text.
-std::vector<Reason> unless_text(const OptionSet& set) {
-  return {[&set]() -> std::string {
-    const std::vector<std::string> inputs = set.inputs({Input::table});
-    const bool has_text = std::any_of(inputs.begin(), inputs.end(), [](const std::string& input) {
-      return data::is_text_table(data::parse_location(input).file);
-    });
-    return has_text ? "" : "no input that it describes is text";
   }};
 }
 
@@ -70,32 +58,6 @@ void add_precision_option(OptionSet& set, CommonOptions& common) {
               .stored = Stored::if_used,
               .position = position::kPrecision},
              {"auto", "f32", "f64"}, common.precision);
-}
-
-void add_text_options(OptionSet& set, CommonOptions& common) {
-  set.text({.names = "--delimiter",
-            .value = "C",
-            .help = "Delimiter of text files: comma, tab, semicolon, blanks, or any one character.",
-            .stored = Stored::if_changed,
-            .position = position::kInput,
-            .no_effect = unless_text(set)},
-           common.delimiter);
-  set.choice({.names = "--header",
-              .value = "WHEN",
-              .help = "Whether the first line of a text file names its columns: yes, no, or auto: if it contains no "
-                      "number.",
-              .stored = Stored::if_changed,
-              .position = position::kInput,
-              .no_effect = unless_text(set)},
-             {"auto", "yes", "no"}, common.header);
-  set.text({.names = "--comment",
-            .value = "C",
-            .help = "Lines of text files that begin with this character are comments; none: no line is; auto: lines "
-                    "that begin with # before the first other line.",
-            .stored = Stored::if_changed,
-            .position = position::kInput,
-            .no_effect = unless_text(set)},
-           common.comment);
 }
 
 void add_input_options(OptionSet& set, CommonOptions& common) {
@@ -239,6 +201,9 @@ void add_common_options(OptionSet& set, CommonOptions& common, const char* outpu
   add_input_options(set, common);
   add_metric_option(set, common);
   add_seed_option(set, common);
+  set.flag({.names = "--no-advice",
+            .help = "Omit advice about columns, scales and numbers of clusters that may make a result misleading."},
+           common.no_advice);
   add_message_options(set, common);
 }
 
@@ -278,41 +243,6 @@ std::string metric_without_means(const CommonOptions& common) {
       common.metric);
 }
 
-namespace {
-
-/// One character for --delimiter, or nothing for auto.
-std::string delimiter_of(const std::string& text) {
-  const std::pair<const char*, const char*> words[] = {
-      {"auto", ""}, {"comma", ","}, {"tab", "\t"}, {"\\t", "\t"}, {"semicolon", ";"}, {"blanks", " "}, {"space", " "}};
-  for (const auto& [word, delimiter] : words) {
-    if (text == word) return delimiter;
-  }
-  const bool cannot = text.size() != 1 || std::isalnum(static_cast<unsigned char>(text[0])) != 0 ||
-                      std::string("\"+-.#\r\n").find(text) != std::string::npos;
-  if (cannot) {
-    throw Error(ExitCode::usage, fmt::format("--delimiter: expected auto, comma, tab, semicolon, blanks or one "
-                                             "character that does not occur in numbers, found '{}'",
-                                             text));
-  }
-  return text;
-}
-
-/// The character of --comment, '\0' for none, or nothing for auto.
-std::optional<char> comment_of(const std::string& text) {
-  if (text == "auto") return std::nullopt;
-  if (text == "none") return '\0';
-  const bool cannot = text.size() != 1 || std::isalnum(static_cast<unsigned char>(text[0])) != 0 ||
-                      std::string("\"+-. \t\r\n").find(text) != std::string::npos;
-  if (cannot) {
-    throw Error(ExitCode::usage, fmt::format("--comment: expected auto, none or one character that begins no row, such "
-                                             "as '#' or '%', found '{}'",
-                                             text));
-  }
-  return text[0];
-}
-
-}  // namespace
-
 data::ReadOptions read_options(const CommonOptions& common) {
   data::ReadOptions options;
   options.columns = common.columns;
@@ -321,15 +251,7 @@ data::ReadOptions read_options(const CommonOptions& common) {
   options.id_column = common.id_column;
   options.label_column = common.label_column;
   options.weight_column = common.weight_column;
-  options.delimiter = delimiter_of(common.delimiter);
-  if (common.header == "yes") options.header = data::Header::yes;
-  if (common.header == "no") options.header = data::Header::no;
-  options.comment = comment_of(common.comment);
-  if (options.comment && !options.delimiter.empty() && *options.comment == options.delimiter[0]) {
-    throw Error(
-        ExitCode::usage,
-        fmt::format("--comment: expected another character than --delimiter, found '{}' for both", common.comment));
-  }
+  read_text_options(common, options);
   options.transpose = common.transpose;
   options.scratch = common.scratch;
   if (!common.nan.empty()) options.missing = common.nan == "error" ? data::Missing::offer : data::Missing::keep;

@@ -31,6 +31,8 @@ struct CommonOptions {
   std::vector<std::string> like_columns;                       // of a model, to be found by name
   std::string weights, weight_column;                          // empty: every row weighs 1
   std::string delimiter = "auto";
+  bool no_advice = false, append = false;
+  std::string decimal = "point", thousands = "none";
   std::string header = "auto";
   std::string comment = "auto";
   bool transpose = false;
@@ -64,9 +66,9 @@ void add_output_options(OptionSet& set, CommonOptions& common, const char* help 
 /// POINTS, the positional of commands that cluster or assign. required: its description if it is missing.
 void add_points(OptionSet& set, std::string& points, const char* required);
 void add_precision_option(OptionSet& set, CommonOptions& common);
-/// --columns, --drop-columns, --id-column, --label-column, --delimiter, --header, --comment, --transpose
+/// --columns, --drop-columns, --id-column, --label-column, the form of text files, --transpose
 void add_input_options(OptionSet& set, CommonOptions& common);
-void add_text_options(OptionSet& set, CommonOptions& common);  // of these --delimiter, --header, --comment
+void add_text_options(OptionSet& set, CommonOptions& common);  // the form of text files
 void add_metric_option(OptionSet& set, CommonOptions& common);
 void add_seed_option(OptionSet& set, CommonOptions& common);
 void add_thread_option(OptionSet& set, CommonOptions& common);

@@ -17,6 +17,7 @@
 #include "app/cli/option_state.h"
 #include "app/cli/suggest.h"
 #include "app/cli/terminal.h"
+#include "core/nearest_name.h"
 
 namespace kith::app {
 
@@ -103,7 +104,7 @@ std::string OptionSet::State::nearest_option(const std::string& name) const {
       if (names[0] == '-' && names[1] != '-' && names[1] == letter) return {'-', names[1]};
     }
   }
-  return similar_name(name, names());
+  return known_name(name, names());
 }
 
 /// What CLI11 made of the word before an unexpected argument if that is a short option with its value attached, such as
@@ -171,7 +172,7 @@ void OptionSet::State::read_config(const std::string& path) {
   for (const ConfigEntry& line : read_config_file(path)) {
     const std::vector<std::string> commands = command_names();
     if (!line.section.empty() && std::find(commands.begin(), commands.end(), line.section) == commands.end()) {
-      const std::string similar = similar_name(line.section, commands);
+      const std::string similar = known_name(line.section, commands);
       refuse_usage(fmt::format("{}: [{}] is not a command; {}", line.where, line.section,
                                similar.empty() ? fmt::format("expected one of {}", fmt::join(commands, ", "))
                                                : fmt::format("the nearest is [{}]", similar)));
@@ -188,7 +189,7 @@ void OptionSet::State::read_config(const std::string& path) {
       // Before the first section stand options that several commands share; this command need not have them all.
       const std::vector<std::string> known = shared ? common_option_names() : names();
       if (shared && std::find(known.begin(), known.end(), "--" + line.name) != known.end()) continue;
-      const std::string similar = similar_name("--" + line.name, known);
+      const std::string similar = known_name("--" + line.name, known);
       refuse_usage(fmt::format("{}: unknown option '{}'{}; {}", line.where, line.name,
                                shared ? " before the first [command]" : "",
                                similar.empty() ? fmt::format("expected a long name, without dashes; {}", hint())

@@ -1,64 +1,126 @@
-// The known name that is nearest to a mistyped one, by edit distance with swaps of neighbouring letters.
-//
-// F. J. Damerau: A technique for computer detection and correction of spelling errors (1964).
+// Words of other programs with the names that kith has for them, and names that are similar in their letters.
 #include "app/cli/suggest.h"
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
+
+#include "core/nearest_name.h"
 
 namespace kith::app {
 namespace {
 
-/// Nobody types a name of this length; the table of costs should not follow whoever pastes one.
-constexpr std::size_t kMostLetters = 64;
+/// Of several names for a word, the first that is known where it was typed counts.
+struct Meaning {
+  const char* word;  // in lower case, without dashes before it and with - for _
+  const char* name;
+};
 
-std::size_t edits(const std::string& a, const std::string& b) {
-  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        cost[i][j] = i + j;
-        continue;
-      }
-      const std::size_t replace = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, replace});
-      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-    }
-  }
-  return cost[a.size()][b.size()];
+constexpr Meaning kMeanings[] = {
+    // options
+    {"n-clusters", "--clusters"},
+    {"random-state", "--seed"},
+    {"rng", "--seed"},
+    {"ninit", "--n-init"},
+    {"max-iter", "--max-iterations"},
+    {"n-iter", "--max-iterations"},
+    {"iterations", "--max-iterations"},
+    {"eps", "--radius"},
+    {"epsilon", "--radius"},
+    {"min-samples", "--min-points"},
+    {"n-neighbors", "--neighbors"},
+    {"n-jobs", "--threads"},
+    {"jobs", "--threads"},
+    {"cores", "--threads"},
+    {"cpus", "--threads"},
+    {"gpus", "--devices"},
+    {"gpu", "--device"},
+    {"n-components", "--pca"},
+    {"standardize", "--scale"},
+    {"normalize", "--scale"},
+    {"scaling", "--scale"},
+    {"distance", "--metric"},
+    {"sep", "--delimiter"},
+    {"separator", "--delimiter"},
+    {"usecols", "--columns"},
+    {"features", "--columns"},
+    {"ignore", "--drop-columns"},
+    {"exclude", "--drop-columns"},
+    {"index-col", "--id-column"},
+    {"target", "--label-column"},
+    {"class-column", "--label-column"},
+    {"impute", "--nan"},
+    {"missing", "--nan"},
+    {"dropna", "--nan"},
+    {"sample-weight", "--weights"},
+    {"batch-size", "--batch"},
+    {"overwrite", "--force"},
+    {"silent", "--quiet"},
+    {"ram", "--memory"},
+    {"model", "--centroids"},
+    {"centers", "--centroids"},
+    {"tmpdir", "--scratch"},
+    // values
+    {"gpu", "cuda"},
+    {"nvidia", "cuda"},
+    {"l1", "manhattan"},
+    {"cityblock", "manhattan"},
+    {"taxicab", "manhattan"},
+    {"l2", "euclidean"},
+    {"sqeuclidean", "euclidean"},
+    {"linf", "chebyshev"},
+    {"maximum", "chebyshev"},
+    {"angular", "cosine"},
+    {"dot", "inner-product"},
+    {"ip", "inner-product"},
+    {"standard", "zscore"},
+    {"standardize", "zscore"},
+    {"range", "minmax"},
+    {"normalize", "unit"},
+    {"normalise", "unit"},
+    {"l2", "unit"},
+    {"float", "f32"},
+    {"float32", "f32"},
+    {"double", "f64"},
+    {"float64", "f64"},
+    {"skip", "drop"},
+    {"average", "mean"},
+    {"maximin", "farthest"},
+    // commands
+    {"kmeans", "cluster"},
+    {"k-means", "cluster"},
+    {"fit", "cluster"},
+    {"predict", "assign"},
+    {"neighbors", "knn"},
+    {"search", "knn"},
+    {"score", "evaluate"},
+    {"elbow", "sweep"},
+    {"describe", "info"},
+    {"show", "info"},
+    {"plot", "report"},
+    {"hdbscan", "dbscan"},
+};
+
+std::string plain(const std::string& typed) {
+  std::string word = typed.substr(std::min(typed.find_first_not_of('-'), typed.size()));
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return c == '_' ? '-' : static_cast<char>(std::tolower(c)); });
+  return word;
 }
 
 }  // namespace
 
-std::string nearest_name(const std::string& typed, const std::vector<std::string>& known) {
-  const std::string start = typed.substr(0, kMostLetters);
-  std::string nearest;
-  std::size_t fewest = 0;
-  for (const std::string& name : known) {
-    const bool begins = start.size() > 2 && name.compare(0, start.size(), start) == 0;
-    const std::size_t distance = begins ? 0 : edits(start, name);
-    if (nearest.empty() || distance < fewest) {
-      nearest = name;
-      fewest = distance;
-    }
+std::string known_name(const std::string& typed, const std::vector<std::string>& known) {
+  const std::string word = plain(typed);
+  for (const Meaning& meaning : kMeanings) {
+    if (word == meaning.word && std::find(known.begin(), known.end(), meaning.name) != known.end()) return meaning.name;
   }
-  return nearest;
-}
-
-std::string similar_name(const std::string& typed, const std::vector<std::string>& known) {
-  const std::string nearest = nearest_name(typed, known), start = typed.substr(0, kMostLetters);
-  const std::size_t letters = start.size() - std::min(start.find_first_not_of('-'), start.size());
-  const bool begins = letters > 1 && nearest.compare(0, start.size(), start) == 0;  // one letter begins many names
-  return begins || 2 * edits(start, nearest) <= letters ? nearest : "";
+  return similar_name(typed, known);
 }
 
 std::string suggestion(const std::string& typed, const std::vector<std::string>& known) {
-  const std::string similar = similar_name(typed, known);
-  return similar.empty() ? "" : "; the nearest is " + similar;
-}
-
-bool is_misspelt(const std::string& typed, const std::string& known) {
-  return edits(typed.substr(0, kMostLetters), known) <= 2;
+  const std::string name = known_name(typed, known);
+  return name.empty() ? "" : "; the nearest is " + name;
 }
 
 }  // namespace kith::app

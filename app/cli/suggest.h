@@ -1,4 +1,4 @@
-// The known name that is nearest to a mistyped one.
+// What a user may have meant by an unknown option, value or command.
 #pragma once
 
 #include <string>
@@ -6,17 +6,11 @@
 
 namespace kith::app {
 
-/// The known name with the fewest letters to insert, delete, replace or swap; a name that begins with the typed letters
-/// comes first. Empty when nothing is known.
-std::string nearest_name(const std::string& typed, const std::vector<std::string>& known);
+/// The known name that means the same in other programs (gpu: cuda, --random-state: --seed), else the one that is
+/// similar in its letters; else empty.
+std::string known_name(const std::string& typed, const std::vector<std::string>& known);
 
-/// The same, if at least half of the typed letters, dashes before them aside, are as in that name; else empty.
-std::string similar_name(const std::string& typed, const std::vector<std::string>& known);
-
-/// "; the nearest is NAME" if there is a similar one; else empty. For the end of a message.
+/// "; the nearest is NAME" if there is one; else empty. For the end of a message.
 std::string suggestion(const std::string& typed, const std::vector<std::string>& known);
-
-/// Whether at most two letters make the difference.
-bool is_misspelt(const std::string& typed, const std::string& known);
 
 }  // namespace kith::app

@@ -136,7 +136,7 @@ class AssignJob final : public PointsJob {
     const ModelColumns model = columns_of_model(*centroids_, given, options_.centroids);
     common.like_columns = model.names;
     open_points(options_.points);
-    check_label_output(options_.write_obs, *source);
+    check_label_output(common, options_.write_obs, *source);
     check_columns(options_, *source, model);
     read_weights();
     check(options_.distances, centroids_->rows(), options_.centroids);

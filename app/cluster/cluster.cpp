@@ -186,7 +186,7 @@ class ClusterJob final : public PointsJob {
 void ClusterJob::open() {
   take_metric({{"--init", options_.init_file()}, {"--freeze", options_.variant.freeze}}, set, common);
   open_points(options_.points);
-  check_label_output(options_.write_obs, *source);
+  check_label_output(common, options_.write_obs, *source);
   if (set.source("--init") == Source::none) options_.init = default_start(*source);
   report.seed = common.seed;
   start_ = open_start(options_.init, options_.init_labels, common);
@@ -284,7 +284,7 @@ KMeansOptions ClusterJob::kmeans_options() const {
 }
 
 void ClusterJob::compute() {
-  check_counted(options_.clusters, held, *source);
+  check_counted(options_.clusters, held, *source, common);
   if (start_.labels) {
     centroids_ = label_centroids(start_, held, metric());
     given_ = std::as_const(centroids_).view();

@@ -70,7 +70,7 @@ class DbscanJob final : public PointsJob {
   void open() override {
     if (!options_.suggests()) limit_of_radius(options_.radius, options_.metric());
     open_points(options_.points);
-    check_label_output(options_.write_obs, *source);
+    check_label_output(common, options_.write_obs, *source);
     if (options_.suggests()) check_min_points(source->rows());
   }
 

@@ -26,7 +26,16 @@ std::string file_of(const data::PointSource& points) { return data::parse_locati
 
 }  // namespace
 
-void add_label_option(OptionSet& set, std::string& write_obs, const CommonOptions& common) {
+void add_label_option(OptionSet& set, std::string& write_obs, CommonOptions& common) {
+  set.flag({.names = "--append",
+            .help = "With --output to .csv: write the table of the points, with the labels as a further column.",
+            .refused = {when([&common] { return data::label_format(common.output) != data::LabelFormat::csv; },
+                             "--append: expected an --output that ends with .csv, which gets the table; give -o "
+                             "TABLE.csv"),
+                        when([&common] { return common.transpose; },
+                             "--append cannot be combined with --transpose, whose points are not the rows of the "
+                             "table; leave one of them out")}},
+           common.append);
   set.text({.names = "--write-obs",
             .value = "NAME",
             .help = "Make --output a copy of the points' AnnData file, with the labels in this new column of obs.",
@@ -67,7 +76,12 @@ bool is_label_output(const CommonOptions& common, const std::string& write_obs) 
   return !write_obs.empty() || data::label_format(common.output) != data::LabelFormat::none;
 }
 
-void check_label_output(const std::string& write_obs, const data::PointSource& points) {
+void check_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points) {
+  if (common.append && !points.table_form()) {
+    throw Error(ExitCode::usage, fmt::format("--append: expected points of a text file, found {}, which is not text; "
+                                             "leave it out",
+                                             points.name()));
+  }
   if (!write_obs.empty()) data::check_obs(file_of(points), write_obs, points.rows());
 }
 
@@ -85,6 +99,7 @@ void write_label_output(const CommonOptions& common, const std::string& write_ob
     table.known = points.kept(data::Kept::label);
     table.distances = distance_texts(result, points.value_class());
   }
+  if (common.append) return data::write_appended(common.output, output, points, table);
   data::write_labels(common.output, output, table);
 }
 

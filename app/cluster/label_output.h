@@ -13,8 +13,8 @@ namespace kith::app {
 inline constexpr const char* kLabelOutputHelp =
     "Write the result to this HDF5 file, or only the labels to .csv or .npy; it appears only when it is complete.";
 
-/// --write-obs
-void add_label_option(OptionSet& set, std::string& write_obs, const CommonOptions& common);
+/// --write-obs and --append
+void add_label_option(OptionSet& set, std::string& write_obs, CommonOptions& common);
 /// Why a dataset besides the labels is not written.
 std::vector<Reason> output_reasons(const CommonOptions& common, const std::string& write_obs);
 /// --save-distances
@@ -27,8 +27,9 @@ std::vector<std::string> label_endings(const std::string& write_obs);
 /// Whether --output contains only labels, because of its ending or of --write-obs.
 bool is_label_output(const CommonOptions& common, const std::string& write_obs);
 
-/// Throws Error(data) if the labels of these points cannot become the column `write_obs`, which may be empty.
-void check_label_output(const std::string& write_obs, const data::PointSource& points);
+/// Throws Error(data) if the labels of these points cannot become the column `write_obs`, which may be empty, or be
+/// appended to their table.
+void check_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points);
 
 /// Writes labels, with distances if the result has them. Reads the names of the rows from the points' file.
 void write_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points,

@@ -7,6 +7,7 @@
 #include "app/cli/layout.h"
 #include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
+#include "app/cli/text_options.h"
 #include "app/commands.h"
 #include "app/evaluate/counted_labels.h"
 #include "app/evaluate/inner_evaluation.h"
@@ -202,16 +203,6 @@ void write_outer(data::ResultFile& file, const data::Labels& labels, const Compa
   }
 }
 
-/// Labels and classes are separate columns: --columns applies to the points.
-data::ReadOptions label_options(const CommonOptions& common) {
-  const data::ReadOptions all = read_options(common);
-  data::ReadOptions options;
-  options.delimiter = all.delimiter;
-  options.header = all.header;
-  options.comment = all.comment;
-  return options;
-}
-
 class EvaluateJob final : public PointsJob {
  public:
   EvaluateJob(OptionSet& set, EvaluateOptions& options) : PointsJob(set, options.common), options_(options) {}
@@ -240,10 +231,10 @@ void EvaluateJob::open() {
   if (!points.empty()) take_metric({{"LABELS", options_.labels, "labels"}}, set, common);
   progress.phase("read", 0);
   data::Labels& labels = result_.labels;
-  labels = data::read_labels(options_.labels, label_options(common), data::Unlabelled::minus_one);
+  labels = data::read_labels(options_.labels, text_form(common), data::Unlabelled::minus_one);
   std::int64_t file_bytes = labels.file_bytes;
   if (!options_.truth.empty()) {
-    truth_ = data::read_labels(options_.truth, label_options(common));
+    truth_ = data::read_labels(options_.truth, text_form(common));
     file_bytes += truth_->file_bytes;
     check_lengths(labels, *truth_);
   }

@@ -12,6 +12,7 @@
 #include "app/evaluate/cluster_counts.h"
 #include "app/evaluate/inner_evaluation.h"
 #include "app/evaluate/sweep_result.h"
+#include "app/run/advice.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/points_job.h"
 #include "app/run/results.h"
@@ -282,7 +283,8 @@ std::vector<Work> SweepJob::work() const {
 }
 
 void SweepJob::compute() {
-  check_counted(counts_.back(), held, *source);
+  check_counted(counts_.back(), held, *source, common);
+  if (start_of(options_).is_random()) advise_on_starts(options_.runs, common);
   sweep_.silhouette = options_.silhouette;
   sweep_.sample = options_.silhouette == "exact" && options_.sample < held.points->rows() ? options_.sample : 0;
   sweep_.references = options_.references;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/cli/terminal.h"
+#include "app/cli/text_options.h"
 #include "core/local_outliers.h"
 #include "data/results/label_file.h"
 
@@ -188,12 +189,7 @@ class Outliers final : public NeighborOutput {
 }  // namespace
 
 data::Labels read_classes(const KnnOptions& options, const data::PointSource& base) {
-  data::ReadOptions reading;
-  const data::ReadOptions all = read_options(options.common);
-  reading.delimiter = all.delimiter;
-  reading.header = all.header;
-  reading.comment = all.comment;
-  data::Labels labels = data::read_labels(options.classify, reading);
+  data::Labels labels = data::read_labels(options.classify, text_form(options.common));
   if (data::label_format(options.common.output) == data::LabelFormat::numpy && !whole_numbers(labels)) {
     throw Error(ExitCode::usage, fmt::format("--output {}: expected a name that ends with .csv or .h5, since the "
                                              "classes of {} are texts, and an array holds whole numbers",

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app/cli/terminal.h"
+#include "app/run/advice.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/processes.h"
 #include "core/clock.h"
@@ -285,9 +286,10 @@ std::vector<std::int64_t> HeldPoints::row_numbers() const {
   return numbers;
 }
 
-void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source) {
+void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source,
+                   const CommonOptions& common) {
   const std::int64_t counted = held.plan.rows;
-  if (clusters <= counted) return;
+  if (clusters <= counted) return advise_on_clusters(clusters, counted, common);
   const std::int64_t ignored = source.rows() - counted;
   throw Error(
       ExitCode::usage,

@@ -76,7 +76,9 @@ HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<
                        const std::optional<Weighting>& weighting = std::nullopt, const Preparation* given = nullptr,
                        std::optional<StreamPlan> stream = std::nullopt);
 /// Throws Error(usage) if fewer rows than clusters remain after dropped rows and rows of weight 0.
-void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source);
+/// Prints advice if there are nearly as many.
+void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source,
+                   const CommonOptions& common);
 /// Records the peak of device memory.
 void note_device_memory(const HeldPoints& held, Job& job);
 

@@ -11,6 +11,7 @@
 
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
+#include "app/run/advice.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/memory.h"
 #include "app/run/planning.h"
@@ -147,7 +148,11 @@ void PointsJob::run_computation(const std::optional<StreamPlan>& stream) {
       Terminal::instance().detail(as_text(*report.plan, text_width(Stream::error)));
     };
     held = hold_points(*source, *this, opened, weighting, given ? &*given : nullptr, stream);
-    if (given) held.preparation = std::move(*given);
+    if (given) {
+      held.preparation = std::move(*given);
+    } else if (set.command() != "distances" && set.command() != "evaluate" && processes().is_alone()) {
+      advise_on_points(held, *source, common);
+    }
   } else {
     warn(set);
   }

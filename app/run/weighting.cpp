@@ -70,7 +70,7 @@ void add_weight_options(OptionSet& set, CommonOptions& common) {
 
 std::optional<Weighting> read_weighting(const CommonOptions& common, const data::PointSource& points) {
   if (common.weight_column.empty()) return read_weighting(common, points.rows(), points.name());
-  return checked(data::weights_of(points, common.weight_column), points.rows(), points.name());
+  return checked(data::weights_of(points, common.weight_column, read_options(common)), points.rows(), points.name());
 }
 
 std::optional<Weighting> read_weighting(const CommonOptions& common, std::int64_t rows, const std::string& name) {

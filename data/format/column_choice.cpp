@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/nearest_name.h"
 #include "core/quoted.h"
 #include "data/format/shape.h"
 #include "data/io/memory_limit.h"
@@ -93,7 +94,11 @@ class ColumnParser {
         return {checked(option, text, *first), checked(option, text, *last)};
       }
     }
-    refuse(option, text, names_.empty() ? "is not the number of a column" : "is neither a column's name nor a number");
+    if (names_.empty()) refuse(option, text, "is not the number of a column");
+    const std::string similar = similar_name(std::string(text), names_);
+    refuse(option, text,
+           similar.empty() ? "is neither a column's name nor a number"
+                           : fmt::format("is no column's name; the nearest is '{}'", quoted(similar)));
   }
 
   std::int64_t checked(const char* option, std::string_view text, std::int64_t index) const {

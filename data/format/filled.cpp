@@ -34,6 +34,10 @@ class Filled final : public PointSource {
   std::vector<std::string> column_names() const override { return inner_->column_names(); }
   SkippedLines skipped_lines() const override { return inner_->skipped_lines(); }
   std::vector<std::string> kept(Kept which) const override { return inner_->kept(which); }
+  std::optional<TableForm> table_form() const override { return inner_->table_form(); }
+  void visit_records(const std::function<void(std::string_view)>& visit) const override {
+    inner_->visit_records(visit);
+  }
   std::vector<std::string> remarks() const override {
     std::vector<std::string> remarks = inner_->remarks();
     if (!remark_.empty()) remarks.push_back(remark_);

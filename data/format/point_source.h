@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/matrix.h"
@@ -55,7 +57,8 @@ struct ReadOptions {
   std::vector<std::string> like = {};
   // Text files only: columns that are kept as text and are not part of the points.
   std::string id_column = {}, label_column = {}, weight_column = {};
-  std::string delimiter = {};  // text files only: one character, ' ' for blanks; empty: detected
+  std::string delimiter = {};            // text files only: one character, ' ' for blanks; empty: detected
+  char decimal = '.', thousands = '\0';  // text files only: marks in numbers, NumberStyle
   Header header = Header::automatic;
   /// Text files only: lines that begin with this character are skipped, '\0': none. Nothing: lines that begin with #
   /// before the first record.
@@ -72,6 +75,12 @@ struct ReadOptions {
 
 /// Columns of a text file that are not part of the points.
 enum class Kept { id, label, weight };
+
+/// How a text file separates its columns, all of which it names or none.
+struct TableForm {
+  char delimiter = ',';  // ' ': runs of blanks
+  std::vector<std::string> names = {};
+};
 
 /// An open dataset of n rows and d columns.
 class PointSource {
@@ -115,6 +124,10 @@ class PointSource {
   virtual std::vector<std::string> remarks() const { return {}; }
   /// The text of each row in ReadOptions::id_column, label_column or weight_column; empty if there is no such column.
   virtual std::vector<std::string> kept(Kept) const { return {}; }
+  /// The form of a text table, if the source is one.
+  virtual std::optional<TableForm> table_form() const { return std::nullopt; }
+  /// Calls visit(record) for every row of a text table, as it is written there, without its line end.
+  virtual void visit_records(const std::function<void(std::string_view record)>& /*visit*/) const {}
 };
 
 /// A row of the table of formats, which `kith devices` and the help show.

@@ -31,8 +31,9 @@ bool check_before_opening(const std::string& file) {
     refuse_input(file, "open for writing by another program; wait until it is closed, or read a copy");
   }
   if (!has_hdf5_signature(file)) {
-    refuse_input(file, fmt::format("expected a file of a known format, found {}; `kith devices` lists the formats",
-                                   describe_file(file)));
+    const std::string convert = conversion_of(file);
+    refuse_input(file, fmt::format("expected a file of a known format, found {}; {}", describe_file(file),
+                                   convert.empty() ? "`kith devices` lists the formats" : "convert it: " + convert));
   }
   return lock_error == 0;
 }

@@ -24,6 +24,7 @@ using namespace std::string_view_literals;
 struct Signature {
   std::string_view bytes;  // at the start of the file
   const char* kind;
+  const char* convert = "";  // the command that makes a file of a known format of it
 };
 
 constexpr Signature kSignatures[] = {
@@ -36,17 +37,23 @@ constexpr Signature kSignatures[] = {
     {"\x1f\x8b"sv, "gzip-compressed data"},
     {"\xfd"
      "7zXZ"sv,
-     "xz-compressed data"},
-    {"\x28\xb5\x2f\xfd"sv, "zstd-compressed data"},
-    {"BZh"sv, "bzip2-compressed data"},
+     "xz-compressed data", "xz -dc IN | kith COMMAND -"},
+    {"\x28\xb5\x2f\xfd"sv, "zstd-compressed data", "zstd -dc IN | kith COMMAND -"},
+    {"BZh"sv, "bzip2-compressed data", "bzip2 -dc IN | kith COMMAND -"},
     {"CDF\x01"sv, "a classic netCDF file"},
     {"CDF\x02"sv, "a classic netCDF file"},
     {"CDF\x05"sv, "a classic netCDF file"},
-    {"PAR1"sv, "a Parquet file"},
-    {"ARROW1"sv, "an Arrow file"},
-    {"MATLAB 5.0"sv, "a MATLAB 5 file"},
+    {"PAR1"sv, "a Parquet file",
+     "python3 -c \"import pandas; pandas.read_parquet('IN').to_csv('OUT.csv', index=False)\""},
+    {"ARROW1"sv, "an Arrow file",
+     "python3 -c \"import pandas; pandas.read_feather('IN').to_csv('OUT.csv', index=False)\""},
+    {"ORC"sv, "an ORC file", "python3 -c \"import pandas; pandas.read_orc('IN').to_csv('OUT.csv', index=False)\""},
+    {"<stata_dta>"sv, "a Stata file",
+     "python3 -c \"import pandas; pandas.read_stata('IN').to_csv('OUT.csv', index=False)\""},
+    {"MATLAB 5.0"sv, "a MATLAB 5 file",
+     "python3 -c \"import numpy, scipy.io; numpy.save('OUT.npy', scipy.io.loadmat('IN')['NAME'])\""},
     {"\x0e\x03\x13\x01"sv, "an HDF4 file"},
-    {"SQLite format 3"sv, "an SQLite database"},
+    {"SQLite format 3"sv, "an SQLite database", "sqlite3 -csv -header IN 'select * from TABLE' > OUT.csv"},
     {"\x80\x04\x95"sv, "a Python pickle"},
     {"%PDF"sv, "a PDF document"},
     {"\x7f"
@@ -62,6 +69,17 @@ std::string describe_text(std::string_view bytes) {
 }
 
 }  // namespace
+
+std::string conversion_of(const std::string& file) {
+  const std::string bytes = first_bytes(file, 64);
+  if (bytes.starts_with("PK\x03\x04") && (has_ending(file, ".xlsx") || has_ending(file, ".ods"))) {
+    return "python3 -c \"import pandas; pandas.read_excel('IN').to_csv('OUT.csv', index=False)\"";
+  }
+  for (const auto& signature : kSignatures) {
+    if (bytes.starts_with(signature.bytes)) return signature.convert;
+  }
+  return "";
+}
 
 bool is_text(std::string_view bytes) {
   const bool has_signature = std::any_of(std::begin(kSignatures), std::end(kSignatures),

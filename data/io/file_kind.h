@@ -13,6 +13,9 @@ namespace kith::data {
 std::string describe_file(const std::string& file);
 /// The same for the first bytes of a file.
 std::string describe_bytes(std::string_view bytes);
+/// The command that makes a file of a known format of this one, with IN and OUT for their names; empty if none is
+/// known.
+std::string conversion_of(const std::string& file);
 
 /// At most `count` bytes from the beginning; empty if the file is not regular or cannot be read.
 std::string first_bytes(const std::string& file, std::size_t count);

@@ -3,13 +3,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <string_view>
 
 #include "data/io/file_kind.h"
 #include "data/io/output_bytes.h"
 
 namespace kith::data {
 namespace {
+
+std::string quoted_field(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
 
 void write_csv(OutputBytes& writer, const LabelTable& table) {
   writer.write(fmt::format("{},label{}{}\n", table.ids.empty() ? "row" : "id", table.known.empty() ? "" : ",known",
@@ -44,10 +52,8 @@ void write_npy(OutputBytes& writer, const LabelTable& table) {
 }  // namespace
 
 std::string csv_field(const std::string& text) {
-  if (text.find_first_of("\",\r\n#") == text.npos && text.find_first_of(" \t") != 0) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
+  const bool plain = text.find_first_of("\",\r\n#") == text.npos && text.find_first_of(" \t") != 0;
+  return plain ? text : quoted_field(text);
 }
 
 LabelFormat label_format(const std::string& path) {
@@ -58,6 +64,41 @@ LabelFormat label_format(const std::string& path) {
 void write_labels(const std::string& path, const OutputOptions& options, const LabelTable& table) {
   OutputBytes writer(path, options);
   label_format(path) == LabelFormat::numpy ? write_npy(writer, table) : write_csv(writer, table);
+  writer.publish();
+}
+
+void write_appended(const std::string& path, const OutputOptions& options, const PointSource& points,
+                    const LabelTable& table) {
+  OutputBytes writer(path, options);
+  const TableForm form = points.table_form().value();
+  const char delimiter = form.delimiter;
+  const auto new_name = [&form](const std::string& name) {
+    std::string free = name;
+    for (int i = 2; std::count(form.names.begin(), form.names.end(), free) > 0; ++i)
+      free = fmt::format("{}_{}", name, i);
+    return free;
+  };
+  std::string header;
+  for (const std::string& name : form.names) {
+    if (name.empty() && delimiter == ' ') continue;  // of row names, as R leaves it out
+    const bool quotes = name.find_first_of(std::string("\"\r\n\t ") + delimiter) != name.npos || name.starts_with('#');
+    header += (quotes ? quoted_field(name) : name) + delimiter;
+  }
+  if (!form.names.empty()) {
+    writer.write(header + new_name("label"));
+    if (!table.distances.empty()) writer.write(delimiter + new_name("distance"));
+    writer.write("\n");
+  }
+  std::size_t row = 0;
+  points.visit_records([&](std::string_view record) {
+    const bool dropped = table.labels[row] < 0;
+    const char* absent = delimiter == ' ' ? "NA" : "";  // blanks do not show an empty field
+    std::string line{record};
+    line += delimiter + (dropped ? absent : std::to_string(table.labels[row]));
+    if (!table.distances.empty()) line += delimiter + (dropped ? absent : table.distances[row]);
+    writer.write(line + "\n");
+    ++row;
+  });
   writer.publish();
 }
 

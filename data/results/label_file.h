@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/format/point_source.h"
 #include "data/io/output_file.h"
 
 namespace kith::data {
@@ -26,6 +27,12 @@ struct LabelTable {
   std::vector<std::string> distances = {};  // as text, rounded to their class
   std::span<const std::string> names = {};  // of the labels; empty: their numbers. Arrays hold numbers only.
 };
+
+/// Writes the text table `points` with its header and rows, to which the label and, if there are any, the distance are
+/// added, in columns with names that the table does not have. Ids and known labels are in the table itself. Throws
+/// Error(output).
+void write_appended(const std::string& path, const OutputOptions& options, const PointSource& points,
+                    const LabelTable& table);
 
 /// Writes the format of the ending of `path`; an array holds only the labels, as int32. The file appears when it is
 /// complete. Throws Error(output).

@@ -17,6 +17,7 @@
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/stream_bytes.h"
+#include "data/text/text_faults.h"
 #include "data/text/text_head.h"
 #include "data/text/text_index.h"
 #include "data/text/text_number.h"
@@ -52,18 +53,6 @@ ColumnChoice choose(const TextHead& head, const ReadOptions& options, const std:
   ReadOptions adjusted = options;
   if (head.row_names && options.columns.empty() && options.id_column.empty()) adjusted.id_column = std::string("1");
   return choose_columns(adjusted, head.names, head.columns, name);
-}
-
-/// Calls visit(record, row, line) for every record of a block. The record is valid as long as `buffer`.
-template <class Visit>
-void for_records(const InputBytes& input, const TextSyntax& syntax, const TextBlock& block, Matrix<std::byte>& buffer,
-                 const Visit& visit) {
-  if (buffer.columns() < block.bytes) buffer = Matrix<std::byte>(1, block.bytes);
-  input.read(block.at, block.bytes, buffer.data());
-  RecordCursor cursor({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(block.bytes)}, syntax,
-                      true);
-  std::int64_t row = block.row;
-  for (std::string_view record; cursor.next(record); ++row) visit(record, row, block.lines + cursor.line() + 1);
 }
 
 /// Calls visit(text, line) for every field of a column.
@@ -102,16 +91,21 @@ class TextList {
 class TextSource final : public PointSource {
  public:
   TextSource(InputBytes input, TextHead head, const ReadOptions& options)
-      : input_(std::move(input)),
+      : options_(options),
+        input_(std::move(input)),
         head_(std::move(head)),
         choice_(choose(head_, options, input_.name())),
         target_(static_cast<std::size_t>(head_.columns), -1),
         class_(class_for(ValueClass::f64, options.precision)),
         header_detected_(options.header == Header::automatic),
+        plain_(head_.numbers.is_plain()),
         missing_(options.missing),
         threads_(options.threads) {
     const std::vector<std::int64_t> texts = text_columns(head_, choice_.points, missing_);
-    if (!texts.empty()) refuse_text_columns(head_, texts, input_.name());
+    if (!texts.empty()) {
+      refuse_faulty_columns(input_, head_, index_text(input_, head_), choice_.points, texts, options_);
+      refuse_text_columns(head_, texts, input_.name());
+    }
     for (std::size_t j = 0; j < choice_.points.size(); ++j) {
       target_[static_cast<std::size_t>(choice_.points[j])] = static_cast<std::int64_t>(j);
     }
@@ -146,6 +140,15 @@ class TextSource final : public PointSource {
     return head_.remark.empty() ? std::vector<std::string>() : std::vector{head_.remark};
   }
   std::vector<std::string> kept(Kept which) const override;
+  std::optional<TableForm> table_form() const override { return TableForm{head_.syntax.delimiter, head_.names}; }
+  void visit_records(const std::function<void(std::string_view)>& visit) const override {
+    Matrix<std::byte> buffer;
+    for (const TextBlock& block : index_.blocks) {
+      for_records(input_, head_.syntax, block, buffer,
+                  [&visit](std::string_view record, std::int64_t, std::int64_t) { visit(record); });
+    }
+    input_.check_unchanged();
+  }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
 
@@ -172,12 +175,14 @@ class TextSource final : public PointSource {
   std::string or_drop() const { return missing_ == Missing::offer ? ", or drop all such rows with --nan drop" : ""; }
   [[noreturn]] void refuse_value(const Place& place, const std::string& problem) const;
 
+  ReadOptions options_;
   InputBytes input_;
   TextHead head_;
   ColumnChoice choice_;
   std::vector<std::int64_t> target_;  // for each column of the file its column in the points, or -1
   ValueClass class_;
   bool header_detected_;
+  bool plain_;  // the style of numbers
   Missing missing_;
   std::vector<double> missing_numbers_;  // those of ReadOptions::missing_texts
   int threads_;
@@ -198,7 +203,9 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
     refuse_value(place, fmt::format("expected a number, found '{}': {}", quoted(text, kShownBytes), field.problem));
   }
   double value = 0.0;
-  if (!text.empty() && parse_number(text.data(), text.data() + text.size(), value) == text.data() + text.size()) {
+  const std::string number = plain_number(text, head_.numbers);
+  if (!number.empty()) {
+    parse_number(number.data(), number.data() + number.size(), value);
     return value;
   }
   if (missing_ == Missing::keep && is_missing(head_, text)) return std::numeric_limits<double>::quiet_NaN();
@@ -207,14 +214,18 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
                                     "the column out with {}{}",
                                     drop_option, or_drop()));
   }
-  if (head_.syntax.delimiter == ',' && has_decimal_comma(text)) {  // in quotes
-    refuse_value(place, fmt::format("expected a number, found '{}'; write it without commas, with a decimal point",
+  if (!head_.numbers.is_plain() && is_number_text(text)) {
+    refuse_value(place, fmt::format("expected a number as --decimal and --thousands describe it, found '{}'; correct "
+                                    "it, or leave these options out",
                                     quoted(text, kShownBytes)));
   }
-  if (has_decimal_comma(text)) {
-    refuse_value(place, fmt::format("expected a number, found '{}'; if this is a decimal comma, write decimal points "
-                                    "(tr , . < IN > OUT); if it separates fields, say --delimiter comma",
-                                    quoted(text, kShownBytes)));
+  if (const std::string options = style_options(text); !options.empty() && head_.numbers.is_plain()) {
+    const bool also_thousands = options == "--decimal comma" && !plain_number(text, {'.', ','}).empty();
+    refuse_value(place, fmt::format("expected a number, found '{}'; say {}{}{}", quoted(text, kShownBytes), options,
+                                    also_thousands ? ", or --thousands comma if the comma separates thousands" : "",
+                                    options == "--decimal comma" && head_.syntax.delimiter != ','
+                                        ? ", or --delimiter comma if it separates fields"
+                                        : ""));
   }
   const bool may_be_header = header_detected_ && head_.names.empty() && place.line == head_.first_line;
   refuse_value(place, fmt::format("expected a number, found '{}'; correct it, or leave the column out with {}{}{}",
@@ -236,7 +247,7 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     cursor.skip_blanks();
     double value = 0.0;
     const char* stop = parse_number(cursor.at(), cursor.end(), value);
-    if (stop == cursor.at() || !cursor.finish(stop)) {
+    if (!plain_ || stop == cursor.at() || !cursor.finish(stop)) {
       if (record.starts_with('#')) refuse_other_length(record, line);
       value = take_number(cursor, {line, j});
     }
@@ -283,8 +294,9 @@ void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
     read_in_blocks(end - begin, threads_, [&](std::int64_t block, Matrix<std::byte>& buffer) {
       parse_block(begin[block], first, out, buffer);
     });
-  } catch (const Error&) {
+  } catch (const Error& error) {
     input_.check_unchanged();  // a change of the file explains the error better
+    if (error.cause() == Cause::value) refuse_faulty_columns(input_, head_, index_, choice_.points, {}, options_);
     throw;
   }
   input_.check_unchanged();

@@ -81,15 +81,15 @@ bool is_consistent(const std::vector<Line>& lines, char delimiter) {
   return true;
 }
 
-char find_delimiter(const std::vector<Line>& lines) {
-  constexpr char candidates[] = {'\t', ';', ',', '|', kBlanks};
+/// `decimal`: of the numbers; the comma is either that or a delimiter.
+char find_delimiter(const std::vector<Line>& lines, char decimal) {
+  const std::string candidates = decimal == ',' ? "\t;| " : "\t;,| ";
   for (const char c : candidates) {
     if (is_consistent(lines, c)) return c;
   }
   // One column, or rows of different lengths, which reading the rows will report.
   const auto fields = [&](char c) { return fields_of(lines.front().text, c).size(); };
-  return *std::max_element(std::begin(candidates), std::end(candidates),
-                           [&](char a, char b) { return fields(a) < fields(b); });
+  return *std::max_element(candidates.begin(), candidates.end(), [&](char a, char b) { return fields(a) < fields(b); });
 }
 
 /// Whether the fields are 0, 1, 2, ... or 1, 2, 3, ...: a row of values, or names that pandas and R generate.
@@ -105,14 +105,17 @@ bool counts_up(const std::vector<std::string>& fields) {
 }
 
 /// A line with a number is never a header, since treating it as one would lose a row.
-bool find_header(const InputBytes& input, const std::vector<Line>& lines, const std::vector<std::string>& first) {
+bool find_header(const InputBytes& input, const std::vector<Line>& lines, const std::vector<std::string>& first,
+                 const NumberStyle& style) {
   if (counts_up(first)) {
     refuse_input(input.name(),
                  fmt::format("line {} counts up from {}: names of columns, or values? say --header yes or "
                              "--header no",
                              lines.front().number, first[first.front().empty() ? 1 : 0]));
   }
-  const auto is_value = [](const std::string& field) { return is_number_text(field) || has_decimal_comma(field); };
+  const auto is_value = [&style](const std::string& field) {
+    return is_number_text(field) || has_decimal_comma(field) || !plain_number(field, style).empty();
+  };
   return std::none_of(first.begin(), first.end(), is_value) &&
          std::none_of(first.begin(), first.end(), is_missing_marker) &&
          std::any_of(first.begin(), first.end(), [](const std::string& field) { return !field.empty(); });
@@ -179,14 +182,15 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   }
   TextHead head;
   require_memory_of_fields(first_lines, input.name());
-  if (options.delimiter.empty()) syntax.delimiter = named != '\0' ? named : find_delimiter(lines);
+  if (options.delimiter.empty()) syntax.delimiter = named != '\0' ? named : find_delimiter(lines, options.decimal);
   if (!options.comment) syntax.comment = '\0';  // the rows have begun
   head.syntax = syntax;
+  head.numbers = {options.decimal, options.thousands};
   head.missing_texts = options.missing_texts;
   head.first_line = lines.front().number;
   std::vector<std::string> first = fields_of(lines.front().text, syntax.delimiter);
-  const bool header =
-      options.header == Header::automatic ? find_header(input, lines, first) : options.header == Header::yes;
+  const bool header = options.header == Header::automatic ? find_header(input, lines, first, head.numbers)
+                                                          : options.header == Header::yes;
   for (std::size_t i = header ? 1 : 0; i < lines.size(); ++i) {
     head.samples.push_back({lines[i].number, fields_of(lines[i].text, syntax.delimiter)});
   }

@@ -8,6 +8,7 @@
 
 #include "data/format/point_source.h"
 #include "data/io/input_bytes.h"
+#include "data/text/text_number.h"
 #include "data/text/text_record.h"
 
 namespace kith::data {
@@ -21,6 +22,7 @@ struct TextHead {
   std::int64_t rows_at = 0;        // position of the first row, or of blank lines or comments before it
   std::int64_t lines_before = 0;   // lines before that position
   SkippedLines skipped;            // before that position
+  NumberStyle numbers;
   std::vector<std::string> missing_texts;  // ReadOptions::missing_texts
   std::string remark;                      // about a comment that may be a row, else empty
   struct Sample {

@@ -1,9 +1,12 @@
 // Splits a text file into blocks of whole records, in one pass.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include "core/matrix.h"
 #include "data/io/input_bytes.h"
 #include "data/text/text_head.h"
 
@@ -25,5 +28,17 @@ struct TextIndex {
 
 /// Reads all bytes after the head. Throws Error(data) if a record is too long.
 TextIndex index_text(const InputBytes& input, const TextHead& head);
+
+/// Calls visit(record, row, line) for every record of a block. The record is valid as long as `buffer`.
+template <class Visit>
+void for_records(const InputBytes& input, const TextSyntax& syntax, const TextBlock& block, Matrix<std::byte>& buffer,
+                 const Visit& visit) {
+  if (buffer.columns() < block.bytes) buffer = Matrix<std::byte>(1, block.bytes);
+  input.read(block.at, block.bytes, buffer.data());
+  RecordCursor cursor({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(block.bytes)}, syntax,
+                      true);
+  std::int64_t row = block.row;
+  for (std::string_view record; cursor.next(record); ++row) visit(record, row, block.lines + cursor.line() + 1);
+}
 
 }  // namespace kith::data

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace kith::data {
 namespace {
@@ -131,6 +132,45 @@ bool has_decimal_comma(std::string_view text) {
   std::string with_point(text);
   std::replace(with_point.begin(), with_point.end(), ',', '.');
   return with_point != text && is_number_text(with_point);
+}
+
+std::string plain_number(std::string_view text, const NumberStyle& style) {
+  if (style.is_plain()) return is_number_text(text) ? std::string(text) : "";
+  std::string number;
+  std::size_t digits = 0;  // of the group
+  bool grouped = false, whole = true;
+  for (const char c : text) {
+    if (whole && c == style.thousands && (grouped ? digits == 3 : digits > 0 && digits <= 3)) {
+      grouped = true;
+      digits = 0;
+      continue;
+    }
+    if (is_digit(c)) {
+      ++digits;
+    } else if (digits > 0 || c == style.decimal) {
+      if (whole && grouped && digits != 3) return "";
+      whole = false;
+    }
+    if (c == '.' && style.decimal != '.') return "";
+    number += c == style.decimal ? '.' : c;
+  }
+  if (whole && grouped && digits != 3) return "";
+  return is_number_text(number) ? number : "";
+}
+
+std::string style_options(std::string_view text) {
+  constexpr std::pair<NumberStyle, const char*> kStyles[] = {
+      {{',', '\0'}, "--decimal comma"},
+      {{',', '.'}, "--decimal comma --thousands point"},
+      {{',', ' '}, "--decimal comma --thousands blank"},
+      {{'.', ','}, "--thousands comma"},
+      {{'.', ' '}, "--thousands blank"},
+      {{'.', '\''}, "--thousands apostrophe"},
+  };
+  for (const auto& [style, options] : kStyles) {
+    if (!plain_number(text, style).empty()) return options;
+  }
+  return "";
 }
 
 }  // namespace kith::data

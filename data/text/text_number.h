@@ -1,6 +1,7 @@
 // Parses decimal numbers, independent of the locale.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace kith::data {
@@ -14,5 +15,18 @@ bool is_number_text(std::string_view text);
 
 /// Whether the text is one number if its commas are replaced by points.
 bool has_decimal_comma(std::string_view text);
+
+/// How a table writes numbers, if not as parse_number() reads them.
+struct NumberStyle {
+  char decimal = '.';
+  char thousands = '\0';  // between groups of three digits before the decimal mark; '\0': nothing
+  bool is_plain() const { return decimal == '.' && thousands == '\0'; }
+};
+
+/// The number as parse_number() reads it; empty if the text is not one number of this style.
+std::string plain_number(std::string_view text, const NumberStyle& style);
+
+/// The options that read this text as a number, such as "--decimal comma --thousands point"; empty if none do.
+std::string style_options(std::string_view text);
 
 }  // namespace kith::data

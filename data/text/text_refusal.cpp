@@ -27,7 +27,8 @@ std::vector<std::int64_t> text_columns(const TextHead& head, const std::vector<s
       if (column >= row.fields.size()) return false;
       const std::string& field = row.fields[column];
       const bool ignored = missing == Missing::keep ? is_missing(head, field) : field.empty();
-      return !ignored && !is_number_text(field) && !has_decimal_comma(field);
+      return !ignored && !is_number_text(field) && !has_decimal_comma(field) &&
+             plain_number(field, head.numbers).empty() && style_options(field).empty();
     };
     if (std::all_of(head.samples.begin(), head.samples.end(), is_text)) result.push_back(j);
   }

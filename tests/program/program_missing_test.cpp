@@ -96,7 +96,9 @@ TEST_CASE("empty fields, NA, nan and inf of text are missing values with --nan d
   const Outcome run = done(with({"--nan", "drop", "--save-distances", "--json"}));
   CHECK(bytes_of(out) == "id,label,distance\na,0,0.5\nb,,\nc,0,0.5\nd,,\ne,1,0.5\nf,,\ng,,\nh,1,0.5\n");
   CHECK(run.json()["warnings"][0].get<std::string>().find("4 of 8 rows dropped") != std::string::npos);
-  refuses(3, with({}), {"line 3, column 2 ('x'): expected a number, found an empty field", "--nan drop"});
+  refuses(3, with({}),
+          {"missing values, NaN or infinity in column 2 ('x') (3 rows, first fault in line 3), column 3 ('y')",
+           "this reads it: --nan drop"});
   // What is no number is not missing either.
   write_bytes(table, "id,x,y\na,0,0\nb,,1\nc,0,none\n");
   refuses(3, with({"--nan", "drop"}), {"line 4, column 3 ('y'): expected a number, found 'none'"});
@@ -166,7 +168,8 @@ TEST_CASE("missing values are replaced by the mean or the median of their column
   CHECK(centroids("m.h5", {"--nan", "median"}) == expected);
   write_bytes(folder / "named.csv", "a,b\n1,-\n2,10\n-9e2,20\n\"gone\",-900\n9,60\n3,50\n");
   CHECK(centroids("named.csv", {"--nan", "median", "--na-values", "gone,-900,-"}) == expected);
-  refuses(3, {"cluster", "named.csv", "-k", "2", "--nan", "mean"}, {"line 2, column 2 ('b')", "found '-'"}, there);
+  refuses(3, {"cluster", "named.csv", "-k", "2", "--nan", "mean"},
+          {"('-', 1 row, first fault in line 2)", "this reads it: --na-values 'gone,-'"}, there);
   write_bytes(folder / "empty.csv", "a,b\n1,\n2,\n");
   refuses(3, {"cluster", "empty.csv", "-k", "2", "--nan", "mean"},
           {"expected values in column 2 ('b'), found none; leave it out with --drop-columns b"}, there);

@@ -29,8 +29,8 @@ const Wrong kTexts[] = {
      "ragged.csv | line 3 | expected 2 fields (comma-separated), as in line 1 | found 3 | correct the line"},
     {3, "cluster bom.csv -k 2", "bom.csv | line 3 | expected 2 fields | found 1 | name the delimiter with --delimiter"},
     {3, "cluster decimal.csv -k 2",
-     "decimal.csv | line 2, column 1 ('x') | expected a number | found '1,5' | if this is a decimal comma, write "
-     "decimal points (tr , . < IN > OUT)"},
+     "decimal.csv | line 2, column 1 ('x') | expected a number | found '1,5' | say --decimal comma, or "
+     "--delimiter comma if it separates fields"},
     {3, "cluster nan.csv -k 2",
      "nan.csv | line 3, column 1 ('x') | expected a finite number | found NaN | with --nan drop"},
     {3, "cluster inf.csv -k 2",
@@ -40,8 +40,8 @@ const Wrong kTexts[] = {
     {3, "cluster quote.csv -k 2",
      "quote.csv | line 3, column 1 ('x') | expected a number | its quote is never closed | close it"},
     {3, "cluster p.csv -k 2 --delimiter tab",
-     "p.csv | line 2, column 1 ('x,y') | expected a number | found '0,0' | if it separates fields, say --delimiter "
-     "comma"},
+     "p.csv | line 2, column 1 ('x,y') | expected a number | found '0,0' | or --delimiter comma if it "
+     "separates fields"},
     {3, "cluster /dev/null -k 2",
      "/dev/null |  | expected a file | found a device | give a file, or text on standard input"},
     {3, "cluster utf16.csv -k 2", "utf16.csv |  | expected text in UTF-8 | found UTF-16 text | must be saved as UTF-8"},

@@ -1,0 +1,152 @@
+// The options that describe the form of text files: delimiter, numbers, header, comments.
+#include "app/cli/text_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "core/error.h"
+#include "data/text/text.h"
+
+namespace kith::app {
+namespace {
+
+/// A reason against options that describe text.
+std::vector<Reason> unless_text(const OptionSet& set) {
+  return {[&set]() -> std::string {
+    const std::vector<std::string> inputs = set.inputs({Input::table});
+    const bool has_text = std::any_of(inputs.begin(), inputs.end(), [](const std::string& input) {
+      return data::is_text_table(data::parse_location(input).file);
+    });
+    return has_text ? "" : "no input that it describes is text";
+  }};
+}
+
+/// One character for --delimiter, or nothing for auto.
+std::string delimiter_of(const std::string& text) {
+  const std::pair<const char*, const char*> words[] = {
+      {"auto", ""}, {"comma", ","}, {"tab", "\t"}, {"\\t", "\t"}, {"semicolon", ";"}, {"blanks", " "}, {"space", " "}};
+  for (const auto& [word, delimiter] : words) {
+    if (text == word) return delimiter;
+  }
+  const bool cannot = text.size() != 1 || std::isalnum(static_cast<unsigned char>(text[0])) != 0 ||
+                      std::string("\"+-.#\r\n").find(text) != std::string::npos;
+  if (cannot) {
+    throw Error(ExitCode::usage, fmt::format("--delimiter: expected auto, comma, tab, semicolon, blanks or one "
+                                             "character that does not occur in numbers, found '{}'",
+                                             text));
+  }
+  return text;
+}
+
+/// The mark that --decimal or --thousands names, '\0' for none; nothing if it names none.
+std::optional<char> mark_of(const std::string& text) {
+  const std::pair<const char*, char> words[] = {{"none", '\0'}, {"point", '.'}, {"comma", ','},
+                                                {"blank", ' '}, {"space", ' '}, {"apostrophe", '\''}};
+  for (const auto& [word, mark] : words) {
+    if (text == word) return mark;
+  }
+  const bool can = text.size() == 1 && std::isalnum(static_cast<unsigned char>(text[0])) == 0 &&
+                   std::string("\"+-\r\n\t").find(text) == std::string::npos;
+  return can ? std::optional(text[0]) : std::nullopt;
+}
+
+void read_number_style(const CommonOptions& common, data::ReadOptions& options) {
+  const std::optional<char> decimal = mark_of(common.decimal), thousands = mark_of(common.thousands);
+  if (decimal != '.' && decimal != ',') {
+    throw Error(ExitCode::usage, fmt::format("--decimal: expected point or comma, found '{}'", common.decimal));
+  }
+  if (!thousands) {
+    throw Error(ExitCode::usage, fmt::format("--thousands: expected none, comma, point, blank, apostrophe or one "
+                                             "character that does not occur in numbers, found '{}'",
+                                             common.thousands));
+  }
+  if (decimal == thousands) {
+    throw Error(ExitCode::usage, fmt::format("--thousands: expected another mark than the decimal mark, found '{}' "
+                                             "for both; name both with --decimal and --thousands",
+                                             common.thousands));
+  }
+  options.decimal = *decimal;
+  options.thousands = *thousands;
+}
+
+/// The character of --comment, '\0' for none, or nothing for auto.
+std::optional<char> comment_of(const std::string& text) {
+  if (text == "auto") return std::nullopt;
+  if (text == "none") return '\0';
+  const bool cannot = text.size() != 1 || std::isalnum(static_cast<unsigned char>(text[0])) != 0 ||
+                      std::string("\"+-. \t\r\n").find(text) != std::string::npos;
+  if (cannot) {
+    throw Error(ExitCode::usage, fmt::format("--comment: expected auto, none or one character that begins no row, such "
+                                             "as '#' or '%', found '{}'",
+                                             text));
+  }
+  return text[0];
+}
+
+}  // namespace
+
+void add_text_options(OptionSet& set, CommonOptions& common) {
+  set.text({.names = "--delimiter",
+            .value = "C",
+            .help = "Delimiter of text files: comma, tab, semicolon, blanks, or any one character.",
+            .stored = Stored::if_changed,
+            .position = position::kInput,
+            .no_effect = unless_text(set)},
+           common.delimiter);
+  set.text({.names = "--decimal",
+            .value = "C",
+            .help = "Decimal mark of the numbers in text files: point or comma.",
+            .stored = Stored::if_changed,
+            .position = position::kInput,
+            .no_effect = unless_text(set)},
+           common.decimal);
+  set.text({.names = "--thousands",
+            .value = "C",
+            .help = "Mark between groups of three digits of the numbers in text files: none, comma, point, blank, "
+                    "apostrophe, or any one character.",
+            .stored = Stored::if_changed,
+            .position = position::kInput,
+            .no_effect = unless_text(set)},
+           common.thousands);
+  set.choice({.names = "--header",
+              .value = "WHEN",
+              .help = "Whether the first line of a text file names its columns: yes, no, or auto: if it contains no "
+                      "number.",
+              .stored = Stored::if_changed,
+              .position = position::kInput,
+              .no_effect = unless_text(set)},
+             {"auto", "yes", "no"}, common.header);
+  set.text({.names = "--comment",
+            .value = "C",
+            .help = "Lines of text files that begin with this character are comments; none: no line is; auto: lines "
+                    "that begin with # before the first other line.",
+            .stored = Stored::if_changed,
+            .position = position::kInput,
+            .no_effect = unless_text(set)},
+           common.comment);
+}
+
+void read_text_options(const CommonOptions& common, data::ReadOptions& options) {
+  options.delimiter = delimiter_of(common.delimiter);
+  if (common.header == "yes") options.header = data::Header::yes;
+  if (common.header == "no") options.header = data::Header::no;
+  options.comment = comment_of(common.comment);
+  if (options.comment && !options.delimiter.empty() && *options.comment == options.delimiter[0]) {
+    throw Error(
+        ExitCode::usage,
+        fmt::format("--comment: expected another character than --delimiter, found '{}' for both", common.comment));
+  }
+  read_number_style(common, options);
+}
+
+data::ReadOptions text_form(const CommonOptions& common) {
+  data::ReadOptions options;
+  read_text_options(common, options);
+  return options;
+}
+
+}  // namespace kith::app

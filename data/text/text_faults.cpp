@@ -1,0 +1,151 @@
+// Counts in every column what is not a finite number, and words the refusal.
+#include "data/text/text_faults.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "core/quoted.h"
+#include "data/format/column_choice.h"
+#include "data/format/shape.h"
+#include "data/io/input_error.h"
+#include "data/text/text_number.h"
+#include "data/text/text_refusal.h"
+
+namespace kith::data {
+namespace {
+
+constexpr std::size_t kShown = 20;  // columns of a kind
+
+/// What a column holds that is no finite number.
+struct Faults {
+  std::int64_t column = 0;
+  std::int64_t missing = 0, words = 0, styled = 0;  // rows
+  std::int64_t first_line = 0;                      // of the first fault, counted from 1
+  std::string word;                                 // the first one
+  bool one_word = true;                             // all words are the same
+  std::string style;                                // options that read the styled numbers
+  bool may_group = true;                            // a comma in each of them may separate thousands
+  bool any() const { return missing + words + styled > 0; }
+};
+
+bool is_finite_number(const std::string& number) {
+  double value = 0.0;
+  parse_number(number.data(), number.data() + number.size(), value);
+  return std::isfinite(value);
+}
+
+void count(Faults& faults, const TextHead& head, const std::string& text, std::int64_t line, bool keeps_missing) {
+  const std::string number = plain_number(text, head.numbers);
+  const bool absent = number.empty() ? is_missing(head, text) : !is_finite_number(number);
+  if ((!number.empty() && !absent) || (absent && keeps_missing)) return;
+  if (!faults.any()) faults.first_line = line;
+  const std::string style = absent || !head.numbers.is_plain() ? "" : style_options(text);
+  if (absent) {
+    ++faults.missing;
+  } else if (!style.empty()) {
+    ++faults.styled;
+    if (style.size() > faults.style.size()) faults.style = style;
+    faults.may_group = faults.may_group && !plain_number(text, {'.', ','}).empty();
+  } else {
+    if (faults.words++ == 0) faults.word = text;
+    faults.one_word = faults.one_word && text == faults.word;
+  }
+}
+
+/// The rows that were read.
+std::int64_t count_all(std::vector<Faults>& all, const InputBytes& input, const TextHead& head, const TextIndex& index,
+                       bool keeps_missing) {
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 28;
+  std::vector<Faults*> of_column(static_cast<std::size_t>(head.columns));
+  for (Faults& faults : all) of_column[static_cast<std::size_t>(faults.column)] = &faults;
+  Matrix<std::byte> buffer;
+  std::int64_t rows = 0, bytes = 0;
+  for (const TextBlock& block : index.blocks) {
+    if (rows > 0 && bytes + block.bytes > kMostBytes) break;
+    bytes += block.bytes;
+    for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
+      ++rows;
+      FieldCursor cursor(record, head.syntax.delimiter);
+      for (Faults* faults : of_column) {
+        if (!cursor.more()) break;
+        const Field field = cursor.take();
+        if (faults != nullptr) count(*faults, head, text_of(field), line, keeps_missing);
+      }
+    });
+  }
+  return rows;
+}
+
+}  // namespace
+
+void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                           const std::vector<std::int64_t>& points, const std::vector<std::int64_t>& named,
+                           const ReadOptions& options) {
+  const bool keeps_missing = options.missing == Missing::keep, may_drop = options.missing == Missing::offer;
+  std::vector<Faults> all;
+  for (const std::int64_t column : points) all.emplace_back().column = column;
+  std::sort(all.begin(), all.end(), [](const Faults& a, const Faults& b) { return a.column < b.column; });
+  const std::int64_t rows = count_all(all, input, head, index, keeps_missing);
+  std::erase_if(all, [](const Faults& faults) { return !faults.any(); });
+  const bool named_all = std::all_of(all.begin(), all.end(), [&named](const Faults& faults) {
+    return std::find(named.begin(), named.end(), faults.column) != named.end();
+  });
+  const bool misread = std::any_of(all.begin(), all.end(), [&](const Faults& faults) {
+    const bool as_header = options.header == Header::automatic && head.names.empty();
+    return (as_header && faults.first_line == head.first_line && faults.styled == 0) || is_number_text(faults.word);
+  });
+  if (all.size() < 2 || named_all || misread) return;
+  std::vector<std::string> texts, absent, styled, markers = options.missing_texts;
+  std::vector<std::int64_t> dropped;
+  std::string style;
+  bool drops_rows = false, may_group = true;
+  for (const Faults& faults : all) {
+    const std::string name = show_column(head.names, faults.column);
+    const auto shown = [&](std::int64_t count, const std::string& what) {
+      return fmt::format("{} ({}{} row{}, first fault in line {})", name, what, count, count == 1 ? "" : "s",
+                         faults.first_line);
+    };
+    if (faults.words > 0) texts.push_back(shown(faults.words, fmt::format("'{}', ", quoted(faults.word, 20))));
+    if (faults.missing > 0) absent.push_back(shown(faults.missing, ""));
+    if (faults.styled > 0) styled.push_back(shown(faults.styled, ""));
+    if (faults.style.size() > style.size()) style = faults.style;
+    may_group = may_group && faults.may_group;
+    const bool marks = faults.words > 0 && faults.one_word && (may_drop || keeps_missing) &&
+                       faults.word.find_first_of(",'\"\n") == faults.word.npos;
+    const std::int64_t lost = faults.missing + faults.words;
+    if (2 * lost > rows || (faults.words > 0 && !marks) || (lost > 0 && !may_drop && !keeps_missing)) {
+      dropped.push_back(faults.column);
+      continue;
+    }
+    drops_rows = drops_rows || (lost > 0 && may_drop);
+    if (marks && std::find(markers.begin(), markers.end(), faults.word) == markers.end()) {
+      markers.push_back(faults.word);
+    }
+  }
+  std::string found;
+  for (const auto& [what, columns] :
+       {std::pair{"text in ", &texts}, std::pair{"missing values, NaN or infinity in ", &absent},
+        std::pair{"numbers with other marks in ", &styled}}) {
+    if (!columns->empty()) found += (found.empty() ? "" : "; ") + std::string(what) + show_list(*columns, kShown);
+  }
+  std::string remedy;
+  if (!dropped.empty()) {
+    const std::string before = options.drop_columns.empty() ? "" : options.drop_columns + ",";
+    remedy += " --drop-columns " + before + column_list(head, dropped);
+  }
+  if (markers.size() > options.missing_texts.size())
+    remedy += fmt::format(" --na-values '{}'", fmt::join(markers, ","));
+  if (drops_rows) remedy += " --nan drop";
+  if (!style.empty()) remedy += " " + style;
+  if (style == "--decimal comma" && may_group) remedy += " (or --thousands comma, if the comma separates thousands)";
+  const bool left = dropped.size() < points.size();
+  refuse_input(
+      input.name(),
+      fmt::format("expected numbers, found in {} {} rows {}; {}{}", rows < index.rows ? "the first" : "its", rows,
+                  found, left ? "this reads it:" : "choose other columns, or correct them", left ? remedy : ""));
+}
+
+}  // namespace kith::data

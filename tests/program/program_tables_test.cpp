@@ -1,0 +1,159 @@
+// Tables as people have them: numbers of other locales, columns that hold no numbers.
+#include "tests/support/program.h"
+
+using namespace kith::testing;
+
+TEST_CASE("decimal commas and marks of thousands are read as they are named, and the message names them") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "plain.csv", "x,y,w\n1234.5,-2e3,1\n1000000,0.25,2\n3,4,0.5\n");
+  const auto assigned = [&](const Words& more) {
+    Words words{"cluster", "-k", "2", "--init", "first", "-q", "-f", "-o", "o.h5", "--weight-column", "w"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = done(words, there);
+    done({"assign", "plain.csv", "--columns", "1,2", "--centroids", "o.h5:/centroids", "--save-distances", "-q", "-f",
+          "-o", "d.csv"},
+         there);
+    return bytes_of(folder / "d.csv");
+  };
+  const std::string expected = assigned({"plain.csv"});
+  write_bytes(folder / "german.csv", "sep=;\nx;y;w\n1.234,5;-2e3;1\n1.000.000;,25;2\n\"3,0\";4;0,5\n");
+  CHECK(assigned({"german.csv", "--decimal", ",", "--thousands", "."}) == expected);
+  write_bytes(folder / "swiss.csv", "x\ty\tw\n1'234.5\t-2e3\t1\n1'000'000\t0.25\t2\n3\t4\t0.5\n");
+  CHECK(assigned({"swiss.csv", "--thousands", "apostrophe"}) == expected);
+  write_bytes(folder / "blank.txt", "x y w\n1234,5 -2e3 1\n1000000 0,25 2\n3 4,0 0,5\n");
+  CHECK(assigned({"blank.txt", "--decimal", "comma"}) == expected);
+  write_bytes(folder / "us.csv", "x,y,w\n\"1,234.5\",-2e3,1\n\"1,000,000\",0.25,2\n3,4,0.5\n");
+  CHECK(assigned({"us.csv", "--thousands", "comma"}) == expected);
+  refuses(3, {"cluster", "german.csv", "-k", "2"},
+          {"numbers with other marks in column 1 ('x') (3 rows, first fault in line 3), column 2",
+           "this reads it: --decimal comma --thousands point"},
+          there);
+  refuses(3, {"cluster", "swiss.csv", "-k", "2"}, {"found '1'234.5'; say --thousands apostrophe"}, there);
+  refuses(3, {"cluster", "german.csv", "-k", "2", "--columns", "x"},
+          {"line 3, column 1 ('x')", "found '1.234,5'; say --decimal comma --thousands point"}, there);
+  write_bytes(folder / "either.csv", "x\n\"1,234\"\n\"2,345\"\n");
+  refuses(3, {"cluster", "either.csv", "-k", "2", "--delimiter", "comma"},
+          {"found '1,234'; say --decimal comma, or --thousands comma if"}, there);
+  refuses(3, {"cluster", "us.csv", "-k", "2"}, {"found '1,234.5'; say --thousands comma"}, there);
+  refuses(3, {"cluster", "plain.csv", "-k", "2", "--decimal", "comma", "--delimiter", "comma"},
+          {"line 2, column 1 ('x')", "as --decimal and --thousands describe it, found '1234.5'"}, there);
+  write_bytes(folder / "groups.csv", "x;y\n1;2\n12.34;5\n");
+  refuses(3, {"cluster", "groups.csv", "-k", "2", "--decimal", "comma", "--thousands", "point"},
+          {"line 3, column 1 ('x')", "found '12.34'"}, there);
+  for (const Words& marks : {Words{"--decimal", ";"}, Words{"--decimal", "comma", "--thousands", "comma"}}) {
+    Words words{"cluster", "plain.csv", "-k", "2"};
+    words.insert(words.end(), marks.begin(), marks.end());
+    refuses(2, words, {marks[marks.size() - 2] + ": expected"}, there);
+  }
+}
+
+TEST_CASE("all columns that cannot be points are named at once, with the options that read the others") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  std::string table = "id,name,age,city,width,note\n";
+  for (int i = 0; i < 60; ++i) {
+    table += std::to_string(i * i % 61) + ",n" + std::to_string(i) + "," + (i == 40 ? "" : std::to_string(i)) + "," +
+             (i % 2 == 0 ? "Rome" : "Oslo") + "," + (i == 30 ? "unknown" : "1.5") + "," + (i > 50 ? "2" : "") + "\n";
+  }
+  write_bytes(folder / "t.csv", table);
+  const Outcome refused = run_kith({"cluster", "t.csv", "-k", "2"}, there);
+  CHECK(refused.code == 3);
+  const std::string advice = "--drop-columns name,city,note --na-values 'unknown' --nan drop";
+  for (const std::string& part :
+       {std::string("t.csv: expected numbers, found in its 60 rows text in column 2 ('name') ('n0', 60 rows, first"),
+        std::string("column 5 ('width') ('unknown', 1 row, first fault in line 32)"),
+        std::string("missing values, NaN or infinity in column 3 ('age') (1 row, first fault in line 42), column 6"),
+        "this reads it: " + advice}) {
+    INFO(refused.err << "\n" << part);
+    CHECK(refused.err.find(part) != std::string::npos);
+  }
+  const Outcome read = done(
+      {"cluster", "t.csv", "-k", "2", "--drop-columns", "name,city,note", "--na-values", "unknown", "--nan", "drop"},
+      there);
+  CHECK(read.says("2 of 60 rows dropped"));
+  // Where only missing values are left, both columns are named.
+  refuses(3, {"cluster", "t.csv", "-k", "2", "--drop-columns", "name,city,width"},
+          {"missing values, NaN or infinity in column 3 ('age')", "column 6 ('note')",
+           "this reads it: --drop-columns name,city,width,note --nan drop"},
+          there);
+  // The message about one column has its line.
+  refuses(3, {"cluster", "t.csv", "-k", "2", "--columns", "id,age"}, {"line 42, column 3 ('age')"}, there);
+}
+
+TEST_CASE("advice is given where a result may mislead, and not elsewhere") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  std::string numbered = "id,a,b\n", scales = "income,a,b\n", good = "a,b\n";
+  for (int i = 0; i < 40; ++i) {
+    const std::string pair = std::to_string(i * 7 % 11) + "," + std::to_string(i * 5 % 13);
+    numbered += std::to_string(i == 20 ? 900 : 100 + i) + "," + pair + "\n";
+    scales += std::to_string(20000 + i * 7919 % 10007) + "," + pair + "\n";
+    good += pair + "\n";
+  }
+  write_bytes(folder / "numbered.csv", numbered);
+  write_bytes(folder / "scales.csv", scales);
+  write_bytes(folder / "good.csv", good);
+  const auto says = [&](const Words& words, const std::string& text) { return done(words, there).says(text); };
+  // One number of 40 out of order is more than a hundredth.
+  CHECK_FALSE(says({"cluster", "numbered.csv", "-k", "2"}, "looks like an identifier"));
+  write_bytes(folder / "numbered.csv", numbered.replace(numbered.find("900"), 3, "120"));
+  for (const Words& words : {Words{"cluster", "numbered.csv", "-k", "2"}, Words{"knn", "numbered.csv", "-k", "2"}}) {
+    CHECK(says(words, "advice: column 1 ('id') looks like an identifier"));
+    CHECK(says(words, "--drop-columns id"));
+  }
+  CHECK(says({"cluster", "scales.csv", "-k", "2"}, "advice: columns differ in scale: column 1 ('income') has 99.9 %"));
+  CHECK(says({"cluster", "good.csv", "-k", "30"}, "advice: 30 clusters of 40 rows"));
+  CHECK(says({"sweep", "good.csv", "-k", "2-3"}, "advice: one start for each number of clusters"));
+  for (const Words& words :
+       {Words{"cluster", "scales.csv", "-k", "2", "--no-advice"}, Words{"cluster", "good.csv", "-k", "3"},
+        Words{"cluster", "scales.csv", "-k", "2", "--scale", "zscore"}, Words{"cluster", "scales.csv", "-k", "2", "-q"},
+        Words{"sweep", "good.csv", "-k", "2-3", "--n-init", "2"}}) {
+    CHECK_FALSE(says(words, "advice"));
+  }
+}
+
+TEST_CASE("the table of the points is written with the labels as a further column") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto appended = [&](const std::string& table, const Words& more) {
+    write_bytes(folder / "t.csv", table);
+    Words words{"cluster", "t.csv", "-k", "2", "--init", "first", "--append", "-q", "-f", "-o", "o.csv"};
+    words.insert(words.end(), more.begin(), more.end());
+    done(words, there);
+    return bytes_of(folder / "o.csv");
+  };
+  CHECK(appended("\xef\xbb\xbf# made\nname,x\r\n\"a, \"\"b\"\"\",0\r\n\"c\nd\",9\r\n\ne,8", {"--id-column", "name"}) ==
+        "name,x,label\n\"a, \"\"b\"\"\",0,0\n\"c\nd\",9,1\ne,8,1\n");
+  CHECK(appended("sep=;\nlabel;\"x;y\"\nu;1,5\nv;9,5\n", {"--label-column", "label", "--decimal", "comma"}) ==
+        "label;\"x;y\";label_2\nu;1,5;0\nv;9,5;1\n");
+  CHECK(appended("0\t1\n5\t5\n0\t3\n", {"--save-distances"}) == "0\t1\t0\t1\n5\t5\t1\t0\n0\t3\t0\t1\n");
+  CHECK(appended("x y\nr1 0 1\nr2 NA 1\nr3 9 9\n", {"--nan", "drop"}) == "x y label\nr1 0 1 0\nr2 NA 1 NA\nr3 9 9 1\n");
+  CHECK(appended("a,b\n,1\n7,1\n9,9\n", {"--nan", "mean"}) == "a,b,label\n,1,1\n7,1,1\n9,9,0\n");
+  done({"assign", "t.csv", "--centroids", "o.h5:/centroids", "--append", "-q", "-f", "-o", "p.csv"},
+       (done({"cluster", "t.csv", "-k", "1", "--nan", "drop", "-q", "-o", "o.h5"}, there),
+        write_bytes(folder / "t.csv", "a,b\n1,2\n"), there));
+  CHECK(bytes_of(folder / "p.csv") == "a,b,label\n1,2,0\n");
+  refuses(2, {"cluster", "t.csv", "-k", "1", "--append", "-o", "x.npy"}, {"--append: expected an --output"}, there);
+  refuses(2, {"cluster", kDigits, "-k", "1", "--append", "-o", "x.csv"}, {"--append: expected points of a text"},
+          there);
+}
+
+TEST_CASE("files of other programs are refused by name, with the command that converts them") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  struct File {
+    const char *name, *begin, *kind, *command;
+  };
+  for (const File& file : {File{"x.parquet", "PAR1xxxx", "a Parquet file", "pandas.read_parquet('IN')"},
+                           File{"x.feather", "ARROW1xx", "an Arrow file", "pandas.read_feather('IN')"},
+                           File{"x.orc", "ORC\x01\x02", "an ORC file", "pandas.read_orc('IN')"},
+                           File{"x.dta", "<stata_dta><header>", "a Stata file", "pandas.read_stata('IN')"},
+                           File{"x.xlsx", "PK\x03\x04xxxx", ".xlsx", "pandas.read_excel('IN')"},
+                           File{"x.db", "SQLite format 3", "an SQLite database", "sqlite3 -csv -header IN"},
+                           File{"x.mat", "MATLAB 5.0 MAT-file\x01\x02", "a MATLAB 5 file", "scipy.io.loadmat('IN')"},
+                           File{"x.csv.zst", "\x28\xb5\x2f\xfdxx", "zstd", "zstd -dc IN | kith COMMAND -"}}) {
+    write_bytes(folder / file.name, file.begin);
+    refuses(3, {"cluster", file.name, "-k", "2"}, {file.kind, file.command}, there);
+  }
+}
