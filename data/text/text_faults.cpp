@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 
 #include "core/quoted.h"
@@ -91,7 +92,7 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   const std::int64_t rows = count_all(all, input, head, index, keeps_missing);
   std::erase_if(all, [](const Faults& faults) { return !faults.any(); });
   const bool named_all = std::all_of(all.begin(), all.end(), [&named](const Faults& faults) {
-    return std::find(named.begin(), named.end(), faults.column) != named.end();
+    return std::binary_search(named.begin(), named.end(), faults.column);
   });
   const bool misread = std::any_of(all.begin(), all.end(), [&](const Faults& faults) {
     const bool as_header = options.header == Header::automatic && head.names.empty();
@@ -99,6 +100,7 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   });
   if (all.size() < 2 || named_all || misread) return;
   std::vector<std::string> texts, absent, styled, markers = options.missing_texts;
+  std::set<std::string> known(markers.begin(), markers.end());
   std::vector<std::int64_t> dropped;
   std::string style;
   bool drops_rows = false, may_group = true;
@@ -121,9 +123,7 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
       continue;
     }
     drops_rows = drops_rows || (lost > 0 && may_drop);
-    if (marks && std::find(markers.begin(), markers.end(), faults.word) == markers.end()) {
-      markers.push_back(faults.word);
-    }
+    if (marks && known.insert(faults.word).second) markers.push_back(faults.word);
   }
   std::string found;
   for (const auto& [what, columns] :

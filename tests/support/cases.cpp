@@ -269,9 +269,8 @@ BackendOptions options_of_part(const BackendEntry& entry, int part) {
 std::vector<Tested> composed_backends() {
   std::vector<Tested> opened;
   for (const BackendEntry& entry : backends()) {
-    if (!entry.missing({}).empty()) continue;
+    if (!entry.has_gpus || !entry.missing({}).empty()) continue;
     for (const bool peers : {true, false}) {
-      if (!entry.has_gpus && !peers) continue;
       std::vector<std::unique_ptr<Backend>> parts;
       for (int p = 0; p < 3; ++p) parts.push_back(entry.open(options_of_part(entry, p), {.no_peers = !peers}));
       opened.push_back({std::string(entry.name) + (peers ? " in parts" : " in parts without peers"),

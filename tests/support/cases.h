@@ -60,7 +60,8 @@ std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const Back
 
 /// Options for part p of several: each takes the next of the GPUs that there are.
 BackendOptions options_of_part(const BackendEntry& entry, int part);
-/// Rows divided among three parts, for each backend, in the ways in which they exchange sums.
+/// Rows divided among three GPUs, or parts of fewer, in the ways in which they exchange sums. No CPU: it iterates one
+/// operation at a time, as composed_points_test does.
 std::vector<Tested> composed_backends();
 
 /// A folder of the shared test data; empty, with a message, if it is absent.
