@@ -83,6 +83,7 @@ struct ForcedPaths {
   bool local_screen = false;   // local screens
   bool cells = false;          // searches by cells
   bool trees = false;          // searches of k-d trees
+  bool groups = false;         // searches by groups of rows
   bool fp16_by_block = false;  // fp16 rows of one block at a time
   bool no_peers = false;       // devices exchange sums in the memory of the host
 };

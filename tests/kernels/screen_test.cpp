@@ -344,7 +344,7 @@ TEST_CASE("the requested screen is used, and unknown screens are refused by name
       entry->open(options, {});
       FAIL("opened");
     } catch (const Error& error) {
-      CHECK(error.code() == ExitCode::usage);
+      CHECK(error.code() == ExitCode::device);
       for (const std::string& screen : screens) CHECK(std::string(error.what()).find(screen) != std::string::npos);
     }
   }

@@ -13,6 +13,7 @@ using namespace kith::test;
 namespace {
 
 constexpr ForcedPaths kForceCells{.cells = true};
+constexpr ForcedPaths kForceGroups{.groups = true};
 
 void check(const Bench& bench, const Queries& queries, std::int64_t k) {
   NeighborLists wanted(queries.values.rows, k);
@@ -80,8 +81,12 @@ const std::vector<Kind>& structured_kinds() {
   return table;
 }
 
-void check_kinds(const std::vector<Kind>& tested, const std::vector<Shape>& shapes) {
-  const std::vector<Tested> backends = tested_backends({}, kForceCells);
+void check_kinds(const std::vector<Kind>& tested, const std::vector<Shape>& shapes,
+                 const ForcedPaths& forced = kForceCells) {
+  std::vector<Tested> backends = tested_backends({}, forced);
+  // The CPU has no groups.
+  if (forced.groups) std::erase_if(backends, [](const Tested& each) { return each.name.rfind("cuda", 0) != 0; });
+  if (backends.empty()) return;
   for (const Kind& kind : tested) {
     for (const Shape s : shapes) {
       for (const Stored stored : storages(kind)) {
@@ -119,6 +124,36 @@ TEST_CASE("neighbours in a tree of boxes equal the definition", "[search][cells]
 
 TEST_CASE("neighbours of structured rows in a tree of boxes equal the definition", "[search][cells]") {
   check_kinds(structured_kinds(), {{5000, 3, 10}, {5000, 40, 100}, {2000, 128, 10}, {3000, 2, 1}});
+}
+
+/// Half of the rows are in a dense blob, which is among the others.
+Matrix<double> blob_in_noise(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  Matrix<double> values = kinds()[1].make(n, d, seed);
+  for (std::int64_t i = 0; i < n; i += 2) {
+    for (double& v : values.row(i)) v = static_cast<float>(1.0 + 0.01 * v);
+  }
+  return values;
+}
+/// Three dense blobs.
+Matrix<double> three_blobs(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  Matrix<double> values = kinds()[1].make(n, d, seed);
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (double& v : values.row(i)) v = static_cast<float>(static_cast<double>(i % 3) + 0.01 * v);
+  }
+  return values;
+}
+
+const std::vector<Kind>& dense_kinds() {
+  static const std::vector<Kind> table{{"blob in noise", true, blob_in_noise}, {"three blobs", true, three_blobs}};
+  return table;
+}
+
+// Groups of all rows, of one row, and of rows that repeat.
+TEST_CASE("neighbours in groups of rows equal the definition", "[search][cells]") {
+  check_kinds(kinds(), {{2, 1, 1}, {33, 3, 33}, {1025, 5, 10}, {700, 16, 1}, {1021, 33, 20}, {260, 512, 10}},
+              kForceGroups);
+  check_kinds(structured_kinds(), {{5000, 3, 10}, {5000, 40, 100}, {2000, 128, 10}}, kForceGroups);
+  check_kinds(dense_kinds(), {{9000, 24, 10}, {9000, 72, 128}}, kForceGroups);
 }
 
 TEST_CASE("lists of structured rows equal the definition on the path that a backend prefers", "[search]") {
@@ -231,6 +266,24 @@ TEST_CASE("a query computes few distances in a tree of boxes", "[search][cells]"
       CHECK(found.fallback_queries == 0);
       CHECK(found.candidates > 0);
       CHECK(found.candidates <= 200 * bound.candidates);
+    }
+  }
+}
+
+// In fp16 the rows of a dense blob are all alike, unless its center is subtracted first.
+TEST_CASE("a query computes few distances where rows are in dense blobs", "[search][cells]") {
+  for (const Tested& tested : tested_backends({}, kForceGroups)) {
+    if (tested.name.rfind("cuda", 0) != 0) continue;  // the CPU's cells have their own bound (structured_work_test)
+    for (const Kind& kind : dense_kinds()) {
+      INFO(tested.name << ", " << kind.name);
+      const Matrix<double> values = kind.make(120'000, 64, 11);
+      const PointsMatrix stored = stored_as(values.view(), Stored::float32);
+      const auto points = tested.backend->hold({view_of(stored), 0});
+      points->prepare(make_plan(*points));
+      NeighborLists found(2000, 10);
+      points->search({values.view().middle(1000, 2000), 1000}, found);
+      CHECK(found.fallback_queries == 0);
+      CHECK(found.candidates <= 2000 * 200);
     }
   }
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <type_traits>
 
 #include "kernels/cuda/runtime/memory.h"
@@ -45,15 +46,19 @@ struct CellTree {
   bool is_empty() const { return view.levels == 0; }
 };
 
-/// The tree of the held rows, and what is known about searches in it.
+template <class T>
+struct CenteredGroups;  // search/centered_groups.h
+
+/// The tree of the held rows or their groups, and what is known about searches in them.
 template <class T>
 struct Cells {
-  CellTree<T> tree;                // empty until a search needs it
-  bool refused = false;            // there was no memory for it
-  double requested_seconds = 0.0;  // estimated duration of the products of searches so far
-  std::int64_t neighbors = 0;      // length of the lists for which the share was measured; 0: it was not
-  double share = 0.0;              // of the rows whose distances a query computes
-  bool too_dense = false;          // products in fp16 leave many queries ambiguous
+  CellTree<T> tree;                           // empty until a search needs it
+  std::shared_ptr<CenteredGroups<T>> groups;  // empty until a search needs them
+  bool refused = false;                       // there was no memory for them
+  double requested_seconds = 0.0;             // estimated duration of the products of searches so far
+  std::int64_t neighbors = 0;                 // length of the lists for which the share was measured; 0: it was not
+  double share = 0.0;                         // of the rows whose distances a query computes
+  bool too_dense = false;                     // products in fp16 leave many queries ambiguous
 };
 
 }  // namespace kith::cuda

@@ -52,6 +52,15 @@ HeldRows<T>::HeldRows(std::shared_ptr<Context> where, MatrixView<const T> from, 
   if (block.arrival != nullptr) block.arrival->wait_for(n);
 }
 
+template <class T>
+HeldRows<T>::HeldRows(std::shared_ptr<Context> where, Buffer<T> values, std::int64_t count, std::int64_t d)
+    : context(std::move(where)), host{{nullptr, count, d}, nullptr}, resident(std::move(values)), resident_rows(count) {
+  norm = Buffer<float>(pool(), count);
+  half_sq_norm = Buffer<float>(pool(), count);
+  working_bytes = std::min(kWorkingMemory, pool().available() / 4);
+  block_rows = std::clamp<std::int64_t>(count, 1, resident_block_rows());
+}
+
 /// A multiple of the rows that all multiprocessors process at once, each two groups of fp16 rows.
 template <class T>
 std::int64_t HeldRows<T>::resident_block_rows() const {
@@ -133,7 +142,7 @@ const T* HeldRows<T>::gather(const Block<T>& block, std::span<const std::int32_t
 
 template <class T>
 bool HeldRows<T>::free_optional_memory() {
-  if (!cells.tree.is_empty()) {
+  if (!cells.tree.is_empty() || cells.groups != nullptr) {
     cells = {};
     cells.refused = true;
     return true;

@@ -138,6 +138,9 @@ struct HeldRows {
   /// they fit. Throws OutOfMemory when not even the per-row state fits, and rethrows an error of the reader.
   HeldRows(std::shared_ptr<Context> where, MatrixView<const T> values, const PointBlock& block,
            std::int64_t forced_rows);
+  /// Rows (count, d) that are on the device, and only there. They have the state that searches need, and no labels;
+  /// they cannot free optional memory.
+  HeldRows(std::shared_ptr<Context> where, Buffer<T> values, std::int64_t count, std::int64_t d);
 
   std::shared_ptr<Context> context;
   HostRows<T> host;  // (n, d), in the caller's memory or a file

@@ -1,4 +1,5 @@
-// Searches in the tree of the held rows, and the choice between the tree and products with all rows.
+// Searches in the tree of the held rows, and the choice between the tree, products with all rows, and products with the
+// rows of each group.
 //
 // The tree costs log2(n / 32) sorts once, and a query some leaves: about ten with few columns, those of its cluster
 // with many, nearly all of them if the rows have many columns and no structure. A sample tells: the share of the rows
@@ -9,9 +10,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "kernels/cuda/search/cell_build.h"
 #include "kernels/cuda/search/cell_launch.h"
+#include "kernels/cuda/search/centered_groups.h"
 #include "kernels/cuda/search/fp16_search.h"
 #include "kernels/cuda/search/long_rows.h"
 
@@ -38,6 +41,11 @@ double build_seconds(std::int64_t rows, std::int64_t d) {
   return 1e-3 + static_cast<double>(rows) * (levels * 0.4e-9 + static_cast<double>(d) * 10e-12);
 }
 
+/// Of products with the rows of `groups` groups, of which each query needs one or two.
+double group_seconds(double pairs, std::int64_t d, std::int64_t groups) {
+  return static_cast<double>(groups) * 0.3e-3 + pairs * (0.3e-12 + static_cast<double>(d) * 1.6e-15);
+}
+
 double pairs_of(const Queries& queries, std::int64_t rows) {
   return static_cast<double>(queries.values.rows) * static_cast<double>(rows);
 }
@@ -54,27 +62,33 @@ CellQueries cell_queries(const HeldRows<T>& held, const double* values, std::int
           .most_leaves = std::max(kMinLeaves, leaves / share)};
 }
 
-/// The largest change of D by the rounding of fp16 products, but for queries and rows far longer than the others; 0 if
-/// there are no such products.
+/// The largest change of D by the rounding of fp16 products, but for queries and rows far longer than the others.
+struct Fp16Error {
+  double error = 0.0;     // 0 if there are no such products
+  double relative = 0.0;  // to the squared norm of the rows
+};
+
 template <class T>
-double fp16_error(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
-  if (!can_search_fp16(held, queries.measure, neighbors)) return 0.0;
+Fp16Error fp16_error(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
+  if (!can_search_fp16(held, queries.measure, neighbors)) return {};
   const LargestNorms rows = find_long_rows(held).others;
   const Fp16Bound bound = usual_limits(held, rows).bound;
   const double score = bound.margin.at(static_cast<float>(rows.norm)) + bound.per_residual * rows.residual;
-  return std::ldexp(2.0 * score, 2 * fp16_exponent(held.plan.screen));
+  return {std::ldexp(2.0 * score, 2 * fp16_exponent(held.plan.screen)), 2.0 * score / (rows.norm * rows.norm)};
 }
 
-/// Whether products in fp16 leave many of some queries ambiguous. nearest: D to near rows, about.
+/// Whether products in fp16 leave many of the sampled queries ambiguous.
 template <class T>
-bool is_too_dense(const HeldRows<T>& held, const Queries& queries, MatrixView<const double> some, double nearest,
+bool is_too_dense(const HeldRows<T>& held, const Queries& queries, const SearchSample& sample, double error,
                   std::int64_t neighbors) {
   constexpr double kLargestError = 0.5;
   constexpr std::int64_t kShare = 8;
-  if (!(fp16_error(held, queries, neighbors) > kLargestError * nearest)) return false;
-  NeighborLists lists(some.rows, neighbors);
-  return kShare * std::ssize(search_fp16(held, Queries{some, -1, queries.measure, queries.working_bytes}, lists)) >
-         some.rows;
+  const std::int64_t count = sample.queries.rows();
+  const double total = std::accumulate(sample.nearest.begin(), sample.nearest.end(), 0.0);
+  if (!(error * static_cast<double>(count) > kLargestError * total)) return false;
+  NeighborLists lists(count, neighbors);
+  const Queries some{sample.queries.view(), -1, queries.measure, queries.working_bytes};
+  return kShare * std::ssize(search_fp16(held, some, lists)) > count;
 }
 
 /// What a tree over a sample of the rows tells about searches for lists of this length.
@@ -86,17 +100,17 @@ void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t 
   const std::int64_t count = (q + query_stride - 1) / query_stride;
   // One more than in the whole set, since a query may be a row of the sample.
   const std::int64_t k = std::min(neighbors / stride + 2, kMostCellNeighbors);
-  Matrix<double> values(count, d);
+  SearchSample sample{Matrix<double>(count, d), {}, 0.0};
   for (std::int64_t i = 0; i < count; ++i) {
     const auto from = queries.values.row(i * query_stride);
-    std::copy(from.begin(), from.end(), values.row(i).begin());
+    std::copy(from.begin(), from.end(), sample.queries.row(i).begin());
   }
   const Stream& stream = held.stream();
   const Buffer<double> device_values(held.pool(), count * d), distance(held.pool(), count * k);
   const Buffer<std::int64_t> index(held.pool(), count * k);
   const Buffer<Word> measured(held.pool(), 1);
   const CellTree<T> tree = build_cell_tree<T>(held, nullptr, stride, rows);
-  stream.upload(device_values.data(), values.data(), values.size());
+  stream.upload(device_values.data(), sample.queries.data(), sample.queries.size());
   stream.fill(measured.data(), 0, 1);
   const CellOutcome out{{distance.data(), index.data()}, nullptr, measured.data()};
   clear_lists(*held.context, out.lists, count * k);
@@ -107,11 +121,15 @@ void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t 
   stream.download(&distances, measured.data(), 1);
   Matrix<double> found(count, k);
   stream.download(found.data(), distance.data(), found.size());
-  double last = 0.0;  // the mean of D to the last neighbour in the sample
-  for (std::int64_t i = 0; i < count; ++i) last += found(i, k - 1) / static_cast<double>(count);
+  for (std::int64_t i = 0; i < count; ++i) sample.nearest.push_back(found(i, k - 1));
+  const Fp16Error rounding = fp16_error(held, queries, neighbors);
+  sample.error = rounding.relative;
   held.cells.share = static_cast<double>(distances) / static_cast<double>(count * rows);
   held.cells.neighbors = neighbors;
-  held.cells.too_dense = is_too_dense(held, queries, values.view(), last, neighbors);
+  held.cells.too_dense = is_too_dense(held, queries, sample, rounding.error, neighbors);
+  // Only where tests force it, until the speed of groups has been measured on a device.
+  if (held.context->forced.groups && n > 1 && held.cells.groups == nullptr)
+    held.cells.groups = make_centered_groups(held, sample);
 }
 
 /// Whether the share is known for lists of about this length.
@@ -123,34 +141,37 @@ bool knows_share(const Cells<T>& cells, std::int64_t neighbors) {
 }  // namespace
 
 template <class T>
-bool prefers_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
+SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
   constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - kCellRows - 1;  // positions are int32
   constexpr double kImpatience = 4.0;  // products of clustered rows take longer than those of others
   Cells<T>& cells = held.cells;
   const std::int64_t n = held.rows(), d = held.columns();
   if (queries.measure != Measure::squared_euclidean || neighbors > kMostCellNeighbors || d > kMostCellColumns ||
       held.sent || n == 0 || n > kMaxRows || cells.refused) {
-    return false;
+    return SearchMethod::products;
   }
-  const bool forced = held.context->forced.cells;
+  const ForcedPaths& forced = held.context->forced;
   const double pairs = pairs_of(queries, n);
-  if (!forced) {
-    if (queries.working_bytes > 0 && queries.working_bytes < cell_tree_bytes<T>(n, d)) return false;
-    cells.requested_seconds += product_seconds(pairs, d, cells.too_dense);
-    const bool pays = kImpatience * cells.requested_seconds > build_seconds(n, d);
-    if (cells.tree.is_empty() && !pays) return false;
-  }
   try {
-    if (!forced) {
+    if (!forced.cells) {
+      if (queries.working_bytes > 0 && queries.working_bytes < cell_tree_bytes<T>(n, d)) return SearchMethod::products;
+      const double products = product_seconds(pairs, d, cells.too_dense);
+      cells.requested_seconds += products;
+      const bool pays = kImpatience * cells.requested_seconds > build_seconds(n, d) || forced.groups;
+      if (cells.tree.is_empty() && cells.groups == nullptr && !pays) return SearchMethod::products;
       if (!knows_share(cells, neighbors)) sample_cells(held, queries, neighbors);
-      if (cell_seconds(cells.share, d) > product_seconds(1.0, d, cells.too_dense)) return false;
+      const double walk = cell_seconds(pairs * cells.share, d);
+      if (cells.groups != nullptr &&
+          (forced.groups || group_seconds(pairs, d, std::ssize(cells.groups->groups)) < walk))
+        return SearchMethod::groups;
+      if (walk > product_seconds(pairs, d, cells.too_dense)) return SearchMethod::products;
     }
     if (cells.tree.is_empty()) cells.tree = build_cell_tree<T>(held, nullptr, 1, n);
   } catch (const OutOfMemory&) {  // products need less memory
     cells.refused = true;
-    return false;
+    return SearchMethod::products;
   }
-  return true;
+  return SearchMethod::cells;
 }
 
 template <class T>
@@ -202,8 +223,8 @@ std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& q
   return fallback;
 }
 
-#define KITH_INSTANTIATE(T)                                                      \
-  template bool prefers_cells(const HeldRows<T>&, const Queries&, std::int64_t); \
+#define KITH_INSTANTIATE(T)                                                              \
+  template SearchMethod choose_search(const HeldRows<T>&, const Queries&, std::int64_t); \
   template std::vector<std::int64_t> search_cells(const HeldRows<T>&, const Queries&, bool, NeighborLists&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

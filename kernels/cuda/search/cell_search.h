@@ -8,14 +8,21 @@
 
 namespace kith::cuda {
 
-/// Whether the tree is expected to be faster for these queries than products with all rows, by the share of a sample of
-/// the rows that a sample of the queries visits. Builds the tree then. Waits for the device.
-template <class T>
-bool prefers_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors);
+enum class SearchMethod {
+  products,  // with all rows
+  cells,     // in the tree
+  groups,    // products with the rows of each group (group_search.h)
+};
 
-/// Merges the nearest rows into the lists. Requires prefers_cells(). unfilled: no list has an entry. Returns, in
-/// ascending order, the fallback queries, which would visit a large part of the tree; their lists do not change. Throws
-/// OutOfMemory, before it changes a list. Waits for the device.
+/// What is expected to be fastest for these queries, by the share of a sample of the rows that a sample of the queries
+/// visits in a tree, and by whether products in fp16 decide them. Builds the tree or the groups then. Waits for the
+/// device.
+template <class T>
+SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors);
+
+/// Merges the nearest rows into the lists. Requires that choose_search() chose them. unfilled: no list has an entry.
+/// Returns, in ascending order, the fallback queries, which would visit a large part of the tree; their lists do not
+/// change. Throws OutOfMemory, before it changes a list. Waits for the device.
 template <class T>
 std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& queries, bool unfilled,
                                        NeighborLists& lists);

@@ -1,6 +1,7 @@
-// The nearest rows of each query: in the tree of boxes where the rows have few columns or structure (cell_search.h);
-// else on the tensor cores if possible (fp16_search.h); otherwise, and for queries whose lists those two could not
-// complete, by the float32 screen (float32_search.h).
+// The nearest rows of each query: in the tree of boxes where the rows have few columns or structure (cell_search.h); in
+// groups of rows where they are in a few dense clusters (group_search.h); else on the tensor cores if possible
+// (fp16_search.h); otherwise, and for queries whose lists those two could not complete, by the float32 screen
+// (float32_search.h).
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "kernels/cuda/search/float32_search.h"
 #include "kernels/cuda/search/fp16_search.h"
 #include "kernels/cuda/search/gathered_queries.h"
+#include "kernels/cuda/search/group_search.h"
 #include "kernels/cuda/search/operations.h"
 
 namespace kith::cuda {
@@ -80,7 +82,10 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
   NeighborLists initial(unfilled ? 0 : q, k);
   if (!unfilled) copy_entries(lists, initial);
   try {
-    if (prefers_cells(held, queries, k)) {
+    const SearchMethod method = choose_search(held, queries, k);
+    if (method == SearchMethod::groups) {
+      search_groups<T>(held, queries, search_products<T>, lists);
+    } else if (method == SearchMethod::cells) {
       const std::vector<std::int64_t> fallback = search_cells(held, queries, unfilled, lists);
       lists.fallback_queries += std::ssize(fallback);
       search_gathered(queries, fallback, lists,
