@@ -16,6 +16,21 @@
 
 namespace {
 
+/// Runs the command. Returns the exit code, or ends the process by the signal that has asked the run to stop.
+int run_to_end(const std::vector<std::string>& arguments) {
+  using namespace kith::app;
+  int signal = 0, code = static_cast<int>(kith::ExitCode::time_limit);
+  try {
+    code = run_program(arguments);
+    finish_out();
+  } catch (const Stopped& stopped) {
+    if (!stopped.message.empty()) Terminal::instance().note(stopped.message);
+    signal = stopped.signal;
+  }
+  // Outside the handler, since another process may have failed meanwhile.
+  return signal != 0 ? end_processes_by(signal) : end_processes(code);
+}
+
 int run(int count, char** words) {
   using namespace kith;
   try {
@@ -27,13 +42,7 @@ int run(int count, char** words) {
     }
     const std::vector<std::string> arguments = app::planned({words + 1, words + count});
     data::prepare_hdf5_children(arguments);
-    const int code = app::run_program(arguments);
-    app::finish_out();
-    return app::end_processes(code);
-  } catch (const app::Stopped& stopped) {
-    if (!stopped.message.empty()) app::Terminal::instance().note(stopped.message);
-    if (stopped.signal != 0) return app::end_processes_by(stopped.signal);
-    return app::end_processes(static_cast<int>(ExitCode::time_limit));
+    return run_to_end(arguments);
   } catch (const Error& error) {
     return app::fail_processes(error.code(), app::message_with_remedy(error));
   } catch (const std::bad_alloc&) {

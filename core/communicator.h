@@ -33,6 +33,8 @@ class Communicator {
   virtual void share(std::span<std::byte> all, std::span<const std::int64_t> bytes) = 0;
 
   virtual Exchanged exchanged() const { return {}; }
+  /// The next call may wait as long as another process needs to read its rows.
+  virtual void expect_long_wait() {}
 
   bool is_first() const { return rank() == 0; }
   bool is_alone() const { return size() == 1; }

@@ -24,25 +24,23 @@ class PartArrival final : public Arrival {
   RowShare part_;
 };
 
-/// Some of the rows that several threads read.
+/// Some of the rows of a reader, of which several threads read() at a time.
 class PartReader final : public RowReader {
  public:
   PartReader(RowReader& all, const RowShare& part) : all_(all), part_(part) {}
   std::int64_t rows() const override { return part_.count; }
   std::int64_t columns() const override { return all_.columns(); }
-  void begin(std::int64_t first) override { all_.begin(part_.first + first); }
-  PointsView next() override { return all_.next(); }
-  PointsMatrix gather(std::span<const std::int64_t> rows) override {
-    std::vector<std::int64_t> numbers(rows.begin(), rows.end());
-    for (std::int64_t& number : numbers) number += part_.first;
-    return all_.gather(numbers);
-  }
+  void begin(std::int64_t) override { refuse(); }
+  PointsView next() override { refuse(); }
+  PointsMatrix gather(std::span<const std::int64_t>) override { refuse(); }
   bool is_shared() const override { return true; }
   void read(std::int64_t first, std::int64_t count, std::byte* out) override {
     all_.read(part_.first + first, count, out);
   }
 
  private:
+  [[noreturn]] static void refuse() { throw Error(ExitCode::internal, "rows of a part are not read in passes"); }
+
   RowReader& all_;
   RowShare part_;
 };

@@ -69,6 +69,13 @@ void check_descent(double before, double after, double rounding) {
               Cause::faulty_hardware);
 }
 
+struct RunsEnd {};  // thrown where a keeper ends the computation in a seeding; an earlier run has a result
+
+void mark_interrupted(KMeansResult& result) {
+  result.stopped_by = "interrupted";
+  result.stopped_value = static_cast<double>(result.iterations);
+}
+
 /// One run of Lloyd's iteration, from initial centroids to the final assignment; labels and distances stay in `points`.
 class Run {
  public:
@@ -126,7 +133,7 @@ class Run {
       for (const IterationRecord& before : iterated.records) record.seconds -= before.seconds;
       if (is_first && result.continues) record.changed = options_.stopped->changed;
       note(record, result);
-      if (keeps && result.stopped_by.empty() && keep(state, result, at)) interrupt(result);
+      if (keeps && result.stopped_by.empty() && keep(state, result, at)) mark_interrupted(result);
     }
     observer_.phase("assign", 1);
     std::optional<Inertia> measured;
@@ -174,7 +181,7 @@ class Run {
       place.after_step = [&] {
         if (!options_.keeper->due()) return;
         at.seeding = place.state;
-        options_.keeper->keep(at);
+        if (options_.keeper->keep(at)) throw RunsEnd();
       };
     }
     Matrix<double> centroids = first_centroids(points_, plan_, options_, run, observer_, &place);
@@ -206,11 +213,6 @@ class Run {
     return options_.keeper->keep(at);
   }
 
-  static void interrupt(KMeansResult& result) {
-    result.stopped_by = "interrupted";
-    result.stopped_value = static_cast<double>(result.iterations);
-  }
-
   void continue_stopped(const StoppedRun& stopped, KMeansResult& result) {
     result.continues = true;
     result.iterations += stopped.iterations;
@@ -228,14 +230,17 @@ class Run {
 
   void run_batches(LloydState& state, KMeansResult& result, KMeansState& at) {
     BatchPlace place{std::move(at.batches)};
+    bool stops = false;
     place.after_batch = [&] {
-      if (options_.keeper == nullptr || !options_.keeper->due()) return;
+      if (options_.keeper == nullptr || !options_.keeper->due()) return false;
       at.batches = {place.state.done, place.state.seen, copy_of(state.centroids)};
-      options_.keeper->keep(at);
+      stops = options_.keeper->keep(at);
+      return stops;
     };
     const RandomStream random{options_.seed, static_cast<std::uint64_t>(options_.first_run + result.run)};
     run_mini_batches(state.centroids, plan_, {options_.batch, frozen(), options_.metric, random}, observer_, &place);
     at.batches = {};
+    if (stops) return mark_interrupted(result);
     if (options_.batch.finish) return;
     result.stopped_by = "epochs";
     result.stopped_value = static_cast<double>(options_.batch.epochs);
@@ -363,7 +368,13 @@ KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& o
   bool interrupted = false;
   for (int run = static_cast<int>(at.runs.size()); run < options.runs && !interrupted; ++run) {
     observer.begin_run(run, options.runs);
-    KMeansResult result = lloyd(run, at);
+    KMeansResult result;
+    try {
+      result = lloyd(run, at);
+    } catch (const RunsEnd&) {
+      interrupted = true;
+      break;
+    }
     interrupted = result.stopped_by == "interrupted";
     at.begin_run();
     at.runs.push_back({run, result.inertia, result.iterations, result.stopped_by, result.empty_clusters});
@@ -378,6 +389,7 @@ KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& o
     }
   }
   if (best.labels.empty()) restore_clusters(points, plan, options, best);
+  if (interrupted) mark_interrupted(best);  // also if its own run was not
   best.spread = spread.total;
   best.total_inertia = total;
   best.runs = at.runs;

@@ -42,10 +42,10 @@ void check_state(const KMeansState& state, const DataPlan& plan, const KMeansOpt
 class KMeansKeeper {
  public:
   virtual ~KMeansKeeper() = default;
-  /// Whether keep() is to be called after the next step: an iteration, a step of the seeding, or a whole run.
+  /// Whether keep() is to be called after the next step: an iteration, a step of the seeding, a batch, or a whole run.
   virtual bool due() = 0;
-  /// Keeps a state. True: the run in progress ends with this iteration, "interrupted", and no other follows. May throw
-  /// to end the computation.
+  /// Keeps a state. True: the computation ends, "interrupted", with the run in progress if it has iterations or
+  /// batches, else with the runs before it. May throw to end the computation.
   virtual bool keep(const KMeansState& state) = 0;
   /// The state after the last run.
   virtual void finished(const KMeansState& /*state*/) {}

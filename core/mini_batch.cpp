@@ -84,7 +84,7 @@ void run_mini_batches(Matrix<double>& centroids, const DataPlan& plan, const Bat
       std::copy_n(centroids.data(), rule.frozen * centroids.columns(), moved.data());
       centroids = std::move(moved);
       ++at.done;
-      if (place != nullptr) place->after_batch();
+      if (place != nullptr && place->after_batch()) return;
     }
   }
 }

@@ -39,10 +39,10 @@ struct BatchState {
   Matrix<double> centroids;        // (k, d)
 };
 
-/// Batches that continue after a state, and that call `after_batch` after each further one.
+/// Batches that continue after a state, and that call `after_batch` after each further one; true: it was the last.
 struct BatchPlace {
   BatchState state;  // its centroids are not used
-  std::function<void()> after_batch = [] {};
+  std::function<bool()> after_batch = [] { return false; };
 };
 
 /// The row numbers 0 .. rows - 1 in the random order of one epoch.

@@ -2,16 +2,20 @@
 #include "core/part_threads.h"
 
 #include <limits>
+#include <string>
+#include <system_error>
 #include <utility>
+
+#include "core/error.h"
 
 namespace kith {
 namespace {
 
 /// Waits until the value is another one. Parts end at about the same time, and the next round follows soon, so a thread
-/// looks again and again for some ten microseconds before it sleeps.
+/// polls the value for some ten microseconds before it sleeps.
 void wait_while(const std::atomic<std::int64_t>& value, std::int64_t old) {
-  constexpr int kLooks = 100;
-  for (int look = 0; look < kLooks; ++look) {
+  constexpr int kPolls = 100;
+  for (int poll = 0; poll < kPolls; ++poll) {
     if (value != old) return;
     std::this_thread::yield();
   }
@@ -20,7 +24,24 @@ void wait_while(const std::atomic<std::int64_t>& value, std::int64_t old) {
 
 }  // namespace
 
-PartThreads::~PartThreads() {
+PartThreads::PartThreads(std::size_t parts) : failures_(parts) {
+  try {
+    for (std::size_t p = 1; p < parts; ++p) threads_.emplace_back([this, p] { serve(p); });
+  } catch (const std::system_error& error) {
+    end_threads();  // the destructor does not run, and those that wait are joined
+    throw Error(ExitCode::device, "expected " + std::to_string(parts - 1) + " threads for the devices, found that " +
+                                      std::to_string(threads_.size()) + " can be started: " + error.code().message() +
+                                      "; name fewer devices, or raise the limits of processes and memory (ulimit -u, "
+                                      "ulimit -v, pids.max of the control group)");
+  } catch (...) {
+    end_threads();
+    throw;
+  }
+}
+
+PartThreads::~PartThreads() { end_threads(); }
+
+void PartThreads::end_threads() {
   round_ = std::numeric_limits<std::int64_t>::min();
   round_.notify_all();
 }

@@ -13,10 +13,9 @@ namespace kith {
 
 class PartThreads {
  public:
-  /// parts: the calling thread takes the first one, so there are parts - 1 threads.
-  explicit PartThreads(std::size_t parts) : failures_(parts) {
-    for (std::size_t p = 1; p < parts; ++p) threads_.emplace_back([this, p] { serve(p); });
-  }
+  /// parts: the calling thread takes the first one, so there are parts - 1 threads. Throws Error(device) if the system
+  /// does not start one of them.
+  explicit PartThreads(std::size_t parts);
   ~PartThreads();
   PartThreads(const PartThreads&) = delete;
   PartThreads& operator=(const PartThreads&) = delete;
@@ -27,6 +26,7 @@ class PartThreads {
 
  private:
   void serve(std::size_t part);
+  void end_threads();
   void attempt(const std::function<void(std::size_t)>& work, std::size_t part) noexcept;
 
   const std::function<void(std::size_t)>* work_ = nullptr;

@@ -40,7 +40,7 @@ bool is_request(int number) {
   if (!deferred.load() || (number != SIGINT && number != SIGTERM && number != SIGUSR1)) return false;
   int none = 0;
   if (!requested.compare_exchange_strong(none, number)) return false;
-  say("\nkith: stopping after this step; a second signal stops at once\n");
+  if (!silent.load()) say("\nkith: stopping after this step; a second signal stops at once\n");
   return true;
 }
 

@@ -170,8 +170,10 @@ class ClusterJob final : public PointsJob {
   void warn_of_interruption();
   /// A result that --init resumes: it holds everything, and its centroids are those of the last iteration.
   bool can_resume() const {
+    const KMeansResult& result = run_.result;
+    const bool is_whole = result.iterations > 0 && std::ssize(result.runs) == kmeans_options().runs;
     return !target.empty() && !options_.writes_labels_only() && !options_.moves_labels() &&
-           (run_.result.stopped_by == "max-iterations" || run_.result.stopped_by == "interrupted");
+           (result.stopped_by == "max-iterations" || (result.stopped_by == "interrupted" && is_whole));
   }
 
   ClusterOptions& options_;
@@ -291,12 +293,10 @@ void ClusterJob::compute() {
   }
   KMeansOptions run = kmeans_options();
   if (checkpoint) {
-    checkpoint->begin();
     run.keeper = &*checkpoint;
     run.from = checkpoint->next();
   }
   run_ = run_variant(held, run, options_.variant, *this);
-  if (checkpoint) checkpoint->end();
   complete(run_.result);
   if (!run_.result.continues) start_.continuation.reset();
   report_result();
@@ -327,8 +327,8 @@ void ClusterJob::warn_of_limit() {
 }
 
 void ClusterJob::warn_of_interruption() {
-  const std::string& file = options_.checkpoint.file;
-  progress.warning(fmt::format("interrupted after {} iterations; {}", run_.result.iterations,
+  const std::string file = checkpoint->continued_by();
+  progress.warning(fmt::format("interrupted after {}; {}", progress_of(run_.result, kmeans_options().runs),
                                !file.empty()  ? "continue with: kith resume " + shell_word(file)
                                : can_resume() ? "resume with --init " + shell_word(target)
                                               : "give --checkpoint FILE to continue such a run"));
@@ -376,8 +376,8 @@ void ClusterJob::write() {
 
 std::string ClusterJob::next() const {
   if (target.empty() || options_.writes_labels_only()) return "";
-  const std::string& kept = options_.checkpoint.file;
-  if (checkpoint && checkpoint->interrupted() && !kept.empty()) return "kith resume " + shell_word(kept);
+  const std::string kept = checkpoint ? checkpoint->continued_by() : "";
+  if (!kept.empty()) return "kith resume " + shell_word(kept);
   if (can_resume()) return continuing_command(words_, target);
   return fmt::format("kith assign NEW.h5 --centroids {}", shell_word(target));
 }

@@ -26,6 +26,8 @@ std::vector<Work> variant_work(const VariantOptions& options, const KMeansOption
 
 /// What the run did besides plain k-means, for people; empty: nothing.
 std::string method_of(const VariantRun& run, const VariantOptions& options, std::int64_t rows);
+/// How far an interrupted result of so many runs has come: "3 iterations", "2 of 6 runs".
+std::string progress_of(const KMeansResult& result, int runs);
 
 /// Attributes and datasets of the result. clusters: the requested number.
 void write_variant(data::ResultFile& file, const VariantOptions& options, const VariantRun& run, std::int64_t clusters);

@@ -289,14 +289,12 @@ void SweepJob::compute() {
   sweep_.sample = options_.silhouette == "exact" && options_.sample < held.points->rows() ? options_.sample : 0;
   sweep_.references = options_.references;
   const Series series{options_, checkpoint ? &*checkpoint : nullptr};
-  if (checkpoint) checkpoint->begin();
   for (const std::int64_t clusters : counts_) {
     const auto known =
         sweep_.rows.empty() ? MatrixView<const double>{} : std::as_const(sweep_.rows.back().result.centroids).view();
     sweep_.rows.push_back(row_of(held, series, clusters, known, *this));
   }
   if (options_.references > 0) add_gaps(held, series, sweep_, *this);
-  if (checkpoint) checkpoint->end();
   for (SweepRow& row : sweep_.rows) complete(row.result);
   suggestion_ = suggestion_of(sweep_);
   report.sweep = report_of(sweep_, suggestion_);

@@ -9,17 +9,21 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "app/cli/remedy.h"
 #include "app/cli/signals.h"
 #include "app/cli/terminal.h"
 #include "app/processes/launch.h"
 #include "app/run/processes.h"
 #include "core/clock.h"
+#include "core/quoted.h"
+#include "data/io/temporary_file.h"
 
 namespace kith::app {
 namespace {
@@ -48,10 +52,21 @@ class MpiProcesses final : public Communicator {
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
     MPI_Comm_dup(MPI_COMM_WORLD, &control_);
     host_ = host_name();
-    if (const char* given = std::getenv(kDeadlineVariable)) deadline_ = std::strtod(given, nullptr);
   }
   MpiProcesses(const MpiProcesses&) = delete;
   MpiProcesses& operator=(const MpiProcesses&) = delete;
+
+  /// Takes the deadline of the environment. Throws Error(usage) if it is no number.
+  void read_deadline() {
+    const char* given = std::getenv(kDeadlineVariable);
+    if (given == nullptr) return;
+    char* end = nullptr;
+    deadline_ = std::strtod(given, &end);
+    is_given_ = true;
+    if (end != given && *end == '\0' && deadline_ >= 0.0 && std::isfinite(deadline_)) return;
+    throw Error(ExitCode::usage, fmt::format("{}: expected a number of seconds, or 0 for no deadline, found {}",
+                                             kDeadlineVariable, quoted(given)));
+  }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -77,6 +92,7 @@ class MpiProcesses final : public Communicator {
   }
 
   Exchanged exchanged() const override { return exchanged_; }
+  void expect_long_wait() override { is_patient_ = true; }
 
   /// Waits for all processes, however long they take.
   void meet_at_end() {
@@ -113,8 +129,19 @@ class MpiProcesses final : public Communicator {
   }
 
   /// Waits for one collective call. Throws the error of another process that has failed, or Error(device) for
-  /// one that does not come.
+  /// one that does not come. Only process 0 throws, and then ends at once: the memory of the call is still in use.
   void wait(MPI_Request request) {
+    try {
+      wait_or_throw(request);
+    } catch (const Error& error) {
+      if (rank_ == 0) throw;
+      data::remove_temporary_files_from_signal();
+      static_cast<void>(fail_processes(error.code(), message_with_remedy(error)));  // does not return
+    }
+    is_patient_ = false;
+  }
+
+  void wait_or_throw(MPI_Request request) {
     ++exchanged_.messages;
     const auto begin = Clock::now();
     const char none = 0;
@@ -144,10 +171,11 @@ class MpiProcesses final : public Communicator {
 
   /// Seconds beyond the deadline: process 0 speaks first, then process 1, which names process 0.
   double grace() const { return rank_ == 0 ? 0.0 : rank_ == 1 ? kAnswer : 3 * kAnswer; }
+  /// 0: there is none.
   double deadline() const {
-    return deadline_ > 0.0 ? std::max(deadline_, given_deadline() ? 0.0 : kSlower * longest_) : 0.0;
+    if (is_given_ || deadline_ == 0.0) return deadline_;
+    return is_patient_ ? 0.0 : std::max(deadline_, kSlower * longest_);
   }
-  static bool given_deadline() { return std::getenv(kDeadlineVariable) != nullptr; }
 
   /// Process 0: takes the messages of the others.
   void look_for_failures() {
@@ -181,7 +209,7 @@ class MpiProcesses final : public Communicator {
       missing = fmt::format("process{} {}", names.size() == 1 ? "" : "es", fmt::join(names, ", "));
     }
     throw Error(ExitCode::device,
-                fmt::format("expected an answer of {} within {:.0f} s, found none; look at the host, or raise "
+                fmt::format("expected an answer of {} within {:.3g} s, found none; look at the host, or raise "
                             "{} (seconds) if it is only slow",
                             missing, waited, kDeadlineVariable));
   }
@@ -191,6 +219,8 @@ class MpiProcesses final : public Communicator {
   std::string host_;
   Exchanged exchanged_;
   double deadline_ = kDeadline, longest_ = 0.0;
+  bool is_given_ = false;                   // the deadline, by the environment
+  bool is_patient_ = false;                 // the next wait may be long
   std::map<int, Clock::time_point> heard_;  // process 0: when another said last that it waits
 };
 
@@ -237,6 +267,7 @@ void start_processes() {
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level);
   group.emplace();
   if (group->is_alone()) return check_launcher();
+  group->read_deadline();
   use_processes(*group, shared_by(*group));
   if (group->is_first()) return;
   Terminal::instance().mute();

@@ -68,6 +68,16 @@ void check_same(const Checkpoint& found, const Checkpoint& run, const std::strin
   }
 }
 
+/// Whether two names stand for one file, which need not exist yet.
+bool same_place(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code failure;
+  if (std::filesystem::equivalent(a, b, failure)) return true;
+  const auto folder = [](const std::filesystem::path& file) {
+    return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  };
+  return a.filename() == b.filename() && std::filesystem::equivalent(folder(a), folder(b), failure);
+}
+
 }  // namespace
 
 void add_checkpoint_options(OptionSet& set, CheckpointOptions& options) {
@@ -127,8 +137,7 @@ void Checkpointing::open(const Checkpoint& run, const std::vector<std::string>& 
   run_ = run;
   const std::string& file = options_.file;
   const std::string previous = data::previous_generation(file);
-  std::error_code failure;
-  if (!output.empty() && (file == output || previous == output || std::filesystem::equivalent(file, output, failure))) {
+  if (!output.empty() && (same_place(file, output) || same_place(previous, output))) {
     throw Error(ExitCode::usage,
                 fmt::format("--checkpoint {}: expected another name than that of the output {}; choose "
                             "another one",
@@ -164,6 +173,7 @@ State Checkpointing::stored(std::size_t number) const {
 
 KMeansState* Checkpointing::next() {
   const std::size_t number = finished_.size();
+  begin();
   return number < stored_.size() ? &begun_.emplace_back(stored<KMeansState>(number)) : nullptr;
 }
 
@@ -202,7 +212,9 @@ bool Checkpointing::keep_state(const State& state, const std::string& place, boo
   if (now.write || (now.stops() && !interrupted_ && writes)) {
     try {
       if (writes_files()) write(state, place);
+      failed_ = false;
     } catch (const Error& error) {
+      failed_ = true;
       if (now.stops() && !options_.keep_best) throw;
       progress_.warning(fmt::format("{}; the run goes on without this checkpoint", error.what()));
     }
@@ -212,7 +224,7 @@ bool Checkpointing::keep_state(const State& state, const std::string& place, boo
 }
 
 bool Checkpointing::keep(const KMeansState& state) {
-  const bool has_result = !state.history.empty() || !state.runs.empty();
+  const bool has_result = !state.history.empty() || state.batches.done > 0 || !state.runs.empty();
   const std::string place = place_of(state);
   if (!keep_state(state, place, has_result || !options_.keep_best)) return false;
   if (!options_.keep_best) stop(place);
@@ -225,7 +237,10 @@ void Checkpointing::keep(const KnnState& state, std::int64_t queries) {
   if (keep_state(state, place, true)) stop(place);
 }
 
-void Checkpointing::finished(const KMeansState& state) { finished_.push_back(packed(state)); }
+void Checkpointing::finished(const KMeansState& state) {
+  end();
+  finished_.push_back(packed(state));
+}
 
 std::string Checkpointing::place_of(const KMeansState& state) const {
   std::string place = finished_.empty() ? "" : fmt::format("{} numbers of clusters finished, ", finished_.size());

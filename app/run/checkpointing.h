@@ -71,7 +71,8 @@ class Checkpointing final : public KMeansKeeper {
   void begin() { signals_.emplace(); }
   /// Signals end the process again. One that came after the last iteration does not stop the run.
   void end() { signals_.reset(); }
-  /// The state in which the next computation begins; null: a new one. Throws Error(data) for other bytes.
+  /// The state in which the next computation begins; null: a new one. begin()s, and the computation end()s in
+  /// finished(), so that what follows it, such as scores, can be stopped. Throws Error(data) for other bytes.
   KMeansState* next();
   /// The state in which a search begins; nothing: a new one. Throws Error(data) for other bytes.
   struct SearchShape {
@@ -89,6 +90,8 @@ class Checkpointing final : public KMeansKeeper {
   /// Stopped if a signal interrupted it.
   void close();
   bool interrupted() const { return interrupted_; }
+  /// The file that continues the interrupted run; empty if there is none, or if it could not be written.
+  std::string continued_by() const { return interrupted_ && !failed_ ? options_.file : ""; }
   /// Where the run began: the place of the checkpoint, or empty.
   const std::string& began() const { return began_; }
 
@@ -124,6 +127,7 @@ class Checkpointing final : public KMeansKeeper {
   double cost_ = 0.0;  // seconds of the last write
   int signal_ = 0;     // the one that stopped the run
   bool interrupted_ = false;
+  bool failed_ = false;  // the last write
   std::string began_;
 };
 

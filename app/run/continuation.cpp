@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 #include "app/cli/shell_word.h"
 #include "data/results/stored_result.h"
@@ -45,6 +47,15 @@ std::string rest_of(const std::string& command) {
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
+/// The number of runs that a stored command asks for.
+std::int64_t runs_of(const std::string& command) {
+  constexpr std::string_view kName = "--n-init ";
+  for (const std::string& part : parts_of(command)) {
+    if (part.starts_with(kName)) return std::strtoll(part.c_str() + kName.size(), nullptr, 10);
+  }
+  return 1;
+}
+
 std::vector<std::int64_t> whole_numbers(const std::vector<double>& values) { return {values.begin(), values.end()}; }
 
 }  // namespace
@@ -58,8 +69,11 @@ std::optional<Continuation> find_continuation(const std::string& init, const std
   const std::string before = result.text("command");
   const std::vector<std::int64_t> shape{points.rows(), points.columns()};
   const std::string stopped_by = result.text("stopped_by");
-  const bool resumes = result.format() == "kith-clusters" &&
-                       (stopped_by == "max-iterations" || stopped_by == "interrupted") && iterations && changed &&
+  // A run without iterations ended in its batches; one of several runs was not the last.
+  const bool interrupted = stopped_by == "interrupted";
+  const bool is_whole = !interrupted || (iterations > 0 && result.whole("n_init") == runs_of(before));
+  const bool resumes = is_whole && result.format() == "kith-clusters" &&
+                       (stopped_by == "max-iterations" || interrupted) && iterations && changed &&
                        result.wholes("points_shape") == shape && rest_of(before) == rest_of(command);
   if (!resumes) return std::nullopt;
   // One after the other: GCC 12 destroys the parts of a nested list of values twice if a later one throws.
@@ -67,7 +81,7 @@ std::optional<Continuation> find_continuation(const std::string& init, const std
   continuation.file = place.file;
   continuation.stopped = {*iterations, 0, *changed, {}};
   continuation.stopped.counts = whole_numbers(result.vector("counts"));
-  continuation.interrupted = stopped_by == "interrupted";
+  continuation.interrupted = interrupted;
   continuation.iterations.inertia = result.vector("iteration_inertia");
   continuation.iterations.shift = result.vector("iteration_shift");
   continuation.iterations.changed = whole_numbers(result.vector("iteration_changed"));

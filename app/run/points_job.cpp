@@ -113,7 +113,8 @@ void PointsJob::agree() const {
     // What decides how often the processes exchange something.
     run += fmt::format(", --memory {}, --block-rows {}", common.memory, common.block_rows);
     check_agreement(run + (checkpoint ? ", --checkpoint " + checkpoint->began() : ""));
-    return use_agreed_memory();
+    use_agreed_memory();
+    return processes().expect_long_wait();
   }
   throw Error(ExitCode::usage, fmt::format("the rows cannot be divided among {} processes: {}; run kith in one process",
                                            processes().size(), reason));

@@ -10,13 +10,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 
 #include "core/error.h"
 #include "data/io/checksum.h"
 #include "data/io/file_kind.h"
+#include "data/io/memory_limit.h"
 #include "data/io/output_bytes.h"
 #include "data/io/packed.h"
 #include "data/io/temporary_file.h"
@@ -39,6 +38,7 @@ namespace {
 /// A file is kSignature, the number of packed bytes (8 bytes, little-endian), these bytes, and the CRC-32 (4 bytes) of
 /// all of that. The digit of the signature increases with the form of the packed bytes.
 constexpr std::string_view kSignature = "kith checkpoint 1\n";
+constexpr std::string_view kName = kSignature.substr(0, kSignature.rfind(' '));  // of every version
 constexpr std::size_t kFrame = kSignature.size() + sizeof(std::uint64_t) + sizeof(std::uint32_t);
 
 std::uint32_t checksum_of(std::string_view bytes) {
@@ -51,13 +51,75 @@ std::uint32_t checksum_of(std::string_view bytes) {
   throw Error(ExitCode::data, fmt::format("{}: {}", file, why));
 }
 
+/// The file that a symbolic link names, or the file itself: generations stand beside each other in one folder.
+std::string without_link(const std::string& file) {
+  std::error_code failure;
+  if (!std::filesystem::is_symlink(file, failure)) return file;
+  const std::filesystem::path target = std::filesystem::weakly_canonical(file, failure);
+  return failure ? file : target.string();
+}
+
 /// The last generation becomes the previous one as well, under a second name, so that its own name never vanishes.
 void keep_generation(const std::string& file) {
-  const std::string previous = previous_generation(file);
-  if (access(file.c_str(), F_OK) != 0) return;  // the run continues from the previous one
+  const std::string previous = previous_generation(file), last = without_link(file);
+  if (access(last.c_str(), F_OK) != 0) return;  // the run continues from the previous one
   unlink(previous.c_str());
-  if (linkat(AT_FDCWD, file.c_str(), AT_FDCWD, previous.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
-  static_cast<void>(rename(file.c_str(), previous.c_str()));  // a file system without links
+  if (link(last.c_str(), previous.c_str()) == 0) return;
+  static_cast<void>(rename(last.c_str(), previous.c_str()));  // a file system without links
+}
+
+/// All bytes of a file that begins as a checkpoint does, or the first of another one. Throws Error(data) if they cannot
+/// be read.
+std::string checkpoint_bytes(const std::string& file) {
+  const Descriptor opened(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  if (!opened || fstat(opened.get(), &status) != 0)
+    refuse(file, fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (!S_ISREG(status.st_mode) || !is_checkpoint(file)) return first_bytes(file, kSignature.size());
+  const auto size = static_cast<std::size_t>(status.st_size);
+  require_memory(2 * status.st_size, file);  // with the state that is taken out of it
+  std::string bytes(size, '\0');
+  for (std::size_t done = 0; done < size;) {
+    const ssize_t count = read(opened.get(), bytes.data() + done, size - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0)
+      refuse(file, fmt::format("cannot be read: {}", count < 0 ? std::strerror(errno) : "it has become shorter"));
+    done += static_cast<std::size_t>(count);
+  }
+  return bytes;
+}
+
+/// The checkpoint in the bytes of a file. Throws Error(data) if they are damaged.
+Checkpoint checkpoint_in(const std::string& bytes, const std::string& file) {
+  if (!bytes.starts_with(kName)) {
+    refuse(file, fmt::format("expected a checkpoint of kith, found {}",
+                             has_hdf5_signature(file) ? "an HDF5 file" : describe_file(file)));
+  }
+  if (bytes.size() < kFrame) refuse(file, fmt::format("the checkpoint is truncated: found {} bytes", bytes.size()));
+  if (!bytes.starts_with(kSignature)) {
+    throw Error(ExitCode::usage, fmt::format("{}: expected a checkpoint of this version of kith, found one of another; "
+                                             "continue with that version, or remove the file",
+                                             file));
+  }
+  const std::string_view all = bytes;
+  const auto size = Unpacker(all.substr(kSignature.size())).take<std::uint64_t>();
+  if (size != all.size() - kFrame) {
+    refuse(file, fmt::format("the checkpoint is damaged: expected {} bytes behind its first {}, found {}", size,
+                             kFrame - sizeof(std::uint32_t), all.size() - kFrame));
+  }
+  const std::string_view covered = all.substr(0, all.size() - sizeof(std::uint32_t));
+  const auto expected = Unpacker(all.substr(covered.size())).take<std::uint32_t>();
+  if (const std::uint32_t found = checksum_of(covered); found != expected) {
+    refuse(file, fmt::format("the checkpoint is damaged: expected the CRC-32 {:08x}, found {:08x}", expected, found));
+  }
+  try {
+    Unpacker unpacker(covered.substr(kSignature.size() + sizeof size));
+    auto checkpoint = unpacker.take<Checkpoint>();
+    checkpoint.state = unpacker.rest();
+    return checkpoint;
+  } catch (const UnpackError&) {
+    refuse(file, "the checkpoint is damaged: its parts do not have the lengths that they state");
+  }
 }
 
 }  // namespace
@@ -91,12 +153,9 @@ InputMark mark_of(const std::string& file) {
   return {std::filesystem::path(file).filename().string(), bytes, checksum.value()};
 }
 
-std::string previous_generation(const std::string& file) { return file + ".prev"; }
+std::string previous_generation(const std::string& file) { return without_link(file) + ".prev"; }
 
-bool is_checkpoint(const std::string& file) {
-  const std::string_view name = kSignature.substr(0, kSignature.rfind(' '));  // of every version
-  return first_bytes(file, name.size()) == name;
-}
+bool is_checkpoint(const std::string& file) { return first_bytes(file, kName.size()) == kName; }
 
 void check_checkpoint_names(const std::string& file, const std::vector<std::string>& inputs) {
   const std::string previous = previous_generation(file);
@@ -130,48 +189,17 @@ void write_checkpoint(const std::string& file, const Checkpoint& checkpoint) {
   output.publish([&file] { keep_generation(file); });
 }
 
-Checkpoint read_checkpoint(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) refuse(file, fmt::format("cannot be read: {}", std::strerror(errno)));
-  const std::string bytes = std::move(text).str();
-  if (!is_checkpoint(file)) refuse(file, fmt::format("expected a checkpoint of kith, found {}", describe_bytes(bytes)));
-  if (bytes.size() < kFrame) refuse(file, fmt::format("the checkpoint is truncated: found {} bytes", bytes.size()));
-  if (!bytes.starts_with(kSignature)) {
-    throw Error(ExitCode::usage, fmt::format("{}: expected a checkpoint of this version of kith, found one of another; "
-                                             "continue with that version, or remove the file",
-                                             file));
-  }
-  const std::string_view all = bytes;
-  const auto size = Unpacker(all.substr(kSignature.size())).take<std::uint64_t>();
-  if (size != all.size() - kFrame) {
-    refuse(file, fmt::format("the checkpoint is damaged: expected {} bytes behind its first {}, found {}", size,
-                             kFrame - sizeof(std::uint32_t), all.size() - kFrame));
-  }
-  const std::string_view covered = all.substr(0, all.size() - sizeof(std::uint32_t));
-  const auto expected = Unpacker(all.substr(covered.size())).take<std::uint32_t>();
-  if (const std::uint32_t found = checksum_of(covered); found != expected) {
-    refuse(file, fmt::format("the checkpoint is damaged: expected the CRC-32 {:08x}, found {:08x}", expected, found));
-  }
-  try {
-    Unpacker unpacker(covered.substr(kSignature.size() + sizeof size));
-    auto checkpoint = unpacker.take<Checkpoint>();
-    checkpoint.state = unpacker.rest();
-    return checkpoint;
-  } catch (const UnpackError&) {
-    refuse(file, "the checkpoint is damaged: its parts do not have the lengths that they state");
-  }
-}
+Checkpoint read_checkpoint(const std::string& file) { return checkpoint_in(checkpoint_bytes(file), file); }
 
 Checkpoint read_generation(const std::string& file) {
-  const std::string previous = previous_generation(file);
+  const std::string previous = previous_generation(file), bytes = checkpoint_bytes(file);
   try {
-    return read_checkpoint(file);
+    return checkpoint_in(bytes, file);
   } catch (const Error& error) {
     if (error.code() != ExitCode::data) throw;
     // What is no checkpoint may be dear to somebody.
-    std::string remedy = is_checkpoint(file) ? "remove it to begin a new run" : "choose another name for --checkpoint";
+    std::string remedy = is_checkpoint(file) ? "remove it to begin a new run"
+                                             : "name the file that --checkpoint wrote, or another one for a new run";
     try {
       const Checkpoint before = read_checkpoint(previous);
       remedy = fmt::format("{} is whole ({}): rename it to {} to continue from there", previous, before.place, file);
@@ -183,7 +211,7 @@ Checkpoint read_generation(const std::string& file) {
 
 void remove_checkpoint(const std::string& file) {
   // The newer one last: a run that is killed in between still finds it, and that its output is written.
-  for (const std::string& name : {previous_generation(file), file}) {
+  for (const std::string& name : {previous_generation(file), without_link(file)}) {
     if (is_checkpoint(name)) unlink(name.c_str());
   }
 }

@@ -32,7 +32,7 @@ struct Checkpoint {
   std::string state;  // packed by the command
 };
 
-/// The name of the generation before the last one.
+/// The name of the generation before the last one; beside the file that a symbolic link names.
 std::string previous_generation(const std::string& file);
 
 /// Whether the file begins as a checkpoint does.
@@ -43,7 +43,7 @@ bool is_checkpoint(const std::string& file);
 void check_checkpoint_names(const std::string& file, const std::vector<std::string>& inputs);
 
 /// Writes the next generation; the last one becomes the previous one. At every moment the name stands for a whole
-/// file. Throws Error(output), and then both generations are as before.
+/// file. Throws Error(output), and then the last one is whole, under its own name or as the previous one.
 void write_checkpoint(const std::string& file, const Checkpoint& checkpoint);
 
 /// Throws Error(data) if the file cannot be read or is damaged.

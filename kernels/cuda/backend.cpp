@@ -70,6 +70,7 @@ class CudaBackend final : public Backend {
 
   Device device() const override {
     cudaDeviceProp properties;
+    check(cudaSetDevice(context_->device));  // whose free memory the pool reports
     check(cudaGetDeviceProperties(&properties, context_->device));
     return {.name = properties.name,
             .description = fmt::format("{} multiprocessors, {}, {} screen", properties.multiProcessorCount,

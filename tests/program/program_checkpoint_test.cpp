@@ -276,6 +276,73 @@ TEST_CASE("--keep-best writes the result of an interrupted run, which --init res
   refuses(2, {"cluster", kDigits, "-k", "3", "--keep-best", "--algorithm", "bisecting"}, {"--keep-best cannot be"});
 }
 
+TEST_CASE("--keep-best ends seedings and batches, and marks a result of fewer runs") {
+  const Scratch folder;
+  const auto ends = [&](const Words& more) {
+    Words words{"cluster", kDigits, "-k", "9", "-f", "-o", folder / "part.h5", "--keep-best", "--time-limit", kAtOnce};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = run_kith(words);
+    INFO(outcome.err);
+    CHECK(outcome.code == 0);
+    CHECK(bytes_of(folder / "part.h5").find("interrupted") != std::string::npos);
+    CHECK(!outcome.says("not converged"));
+    return outcome;
+  };
+  CHECK(ends({"--n-init", "4", "--max-iterations", "1"}).says("interrupted after 1 of 4 runs; give --checkpoint"));
+  CHECK(ends({"--n-init", "4"}).says("interrupted after 0 of 4 runs; give --checkpoint"));
+  CHECK(ends({"--batch", "300", "--epochs", "99", "--no-finish"}).says("interrupted after 0 iterations; give"));
+  // A result that lacks runs or batches is no place to go on from: a new run starts from its centroids.
+  const Outcome again = done({"cluster", kDigits, "--init", folder / "part.h5", "--batch", "300", "--epochs", "99",
+                              "--no-finish", "-f", "-o", folder / "again.h5"});
+  CHECK(!again.says("resumes"));
+}
+
+TEST_CASE("what follows the iterations can be stopped") {
+  const Scratch folder;
+  done({"generate", folder / "x.h5", "-n", "40000", "-d", "16", "-q"});
+  const std::string shown = folder / "shown";
+  Running run({"cluster", folder / "x.h5", "-k", "100", "--min-size", "390", "--max-size", "410", "--balance",
+               "--max-iterations", "2", "--checkpoint", folder / "c", "-o", folder / "out.h5", "--progress", "always"},
+              {.runner = {"sh", "-c", "exec \"$@\" 2> '" + shown + "'", "sh"}});
+  CHECK(eventually([&] { return bytes_of(shown).find("balance") != std::string::npos; }));
+  kill(run.process(), SIGTERM);
+  CHECK(run.wait().code == 128 + SIGTERM);
+  CHECK(!std::filesystem::exists(folder / "out.h5"));
+}
+
+TEST_CASE("a checkpoint behind a symbolic link stays one, and has its own place") {
+  const Scratch folder, other;
+  const Trial trial(digits({"-k", "5", "--init", "random"}));
+  REQUIRE(trial.part({"--time-limit", kAtOnce}).code == 124);
+  std::filesystem::copy_file(trial.file(), other / "kept");
+  std::filesystem::remove(trial.file());
+  std::filesystem::create_symlink(other / "kept", trial.file());
+  REQUIRE(trial.part({"--time-limit", kAtOnce}).code == 124);
+  CHECK(std::filesystem::is_symlink(trial.file()));
+  CHECK(files_in(other) == Words{"kept", "kept.prev"});
+  CHECK(trial.part({}).code == 0);
+  CHECK(files_in(other).empty());
+  CHECK(bytes_of(trial.folder / "parts.h5") == bytes_of(trial.folder / "whole.h5"));
+  Setting here{.folder = folder / "."};
+  refuses(2, {"cluster", kDigits, "-k", "3", "--checkpoint", "c", "-o", "./c"}, {"expected another name"}, here);
+  refuses(2, {"cluster", kDigits, "-k", "3", "--checkpoint", "c", "-o", "./c.prev"}, {"expected another name"}, here);
+}
+
+TEST_CASE("a whole checkpoint for which there is no memory is not called damaged") {
+  if (is_sanitized()) return;
+  const Scratch folder;
+  write_bytes(folder / "points.csv", "x,y\n1,2\n3,4\n");
+  kith::data::Checkpoint checkpoint;
+  checkpoint.state.assign(std::size_t{300} << 20, 'x');
+  kith::data::write_checkpoint(folder / "c", checkpoint);
+  const Outcome outcome = run_kith({"resume", folder / "c"}, {.address_space = rlim_t{400} << 20});
+  INFO(outcome.err);
+  CHECK(outcome.code == 1);
+  CHECK(!outcome.says("damaged"));
+  refuses(3, {"resume", kDigits},
+          {"expected a checkpoint of kith, found an HDF5 file", "name the file that --checkpoint wrote"});
+}
+
 TEST_CASE("damaged checkpoints are refused, and the generation before is named") {
   const Trial trial(digits({"-k", "5", "--init", "random"}));
   for (int i = 0; i < 3; ++i) REQUIRE(trial.part({"--time-limit", kAtOnce}).code == 124);

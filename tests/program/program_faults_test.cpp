@@ -246,14 +246,6 @@ std::vector<std::pair<std::string, long>> places_to_kill(const Experiment& exper
   return chosen;
 }
 
-bool is_sanitized() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return true;  // its library has to be loaded first
-#else
-  return false;
-#endif
-}
-
 }  // namespace
 
 TEST_CASE("no failing call leaves a wrong file, a temporary file or no message") {
@@ -318,6 +310,25 @@ TEST_CASE("without threads the program computes with one") {
   done({"cluster", folder / "points.csv", "-k", "3", "--progress", "always"}, {.environment = none});
   refuses(4, with({folder / "more.h5", "--threads", "2"}), {"only 1 of 2 threads", "ulimit -u", "pids.max"},
           {.environment = none});
+}
+
+// Threads that have started already must not wait for ever when a later one does not start.
+TEST_CASE("a thread of a device that does not start ends the run") {
+  if (is_sanitized()) return;
+  const Scratch folder;
+  done({"generate", folder / "x.h5", "-n", "20000", "-d", "3", "-q"});
+  int refused = 0;
+  for (int call = 1; call <= 5; ++call) {
+    const Setting failing{.environment = {std::string("LD_PRELOAD=") + KITH_FAULTS_LIBRARY,
+                                          fmt::format("KITH_FAULT=pthread_create:{}:11", call)}};
+    const Outcome outcome = run_kith({"cluster", folder / "x.h5", "-k", "3", "--backend", "cpu", "--threads", "1",
+                                      "--devices", "0,0,0,0", "-q", "-o", folder / "out.h5", "-f"},
+                                     failing);
+    INFO("call " << call << ": " << outcome.err);
+    CHECK((outcome.code == 0 || (outcome.code == 4 && outcome.says("threads for the devices"))));
+    if (outcome.code == 4) ++refused;
+  }
+  CHECK(refused == 3);
 }
 
 TEST_CASE("a result is written or refused in any address space, without a crash in the HDF5 library") {

@@ -192,6 +192,10 @@ TEST_CASE("what several processes cannot do is refused with the reason", "[proce
   refuses_all({"cluster", points, "-k", "3", "--nan", "drop"}, "--nan drop changes the numbers of rows");
   refuses_all({"cluster", "-", "-k", "3"}, "standard input reaches one process");
   refuses_all({"info", points}, "expected a command that several processes can divide");
+  const Outcome deadline = run_kith({"cluster", points, "-k", "3"}, of_processes(2, {"KITH_MPI_DEADLINE=10min"}));
+  INFO(deadline.err);
+  CHECK(deadline.code == 2);
+  CHECK(deadline.says("KITH_MPI_DEADLINE: expected a number of seconds"));
   // Processes with other options, or with another file of the same name.
   const Words mixed{"cluster", points, "-k", "3", ":", "-n", "1", KITH_MPI_BINARY, "cluster", points, "-k", "4"};
   const Outcome outcome = run_kith(mixed, of_processes(1));
@@ -229,6 +233,7 @@ TEST_CASE("a signal to one process stops all, and another number of them continu
   INFO(outcome.err);
   REQUIRE(outcome.code == 128 + SIGTERM);
   CHECK(outcome.says("continue with: kith resume"));
+  CHECK(outcome.err.find("stopping after") == outcome.err.rfind("stopping after"));
   CHECK(!run.has_result());
   done({"resume", run.checkpoint()}, of_processes(2));
   CHECK(bytes_of(run.result()) == run.bytes_alone());

@@ -144,6 +144,15 @@ inline std::vector<std::string> files_in(const Scratch& folder) {
   return names;
 }
 
+/// Whether a sanitizer is in the program: its library has to be loaded first, and it needs much address space.
+inline bool is_sanitized() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return true;
+#else
+  return false;
+#endif
+}
+
 /// Waits up to half a minute for something to become true.
 inline bool eventually(const std::function<bool()>& condition) {
   for (int tries = 0; tries < 3000; ++tries) {

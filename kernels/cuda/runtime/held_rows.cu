@@ -10,9 +10,8 @@ namespace {
 constexpr std::int64_t kMostRows = std::int64_t{1} << 24;
 constexpr std::int64_t kMostValues = std::int64_t{1} << 26;  // where a block has more than kManyRows rows
 constexpr std::int64_t kManyRows = std::int64_t{1} << 20;
-constexpr std::int64_t kMostSent = std::int64_t{256} << 20;       // bytes of a block that is sent where few are
-constexpr std::int64_t kMostSentAlways = std::int64_t{64} << 20;  // where all are, in every pass
-constexpr std::int64_t kWorkingMemory = std::int64_t{1} << 30;    // bytes reserved for the operations, at most
+constexpr std::int64_t kMostSent = std::int64_t{64} << 20;      // bytes of a block that is sent
+constexpr std::int64_t kWorkingMemory = std::int64_t{1} << 30;  // bytes reserved for the operations, at most
 constexpr std::int64_t kFewRows = 8;      // `gathered` has a buffer for one row of a block in this many
 constexpr std::int64_t kWholeRows = 256;  // two groups of fp16 rows; blocks are multiples of it where they can be
 
@@ -85,23 +84,20 @@ template <class T>
 void HeldRows<T>::send_blocks(std::int64_t forced_rows, std::int64_t most_resident) {
   const std::int64_t n = rows(), row_bytes = host.row_bytes();
   const std::int64_t available = pool().available();
-  // Products of fp16 rows, and most of what follows, need none of the rows if fp16 copies of all are kept.
   const bool has_fp16 = context->screen != ScreenPath::float32 && columns() > kMostFloat32Columns;
   const std::int64_t fp16_bytes = has_fp16 ? fp16_row_bytes(columns()) : 0;
-  // They are better than resident rows only where these are few: labels that change need their rows.
-  constexpr std::int64_t kFewResident = 4;
-  const bool keeps_fp16 = has_fp16 && !context->forced.fp16_by_block && n * fp16_bytes < available - working_bytes &&
-                          (available - working_bytes) / row_bytes < n / kFewResident;
-  const std::int64_t most_bytes = std::min(keeps_fp16 ? kMostSent : kMostSentAlways, available / 8);
+  const std::int64_t most_bytes = std::min(kMostSent, available / 8);
   std::int64_t requested = forced_rows;
   if (requested == 0) {
     requested = most_bytes / row_bytes;
     if (requested > kWholeRows) requested = requested / kWholeRows * kWholeRows;
   }
+  // Operations in progress have buffers for blocks of the size before.
+  if (block_rows > 0) requested = std::min(requested, block_rows);
   block_rows = std::clamp<std::int64_t>(requested, 1, std::clamp<std::int64_t>(n, 1, kMostRows));
   const std::int64_t blocks = (n - 1) / block_rows;  // that may be resident
   const std::int64_t others =
-      working_bytes + 3 * block_rows * row_bytes + (keeps_fp16 ? n : block_rows) * fp16_bytes + n * kFp16StateBytes;
+      working_bytes + 3 * block_rows * row_bytes + block_rows * fp16_bytes + n * kFp16StateBytes;
   const std::int64_t fitting = std::clamp<std::int64_t>((available - others) / (block_rows * row_bytes), 0, blocks);
   divide(std::min(most_resident, (forced_rows > 0 ? blocks / 3 : fitting) * block_rows));
 }
