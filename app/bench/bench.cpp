@@ -219,8 +219,9 @@ void limit_options(OptionSet& set, const BenchOptions& options, const Suite& sui
 }
 
 /// Throws Error(usage) for options that the suite does not accept.
-void refuse_options(const BenchOptions& options) {
+void refuse_options(const Suite& suite, const BenchOptions& options) {
   kinds_of(options);
+  if (suite.rows != nullptr) parse_shapes(options.suite, options.shapes);
   if (options.suite != "iteration" && !options.points.empty()) {
     throw Error(ExitCode::usage, fmt::format("--points: expected the suite iteration, found {}", options.suite));
   }
@@ -251,7 +252,7 @@ int run_bench(const Arguments& arguments) {
     return 0;
   }
   const Suite& suite = suite_of(options.suite);
-  refuse_options(options);
+  refuse_options(suite, options);
   if (suite.ladder != nullptr) {
     if (options.common.backend == "cpu") {
       throw Error(

@@ -76,6 +76,11 @@ std::vector<BenchRow> bench_knn(BenchRun& run);        // shapes NxD,Q,K, or NxD
 /// Checks, then times, one assignment of the points of `shape` to their first K rows as centroids.
 BenchRow assigned_row(const BenchRun& run, const BenchShape& shape, const BenchPoints& held);
 
+/// Throws Error(usage) for more centroids or neighbours than there are rows to choose from.
+void refuse_too_many(const BenchShape& shape, bool is_knn);
+/// The shapes of a suite that holds points. Throws Error(usage) for texts of another form and as refuse_too_many().
+std::vector<BenchShape> parse_shapes(const std::string& suite, const std::vector<std::string>& texts);
+
 /// The shapes of the command line, or the suite's own shapes for this backend.
 std::vector<BenchShape> shapes_of(const BenchRun& run, std::span<const char* const> on_cpu,
                                   std::span<const char* const> on_gpu);
@@ -111,9 +116,6 @@ class BenchPoints {
   std::unique_ptr<Points> points_;
   DataPlan plan_;
 };
-
-/// Throws Error(usage) for more centroids than rows.
-void refuse_too_many(const BenchShape& shape);
 
 /// Times `work` in seconds, `repeat` times after warming up. `before` runs before each repetition, untimed.
 std::vector<double> time_repeats(std::int64_t repeat, const std::function<void()>& before,

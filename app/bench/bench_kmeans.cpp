@@ -52,7 +52,9 @@ Assignment assign_once(Points& points, MatrixView<const double> centroids) {
 std::vector<BenchShape> iteration_shapes(const BenchRun& run) {
   if (run.options.points.empty()) return shapes_of(run, kCpuShapes, kGpuShapes);
   const auto source = data::open_points(run.options.points, {.precision = data::Precision::f32});
-  return {{source->rows(), source->columns(), {run.options.clusters}}};
+  const BenchShape shape{source->rows(), source->columns(), {run.options.clusters}};
+  refuse_too_many(shape, false);
+  return {shape};
 }
 
 /// A row with its time, its rate by 2 n k d multiply-adds, and its share of the limit: that of the products, or that of
@@ -207,12 +209,6 @@ void measure_iterations(BenchRun& run, const BenchShape& shape, const BenchPoint
 
 }  // namespace
 
-void refuse_too_many(const BenchShape& shape) {
-  if (shape.counts[0] <= shape.rows) return;
-  throw Error(ExitCode::usage, fmt::format("--shape {}: expected at most {} centroids, as there are rows, found {}",
-                                           show_shape(shape), shape.rows, shape.counts[0]));
-}
-
 BenchRow assigned_row(const BenchRun& run, const BenchShape& shape, const BenchPoints& held) {
   const Matrix<double> centroids = held.first_rows(shape.counts[0]);
   held.points().reset();
@@ -232,7 +228,6 @@ std::vector<BenchRow> bench_assign(BenchRun& run) {
   std::vector<BenchRow> rows;
   BenchPoints held(run);
   for (const BenchShape& shape : shapes_of(run, kCpuShapes, kGpuShapes)) {
-    refuse_too_many(shape);
     for (const Kind* kind : run.kinds) {
       held.make(shape, *kind);
       rows.push_back(assigned_row(run, shape, held));
@@ -245,7 +240,6 @@ std::vector<BenchRow> bench_iteration(BenchRun& run) {
   std::vector<BenchRow> rows;
   BenchPoints held(run);
   for (const BenchShape& shape : iteration_shapes(run)) {
-    refuse_too_many(shape);
     for (const Kind* kind : run.kinds) {
       held.make(shape, *kind);
       measure_iterations(run, shape, held, rows);

@@ -23,13 +23,7 @@ struct Search {
   explicit Search(const BenchShape& shape)
       : itself(shape.counts.size() == 1),
         queries(itself ? shape.rows : shape.counts[0]),
-        neighbors(shape.counts.back()) {
-    const std::int64_t most = shape.rows - (itself ? 1 : 0);
-    if (neighbors > most) {
-      throw Error(ExitCode::usage, fmt::format("--shape {}: expected at most {} neighbours, found {}",
-                                               show_shape(shape), most, neighbors));
-    }
-  }
+        neighbors(shape.counts.back()) {}
   bool itself;  // the rows of the set are the queries; each is excluded from its own list
   std::int64_t queries;
   std::int64_t neighbors;

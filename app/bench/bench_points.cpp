@@ -108,18 +108,31 @@ void Limits::compare(BenchRow& row, double flops, double bytes, const std::strin
   row.limit = computing > moving ? product : kReadLimit;
 }
 
-std::vector<BenchShape> shapes_of(const BenchRun& run, std::span<const char* const> on_cpu,
-                                  std::span<const char* const> on_gpu) {
-  const bool knn = run.options.suite == "knn";
-  std::vector<std::string> texts = run.options.shapes;
-  const auto own = run.on_gpu() ? on_gpu : on_cpu;
-  if (texts.empty()) texts.assign(own.begin(), own.end());
+void refuse_too_many(const BenchShape& shape, bool is_knn) {
+  // A query that is a row of the base is not its own neighbour.
+  const std::int64_t most = shape.rows - (is_knn && shape.counts.size() == 1 ? 1 : 0);
+  if (shape.counts.back() <= most) return;
+  throw Error(ExitCode::usage,
+              fmt::format("--shape {}: expected at most {} {}, as there are {} rows, found {}", show_shape(shape), most,
+                          is_knn ? "neighbours" : "centroids", shape.rows, shape.counts.back()));
+}
+
+std::vector<BenchShape> parse_shapes(const std::string& suite, const std::vector<std::string>& texts) {
+  const bool is_knn = suite == "knn";
   std::vector<BenchShape> shapes;
   for (const std::string& text : texts) {
-    const std::size_t counts = knn && std::count(text.begin(), text.end(), ',') == 2 ? 2 : 1;
-    shapes.push_back(parse_shape(text, counts, knn ? "NxD,Q,K or NxD,K" : "NxD,K"));
+    const std::size_t counts = is_knn && std::count(text.begin(), text.end(), ',') == 2 ? 2 : 1;
+    shapes.push_back(parse_shape(text, counts, is_knn ? "NxD,Q,K or NxD,K" : "NxD,K"));
+    refuse_too_many(shapes.back(), is_knn);
   }
   return shapes;
+}
+
+std::vector<BenchShape> shapes_of(const BenchRun& run, std::span<const char* const> on_cpu,
+                                  std::span<const char* const> on_gpu) {
+  const auto own = run.on_gpu() ? on_gpu : on_cpu;
+  if (!run.options.shapes.empty()) return parse_shapes(run.options.suite, run.options.shapes);
+  return parse_shapes(run.options.suite, {own.begin(), own.end()});
 }
 
 Matrix<float> generated_points(std::int64_t rows, std::int64_t columns, const Kind& kind, std::uint64_t seed,

@@ -31,7 +31,6 @@ std::vector<BenchRow> bench_sweep(BenchRun& run) {
   std::vector<BenchRow> rows;
   BenchPoints held(run);
   for (const BenchShape& shape : run.options.shapes.empty() ? own_shapes() : shapes_of(run, {}, {})) {
-    refuse_too_many(shape);
     for (const Kind* kind : run.kinds) {
       held.make(shape, *kind);
       BenchRow row = assigned_row(run, shape, held);

@@ -43,6 +43,11 @@ void on_everything(const std::vector<Shape>& all, Others others, const BackendOp
   }
 }
 
+bool has_gpu() {
+  const std::vector<Tested> opened = tested_backends();
+  return std::any_of(opened.begin(), opened.end(), [](const Tested& one) { return one.name != "cpu"; });
+}
+
 /// A few shapes for the operations that do not depend on all of n, d and k.
 const std::vector<Shape> kFewShapes{{1, 1, 1},     {2, 3, 2},     {33, 1, 7},   {257, 17, 7},
                                     {1021, 33, 7}, {255, 129, 7}, {31, 1025, 7}};
@@ -173,6 +178,7 @@ TEST_CASE("blocks of rows do not change an assignment", "[kernels][assign]") {
 
 // A device is sent the rows block by block and keeps their fp16 copies.
 TEST_CASE("rows that do not stay on the device give the same assignment", "[kernels][assign]") {
+  if (!has_gpu()) return;
   BackendOptions options;
   for (const std::int64_t block : {256, 512}) {
     options.block_rows = block;
@@ -182,6 +188,7 @@ TEST_CASE("rows that do not stay on the device give the same assignment", "[kern
 
 // Device memory for part of the points only, with little working memory.
 TEST_CASE("little device memory does not change an assignment", "[kernels][assign]") {
+  if (!has_gpu()) return;
   BackendOptions options;
   for (const std::int64_t bytes : {3 << 20, 6 << 20, 8 << 20, 12 << 20}) {
     options.device_memory = bytes;
