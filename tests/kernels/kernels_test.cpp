@@ -17,9 +17,9 @@ bool same(std::span<const double> a, std::span<const double> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-std::string describe(const Kind& kind, Stored as, Shape s) {
-  return std::string(kind.name) + ", " + name_of(as) + ", n " + std::to_string(s.n) + ", d " + std::to_string(s.d) +
-         ", k " + std::to_string(s.k);
+std::string describe(const Kind& kind, Shape s) {
+  return std::string(kind.name) + ", n " + std::to_string(s.n) + ", d " + std::to_string(s.d) + ", k " +
+         std::to_string(s.k);
 }
 
 /// How many rows an operation multiplies with the rows of a shape.
@@ -34,11 +34,9 @@ void on_everything(const std::vector<Shape>& all, Others others, const BackendOp
   for (const Shape shape : all) {
     const std::vector<Tested> backends = every_screen(shape.d, others(shape), options);
     for (const Kind& kind : kinds()) {
-      for (const Stored as : storages(kind)) {
-        INFO(describe(kind, as, shape));
-        Bench bench(kind, as, shape, backends);
-        body(bench, shape);
-      }
+      INFO(describe(kind, shape));
+      Bench bench(kind, storages(kind), shape, backends);
+      body(bench, shape);
     }
   }
 }
@@ -123,7 +121,7 @@ void assign_thrice(Bench& bench, Shape shape) {
 /// The same for some kinds of data.
 void assign_some_thrice(const std::vector<int>& which, Stored as, Shape shape, const std::vector<Tested>& backends) {
   for (const int kind : which) {
-    INFO(describe(kinds()[kind], as, shape));
+    INFO(describe(kinds()[kind], shape));
     Bench bench(kinds()[kind], as, shape, backends);
     assign_thrice(bench, shape);
   }

@@ -23,20 +23,24 @@ struct Actual {
 /// The reference and every backend, prepared with the same values.
 struct Bench {
   Matrix<double> values;
-  PointsMatrix stored;
+  std::vector<PointsMatrix> stored;
   std::unique_ptr<Points> expected;
   std::vector<Actual> actual;
   DataPlan plan;
 
   Bench(const Kind& kind, Stored as, Shape shape, const std::vector<Tested>& backends)
-      : values(kind.make(shape.n, shape.d, 11)),
-        stored(stored_as(values.view(), as)),
-        expected(reference_points(values.view())),
-        plan(make_plan(*expected)) {
+      : Bench(kind, std::vector<Stored>{as}, shape, backends) {}
+  /// Every backend holds the values in each of these types.
+  Bench(const Kind& kind, const std::vector<Stored>& types, Shape shape, const std::vector<Tested>& backends)
+      : values(kind.make(shape.n, shape.d, 11)), expected(reference_points(values.view())), plan(make_plan(*expected)) {
     expected->prepare(plan);
-    for (const Tested& tested : backends) {
-      actual.push_back({tested.name, tested.backend->hold({view_of(stored), 0})});
-      actual.back().points->prepare(plan);
+    for (const Stored as : types) stored.push_back(stored_as(values.view(), as));  // held until the end
+    for (std::size_t type = 0; type < types.size(); ++type) {
+      for (const Tested& tested : backends) {
+        const std::string name = types.size() > 1 ? tested.name + ", " + name_of(types[type]) : tested.name;
+        actual.push_back({name, tested.backend->hold({view_of(stored[type]), 0})});
+        actual.back().points->prepare(plan);
+      }
     }
   }
 
