@@ -3,14 +3,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
+#include "core/quoted.h"
 #include "data/arrays/numpy_header.h"
-#include "data/arrays/raw_rows.h"
+#include "data/format/raw_rows.h"
 #include "data/format/shape.h"
+#include "data/format/sparse_rows.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
+#include "data/io/stream_bytes.h"
 #include "data/io/zip.h"
 
 namespace kith::data {
@@ -142,22 +147,75 @@ const Member& choose(const std::vector<Member>& arrays, const Location& location
       fmt::format("expected a 2-dimensional array of numbers, found {}; give an archive with one", show(arrays)));
 }
 
+/// The array of an archive with this path; null if there is none.
+const Member* find(const std::vector<Member>& arrays, const std::string& path) {
+  const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const Member& m) { return m.path == path; });
+  return found == arrays.end() ? nullptr : &*found;
+}
+
+/// Whether scipy.sparse.save_npz() wrote the archive.
+bool is_sparse(const std::vector<Member>& arrays) {
+  return find(arrays, "/format") != nullptr && find(arrays, "/shape") != nullptr && find(arrays, "/data") != nullptr;
+}
+
+/// The matrix of such an archive. Throws Error(data) unless it is in compressed rows or columns.
+SparseMatrix sparse_matrix(const std::string& file, const InputBytes& input, const std::vector<Member>& arrays) {
+  const Member& format = *find(arrays, "/format");
+  std::string text;  // "csr", in 1 or 4 bytes for each letter
+  for (const std::byte byte : extract_begin(input, format.file, kMemberHeaderBytes)) {
+    if (byte != std::byte{0}) text += static_cast<char>(byte);
+  }
+  text.erase(0, std::min(text.size(), text.find('\n')) + 1);
+  if (text != "csr" && text != "csc") {
+    refuse_input(file, fmt::format("expected a sparse matrix in the format csr or csc, found '{}'; save it again: "
+                                   "scipy.sparse.save_npz(FILE, x.tocsr())",
+                                   quoted(text, 20)));
+  }
+  SparseMatrix matrix;
+  matrix.name = file;
+  matrix.by_columns = text == "csc";
+  matrix.kind = matrix.by_columns ? "sparse by columns" : "sparse by rows";
+  matrix.origin = "/indptr";
+  const auto open = [file](const char* part, const ReadOptions& options) { return open_npz({file, part}, options); };
+  const auto sizes = open("/shape", {.precision = Precision::f64, .vector_as_column = true});
+  if (sizes->rows() != 2 || sizes->columns() != 1) {
+    refuse_input(sizes->name(), fmt::format("damaged: expected the 2 sizes of a sparse matrix, found {} values; save "
+                                            "it again",
+                                            sizes->rows() * sizes->columns()));
+  }
+  const auto values = std::get<Matrix<double>>(read_all(*sizes));
+  for (const double size : {values(0, 0), values(1, 0)}) {
+    if (size < 0x1p53 && size >= 0 && size == std::floor(size)) continue;
+    refuse_input(sizes->name(), fmt::format("damaged: expected sizes, found {}; save it again", size));
+  }
+  matrix.rows = static_cast<std::int64_t>(values(0, 0));
+  matrix.columns = static_cast<std::int64_t>(values(1, 0));
+  matrix.open = [open](SparseMatrix::Part part, const ReadOptions& options) {
+    return open(part == SparseMatrix::starts    ? "/indptr"
+                : part == SparseMatrix::indices ? "/indices"
+                                                : "/data",
+                options);
+  };
+  return matrix;
+}
+
 }  // namespace
 
-bool is_npy(const std::string& file) { return first_bytes(file, 6) == "\x93NUMPY"; }
+bool is_npy(const std::string& file) { return begin_of_stream(file).starts_with(kNumpySignature); }
 
 std::unique_ptr<PointSource> open_npy(const Location& location, const ReadOptions& options) {
   require_no_dataset(location);
-  InputBytes input = InputBytes::open(location.file, "a NumPy array");
+  InputBytes input = open_stream(location.file, "a NumPy array", options.scratch);
   const NumpyHeader header = header_of(input);
-  const std::string problem = refusal(header, input.size() - header.bytes, options.vector_as_column);
-  if (!problem.empty()) refuse_input(location.file, problem);
-  return open_raw(std::move(input), table_of(header, location.file, 0), options);
+  const std::string name = input.name(),
+                    problem = refusal(header, input.size() - header.bytes, options.vector_as_column);
+  if (!problem.empty()) refuse_input(name, problem);
+  return open_raw(std::move(input), table_of(header, name, 0), options);
 }
 
-std::vector<DatasetInfo> list_npy(const Location& location, const ReadOptions&) {
+std::vector<DatasetInfo> list_npy(const Location& location, const ReadOptions& options) {
   require_no_dataset(location);
-  const InputBytes input = InputBytes::open(location.file, "a NumPy array");
+  const InputBytes input = open_stream(location.file, "a NumPy array", options.scratch);
   const NumpyHeader header = header_of(input);
   return {info_of(header, input.size() - header.bytes)};
 }
@@ -167,6 +225,9 @@ bool is_npz(const std::string& file) { return has_ending(file, ".npz") && first_
 std::unique_ptr<PointSource> open_npz(const Location& location, const ReadOptions& options) {
   InputBytes input = InputBytes::open(location.file, "an archive of NumPy arrays");
   const std::vector<Member> arrays = arrays_of(input);
+  if (location.dataset.empty() && is_sparse(arrays)) {
+    return open_sparse(sparse_matrix(location.file, input, arrays), options);
+  }
   const Member& member = choose(arrays, location, options);
   const std::string name = fmt::format("{}:{}", location.file, member.path);
   if (const std::string problem = refusal_of(member, options.vector_as_column); !problem.empty()) {
@@ -182,7 +243,20 @@ std::vector<DatasetInfo> list_npz(const Location& location, const ReadOptions&) 
   const InputBytes input = InputBytes::open(location.file, "an archive of NumPy arrays");
   std::vector<DatasetInfo> list;
   std::vector<Member> arrays = arrays_of(input);
-  if (!location.dataset.empty()) arrays = {choose(arrays, location, {})};
+  if (!location.dataset.empty()) {
+    arrays = {choose(arrays, location, {})};
+  } else if (is_sparse(arrays)) {
+    const SparseMatrix matrix = sparse_matrix(location.file, input, arrays);
+    const Member& values = *find(arrays, "/data");
+    DatasetInfo info = info_of(values.header, 0);
+    info.shape = {matrix.rows, matrix.columns};
+    info.layout = matrix.kind;
+    info.unreadable = values.unreadable;
+    info.is_readable = values.unreadable.empty();
+    for (const Member& member : arrays) info.stored_bytes += member.file.stored;
+    if (values.file.deflated) info.filters.push_back("deflate");
+    return {info};
+  }
   for (const Member& member : arrays) {
     DatasetInfo info = info_of(member.header, member.file.size - member.header.bytes);
     info.path = member.path;

@@ -28,7 +28,7 @@ struct Signature {
 };
 
 constexpr Signature kSignatures[] = {
-    {"\x93NUMPY"sv, "a NumPy array (.npy)"},
+    {kNumpySignature, "a NumPy array (.npy)"},
     {"PK\x03\x04"sv, "a zip archive (perhaps .npz or .xlsx)"},
     {"\xff\xfe"sv, "UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"},
     {"\xfe\xff"sv, "UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"},

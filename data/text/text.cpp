@@ -17,6 +17,8 @@
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/stream_bytes.h"
+#include "data/text/matrix_market.h"
+#include "data/text/svmlight.h"
 #include "data/text/text_faults.h"
 #include "data/text/text_head.h"
 #include "data/text/text_index.h"
@@ -29,19 +31,20 @@ namespace {
 
 constexpr std::size_t kShownBytes = 40;  // of a field, in messages
 
-bool is_stream(const std::string& file) { return file == "-"; }
-
 InputBytes open_bytes(const Location& location, const std::string& scratch) {
   if (!location.dataset.empty()) {
     refuse_input(location.file, fmt::format("expected a text file without a dataset, since it holds one table, found "
                                             "':{0}'; leave it out, or choose columns with --columns {0}",
                                             location.dataset));
   }
-  if (is_stream(location.file)) return read_standard_input(scratch);
-  InputBytes input = InputBytes::open(location.file, "a text file");
-  if (is_gzip(input)) input = inflate_gzip(input, scratch);
-  const std::string begin = input.begin(2);
-  if (begin == "\xff\xfe" || begin == "\xfe\xff") {
+  InputBytes input = open_stream(location.file, "a text file", scratch);
+  const std::string begin = input.begin(kSampleBytes);
+  const bool is_stream = is_standard_input(location.file);
+  if (!is_text(begin) && (is_stream || !compression_of(location.file).empty())) {
+    refuse_input(input.name(), fmt::format("expected text, found {}; give other formats as {}files",
+                                           describe_bytes(begin), is_stream ? "" : "uncompressed "));
+  }
+  if (begin.starts_with("\xff\xfe") || begin.starts_with("\xfe\xff")) {
     refuse_input(location.file, fmt::format("expected text in UTF-8, found {}", describe_bytes(begin)));
   }
   return input;
@@ -333,7 +336,12 @@ std::int64_t column_of(const std::string& what, const TextHead& head, const Loca
 
 }  // namespace
 
-bool is_text_table(const std::string& file) { return is_stream(file) || holds_text(file); }
+bool is_text_table(const std::string& file) {
+  const std::string begin = begin_of_stream(file);
+  if (is_matrix_market(file) || is_svmlight(file)) return false;
+  // Whatever else comes from standard input can only be text.
+  return is_standard_input(file) ? !begin.starts_with(kNumpySignature) : !begin.empty() && is_text(begin);
+}
 
 std::unique_ptr<PointSource> open_text(const Location& location, const ReadOptions& options) {
   InputBytes input = open_bytes(location, options.scratch);
@@ -377,7 +385,9 @@ std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& 
   info.shape = {index.rows, head.columns};
   info.type = "text";
   info.layout = name_of_delimiter(head.syntax.delimiter);
-  if (first_bytes(location.file, 2) == "\x1f\x8b") info.filters.push_back("gzip");
+  if (const std::string compression = compression_of(location.file); !compression.empty()) {
+    info.filters.push_back(compression);
+  }
   info.stored_bytes = input.size();
   info.columns = head.names;
   info.skipped = {head.skipped.comments + index.skipped.comments, head.skipped.blank + index.skipped.blank};

@@ -152,7 +152,10 @@ TEST_CASE("files of other programs are refused by name, with the command that co
                            File{"x.xlsx", "PK\x03\x04xxxx", ".xlsx", "pandas.read_excel('IN')"},
                            File{"x.db", "SQLite format 3", "an SQLite database", "sqlite3 -csv -header IN"},
                            File{"x.mat", "MATLAB 5.0 MAT-file\x01\x02", "a MATLAB 5 file", "scipy.io.loadmat('IN')"},
-                           File{"x.csv.zst", "\x28\xb5\x2f\xfdxx", "zstd", "zstd -dc IN | kith COMMAND -"}}) {
+                           File{"x.csv.xz",
+                                "\xfd"
+                                "7zXZxx",
+                                "xz", "xz -dc IN | kith COMMAND -"}}) {
     write_bytes(folder / file.name, file.begin);
     refuses(3, {"cluster", file.name, "-k", "2"}, {file.kind, file.command}, there);
   }

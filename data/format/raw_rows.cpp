@@ -1,5 +1,5 @@
 // Reads plain numbers in blocks with several threads, and converts each block while it is in the cache.
-#include "data/arrays/raw_rows.h"
+#include "data/format/raw_rows.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,227 @@
+// Matrices of other programs: MatrixMarket, svmlight, SciPy's sparse archives, arrays on standard input, zstd.
+#include <cstring>
+
+#include "tests/support/numpy_files.h"
+#include "tests/support/program.h"
+
+using namespace kith::testing;
+
+namespace {
+
+/// The distances between all points of a file, as text.
+std::string rows_of(const std::string& file, const Words& more = {}, const std::string& input = {}) {
+  Words words{"distances", file, "--metric", "manhattan"};
+  words.insert(words.end(), more.begin(), more.end());
+  return done(words, {.standard_input = input}).out;
+}
+
+template <class T>
+std::string raw(const std::vector<T>& values) {
+  std::string bytes(values.size() * sizeof(T), '\0');
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+const std::string kTable = "1,0,0,2.5\n0,0,0,0\n0,-3,0,4\n";
+const std::string kTransposed = "1,0,0\n0,0,-3\n0,0,0\n2.5,0,4\n";
+const std::string kMarket =
+    "%%MatrixMarket matrix coordinate real general\n% made\n3 4 5\n3 4 4\n\n1 1 1\n1 4 2\n3 2 -3\n1 4 .5\n";
+
+}  // namespace
+
+TEST_CASE("MatrixMarket files hold the points of the same table") {
+  const Scratch folder;
+  const std::string file = folder / "x.mtx", table = folder / "x.csv", across = folder / "y.csv";
+  write_bytes(table, kTable);
+  write_bytes(across, kTransposed);
+  write_bytes(file, kMarket);
+  const std::string expected = rows_of(table), expected_across = rows_of(across);
+  CHECK(rows_of(file) == expected);  // an entry that occurs twice is added up
+  CHECK(rows_of(file, {"--transpose"}) == expected_across);
+  CHECK(rows_of("-", {}, file) == expected);
+  CHECK(rows_of(file, {"--transpose", "--columns", "1,3-4"}) == rows_of(table, {"--transpose", "--columns", "1,3-4"}));
+  const Outcome info = done({"info", file});
+  CHECK(info.out.find("3 x 4") != std::string::npos);
+  CHECK(info.out.find("sparse, real") != std::string::npos);
+
+  write_bytes(file,
+              "%%MatrixMarket MATRIX Array Integer General\r\n3 "
+              "4\r\n1\r\n0\r\n0\r\n0\r\n0\r\n-3\r\n0\r\n0\r\n0\r\n2\r\n0\r\n4\r\n");
+  write_bytes(table, "1,0,0,2\n0,0,0,0\n0,-3,0,4\n");
+  CHECK(rows_of(file) == rows_of(table));
+  write_bytes(table, "1,2,0\n2,0,5\n0,5,3\n");
+  for (const char* symmetric : {"coordinate real symmetric\n3 3 4\n1 1 1\n2 1 2\n3 2 5\n3 3 3\n",
+                                "array real symmetric\n3 3\n1\n2\n0\n0\n5\n3\n"}) {
+    write_bytes(file, std::string("%%MatrixMarket matrix ") + symmetric);
+    CHECK(rows_of(file) == rows_of(table));
+  }
+  write_bytes(table, "0,-2,-7\n2,0,-5\n7,5,0\n");
+  for (const char* skew :
+       {"coordinate real skew-symmetric\n3 3 3\n3 1 7\n2 1 2\n3 2 5\n", "array real skew-symmetric\n3 3\n2\n7\n5\n"}) {
+    write_bytes(file, std::string("%%MatrixMarket matrix ") + skew);
+    CHECK(rows_of(file) == rows_of(table));
+  }
+  write_bytes(table, "0,1\n1,0\n");
+  write_bytes(file, "%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\n2 1\n");
+  CHECK(rows_of(file) == rows_of(table));
+
+  // 10x Genomics writes genes x cells and the names of both beside it.
+  write_bytes(file, kMarket);
+  write_bytes(folder / "barcodes.tsv.gz", "");
+  CHECK(done({"cluster", file, "-k", "2"}).says("--transpose makes the cells the points"));
+  CHECK_FALSE(done({"cluster", file, "-k", "2", "--transpose"}).says("makes the cells the points"));
+}
+
+TEST_CASE("MatrixMarket files with errors are refused with the line") {
+  const Scratch folder;
+  const std::string file = folder / "x.mtx", begin = "%%MatrixMarket matrix coordinate real general\n";
+  struct Fault {
+    std::string text;
+    Words said;
+  };
+  for (const Fault& fault : {
+           Fault{begin + "2 2 2\n1 1 1\n3 1 1\n", {"line 4: expected a row from 1 to 2", "found '3'"}},
+           Fault{begin + "2 2 2\n1 1 1\n1 0 1\n", {"line 4: expected a row from 1 to 2", "found '0'"}},
+           Fault{begin + "2 2 2\n1 1 1\n1 1 x\n", {"line 4: expected a number, found 'x'"}},
+           Fault{begin + "2 2 2\n1 1 1\n1 1\n", {"line 4: expected a number, found ''"}},
+           Fault{begin + "2 2 2\n1 1 1\n1 1 1 1\n", {"line 4: expected a row, a column and a value, found more"}},
+           Fault{begin + "2 2 3\n1 1 1\n1 2 1\n", {"line 2: expected 3 entries, as line 2 says, found 2"}},
+           Fault{begin + "2 2 1\n1 1 1\n1 2 1\n", {"line 4: expected 1 entries, as line 2 says, found more"}},
+           Fault{begin + "2 2\n1 1 1\n", {"line 2: expected 3 whole numbers, the sizes"}},
+           Fault{begin + "2 2 1\n1 1 nan\n", {"row 0, column 0", "found NaN"}},
+           Fault{begin + "999999999999 2 1\n1 1 1\n", {"line 2: expected less than 2^31 rows"}},
+           Fault{begin + "9999999999999 9999999999999 1\n1 1 1\n", {"x.mtx: declared as"}},
+           Fault{begin, {"found nothing but comments"}},
+           Fault{"%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n",
+                 {"line 1: expected", "'%%matrixmarket matrix coordinate complex"}},
+           Fault{"%%MatrixMarket matrix array real symmetric\n2 3\n1\n", {"line 2: expected a square matrix"}},
+       }) {
+    INFO(fault.text);
+    write_bytes(file, fault.text);
+    refuses(3, {"cluster", file, "-k", "1"}, fault.said);
+  }
+  refuses(3, {"cluster", file + ":x", "-k", "1"}, {"expected the file only"});
+  // Memory is checked before it is taken.
+  write_bytes(file, begin + "2000000000 2 1\n1 1 1\n");
+  refuses(2, {"cluster", file, "-k", "1", "--memory", "100MB"}, {"x.mtx", "--memory"});
+}
+
+TEST_CASE("svmlight files hold the points of the same table, and their labels") {
+  const Scratch folder;
+  const std::string file = folder / "x.dat", table = folder / "x.csv";
+  write_bytes(table, kTable);
+  for (const char* text : {"# made\n1 1:1 4:2.5 # x\n-1\n1 qid:3 2:-3 4:4\n", "1 0:1 3:2.5\r\n-1 \r\n+1 1:-3e0 3:4"}) {
+    write_bytes(file, text);
+    CHECK(rows_of(file) == rows_of(table));
+    CHECK(rows_of("-", {}, file) == rows_of(table));
+    CHECK(rows_of(file, {"--transpose"}) == rows_of(table, {"--transpose"}));
+    CHECK(rows_of(file, {"--columns", "2,4"}) == rows_of(table, {"--columns", "2,4"}));
+    write_bytes(folder / "labels.csv", "label\n0\n1\n0\n");
+    CHECK(done({"evaluate", folder / "labels.csv", "--truth", file + ":label"}).out.find("Rand index            1") !=
+          std::string::npos);
+  }
+  CHECK(done({"info", file, "--stats"}).out.find("3 x 4") != std::string::npos);
+  write_bytes(folder / "y.svm", "1 1:5\n2 2:6\n");  // too few pairs to be known without the name
+  CHECK(done({"info", folder / "y.svm"}).out.find("2 x 2") != std::string::npos);
+  for (const auto& [text, said] :
+       {std::pair{"1 1:1 2:1\n1 1:1 1:2\n",
+                  "line 2: expected ascending indices from 0 or 1, less than 2^31 - 1, found 1 after 1"},
+        std::pair{"1 1:1 2:1\n1 1:x\n", "line 2: expected INDEX:VALUE, found '1:x'"},
+        std::pair{"1 1:1 2:1\n1:1 2:2\n", "line 2: expected a label, a number, before INDEX:VALUE, found '1:1'"},
+        std::pair{"1 1:1 2:1\n1 9999999999:1\n", "line 2: expected ascending indices"},
+        std::pair{"1 1:1 2:inf\n1\n", "row 0, column 1 (counted from 0): expected a finite number, found infinity"},
+        std::pair{"1\n2\n", "expected INDEX:VALUE in some line, found none"}}) {
+    INFO(text);
+    write_bytes(folder / "y.svm", text);
+    refuses(3, {"cluster", folder / "y.svm", "-k", "1"}, {said});
+  }
+  write_bytes(folder / "y.svm", "1,2 1:1 2:1\n1 1:1\n");
+  CHECK(done({"cluster", folder / "y.svm", "-k", "1"}).code == 0);
+  refuses(3, {"evaluate", folder / "labels.csv", "--truth", folder / "y.svm:label"},
+          {"line 1: expected one number as label"});
+  refuses(3, {"cluster", folder / "y.svm:x", "-k", "1"}, {"no such dataset: 'x'", "y.svm:label"});
+}
+
+TEST_CASE("sparse archives of SciPy are read as the matrix, in compressed rows or columns") {
+  const Scratch folder;
+  const std::string file = folder / "x.npz", table = folder / "x.csv";
+  write_bytes(table, kTable);
+  const auto archive = [](const std::string& format, const std::vector<std::int32_t>& starts,
+                          const std::vector<std::int32_t>& indices, const std::vector<double>& values) {
+    return std::vector<Entry>{
+        {"indices.npy", npy("'<i4'", false, "(" + std::to_string(indices.size()) + ",)", raw(indices)), true},
+        {"indptr.npy", npy("'<i4'", false, "(" + std::to_string(starts.size()) + ",)", raw(starts)), true},
+        {"format.npy", npy("'|S3'", false, "()", format), true},
+        {"shape.npy", npy("'<i8'", false, "(2,)", raw(std::vector<std::int64_t>{3, 4})), true},
+        {"data.npy", npy("'<f8'", false, "(" + std::to_string(values.size()) + ",)", raw(values)), false}};
+  };
+  const auto rows = archive("csr", {0, 2, 2, 4}, {3, 0, 1, 3}, {2.5, 1, -3, 4});
+  write_bytes(file, zip(rows));
+  CHECK(rows_of(file) == rows_of(table));
+  CHECK(rows_of(file, {"--transpose"}) == rows_of(table, {"--transpose"}));
+  CHECK(done({"info", file}).out.find("sparse by rows") != std::string::npos);
+  CHECK(done({"info", file, "--stats"}).out.find("-3") != std::string::npos);
+  CHECK(done({"info", file + ":data"}).out.find("/data") != std::string::npos);
+  write_bytes(file, zip(archive("csc", {0, 1, 2, 2, 4}, {0, 2, 0, 2}, {1, -3, 2.5, 4})));
+  CHECK(rows_of(file) == rows_of(table));
+  CHECK(rows_of(file, {"--transpose"}) == rows_of(table, {"--transpose"}));
+  write_bytes(file, zip(archive("coo", {}, {}, {})));
+  refuses(3, {"cluster", file, "-k", "1"}, {"csr or csc, found 'coo'", "scipy.sparse.save_npz(FILE, x.tocsr())"});
+  write_bytes(file, zip(archive("csr", {0, 2, 2, 4}, {3, 0, 1, 4}, {2.5, 1, -3, 4})));
+  refuses(3, {"cluster", file, "-k", "1"}, {"x.npz: damaged: expected a column from 0 to 3, found 4"});
+  write_bytes(file, zip(archive("csr", {0, 2, 1, 4}, {3, 0, 1, 3}, {2.5, 1, -3, 4})));
+  refuses(3, {"cluster", file, "-k", "1"}, {"x.npz: damaged", "/indptr", "do not ascend"});
+}
+
+TEST_CASE("arrays are read from standard input, from compressed files, and as bfloat16") {
+  const Scratch folder;
+  const std::string file = folder / "x.npy", table = folder / "x.csv";
+  write_bytes(table, "1,-2.5\n3,0\n");
+  write_bytes(file, npy("'<f4'", false, "(2, 2)", raw(std::vector<float>{1, -2.5, 3, 0})));
+  const std::string expected = rows_of(table, {"--precision", "f32"});
+  CHECK(rows_of("-", {}, file) == expected);
+  CHECK(done({"cluster", "-", "-k", "1"}, {.standard_input = file}).says("standard input, 2 x 2 float32"));
+  const std::string array = bytes_of(file);
+  std::string packed(array.size() + 200, '\0');
+  uLongf size = packed.size();
+  {
+    z_stream stream{};
+    REQUIRE(deflateInit2(&stream, 9, Z_DEFLATED, 16 + MAX_WBITS, 9, Z_DEFAULT_STRATEGY) == Z_OK);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(array.data()));
+    stream.avail_in = static_cast<uInt>(array.size());
+    stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+    stream.avail_out = static_cast<uInt>(size);
+    REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+    packed.resize(stream.total_out);
+    deflateEnd(&stream);
+  }
+  write_bytes(file + ".gz", packed);
+  CHECK(rows_of(file + ".gz") == expected);
+  for (const char* code : {"'<V2'", "'|V2'", "'bfloat16'"}) {
+    write_bytes(file, npy(code, false, "(2, 2)", raw(std::vector<std::uint16_t>{0x3f80, 0xc020, 0x4040, 0x8000})));
+    CHECK(rows_of(file) == expected);
+    CHECK(done({"info", file}).out.find("bfloat16") != std::string::npos);
+  }
+  write_bytes(file, npy("'<V2'", false, "(2, 2)", raw(std::vector<std::uint16_t>{0x3f80, 0xc020, 0x7fc0, 0x8000})));
+  refuses(3, {"cluster", file, "-k", "1"}, {"row 1, column 0", "found NaN"});
+}
+
+TEST_CASE("text compressed with zstd is read by builds with libzstd, and refused by others") {
+  const Scratch folder;
+  const std::string file = folder / "p.csv.zst", table = folder / "p.csv";
+  write_bytes(table, "x,y\n0,0\n0,1\n9,9\n");
+  const std::string packed("\x28\xb5\x2f\xfd\x00\x58\x81\x00\x00x,y\n0,0\n0,1\n9,9\n", 25);
+  write_bytes(file, packed);
+  if (done({"devices", "--json"}).json().at("zstd") == false) {
+    refuses(3, {"cluster", file, "-k", "1"}, {"zstd -dc IN | kith COMMAND -"});
+    return;
+  }
+  CHECK(rows_of(file) == rows_of(table));
+  CHECK(rows_of("-", {}, file) == rows_of(table));
+  write_bytes(file, packed + packed.substr(0, 9) + std::string("1,2\n3,4\n5,6\n7,8\n"));  // two frames
+  CHECK(done({"info", file}).out.find("7 x 2") != std::string::npos);
+  CHECK(done({"info", file}).out.find("zstd") != std::string::npos);
+  write_bytes(file, packed.substr(0, 20));
+  refuses(3, {"cluster", "-", "-k", "1"}, {"standard input: damaged zstd file: its end is missing"},
+          {.standard_input = file});
+}
