@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "data/arrays/matlab.h"
 #include "data/arrays/numpy.h"
 #include "data/arrays/vectors.h"
 #include "data/format/column_choice.h"
@@ -26,6 +27,8 @@ constexpr FormatEntry kFormats[] = {
      open_hdf5, list_hdf5},
     {"NumPy", ".npy", "an array of numbers, in row or column order", is_npy, open_npy, list_npy},
     {"NumPy", ".npz", "arrays of an archive, named FILE:NAME, or a sparse matrix of SciPy", is_npz, open_npz, list_npz},
+    {"MATLAB", ".mat", "matrices of a file of save -v6 or -v7, named FILE:NAME; those of -v7.3 are HDF5", is_matlab,
+     open_matlab, list_matlab},
     {"vectors", ".fvecs .ivecs .bvecs .fbin .u8bin .i8bin .ibin .hbin .f16bin",
      "little-endian rows, each after its length or all after one header", is_vectors, open_vectors, list_vectors},
     {"MatrixMarket", ".mtx .mtx.gz", "a sparse or dense matrix as text", is_matrix_market, open_matrix_market,

@@ -10,6 +10,7 @@
 
 #include "core/quoted.h"
 #include "data/arrays/numpy_header.h"
+#include "data/format/array_choice.h"
 #include "data/format/raw_rows.h"
 #include "data/format/shape.h"
 #include "data/format/sparse_rows.h"
@@ -99,52 +100,25 @@ std::string refusal_of(const Member& member, bool vector_as_column) {
   return refusal(member.header, member.file.size - member.header.bytes, vector_as_column);
 }
 
+/// What `kith info` shows of an archive.
+std::vector<DatasetInfo> describe(const std::vector<Member>& arrays) {
+  std::vector<DatasetInfo> list;
+  for (const Member& member : arrays) {
+    DatasetInfo info = info_of(member.header, member.file.size - member.header.bytes);
+    info.path = member.path;
+    info.unreadable = refusal_of(member, false);
+    info.is_readable = refusal_of(member, true).empty();
+    info.stored_bytes = member.file.stored;
+    if (member.file.deflated) info.filters.push_back("deflate");
+    list.push_back(std::move(info));
+  }
+  return list;
+}
+
 [[noreturn]] void refuse_member(const std::string& name, const std::string& problem) {
   const bool complete = problem.starts_with(name.substr(0, name.rfind(':')));  // the message begins with the name
   if (complete) throw Error(ExitCode::data, problem);
   refuse_input(name, problem);
-}
-
-std::string show(const std::vector<Member>& arrays) {
-  std::vector<std::string> items;
-  for (const Member& member : arrays) {
-    items.push_back(fmt::format("{} ({}, {})", member.path, show_shape(member.header.shape),
-                                member.header.type.empty() ? "no array" : member.header.type));
-  }
-  return show_list(items);
-}
-
-/// The array that the location names, else the only matrix, else the only vector if it may be a column.
-const Member& choose(const std::vector<Member>& arrays, const Location& location, const ReadOptions& options) {
-  if (!location.dataset.empty()) {
-    const std::string bare = location.dataset.substr(location.dataset.starts_with('/') ? 1 : 0);
-    for (const Member& member : arrays) {
-      if (member.path.substr(1) == bare || member.file.name == bare) return member;
-    }
-    refuse_input(location.file,
-                 fmt::format("no such array: '{}'; the archive holds {}", location.dataset, show(arrays)));
-  }
-  for (const std::size_t rank : {2, 1}) {
-    if (rank == 1 && !options.vector_as_column) break;
-    std::vector<const Member*> candidates;
-    for (const Member& member : arrays) {
-      if (member.header.element && member.header.shape.size() == rank) candidates.push_back(&member);
-    }
-    if (candidates.size() == 1) return *candidates[0];
-    if (candidates.size() > 1) {
-      refuse_input(location.file,
-                   fmt::format("expected one {}-dimensional array of numbers, found {}: {}; name one, as in {}:{}",
-                               rank, candidates.size(), show(arrays), location.file, candidates[0]->path));
-    }
-  }
-  for (const Member& member : arrays) {
-    if (!member.unreadable.empty()) {
-      refuse_member(fmt::format("{}:{}", location.file, member.path), member.unreadable);
-    }
-  }
-  refuse_input(
-      location.file,
-      fmt::format("expected a 2-dimensional array of numbers, found {}; give an archive with one", show(arrays)));
 }
 
 /// The array of an archive with this path; null if there is none.
@@ -228,7 +202,7 @@ std::unique_ptr<PointSource> open_npz(const Location& location, const ReadOption
   if (location.dataset.empty() && is_sparse(arrays)) {
     return open_sparse(sparse_matrix(location.file, input, arrays), options);
   }
-  const Member& member = choose(arrays, location, options);
+  const Member& member = arrays[choose_array(describe(arrays), location, options.vector_as_column)];
   const std::string name = fmt::format("{}:{}", location.file, member.path);
   if (const std::string problem = refusal_of(member, options.vector_as_column); !problem.empty()) {
     refuse_member(name, problem);
@@ -241,32 +215,20 @@ std::unique_ptr<PointSource> open_npz(const Location& location, const ReadOption
 
 std::vector<DatasetInfo> list_npz(const Location& location, const ReadOptions&) {
   const InputBytes input = InputBytes::open(location.file, "an archive of NumPy arrays");
-  std::vector<DatasetInfo> list;
-  std::vector<Member> arrays = arrays_of(input);
-  if (!location.dataset.empty()) {
-    arrays = {choose(arrays, location, {})};
-  } else if (is_sparse(arrays)) {
-    const SparseMatrix matrix = sparse_matrix(location.file, input, arrays);
-    const Member& values = *find(arrays, "/data");
-    DatasetInfo info = info_of(values.header, 0);
-    info.shape = {matrix.rows, matrix.columns};
-    info.layout = matrix.kind;
-    info.unreadable = values.unreadable;
-    info.is_readable = values.unreadable.empty();
-    for (const Member& member : arrays) info.stored_bytes += member.file.stored;
-    if (values.file.deflated) info.filters.push_back("deflate");
-    return {info};
-  }
-  for (const Member& member : arrays) {
-    DatasetInfo info = info_of(member.header, member.file.size - member.header.bytes);
-    info.path = member.path;
-    info.unreadable = refusal_of(member, false);
-    info.is_readable = refusal_of(member, true).empty();
-    info.stored_bytes = member.file.stored;
-    if (member.file.deflated) info.filters.push_back("deflate");
-    list.push_back(info);
-  }
-  return list;
+  const std::vector<Member> arrays = arrays_of(input);
+  std::vector<DatasetInfo> list = describe(arrays);
+  if (!location.dataset.empty()) return {list[choose_array(list, location, false)]};
+  if (!is_sparse(arrays)) return list;
+  const SparseMatrix matrix = sparse_matrix(location.file, input, arrays);
+  const Member& values = *find(arrays, "/data");
+  DatasetInfo info = info_of(values.header, 0);
+  info.shape = {matrix.rows, matrix.columns};
+  info.layout = matrix.kind;
+  info.unreadable = values.unreadable;
+  info.is_readable = values.unreadable.empty();
+  for (const Member& member : arrays) info.stored_bytes += member.file.stored;
+  if (values.file.deflated) info.filters.push_back("deflate");
+  return {info};
 }
 
 }  // namespace kith::data

@@ -45,7 +45,9 @@ class RawSource final : public PointSource {
         missing_(options.missing) {}
 
   std::string name() const override { return table_.name; }
-  std::string element_type() const override { return name_of(table_.element.number); }
+  std::string element_type() const override {
+    return table_.type.empty() ? name_of(table_.element.number) : table_.type;
+  }
   std::int64_t rows() const override { return table_.rows; }
   std::int64_t columns() const override { return table_.columns; }
   ValueClass value_class() const override { return class_; }

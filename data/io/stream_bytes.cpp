@@ -177,8 +177,10 @@ std::string compression_of(const std::string& file) {
 
 InputBytes inflate_zlib(const InputBytes& input, std::int64_t at, std::int64_t stored, std::int64_t count,
                         const std::string& name, const std::string& scratch) {
-  std::vector<std::byte> in(ByteStore::kStep);
-  ByteStore out(name, scratch);
+  constexpr std::int64_t kMaxExpansion = 1032;
+  count = std::min(count, stored > count / kMaxExpansion ? count : kMaxExpansion * stored);
+  std::vector<std::byte> in(std::min<std::size_t>(ByteStore::kStep, static_cast<std::size_t>(stored)));
+  ByteStore out(name, scratch, count);
   Inflater inflater(0);
   z_stream& stream = inflater.stream;
   for (const std::int64_t end = at + stored; out.size() < count && (at < end || stream.avail_in > 0);) {

@@ -118,6 +118,14 @@ void read_npz(std::string_view bytes) {
   read_everything(file + ":/x", options);
 }
 
+void read_matlab(std::string_view bytes) {
+  const data::ReadOptions options = options_from(take(bytes));
+  const std::string file = file_of("x.mat", bytes);
+  read_everything(file, options);
+  read_everything(file + ":x", options);
+  try_to([&] { data::read_labels(file + ":y", options); });
+}
+
 void read_vectors(std::string_view bytes) {
   constexpr const char* kNames[] = {"x.fvecs", "x.bvecs", "x.ivecs", "x.fbin", "x.u8bin",
                                     "x.i8bin", "x.ibin",  "x.hbin",  "x"};
@@ -165,7 +173,7 @@ void read_options(std::string_view bytes) {
 }
 
 constexpr Target kTargets[] = {
-    {"text", read_text},       {"npy", read_npy},       {"npz", read_npz},
+    {"matlab", read_matlab},   {"text", read_text},     {"npy", read_npy},         {"npz", read_npz},
     {"vectors", read_vectors}, {"config", read_config}, {"options", read_options},
 };
 

@@ -1,4 +1,4 @@
-// Matrices of other programs: MatrixMarket, svmlight, SciPy's sparse archives, arrays on standard input, zstd.
+// Matrices of other programs: MatrixMarket, svmlight, SciPy's sparse archives, MATLAB, arrays on standard input, zstd.
 #include <cstring>
 
 #include "tests/support/numpy_files.h"
@@ -20,6 +20,44 @@ std::string raw(const std::vector<T>& values) {
   std::string bytes(values.size() * sizeof(T), '\0');
   std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;
+}
+
+/// Deflated with the header of gzip (window 16 + MAX_WBITS) or zlib (MAX_WBITS).
+std::string deflated(const std::string& bytes, int window) {
+  std::string packed(bytes.size() + 200, '\0');
+  z_stream stream{};
+  REQUIRE(deflateInit2(&stream, 9, Z_DEFLATED, window, 9, Z_DEFAULT_STRATEGY) == Z_OK);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+/// A part of a MATLAB file: its type, its size, and its bytes up to a multiple of 8.
+std::string part(int type, const std::string& bytes) {
+  std::string text = little(type, 4) + little(bytes.size(), 4) + bytes;
+  return text + std::string((8 - text.size() % 8) % 8, '\0');
+}
+
+/// A variable of a class; `values`: the parts with its values.
+std::string variable(int code, const std::string& name, const std::vector<std::int32_t>& shape,
+                     const std::string& values, int flags = 0) {
+  return part(14, part(6, little(code | flags << 8, 8)) + part(5, raw(shape)) + part(1, name) + values);
+}
+
+std::string matlab(const std::vector<std::string>& variables, bool compressed) {
+  std::string file = "MATLAB 5.0 MAT-file, made for a test";
+  file.resize(124, ' ');
+  file += little(0x100, 2) + "IM";
+  for (const std::string& one : variables) {
+    const std::string packed = compressed ? deflated(one, MAX_WBITS) : "";
+    file += compressed ? little(15, 4) + little(packed.size(), 4) + packed : one;
+  }
+  return file;
 }
 
 const std::string kTable = "1,0,0,2.5\n0,0,0,0\n0,-3,0,4\n";
@@ -182,20 +220,7 @@ TEST_CASE("arrays are read from standard input, from compressed files, and as bf
   CHECK(rows_of("-", {}, file) == expected);
   CHECK(done({"cluster", "-", "-k", "1"}, {.standard_input = file}).says("standard input, 2 x 2 float32"));
   const std::string array = bytes_of(file);
-  std::string packed(array.size() + 200, '\0');
-  uLongf size = packed.size();
-  {
-    z_stream stream{};
-    REQUIRE(deflateInit2(&stream, 9, Z_DEFLATED, 16 + MAX_WBITS, 9, Z_DEFAULT_STRATEGY) == Z_OK);
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(array.data()));
-    stream.avail_in = static_cast<uInt>(array.size());
-    stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-    stream.avail_out = static_cast<uInt>(size);
-    REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
-    packed.resize(stream.total_out);
-    deflateEnd(&stream);
-  }
-  write_bytes(file + ".gz", packed);
+  write_bytes(file + ".gz", deflated(array, 16 + MAX_WBITS));
   CHECK(rows_of(file + ".gz") == expected);
   for (const char* code : {"'<V2'", "'|V2'", "'bfloat16'"}) {
     write_bytes(file, npy(code, false, "(2, 2)", raw(std::vector<std::uint16_t>{0x3f80, 0xc020, 0x4040, 0x8000})));
@@ -224,4 +249,63 @@ TEST_CASE("text compressed with zstd is read by builds with libzstd, and refused
   write_bytes(file, packed.substr(0, 20));
   refuses(3, {"cluster", "-", "-k", "1"}, {"standard input: damaged zstd file: its end is missing"},
           {.standard_input = file});
+}
+
+TEST_CASE("matrices of MATLAB files of level 5 are read, also sparse and compressed ones") {
+  const Scratch folder;
+  const std::string file = folder / "x.mat", table = folder / "x.csv";
+  write_bytes(table, kTable);
+  const std::vector<double> by_columns{1, 0, 0, 0, 0, -3, 0, 0, 0, 2.5, 0, 4};
+  const std::string x = variable(6, "x", {3, 4}, part(9, raw(by_columns)));
+  const std::string y = variable(6, "y", {1, 3}, little(0x30002, 4) + std::string("\0\1\0\0", 4));  // within its tag
+  const std::string s = variable(5, "s", {3, 4},
+                                 part(5, raw(std::vector<std::int32_t>{0, 2, 0, 2})) +
+                                     part(5, raw(std::vector<std::int32_t>{0, 1, 2, 2, 4})) +
+                                     part(9, raw(std::vector<double>{1, -3, 2.5, 4})));
+  const std::string text = variable(4, "t", {1, 2}, part(4, std::string("a\0b\0", 4)));
+  const std::string complex = variable(6, "c", {1, 1}, part(9, raw(std::vector<double>{1})), 8);
+  write_bytes(folder / "labels.csv", "label\n0\n1\n0\n");
+  for (const bool compressed : {false, true}) {
+    write_bytes(file, matlab({x, y}, compressed));
+    CHECK(rows_of(file) == rows_of(table));  // y is a vector
+    CHECK(rows_of(file, {"--transpose"}) == rows_of(table, {"--transpose"}));
+    CHECK(done({"evaluate", folder / "labels.csv", "--truth", file + ":y"}).out.find("Rand index            1") !=
+          std::string::npos);
+    write_bytes(file, matlab({text, x, s, complex}, compressed));
+    CHECK(rows_of(file + ":s") == rows_of(table));
+    CHECK(rows_of(file + ":s", {"--transpose"}) == rows_of(table, {"--transpose"}));
+    CHECK(done({"info", file, "--stats"}).out.find("sparse by columns") != std::string::npos);
+    CHECK(done({"cluster", file + ":x", "-k", "1"}).says("x.mat:/x, 3 x 4 float64"));
+    refuses(3, {"cluster", file, "-k", "1"}, {"expected one 2-dimensional array", "/s (3 x 4, float64)", "x.mat:/x"});
+    refuses(3, {"cluster", file + ":t", "-k", "1"}, {"x.mat:/t: expected numbers, found text"});
+    refuses(3, {"cluster", file + ":c", "-k", "1"}, {"x.mat:/c: expected real numbers, found complex"});
+    refuses(3, {"cluster", file + ":z", "-k", "1"}, {"x.mat: no such array: 'z'; the file holds /t (2"});
+  }
+  // MATLAB stores whole doubles in fewer bytes; the class stays that of doubles.
+  write_bytes(file, matlab({variable(6, "x", {3, 1}, part(2, "abc"))}, true));
+  CHECK(done({"cluster", file + ":x", "-k", "1"}).says("x.mat:/x, 3 x 1 float64"));
+  CHECK(done({"info", file, "--stats"}).out.find("97       99       98") != std::string::npos);
+
+  for (const auto& [bytes, said] :
+       {std::pair{matlab({x}, false).substr(0, 200), "variable 1 is cut off"},
+        std::pair{matlab({x}, true).substr(0, 150), "variable 1 is cut off"},
+        std::pair{matlab({variable(6, "x", {3, 4}, part(9, raw(std::vector<double>{1, 2})))}, true),
+                  "x.mat:/x: damaged MATLAB file: 3 x 4 values of float64 are declared, and 16 bytes stored"},
+        std::pair{matlab({variable(6, "x", {3, 4}, "")}, false), "a part of it is missing"},
+        std::pair{matlab({variable(6, "x", {3, 4}, part(99, raw(by_columns)))}, true), "the unknown type 99"},
+        std::pair{matlab({variable(6, "x", {3, -4}, part(9, ""))}, true), "a size of it is negative"},
+        std::pair{matlab({part(14, "abcdefgh")}, true), "x.mat: variable 1: damaged MATLAB file"},
+        std::pair{matlab({}, false), "found nothing"}}) {
+    INFO(said);
+    write_bytes(file, bytes);
+    refuses(3, {"cluster", file, "-k", "1"}, {said});
+  }
+  std::string flipped = matlab({x}, true);
+  flipped[flipped.size() - 1] ^= 1;  // of the checksum
+  write_bytes(file, flipped);
+  refuses(3, {"cluster", file, "-k", "1"}, {"x.mat: variable 1: damaged: incorrect data check"});
+  const std::vector<double> many(1'000'000);
+  write_bytes(file, matlab({variable(6, "x", {1000, 1000}, part(9, raw(many)))}, true));
+  CHECK(done({"cluster", file, "-k", "1", "--memory", "40MB"}).code == 0);
+  refuses(2, {"cluster", file, "-k", "1", "--memory", "6MB"}, {"x.mat", "--memory"});
 }

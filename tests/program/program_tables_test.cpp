@@ -151,7 +151,6 @@ TEST_CASE("files of other programs are refused by name, with the command that co
                            File{"x.dta", "<stata_dta><header>", "a Stata file", "pandas.read_stata('IN')"},
                            File{"x.xlsx", "PK\x03\x04xxxx", ".xlsx", "pandas.read_excel('IN')"},
                            File{"x.db", "SQLite format 3", "an SQLite database", "sqlite3 -csv -header IN"},
-                           File{"x.mat", "MATLAB 5.0 MAT-file\x01\x02", "a MATLAB 5 file", "scipy.io.loadmat('IN')"},
                            File{"x.csv.xz",
                                 "\xfd"
                                 "7zXZxx",
