@@ -90,7 +90,7 @@ std::string as_text(const std::vector<DeviceEntry>& all) {
     line("               ", format.summary);
   }
   line("  zstd         ", data::has_zstd()
-                              ? "text and arrays, as with gzip"
+                              ? "text, arrays and HDF5 chunks, as with gzip"
                               : "not in this build, since libzstd was not found; zstd -dc FILE | kith COMMAND -");
   return out;
 }

@@ -11,14 +11,18 @@
 namespace kith::data {
 
 struct FilterStep {
-  enum Kind { shuffle, deflate, fletcher32 } kind = shuffle;
+  enum Kind { shuffle, deflate, fletcher32, lzf, zstd } kind = shuffle;
   std::int64_t element_bytes = 1;  // of shuffle
 };
-constexpr FilterStep::Kind last_value(FilterStep::Kind) { return FilterStep::fletcher32; }
+constexpr FilterStep::Kind last_value(FilterStep::Kind) { return FilterStep::zstd; }
 template <class Archive>
 void each_field(Archive& archive, FilterStep& step) {
   archive(step.kind, step.element_bytes);
 }
+
+/// The numbers that the HDF Group has registered for filters which the library lacks and ChunkDecoder decodes; zstd
+/// only if kith was built with libzstd.
+constexpr int kLzfFilter = 32000, kZstdFilter = 32015;
 
 /// Decodes chunks one after another and reuses its memory.
 class ChunkDecoder {

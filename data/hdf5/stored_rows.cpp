@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "data/format/shape.h"
+#include "data/hdf5/chunk_filters.h"
 #include "data/hdf5/hdf5_checksum.h"
 #include "data/hdf5/hdf5_driver.h"
 #include "data/hdf5/hdf5_listing.h"
@@ -50,9 +51,19 @@ std::optional<FilterStep> step_of(hid_t creation, unsigned index) {
       return FilterStep{FilterStep::fletcher32};
     case H5Z_FILTER_SHUFFLE:
       return FilterStep{FilterStep::shuffle, value_count > 0 ? std::int64_t{values[0]} : 1};
+    case kLzfFilter:
+      return FilterStep{FilterStep::lzf};
+    case kZstdFilter:
+      return FilterStep{FilterStep::zstd};
     default:
       return std::nullopt;
   }
+}
+
+/// Whether only ChunkDecoder can decode the chunks.
+bool needs_decoder(const DatasetFacts& facts) {
+  return std::any_of(facts.info.filters.begin(), facts.info.filters.end(),
+                     [](const std::string& filter) { return filter == "lzf" || filter == "zstd"; });
 }
 
 /// The filters of chunks; nullopt if ChunkDecoder cannot decode them.
@@ -83,6 +94,13 @@ StoredRows rows_of(Hdf5InputFile file, Handle dataset, const std::string& path, 
   rows.names = stored_names(file, path, rows.facts.columns());
   rows.begin = begin_of(file, dataset.get(), rows.facts);
   rows.steps = steps_of(dataset.get(), rows.facts);
+  if (!rows.steps && needs_decoder(rows.facts)) {
+    refuse_input(
+        fmt::format("{}:{}", file.name(), path),
+        fmt::format("compressed with {}, which kith decodes only in chunks that are whole, with shuffle, deflate "
+                    "and fletcher32; {}",
+                    fmt::join(rows.facts.info.filters, ", "), kRewrite));
+  }
   dataset = Handle();  // keep_open() opens it again
   if (!rows.begin) rows.id = keep_open(std::move(file), rows.facts);
   return rows;

@@ -309,3 +309,51 @@ TEST_CASE("matrices of MATLAB files of level 5 are read, also sparse and compres
   CHECK(done({"cluster", file, "-k", "1", "--memory", "40MB"}).code == 0);
   refuses(2, {"cluster", file, "-k", "1", "--memory", "6MB"}, {"x.mat", "--memory"});
 }
+
+TEST_CASE("HDF5 chunks compressed with lzf and zstd are decoded, and damaged ones refused") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5", table = folder / "x.csv";
+  // A chunk of 4 x 2 values of int16: 1 2 1 2 1 2 1 2.
+  write_bytes(table, "1,2\n1,2\n1,2\n1,2\n");
+  const auto make = [&](int filter, const std::string& chunk, unsigned mask, bool shuffle) {
+    FileMaker maker(file);
+    const hid_t creation = creation_of({.chunk = {4, 2}, .shuffle = shuffle});
+    REQUIRE(H5Pset_filter(creation, filter, H5Z_FLAG_OPTIONAL, 0, nullptr) >= 0);
+    maker.made("x", H5T_STD_I16LE, {4, 2}, creation);
+    H5Pclose(creation);
+    const hid_t dataset = H5Dopen2(maker.id(), "x", H5P_DEFAULT);
+    const hsize_t offset[2] = {0, 0};
+    REQUIRE(H5Dwrite_chunk(dataset, H5P_DEFAULT, mask, offset, chunk.size(), chunk.data()) >= 0);
+    H5Dclose(dataset);
+  };
+  const std::string values("\1\0\2\0\1\0\2\0\1\0\2\0\1\0\2\0", 16);
+  const std::string shuffled("\1\2\1\2\1\2\1\2\0\0\0\0\0\0\0\0", 16);
+  const auto reads = [&] { return rows_of(file) == rows_of(table); };
+  // lzf: 4 bytes, then 12 bytes from 4 bytes back; a long run and a short one of shuffled bytes; and a chunk as it is.
+  make(32000, std::string("\3\1\0\2\0\xe0\3\3", 8), 0, false);
+  CHECK(reads());
+  CHECK(done({"info", file}).out.find("lzf") != std::string::npos);
+  make(32000, std::string("\1\1\2\x80\1\0\0\xa0\0", 9), 0, true);
+  CHECK(reads());
+  make(32000, values, 1, false);
+  CHECK(reads());
+  for (const auto& [bytes, said] :
+       {std::pair{std::string("\3\1\0\2", 4), "its end is missing"},
+        std::pair{std::string("\3\1\0\2\0\xe0", 6), "its end is missing"},
+        std::pair{std::string("\3\1\0\2\0\xe0\3\4", 8), "refers to bytes before its beginning"},
+        std::pair{std::string("\3\1\0\2\0\xe0\4\3", 8), "inflates to more than 16 bytes"},
+        std::pair{std::string("\3\1\0\2\0", 5), "it has 4 bytes, expected 16"}}) {
+    make(32000, bytes, 0, false);
+    refuses(3, {"cluster", file, "-k", "1"}, {"x.h5:/x: data damaged in chunk (0, 0)", said});
+  }
+  const std::string frame("\x28\xb5\x2f\xfd\x00\x58\x81\x00\x00", 9);
+  make(32015, frame + shuffled, 0, true);
+  if (done({"devices", "--json"}).json().at("zstd") == false) {
+    refuses(3, {"cluster", file, "-k", "1"}, {"zstd", "libzstd was not found", "hdf5plugin"});
+    return;
+  }
+  CHECK(reads());
+  CHECK(done({"info", file}).out.find("shuffle, zstd") != std::string::npos);
+  make(32015, (frame + values).substr(0, 20), 0, false);
+  refuses(3, {"cluster", file, "-k", "1"}, {"data damaged in chunk (0, 0)", "it is no zstd frame of up to 16 bytes"});
+}
