@@ -126,6 +126,12 @@ void unshuffle(const std::vector<std::byte>& in, std::vector<std::byte>& out, st
 
 }  // namespace
 
+std::string unpack(FilterStep::Kind kind, const std::vector<std::byte>& in, std::vector<std::byte>& out,
+                   std::size_t max_bytes) {
+  if (kind == FilterStep::lzf) return unpack_lzf(in, out, max_bytes);
+  return kind == FilterStep::zstd ? unpack_zstd(in, out, max_bytes) : inflate_bytes(in, out, max_bytes);
+}
+
 std::byte* ChunkDecoder::stored(std::int64_t size) {
   bytes_.resize(static_cast<std::size_t>(size));
   return bytes_.data();
@@ -134,15 +140,11 @@ std::byte* ChunkDecoder::stored(std::int64_t size) {
 std::string ChunkDecoder::invert(const FilterStep& step, std::size_t max_bytes) {
   if (step.kind == FilterStep::fletcher32) return verify_checksum(bytes_);
   std::string problem;
-  if (step.kind == FilterStep::deflate) {
-    problem = inflate_bytes(bytes_, other_, max_bytes);
-  } else if (step.kind == FilterStep::lzf) {
-    problem = unpack_lzf(bytes_, other_, max_bytes);
-  } else if (step.kind == FilterStep::zstd) {
-    problem = unpack_zstd(bytes_, other_, max_bytes);
-  } else {
+  if (step.kind == FilterStep::shuffle) {
     if (step.element_bytes <= 1) return "";
     unshuffle(bytes_, other_, static_cast<std::size_t>(step.element_bytes));
+  } else {
+    problem = unpack(step.kind, bytes_, other_, max_bytes);
   }
   std::swap(bytes_, other_);
   return problem;

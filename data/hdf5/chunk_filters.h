@@ -24,6 +24,10 @@ void each_field(Archive& archive, FilterStep& step) {
 /// only if kith was built with libzstd.
 constexpr int kLzfFilter = 32000, kZstdFilter = 32015;
 
+/// Decodes deflate, lzf or zstd to at most `max_bytes` bytes. Returns a description of the damage, or "".
+std::string unpack(FilterStep::Kind kind, const std::vector<std::byte>& in, std::vector<std::byte>& out,
+                   std::size_t max_bytes);
+
 /// Decodes chunks one after another and reuses its memory.
 class ChunkDecoder {
  public:

@@ -196,8 +196,8 @@ std::string filter_name(H5Z_filter_t id, const char* name, const std::vector<uns
 
 constexpr const char* kWithoutZstd = ", which this build of kith lacks, as libzstd was not found";
 
-/// Considers only the filters that are built into the library or into ChunkDecoder; H5Zfilter_avail would search for a
-/// plugin for any other.
+/// Considers only the filters that are built into the library or that kith registers; H5Zfilter_avail would search for
+/// a plugin for any other.
 bool can_decode(H5Z_filter_t id) {
   if (id == kLzfFilter || (id == kZstdFilter && has_zstd())) return true;
   return id >= H5Z_FILTER_DEFLATE && id <= H5Z_FILTER_SCALEOFFSET && H5Zfilter_avail(id) > 0;

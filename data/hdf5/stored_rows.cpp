@@ -60,12 +60,6 @@ std::optional<FilterStep> step_of(hid_t creation, unsigned index) {
   }
 }
 
-/// Whether only ChunkDecoder can decode the chunks.
-bool needs_decoder(const DatasetFacts& facts) {
-  return std::any_of(facts.info.filters.begin(), facts.info.filters.end(),
-                     [](const std::string& filter) { return filter == "lzf" || filter == "zstd"; });
-}
-
 /// The filters of chunks; nullopt if ChunkDecoder cannot decode them.
 std::optional<std::vector<FilterStep>> steps_of(hid_t dataset, const DatasetFacts& facts) {
   if (!facts.chunked) return std::nullopt;
@@ -94,13 +88,6 @@ StoredRows rows_of(Hdf5InputFile file, Handle dataset, const std::string& path, 
   rows.names = stored_names(file, path, rows.facts.columns());
   rows.begin = begin_of(file, dataset.get(), rows.facts);
   rows.steps = steps_of(dataset.get(), rows.facts);
-  if (!rows.steps && needs_decoder(rows.facts)) {
-    refuse_input(
-        fmt::format("{}:{}", file.name(), path),
-        fmt::format("compressed with {}, which kith decodes only in chunks that are whole, with shuffle, deflate "
-                    "and fletcher32; {}",
-                    fmt::join(rows.facts.info.filters, ", "), kRewrite));
-  }
   dataset = Handle();  // keep_open() opens it again
   if (!rows.begin) rows.id = keep_open(std::move(file), rows.facts);
   return rows;

@@ -14,4 +14,6 @@ std::string zstd_begin(std::string_view, std::int64_t) { return ""; }
 
 std::int64_t decode_zstd(std::span<const std::byte>, std::span<std::byte>) { return -1; }
 
+std::int64_t zstd_content_bytes(std::span<const std::byte>) { return 0; }
+
 }  // namespace kith::data

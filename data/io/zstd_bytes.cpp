@@ -83,6 +83,13 @@ std::string zstd_begin(std::string_view bytes, std::int64_t count) {
   return text;
 }
 
+std::int64_t zstd_content_bytes(std::span<const std::byte> in) {
+  constexpr unsigned long long kMostPerByte = 1ULL << 17;  // a block
+  const unsigned long long bytes = ZSTD_getFrameContentSize(in.data(), in.size());
+  const bool is_known = bytes != ZSTD_CONTENTSIZE_UNKNOWN && bytes != ZSTD_CONTENTSIZE_ERROR;
+  return is_known && bytes <= kMostPerByte * in.size() ? static_cast<std::int64_t>(bytes) : 0;
+}
+
 std::int64_t decode_zstd(std::span<const std::byte> in, std::span<std::byte> out) {
   const std::size_t count = ZSTD_decompress(out.data(), out.size(), in.data(), in.size());
   return ZSTD_isError(count) != 0 ? -1 : static_cast<std::int64_t>(count);

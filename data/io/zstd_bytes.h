@@ -28,4 +28,7 @@ std::string zstd_begin(std::string_view bytes, std::int64_t count);
 /// Decodes one frame or several into `out`. Returns the number of bytes, or -1 if they are damaged or do not fit.
 std::int64_t decode_zstd(std::span<const std::byte> in, std::span<std::byte> out);
 
+/// The number of bytes that the first frame says it decodes to; 0 if it does not say so or claims more than zstd can.
+std::int64_t zstd_content_bytes(std::span<const std::byte> in);
+
 }  // namespace kith::data

@@ -346,6 +346,24 @@ TEST_CASE("HDF5 chunks compressed with lzf and zstd are decoded, and damaged one
     make(32000, bytes, 0, false);
     refuses(3, {"cluster", file, "-k", "1"}, {"x.h5:/x: data damaged in chunk (0, 0)", said});
   }
+  // Texts are read by the library.
+  {
+    FileMaker maker(file);
+    const hid_t creation = creation_of({.chunk = {4}}), type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, 1);
+    REQUIRE(H5Pset_filter(creation, 32000, H5Z_FLAG_OPTIONAL, 0, nullptr) >= 0);
+    maker.made("kind", type, {4}, creation);
+    const hid_t dataset = H5Dopen2(maker.id(), "kind", H5P_DEFAULT);
+    const hsize_t offset[1] = {0};
+    REQUIRE(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, offset, 5, "\3baba") >= 0);
+    H5Dclose(dataset);
+    H5Pclose(creation);
+    H5Tclose(type);
+  }
+  write_bytes(folder / "l.csv", "label\n1\n0\n1\n0\n");
+  CHECK(done({"evaluate", folder / "l.csv", "--truth", file + ":kind"}).out.find("Rand index            1") !=
+        std::string::npos);
+
   const std::string frame("\x28\xb5\x2f\xfd\x00\x58\x81\x00\x00", 9);
   make(32015, frame + shuffled, 0, true);
   if (done({"devices", "--json"}).json().at("zstd") == false) {
