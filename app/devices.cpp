@@ -9,6 +9,7 @@
 #include "app/commands.h"
 #include "core/backend.h"
 #include "core/error.h"
+#include "data/io/zstd_bytes.h"
 #include "kernels/cpu/instructions/instructions.h"
 #include "kernels/cpu/runtime/threads.h"
 
@@ -85,9 +86,12 @@ std::string as_text(const std::vector<DeviceEntry>& all) {
   line("  threads      ", std::to_string(cpu::usable_threads()));
   out += "\nformats\n";
   for (const data::FormatEntry& format : data::formats()) {
-    line(fmt::format("  {:<9}", format.name), format.extensions);
-    line("           ", format.summary);
+    line(fmt::format("  {:<13}", format.name), format.extensions);
+    line("               ", format.summary);
   }
+  line("  zstd         ", data::has_zstd()
+                              ? "text, arrays and HDF5 chunks, as with gzip"
+                              : "not in this build, since libzstd was not found; zstd -dc FILE | kith COMMAND -");
   return out;
 }
 
@@ -115,6 +119,7 @@ std::string as_json(const std::vector<DeviceEntry>& all) {
     object["formats"].push_back(
         {{"name", format.name}, {"extensions", format.extensions}, {"summary", format.summary}});
   }
+  object["zstd"] = data::has_zstd();
   return object.dump(2) + "\n";
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -41,13 +42,14 @@ void add_statistics(const std::string& file, Described& dataset, data::ReadOptio
   if (!is_matrix_or_vector(dataset.info)) return;
   try {
     options.vector_as_column = true;
-    const std::string& text = dataset.info.text_columns;  // the other columns have statistics
+    if (options.fill == data::Fill::none) options.missing = data::Missing::keep;  // they are counted
+    const std::string& text = dataset.info.text_columns;                          // the other columns have statistics
     if (!text.empty()) options.drop_columns += (options.drop_columns.empty() ? "" : ",") + text;
     const std::string location = dataset.info.path.empty() ? file : fmt::format("{}:{}", file, dataset.info.path);
     const auto source = data::open_points(location, options);
     dataset.names = source->column_names();
     dataset.statistics = column_statistics(*source, progress);
-  } catch (const Error& error) {  // missing or infinite values are a result here
+  } catch (const Error& error) {  // values that cannot be read are a result here
     if (error.code() != ExitCode::data) throw;
     dataset.obstacle = error.what();
     dataset.failed = dataset.info.is_readable && error.cause() != Cause::value;
@@ -92,13 +94,32 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t
 /// A paragraph that is indented by two columns.
 std::string paragraph(const std::string& text) { return hang("  ", wrap(text, text_width(Stream::output) - 2)); }
 
+struct MissingValues {
+  std::int64_t values = 0, columns = 0;
+};
+
+MissingValues count_missing(const Described& dataset) {
+  MissingValues count;
+  for (const ColumnStatistics& s : dataset.statistics) {
+    count.values += s.missing;
+    count.columns += s.missing > 0 ? 1 : 0;
+  }
+  return count;
+}
+
 std::string statistics_table(const Described& dataset) {
   std::vector<std::vector<std::string>> rows{{"column", "minimum", "maximum", "mean", "deviation"}};
+  const bool any_missing = count_missing(dataset).columns > 0;
+  if (any_missing) rows[0].push_back("missing");
+  const auto shown = [](const ColumnStatistics& s, const std::string& number) {
+    return std::isnan(s.mean) ? "-" : number;
+  };
   for (std::size_t j = 0; j < dataset.statistics.size(); ++j) {
     const ColumnStatistics& s = dataset.statistics[j];
     rows.push_back({j < dataset.names.size() ? quoted(dataset.names[j], 60) : std::to_string(j + 1),
-                    fmt::format("{}", s.minimum), fmt::format("{}", s.maximum), fmt::format("{:.9g}", s.mean),
-                    fmt::format("{:.9g}", s.deviation)});
+                    shown(s, fmt::format("{}", s.minimum)), shown(s, fmt::format("{}", s.maximum)),
+                    shown(s, fmt::format("{:.9g}", s.mean)), shown(s, fmt::format("{:.9g}", s.deviation))});
+    if (any_missing) rows.back().push_back(std::to_string(s.missing));
   }
   return table(rows, 4);
 }
@@ -154,7 +175,14 @@ std::string as_text(const DescribedFile& file, bool stats) {
   }
   for (const Described& dataset : file.datasets) {
     if (!stats || !is_matrix_or_vector(dataset.info)) continue;
-    const std::string values = dataset.obstacle.empty() ? "all values finite" : dataset.obstacle;
+    const MissingValues missing = count_missing(dataset);
+    const std::string values = !dataset.obstacle.empty() ? dataset.obstacle
+                               : missing.values == 0
+                                   ? "all values finite"
+                                   : fmt::format(
+                                         "{} missing values (NaN, infinity, empty) in {} columns; --nan drop, mean or "
+                                         "median accepts them",
+                                         missing.values, missing.columns);
     out += "\n" + paragraph(fmt::format("{}: {}", dataset.info.path.empty() ? "values" : visible(dataset.info.path),
                                         visible(values)));
     if (dataset.obstacle.empty()) out += statistics_table(dataset);
@@ -179,6 +207,7 @@ nlohmann::ordered_json as_json(const Described& dataset) {
     const ColumnStatistics& s = dataset.statistics[j];
     object["statistics"].push_back(
         {{"minimum", s.minimum}, {"maximum", s.maximum}, {"mean", s.mean}, {"deviation", s.deviation}});
+    if (s.missing > 0) object["statistics"].back()["missing"] = s.missing;
     if (j < dataset.names.size()) object["statistics"].back()["column"] = dataset.names[j];
   }
   if (!dataset.obstacle.empty()) object["without_statistics"] = dataset.obstacle;

@@ -53,6 +53,7 @@ struct Spread {
 
 Spread spread_of(const ColumnStatistics& column) {
   Spread spread;
+  if (std::isnan(column.mean)) return spread;
   if (!std::isfinite(column.maximum - column.minimum)) spread.first = 0.5;
   const double above = spread.difference(column.maximum, column.mean);
   const double below = spread.difference(column.mean, column.minimum);
@@ -85,33 +86,39 @@ std::vector<ColumnStatistics> column_statistics(data::PointSource& source, Progr
   constexpr std::int64_t kBytesPerColumn = 128;  // the statistics, two sums, the scale
   const std::int64_t row_bytes = checked_product(source.columns(), kBytesPerColumn, source.name().c_str());
   data::require_memory(row_bytes + std::max(block_bytes(), row_bytes / 16) + source.held_bytes(), source.name());
-  const double rows = static_cast<double>(source.rows());
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
   progress.phase("read", 2 * source.rows());
-  std::vector<ColumnStatistics> result(columns, {kInfinity, -kInfinity, 0.0, 0.0});
+  std::vector<ColumnStatistics> result(columns, {0, kInfinity, -kInfinity, 0.0, 0.0});
   std::vector<Sum> sums(columns);
   for_rows(source, progress, 0, [&](auto row) {
     for (std::size_t j = 0; j < columns; ++j) {
       const double value = row[j];
+      if (!std::isfinite(value)) {
+        ++result[j].missing;
+        continue;
+      }
       result[j].minimum = std::min(result[j].minimum, value);
       result[j].maximum = std::max(result[j].maximum, value);
       sums[j].add(value);
     }
   });
   std::vector<Spread> spreads;
+  const auto count = [&](std::size_t j) { return static_cast<double>(source.rows() - result[j].missing); };
   for (std::size_t j = 0; j < columns; ++j) {
-    result[j].mean = sums[j].divided_by(rows);
+    if (count(j) == 0.0) result[j].minimum = result[j].maximum = kNaN;
+    result[j].mean = sums[j].divided_by(count(j));  // NaN without values
     spreads.push_back(spread_of(result[j]));
   }
   std::vector<Sum> squares(columns);
   for_rows(source, progress, source.rows(), [&](auto row) {
     for (std::size_t j = 0; j < columns; ++j) {
+      if (!std::isfinite(row[j])) continue;
       const double difference = spreads[j].difference(row[j], result[j].mean);
       squares[j].add(difference * difference);
     }
   });
   for (std::size_t j = 0; j < columns; ++j) {
-    result[j].deviation = spreads[j].undone(std::sqrt(squares[j].divided_by(rows)));
+    result[j].deviation = spreads[j].undone(std::sqrt(squares[j].divided_by(count(j))));
   }
   return result;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "data/arrays/matlab.h"
 #include "data/arrays/numpy.h"
 #include "data/arrays/vectors.h"
 #include "data/format/column_choice.h"
@@ -14,6 +15,8 @@
 #include "data/hdf5/hdf5_root.h"
 #include "data/hdf5/hdf5_source.h"
 #include "data/io/file_kind.h"
+#include "data/text/matrix_market.h"
+#include "data/text/svmlight.h"
 #include "data/text/text.h"
 
 namespace kith::data {
@@ -23,10 +26,16 @@ constexpr FormatEntry kFormats[] = {
     {"HDF5", ".h5 .hdf5 .h5ad .mat", "datasets and sparse matrices of a file, named FILE:/path/in/file", is_hdf5,
      open_hdf5, list_hdf5},
     {"NumPy", ".npy", "an array of numbers, in row or column order", is_npy, open_npy, list_npy},
-    {"NumPy", ".npz", "arrays of an archive, named FILE:NAME", is_npz, open_npz, list_npz},
+    {"NumPy", ".npz", "arrays of an archive, named FILE:NAME, or a sparse matrix of SciPy", is_npz, open_npz, list_npz},
+    {"MATLAB", ".mat", "matrices of a file of save -v6 or -v7, named FILE:NAME; those of -v7.3 are HDF5", is_matlab,
+     open_matlab, list_matlab},
     {"vectors", ".fvecs .ivecs .bvecs .fbin .u8bin .i8bin .ibin .hbin .f16bin",
      "little-endian rows, each after its length or all after one header", is_vectors, open_vectors, list_vectors},
-    {"text", ".csv .tsv .txt .gz", "numbers separated by commas, tabs, semicolons or blanks; - is standard input",
+    {"MatrixMarket", ".mtx .mtx.gz", "a sparse or dense matrix as text", is_matrix_market, open_matrix_market,
+     list_matrix_market},
+    {"svmlight", ".svm .svmlight .libsvm", "sparse rows, each after its label; FILE:label has the labels", is_svmlight,
+     open_svmlight, list_svmlight},
+    {"text", ".csv .tsv .txt .gz .zst", "numbers separated by commas, tabs, semicolons or blanks; - is standard input",
      is_text_table, open_text, list_text, true},
 };
 static_assert(std::all_of(std::begin(kFormats), std::end(kFormats),

@@ -10,6 +10,7 @@
 
 #include "app/cli/text_options.h"
 #include "core/error.h"
+#include "data/format/column_choice.h"
 #include "kernels/cpu/runtime/threads.h"
 
 namespace kith::app {
@@ -63,7 +64,8 @@ void add_precision_option(OptionSet& set, CommonOptions& common) {
 void add_input_options(OptionSet& set, CommonOptions& common) {
   set.text({.names = "--columns",
             .value = "LIST",
-            .help = "Columns to use as points, in this order: names, or numbers from 1, as in a,b,3-7.",
+            .help = "Columns to use as points, in this order: names, or numbers from 1, as in a,b,3-7. A name that "
+                    "contains a comma is put in double quotes: 'a,\"b, c\"'.",
             .shown_default = "all",
             .stored = Stored::if_changed,
             .position = position::kInput},
@@ -257,10 +259,10 @@ data::ReadOptions read_options(const CommonOptions& common) {
   if (!common.nan.empty()) options.missing = common.nan == "error" ? data::Missing::offer : data::Missing::keep;
   if (common.nan == "mean") options.fill = data::Fill::mean;
   if (common.nan == "median") options.fill = data::Fill::median;
-  for (std::size_t begin = 0; begin < common.na_values.size();) {
-    const std::size_t end = std::min(common.na_values.find(',', begin), common.na_values.size());
-    options.missing_texts.push_back(common.na_values.substr(begin, end - begin));
-    begin = end + 1;
+  if (!common.na_values.empty()) {
+    for (data::ListItem& item : data::split_list("--na-values", common.na_values)) {
+      options.missing_texts.push_back(std::move(item.text));
+    }
   }
   if (common.precision == "f32") options.precision = data::Precision::f32;
   if (common.precision == "f64") options.precision = data::Precision::f64;

@@ -39,6 +39,7 @@ struct CommonOptions {
   std::string scale = "none";
   std::int64_t pca = 0;   // principal components to keep; 0: none are computed
   std::string nan;        // of commands that have --nan: error, drop, mean or median
+  std::string encode;     // what becomes of columns of text: a list of rules
   std::string na_values;  // texts for missing values, with commas between them
   std::string output;     // empty: none
   bool force = false;

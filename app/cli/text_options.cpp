@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
+#include "core/quoted.h"
+#include "data/format/column_choice.h"
 #include "data/text/text.h"
 
 namespace kith::app {
@@ -87,6 +91,31 @@ std::optional<char> comment_of(const std::string& text) {
   return text[0];
 }
 
+/// The rules of --encode: "onehot", "city=onehot,ordinal".
+std::vector<data::EncodeRule> encode_rules(const std::string& text) {
+  constexpr std::pair<const char*, data::Encode> kWords[] = {
+      {"none", data::Encode::none}, {"ordinal", data::Encode::ordinal}, {"onehot", data::Encode::onehot}};
+  std::vector<data::EncodeRule> rules;
+  if (text.empty()) return rules;
+  for (const data::ListItem& item : data::split_list("--encode", text)) {
+    const std::size_t equals = item.text.rfind('=');
+    data::EncodeRule rule;
+    if (equals != item.text.npos) rule.column = item.text.substr(0, equals);
+    const std::string word = equals == item.text.npos ? item.text : item.text.substr(equals + 1);
+    const auto* known =
+        std::find_if(std::begin(kWords), std::end(kWords), [&word](const auto& entry) { return word == entry.first; });
+    if (known == std::end(kWords) || equals == 0) {
+      throw Error(ExitCode::usage,
+                  fmt::format("--encode: expected onehot, ordinal or none, or COLUMN=onehot and so on, "
+                              "found '{}'",
+                              quoted(item.text)));
+    }
+    rule.how = known->second;
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
 }  // namespace
 
 void add_text_options(OptionSet& set, CommonOptions& common) {
@@ -128,6 +157,16 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
             .position = position::kInput,
             .no_effect = unless_text(set)},
            common.comment);
+  set.text({.names = "--encode",
+            .value = "LIST",
+            .help = "Make features of columns of text: onehot (for each text a column of 0 and 1), ordinal (the place "
+                    "of the text in alphabetical order), none; for all such columns, for some, or both, as in "
+                    "ordinal,city=onehot.",
+            .shown_default = "none",
+            .stored = Stored::if_changed,
+            .position = position::kInput,
+            .no_effect = unless_text(set)},
+           common.encode);
 }
 
 void read_text_options(const CommonOptions& common, data::ReadOptions& options) {
@@ -141,11 +180,13 @@ void read_text_options(const CommonOptions& common, data::ReadOptions& options) 
         fmt::format("--comment: expected another character than --delimiter, found '{}' for both", common.comment));
   }
   read_number_style(common, options);
+  options.encode = encode_rules(common.encode);
 }
 
 data::ReadOptions text_form(const CommonOptions& common) {
   data::ReadOptions options;
   read_text_options(common, options);
+  options.encode.clear();
   return options;
 }
 

@@ -169,7 +169,10 @@ void take_input_options(const data::StoredResult& result, CommonOptions& common)
   take("--weight-column", common.weight_column);
   take("--delimiter", common.delimiter);
   take("--header", common.header);
+  take("--decimal", common.decimal);
+  take("--thousands", common.thousands);
   take("--comment", common.comment);
+  take("--encode", common.encode);
   take("--precision", common.precision);
   take("--metric", common.metric);
   take("--nan", common.nan);

@@ -3,14 +3,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
+#include "core/quoted.h"
 #include "data/arrays/numpy_header.h"
-#include "data/arrays/raw_rows.h"
+#include "data/format/array_choice.h"
+#include "data/format/raw_rows.h"
 #include "data/format/shape.h"
+#include "data/format/sparse_rows.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
+#include "data/io/stream_bytes.h"
 #include "data/io/zip.h"
 
 namespace kith::data {
@@ -94,70 +100,96 @@ std::string refusal_of(const Member& member, bool vector_as_column) {
   return refusal(member.header, member.file.size - member.header.bytes, vector_as_column);
 }
 
+/// What `kith info` shows of an archive.
+std::vector<DatasetInfo> describe(const std::vector<Member>& arrays) {
+  std::vector<DatasetInfo> list;
+  for (const Member& member : arrays) {
+    DatasetInfo info = info_of(member.header, member.file.size - member.header.bytes);
+    info.path = member.path;
+    info.unreadable = refusal_of(member, false);
+    info.is_readable = refusal_of(member, true).empty();
+    info.stored_bytes = member.file.stored;
+    if (member.file.deflated) info.filters.push_back("deflate");
+    list.push_back(std::move(info));
+  }
+  return list;
+}
+
 [[noreturn]] void refuse_member(const std::string& name, const std::string& problem) {
   const bool complete = problem.starts_with(name.substr(0, name.rfind(':')));  // the message begins with the name
   if (complete) throw Error(ExitCode::data, problem);
   refuse_input(name, problem);
 }
 
-std::string show(const std::vector<Member>& arrays) {
-  std::vector<std::string> items;
-  for (const Member& member : arrays) {
-    items.push_back(fmt::format("{} ({}, {})", member.path, show_shape(member.header.shape),
-                                member.header.type.empty() ? "no array" : member.header.type));
-  }
-  return show_list(items);
+/// The array of an archive with this path; null if there is none.
+const Member* find(const std::vector<Member>& arrays, const std::string& path) {
+  const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const Member& m) { return m.path == path; });
+  return found == arrays.end() ? nullptr : &*found;
 }
 
-/// The array that the location names, else the only matrix, else the only vector if it may be a column.
-const Member& choose(const std::vector<Member>& arrays, const Location& location, const ReadOptions& options) {
-  if (!location.dataset.empty()) {
-    const std::string bare = location.dataset.substr(location.dataset.starts_with('/') ? 1 : 0);
-    for (const Member& member : arrays) {
-      if (member.path.substr(1) == bare || member.file.name == bare) return member;
-    }
-    refuse_input(location.file,
-                 fmt::format("no such array: '{}'; the archive holds {}", location.dataset, show(arrays)));
+/// Whether scipy.sparse.save_npz() wrote the archive.
+bool is_sparse(const std::vector<Member>& arrays) {
+  return find(arrays, "/format") != nullptr && find(arrays, "/shape") != nullptr && find(arrays, "/data") != nullptr;
+}
+
+/// The matrix of such an archive. Throws Error(data) unless it is in compressed rows or columns.
+SparseMatrix sparse_matrix(const std::string& file, const InputBytes& input, const std::vector<Member>& arrays) {
+  const Member& format = *find(arrays, "/format");
+  std::string text;  // "csr", in 1 or 4 bytes for each letter
+  for (const std::byte byte : extract_begin(input, format.file, kMemberHeaderBytes)) {
+    if (byte != std::byte{0}) text += static_cast<char>(byte);
   }
-  for (const std::size_t rank : {2, 1}) {
-    if (rank == 1 && !options.vector_as_column) break;
-    std::vector<const Member*> candidates;
-    for (const Member& member : arrays) {
-      if (member.header.element && member.header.shape.size() == rank) candidates.push_back(&member);
-    }
-    if (candidates.size() == 1) return *candidates[0];
-    if (candidates.size() > 1) {
-      refuse_input(location.file,
-                   fmt::format("expected one {}-dimensional array of numbers, found {}: {}; name one, as in {}:{}",
-                               rank, candidates.size(), show(arrays), location.file, candidates[0]->path));
-    }
+  text.erase(0, std::min(text.size(), text.find('\n')) + 1);
+  if (text != "csr" && text != "csc") {
+    refuse_input(file, fmt::format("expected a sparse matrix in the format csr or csc, found '{}'; save it again: "
+                                   "scipy.sparse.save_npz(FILE, x.tocsr())",
+                                   quoted(text, 20)));
   }
-  for (const Member& member : arrays) {
-    if (!member.unreadable.empty()) {
-      refuse_member(fmt::format("{}:{}", location.file, member.path), member.unreadable);
-    }
+  SparseMatrix matrix;
+  matrix.name = file;
+  matrix.by_columns = text == "csc";
+  matrix.kind = matrix.by_columns ? "sparse by columns" : "sparse by rows";
+  matrix.origin = "/indptr";
+  const auto open = [file](const char* part, const ReadOptions& options) { return open_npz({file, part}, options); };
+  const auto sizes = open("/shape", {.precision = Precision::f64, .vector_as_column = true});
+  if (sizes->rows() != 2 || sizes->columns() != 1) {
+    refuse_input(sizes->name(), fmt::format("damaged: expected the 2 sizes of a sparse matrix, found {} values; save "
+                                            "it again",
+                                            sizes->rows() * sizes->columns()));
   }
-  refuse_input(
-      location.file,
-      fmt::format("expected a 2-dimensional array of numbers, found {}; give an archive with one", show(arrays)));
+  const auto values = std::get<Matrix<double>>(read_all(*sizes));
+  for (const double size : {values(0, 0), values(1, 0)}) {
+    if (size < 0x1p53 && size >= 0 && size == std::floor(size)) continue;
+    refuse_input(sizes->name(), fmt::format("damaged: expected sizes, found {}; save it again", size));
+  }
+  matrix.rows = static_cast<std::int64_t>(values(0, 0));
+  matrix.columns = static_cast<std::int64_t>(values(1, 0));
+  matrix.open = [open](SparseMatrix::Part part, const ReadOptions& options) {
+    return open(part == SparseMatrix::starts    ? "/indptr"
+                : part == SparseMatrix::indices ? "/indices"
+                                                : "/data",
+                options);
+  };
+  return matrix;
 }
 
 }  // namespace
 
-bool is_npy(const std::string& file) { return first_bytes(file, 6) == "\x93NUMPY"; }
+bool is_npy(const std::string& file) { return begin_of_stream(file).starts_with(kNumpySignature); }
 
 std::unique_ptr<PointSource> open_npy(const Location& location, const ReadOptions& options) {
   require_no_dataset(location);
-  InputBytes input = InputBytes::open(location.file, "a NumPy array");
+  InputBytes input = open_stream(location.file, "a NumPy array", options.scratch);
   const NumpyHeader header = header_of(input);
-  const std::string problem = refusal(header, input.size() - header.bytes, options.vector_as_column);
-  if (!problem.empty()) refuse_input(location.file, problem);
-  return open_raw(std::move(input), table_of(header, location.file, 0), options);
+  const std::string name = input.name(),
+                    problem = refusal(header, input.size() - header.bytes, options.vector_as_column);
+  if (!problem.empty()) refuse_input(name, problem);
+  return open_raw(std::move(input), table_of(header, name, 0), options);
 }
 
-std::vector<DatasetInfo> list_npy(const Location& location, const ReadOptions&) {
+std::vector<DatasetInfo> list_npy(const Location& location, const ReadOptions& options) {
   require_no_dataset(location);
-  const InputBytes input = InputBytes::open(location.file, "a NumPy array");
+  const InputBytes input = open_stream(location.file, "a NumPy array", options.scratch);
   const NumpyHeader header = header_of(input);
   return {info_of(header, input.size() - header.bytes)};
 }
@@ -167,7 +199,10 @@ bool is_npz(const std::string& file) { return has_ending(file, ".npz") && first_
 std::unique_ptr<PointSource> open_npz(const Location& location, const ReadOptions& options) {
   InputBytes input = InputBytes::open(location.file, "an archive of NumPy arrays");
   const std::vector<Member> arrays = arrays_of(input);
-  const Member& member = choose(arrays, location, options);
+  if (location.dataset.empty() && is_sparse(arrays)) {
+    return open_sparse(sparse_matrix(location.file, input, arrays), options);
+  }
+  const Member& member = arrays[choose_array(describe(arrays), location, options.vector_as_column)];
   const std::string name = fmt::format("{}:{}", location.file, member.path);
   if (const std::string problem = refusal_of(member, options.vector_as_column); !problem.empty()) {
     refuse_member(name, problem);
@@ -180,19 +215,20 @@ std::unique_ptr<PointSource> open_npz(const Location& location, const ReadOption
 
 std::vector<DatasetInfo> list_npz(const Location& location, const ReadOptions&) {
   const InputBytes input = InputBytes::open(location.file, "an archive of NumPy arrays");
-  std::vector<DatasetInfo> list;
-  std::vector<Member> arrays = arrays_of(input);
-  if (!location.dataset.empty()) arrays = {choose(arrays, location, {})};
-  for (const Member& member : arrays) {
-    DatasetInfo info = info_of(member.header, member.file.size - member.header.bytes);
-    info.path = member.path;
-    info.unreadable = refusal_of(member, false);
-    info.is_readable = refusal_of(member, true).empty();
-    info.stored_bytes = member.file.stored;
-    if (member.file.deflated) info.filters.push_back("deflate");
-    list.push_back(info);
-  }
-  return list;
+  const std::vector<Member> arrays = arrays_of(input);
+  std::vector<DatasetInfo> list = describe(arrays);
+  if (!location.dataset.empty()) return {list[choose_array(list, location, false)]};
+  if (!is_sparse(arrays)) return list;
+  const SparseMatrix matrix = sparse_matrix(location.file, input, arrays);
+  const Member& values = *find(arrays, "/data");
+  DatasetInfo info = info_of(values.header, 0);
+  info.shape = {matrix.rows, matrix.columns};
+  info.layout = matrix.kind;
+  info.unreadable = values.unreadable;
+  info.is_readable = values.unreadable.empty();
+  for (const Member& member : arrays) info.stored_bytes += member.file.stored;
+  if (values.file.deflated) info.filters.push_back("deflate");
+  return {info};
 }
 
 }  // namespace kith::data

@@ -1,4 +1,4 @@
-// NumPy arrays (.npy) and archives of arrays (.npz).
+// NumPy arrays (.npy), also compressed or on standard input, and archives of arrays (.npz), also of sparse matrices.
 #pragma once
 
 #include <memory>

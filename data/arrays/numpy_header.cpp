@@ -116,10 +116,21 @@ struct TypeCode {
   const char* code;
   Number number;
 };
-constexpr TypeCode kTypeCodes[] = {{"f2", Number::float16}, {"f4", Number::float32}, {"f8", Number::float64},
-                                   {"i1", Number::int8},    {"u1", Number::uint8},   {"b1", Number::uint8},
-                                   {"i2", Number::int16},   {"u2", Number::uint16},  {"i4", Number::int32},
-                                   {"u4", Number::uint32},  {"i8", Number::int64},   {"u8", Number::uint64}};
+constexpr TypeCode kTypeCodes[] = {{"f2", Number::float16},
+                                   {"f4", Number::float32},
+                                   {"f8", Number::float64},
+                                   {"i1", Number::int8},
+                                   {"u1", Number::uint8},
+                                   {"b1", Number::uint8},
+                                   {"i2", Number::int16},
+                                   {"u2", Number::uint16},
+                                   {"i4", Number::int32},
+                                   {"u4", Number::uint32},
+                                   {"i8", Number::int64},
+                                   {"u8", Number::uint64},
+                                   // ml_dtypes, which JAX and PyTorch users have, calls its type two bytes of anything
+                                   {"V2", Number::bfloat16},
+                                   {"bfloat16", Number::bfloat16}};
 
 /// Sets the type from a code such as "<f4".
 void set_type(NumpyHeader& header, const std::string& descr) {
@@ -155,10 +166,11 @@ void set_type(NumpyHeader& header, const std::string& descr) {
     case 'a':
       return refuse_type("text", "expected numbers, found text; save numbers: x.astype(numpy.float64)");
     default:
-      return refuse_type(quoted(descr, 60),
-                         fmt::format("expected numbers (float16, float32, float64, bool, or integers of 8, 16, 32 or "
-                                     "64 bits), found the type '{}'; save x.astype(numpy.float64)",
-                                     quoted(descr, 60)));
+      return refuse_type(
+          quoted(descr, 60),
+          fmt::format("expected numbers (float16, bfloat16, float32, float64, bool, or integers of 8, 16, 32 or "
+                      "64 bits), found the type '{}'; save x.astype(numpy.float64)",
+                      quoted(descr, 60)));
   }
 }
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "data/arrays/raw_rows.h"
+#include "data/format/raw_rows.h"
 #include "data/format/shape.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"

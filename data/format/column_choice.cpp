@@ -46,9 +46,8 @@ class ColumnParser {
   std::vector<std::int64_t> list(const char* option, const std::string& text) const {
     std::vector<std::int64_t> chosen;
     std::vector<bool> is_chosen(static_cast<std::size_t>(columns_));
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      const auto [first, last] = range(option, trimmed(std::string_view(text).substr(begin, end - begin)));
+    for (const ListItem& item : split_list(option, text)) {
+      const auto [first, last] = item.quoted ? name(option, item.text) : range(option, item.text);
       for (std::int64_t j = first; j <= last; ++j) {
         if (is_chosen[static_cast<std::size_t>(j)]) {
           refuse(option, text, fmt::format("names {} twice", show_column(names_, j)));
@@ -56,7 +55,6 @@ class ColumnParser {
         is_chosen[static_cast<std::size_t>(j)] = true;
         chosen.push_back(j);
       }
-      begin = end + 1;
     }
     return chosen;
   }
@@ -82,11 +80,7 @@ class ColumnParser {
   std::pair<std::int64_t, std::int64_t> range(const char* option, std::string_view text) const {
     // A number is always a position, even if a column has this number as its name.
     if (const auto index = index_of(text)) return {checked(option, text, *index), *index};
-    if (const auto place = places_.find(text); place != places_.end()) {
-      const auto [index, count] = place->second;
-      if (count > 1) refuse(option, text, fmt::format("is the name of {} columns; give a number", count));
-      return {index, index};
-    }
+    if (places_.find(text) != places_.end()) return name(option, text);
     if (const auto dash = text.find('-'); dash != text.npos && dash > 0) {
       const auto first = index_of(text.substr(0, dash)), last = index_of(text.substr(dash + 1));
       if (first && last) {
@@ -94,7 +88,23 @@ class ColumnParser {
         return {checked(option, text, *first), checked(option, text, *last)};
       }
     }
+    return name(option, text);
+  }
+
+  std::pair<std::int64_t, std::int64_t> name(const char* option, std::string_view text) const {
+    if (const auto place = places_.find(text); place != places_.end()) {
+      const auto [index, count] = place->second;
+      if (count > 1) refuse(option, text, fmt::format("is the name of {} columns; give a number", count));
+      return {index, index};
+    }
     if (names_.empty()) refuse(option, text, "is not the number of a column");
+    const auto longer = std::find_if(names_.begin(), names_.end(), [text](const std::string& name) {
+      return name.size() > text.size() && name.starts_with(text) && name[text.size()] == ',';
+    });
+    if (longer != names_.end()) {
+      refuse(option, text,
+             fmt::format("is no column's name; quote a name that contains a comma, as in '\"{}\"'", quoted(*longer)));
+    }
     const std::string similar = similar_name(std::string(text), names_);
     refuse(option, text,
            similar.empty() ? "is neither a column's name nor a number"
@@ -180,6 +190,30 @@ class ChosenColumns final : public PointSource {
 };
 
 }  // namespace
+
+std::vector<ListItem> split_list(const char* option, const std::string& list) {
+  std::vector<ListItem> items;
+  for (std::size_t at = 0; at <= list.size(); ++at) {
+    ListItem item;
+    while (at < list.size() && list[at] == ' ') ++at;
+    const std::size_t begin = at;
+    for (bool open = false; at < list.size() && (open || list[at] != ','); ++at) {
+      if (list[at] == '"' && (item.quoted || at == begin)) {
+        open = !open;
+        item.quoted = true;
+        if (open && at > begin && list[at - 1] == '"') item.text += '"';
+      } else {
+        item.text += list[at];
+      }
+      if (open && at + 1 == list.size()) {
+        throw Error(ExitCode::usage, fmt::format("{}: expected a closing quote in '{}'", option, quoted(list)));
+      }
+    }
+    if (!item.quoted) item.text = trimmed(item.text);
+    items.push_back(std::move(item));
+  }
+  return items;
+}
 
 std::string show_column(const std::vector<std::string>& names, std::int64_t column) {
   return names.empty()

@@ -21,6 +21,14 @@ struct ColumnChoice {
 ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::string>& names, std::int64_t columns,
                             const std::string& table);
 
+/// An item of a list with commas between items; quotes as in CSV let one contain commas.
+struct ListItem {
+  std::string text;
+  bool quoted = false;
+};
+/// Throws Error(usage) for a quote that is never closed. Messages begin with `option`.
+std::vector<ListItem> split_list(const char* option, const std::string& list);
+
 /// One column by name or by number from 1; messages begin with `option`.
 std::int64_t choose_column(const char* option, const std::string& text, const std::vector<std::string>& names,
                            std::int64_t columns, const std::string& table);

@@ -20,6 +20,9 @@ namespace {
 struct Fp16 {
   std::uint16_t bits;
 };
+struct Bfloat16 {
+  std::uint16_t bits;
+};
 
 template <std::size_t size>
 using Bits = std::conditional_t<
@@ -48,6 +51,7 @@ float widen(Fp16 fp16) {
   const std::uint32_t sign = (fp16.bits & 0x8000u) << 16;
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | special | sign);
 }
+float widen(Bfloat16 value) { return std::bit_cast<float>(std::uint32_t{value.bits} << 16); }
 template <class T>
 T widen(T value) {
   return value;
@@ -83,7 +87,7 @@ std::uint64_t nonfinite_flag(double v) { return (std::bit_cast<std::uint64_t>(v)
 
 template <class In>
 std::string describe(In value) {
-  if constexpr (std::is_same_v<In, Fp16>) {
+  if constexpr (std::is_same_v<In, Fp16> || std::is_same_v<In, Bfloat16>) {
     return describe(widen(value));
   } else if constexpr (is_integer<In>) {
     return fmt::format("{}", static_cast<std::conditional_t<std::is_signed_v<In>, std::int64_t, std::uint64_t>>(value));
@@ -198,6 +202,8 @@ Conversion convert_any(ElementType type, const std::byte* raw, std::int64_t coun
       return convert_from<std::int64_t>(type, raw, count, out, missing);
     case Number::uint64:
       return convert_from<std::uint64_t>(type, raw, count, out, missing);
+    case Number::bfloat16:
+      return convert_from<Bfloat16>(type, raw, count, out, missing);
   }
   throw Error(ExitCode::internal, "conversion of an unknown element type");
 }
@@ -232,6 +238,8 @@ NumberProperties properties_of(Number number) {
       return {"int64", 8, ValueClass::f64};
     case Number::uint64:
       return {"uint64", 8, ValueClass::f64};
+    case Number::bfloat16:
+      return {"bfloat16", 2, ValueClass::f32};
   }
   throw Error(ExitCode::internal, "properties of an unknown element type");
 }
@@ -241,7 +249,7 @@ NumberProperties properties_of(Number number) {
 bool is_number(const std::string& name) {
   constexpr Number all[] = {Number::float16, Number::float32, Number::float64, Number::int8,
                             Number::uint8,   Number::int16,   Number::uint16,  Number::int32,
-                            Number::uint32,  Number::int64,   Number::uint64};
+                            Number::uint32,  Number::int64,   Number::uint64,  Number::bfloat16};
   return std::any_of(std::begin(all), std::end(all), [&name](Number number) { return name == name_of(number); });
 }
 

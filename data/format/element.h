@@ -9,7 +9,7 @@
 
 namespace kith::data {
 
-enum class Number { float16, float32, float64, int8, uint8, int16, uint16, int32, uint32, int64, uint64 };
+enum class Number { float16, float32, float64, int8, uint8, int16, uint16, int32, uint32, int64, uint64, bfloat16 };
 
 /// The type of a number in a file.
 struct ElementType {
@@ -20,7 +20,7 @@ struct ElementType {
 };
 
 // For data/io/packed.h.
-constexpr Number last_value(Number) { return Number::uint64; }
+constexpr Number last_value(Number) { return Number::bfloat16; }
 template <class Archive>
 void each_field(Archive& archive, ElementType& type) {
   archive(type.number, type.swapped);

@@ -43,6 +43,13 @@ enum class Precision { automatic, f32, f64 };
 /// What replaces a missing value: nothing, or the mean or median of its column.
 enum class Fill { none, mean, median };
 
+/// What becomes of a column of text: nothing, the place of each text among all of them, or a column for each text.
+enum class Encode { none, ordinal, onehot };
+struct EncodeRule {
+  std::string column;  // its name or number; empty: every column of text for which there is no other rule
+  Encode how = Encode::none;
+};
+
 /// Whether the first line of a text file names its columns.
 enum class Header { automatic, yes, no };
 
@@ -71,6 +78,7 @@ struct ReadOptions {
   Fill fill = Fill::none;  // what replaces the values that Missing::keep keeps
   /// Text files only: fields that stand for a missing value, besides the usual ones ("NA", "null" ...).
   std::vector<std::string> missing_texts = {};
+  std::vector<EncodeRule> encode = {};  // text files only
 };
 
 /// Columns of a text file that are not part of the points.

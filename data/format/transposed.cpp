@@ -33,6 +33,8 @@ class Transposed final : public PointSource {
     group_ = std::clamp<std::int64_t>(memory_limit() / 16 / std::max<std::int64_t>(row_bytes, 1), 1, inner_->rows());
   }
 
+  std::unique_ptr<PointSource> take_inner() { return std::move(inner_); }
+
   std::string name() const override { return inner_->name(); }
   std::string element_type() const override { return inner_->element_type(); }
   std::int64_t rows() const override { return inner_->columns(); }
@@ -108,6 +110,7 @@ class Transposed final : public PointSource {
 }  // namespace
 
 std::unique_ptr<PointSource> transposed(std::unique_ptr<PointSource> source, const std::string& scratch) {
+  if (auto* twice = dynamic_cast<Transposed*>(source.get())) return twice->take_inner();
   return std::make_unique<Transposed>(std::move(source), scratch);
 }
 

@@ -1,5 +1,5 @@
 // Inverses of HDF5's shuffle, deflate (zlib, RFC 1950) and fletcher32 (J. Fletcher, An Arithmetic Checksum for Serial
-// Transmissions, 1982).
+// Transmissions, 1982), of lzf (M. Lehmann, LibLZF), which h5py has, and of zstd.
 #include "data/hdf5/chunk_filters.h"
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "data/io/little_endian.h"
+#include "data/io/zstd_bytes.h"
 
 namespace kith::data {
 namespace {
@@ -70,6 +71,44 @@ std::string inflate_bytes(const std::vector<std::byte>& in, std::vector<std::byt
   return fmt::format("it does not inflate: {}", message);
 }
 
+/// Copies runs of bytes, new ones or earlier ones of the output.
+std::string unpack_lzf(const std::vector<std::byte>& in, std::vector<std::byte>& out, std::size_t max_bytes) {
+  constexpr std::size_t kLiterals = 32, kLongest = 7;  // the first byte below kLiterals: so many bytes and one follow
+  out.resize(max_bytes);
+  std::size_t used = 0;
+  for (std::size_t at = 0; at < in.size();) {
+    const auto next = [&] { return at < in.size() ? std::to_integer<std::size_t>(in[at++]) : (at = in.size() + 1, 0); };
+    const std::size_t first = next();
+    if (first < kLiterals) {
+      const std::size_t count = first + 1;
+      if (count > in.size() - at) return "it is not lzf: its end is missing";
+      if (count > max_bytes - used) return fmt::format("it inflates to more than {} bytes", max_bytes);
+      std::copy_n(in.begin() + static_cast<std::ptrdiff_t>(at), count, out.begin() + static_cast<std::ptrdiff_t>(used));
+      at += count;
+      used += count;
+      continue;
+    }
+    std::size_t count = first / kLiterals;
+    if (count == kLongest) count += next();
+    count += 2;
+    const std::size_t back = first % kLiterals * 256 + next() + 1;
+    if (at > in.size()) return "it is not lzf: its end is missing";
+    if (back > used) return "it is not lzf: it refers to bytes before its beginning";
+    if (count > max_bytes - used) return fmt::format("it inflates to more than {} bytes", max_bytes);
+    for (const std::size_t end = used + count; used < end; ++used) out[used] = out[used - back];  // may overlap
+  }
+  out.resize(used);
+  return "";
+}
+
+std::string unpack_zstd(const std::vector<std::byte>& in, std::vector<std::byte>& out, std::size_t max_bytes) {
+  out.resize(max_bytes);
+  const std::int64_t count = decode_zstd(in, out);
+  if (count < 0) return fmt::format("it is no zstd frame of up to {} bytes", max_bytes);
+  out.resize(static_cast<std::size_t>(count));
+  return "";
+}
+
 /// Moves the bytes of equal significance, stored together, back to their elements. A last partial element stays as is.
 void unshuffle(const std::vector<std::byte>& in, std::vector<std::byte>& out, std::size_t element_bytes) {
   constexpr std::size_t elements_per_block = 2048;  // their bytes stay in the first-level cache
@@ -87,6 +126,12 @@ void unshuffle(const std::vector<std::byte>& in, std::vector<std::byte>& out, st
 
 }  // namespace
 
+std::string unpack(FilterStep::Kind kind, const std::vector<std::byte>& in, std::vector<std::byte>& out,
+                   std::size_t max_bytes) {
+  if (kind == FilterStep::lzf) return unpack_lzf(in, out, max_bytes);
+  return kind == FilterStep::zstd ? unpack_zstd(in, out, max_bytes) : inflate_bytes(in, out, max_bytes);
+}
+
 std::byte* ChunkDecoder::stored(std::int64_t size) {
   bytes_.resize(static_cast<std::size_t>(size));
   return bytes_.data();
@@ -95,11 +140,11 @@ std::byte* ChunkDecoder::stored(std::int64_t size) {
 std::string ChunkDecoder::invert(const FilterStep& step, std::size_t max_bytes) {
   if (step.kind == FilterStep::fletcher32) return verify_checksum(bytes_);
   std::string problem;
-  if (step.kind == FilterStep::deflate) {
-    problem = inflate_bytes(bytes_, other_, max_bytes);
-  } else {
+  if (step.kind == FilterStep::shuffle) {
     if (step.element_bytes <= 1) return "";
     unshuffle(bytes_, other_, static_cast<std::size_t>(step.element_bytes));
+  } else {
+    problem = unpack(step.kind, bytes_, other_, max_bytes);
   }
   std::swap(bytes_, other_);
   return problem;

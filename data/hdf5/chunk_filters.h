@@ -11,14 +11,22 @@
 namespace kith::data {
 
 struct FilterStep {
-  enum Kind { shuffle, deflate, fletcher32 } kind = shuffle;
+  enum Kind { shuffle, deflate, fletcher32, lzf, zstd } kind = shuffle;
   std::int64_t element_bytes = 1;  // of shuffle
 };
-constexpr FilterStep::Kind last_value(FilterStep::Kind) { return FilterStep::fletcher32; }
+constexpr FilterStep::Kind last_value(FilterStep::Kind) { return FilterStep::zstd; }
 template <class Archive>
 void each_field(Archive& archive, FilterStep& step) {
   archive(step.kind, step.element_bytes);
 }
+
+/// The numbers that the HDF Group has registered for filters which the library lacks and ChunkDecoder decodes; zstd
+/// only if kith was built with libzstd.
+constexpr int kLzfFilter = 32000, kZstdFilter = 32015;
+
+/// Decodes deflate, lzf or zstd to at most `max_bytes` bytes. Returns a description of the damage, or "".
+std::string unpack(FilterStep::Kind kind, const std::vector<std::byte>& in, std::vector<std::byte>& out,
+                   std::size_t max_bytes);
 
 /// Decodes chunks one after another and reuses its memory.
 class ChunkDecoder {

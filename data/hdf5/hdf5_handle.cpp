@@ -8,6 +8,8 @@
 #include <new>
 #include <vector>
 
+#include "data/hdf5/hdf5_filters.h"
+
 namespace kith::data {
 namespace {
 
@@ -44,6 +46,7 @@ void prepare_hdf5() {
     if (H5open() < 0) throw std::bad_alloc();  // half a library would write to memory that it does not have
     // Neither a data file nor the environment may make the library load code.
     H5PLset_loading_state(0);
+    register_filters();
   });
   H5Eset_auto2(H5E_DEFAULT, remember, nullptr);
 }

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/quoted.h"
+#include "data/hdf5/chunk_filters.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"
+#include "data/io/zstd_bytes.h"
 
 namespace kith::data {
 namespace {
@@ -155,6 +158,17 @@ std::vector<std::int64_t> shape_of(hid_t dataset) {
   return to_sizes(dims);
 }
 
+/// The name under which people know a filter that kith cannot decode; empty if none is known.
+std::string known_filter(H5Z_filter_t id) {
+  constexpr std::pair<int, const char*> kKnown[] = {{305, "lzo"},   {307, "bzip2"},        {32001, "blosc"},
+                                                    {32004, "lz4"}, {32008, "bitshuffle"}, {32013, "zfp"},
+                                                    {32017, "sz"},  {32026, "blosc2"}};
+  for (const auto& [number, name] : kKnown) {
+    if (number == id) return name;
+  }
+  return "";
+}
+
 std::string filter_name(H5Z_filter_t id, const char* name, const std::vector<unsigned>& values) {
   switch (id) {
     case H5Z_FILTER_DEFLATE:
@@ -169,13 +183,23 @@ std::string filter_name(H5Z_filter_t id, const char* name, const std::vector<uns
       return "nbit";
     case H5Z_FILTER_SCALEOFFSET:
       return "scaleoffset";
-    default:
-      return *name != '\0' ? fmt::format("{} (filter {})", kith::quoted(name), id) : fmt::format("filter {}", id);
+    case kLzfFilter:
+      return "lzf";
+    case kZstdFilter:
+      return "zstd";
+    default: {
+      const std::string known = known_filter(id), shown = known.empty() ? kith::quoted(name) : known;
+      return shown.empty() ? fmt::format("filter {}", id) : fmt::format("{} (filter {})", shown, id);
+    }
   }
 }
 
-/// Considers only the filters that are built into the library; H5Zfilter_avail would search for a plugin for any other.
+constexpr const char* kWithoutZstd = ", which this build of kith lacks, as libzstd was not found";
+
+/// Considers only the filters that are built into the library or that kith registers; H5Zfilter_avail would search for
+/// a plugin for any other.
 bool can_decode(H5Z_filter_t id) {
+  if (id == kLzfFilter || (id == kZstdFilter && has_zstd())) return true;
   return id >= H5Z_FILTER_DEFLATE && id <= H5Z_FILTER_SCALEOFFSET && H5Zfilter_avail(id) > 0;
 }
 
@@ -193,7 +217,7 @@ std::vector<std::string> filters_of(hid_t creation, std::string& unknown) {
                                            sizeof name - 1, name, &config);
     values.resize(std::min(value_count, values.size()));
     names.push_back(id < 0 ? "damaged filter" : filter_name(id, name, values));
-    if (unknown.empty() && !can_decode(id)) unknown = names.back();
+    if (unknown.empty() && !can_decode(id)) unknown = names.back() + (id == kZstdFilter ? kWithoutZstd : "");
   }
   return names;
 }
@@ -211,11 +235,8 @@ void inspect_storage(hid_t dataset, DatasetFacts& facts) {
   std::string unknown_filter;
   info.filters = filters_of(creation.get(), unknown_filter);
   if (!unknown_filter.empty()) {
-    facts.obstacle = fmt::format(
-        "compressed with {}, which kith does not support (plugins are never loaded); rewrite it with `h5repack -f "
-        "GZIP=4` "
-        "on a machine with the filter",
-        unknown_filter);
+    facts.obstacle = fmt::format("compressed with {}, which kith does not support (plugins are never loaded); {}",
+                                 unknown_filter, kRewrite);
   }
   switch (H5Pget_layout(creation.get())) {
     case H5D_COMPACT:

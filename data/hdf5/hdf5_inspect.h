@@ -13,6 +13,12 @@
 
 namespace kith::data {
 
+/// What to do with a dataset whose filter cannot be decoded.
+constexpr const char* kRewrite =
+    "rewrite it: python3 -c \"import h5py, hdf5plugin; h5py.File('OUT', 'w')['x'] = h5py.File('IN')['DATASET'][()]\", "
+    "or "
+    "`h5repack -f GZIP=4 IN OUT` on a machine with the filter";
+
 struct DatasetFacts {
   DatasetInfo info;                    // `unreadable` applies to points of two dimensions
   std::optional<ElementType> element;  // if kith can read the type

@@ -1,6 +1,8 @@
 // Checks whether an HDF5 dataset can be read as points; the first check that fails gives the message.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_inspect.h"
 #include "data/io/memory_limit.h"
@@ -8,8 +10,12 @@
 namespace kith::data {
 namespace {
 
-/// The largest ratio of inflated to deflated bytes; a file that declares more would only fill the memory.
-constexpr std::int64_t kMaxExpansion = 1032;
+/// The largest ratio of decoded to stored bytes, of deflate or zstd; a file that declares more would only fill the
+/// memory.
+std::int64_t largest_expansion(const DatasetInfo& info) {
+  constexpr std::int64_t kDeflate = 1032, kZstd = std::int64_t{1} << 17;  // of zstd: the bytes of a block
+  return std::count(info.filters.begin(), info.filters.end(), "zstd") > 0 ? kZstd : kDeflate;
+}
 constexpr std::int64_t kChunkCopies = 3;                              // as stored, decoded, and between two filters
 constexpr std::int64_t kMaxChunkBytes = (std::int64_t{1} << 32) - 1;  // HDF5's own limit
 
@@ -17,7 +23,8 @@ std::string refusal_of_chunks(const DatasetFacts& facts, std::int64_t declared, 
   const std::int64_t stored = facts.info.stored_bytes;
   std::int64_t chunk_bytes = element_bytes;
   for (const std::int64_t c : facts.chunk) chunk_bytes = c > 0 ? capped_product(chunk_bytes, c) : 0;
-  const std::int64_t possible = facts.info.filters.empty() ? stored : capped_product(stored, kMaxExpansion);
+  const std::int64_t possible =
+      facts.info.filters.empty() ? stored : capped_product(stored, largest_expansion(facts.info));
   if (chunk_bytes <= 0 || chunk_bytes > kMaxChunkBytes || chunk_bytes > possible) {
     return fmt::format(
         "one chunk is declared with {} bytes, but only {} bytes are stored in all; create it again with smaller "
@@ -32,7 +39,7 @@ std::string refusal_of_chunks(const DatasetFacts& facts, std::int64_t declared, 
         "`h5repack`, or give a larger --memory",
         show_bytes(chunk_bytes), kChunkCopies, show_bytes(left));
   }
-  if (declared > capped_product(stored, kMaxExpansion)) {
+  if (declared > capped_product(stored, largest_expansion(facts.info))) {
     return fmt::format(
         "declared as {} ({} bytes), but only {} bytes are stored; most of it was never written: create it again",
         show_shape(facts.info.shape), declared, stored);

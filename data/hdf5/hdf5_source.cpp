@@ -11,12 +11,12 @@
 #include <optional>
 #include <utility>
 
+#include "data/format/sparse_rows.h"
 #include "data/format/transposed.h"
 #include "data/hdf5/hdf5_child.h"
 #include "data/hdf5/hdf5_chunks.h"
 #include "data/hdf5/hdf5_listing.h"
 #include "data/hdf5/open_datasets.h"
-#include "data/hdf5/sparse_rows.h"
 #include "data/hdf5/stored_rows.h"
 #include "data/io/block_readers.h"
 #include "data/io/file_kind.h"
@@ -217,6 +217,21 @@ std::unique_ptr<PointSource> open_dense(const std::string& file, const std::shar
   return by_columns ? transposed(std::move(source), options.scratch) : std::move(source);
 }
 
+SparseMatrix sparse_matrix(const std::string& file, const SparseGroup& group) {
+  return {fmt::format("{}:{}", file, group.path),
+          group.kind,
+          group.starts,
+          group.by_columns,
+          group.rows,
+          group.columns,
+          [file, group](SparseMatrix::Part part, const ReadOptions& vectors) {
+            const std::string& path = part == SparseMatrix::starts    ? group.starts
+                                      : part == SparseMatrix::indices ? group.indices
+                                                                      : group.values;
+            return open_hdf5_dataset({file, path}, vectors);
+          }};
+}
+
 std::string place_of(const Location& location) {
   return location.dataset.empty() ? location.file : fmt::format("{}:{}", location.file, location.dataset);
 }
@@ -236,7 +251,7 @@ std::unique_ptr<PointSource> open_hdf5(const Location& location, const ReadOptio
   const auto child = Hdf5Child::of(location.file);
   FoundPoints found =
       child->call(place_of(location), &find_points, location.file, location.dataset, options.vector_as_column);
-  if (found.sparse) return open_sparse(location.file, *found.sparse, options);
+  if (found.sparse) return open_sparse(sparse_matrix(location.file, *found.sparse), options);
   if (!found.dense)
     refuse_input(place_of(location), "damaged: neither dense nor sparse; copy or create the file again");
   return open_dense(location.file, child, std::move(*found.dense), options);

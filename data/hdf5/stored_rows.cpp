@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "data/format/shape.h"
+#include "data/hdf5/chunk_filters.h"
 #include "data/hdf5/hdf5_checksum.h"
 #include "data/hdf5/hdf5_driver.h"
 #include "data/hdf5/hdf5_listing.h"
@@ -50,6 +51,10 @@ std::optional<FilterStep> step_of(hid_t creation, unsigned index) {
       return FilterStep{FilterStep::fletcher32};
     case H5Z_FILTER_SHUFFLE:
       return FilterStep{FilterStep::shuffle, value_count > 0 ? std::int64_t{values[0]} : 1};
+    case kLzfFilter:
+      return FilterStep{FilterStep::lzf};
+    case kZstdFilter:
+      return FilterStep{FilterStep::zstd};
     default:
       return std::nullopt;
   }

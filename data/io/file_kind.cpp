@@ -28,7 +28,7 @@ struct Signature {
 };
 
 constexpr Signature kSignatures[] = {
-    {"\x93NUMPY"sv, "a NumPy array (.npy)"},
+    {kNumpySignature, "a NumPy array (.npy)"},
     {"PK\x03\x04"sv, "a zip archive (perhaps .npz or .xlsx)"},
     {"\xff\xfe"sv, "UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"},
     {"\xfe\xff"sv, "UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"},
@@ -50,8 +50,7 @@ constexpr Signature kSignatures[] = {
     {"ORC"sv, "an ORC file", "python3 -c \"import pandas; pandas.read_orc('IN').to_csv('OUT.csv', index=False)\""},
     {"<stata_dta>"sv, "a Stata file",
      "python3 -c \"import pandas; pandas.read_stata('IN').to_csv('OUT.csv', index=False)\""},
-    {"MATLAB 5.0"sv, "a MATLAB 5 file",
-     "python3 -c \"import numpy, scipy.io; numpy.save('OUT.npy', scipy.io.loadmat('IN')['NAME'])\""},
+    {"MATLAB 5.0"sv, "a MATLAB 5 file"},
     {"\x0e\x03\x13\x01"sv, "an HDF4 file"},
     {"SQLite format 3"sv, "an SQLite database", "sqlite3 -csv -header IN 'select * from TABLE' > OUT.csv"},
     {"\x80\x04\x95"sv, "a Python pickle"},

@@ -20,6 +20,8 @@ std::string conversion_of(const std::string& file);
 /// At most `count` bytes from the beginning; empty if the file is not regular or cannot be read.
 std::string first_bytes(const std::string& file, std::size_t count);
 
+constexpr std::string_view kNumpySignature("\x93NUMPY");
+
 /// Whether these can be the first bytes of a text file.
 bool is_text(std::string_view bytes);
 

@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
-
-#include "data/text/text_number.h"
 
 namespace kith::data {
 namespace {
@@ -28,40 +25,6 @@ std::string_view take_until(std::string_view& text, std::string_view ends) {
   const std::string_view taken = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
   return taken;
-}
-
-/// Whether every line is "LABEL INDEX:VALUE INDEX:VALUE ...", with ascending indices, "qid:N" and a comment.
-bool is_svmlight(std::string_view begin) {
-  constexpr int kLines = 20;
-  bool has_pairs = false;
-  const bool cut_off = begin.find('\n') != begin.npos;  // the last line may not be whole
-  for (int lines = 0; lines < kLines && !begin.empty();) {
-    const bool whole = !cut_off || begin.find('\n') != begin.npos;
-    std::string_view line = take_until(begin, "\n");
-    if (!whole) break;
-    line = without_leading(line.substr(0, line.find('#')), kSpace);
-    if (line.empty()) continue;
-    ++lines;
-    std::string_view labels = take_until(line, kSpace);
-    while (!labels.empty()) {
-      if (!is_number_text(take_until(labels, ","))) return false;
-    }
-    long last = -1;
-    int pairs = 0;
-    for (line = without_leading(line, kSpace); !line.empty(); line = without_leading(line, kSpace)) {
-      std::string_view value = take_until(line, kSpace);
-      const std::string_view key = take_until(value, ":");
-      if (value.empty() || !is_number_text(value)) return false;
-      if (key == "qid") continue;
-      long index = 0;
-      const auto [stop, problem] = std::from_chars(key.data(), key.data() + key.size(), index);
-      if (problem != std::errc() || stop != key.data() + key.size() || index <= last) return false;
-      last = index;
-      ++pairs;
-    }
-    has_pairs = has_pairs || pairs > 1;  // a label and one pair may be a number and a time of day
-  }
-  return has_pairs;
 }
 
 bool is_arff(std::string_view begin) {
@@ -105,10 +68,6 @@ Json json_of(std::string_view begin) {
 
 std::string foreign_text(std::string_view begin) {
   if (begin.starts_with("\xef\xbb\xbf")) begin.remove_prefix(3);
-  if (begins_with(begin, "%%MatrixMarket")) {
-    return "a MatrixMarket file; convert it: python3 -c \"import numpy, scipy.io; x = scipy.io.mmread('IN'); "
-           "numpy.save('OUT.npy', getattr(x, 'toarray', lambda: x)())\"";
-  }
   if (is_arff(begin)) {
     return "an ARFF file; convert it: python3 -c \"import pandas, scipy.io.arff as a; "
            "pandas.DataFrame(a.loadarff('IN')[0]).to_csv('OUT.csv', index=False)\", then name its class with "
@@ -117,11 +76,6 @@ std::string foreign_text(std::string_view begin) {
   if (const Json json = json_of(begin); json != Json::none) {
     return std::string("JSON; convert it: python3 -c \"import pandas; pandas.read_json('IN'") +
            (json == Json::lines ? ", lines=True" : "") + ").to_csv('OUT.csv', index=False)\"";
-  }
-  if (is_svmlight(begin)) {
-    return "an svmlight file (libsvm; a label, then INDEX:VALUE); convert it: python3 -c \"import numpy; from "
-           "sklearn.datasets import load_svmlight_file as f; x, y = f('IN'); numpy.save('OUT.npy', x.toarray()); "
-           "numpy.save('LABELS.npy', y)\"";
   }
   const std::string_view markup = without_leading(begin, kSpace);
   for (const char* start : {"<!doctype", "<html", "<?xml", "<svg"}) {

@@ -1,4 +1,4 @@
-// Recognises text formats that are not delimited tables: svmlight, MatrixMarket, ARFF, JSON, HTML.
+// Recognises text formats that are not delimited tables: svmlight, ARFF, JSON, HTML.
 #pragma once
 
 #include <string>

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <unordered_set>
 #include <utility>
 
 #include "core/quoted.h"
@@ -15,8 +16,11 @@
 #include "data/io/block_readers.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
-#include "data/io/memory_limit.h"
 #include "data/io/stream_bytes.h"
+#include "data/text/matrix_market.h"
+#include "data/text/svmlight.h"
+#include "data/text/text_column.h"
+#include "data/text/text_encoding.h"
 #include "data/text/text_faults.h"
 #include "data/text/text_head.h"
 #include "data/text/text_index.h"
@@ -28,65 +32,33 @@ namespace kith::data {
 namespace {
 
 constexpr std::size_t kShownBytes = 40;  // of a field, in messages
-
-bool is_stream(const std::string& file) { return file == "-"; }
-
-InputBytes open_bytes(const Location& location, const std::string& scratch) {
-  if (!location.dataset.empty()) {
-    refuse_input(location.file, fmt::format("expected a text file without a dataset, since it holds one table, found "
-                                            "':{0}'; leave it out, or choose columns with --columns {0}",
-                                            location.dataset));
-  }
-  if (is_stream(location.file)) return read_standard_input(scratch);
-  InputBytes input = InputBytes::open(location.file, "a text file");
-  if (is_gzip(input)) input = inflate_gzip(input, scratch);
-  const std::string begin = input.begin(2);
-  if (begin == "\xff\xfe" || begin == "\xfe\xff") {
-    refuse_input(location.file, fmt::format("expected text in UTF-8, found {}", describe_bytes(begin)));
-  }
-  return input;
-}
+constexpr std::int64_t kSkipped = -1, kEncoded = -2;
 
 /// The columns of the points. Row names, which pandas and R write in a column without a name, are not points, even if
 /// they are numbers.
-ColumnChoice choose(const TextHead& head, const ReadOptions& options, const std::string& name) {
+ColumnChoice choose(const TextHead& head, const std::vector<std::string>& names, const ReadOptions& options,
+                    const std::string& name) {
   ReadOptions adjusted = options;
   if (head.row_names && options.columns.empty() && options.id_column.empty()) adjusted.id_column = std::string("1");
-  return choose_columns(adjusted, head.names, head.columns, name);
+  if (!options.encode.empty()) adjusted.like = encoded_columns(options.like, names);
+  return choose_columns(adjusted, names, head.columns, name);
 }
 
-/// Calls visit(text, line) for every field of a column.
-template <class Visit>
-void for_texts(const InputBytes& input, const TextHead& head, const TextIndex& index, std::int64_t column,
-               const Visit& visit) {
-  Matrix<std::byte> buffer;
-  for (const TextBlock& block : index.blocks) {
-    for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
-      FieldCursor cursor(record, head.syntax.delimiter);
-      for (std::int64_t j = 0; j < column && cursor.more(); ++j) cursor.take();
-      if (!cursor.more()) refuse_length(input, head, record, line);
-      visit(text_of(cursor.take()), line);
-    });
-  }
+/// The names of all columns; where features are made of texts, which have names, every column needs one.
+std::vector<std::string> names_for(const TextHead& head, const ReadOptions& options) {
+  std::vector<std::string> names = head.names;
+  if (options.encode.empty() || !names.empty()) return names;
+  for (std::int64_t j = 1; j <= head.columns; ++j) names.push_back(fmt::format("column {}", j));
+  return names;
 }
 
-/// The texts of all rows, within the memory of the run.
-class TextList {
- public:
-  TextList(const std::string& name, std::int64_t rows) : growth_(name) {
-    require_memory(capped_product(rows, sizeof(std::string)), name);
-    texts_.reserve(static_cast<std::size_t>(rows));
-  }
-  void add(std::string text) {
-    if (text.capacity() >= sizeof(std::string) / 2) growth_.add(std::ssize(text));  // short ones need no more memory
-    texts_.push_back(std::move(text));
-  }
-  std::vector<std::string> take() { return std::move(texts_); }
-
- private:
-  MemoryGrowth growth_;
-  std::vector<std::string> texts_;
-};
+/// Those of the columns that are not encoded.
+std::vector<std::int64_t> numbers_of(std::vector<std::int64_t> columns, const std::vector<ColumnEncoding>& encodings) {
+  std::unordered_set<std::int64_t> encoded;
+  for (const ColumnEncoding& encoding : encodings) encoded.insert(encoding.column());
+  std::erase_if(columns, [&encoded](std::int64_t column) { return encoded.count(column) > 0; });
+  return columns;
+}
 
 class TextSource final : public PointSource {
  public:
@@ -94,31 +66,43 @@ class TextSource final : public PointSource {
       : options_(options),
         input_(std::move(input)),
         head_(std::move(head)),
-        choice_(choose(head_, options, input_.name())),
-        target_(static_cast<std::size_t>(head_.columns), -1),
+        names_(names_for(head_, options)),
+        choice_(choose(head_, names_, options, input_.name())),
+        encodings_(find_encodings(head_, names_, choice_.points, options, input_.name())),
+        target_(static_cast<std::size_t>(head_.columns), kSkipped),
         class_(class_for(ValueClass::f64, options.precision)),
         header_detected_(options.header == Header::automatic),
         plain_(head_.numbers.is_plain()),
         missing_(options.missing),
         threads_(options.threads) {
-    const std::vector<std::int64_t> texts = text_columns(head_, choice_.points, missing_);
+    const std::vector<std::int64_t> numbers = numbers_of(choice_.points, encodings_);
+    const std::vector<std::int64_t> texts = text_columns(head_, numbers, missing_);
     if (!texts.empty()) {
-      refuse_faulty_columns(input_, head_, index_text(input_, head_), choice_.points, texts, options_);
+      refuse_faulty_columns(input_, head_, index_text(input_, head_), numbers, texts, options_);
       refuse_text_columns(head_, texts, input_.name());
-    }
-    for (std::size_t j = 0; j < choice_.points.size(); ++j) {
-      target_[static_cast<std::size_t>(choice_.points[j])] = static_cast<std::int64_t>(j);
     }
     for (const std::string& text : missing_ == Missing::keep ? options.missing_texts : std::vector<std::string>()) {
       if (is_number_text(text)) parse_number(text.data(), text.data() + text.size(), missing_numbers_.emplace_back());
     }
     index_ = index_text(input_, head_);
+    if (!encodings_.empty()) find_texts(input_, head_, index_, names_, options, encodings_);
+    std::size_t encoded = 0;
+    for (const std::int64_t column : choice_.points) {
+      std::int64_t& target = target_[static_cast<std::size_t>(column)];
+      if (encoded == encodings_.size() || encodings_[encoded].column() != column) {
+        target = columns_++;
+        continue;
+      }
+      target = kEncoded - static_cast<std::int64_t>(encoded);
+      first_feature_.push_back(columns_);
+      columns_ += encodings_[encoded++].width();
+    }
   }
 
   std::string name() const override { return input_.name(); }
   std::string element_type() const override { return "text"; }
   std::int64_t rows() const override { return index_.rows; }
-  std::int64_t columns() const override { return static_cast<std::int64_t>(choice_.points.size()); }
+  std::int64_t columns() const override { return columns_; }
   ValueClass value_class() const override { return class_; }
   std::int64_t file_bytes() const override { return input_.size(); }
   std::int64_t held_bytes() const override {
@@ -129,8 +113,12 @@ class TextSource final : public PointSource {
   std::int64_t changed_values() const override { return changed_; }
   std::vector<std::string> column_names() const override {
     std::vector<std::string> names;
-    if (head_.names.empty()) return names;
-    for (const std::int64_t j : choice_.points) names.push_back(head_.names[static_cast<std::size_t>(j)]);
+    if (names_.empty()) return names;
+    for (const std::int64_t j : choice_.points) {
+      const std::string& name = names_[static_cast<std::size_t>(j)];
+      const std::int64_t target = target_[static_cast<std::size_t>(j)];
+      target >= 0 ? names.push_back(name) : encoding(target).append_names(name, names);
+    }
     return names;
   }
   SkippedLines skipped_lines() const override {
@@ -165,6 +153,14 @@ class TextSource final : public PointSource {
   void parse_block(const TextBlock& block, std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer);
   template <class T>
   std::int64_t parse_record(std::string_view record, std::int64_t line, T* row) const;
+  template <class T>
+  void encode(FieldCursor& cursor, const Place& place, std::int64_t target, T* row) const;
+  const ColumnEncoding& encoding(std::int64_t target) const {
+    return encodings_[static_cast<std::size_t>(kEncoded - target)];
+  }
+  /// The text of a field. Throws if its quotes are wrong.
+  std::string take_text(FieldCursor& cursor, const Place& place, const char* expected) const;
+  [[noreturn]] void refuse_empty(const Place& place, const char* expected) const;
   /// Parses a field that is not an unquoted number: a quoted one, or an invalid one.
   /// Throws if the record has another number of fields than the head: a comment behind the first row, perhaps.
   void refuse_other_length(std::string_view record, std::int64_t line) const {
@@ -172,14 +168,22 @@ class TextSource final : public PointSource {
     if (fields != head_.columns) refuse_length(input_, head_, record, line);
   }
   double take_number(FieldCursor& cursor, const Place& place) const;
+  std::string drop_column(const Place& place) const {
+    return fmt::format("--drop-columns {}", option_text(head_.names, place.column));
+  }
   std::string or_drop() const { return missing_ == Missing::offer ? ", or drop all such rows with --nan drop" : ""; }
   [[noreturn]] void refuse_value(const Place& place, const std::string& problem) const;
 
   ReadOptions options_;
   InputBytes input_;
   TextHead head_;
+  std::vector<std::string> names_;  // of the columns of the file; none if it has none, and nothing is encoded
   ColumnChoice choice_;
-  std::vector<std::int64_t> target_;  // for each column of the file its column in the points, or -1
+  std::vector<ColumnEncoding> encodings_;
+  std::vector<std::int64_t> first_feature_;  // of each encoding, in the points
+  /// For each column of the file its column in the points, kSkipped, or kEncoded less the index of its encoding.
+  std::vector<std::int64_t> target_;
+  std::int64_t columns_ = 0;  // of the points
   ValueClass class_;
   bool header_detected_;
   bool plain_;  // the style of numbers
@@ -195,13 +199,46 @@ void TextSource::refuse_value(const Place& place, const std::string& problem) co
                      problem);
 }
 
-double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
+std::string TextSource::take_text(FieldCursor& cursor, const Place& place, const char* expected) const {
   const Field field = cursor.take();
-  const std::string text = text_of(field);
-  const std::string drop_option = fmt::format("--drop-columns {}", option_text(head_.names, place.column));
-  if (field.problem != nullptr) {
-    refuse_value(place, fmt::format("expected a number, found '{}': {}", quoted(text, kShownBytes), field.problem));
+  std::string text = text_of(field);
+  if (field.problem == nullptr) return text;
+  refuse_value(place, fmt::format("expected {}, found '{}': {}", expected, quoted(text, kShownBytes), field.problem));
+}
+
+void TextSource::refuse_empty(const Place& place, const char* expected) const {
+  refuse_value(place, fmt::format("expected {}, found an empty field; fill it in, remove the line, or leave the column "
+                                  "out with {}{}",
+                                  expected, drop_column(place), or_drop()));
+}
+
+template <class T>
+void TextSource::encode(FieldCursor& cursor, const Place& place, std::int64_t target, T* row) const {
+  const ColumnEncoding& encoding = this->encoding(target);
+  T* features = row + first_feature_[static_cast<std::size_t>(kEncoded - target)];
+  const std::string text = take_text(cursor, place, "a text");
+  if (is_missing(head_, text)) {
+    if (missing_ != Missing::keep) refuse_empty(place, "a text");
+    std::fill_n(features, encoding.width(), std::numeric_limits<T>::quiet_NaN());
+    return;
   }
+  const std::int64_t found = encoding.place(text);
+  if (found < 0) {  // the texts are those of other points
+    refuse_value(place, fmt::format("expected one of the texts that --encode found before, {}, found '{}'; correct or "
+                                    "remove the line",
+                                    show_list(encoding.texts(), 8), quoted(text, kShownBytes)));
+  }
+  if (encoding.how() == Encode::ordinal) {
+    *features = static_cast<T>(found);
+    return;
+  }
+  std::fill_n(features, encoding.width(), T{0});
+  features[found] = T{1};
+}
+
+double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
+  const std::string text = take_text(cursor, place, "a number");
+  const std::string drop_option = drop_column(place);
   double value = 0.0;
   const std::string number = plain_number(text, head_.numbers);
   if (!number.empty()) {
@@ -209,11 +246,7 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
     return value;
   }
   if (missing_ == Missing::keep && is_missing(head_, text)) return std::numeric_limits<double>::quiet_NaN();
-  if (text.empty()) {
-    refuse_value(place, fmt::format("expected a number, found an empty field; fill it in, remove the line, or leave "
-                                    "the column out with {}{}",
-                                    drop_option, or_drop()));
-  }
+  if (text.empty()) refuse_empty(place, "a number");
   if (!head_.numbers.is_plain() && is_number_text(text)) {
     refuse_value(place, fmt::format("expected a number as --decimal and --thousands describe it, found '{}'; correct "
                                     "it, or leave these options out",
@@ -241,7 +274,11 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     if (!cursor.more()) refuse_length(input_, head_, record, line);
     const std::int64_t target = target_[static_cast<std::size_t>(j)];
     if (target < 0) {
-      cursor.take();
+      if (target == kSkipped) {
+        cursor.take();
+      } else {
+        encode(cursor, {line, j}, target, row);
+      }
       continue;
     }
     cursor.skip_blanks();
@@ -296,7 +333,9 @@ void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
     });
   } catch (const Error& error) {
     input_.check_unchanged();  // a change of the file explains the error better
-    if (error.cause() == Cause::value) refuse_faulty_columns(input_, head_, index_, choice_.points, {}, options_);
+    if (error.cause() == Cause::value) {
+      refuse_faulty_columns(input_, head_, index_, numbers_of(choice_.points, encodings_), {}, options_);
+    }
     throw;
   }
   input_.check_unchanged();
@@ -304,86 +343,43 @@ void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
 
 std::vector<std::string> TextSource::kept(Kept which) const {
   const std::int64_t column = which == Kept::id ? choice_.id : which == Kept::label ? choice_.label : choice_.weight;
-  std::vector<std::string> texts;
-  if (column < 0) return texts;
-  TextList list(input_.name(), rows());
-  for_texts(input_, head_, index_, column, [&list](std::string text, std::int64_t) { list.add(std::move(text)); });
-  texts = list.take();
-  return texts;
-}
-
-/// The column of `what` ("label"): the one in the location, else the only one, else the one with the name `what`, as in
-/// label files of kith.
-std::int64_t column_of(const std::string& what, const TextHead& head, const Location& location,
-                       const std::string& name) {
-  if (!location.dataset.empty()) {
-    const std::string column = location.file + ":" + location.dataset;
-    return choose_column(column.c_str(), location.dataset, head.names, head.columns, name);
-  }
-  if (head.columns == 1) return 0;
-  const auto& names = head.names;
-  if (std::count(names.begin(), names.end(), what) == 1) {
-    return std::find(names.begin(), names.end(), what) - names.begin();
-  }
-  throw Error(ExitCode::usage,
-              fmt::format("{}: expected the name of the column that holds the {}s, {}:COLUMN, found "
-                          "{} columns{}",
-                          name, what, location.file, head.columns, names.empty() ? "" : ": " + show_list(names, 30)));
+  return column < 0 ? std::vector<std::string>() : column_texts(input_, head_, index_, column);
 }
 
 }  // namespace
 
-bool is_text_table(const std::string& file) { return is_stream(file) || holds_text(file); }
+bool is_text_table(const std::string& file) {
+  const std::string begin = begin_of_stream(file);
+  if (is_matrix_market(file) || is_svmlight(file)) return false;
+  // Whatever else comes from standard input can only be text.
+  return is_standard_input(file) ? !begin.starts_with(kNumpySignature) : !begin.empty() && is_text(begin);
+}
 
 std::unique_ptr<PointSource> open_text(const Location& location, const ReadOptions& options) {
-  InputBytes input = open_bytes(location, options.scratch);
+  InputBytes input = open_text_bytes(location, options.scratch);
   TextHead head = read_head(input, options);
   return std::make_unique<TextSource>(std::move(input), std::move(head), options);
 }
 
-TextColumn read_text_column(const Location& location, const ReadOptions& options, const TextFields& fields) {
-  const std::string& what = fields.what;
-  const InputBytes input = open_bytes({location.file, ""}, options.scratch);
-  const TextHead head = read_head(input, options);
-  const std::int64_t column = column_of(what, head, location, input.name());
-  TextColumn result{fmt::format("{}:{}", input.name(), option_text(head.names, column)), {}, input.size()};
-  const TextIndex index = index_text(input, head);
-  TextList list(input.name(), index.rows);
-  for_texts(input, head, index, column, [&](std::string text, std::int64_t line) {
-    if (text.empty() && !fields.may_be_empty) {
-      refuse_input(fmt::format("{}: line {}, {}", input.name(), line, show_column(head.names, column)),
-                   fmt::format("expected a {}, found an empty field; fill it in or remove the line", what));
-    }
-    list.add(std::move(text));
-  });
-  result.texts = list.take();
-  input.check_unchanged();
-  const std::string header = head.names.empty() ? "" : head.names[static_cast<std::size_t>(column)];
-  const bool ambiguous = options.header == Header::automatic && !header.empty();
-  if (ambiguous && std::find(result.texts.begin(), result.texts.end(), header) != result.texts.end()) {
-    refuse_input(input.name(),
-                 fmt::format("line {}: is '{}' the name of the column or a {}, as it is further down? say "
-                             "--header yes or --header no",
-                             head.first_line, quoted(header), what));
-  }
-  return result;
-}
-
 std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& options) {
-  const InputBytes input = open_bytes(location, options.scratch);
+  const InputBytes input = open_text_bytes(location, options.scratch);
   const TextHead head = read_head(input, options);
   const TextIndex index = index_text(input, head);
   DatasetInfo info;
   info.shape = {index.rows, head.columns};
   info.type = "text";
   info.layout = name_of_delimiter(head.syntax.delimiter);
-  if (first_bytes(location.file, 2) == "\x1f\x8b") info.filters.push_back("gzip");
+  if (const std::string compression = compression_of(location.file); !compression.empty()) {
+    info.filters.push_back(compression);
+  }
   info.stored_bytes = input.size();
   info.columns = head.names;
   info.skipped = {head.skipped.comments + index.skipped.comments, head.skipped.blank + index.skipped.blank};
   try {
-    const ColumnChoice choice = choose(head, options, input.name());
-    const std::vector<std::int64_t> columns = text_columns(head, choice.points, options.missing);
+    const std::vector<std::string> names = names_for(head, options);
+    const std::vector<std::int64_t> points = choose(head, names, options, input.name()).points;
+    const std::vector<std::int64_t> columns = text_columns(
+        head, numbers_of(points, find_encodings(head, names, points, options, input.name())), options.missing);
     info.text_columns = column_list(head, columns);
     if (!columns.empty()) refuse_text_columns(head, columns, input.name());
   } catch (const Error& error) {

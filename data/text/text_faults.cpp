@@ -103,7 +103,8 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   std::set<std::string> known(markers.begin(), markers.end());
   std::vector<std::int64_t> dropped;
   std::string style;
-  bool drops_rows = false, may_group = true;
+  bool drops_rows = false, may_group = true, may_encode = false;
+  std::int64_t dates = -1;  // a column that holds them
   for (const Faults& faults : all) {
     const std::string name = show_column(head.names, faults.column);
     const auto shown = [&](std::int64_t count, const std::string& what) {
@@ -120,6 +121,9 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
     const std::int64_t lost = faults.missing + faults.words;
     if (2 * lost > rows || (faults.words > 0 && !marks) || (lost > 0 && !may_drop && !keeps_missing)) {
       dropped.push_back(faults.column);
+      const bool date = faults.words > 0 && is_date_text(faults.word);
+      if (date && dates < 0) dates = faults.column;
+      may_encode = may_encode || (faults.words > 0 && !date);
       continue;
     }
     drops_rows = drops_rows || (lost > 0 && may_drop);
@@ -141,6 +145,9 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   if (drops_rows) remedy += " --nan drop";
   if (!style.empty()) remedy += " " + style;
   if (style == "--decimal comma" && may_group) remedy += " (or --thousands comma, if the comma separates thousands)";
+  if (may_encode) remedy += " (or --encode onehot, which makes features of texts)";
+  if (dates >= 0)
+    remedy += fmt::format("; {} holds dates: {}", show_column(head.names, dates), remedy_for_dates(head, dates));
   const bool left = dropped.size() < points.size();
   refuse_input(
       input.name(),

@@ -134,7 +134,26 @@ bool has_decimal_comma(std::string_view text) {
   return with_point != text && is_number_text(with_point);
 }
 
+bool is_date_text(std::string_view text) {
+  std::size_t at = 0, lengths[3] = {};
+  char mark = '\0';
+  for (int part = 0; part < 3; ++part) {
+    while (at < text.size() && is_digit(text[at]) && lengths[part] < 5) ++at, ++lengths[part];
+    if (lengths[part] == 0 || lengths[part] > 4 || lengths[part] == 3) return false;
+    if (part == 2) break;
+    if (at == text.size() || (text[at] != '-' && text[at] != '/' && text[at] != '.')) return false;
+    if (part == 1 && text[at] != mark) return false;
+    mark = text[at++];
+  }
+  const bool year_first = lengths[0] == 4 && lengths[2] <= 2, year_last = lengths[0] <= 2 && lengths[2] != 1;
+  return lengths[1] <= 2 && (year_first || year_last) && (at == text.size() || text[at] == 'T' || text[at] == ' ');
+}
+
 std::string plain_number(std::string_view text, const NumberStyle& style) {
+  if (!text.empty() && std::string_view("TtFf").find(text[0]) != std::string_view::npos) {
+    if (text == "True" || text == "TRUE" || text == "true") return "1";
+    if (text == "False" || text == "FALSE" || text == "false") return "0";
+  }
   if (style.is_plain()) return is_number_text(text) ? std::string(text) : "";
   std::string number;
   std::size_t digits = 0;  // of the group

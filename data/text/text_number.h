@@ -23,8 +23,12 @@ struct NumberStyle {
   bool is_plain() const { return decimal == '.' && thousands == '\0'; }
 };
 
-/// The number as parse_number() reads it; empty if the text is not one number of this style.
+/// The number as parse_number() reads it; empty if the text is not one number of this style. True and False, TRUE and
+/// FALSE, true and false are 1 and 0.
 std::string plain_number(std::string_view text, const NumberStyle& style);
+
+/// Whether the text begins with a date of three numbers, such as 2026-11-23, 23.11.2026 or 11/23/26.
+bool is_date_text(std::string_view text);
 
 /// The options that read this text as a number, such as "--decimal comma --thousands point"; empty if none do.
 std::string style_options(std::string_view text);

@@ -18,6 +18,20 @@ bool is_missing(const TextHead& head, std::string_view text) {
          std::find(head.missing_texts.begin(), head.missing_texts.end(), text) != head.missing_texts.end();
 }
 
+bool is_text_field(const TextHead& head, const std::string& field) {
+  return !is_number_text(field) && !has_decimal_comma(field) && plain_number(field, head.numbers).empty() &&
+         style_options(field).empty();
+}
+
+std::string remedy_for_dates(const TextHead& head, std::int64_t column) {
+  const std::string name = head.names.empty() ? "COLUMN" : head.names[static_cast<std::size_t>(column)];
+  const bool plain = quoted(name, 60) == name && name.find_first_of("'\"$`\\!") == name.npos;
+  return fmt::format(
+      "python3 -c \"import pandas as p; t = p.read_csv('IN'); t['{0}'] = (p.to_datetime(t['{0}']) - "
+      "p.Timestamp(0)).dt.total_seconds() / 86400; t.to_csv('OUT.csv', index=False)\" makes days of them",
+      plain ? name : "COLUMN");
+}
+
 std::vector<std::int64_t> text_columns(const TextHead& head, const std::vector<std::int64_t>& columns,
                                        Missing missing) {
   std::vector<std::int64_t> result;
@@ -27,8 +41,7 @@ std::vector<std::int64_t> text_columns(const TextHead& head, const std::vector<s
       if (column >= row.fields.size()) return false;
       const std::string& field = row.fields[column];
       const bool ignored = missing == Missing::keep ? is_missing(head, field) : field.empty();
-      return !ignored && !is_number_text(field) && !has_decimal_comma(field) &&
-             plain_number(field, head.numbers).empty() && style_options(field).empty();
+      return !ignored && is_text_field(head, field);
     };
     if (std::all_of(head.samples.begin(), head.samples.end(), is_text)) result.push_back(j);
   }
@@ -59,11 +72,26 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
   for (const std::int64_t j : columns) shown.push_back(shown.size() < kShown ? show_column(head.names, j) : "");
   const bool several = columns.size() > 1;
   const TextHead::Sample& row = head.samples.front();
-  refuse_input(name, fmt::format("expected numbers, found text in {} (such as '{}' in line {}); leave {} out with "
-                                 "--drop-columns {}{}",
-                                 show_list(shown, kShown), quoted(row.fields[static_cast<std::size_t>(columns[0])], 40),
-                                 row.line, several ? "them" : "it", column_list(head, columns),
-                                 several ? "" : ", or keep it as text with --label-column or --id-column"));
+  const std::string& text = row.fields[static_cast<std::size_t>(columns[0])];
+  const auto date = std::find_if(columns.begin(), columns.end(), [&row](std::int64_t column) {
+    return is_date_text(row.fields[static_cast<std::size_t>(column)]);
+  });
+  const bool dates = date == columns.begin();
+  const std::string others =
+      dates || date == columns.end()
+          ? ""
+          : fmt::format("; {} holds dates: {}", show_column(head.names, *date), remedy_for_dates(head, *date));
+  refuse_input(
+      name,
+      fmt::format(
+          "expected numbers, found {} in {} (such as '{}' in line {}); leave {} out with --drop-columns {}, {}{}",
+          dates ? "dates" : "text", show_list(shown, kShown), quoted(text, 40), row.line, several ? "them" : "it",
+          column_list(head, columns),
+          dates     ? "or convert: " + remedy_for_dates(head, columns[0])
+          : several ? "or make features of their texts with --encode onehot"
+                    : "make features of its texts with --encode onehot, or keep it as text with --label-column or "
+                      "--id-column",
+          others));
 }
 
 void refuse_length(const InputBytes& input, const TextHead& head, std::string_view record, std::int64_t line) {

@@ -16,6 +16,12 @@ namespace kith::data {
 /// ReadOptions::missing_texts.
 bool is_missing(const TextHead& head, std::string_view text);
 
+/// Whether the text is neither a number nor one of another style.
+bool is_text_field(const TextHead& head, const std::string& field);
+
+/// What to do with a column of dates, beside leaving it out.
+std::string remedy_for_dates(const TextHead& head, std::int64_t column);
+
 /// Those of `columns` that hold text in all of the first rows.
 std::vector<std::int64_t> text_columns(const TextHead& head, const std::vector<std::int64_t>& columns, Missing missing);
 

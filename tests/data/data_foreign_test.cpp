@@ -4,6 +4,8 @@
 #include "core/quoted.h"
 #include "data/source.h"
 #include "data/text/foreign_text.h"
+#include "data/text/matrix_market.h"
+#include "data/text/svmlight.h"
 #include "data/text/text_record.h"
 #include "tests/support/hdf5_files.h"
 
@@ -71,10 +73,6 @@ TEST_CASE("skipped lines are counted, and a comment that has the form of a row i
 
 TEST_CASE("other text formats are recognised, and tables are not") {
   const std::pair<const char*, const char*> formats[] = {
-      {"1 1:0.5 3:1\n-1 2:1 7:3e-2 # x\n", "svmlight"},
-      {"# c\n1,3 qid:4 1:0.5 3:1\n", "svmlight"},
-      {"2 1:1 2:0.1\n1 1:0.1 2", "svmlight"},
-      {"%%MatrixMarket matrix coordinate real general\n3 3 1\n1 1 1\n", "MatrixMarket"},
       {"% c\n\n@RELATION iris\n@ATTRIBUTE a NUMERIC\n@DATA\n1,2\n", "ARFF"},
       {"@relation iris\n", "ARFF"},
       {"[{\"a\":1},\n {\"a\":2}]\n", "JSON"},
@@ -95,6 +93,9 @@ TEST_CASE("other text formats are recognised, and tables are not") {
         "1:2 3\n", "%%a\n1,2\n", "<a>,<b>\n1,2\n", "1 2:x 3:4\n", "1 3:1 2:1\n"}) {
     INFO(table);
     CHECK(foreign_text(table).empty());
+    const TextFile file(table);
+    CHECK_FALSE(is_svmlight(file.name));
+    CHECK_FALSE(is_matrix_market(file.name));
   }
 }
 

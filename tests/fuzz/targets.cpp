@@ -99,6 +99,7 @@ void read_text(std::string_view bytes) {
   const std::string file = file_of("x.csv", bytes);
   read_everything(file, options);
   try_to([&] { data::read_labels(file, options); });
+  read_everything(file + ":label", options);  // svmlight
   try_to([&] { data::read_labels(file + ":2", options, data::Unlabelled::minus_one); });
   try_to([&] { data::read_weights(file, options); });
 }
@@ -115,6 +116,14 @@ void read_npz(std::string_view bytes) {
   const std::string file = file_of("x.npz", bytes);
   read_everything(file, options);
   read_everything(file + ":/x", options);
+}
+
+void read_matlab(std::string_view bytes) {
+  const data::ReadOptions options = options_from(take(bytes));
+  const std::string file = file_of("x.mat", bytes);
+  read_everything(file, options);
+  read_everything(file + ":x", options);
+  try_to([&] { data::read_labels(file + ":y", options); });
 }
 
 void read_vectors(std::string_view bytes) {
@@ -164,7 +173,7 @@ void read_options(std::string_view bytes) {
 }
 
 constexpr Target kTargets[] = {
-    {"text", read_text},       {"npy", read_npy},       {"npz", read_npz},
+    {"matlab", read_matlab},   {"text", read_text},     {"npy", read_npy},         {"npz", read_npz},
     {"vectors", read_vectors}, {"config", read_config}, {"options", read_options},
 };
 

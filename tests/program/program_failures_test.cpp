@@ -154,13 +154,13 @@ TEST_CASE("92: a plugin folder that the environment names is not opened") {
     FileMaker maker(folder / "x.h5");
     const hid_t creation = creation_of({.chunk = {4, 2}});
     const unsigned level = 3;
-    REQUIRE(H5Pset_filter(creation, 32015, H5Z_FLAG_OPTIONAL, 1, &level) >= 0);
+    REQUIRE(H5Pset_filter(creation, 32001, H5Z_FLAG_OPTIONAL, 1, &level) >= 0);
     const std::vector<float> values(8, 1.0F);
     maker.made("x", H5T_IEEE_F32LE, {4, 2}, creation, H5T_NATIVE_FLOAT, values.data());
     H5Pclose(creation);
   }
   const OpenWatch watch(plugin), folder_watch(folder / "plugins");
-  refuses(3, {"cluster", folder / "x.h5", "-k", "2"}, {"filter 32015", "plugins are never loaded"},
+  refuses(3, {"cluster", folder / "x.h5", "-k", "2"}, {"blosc (filter 32001)", "plugins are never loaded"},
           {.environment = {"HDF5_PLUGIN_PATH=" + (folder / "plugins"), "HDF5_PLUGIN_PRELOAD=" + (folder / "plugins")}});
   CHECK_FALSE(watch.opened());
   CHECK_FALSE(folder_watch.opened());

@@ -151,9 +151,113 @@ TEST_CASE("files of other programs are refused by name, with the command that co
                            File{"x.dta", "<stata_dta><header>", "a Stata file", "pandas.read_stata('IN')"},
                            File{"x.xlsx", "PK\x03\x04xxxx", ".xlsx", "pandas.read_excel('IN')"},
                            File{"x.db", "SQLite format 3", "an SQLite database", "sqlite3 -csv -header IN"},
-                           File{"x.mat", "MATLAB 5.0 MAT-file\x01\x02", "a MATLAB 5 file", "scipy.io.loadmat('IN')"},
-                           File{"x.csv.zst", "\x28\xb5\x2f\xfdxx", "zstd", "zstd -dc IN | kith COMMAND -"}}) {
+                           File{"x.csv.xz",
+                                "\xfd"
+                                "7zXZxx",
+                                "xz", "xz -dc IN | kith COMMAND -"}}) {
     write_bytes(folder / file.name, file.begin);
     refuses(3, {"cluster", file.name, "-k", "2"}, {file.kind, file.command}, there);
   }
+}
+
+TEST_CASE("--encode makes features of texts, and a model finds them by name") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(
+      folder / "t.csv",
+      "name,age,\"a, b\",city,ok,size\nx,31,1.5,Paris,True,S\ny,42,2.5,Lyon,FALSE,M\nz,25,.5,\"Paris\",true,L\n");
+  const std::string plain = "31,1.5,0,1,1,2\n42,2.5,1,0,0,1\n25,.5,0,1,1,0\n";
+  write_bytes(folder / "n.csv", plain);
+  const auto distances = [&](const std::string& file, const Words& more) {
+    Words words{"distances", file};
+    words.insert(words.end(), more.begin(), more.end());
+    return done(words, there).out;
+  };
+  CHECK(distances("t.csv", {"--id-column", "name", "--encode", "ordinal,city=onehot"}) == distances("n.csv", {}));
+  CHECK(distances("t.csv", {"--drop-columns", "name,city", "--encode", "ordinal"}) ==
+        distances("n.csv", {"--columns", "1-2,5-6"}));
+  CHECK(distances("t.csv", {"--columns", "\"a, b\",age,ok"}) == distances("n.csv", {"--columns", "2,1,5"}));
+  CHECK(distances("t.csv", {"--columns", "age,ok", "--encode", "ok=onehot,none"}) ==
+        (write_bytes(folder / "o.csv", "31,0,1,0\n42,1,0,0\n25,0,0,1\n"), distances("o.csv", {})));
+
+  const Words cluster{"cluster", "t.csv", "-k", "2",   "--drop-columns", "name", "--encode", "ordinal,city=onehot",
+                      "-q",      "-f",    "-o", "r.h5"};
+  done(cluster, there);
+  CHECK(bytes_of(folder / "r.h5").find("city=Lyon\ncity=Paris\nok\nsize=L|M|S") != std::string::npos);
+  CHECK(done({"info", "r.h5"}, there).code == 0);
+  // Another order, other columns, and fewer texts.
+  write_bytes(folder / "p.csv", "size,x,city,ok,age,\"a, b\"\nS,9,Paris,1,31,1.5\nM,9,Paris,0,30,1.5\n");
+  const auto assign = [&](const char* file) {
+    return Words{"assign", file, "--centroids", "r.h5", "--encode", "ordinal,city=onehot", "-q", "-f", "-o", "l.csv"};
+  };
+  done(assign("p.csv"), there);
+  write_bytes(folder / "q.csv", "31,1.5,0,1,1,2\n30,1.5,0,1,0,1\n");
+  done({"assign", "q.csv", "--centroids", "r.h5:/centroids", "-q", "-o", "m.csv"}, there);
+  CHECK(bytes_of(folder / "l.csv") == bytes_of(folder / "m.csv"));
+  write_bytes(folder / "p.csv", "size,city,ok,age,\"a, b\"\nS,Oslo,1,31,1.5\n");
+  refuses(3, assign("p.csv"), {"line 2, column 2 ('city'): expected one of the texts", "Lyon, Paris, found 'Oslo'"},
+          there);
+  write_bytes(folder / "p.csv", "size,city,ok,age,\"a, b\"\nXL,Paris,1,31,1.5\n");
+  refuses(3, assign("p.csv"), {"column 1 ('size'): expected one of the texts", "found 'XL'"}, there);
+  const std::string page = folder / "page.html";
+  done({"report", "r.h5", "-o", page, "-q"}, there);  // with the options of the clustering
+
+  // Missing texts, and tables without names.
+  write_bytes(folder / "h.csv", "vhigh,2\nlow,3\n,4\nlow,NA\n");
+  refuses(3, {"cluster", "h.csv", "-k", "1", "--encode", "onehot"}, {"column 1", "--nan drop"}, there);
+  CHECK(
+      done({"cluster", "h.csv", "-k", "1", "--encode", "onehot", "--nan", "drop"}, there).says("2 of 4 rows dropped"));
+  CHECK(done({"cluster", "h.csv", "-k", "1", "--encode", "onehot", "--nan", "drop"}, there).says("h.csv, 4 x 3 text"));
+
+  refuses(2, {"cluster", "t.csv", "-k", "1", "--encode", "dummy"},
+          {"--encode: expected onehot, ordinal or none", "'dummy'"}, there);
+  refuses(2, {"cluster", "t.csv", "-k", "1", "--encode", "town=onehot"}, {"--encode: 'town'"}, there);
+  refuses(2, {"cluster", "t.csv", "-k", "1", "--columns", "age", "--encode", "city=onehot"},
+          {"--encode: column 4 ('city') is not one of the points"}, there);
+  refuses(2, {"cluster", "t.csv", "-k", "1", "--columns", "age,a, b"},
+          {"quote a name that contains a comma, as in '\"a, b\"'"}, there);
+  refuses(2, {"cluster", "t.csv", "-k", "1", "--columns", "age,\"a, b"}, {"--columns: expected a closing quote"},
+          there);
+  refuses(3, {"cluster", "t.csv", "-k", "1"}, {"or make features of their texts with --encode onehot"}, there);
+  std::string many = "a,b\n";
+  for (int i = 0; i < 1001; ++i) many += "t" + std::to_string(i) + ",1\n";
+  write_bytes(folder / "many.csv", many);
+  refuses(3, {"cluster", "many.csv", "-k", "1", "--encode", "onehot"},
+          {"expected at most 1000 different texts in column 1 ('a')", "--encode a=ordinal"}, there);
+  CHECK(done({"cluster", "many.csv", "-k", "1", "--encode", "ordinal"}, there).says("1001 x 2 text"));
+  CHECK(done({"cluster", kDigits, "-k", "1", "--encode", "onehot"}, there).says("--encode has no effect"));
+}
+
+TEST_CASE("dates are refused with the command that makes numbers of them") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  for (const char* date : {"2026-11-23", "2026-11-23 10:00:00", "23.11.2026", "11/23/26", "2026/1/2T3:00"}) {
+    INFO(date);
+    write_bytes(folder / "t.csv", "x,when\n1," + std::string(date) + "\n2," + date + "\n");
+    refuses(3, {"cluster", "t.csv", "-k", "1"},
+            {"found dates in column 2 ('when')", "--drop-columns when", "p.to_datetime(t['when'])"}, there);
+    refuses(3, {"cluster", "t.csv", "-k", "1", "--encode", "onehot"}, {"found dates in column 2 ('when')"}, there);
+  }
+  write_bytes(folder / "t.csv", "x,city,when\n1,a,1.2.2026\n2,b,1.2.2026\n");
+  refuses(3, {"cluster", "t.csv", "-k", "1"}, {"column 3 ('when') holds dates", "makes days of them"}, there);
+  for (const char* text : {"1.2", "10-11", "1-2.3", "192.168.0.1", "555-1234-99", "2026-11-233"}) {
+    INFO(text);
+    write_bytes(folder / "t.csv", "x,when\n1,a\n2," + std::string(text) + "\n");
+    CHECK_FALSE(run_kith({"cluster", "t.csv", "-k", "1"}, there).says("dates"));
+  }
+}
+
+TEST_CASE("info --stats counts missing values, and gives the statistics of the others") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "t.csv", "x,y,z\n1,NA,\n3,2,\n,4,nan\n");
+  const std::string out = done({"info", "t.csv", "--stats"}, there).out;
+  CHECK(out.find("5 missing values") != std::string::npos);
+  CHECK(out.find("    x       1        3        2     1          1\n") != std::string::npos);
+  CHECK(out.find("    z       -        -        -     -          3\n") != std::string::npos);
+  const auto json = done({"info", "t.csv", "--stats", "--json"}, there).json()["files"][0]["datasets"][0]["statistics"];
+  CHECK(json[1]["missing"] == 1);
+  CHECK(json[1]["mean"] == 3.0);
+  CHECK(json[2]["missing"] == 3);
+  CHECK(json[2]["mean"].is_null());
 }

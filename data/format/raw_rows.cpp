@@ -1,5 +1,5 @@
 // Reads plain numbers in blocks with several threads, and converts each block while it is in the cache.
-#include "data/arrays/raw_rows.h"
+#include "data/format/raw_rows.h"
 
 #include <fmt/format.h>
 
@@ -45,7 +45,9 @@ class RawSource final : public PointSource {
         missing_(options.missing) {}
 
   std::string name() const override { return table_.name; }
-  std::string element_type() const override { return name_of(table_.element.number); }
+  std::string element_type() const override {
+    return table_.type.empty() ? name_of(table_.element.number) : table_.type;
+  }
   std::int64_t rows() const override { return table_.rows; }
   std::int64_t columns() const override { return table_.columns; }
   ValueClass value_class() const override { return class_; }

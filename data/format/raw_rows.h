@@ -24,6 +24,7 @@ struct RawTable {
   std::int64_t columns = 0;
   std::int64_t at = 0;  // position of the first byte
   Order order = rows_together;
+  std::string type = {};  // shown instead of the name of the element
 
   std::int64_t row_bytes() const;  // of a row, including its length if it is stored
   std::int64_t bytes() const;      // throws Error(data) on overflow

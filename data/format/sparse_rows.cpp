@@ -1,16 +1,17 @@
-// Sparse matrices of HDF5 files as dense matrices: reads starts, indices and values, and adds the values to zeros.
-#include "data/hdf5/sparse_rows.h"
+// Sparse matrices as dense matrices: reads starts, indices and values, and adds the values to zeros.
+#include "data/format/sparse_rows.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "data/format/raw_rows.h"
 #include "data/format/shape.h"
 #include "data/format/transposed.h"
-#include "data/hdf5/hdf5_source.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 
@@ -39,23 +40,24 @@ std::vector<std::int64_t> read_integers(PointSource& source) {
 /// Compressed rows as a dense matrix.
 class SparseRows final : public PointSource {
  public:
-  SparseRows(const std::string& file, const SparseGroup& group, const ReadOptions& options)
-      : name_(fmt::format("{}:{}", file, group.path)),
-        kind_(group.kind),
-        by_columns_(group.by_columns),
-        rows_(group.by_columns ? group.columns : group.rows),
-        columns_(group.by_columns ? group.rows : group.columns) {
+  SparseRows(const SparseMatrix& matrix, const ReadOptions& options)
+      : name_(matrix.name),
+        kind_(matrix.kind),
+        by_columns_(matrix.by_columns),
+        rows_(matrix.by_columns ? matrix.columns : matrix.rows),
+        columns_(matrix.by_columns ? matrix.rows : matrix.columns),
+        remark_(matrix.remark) {
     ReadOptions vectors;
     vectors.precision = options.precision;
     vectors.vector_as_column = true;
     vectors.threads = options.threads;
-    const auto starts =
-        open_hdf5_dataset({file, group.starts}, {.precision = Precision::f64, .vector_as_column = true});
+    vectors.scratch = options.scratch;
+    const auto starts = matrix.open(SparseMatrix::starts, {.precision = Precision::f64, .vector_as_column = true});
     const auto refuse_starts = [&](const char* problem) {
       refuse_input(name_,
                    fmt::format("damaged: expected {} ascending starts from 0 in {}, found {}{}; copy or create the "
                                "file again",
-                               rows_ + 1, group.starts, starts->rows(), problem));
+                               rows_ + 1, matrix.origin, starts->rows(), problem));
     };
     if (starts->rows() - 1 != rows_ || starts->columns() != 1) refuse_starts("");
     constexpr std::int64_t kBytesOfStart = 2 * sizeof(std::int64_t);  // as read, and as held
@@ -67,10 +69,10 @@ class SparseRows final : public PointSource {
     if (starts_.back() == 0) return;  // all values are zero
     missing_ = options.missing;
     vectors.missing = Missing::keep;  // read_as() refuses values, with their row and column
-    values_ = open_hdf5_dataset({file, group.values}, vectors);
+    values_ = matrix.open(SparseMatrix::values, vectors);
     vectors.missing = Missing::refuse;
     vectors.precision = Precision::f64;
-    indices_ = open_hdf5_dataset({file, group.indices}, vectors);
+    indices_ = matrix.open(SparseMatrix::indices, vectors);
     if (values_->columns() != 1 || indices_->columns() != 1) {
       refuse_input(name_, fmt::format("damaged: expected vectors of values and indices, found matrices of {} and {} "
                                       "columns; copy or create the file again",
@@ -94,9 +96,15 @@ class SparseRows final : public PointSource {
     return values_ ? values_->value_class() : class_for(ValueClass::f32, precision_);
   }
   std::int64_t file_bytes() const override { return values_ ? values_->file_bytes() + indices_->file_bytes() : 0; }
-  std::int64_t held_bytes() const override { return 8 * rows_ + 16 * kBlockValues; }
+  std::int64_t held_bytes() const override {
+    const std::int64_t parts = values_ ? values_->held_bytes() + indices_->held_bytes() : 0;
+    return 8 * rows_ + 16 * kBlockValues + parts;
+  }
   std::string only_in_order() const override { return "a sparse matrix is made dense while it is read"; }
   std::int64_t changed_values() const override { return values_ ? values_->changed_values() : 0; }
+  std::vector<std::string> remarks() const override {
+    return remark_.empty() ? std::vector<std::string>() : std::vector{remark_};
+  }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
 
@@ -153,6 +161,7 @@ class SparseRows final : public PointSource {
   Missing missing_ = Missing::refuse;
   std::int64_t rows_;
   std::int64_t columns_;
+  std::string remark_;
   std::vector<std::int64_t> starts_;
   std::unique_ptr<PointSource> values_;  // null, like indices_, if all values are zero
   std::unique_ptr<PointSource> indices_;
@@ -160,24 +169,64 @@ class SparseRows final : public PointSource {
 
 }  // namespace
 
-std::unique_ptr<PointSource> open_sparse(const std::string& file, const SparseGroup& group,
-                                         const ReadOptions& options) {
-  const std::string name = fmt::format("{}:{}", file, group.path);
-  const std::vector<std::int64_t> shape{group.rows, group.columns};
-  if (const std::string problem = refusal_of_size(shape); !problem.empty()) refuse_input(name, problem);
-  if (const std::string problem = refusal_of_shape(shape, false); !problem.empty()) refuse_input(name, problem);
-  std::unique_ptr<PointSource> source = std::make_unique<SparseRows>(file, group, options);
+std::unique_ptr<PointSource> open_sparse(const SparseMatrix& matrix, const ReadOptions& options) {
+  const std::vector<std::int64_t> shape{matrix.rows, matrix.columns};
+  if (const std::string problem = refusal_of_size(shape); !problem.empty()) refuse_input(matrix.name, problem);
+  if (const std::string problem = refusal_of_shape(shape, false); !problem.empty()) refuse_input(matrix.name, problem);
+  std::unique_ptr<PointSource> source = std::make_unique<SparseRows>(matrix, options);
   const std::int64_t value_bytes = source->value_class() == ValueClass::f32 ? 4 : 8;
-  const std::int64_t dense_bytes = group.rows * group.columns * value_bytes;
+  const std::int64_t dense_bytes = matrix.rows * matrix.columns * value_bytes;
   const bool reduced = !options.columns.empty() || !options.drop_columns.empty();
-  if (options.scratch.empty() && dense_bytes > memory_limit() && (!reduced || group.by_columns)) {
-    refuse_input(name,
+  if (options.scratch.empty() && dense_bytes > memory_limit() && (!reduced || matrix.by_columns)) {
+    refuse_input(matrix.name,
                  fmt::format("the sparse matrix of {} takes {} bytes as a dense matrix, more than this machine's "
                              "memory; reduce it first (for example with scanpy.pp.pca, to obsm/X_pca), give --scratch "
                              "DIR, or, if it is compressed by rows, choose columns with --columns",
                              show_shape(shape), dense_bytes));
   }
-  return group.by_columns ? transposed(std::move(source), options.scratch) : std::move(source);
+  return matrix.by_columns ? transposed(std::move(source), options.scratch) : std::move(source);
+}
+
+SparseBuilder::SparseBuilder(std::string name, std::int64_t lines) : name_(std::move(name)) {
+  require_memory(capped_product(lines, sizeof(std::int64_t)), name_);
+  starts_.resize(static_cast<std::size_t>(lines) + 1);
+}
+
+void SparseBuilder::allocate() {
+  std::int64_t entries = 0;
+  for (std::int64_t& start : starts_) start = entries += start;
+  require_memory(capped_product(entries, sizeof(std::int32_t) + sizeof(double)), name_);
+  indices_.resize(static_cast<std::size_t>(entries) * sizeof(std::int32_t));
+  values_.resize(static_cast<std::size_t>(entries) * sizeof(double));
+  // While entries are added, starts_[i] is the place of the next one of line i.
+}
+
+void SparseBuilder::add(std::int64_t line, std::int64_t index, double value) {
+  const auto at = static_cast<std::size_t>(starts_[static_cast<std::size_t>(line)]++);
+  const auto narrow = static_cast<std::int32_t>(index);
+  std::memcpy(indices_.data() + at * sizeof(narrow), &narrow, sizeof(narrow));
+  std::memcpy(values_.data() + at * sizeof(value), &value, sizeof(value));
+}
+
+std::unique_ptr<PointSource> SparseBuilder::finish(SparseMatrix shape, const ReadOptions& options) {
+  // After all entries, starts_[i] is the end of line i.
+  std::copy_backward(starts_.begin(), starts_.end() - 1, starts_.end());
+  starts_.front() = 0;
+  std::vector<std::byte> starts(starts_.size() * sizeof(std::int64_t));
+  std::memcpy(starts.data(), starts_.data(), starts.size());
+  starts_ = {};
+  // In the order of SparseMatrix::Part.
+  const Number numbers[] = {Number::int64, Number::int32, Number::float64};
+  std::vector<std::byte>* const bytes[] = {&starts, &indices_, &values_};
+  shape.open = [&](SparseMatrix::Part part, const ReadOptions& vectors) {
+    RawTable table;
+    table.name = name_;
+    table.element.number = numbers[part];
+    table.rows = std::ssize(*bytes[part]) / size_of(numbers[part]);
+    table.columns = 1;
+    return open_raw(InputBytes::held(name_, std::move(*bytes[part])), table, vectors);
+  };
+  return open_sparse(shape, options);
 }
 
 }  // namespace kith::data

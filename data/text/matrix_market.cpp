@@ -1,0 +1,266 @@
+// Reads MatrixMarket files (R. Boisvert, R. Pozo, K. Remington, The Matrix Market Exchange Formats, 1996) in two
+// passes: one counts the entries of each line, the other one stores them.
+#include "data/text/matrix_market.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "core/quoted.h"
+#include "data/format/raw_rows.h"
+#include "data/format/shape.h"
+#include "data/format/sparse_rows.h"
+#include "data/io/input_error.h"
+#include "data/io/memory_limit.h"
+#include "data/io/stream_bytes.h"
+#include "data/text/number_lines.h"
+#include "data/text/text_number.h"
+
+namespace kith::data {
+namespace {
+
+constexpr std::string_view kBanner = "%%matrixmarket";
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::tolower(c); });
+  return result;
+}
+
+/// What the first line says.
+struct Banner {
+  bool coordinate = false;  // else all values, column after column
+  std::string field;        // "real", "integer", "pattern"
+  std::string symmetry;     // "general", "symmetric", "skew-symmetric"
+};
+
+Banner read_banner(const InputBytes& input) {
+  const std::string begin = input.begin(kSampleBytes);
+  std::string line = lower(std::string_view(begin).substr(0, begin.find_first_of("\r\n")));
+  std::string_view rest = line;
+  std::string words[5];
+  for (std::string& word : words) word = take_word(rest);
+  const auto is_one_of = [](const std::string& word, std::initializer_list<const char*> known) {
+    return std::find(known.begin(), known.end(), word) != known.end();
+  };
+  Banner banner{words[2] == "coordinate", words[3], words[4].empty() ? "general" : words[4]};
+  if (banner.field == "double") banner.field = "real";
+  if (words[1] != "matrix" || !is_one_of(words[2], {"coordinate", "array"}) ||
+      !is_one_of(banner.field, {"real", "integer", "pattern"}) ||
+      !is_one_of(banner.symmetry, {"general", "symmetric", "skew-symmetric"}) ||
+      (!banner.coordinate && banner.field == "pattern")) {
+    refuse_input(input.name(),
+                 fmt::format("line 1: expected a MatrixMarket matrix, coordinate or array, of real or integer numbers "
+                             "or a pattern, general, symmetric or skew-symmetric, found '{}'; save such a matrix",
+                             quoted(line, 80)));
+  }
+  return banner;
+}
+
+/// A file with its head.
+class MatrixMarket {
+ public:
+  MatrixMarket(const Location& location, const ReadOptions& options)
+      : lines_(open_stream(location.file, "a MatrixMarket file", options.scratch), '%'),
+        banner_(read_banner(lines_.input())) {
+    if (!location.dataset.empty()) {
+      refuse_input(location.file, fmt::format("expected the file only, since it holds one matrix, found ':{0}'; leave "
+                                              "out ':{0}'",
+                                              location.dataset));
+    }
+    bool first = true;
+    lines_.visit([&](std::string_view line, std::int64_t number) {
+      if (std::exchange(first, false)) read_sizes(line, number);
+    });
+    if (first) refuse_input(name(), "expected the sizes of the matrix, found nothing but comments; create it again");
+  }
+
+  const std::string& name() const { return lines_.input().name(); }
+  const Banner& banner() const { return banner_; }
+  std::int64_t rows() const { return rows_; }
+  std::int64_t columns() const { return columns_; }
+  std::string kind() const { return banner_.coordinate ? "sparse, " + banner_.field : banner_.field; }
+  std::int64_t bytes() const { return lines_.input().size(); }
+
+  /// Calls visit(row, column, value) for each entry, counted from 0, and for those that follow by symmetry.
+  template <class Visit>
+  void visit_entries(const Visit& visit) const {
+    std::int64_t found = 0, row = 0, column = 0, last = 0;
+    const bool general = banner_.symmetry == "general", skew = banner_.symmetry == "skew-symmetric";
+    if (!banner_.coordinate && skew) row = 1;
+    visit_body([&](std::string_view line, std::int64_t number) {
+      last = number;
+      std::string_view word = take_word(line);
+      if (++found > entries_) refuse_count(number, found);
+      double value = 1.0;
+      if (banner_.coordinate) {
+        row = index(word, rows_, number);
+        column = index(take_word(line), columns_, number);
+        word = banner_.field == "pattern" ? std::string_view() : take_word(line);
+      }
+      if (!word.empty() || banner_.field != "pattern") value = this->value(word, number);
+      if (!take_word(line).empty()) {
+        lines_.refuse(number, fmt::format("expected {}, found more", !banner_.coordinate ? "a value"
+                                                                     : banner_.field == "pattern"
+                                                                         ? "a row and a column"
+                                                                         : "a row, a column and a value"));
+      }
+      visit(row, column, value);
+      if (!general && row != column) visit(column, row, skew ? -value : value);
+      if (banner_.coordinate || ++row < rows_) return;
+      row = general ? 0 : ++column + (skew ? 1 : 0);
+      if (general) ++column;
+    });
+    if (found < entries_) refuse_count(last, found);
+  }
+
+ private:
+  template <class Visit>
+  void visit_body(const Visit& visit) const {
+    bool first = true;
+    lines_.visit([&](std::string_view line, std::int64_t number) {
+      if (!std::exchange(first, false)) visit(line, number);
+    });
+  }
+
+  void read_sizes(std::string_view line, std::int64_t number) {
+    const int count = banner_.coordinate ? 3 : 2;
+    std::int64_t sizes[3] = {};
+    std::string_view rest = line;
+    bool good = true;
+    for (int i = 0; i < count; ++i) good = good && to_whole_number(take_word(rest), sizes[i]) && sizes[i] >= 0;
+    if (!good || !take_word(rest).empty()) {
+      lines_.refuse(number, fmt::format("expected {} whole numbers, the sizes of the matrix{}, found '{}'", count,
+                                        count == 3 ? " and the number of its entries" : "", quoted(line, 60)));
+    }
+    rows_ = sizes[0];
+    columns_ = sizes[1];
+    sizes_line_ = number;
+    if (const std::string problem = refusal_of_size({rows_, columns_}); !problem.empty()) refuse_input(name(), problem);
+    if (const std::string problem = refusal_of_shape({rows_, columns_}, false); !problem.empty()) {
+      refuse_input(name(), problem);
+    }
+    const bool triangle = banner_.symmetry != "general", skew = banner_.symmetry == "skew-symmetric";
+    if (triangle && rows_ != columns_) {
+      lines_.refuse(number, fmt::format("expected a square matrix, since it is {}, found {}", banner_.symmetry,
+                                        show_shape({rows_, columns_})));
+    }
+    entries_ = sizes[2];
+    if (!banner_.coordinate) {
+      entries_ = !triangle ? rows_ * columns_ : skew ? rows_ * (rows_ - 1) / 2 : rows_ * (rows_ + 1) / 2;
+    }
+    if (std::max(rows_, columns_) > std::numeric_limits<std::int32_t>::max()) {
+      lines_.refuse(number,
+                    fmt::format("expected less than 2^31 rows and columns, found {}", show_shape({rows_, columns_})));
+    }
+    if (lines_.count() - 1 < entries_) refuse_count(number, lines_.count() - 1);  // before memory is taken for them
+  }
+
+  std::int64_t index(std::string_view word, std::int64_t size, std::int64_t number) const {
+    std::int64_t index = 0;
+    if (!to_whole_number(word, index) || index < 1 || index > size) {
+      lines_.refuse(number, fmt::format("expected a row from 1 to {} and a column from 1 to {}, found '{}'", rows_,
+                                        columns_, quoted(word, 40)));
+    }
+    return index - 1;
+  }
+
+  double value(std::string_view word, std::int64_t number) const {
+    double value = 0.0;
+    const char* end = word.data() + word.size();
+    if (word.empty() || parse_number(word.data(), end, value) != end) {
+      lines_.refuse(number, fmt::format("expected a number, found '{}'", quoted(word, 40)));
+    }
+    return value;
+  }
+
+  [[noreturn]] void refuse_count(std::int64_t number, std::int64_t found) const {
+    lines_.refuse(number, fmt::format("expected {} entries, as line {} says, found {}", entries_, sizes_line_,
+                                      found > entries_ ? "more" : std::to_string(found)));
+  }
+
+  NumberLines lines_;
+  Banner banner_;
+  std::int64_t rows_ = 0;
+  std::int64_t columns_ = 0;
+  std::int64_t entries_ = 0;  // that the file has
+  std::int64_t sizes_line_ = 0;
+};
+
+/// A remark if the matrix lies where 10x Genomics writes genes x cells.
+std::string remark_on(const std::string& file, bool transpose) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  std::error_code ignored;
+  const bool has_cells = !is_standard_input(file) && (std::filesystem::exists(folder / "barcodes.tsv", ignored) ||
+                                                      std::filesystem::exists(folder / "barcodes.tsv.gz", ignored));
+  if (transpose || !has_cells) return "";
+  return "barcodes.tsv is beside the matrix, so its rows are genes and its columns cells; --transpose makes the cells "
+         "the points";
+}
+
+std::unique_ptr<PointSource> open_coordinates(const MatrixMarket& file, const std::string& path,
+                                              const ReadOptions& options) {
+  const bool by_columns = options.transpose;
+  SparseBuilder builder(file.name(), by_columns ? file.columns() : file.rows());
+  file.visit_entries([&](std::int64_t row, std::int64_t column, double) { builder.count(by_columns ? column : row); });
+  builder.allocate();
+  file.visit_entries([&](std::int64_t row, std::int64_t column, double value) {
+    by_columns ? builder.add(column, row, value) : builder.add(row, column, value);
+  });
+  SparseMatrix shape;
+  shape.name = file.name();
+  shape.kind = "sparse";
+  shape.origin = file.name();
+  shape.by_columns = by_columns;
+  shape.rows = file.rows();
+  shape.columns = file.columns();
+  shape.remark = remark_on(path, options.transpose);
+  return builder.finish(std::move(shape), options);
+}
+
+std::unique_ptr<PointSource> open_array(const MatrixMarket& file, const ReadOptions& options) {
+  RawTable table;
+  table.name = file.name();
+  table.element.number = Number::float64;
+  table.rows = file.rows();
+  table.columns = file.columns();
+  require_memory(table.bytes(), file.name());
+  std::vector<std::byte> values(static_cast<std::size_t>(table.bytes()));
+  file.visit_entries([&](std::int64_t row, std::int64_t column, double value) {
+    std::memcpy(values.data() + (row * file.columns() + column) * static_cast<std::int64_t>(sizeof(value)), &value,
+                sizeof(value));
+  });
+  return open_raw(InputBytes::held(file.name(), std::move(values)), table, options);
+}
+
+}  // namespace
+
+bool is_matrix_market(const std::string& file) {
+  return lower(begin_of_stream(file).substr(0, kBanner.size())) == kBanner;
+}
+
+std::unique_ptr<PointSource> open_matrix_market(const Location& location, const ReadOptions& options) {
+  const MatrixMarket file(location, options);
+  return file.banner().coordinate ? open_coordinates(file, location.file, options) : open_array(file, options);
+}
+
+std::vector<DatasetInfo> list_matrix_market(const Location& location, const ReadOptions& options) {
+  const MatrixMarket file(location, options);
+  DatasetInfo info;
+  info.shape = {file.rows(), file.columns()};
+  info.type = "text";
+  info.layout = file.kind();
+  if (const std::string compression = compression_of(location.file); !compression.empty()) {
+    info.filters.push_back(compression);
+  }
+  info.stored_bytes = file.bytes();
+  return {info};
+}
+
+}  // namespace kith::data
