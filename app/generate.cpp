@@ -18,7 +18,7 @@
 namespace kith::app {
 namespace {
 
-constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;  // of rows per write
+constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;  // rows are generated and written in blocks of this size
 
 struct GenerateOptions {
   std::string target;

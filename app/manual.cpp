@@ -81,7 +81,7 @@ int print_help(const Arguments& words, HelpForm form) {
   return run_program(words.empty() ? Arguments{"--help"} : Arguments{words.front(), "--help"});
 }
 
-/// The words behind `kith man` and the like; false if help was asked for and printed.
+/// The words after `kith man` or `kith completion`; false if help was asked for and printed.
 bool parse(const OptionSet::Head& head, const Option& option, const Arguments& arguments, Arguments& words) {
   OptionSet set(head);
   set.positionals(option, words);

@@ -122,7 +122,7 @@ void Progress::finish() {
 
 std::string Progress::describe(Clock::time_point now) const {
   std::string text = run_ + stage_.name;
-  // Steps are reported at the end of a block, which may take long.
+  // No step is reported before the end of the first block; until then "0 of n" would look like a hang.
   if (stage_.steps > 0 && stage_.reached > 0) {
     text += fmt::format(" {} of {}{}", stage_.reached, stage_.name == "iterate" ? "at most " : "", stage_.steps);
   }
