@@ -54,7 +54,7 @@ void declare(OptionSet& set, GenerateOptions& options) {
   set.integer({.names = "-k,--clusters",
                .value = "K",
                .help = "Number of blobs or shells; the number of each row is written to /labels.",
-               .shown_default = "by kind",
+               .shown_default = "depends on the kind",
                .stored = Stored::if_used,
                .no_effect = {[&options] {
                  const bool has_clusters = kind_of(options.kind, "--kind").clusters > 0;

@@ -105,10 +105,10 @@ int run_man(const Arguments& arguments) {
 int run_completion(const Arguments& arguments) {
   Arguments words;
   if (!parse({.command = "completion",
-              .summary = "what a shell needs to complete commands, options, values, datasets and columns.",
+              .summary = "completion scripts for bash, zsh and fish: commands, options, values, datasets and columns.",
               .usage = "bash | zsh | fish",
               .examples = {"source <(kith completion bash)                       # in ~/.bashrc",
-                           "source <(kith completion zsh)                        # in ~/.zshrc, behind compinit",
+                           "source <(kith completion zsh)                        # in ~/.zshrc, after compinit",
                            "kith completion fish > ~/.config/fish/completions/kith.fish"}},
              {.names = "SHELL",
               .help =

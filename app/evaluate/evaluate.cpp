@@ -58,8 +58,11 @@ void declare(OptionSet& set, EvaluateOptions& options) {
   add_missing_options(
       set, options.common, true,
       "NaN, infinity and missing values of --points: error stops; drop ignores their rows in the scores; "
-      "mean and median replace them by that of their column.");
+      "mean and median replace them with the mean or median of their column.");
   add_common_options(set, options.common);
+  set["--memory"].help =
+      "Maximum memory of the run, as in 4GB or 512MiB. With --silhouette simplified, points that do not fit are read "
+      "again in each pass, from their file or from --scratch.";
   set["--metric"].refused = {
       [&options] { return options.internal.points.empty() ? "" : metric_without_means(options.common); }};
   set["--metric"].position = position::kPrecision + 1;

@@ -124,10 +124,11 @@ void add_internal_options(OptionSet& set, InternalOptions& options, const Common
             .input = Input::table,
             .stored = Stored::if_changed},
            options.points);
-  add_silhouette_options(set, {"auto", "exact", "simplified", "none"},
-                         "exact: from all pairs of rows; simplified: from distances to centroids, which exact reports, "
-                         "too; none; auto: exact with --sample and up to 100000 rows, simplified for more.",
-                         position::kTask, options.silhouette, options.sample);
+  add_silhouette_options(
+      set, {"auto", "exact", "simplified", "none"},
+      "exact: from all pairs of rows (also reports simplified); simplified: from distances to centroids; none; auto: "
+      "exact up to 100000 rows or with --sample, else simplified.",
+      position::kTask, options.silhouette, options.sample);
   set.flag({.names = "--save-silhouette",
             .help = "Also write the silhouette of every row.",
             .stored = Stored::if_used,
