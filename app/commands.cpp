@@ -17,21 +17,21 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"cluster", "k-means: labels, centroids, counts and inertia", run_cluster},
-    {"sweep", "k-means for many numbers of clusters, and which of them fits", run_sweep},
+    {"sweep", "k-means for many numbers of clusters, and which number fits best", run_sweep},
     {"dbscan", "clusters of any shape by density, and noise", run_dbscan},
     {"assign", "the nearest given centroid of every point", run_assign},
     {"knn", "the exact k nearest neighbours of every query", run_knn},
     {"distances", "the matrix of all distances", run_distances},
-    {"evaluate", "how far labels agree with known classes, and fit the points", run_evaluate},
+    {"evaluate", "how well labels agree with known classes and fit the points", run_evaluate},
     {"report", "a page with pictures of a result", run_report},
     {"image", "fewer colours in a picture, regions and edges", run_image},
     {"info", "what is in a file: datasets, shapes, types, statistics", run_info},
-    {"devices", "what kith can compute on here, what is missing and why", run_devices},
+    {"devices", "the processors and GPUs that kith can use here; what is missing, and why", run_devices},
     {"generate", "synthetic points: noise, blobs, outliers and other kinds", run_generate},
     {"plan", "memory, passes and time of a command, before it runs", run_plan},
-    {"resume", "continues a run that stopped, from its checkpoint", run_resume},
+    {"resume", "continues an interrupted run from its checkpoint", run_resume},
     {"man", "the manual page of a command, or of kith", run_man},
-    {"completion", "what a shell needs to complete commands, options and files", run_completion},
+    {"completion", "completion scripts for bash, zsh and fish", run_completion},
     {"bench", "the limits of this machine, and how close kith comes to them", run_bench},
 };
 constexpr std::string_view kDivided[] = {"cluster", "sweep", "assign", "knn"};

@@ -127,13 +127,14 @@ std::string as_json(const std::vector<DeviceEntry>& all) {
 
 int run_devices(const Arguments& arguments) {
   bool json = false, dry_run = false;
-  OptionSet set({.command = "devices",
-                 .summary = "what kith can compute on here, what is missing and why, versions and formats.",
-                 .usage = "[--json]",
-                 .examples = {"kith devices", "kith devices --json"}});
+  OptionSet set(
+      {.command = "devices",
+       .summary = "the processors and GPUs that kith can use here; what is missing, and why; versions and formats.",
+       .usage = "[--json]",
+       .examples = {"kith devices", "kith devices --json"}});
   set.begin_common();
   set.flag({.names = "--json", .help = "Print one JSON object."}, json);
-  set.flag({.names = "--dry-run", .help = "Check the options, and end."}, dry_run);
+  set.flag({.names = "--dry-run", .help = "Check the options, and exit."}, dry_run);
   if (!set.parse(arguments) || dry_run) return 0;
   const std::vector<DeviceEntry> all = list_devices();
   print_out(json ? as_json(all) : as_text(all));

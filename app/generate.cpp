@@ -18,7 +18,7 @@
 namespace kith::app {
 namespace {
 
-constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;  // of rows per write
+constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;  // rows are generated and written in blocks of this size
 
 struct GenerateOptions {
   std::string target;
@@ -54,7 +54,7 @@ void declare(OptionSet& set, GenerateOptions& options) {
   set.integer({.names = "-k,--clusters",
                .value = "K",
                .help = "Number of blobs or shells; the number of each row is written to /labels.",
-               .shown_default = "by kind",
+               .shown_default = "depends on the kind",
                .stored = Stored::if_used,
                .no_effect = {[&options] {
                  const bool has_clusters = kind_of(options.kind, "--kind").clusters > 0;

@@ -81,7 +81,7 @@ int print_help(const Arguments& words, HelpForm form) {
   return run_program(words.empty() ? Arguments{"--help"} : Arguments{words.front(), "--help"});
 }
 
-/// The words behind `kith man` and the like; false if help was asked for and printed.
+/// The words after `kith man` or `kith completion`; false if help was asked for and printed.
 bool parse(const OptionSet::Head& head, const Option& option, const Arguments& arguments, Arguments& words) {
   OptionSet set(head);
   set.positionals(option, words);
@@ -105,10 +105,10 @@ int run_man(const Arguments& arguments) {
 int run_completion(const Arguments& arguments) {
   Arguments words;
   if (!parse({.command = "completion",
-              .summary = "what a shell needs to complete commands, options, values, datasets and columns.",
+              .summary = "completion scripts for bash, zsh and fish: commands, options, values, datasets and columns.",
               .usage = "bash | zsh | fish",
               .examples = {"source <(kith completion bash)                       # in ~/.bashrc",
-                           "source <(kith completion zsh)                        # in ~/.zshrc, behind compinit",
+                           "source <(kith completion zsh)                        # in ~/.zshrc, after compinit",
                            "kith completion fish > ~/.config/fish/completions/kith.fish"}},
              {.names = "SHELL",
               .help =

@@ -62,14 +62,15 @@ Arguments resumed(const Arguments& words) {
 int run_resume(const Arguments& arguments) {
   std::string file;
   OptionSet set({.command = "resume",
-                 .summary = "continues a run that stopped, from the checkpoint of its --checkpoint. The result has the "
-                            "same bytes as if the run had not stopped.",
+                 .summary = "continues an interrupted run from the file of its --checkpoint. The result has the same "
+                            "bytes as that of an uninterrupted run.",
                  .usage = "FILE [options of the command]",
                  .examples = {"kith resume run.kith", "kith resume run.kith --threads 4 --time-limit 2h",
                               "kith cluster points.h5 -k 1000 --checkpoint run.kith --time-limit 2h -o clusters.h5"}});
   set.positional({.names = "FILE",
                   .help = "The checkpoint. It holds the command line, which runs again in the folder where it ran "
-                          "first; options given here come after those of the command line. Continue only your own.",
+                          "first; options given here override those of that command line. Resume only checkpoints that "
+                          "you trust: kith runs the command that they contain.",
                   .required = "the checkpoint"},
                  file);
   set.parse(arguments);

@@ -51,7 +51,8 @@ Real entropy(const std::vector<std::int64_t>& groups, std::int64_t n) {
   return sum / static_cast<Real>(n);
 }
 
-/// Both products are exact in 64 bits, so a table of independent labelings gives exactly 0.
+/// n * cell.rows and the product of the two totals are exact in a 64-bit mantissa. They are equal in each cell of
+/// independent labelings, so that every logarithm is exactly 0.
 Real mutual_information(const Contingency& table) {
   const auto n = static_cast<Real>(table.rows);
   Real sum = 0.0L;

@@ -23,11 +23,11 @@ struct SizeLimits {
   bool given() const { return smallest > 0 || largest > 0; }
 };
 
-/// The most rows x clusters whose assignment is always exact; with more than 1024 clusters up to four times as many
-/// are. Tests set fewer.
+/// The largest number of rows x clusters whose assignment is always exact; with more than 1024 clusters up to four
+/// times as many are. Tests set fewer.
 inline constexpr std::int64_t kExactCosts = std::int64_t{1} << 25;
 
-/// Host bytes of balance(), for rows of so many bytes.
+/// Bytes of host memory that balance() takes. row_bytes: the size of one row.
 std::int64_t balance_bytes(std::int64_t rows, std::int64_t clusters, std::int64_t row_bytes);
 
 /// Throws Error(usage) if no assignment of `rows` rows to `clusters` clusters keeps the limits.

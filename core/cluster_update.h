@@ -14,7 +14,7 @@ struct Relocation {
 };
 
 struct RelocationRule {
-  std::int64_t first = 0;           // clusters before this one may be empty
+  std::int64_t first = 0;           // number of frozen clusters, which come first and may stay empty
   std::vector<double> on_centroid;  // (k) largest D of rows that lie on this centroid
 };
 

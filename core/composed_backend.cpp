@@ -11,7 +11,7 @@
 namespace kith {
 namespace {
 
-/// Some of the rows that are still being read.
+/// The arrival of the rows of one part, for the backend that holds the part.
 class PartArrival final : public Arrival {
  public:
   PartArrival(Arrival& all, const RowShare& part) : all_(all), part_(part) {}

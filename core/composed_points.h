@@ -85,7 +85,7 @@ class ComposedPoints final : public Points {
   /// Merges lists of other rows, (q, k) each, into those of queries from `first` on.
   void merge_lists(NeighborLists& lists, std::int64_t first, MatrixView<const std::int64_t> rows,
                    MatrixView<const double> distances) const;
-  /// The same with the share of the memory that the search of a part may take.
+  /// The queries with the share of the host memory that the search of one part may take.
   Queries of_part(const Queries& queries) const;
   std::int64_t rows_here() const { return firsts_.back() - firsts_.front(); }
   /// The part of this process that has a row; parts() if none has.

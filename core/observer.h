@@ -16,13 +16,13 @@ struct IterationRecord {
   double assign_seconds = 0.0;  // spent on labels; 0 if labels and sums are computed together
   std::int64_t screened = 0;
   std::int64_t products = 0;
-  std::int64_t pairs = 0;  // of a row and a cluster: the products of an iteration that leaves nothing out
+  std::int64_t pairs = 0;  // of a row and a cluster: the products of an iteration that prunes nothing
   std::int64_t ambiguous = 0;
   std::int64_t candidates = 0;
   std::int64_t relocated = 0;  // empty clusters that received a row
 
   /// The share of the pairs that needed neither a product nor the definition; 0 if no products were counted.
-  double left_out() const {
+  double pruned() const {
     const double done = static_cast<double>(products) + static_cast<double>(candidates);
     return products > 0 && pairs > 0 ? std::max(0.0, 1.0 - done / static_cast<double>(pairs)) : 0.0;
   }

@@ -25,7 +25,8 @@ std::int64_t partition_rows(std::int64_t rows) {
 /// The number of columns in a tile.
 std::int64_t width_of(std::int64_t tile, std::int64_t columns) { return std::min(kTile, columns - tile * kTile); }
 
-/// A block of centred rows of one tile: row r of column j is at r * kTile + j; missing columns are 0.
+/// The columns of one tile in a block of centred rows: element (r, j) is at r * kTile + j; columns beyond the last one
+/// are 0.
 using Tile = std::vector<double>;
 
 template <class T>
@@ -61,17 +62,17 @@ void add_products(const Tile& a, std::int64_t a_columns, const Tile& b, std::int
   }
 }
 
-/// Adds the products of the columns of tiles j and l to the sums of a partition, of which `part` are the next rows.
+/// Adds the products of the columns of tiles j and l, over these rows of one partition, to its sums.
 template <class T>
-void add_partition(MatrixView<const T> part, const std::vector<double>& mean, std::int64_t j, std::int64_t l,
-                   std::vector<double>& sums) {
+void add_tile_products(MatrixView<const T> rows, const std::vector<double>& mean, std::int64_t j, std::int64_t l,
+                       std::vector<double>& sums) {
   sums.resize(kTile * kTile, 0.0);
   Tile a(kBlock * kTile), b(kBlock * kTile);
-  for (std::int64_t first = 0; first < part.rows; first += kBlock) {
-    const auto block = part.middle(first, std::min(kBlock, part.rows - first));
+  for (std::int64_t first = 0; first < rows.rows; first += kBlock) {
+    const auto block = rows.middle(first, std::min(kBlock, rows.rows - first));
     load(block, mean, j, a);
     if (l != j) load(block, mean, l, b);
-    add_products(a, width_of(j, part.columns), l == j ? a : b, width_of(l, part.columns), block.rows, sums.data());
+    add_products(a, width_of(j, rows.columns), l == j ? a : b, width_of(l, rows.columns), block.rows, sums.data());
   }
 }
 
@@ -94,9 +95,11 @@ Eigen::MatrixXd product_matrix(const RowBlocks& blocks, const std::vector<double
       const std::int64_t from = std::max(begin, part * length), to = std::min(end, (part + 1) * length);
       const auto [j, l] = pairs[static_cast<std::size_t>(task % count)];
       std::vector<double>& sums = parts[static_cast<std::size_t>(part * count + task % count)];
-      std::visit([&, j = j, l = l](
-                     const auto& values) { add_partition(values.middle(from - begin, to - from), mean, j, l, sums); },
-                 block);
+      std::visit(
+          [&, j = j, l = l](const auto& values) {
+            add_tile_products(values.middle(from - begin, to - from), mean, j, l, sums);
+          },
+          block);
     });
     begin = end;
   });

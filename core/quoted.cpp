@@ -10,7 +10,7 @@ namespace {
 
 struct Character {
   std::uint32_t code = 0;
-  std::size_t bytes = 0;  // 0: not UTF-8
+  std::size_t bytes = 0;  // of the character; 0: the text does not begin with valid UTF-8
 };
 
 Character first_character(std::string_view text) {

@@ -269,7 +269,7 @@ class BlockwiseScores {
   FromSums silhouette_;
   std::int64_t scored_, block_ = 0;
   std::optional<SilhouetteCandidates> candidates_;
-  std::vector<std::int64_t> rows_;  // (block)
+  std::vector<std::int64_t> rows_;  // (block) the scored rows of the current block
   Matrix<double> queries_;          // (block, d)
   Matrix<std::int64_t> sums_;       // (block, groups)
   Matrix<std::uint8_t> wanted_;     // (block, groups), or nothing

@@ -24,11 +24,11 @@ class SilhouetteCandidates {
   bool needs(std::int64_t i, std::int64_t cluster) const {
     return needed_[static_cast<std::size_t>(i * clusters_ + cluster)];
   }
-  /// The indices of the scored rows such that rows with the same needs are near each other.
+  /// The indices of the scored rows, ordered so that rows that need distances to the same clusters are adjacent.
   const std::vector<std::int64_t>& order() const { return order_; }
-  /// Of the pairs of a scored row and a row, the share whose distances are needed.
+  /// The share of the pairs (scored row, row) whose distances are needed.
   double share() const;
-  /// The largest part of that share that better bounds could leave out.
+  /// The largest part of share() that tighter bounds could prune.
   double excess() const;
 
   /// Leaves fewer clusters to the i-th scored row. lower, upper: (k) bounds of the means of its distances, before their

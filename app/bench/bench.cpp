@@ -74,7 +74,7 @@ void declare(OptionSet& set, BenchOptions& options) {
   set.text({.names = "--data",
             .value = "KINDS",
             .help = "Points for assign, sweep, iteration, scale and knn: kinds of kith generate, with commas between "
-                    "them, or all. With noise among them, the other times are also shown over its time."},
+                    "them, or all. If noise is among them, the table also gives the other times relative to it."},
            options.data);
   set.text({.names = "--points",
             .value = "FILE",

@@ -194,8 +194,8 @@ void measure_iterations(BenchRun& run, const BenchShape& shape, const BenchPoint
   if (later.empty()) return;  // converged in the first iteration
   rows.push_back(timed_row(run, "later", shape, held, later));
   note_screen(rows.back(), whole.last, shape.rows);
-  if (const double left_out = 100 * whole.last.left_out(); left_out >= 1) {
-    rows.back().note = fmt::format("{:.0f} % of the products left out", left_out);
+  if (const double pruned = 100 * whole.last.pruned(); pruned >= 1) {
+    rows.back().note = fmt::format("{:.0f} % of the products pruned", pruned);
   }
   if (whole.later_assigning.front() > 0.0) {
     rows.push_back(timed_row(run, "later, assignment", shape, held, whole.later_assigning));

@@ -79,8 +79,8 @@ void add_input_options(OptionSet& set, CommonOptions& common) {
   set.text(
       {.names = "--id-column",
        .value = "NAME",
-       .help = "Column of a text file that names the rows. It is not part of the points; results as text, and those of "
-               "knn, repeat it.",
+       .help = "Column of a text file that names the rows. It is not part of the points; text results and knn results "
+               "include it.",
        .shown_default = "the first column, if it has no name",
        .stored = Stored::if_changed,
        .position = position::kInput},
@@ -122,14 +122,11 @@ void add_thread_option(OptionSet& set, CommonOptions& common) {
 }
 
 void add_memory_option(OptionSet& set, CommonOptions& common) {
-  set.size(
-      {.names = "--memory",
-       .value = "SIZE",
-       .help = "Maximum memory of the run: 4GB, 512MiB. cluster, assign, distances, knn --queries, sweep and evaluate "
-               "(--silhouette simplified) read points that do not fit from their file in each pass, or from "
-               "--scratch.",
-       .shown_default = "what is free here"},
-      common.memory);
+  set.size({.names = "--memory",
+            .value = "SIZE",
+            .help = "Maximum memory of the run, as in 4GB or 512MiB.",
+            .shown_default = "what is free here"},
+           common.memory);
 }
 
 void add_scratch_option(OptionSet& set, CommonOptions& common) {
@@ -137,8 +134,8 @@ void add_scratch_option(OptionSet& set, CommonOptions& common) {
       {.names = "--scratch",
        .value = "DIR",
        .help = "Folder for temporary files, if memory is short: decoded text, archives and transposed matrices, and "
-               "points that are read in passes but not from their file: text, sparse or prepared ones. Nothing "
-               "stays there.",
+               "points that are read in passes but not from their file: text, sparse or prepared ones. kith "
+               "leaves no files there.",
        .shown_default = "none: such runs are refused"},
       common.scratch);
 }
@@ -151,13 +148,13 @@ void add_backend_options(OptionSet& set, CommonOptions& common) {
              {"auto", "cpu", "cuda"}, common.backend);
   set.integer({.names = "--device",
                .value = "N",
-               .help = "Number of the GPU. A GPU that is named is used, or the run is refused."},
+               .help = "Number of the GPU. If the named GPU cannot be used, kith stops with an error."},
               {0, 1023}, common.device);
   set.text({.names = "--devices",
             .value = "LIST",
             .help = "Divide the rows among several GPUs: all, their number, or a list such as 0,2. Results do not "
                     "depend on it.",
-            .shown_default = "one, --device",
+            .shown_default = "the one of --device",
             .excludes = {"--device"}},
            common.devices);
   set.size({.names = "--device-memory",
@@ -169,7 +166,7 @@ void add_backend_options(OptionSet& set, CommonOptions& common) {
   set.choice({.names = "--screen",
               .value = "PATH",
               .help = "Instructions of the GPU's low-precision pass: auto (the best it has), wgmma, mma or float32. "
-                      "Results do not depend on it. A screen that is named is used, or the run is refused."},
+                      "Results do not depend on it. If the named screen cannot be used, kith stops with an error."},
              {"auto", "wgmma", "mma", "float32"}, common.screen);
   set.integer({.names = "--block-rows",
                .value = "N",
@@ -187,7 +184,7 @@ void add_message_options(OptionSet& set, CommonOptions& common) {
               .help = "Show progress on standard error: auto (after a second), always or never."},
              {"auto", "always", "never"}, common.progress);
   set.flag({.names = "--dry-run",
-            .help = "Check everything that needs no values, print the plan of a run over points (kith plan), and end."},
+            .help = "Check the arguments and files without reading values or writing anything, and exit."},
            common.dry_run);
   set.text({.names = "--config", .value = "FILE", .help = "Read options from this file (kith.toml)."}, common.config);
 }
@@ -207,6 +204,9 @@ void add_common_options(OptionSet& set, CommonOptions& common, const char* outpu
             .help = "Omit advice about columns, scales and numbers of clusters that may make a result misleading."},
            common.no_advice);
   add_message_options(set, common);
+  set["--memory"].help = kStreamingHelp;
+  set["--dry-run"].help =
+      "Check everything that can be checked without reading values, print the plan of the run (kith plan), and exit.";
 }
 
 std::vector<std::string> common_option_names() {

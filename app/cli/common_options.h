@@ -73,6 +73,11 @@ void add_text_options(OptionSet& set, CommonOptions& common);  // the form of te
 void add_metric_option(OptionSet& set, CommonOptions& common);
 void add_seed_option(OptionSet& set, CommonOptions& common);
 void add_thread_option(OptionSet& set, CommonOptions& common);
+/// Of commands that read points in passes.
+inline constexpr const char* kStreamingHelp =
+    "Maximum memory of the run, as in 4GB or 512MiB. Points that do not fit are read again in each pass, from their "
+    "file "
+    "or from --scratch.";
 void add_memory_option(OptionSet& set, CommonOptions& common);
 void add_scratch_option(OptionSet& set, CommonOptions& common);
 /// --backend, --device, --device-memory, --screen, --block-rows

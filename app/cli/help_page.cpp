@@ -73,8 +73,8 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// "--metric euclidean cosine", "cluster".
-std::string words_of(const HelpPage& page) {
+/// The words that a shell completes, a line each with the values of an option: "--metric euclidean cosine", "cluster".
+std::string completion_words(const HelpPage& page) {
   std::string out;
   for (const HelpGroup& group : page.groups) {
     for (const HelpLine& line : group.lines) {
@@ -90,7 +90,7 @@ std::string words_of(const HelpPage& page) {
   return out;
 }
 
-/// The title is "kith cluster: what it does".
+/// A manual page (troff). The title, "kith cluster: what it does", becomes its NAME section.
 std::string manual_of(const HelpPage& page) {
   const std::size_t colon = std::min(page.title.find(": "), page.title.size());
   std::string name = page.title.substr(0, colon);
@@ -117,7 +117,7 @@ void set_help_form(HelpForm chosen) { form = chosen; }
 
 std::string in_help_form(const HelpPage& page) {
   if (form == HelpForm::text) return lay_out(page, prose_width(Stream::output));
-  return form == HelpForm::manual ? manual_of(page) : words_of(page);
+  return form == HelpForm::manual ? manual_of(page) : completion_words(page);
 }
 
 std::string lay_out(const HelpGroup& group, std::size_t width) {

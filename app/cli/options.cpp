@@ -156,8 +156,11 @@ std::string OptionSet::State::help_text() const {
                 head.examples,
                 fmt::format("kith {} {}", head.command, head.usage),
                 {{"Arguments", {}}, {"Options", {}}, {"Common options", {}}, head.list},
-                "Defaults are in brackets. Options can also be set by environment variables (KITH_THREADS for "
-                "--threads) and in the file of --config. Flags override the environment, which overrides the file."};
+                find("--config") == nullptr
+                    ? ""
+                    : "Defaults are in brackets. Options can also be set by environment variables (KITH_THREADS for "
+                      "--threads) and in the file of --config. Options on the command line override the environment, "
+                      "which overrides the file."};
   for (const OptionEntry& entry : entries) {
     std::string names = entry.option.names;
     if (const auto comma = names.find(','); comma != std::string::npos) names.insert(comma + 1, " ");

@@ -128,15 +128,14 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
            common.delimiter);
   set.text({.names = "--decimal",
             .value = "C",
-            .help = "Decimal mark of the numbers in text files: point or comma.",
+            .help = "Decimal separator in text files: point or comma.",
             .stored = Stored::if_changed,
             .position = position::kInput,
             .no_effect = unless_text(set)},
            common.decimal);
   set.text({.names = "--thousands",
             .value = "C",
-            .help = "Mark between groups of three digits of the numbers in text files: none, comma, point, blank, "
-                    "apostrophe, or any one character.",
+            .help = "Thousands separator in text files: none, comma, point, blank, apostrophe, or any one character.",
             .stored = Stored::if_changed,
             .position = position::kInput,
             .no_effect = unless_text(set)},
@@ -149,14 +148,15 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
               .position = position::kInput,
               .no_effect = unless_text(set)},
              {"auto", "yes", "no"}, common.header);
-  set.text({.names = "--comment",
-            .value = "C",
-            .help = "Lines of text files that begin with this character are comments; none: no line is; auto: lines "
-                    "that begin with # before the first other line.",
-            .stored = Stored::if_changed,
-            .position = position::kInput,
-            .no_effect = unless_text(set)},
-           common.comment);
+  set.text(
+      {.names = "--comment",
+       .value = "C",
+       .help = "Ignore lines of text files that begin with this character. none: no comments; auto: ignore lines that "
+               "begin with # before the first data line.",
+       .stored = Stored::if_changed,
+       .position = position::kInput,
+       .no_effect = unless_text(set)},
+      common.comment);
   set.text({.names = "--encode",
             .value = "LIST",
             .help = "Make features of columns of text: onehot (for each text a column of 0 and 1), ordinal (the place "

@@ -55,8 +55,9 @@ void declare_start(OptionSet& set, ClusterOptions& options) {
   const auto bisecting = [&options] { return options.variant.is_bisecting(); };
   set.text({.names = "--init",
             .value = "HOW",
-            .help = "Initial centroids: k-means++, k-means|| (for large K), random, first (rows), farthest, or "
-                    "FILE[:DATASET] of K rows. kith uses the metric of a result. If the result reached its iteration "
+            .help = "Initial centroids: k-means++, k-means|| (for large K), random (rows), first "
+                    "(rows), farthest (farthest-first traversal), or FILE[:DATASET] of K rows. kith uses the metric of "
+                    "a result. If the result reached its iteration "
                     "limit or was interrupted, kith resumes it, provided that the other options are unchanged.",
             .shown_default = kDefaultStart,
             .stored = Stored::always,
@@ -90,7 +91,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
   set.integer({.names = "-k,--clusters",
                .value = "K",
                .help = "Number of clusters.",
-               .shown_default = "that of --init FILE or --init-labels",
+               .shown_default = "the number of rows of --init FILE, or of labels in --init-labels",
                .stored = Stored::always},
               {1, kLargestInt}, options.clusters);
   declare_start(set, options);
@@ -323,7 +324,8 @@ void ClusterJob::warn_of_limit() {
       : options_.moves_labels()
           ? "increase --max-iterations: balanced clusters cannot be resumed, --init RESULT starts with their means"
           : "increase --max-iterations, or write a result with -o and resume it with --init RESULT";
-  progress.warning(fmt::format("not converged after {} iterations; {}", run_.result.iterations, remedy));
+  progress.warning(fmt::format("not converged after {} iteration{}; {}", run_.result.iterations,
+                               run_.result.iterations == 1 ? "" : "s", remedy));
 }
 
 void ClusterJob::warn_of_interruption() {
@@ -387,7 +389,7 @@ std::string ClusterJob::next() const {
 int run_cluster(const Arguments& arguments) {
   ClusterOptions options;
   OptionSet set({.command = "cluster",
-                 .summary = "k-means: labels, centroids, counts and inertia of the points in a file.",
+                 .summary = "k-means clustering of the points in a file (labels, centroids, counts, inertia).",
                  .usage = "POINTS -k K [options]",
                  .examples = {"kith cluster points.h5:/train -k 50 -o clusters.h5",
                               "kith cluster points.h5:/train -k 50 --n-init 10 --seed 1 -o clusters.h5",

@@ -51,6 +51,7 @@ void declare(OptionSet& set, DbscanJobOptions& options) {
   add_missing_options(set, options.common, true, kFillingHelp);
   add_preparation_options(set, options.common);
   add_common_options(set, options.common, kLabelOutputHelp);
+  set["--memory"].help = "Maximum memory of the run, as in 4GB or 512MiB.";
   set["--metric"].refused = {when([&options] { return options.metric() == Metric::inner_product; },
                                   "--metric inner-product: expected a distance, so that a point is near itself: "
                                   "euclidean, cosine, manhattan or chebyshev")};

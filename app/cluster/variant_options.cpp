@@ -85,22 +85,23 @@ void add_variant_options(OptionSet& set, VariantOptions& options, const CommonOp
              {"inertia", "size"}, options.bisect);
   set.integer({.names = "--min-size",
                .value = "N",
-               .help = "Warn of clusters with fewer points; with --balance, prevent them.",
+               .help = "Warn about clusters with fewer points; with --balance, prevent them.",
                .shown_default = "none",
                .stored = Stored::if_changed,
                .position = position::kVariant},
               {1, kMost}, options.sizes.smallest);
   set.integer({.names = "--max-size",
                .value = "N",
-               .help = "Warn of clusters with more points; with --balance, prevent them.",
+               .help = "Warn about clusters with more points; with --balance, prevent them.",
                .shown_default = "none",
                .stored = Stored::if_changed,
                .position = position::kVariant},
               {1, kMost}, options.sizes.largest);
   set.flag(
       {.names = "--balance",
-       .help = "Keep these limits at the lowest inertia: continue with assignments within them. Cannot be combined "
-               "with weights.",
+       .help =
+           "Enforce --min-size and --max-size: after the iterations, reassign rows within these limits at the lowest "
+           "inertia. Cannot be combined with weights.",
        .stored = Stored::if_used,
        .position = position::kVariant,
        .no_effect = {when([&options] { return !options.sizes.given(); },

@@ -151,7 +151,7 @@ void write_variant(data::ResultFile& file, const VariantOptions& options, const 
 }
 
 std::string progress_of(const KMeansResult& result, int runs) {
-  if (runs == 1) return fmt::format("{} iterations", result.iterations);
+  if (runs == 1) return fmt::format("{} iteration{}", result.iterations, result.iterations == 1 ? "" : "s");
   const auto finished = [](const RunRecord& run) { return run.stopped_by != "interrupted"; };
   return fmt::format("{} of {} runs", std::count_if(result.runs.begin(), result.runs.end(), finished), runs);
 }

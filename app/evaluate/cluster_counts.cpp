@@ -15,25 +15,25 @@ namespace {
 
 constexpr std::size_t kMostCounts = 10'000;
 
-[[noreturn]] void refuse(const std::string& where, const std::string& part) {
+[[noreturn]] void refuse(const std::string& where, const std::string& item) {
   throw Error(ExitCode::usage,
-              fmt::format("{}: expected numbers of clusters as in 2-10, 2,4,8 or 2-64:log, found '{}'", where, part));
+              fmt::format("{}: expected numbers of clusters as in 2-10, 2,4,8 or 2-64:log, found '{}'", where, item));
 }
 
-void add_part(const std::string& part, const std::string& where, std::set<std::int64_t>& counts) {
+void add_counts_of(const std::string& item, const std::string& where, std::set<std::int64_t>& counts) {
   const auto number = [&](const std::string& text) {
-    if (text.empty() || text.find_first_not_of("0123456789") != text.npos) refuse(where, part);
+    if (text.empty() || text.find_first_not_of("0123456789") != text.npos) refuse(where, item);
     return parse_integer(text, where, {1, std::numeric_limits<std::int32_t>::max()});
   };
-  const std::size_t dash = part.find('-'), colon = part.find(':');
-  if (dash == part.npos) {
-    counts.insert(number(part));
+  const std::size_t dash = item.find('-'), colon = item.find(':');
+  if (dash == item.npos) {
+    counts.insert(number(item));
     return;
   }
-  const std::int64_t first = number(part.substr(0, dash));
-  const std::int64_t last = number(part.substr(dash + 1, colon == part.npos ? colon : colon - dash - 1));
-  const std::string how = colon == part.npos ? "1" : part.substr(colon + 1);
-  if (last < first) refuse(where, part);
+  const std::int64_t first = number(item.substr(0, dash));
+  const std::int64_t last = number(item.substr(dash + 1, colon == item.npos ? colon : colon - dash - 1));
+  const std::string how = colon == item.npos ? "1" : item.substr(colon + 1);
+  if (last < first) refuse(where, item);
   const std::int64_t step = how == "log" ? 0 : number(how);
   for (std::int64_t k = first; k <= last && counts.size() <= kMostCounts; k = step == 0 ? 2 * k : k + step) {
     counts.insert(k);
@@ -47,7 +47,7 @@ std::vector<std::int64_t> parse_cluster_counts(const std::string& text, const st
   std::set<std::int64_t> counts;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
-    add_part(text.substr(at, comma - at), where, counts);
+    add_counts_of(text.substr(at, comma - at), where, counts);
     at = comma + 1;
   }
   if (counts.size() > kMostCounts) {

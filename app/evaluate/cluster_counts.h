@@ -7,8 +7,9 @@
 
 namespace kith::app {
 
-/// Ascending, each once, every one 1 or more. Parts between commas: a number, FIRST-LAST, FIRST-LAST:STEP, or
-/// FIRST-LAST:log, each number twice the one before and LAST. Throws Error(usage) naming `where` and the part.
+/// Parses a list of numbers of clusters. Returns them ascending, each once; all are at least 1. The items between
+/// commas are N, FIRST-LAST, FIRST-LAST:STEP or FIRST-LAST:log (FIRST, its doubles, and LAST). Throws Error(usage)
+/// naming `where` and the item.
 std::vector<std::int64_t> parse_cluster_counts(const std::string& text, const std::string& where);
 
 }  // namespace kith::app

@@ -10,7 +10,7 @@
 #include "app/cli/text_options.h"
 #include "app/commands.h"
 #include "app/evaluate/counted_labels.h"
-#include "app/evaluate/inner_evaluation.h"
+#include "app/evaluate/internal_evaluation.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/model.h"
 #include "app/run/points_job.h"
@@ -27,7 +27,7 @@ constexpr std::int64_t kMostShown = 10'000;                 // cells of a table 
 struct EvaluateOptions {
   std::string labels;
   std::string truth;  // empty: no classes
-  InnerOptions inner;
+  InternalOptions internal;
   CommonOptions common;
 };
 
@@ -53,21 +53,24 @@ void declare(OptionSet& set, EvaluateOptions& options) {
             .input = Input::table,
             .stored = Stored::if_changed},
            options.truth);
-  add_inner_options(set, options.inner, options.common);
+  add_internal_options(set, options.internal, options.common);
   add_weight_options(set, options.common);
   add_missing_options(
       set, options.common, true,
       "NaN, infinity and missing values of --points: error stops; drop ignores their rows in the scores; "
-      "mean and median replace them by that of their column.");
+      "mean and median replace them with the mean or median of their column.");
   add_common_options(set, options.common);
+  set["--memory"].help =
+      "Maximum memory of the run, as in 4GB or 512MiB. With --silhouette simplified, points that do not fit are read "
+      "again in each pass, from their file or from --scratch.";
   set["--metric"].refused = {
-      [&options] { return options.inner.points.empty() ? "" : metric_without_means(options.common); }};
+      [&options] { return options.internal.points.empty() ? "" : metric_without_means(options.common); }};
   set["--metric"].position = position::kPrecision + 1;
   set["--seed"].stored = Stored::if_used;
   set["--seed"].no_effect = {
-      when([&options] { return options.inner.silhouette != "exact" || options.inner.sample == 0; },
+      when([&options] { return options.internal.silhouette != "exact" || options.internal.sample == 0; },
            "nothing is random without --sample")};
-  const Reason no_points = when([&options] { return options.inner.points.empty(); }, "there are no --points");
+  const Reason no_points = when([&options] { return options.internal.points.empty(); }, "there are no --points");
   for (const char* name : kPointOptions) {
     std::vector<Reason>& reasons = set[name].no_effect;
     reasons.insert(reasons.begin(), no_points);
@@ -83,8 +86,8 @@ struct Compared {
 
 struct Evaluation {
   data::Labels labels;
-  std::optional<Compared> outer;
-  std::optional<InnerScores> inner;
+  std::optional<Compared> external;
+  std::optional<InternalScores> internal;
 };
 
 void check_lengths(const data::Labels& labels, const data::Labels& truth) {
@@ -123,16 +126,16 @@ bool is_small(const Contingency& table, std::int64_t most_cells) {
 EvaluationReport report_of(const Evaluation& evaluation) {
   const data::Labels& labels = evaluation.labels;
   EvaluationReport report{labels.name, "", std::ssize(labels.codes), size(labels.values), 0, {}, {}, {}};
-  if (evaluation.inner) {
-    for (const Score& score : scores_of(*evaluation.inner)) {
-      report.scores.emplace_back(score.name, evaluation.inner->values.*score.value);
+  if (evaluation.internal) {
+    for (const Score& score : scores_of(*evaluation.internal)) {
+      report.scores.emplace_back(score.name, evaluation.internal->values.*score.value);
     }
-    if (const Silhouette* silhouette = requested_silhouette(*evaluation.inner)) {
+    if (const Silhouette* silhouette = requested_silhouette(*evaluation.internal)) {
       report.silhouette_per_cluster = silhouette->clusters;
     }
   }
-  if (!evaluation.outer) return report;
-  const auto& [truth, table, scores] = *evaluation.outer;
+  if (!evaluation.external) return report;
+  const auto& [truth, table, scores] = *evaluation.external;
   report.truth = truth.name;
   report.classes = size(truth.values);
   for (const Score& score : scores_for(ScoreUse::classes)) report.scores.emplace_back(score.name, scores.*score.value);
@@ -148,9 +151,9 @@ EvaluationReport report_of(const Evaluation& evaluation) {
 constexpr std::size_t kMostLines = 100;  // clusters of a table on a terminal
 
 /// A line for each cluster with its rows of each class, if that fits a terminal.
-std::string show_table(const data::Labels& labels, const Compared& outer, bool is_written) {
+std::string show_table(const data::Labels& labels, const Compared& external, bool is_written) {
   constexpr std::size_t kMostColumns = 12;
-  const auto& [truth, table, scores] = outer;
+  const auto& [truth, table, scores] = external;
   std::string out;
   if (truth.values.size() > kMostColumns || labels.values.size() > kMostLines) {
     return out + fmt::format("\ncontingency table of {} clusters and {} classes{}\n", labels.values.size(),
@@ -170,23 +173,23 @@ std::string show_table(const data::Labels& labels, const Compared& outer, bool i
 
 /// A line for each score, those of the points first; then tables of the clusters.
 std::string show(const Evaluation& evaluation, bool is_written) {
-  std::string out = evaluation.inner ? show_scores(*evaluation.inner) : "";
-  if (evaluation.outer) {
+  std::string out = evaluation.internal ? show_scores(*evaluation.internal) : "";
+  if (evaluation.external) {
     for (const Score& score : scores_for(ScoreUse::classes)) {
-      out += fmt::format("{:<30} {}\n", score.shown, evaluation.outer->scores.*score.value);
+      out += fmt::format("{:<30} {}\n", score.shown, evaluation.external->scores.*score.value);
     }
   }
   const data::Labels& labels = evaluation.labels;
-  if (evaluation.inner && labels.values.size() <= kMostLines) {
+  if (evaluation.internal && labels.values.size() <= kMostLines) {
     out += "\n";
-    out += show_clusters(*evaluation.inner, labels.values);
+    out += show_clusters(*evaluation.internal, labels.values);
   }
-  return evaluation.outer ? out + show_table(labels, *evaluation.outer, is_written) : out;
+  return evaluation.external ? out + show_table(labels, *evaluation.external, is_written) : out;
 }
 
 /// Scores, names and table of known classes.
-void write_outer(data::ResultFile& file, const data::Labels& labels, const Compared& outer, Progress& progress) {
-  const auto& [truth, table, scores] = outer;
+void write_outer(data::ResultFile& file, const data::Labels& labels, const Compared& external, Progress& progress) {
+  const auto& [truth, table, scores] = external;
   file.attribute("truth", stored_name(truth.name));
   for (const Score& score : scores_for(ScoreUse::classes)) file.attribute(score.name, scores.*score.value);
   write_names(file, "classes", truth.values);
@@ -211,10 +214,10 @@ class EvaluateJob final : public PointsJob {
   void open() override;
   std::int64_t bytes() const override {
     const std::int64_t codes = 4 * (std::ssize(result_.labels.codes) + (truth_ ? std::ssize(truth_->codes) : 0));
-    return codes +
-           inner_score_bytes(options_.inner, source->rows(), std::ssize(result_.labels.values), source->columns());
+    return codes + internal_score_bytes(options_.internal, source->rows(), std::ssize(result_.labels.values),
+                                        source->columns());
   }
-  std::string needs_memory() const override { return silhouette_needs_memory(options_.inner.silhouette); }
+  std::string needs_memory() const override { return silhouette_needs_memory(options_.internal.silhouette); }
   void compute() override;
   void show() override { print(app::show(result_, !target.empty())); }
   void write() override;
@@ -226,7 +229,7 @@ class EvaluateJob final : public PointsJob {
 };
 
 void EvaluateJob::open() {
-  const std::string& points = options_.inner.points;
+  const std::string& points = options_.internal.points;
   if (options_.truth.empty() && points.empty()) set.refuse_missing("--truth or --points");
   if (!points.empty()) take_metric({{"LABELS", options_.labels, "labels"}}, set, common);
   progress.phase("read", 0);
@@ -244,7 +247,7 @@ void EvaluateJob::open() {
   } else {
     given = read_preparation(labels.name);
     open_points(points);
-    options_.inner.silhouette = silhouette_kind(options_.inner, source->rows());
+    options_.internal.silhouette = silhouette_kind(options_.internal, source->rows());
     check_labelled_points(*source, labels, progress);
     read_weights();
   }
@@ -259,9 +262,9 @@ void EvaluateJob::compute() {
     keep_counted(*truth_, weighting);
     Contingency table = contingency_of(result_.labels, *truth_, weighting);
     const Scores scores{agreement(table)};
-    result_.outer = {std::move(*truth_), std::move(table), scores};
+    result_.external = {std::move(*truth_), std::move(table), scores};
   }
-  if (source != nullptr) result_.inner = inner_scores(held, result_.labels, options_.inner, *this);
+  if (source != nullptr) result_.internal = internal_scores(held, result_.labels, options_.internal, *this);
   report.evaluation = report_of(result_);
 }
 
@@ -269,14 +272,14 @@ void EvaluateJob::write() {
   data::ResultFile file(target, output);
   const data::Labels& labels = result_.labels;
   OptionSet::Replacements words{{"LABELS", stored_name(labels.name)}};
-  if (result_.outer) words["--truth"] = "--truth " + stored_name(result_.outer->truth.name);
+  if (result_.external) words["--truth"] = "--truth " + stored_name(result_.external->truth.name);
   write_origin(file, "kith-evaluation", set.stored_command(words));
   file.attribute("labels", stored_name(labels.name));
   file.attribute("rows", static_cast<std::int64_t>(labels.codes.size()));
   if (common.weighted()) write_weighting(file, weighting);
   write_names(file, "clusters", labels.values);
-  if (result_.inner) write_inner(file, *result_.inner, options_.inner);
-  if (result_.outer) write_outer(file, labels, *result_.outer, progress);
+  if (result_.internal) write_internal(file, *result_.internal, options_.internal);
+  if (result_.external) write_outer(file, labels, *result_.external, progress);
   file.finish();
 }
 

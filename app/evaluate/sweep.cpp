@@ -10,7 +10,7 @@
 #include "app/cli/terminal.h"
 #include "app/commands.h"
 #include "app/evaluate/cluster_counts.h"
-#include "app/evaluate/inner_evaluation.h"
+#include "app/evaluate/internal_evaluation.h"
 #include "app/evaluate/sweep_result.h"
 #include "app/run/advice.h"
 #include "app/run/dropped_rows.h"
@@ -184,7 +184,7 @@ SweepRow row_of(HeldPoints& held, const Series& series, std::int64_t clusters, M
   return row;
 }
 
-/// Adds the gap statistic to all rows; every reference set is held once and clustered for all numbers.
+/// Adds the gap statistic to all rows. Each reference set is held once and clustered for every number of clusters.
 void add_gaps(HeldPoints& held, const Series& series, Sweep& sweep, Job& job) {
   const SweepOptions& options = series.options;
   std::vector<std::vector<double>> inertia(sweep.rows.size());

@@ -48,7 +48,7 @@ void declare(OptionSet& set, ImageOptions& options) {
   set.integer({.names = "-k,--colors",
                .value = "K",
                .help = "Number of colours.",
-               .shown_default = "those of --palette-from",
+               .shown_default = "the number of colours in --palette-from",
                .stored = Stored::always,
                .no_effect = {sobel, given}},
               {1, 65536}, options.colors);
@@ -382,7 +382,7 @@ int run_image(const Arguments& arguments) {
   ImageOptions options;
   OptionSet set({.command = "image",
                  .summary = "fewer colours in a picture by k-means; borders of regions, and edges.",
-                 .usage = "PICTURE -k K -o OUT.png [options]",
+                 .usage = "PICTURE [-k K] [-o OUT.png] [options]",
                  .examples = {"kith image photo.jpg -k 16 -o few.png",
                               "kith image photo.jpg -k 8 --palette colors.gpl     # prints the colours, too",
                               "kith image photo.jpg -k 30 --spatial 1 --edges regions -o regions.png",

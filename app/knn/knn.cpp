@@ -303,16 +303,17 @@ NeighborOptions search_options(const KnnRun& run) {
 
 int run_knn(const Arguments& arguments) {
   KnnOptions options;
-  OptionSet set({.command = "knn",
-                 .summary = "the exact k nearest neighbours of every query, nearest first, ties to the lowest row.",
-                 .usage = "BASE -k K | --radius R [--queries QUERIES] [options]",
-                 .examples = {"kith knn points.h5:/train --queries points.h5:/test -k 10 -o neighbors.h5",
-                              "kith knn points.h5:/train -k 5 -o neighbors.h5     # the set against itself",
-                              "kith knn points.h5:/train --queries points.h5:/test -k 100 --truth points.h5",
-                              "kith knn points.h5:/train -k 15 --symmetric -o graph.h5    # edges, as CSR",
-                              "kith knn points.h5:/train --radius 0.1 --metric cosine --components -o groups.h5",
-                              "kith knn base.fbin --queries queries.fbin -k 100 -o groundtruth.ibin",
-                              "kith knn points.h5:/train -k 3 | head       # query, neighbour, distance"}});
+  OptionSet set(
+      {.command = "knn",
+       .summary = "the exact k nearest neighbours of every query, nearest first; ties go to the lowest row number.",
+       .usage = "BASE (-k K | --radius R) [--queries QUERIES] [options]",
+       .examples = {"kith knn points.h5:/train --queries points.h5:/test -k 10 -o neighbors.h5",
+                    "kith knn points.h5:/train -k 5 -o neighbors.h5     # the set against itself",
+                    "kith knn points.h5:/train --queries points.h5:/test -k 100 --truth points.h5",
+                    "kith knn points.h5:/train -k 15 --symmetric -o graph.h5    # edges, as CSR",
+                    "kith knn points.h5:/train --radius 0.1 --metric cosine --components -o groups.h5",
+                    "kith knn base.fbin --queries queries.fbin -k 100 -o groundtruth.ibin",
+                    "kith knn points.h5:/train -k 3 | head       # query, neighbour, distance"}});
   declare(set, options);
   return set.parse(arguments) ? KnnJob(set, options, arguments).run() : 0;
 }

@@ -40,7 +40,7 @@ std::string unused_squared(const KnnOptions& options) {
 void declare_graph(OptionSet& set, KnnOptions& options) {
   constexpr int kGraph = position::kTask + 1;
   set.flag({.names = "--graph",
-            .help = "Write the lists of BASE in itself as a graph: compressed sparse rows (CSR).",
+            .help = "Write the neighbour lists of BASE as a graph: compressed sparse rows (CSR).",
             .stored = Stored::if_changed,
             .position = kGraph,
             .excludes = {"--radius", "--queries"}},
@@ -145,7 +145,7 @@ void declare(OptionSet& set, KnnOptions& options) {
   set.text(
       {.names = "--truth",
        .value = "FILE[:DATASET]",
-       .help = "Compare the neighbours with this answer (FILE: its /neighbors) from kith, ann-benchmarks, BIGANN or "
+       .help = "Compare the neighbours with these lists (FILE: its /neighbors) from kith, ann-benchmarks, BIGANN or "
                "an .ivecs file; exit with 1 if a list differs in more than the order of ties.",
        .input = Input::file,
        .refused = {when([&options] { return options.makes_graph(); },
@@ -159,6 +159,8 @@ void declare(OptionSet& set, KnnOptions& options) {
               .no_effect = {when([&options] { return options.common.output.empty(); }, "there is no --output")}},
              {"auto", "kith", "ann-benchmarks", "bigann", "ivecs"}, options.format);
   add_checkpoint_options(set, options.checkpoint);
+  set["--time-limit"].help =
+      "Stop after the block of queries in which the run reaches this time: 2h, 30min, 45s. The exit code is then 124.";
   set["--checkpoint"].refused = {
       when([&options] { return options.makes_graph(); },
            "--checkpoint cannot be combined with a graph or --radius: it keeps lists; leave it out"),
@@ -171,6 +173,9 @@ void declare(OptionSet& set, KnnOptions& options) {
   add_common_options(set, options.common,
                      "Write the result to this HDF5 file, lists also to .ivecs or .ibin, edges of a graph to .csv; it "
                      "appears only when it is complete.");
+  set["--memory"].help =
+      "Maximum memory of the run, as in 4GB or 512MiB. With --queries, points that do not fit are read again in each "
+      "pass, from their file or from --scratch.";
   set["--seed"].no_effect = {[]() -> std::string { return "knn uses no random numbers"; }};
   set["--nan"].refused = {[&options] { return unsupported_drop(options); }};
   for (const char* name : {"--format", "--output"}) {

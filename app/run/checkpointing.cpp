@@ -85,20 +85,21 @@ void add_checkpoint_options(OptionSet& set, CheckpointOptions& options) {
   set.text(
       {.names = "--checkpoint",
        .value = "FILE",
-       .help = "Keep the place of the run in this file, and continue from it if it exists: the result has the same "
-               "bytes as if the run had not stopped. Removed when the result is written."},
+       .help = "Save the state of the run in this file, and continue from it if it exists. The result has the same "
+               "bytes as that of an uninterrupted run. kith removes the file when it has written the result."},
       options.file);
-  set.seconds({.names = "--checkpoint-every",
-               .value = "TIME",
-               .help = "Time between two checkpoints, at least 100 times what writing one takes; 0: after every step.",
-               .no_effect = {none}},
-              options.every);
+  set.seconds(
+      {.names = "--checkpoint-every",
+       .value = "TIME",
+       .help = "Minimum time between two checkpoints. kith waits longer if writing one takes more than 1 % of this "
+               "time; 0: write after every step.",
+       .no_effect = {none}},
+      options.every);
   set.seconds(
       {.names = "--time-limit",
        .value = "TIME",
-       .help = "Stop after the iteration, or the block of queries, in which the run reaches this time: 2h, 30min, "
-               "45s. The exit code is "
-               "then 124, or 0 if a result is written.",
+       .help =
+           "Stop after the iteration in which the run reaches this time: 2h, 30min, 45s. The exit code is then 124.",
        .shown_default = "none",
        .refused = {when([&options] { return options.time_limit > 0.0 && !options.given(); },
                         "--time-limit needs --checkpoint FILE, or cluster --keep-best, so that something "
@@ -111,6 +112,9 @@ void add_keep_option(OptionSet& set, CheckpointOptions& options) {
             .help = "If a signal or --time-limit stops the run, write the result of its iterations so far, marked as "
                     "interrupted."},
            options.keep_best);
+  set["--time-limit"].help =
+      "Stop after the iteration in which the run reaches this time: 2h, 30min, 45s. The exit code is then 124, or 0 if "
+      "--keep-best writes a result.";
 }
 
 std::int64_t checkpoint_bytes(const CheckpointOptions& options, std::int64_t clusters, std::int64_t columns) {
@@ -243,8 +247,8 @@ void Checkpointing::finished(const KMeansState& state) {
 }
 
 std::string Checkpointing::place_of(const KMeansState& state) const {
-  std::string place = finished_.empty() ? "" : fmt::format("{} numbers of clusters finished, ", finished_.size());
-  if (!state.runs.empty()) place += fmt::format("{} runs finished, ", state.runs.size());
+  std::string place = finished_.empty() ? "" : fmt::format("after {} numbers of clusters, ", finished_.size());
+  if (!state.runs.empty()) place += fmt::format("after {} runs, ", state.runs.size());
   if (!state.history.empty()) return place + fmt::format("after iteration {}", state.history.size());
   return place + "before the first iteration";
 }

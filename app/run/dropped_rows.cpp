@@ -29,7 +29,7 @@ void add_missing_options(OptionSet& set, CommonOptions& common, bool fills, cons
       choices, common.nan);
   set.text({.names = "--na-values",
             .value = "LIST",
-            .help = "Further texts and numbers of text files that stand for a missing value, as in -,unknown,-999.",
+            .help = "More words and numbers that mean a missing value in text files, as in -,unknown,-999.",
             .stored = Stored::if_changed_and_used,
             .position = position::kMissing,
             .no_effect = {when([&common] { return common.nan == "error"; }, "without --nan they are refused")}},

@@ -12,8 +12,8 @@ namespace kith::app {
 
 inline constexpr const char* kFillingHelp =
     "NaN, infinity and missing values of text (empty, NA, N/A, #N/A, NULL, null, None, ?, .): error stops; drop "
-    "ignores "
-    "their rows and gives them the label -1; mean and median replace them by that of their column.";
+    "ignores their rows and gives them the label -1; mean and median replace them with the mean or median of their "
+    "column.";
 inline constexpr const char* kDroppingHelp =
     "Rows with NaN, infinity or a missing value of text (empty, NA, N/A, #N/A, NULL, null, None, ?, .): error stops, "
     "drop ignores them and gives them the label -1.";

@@ -8,7 +8,7 @@
 namespace kith::app {
 namespace {
 
-std::int64_t agreed = 0;  // 0: no agreement is needed
+std::int64_t agreed_bytes = 0;  // free memory that every process assumes; 0: there is one process
 
 }  // namespace
 
@@ -16,12 +16,12 @@ void use_agreed_memory() {
   if (processes().is_alone()) return;
   double least = -static_cast<double>(data::free_memory().bytes / sharing().memory);
   processes().take_largest({&least, 1});
-  agreed = static_cast<std::int64_t>(-least);
+  agreed_bytes = static_cast<std::int64_t>(-least);
 }
 
 data::MemoryLimit memory_limit(std::int64_t requested) {
   if (requested > 0) return {requested, "allowed by --memory"};
-  return agreed > 0 ? data::MemoryLimit{agreed, "free for each process"} : data::free_memory();
+  return agreed_bytes > 0 ? data::MemoryLimit{agreed_bytes, "free for each process"} : data::free_memory();
 }
 
 void require_memory(std::int64_t needed, const std::string& what, std::int64_t requested) {

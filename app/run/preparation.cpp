@@ -68,21 +68,28 @@ void check(const Preparation& parameters, std::int64_t components, const std::st
 }  // namespace
 
 void add_preparation_options(OptionSet& set, CommonOptions& common) {
-  set.choice({.names = "--scale",
-              .value = "HOW",
-              .help = "Prepare the points: zscore (columns of mean 0 and deviation 1), minmax (columns from 0 to 1), "
-                      "unit (rows of length 1) or none. zscore and minmax cannot be combined with weights.",
-              .stored = Stored::if_changed,
-              .position = position::kPreparation,
-              .refused = {when(
-                  [&common] { return common.weighted() && (common.scale == "zscore" || common.scale == "minmax"); },
-                  "--scale zscore and minmax cannot be combined with weights; use --scale unit, or prepare the points "
-                  "beforehand")}},
-             {"none", "zscore", "minmax", "unit"}, common.scale);
+  const std::vector<std::string> names = set.names();
+  const bool weighted = std::find(names.begin(), names.end(), "--weights") != names.end();
+  set.choice(
+      {.names = "--scale",
+       .value = "HOW",
+       .help = weighted ? "Prepare the points: zscore (columns of mean 0 and deviation 1), minmax (columns from 0 "
+                          "to 1), unit (rows of length 1) or none. zscore and minmax cannot be combined with "
+                          "weights."
+                        : "Prepare the points: zscore (columns of mean 0 and deviation 1), minmax (columns from 0 "
+                          "to 1), unit (rows of length 1) or none.",
+       .stored = Stored::if_changed,
+       .position = position::kPreparation,
+       .refused = {when(
+           [&common] { return common.weighted() && (common.scale == "zscore" || common.scale == "minmax"); },
+           "--scale zscore and minmax cannot be combined with weights; use --scale unit, or prepare the points "
+           "beforehand")}},
+      {"none", "zscore", "minmax", "unit"}, common.scale);
   set.integer({.names = "--pca",
                .value = "D",
-               .help = "After --scale, replace the columns with D principal components. Cannot be combined with "
-                       "weights.",
+               .help = weighted ? "After --scale, replace the columns with D principal components. Cannot be combined "
+                                  "with weights."
+                                : "After --scale, replace the columns with D principal components.",
                .shown_default = "none",
                .stored = Stored::if_changed,
                .position = position::kPreparation,

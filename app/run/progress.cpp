@@ -85,10 +85,10 @@ void Progress::iteration(const IterationRecord& record) {
   const std::lock_guard lock(mutex_);
   last_ = record;
   ++stage_.reached;
-  const double left_out = 100 * record.left_out();
-  Terminal::instance().detail(fmt::format(
-      "iteration {}: inertia {:.9g}, {} labels changed, {}{}", stage_.reached, record.inertia, record.changed,
-      show_seconds(record.seconds), left_out >= 1 ? fmt::format(", {:.0f} % of the products left out", left_out) : ""));
+  const double pruned = 100 * record.pruned();
+  Terminal::instance().detail(fmt::format("iteration {}: inertia {:.9g}, {} labels changed, {}{}", stage_.reached,
+                                          record.inertia, record.changed, show_seconds(record.seconds),
+                                          pruned >= 1 ? fmt::format(", {:.0f} % of the products pruned", pruned) : ""));
 }
 
 void Progress::show_reads(std::shared_ptr<const data::ReadCounts> counts) {
@@ -122,7 +122,7 @@ void Progress::finish() {
 
 std::string Progress::describe(Clock::time_point now) const {
   std::string text = run_ + stage_.name;
-  // Steps are reported at the end of a block, which may take long.
+  // No step is reported before the end of the first block; until then "0 of n" would look like a hang.
   if (stage_.steps > 0 && stage_.reached > 0) {
     text += fmt::format(" {} of {}{}", stage_.reached, stage_.name == "iterate" ? "at most " : "", stage_.steps);
   }

@@ -183,7 +183,7 @@ constexpr std::array<Kind, 20> kKinds{{
     {"few-blobs", "like blobs-0.01, but so few that many centroids share one", 4, 0, 32,
      [](const SyntheticRow& row) { make_blobs(row, 0.01); }, normal_centers},
     {"blob-in-noise", "half of the rows standard normal, half with deviation 0.01", 0, 0, 32, make_blob_in_noise},
-    {"near-duplicates", "standard normal rows, each about 4 times with deviations of 0.0001", 0, 0, 32,
+    {"near-duplicates", "standard normal rows, each repeated about 4 times with noise of deviation 0.0001", 0, 0, 32,
      make_near_duplicates},
     {"repeated", "standard normal rows, each about 50 times", 0, 0, 32, make_repeated},
     {"offset", "standard normal plus 1000", 0, 1000, 32, make_offset},
@@ -191,10 +191,10 @@ constexpr std::array<Kind, 20> kKinds{{
     {"outliers", "standard normal, about one row in 1000 times 10000", 0, 0, 32, make_outliers},
     {"heavy-tails", "Student's t with 2 degrees of freedom, of infinite variance", 0, 0, 32, make_heavy_tails},
     {"counts", "small whole numbers, most of them 0", 0, 4, 32, make_counts},
-    {"low-rank", "8 directions and a little noise, as embeddings have", 0, 0, 8, make_low_rank, directions},
+    {"low-rank", "8 directions plus a little noise, like embeddings", 0, 0, 8, make_low_rank, directions},
     {"cone", "unit vectors around one direction", 0, 0, 127, make_cone},
-    {"spectrum", "normal columns of falling width, as principal components have", 0, 0, 4, make_spectrum},
-    {"walks", "sums of normal steps along the row, as time series have", 0, 0, 4, make_walks},
+    {"spectrum", "normal columns of falling width, like principal components", 0, 0, 4, make_spectrum},
+    {"walks", "cumulative sums of normal steps along each row, like time series", 0, 0, 4, make_walks},
 }};
 
 }  // namespace

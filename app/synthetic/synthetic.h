@@ -73,7 +73,7 @@ class Synthetic {
 
  private:
   /// The row that `number` repeats, or itself.
-  std::int64_t original(std::int64_t number) const;
+  std::int64_t original_row(std::int64_t number) const;
 
   Recipe recipe_;
   Matrix<double> common_;

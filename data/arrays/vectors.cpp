@@ -92,7 +92,7 @@ RawTable table_with_lengths(const InputBytes& input, const VectorFormat& format)
   return table;
 }
 
-/// The tables of a file with a header: one, or neighbours and distances.
+/// The tables of a file with a header: one matrix, or the neighbours and their distances of a BIGANN ground truth.
 std::vector<RawTable> tables_with_header(const InputBytes& input, const VectorFormat& format) {
   std::string declared;
   for (const int width : {4, 8}) {

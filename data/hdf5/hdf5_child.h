@@ -46,7 +46,7 @@ class Hdf5Child {
   enum class Status : std::uint8_t { done, error, no_memory, other };
   friend constexpr Status last_value(Status) { return Status::other; }
 
-  /// In the child. The address of the function is the same in both processes.
+  /// Runs in the child. A function has the same address in both processes, because the child is a fork.
   template <class Result, class... Parameters>
   static std::string serve(std::string_view request) {
     return reply_of([request](Packer& reply) {

@@ -22,7 +22,8 @@ DatasetInfo describe(const Hdf5InputFile& file, hid_t dataset, const std::string
   return facts.info;
 }
 
-/// The sparse matrix whose starts of rows or columns are in the dataset at `path`; nullopt for any other dataset.
+/// The sparse matrix whose offsets of rows or columns (indptr, jc) are the dataset at `path`; nullopt for any other
+/// dataset.
 std::optional<DatasetInfo> sparse_matrix_of(const Hdf5InputFile& file, const std::string& path) {
   const auto slash = path.rfind('/');
   const std::string last = path.substr(slash + 1);

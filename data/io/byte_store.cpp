@@ -10,7 +10,7 @@
 namespace kith::data {
 namespace {
 
-/// As require_memory(), with a remedy more.
+/// Calls require_memory(); its error also suggests --scratch.
 void require(std::size_t bytes, const std::string& what) {
   try {
     require_memory(static_cast<std::int64_t>(bytes), what);

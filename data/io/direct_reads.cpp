@@ -16,8 +16,9 @@
 namespace kith::data {
 namespace {
 
-constexpr std::int64_t kAlignment = 4096;                     // a multiple of all usual block sizes
-constexpr std::int64_t kBufferBytes = std::int64_t{1} << 20;  // two of a format's blocks
+constexpr std::int64_t kAlignment = 4096;  // a multiple of all usual block sizes
+// Twice the 512 KiB that readers request at a time, so that an unaligned request fits.
+constexpr std::int64_t kBufferBytes = std::int64_t{1} << 20;
 
 }  // namespace
 
@@ -41,7 +42,7 @@ DirectReads::Buffer DirectReads::take() {
   return buffer;
 }
 
-void DirectReads::give_back(Buffer buffer) {
+void DirectReads::release(Buffer buffer) {
   const std::lock_guard lock(mutex_);
   buffers_.push_back(std::move(buffer));
 }
@@ -73,7 +74,7 @@ std::string DirectReads::read(std::int64_t at, std::int64_t count, std::byte* ou
     out += got;
     count -= got;
   }
-  give_back(std::move(buffer));
+  release(std::move(buffer));
   return read_at(cached_, at, count, out);
 }
 

@@ -33,7 +33,7 @@ class DirectReads {
   };
   using Buffer = std::unique_ptr<std::byte, Free>;
   Buffer take();
-  void give_back(Buffer buffer);
+  void release(Buffer buffer);
   /// Returns the number of bytes that were copied, or -1 if the file system refuses.
   std::int64_t read_piece(std::byte* buffer, std::int64_t at, std::int64_t count, std::byte* out) const;
 

@@ -58,7 +58,7 @@ Matrix<double> as_doubles(const PointsMatrix& stored) {
       stored);
 }
 
-KMeansResult clusters_of(Points& points, const KMeansOptions& options) {
+KMeansResult run_kmeans(Points& points, const KMeansOptions& options) {
   Observer ignored;
   const DataPlan plan = make_plan(points);
   points.prepare(plan);
@@ -126,12 +126,12 @@ TEST_CASE("cosine k-means equals the definition on every backend", "[metric]") {
       const PointsMatrix stored = directions(kinds()[kind].make(1021, 33, 6), c);
       const Matrix<double> values = as_doubles(stored);
       const KMeansOptions options{.clusters = 11, .seed = 5, .metric = Metric::cosine, .keep_distances = true};
-      const KMeansResult expected = clusters_of(*reference_points(values.view()), options);
+      const KMeansResult expected = run_kmeans(*reference_points(values.view()), options);
       for (std::int64_t i = 0; i < 11; ++i) CHECK(std::abs(squared(expected.centroids.row(i)) - 1) <= 1e-12);
       for (const Tested& tested : every_backend()) {
         INFO(tested.name << ", " << kinds()[kind].name << ", " << name_of(c));
         const auto points = tested.backend->hold({view_of(stored), 0});
-        const KMeansResult actual = clusters_of(*points, options);
+        const KMeansResult actual = run_kmeans(*points, options);
         CHECK(actual.labels == expected.labels);
         CHECK(same_bytes(actual.centroids, expected.centroids));
         CHECK(actual.distances == expected.distances);
@@ -153,7 +153,7 @@ TEST_CASE("k-means with more clusters than directions stops", "[metric]") {
     const PointsMatrix stored = directions(kinds()[4].make(200, 9, 6), c);  // five different rows
     const auto points = reference_points(as_doubles(stored).view());
     const KMeansResult result =
-        clusters_of(*points, {.clusters = 8, .init = Init::first, .tolerance = 0.0, .metric = Metric::cosine});
+        run_kmeans(*points, {.clusters = 8, .init = Init::first, .tolerance = 0.0, .metric = Metric::cosine});
     CHECK(result.stopped_by == "labels");
     CHECK(result.empty_clusters == 3);
     CHECK(result.iterations < 10);

@@ -36,7 +36,7 @@ void write_sparse(FileMaker& maker, const std::string& group, const Parts& parts
                   const std::vector<std::int64_t>& shape) {
   write_parts(maker, group, parts);
   const hid_t id = H5Gopen2(maker.id(), group.c_str(), H5P_DEFAULT);
-  write_text(id, "encoding-type", encoding, true);
+  write_text_attribute(id, "encoding-type", encoding, true);
   write_sizes(id, "shape", shape);
   H5Gclose(id);
 }
@@ -65,7 +65,7 @@ TEST_CASE("sparse matrices of AnnData, by rows and by columns, are read as dense
     write_sparse(maker, "layers/c", kColumns, "csc_matrix", {3, 4});
     maker.group("obs");
     const hid_t obs = H5Gopen2(maker.id(), "obs", H5P_DEFAULT);
-    write_text(obs, "encoding-type", "dataframe", false);
+    write_text_attribute(obs, "encoding-type", "dataframe", false);
     H5Gclose(obs);
   }
   for (const char* name : {":X", ":/X/", ":layers/c"}) CHECK(read_values(file + name) == kDense);
@@ -132,7 +132,7 @@ TEST_CASE("matrices of MATLAB keep their rows as rows") {
     maker.floats("text", {1, 3}, {1, 2, 3});
     for (const auto& [name, kind] : {std::pair{"A", "single"}, std::pair{"text", "char"}}) {
       const hid_t dataset = H5Dopen2(maker.id(), name, H5P_DEFAULT);
-      write_text(dataset, "MATLAB_class", kind, false);
+      write_text_attribute(dataset, "MATLAB_class", kind, false);
       H5Dclose(dataset);
     }
     write_parts(maker, "S", kColumns, "ir", "jc");
@@ -157,7 +157,7 @@ TEST_CASE("a sparse matrix whose parts are groups or links to itself is refused"
     const hid_t group = H5Gopen2(maker.id(), "g", H5P_DEFAULT);
     if (part == "jc") write_sizes(group, "MATLAB_sparse", {3});
     if (part != "jc" && part != "shape") {
-      write_text(group, "encoding-type", "csr_matrix", true);
+      write_text_attribute(group, "encoding-type", "csr_matrix", true);
       write_sizes(group, "shape", {3, 4});
     }
     H5Gclose(group);
@@ -188,7 +188,7 @@ TEST_CASE("matrices of R keep their rows as rows, unless they are in AnnData's f
       maker.floats(name, {3, 2}, {1, 2, 3, 4, 5, 6});
       const hid_t dataset = H5Dopen2(maker.id(), name, H5P_DEFAULT);
       write_sizes(dataset, "rhdf5-NA.OK", {1});
-      if (name == std::string("anndata")) write_text(dataset, "encoding-type", "array", true);
+      if (name == std::string("anndata")) write_text_attribute(dataset, "encoding-type", "array", true);
       H5Dclose(dataset);
     }
   }
@@ -224,7 +224,7 @@ TEST_CASE("bytes with rows and columns exchanged stay bytes") {
     maker.dataset("plain", H5T_STD_U8LE, {3, 2}, H5T_NATIVE_UINT8, bytes.data());
     maker.dataset("matlab", H5T_STD_I8LE, {3, 2}, H5T_NATIVE_UINT8, bytes.data());
     const hid_t dataset = H5Dopen2(maker.id(), "matlab", H5P_DEFAULT);
-    write_text(dataset, "MATLAB_class", "int8", false);
+    write_text_attribute(dataset, "MATLAB_class", "int8", false);
     H5Dclose(dataset);
   }
   const auto plain = read_all(*open_points(file + ":plain", {.keep_bytes = true, .transpose = true}));

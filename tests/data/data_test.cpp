@@ -237,7 +237,7 @@ TEST_CASE("--precision f32 counts the values that it rounds and refuses values t
 TEST_CASE("the first NaN or infinity is reported, wherever it is") {
   const Scratch scratch;
   const std::string file = scratch / "nan.h5";
-  constexpr std::size_t rows = 9973, columns = 251;  // several blocks, none of them even
+  constexpr std::size_t rows = 9973, columns = 251;  // several blocks; neither size is a multiple of theirs
   std::vector<float> values(rows * columns, 1.5f);
   const auto place = [](std::size_t i) {
     return "row " + std::to_string(i / columns) + ", column " + std::to_string(i % columns);

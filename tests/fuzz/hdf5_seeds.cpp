@@ -125,7 +125,7 @@ void make_anndata(const Maker& maker) {
   const std::vector<std::pair<const char*, const char*>> groups{{"X", "csr_matrix"}, {"by_columns", "csc_matrix"}};
   for (const auto& [name, encoding] : groups) {
     const hid_t group = maker.group(name);
-    write_text(group, "encoding-type", encoding, true);
+    write_text_attribute(group, "encoding-type", encoding, true);
     write_sizes(group, "shape", {4, 4});
     H5Gclose(group);
     const std::string path = std::string(name) + "/";
@@ -154,14 +154,14 @@ void make_others(const Maker& maker) {
   maker.integers("matrix/shape", {3, 3});
   const hid_t sparse = maker.group("S");  // of MATLAB
   write_sizes(sparse, "MATLAB_sparse", {3});
-  write_text(sparse, "MATLAB_class", "double", false);
+  write_text_attribute(sparse, "MATLAB_class", "double", false);
   H5Gclose(sparse);
   maker.integers("S/data", {1, 2, 3, 4, 5});
   maker.integers("S/ir", {0, 2, 1, 0, 2});
   maker.integers("S/jc", {0, 2, 3, 5});
   maker.numbers("A", H5T_STD_U8LE, {4, 30});
   const hid_t dataset = H5Dopen2(maker.id(), "A", H5P_DEFAULT);
-  write_text(dataset, "MATLAB_class", "uint8", false);
+  write_text_attribute(dataset, "MATLAB_class", "uint8", false);
   H5Dclose(dataset);
   H5Lcreate_soft("/A", maker.id(), "soft", H5P_DEFAULT, H5P_DEFAULT);
   H5Lcreate_external("other.h5", "/x", maker.id(), "outside", H5P_DEFAULT, H5P_DEFAULT);
@@ -172,7 +172,7 @@ void make_heaps(const Maker& maker) {
   const hid_t root = H5Gopen2(maker.id(), "/", H5P_DEFAULT);
   for (int i = 0; i < 40; ++i) {
     H5Gclose(maker.group(("group with a name that is long, number " + std::to_string(i)).c_str()));
-    write_text(root, ("attribute " + std::to_string(i)).c_str(), "a text of some length", i % 2 == 0);
+    write_text_attribute(root, ("attribute " + std::to_string(i)).c_str(), "a text of some length", i % 2 == 0);
   }
   H5Gclose(root);
   maker.numbers("x", kFloat, {40, 4});

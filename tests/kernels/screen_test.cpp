@@ -158,12 +158,12 @@ Problem dense_centroids(Shape s) {
           filled(s.k, s.d, [](auto c, auto j) { return as_float(noise(20, c, j)); })};
 }
 
-/// Nearest points of the centroids, enough for the fp16 search of a GPU.
-struct Lists {
+/// A search for the points nearest to the centroids, with enough rows for the fp16 search of a GPU, and its lists.
+struct ExpectedSearch {
   MatrixView<const double> queries;
   NeighborLists expected;
 
-  Lists(const Points& reference, const Problem& problem)
+  ExpectedSearch(const Points& reference, const Problem& problem)
       : queries(problem.centroids.view().middle(0, std::min<std::int64_t>(problem.centroids.rows(), 100))),
         expected(empty(problem.points.rows())) {
     reference.search({queries}, expected);
@@ -196,7 +196,7 @@ void check_one(const Problem& problem, Stored as, const std::vector<Tested>& bac
   reference->measure(measured, inertia);
   reference->labels(labels);
   reference->distances(distances);
-  const Lists lists(*reference, problem);
+  const ExpectedSearch lists(*reference, problem);
   for (const Tested& tested : backends) {
     INFO(tested.name);
     const auto points = tested.backend->hold({view_of(stored), 0});
@@ -307,7 +307,7 @@ TEST_CASE("rows of separate clusters are certified on every path", "[screen]") {
   }
 }
 
-// For example, clusters of one row: with the margin of their long centroids, most rows would be ambiguous.
+// A cluster of one outlying row has a long centroid. If its margin applied to all rows, most would be ambiguous.
 TEST_CASE("a few long centroids do not make most rows ambiguous on the CPU", "[screen]") {
   const Shape s{1021, 72, 256};
   const auto center = [](std::int64_t c, std::int64_t j) { return noise(22, c, j) * (c % 32 == 5 ? 16.0 : 0.5); };

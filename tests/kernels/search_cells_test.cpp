@@ -16,14 +16,14 @@ constexpr ForcedPaths kForceCells{.cells = true};
 constexpr ForcedPaths kForceGroups{.groups = true};
 
 void check(const Bench& bench, const Queries& queries, std::int64_t k) {
-  NeighborLists wanted(queries.values.rows, k);
-  bench.expected->search(queries, wanted);
+  NeighborLists expected_lists(queries.values.rows, k);
+  bench.expected->search(queries, expected_lists);
   bench.on_each([&](const Points& points) {
     for (int turn = 0; turn < 2; ++turn) {  // the second turn has the tree of the first
       INFO("k " << k << ", turn " << turn);
-      NeighborLists found(queries.values.rows, k);
-      points.search(queries, found);
-      check_same(wanted, found);
+      NeighborLists actual_lists(queries.values.rows, k);
+      points.search(queries, actual_lists);
+      check_same(expected_lists, actual_lists);
     }
   });
 }
@@ -227,19 +227,19 @@ TEST_CASE("trees of boxes over blocks of the base merge into the same lists", "[
     for (const std::int64_t k : {1, 10, 100}) {
       INFO(kind.name << ", k " << k);
       const Queries queries{values.view().middle(890, 40), 890};  // rows of two blocks
-      NeighborLists wanted(40, k);
-      whole->search(queries, wanted);
+      NeighborLists expected_lists(40, k);
+      whole->search(queries, expected_lists);
       for (const Tested& tested : backends) {
         INFO(tested.name);
-        NeighborLists found(40, k);
+        NeighborLists actual_lists(40, k);
         for (const auto& [first, count] : {std::pair{1400, 700}, std::pair{0, 900}, std::pair{900, 500}}) {
           const Matrix<double> part = copy_of(values.view().middle(first, count));
           const PointsMatrix stored = stored_as(part.view(), Stored::float32);
           const auto points = tested.backend->hold({view_of(stored), first});
           points->prepare(plan);
-          points->search(queries, found);
+          points->search(queries, actual_lists);
         }
-        check_same(wanted, found);
+        check_same(expected_lists, actual_lists);
       }
     }
   }
@@ -261,11 +261,11 @@ TEST_CASE("a query computes few distances in a tree of boxes", "[search][cells]"
     const Bench bench(bound.kind, Stored::float32, bound.shape, backends);
     for (const Actual& actual : bench.actual) {
       if (actual.name.rfind("cuda", 0) != 0) continue;  // the backends with trees
-      NeighborLists found(200, bound.shape.k);
-      actual.points->search({bench.values.view().middle(1000, 200), 1000}, found);
-      CHECK(found.fallback_queries == 0);
-      CHECK(found.candidates > 0);
-      CHECK(found.candidates <= 200 * bound.candidates);
+      NeighborLists actual_lists(200, bound.shape.k);
+      actual.points->search({bench.values.view().middle(1000, 200), 1000}, actual_lists);
+      CHECK(actual_lists.fallback_queries == 0);
+      CHECK(actual_lists.candidates > 0);
+      CHECK(actual_lists.candidates <= 200 * bound.candidates);
     }
   }
 }
@@ -280,10 +280,10 @@ TEST_CASE("a query computes few distances where rows are in dense blobs", "[sear
       const PointsMatrix stored = stored_as(values.view(), Stored::float32);
       const auto points = tested.backend->hold({view_of(stored), 0});
       points->prepare(make_plan(*points));
-      NeighborLists found(2000, 10);
-      points->search({values.view().middle(1000, 2000), 1000}, found);
-      CHECK(found.fallback_queries == 0);
-      CHECK(found.candidates <= 2000 * 200);
+      NeighborLists actual_lists(2000, 10);
+      points->search({values.view().middle(1000, 2000), 1000}, actual_lists);
+      CHECK(actual_lists.fallback_queries == 0);
+      CHECK(actual_lists.candidates <= 2000 * 200);
     }
   }
 }

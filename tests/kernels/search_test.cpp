@@ -40,18 +40,19 @@ struct Base {
 
   /// Checks two equal searches: the second reuses the prepared state of the first.
   void check(const Queries& queries, std::int64_t k) const {
-    NeighborLists wanted(queries.values.rows, k);
-    expected->search(queries, wanted);
+    NeighborLists expected_lists(queries.values.rows, k);
+    expected->search(queries, expected_lists);
     for (const auto& [name, points] : actual) {
       for (int turn = 0; turn < 2; ++turn) {
         INFO(name << ", " << queries.values.rows << " queries, k " << k << ", turn " << turn);
-        NeighborLists found(queries.values.rows, k);
-        points->search(queries, found);
-        const std::int64_t size = wanted.index.size();
-        const auto wrong = std::mismatch(wanted.index.data(), wanted.index.data() + size, found.index.data());
-        INFO("first wrong neighbour at place " << wrong.first - wanted.index.data());
-        CHECK((wrong.first == wanted.index.data() + size));
-        CHECK(std::memcmp(wanted.distance.data(), found.distance.data(), size * sizeof(double)) == 0);
+        NeighborLists actual_lists(queries.values.rows, k);
+        points->search(queries, actual_lists);
+        const std::int64_t size = expected_lists.index.size();
+        const auto wrong =
+            std::mismatch(expected_lists.index.data(), expected_lists.index.data() + size, actual_lists.index.data());
+        INFO("first wrong neighbour at place " << wrong.first - expected_lists.index.data());
+        CHECK((wrong.first == expected_lists.index.data() + size));
+        CHECK(std::memcmp(expected_lists.distance.data(), actual_lists.distance.data(), size * sizeof(double)) == 0);
       }
     }
   }
@@ -191,10 +192,10 @@ TEST_CASE("lists of well-separated rows need no fallback queries on any path", "
   const Matrix<double> queries = kinds()[1].make(300, 40, 20);
   for (const auto& [name, points] : base.actual) {
     INFO(name);
-    NeighborLists found(queries.rows(), 10);
-    points->search({queries.view()}, found);
-    CHECK(found.fallback_queries == 0);
-    CHECK(found.candidates <= 20 * queries.rows());
+    NeighborLists actual_lists(queries.rows(), 10);
+    points->search({queries.view()}, actual_lists);
+    CHECK(actual_lists.fallback_queries == 0);
+    CHECK(actual_lists.candidates <= 20 * queries.rows());
   }
 }
 

@@ -27,8 +27,8 @@ double noise(std::uint64_t seed, std::int64_t i, std::int64_t j) {
   return 1.7 * sum;
 }
 
-/// Row i, column j of a kind of data. clustered: most centroids are far from most rows.
-struct Structure {
+/// A kind of data. value: of row i, column j. clustered: most centroids are far from most rows.
+struct DataKind {
   const char* name;
   bool clustered;
   double (*value)(std::int64_t i, std::int64_t j);
@@ -38,8 +38,8 @@ double blob(std::int64_t blobs, double spread, std::int64_t i, std::int64_t j) {
   return noise(1, i * 7 % blobs, j) + spread * noise(2, i, j);
 }
 
-const std::vector<Structure>& structures() {
-  static const std::vector<Structure> all{
+const std::vector<DataKind>& data_kinds() {
+  static const std::vector<DataKind> all{
       {"blobs, spread 0.1", true, [](std::int64_t i, std::int64_t j) { return blob(20, 0.1, i, j); }},
       {"blobs, spread 0.01", true, [](std::int64_t i, std::int64_t j) { return blob(20, 0.01, i, j); }},
       {"few tight blobs", true, [](std::int64_t i, std::int64_t j) { return blob(5, 1e-4, i, j); }},
@@ -61,10 +61,10 @@ const std::vector<Structure>& structures() {
   return all;
 }
 
-Matrix<double> rows_of(const Structure& structure, Shape s) {
+Matrix<double> rows_of(const DataKind& kind, Shape s) {
   Matrix<double> rows(s.n, s.d);
   for (std::int64_t i = 0; i < s.n; ++i) {
-    for (std::int64_t j = 0; j < s.d; ++j) rows(i, j) = static_cast<double>(static_cast<float>(structure.value(i, j)));
+    for (std::int64_t j = 0; j < s.d; ++j) rows(i, j) = static_cast<double>(static_cast<float>(kind.value(i, j)));
   }
   return rows;
 }
@@ -122,10 +122,10 @@ const std::vector<Shape> kShapes{{1021, 24, 64}, {700, 130, 70}, {515, 64, 800},
 
 void check_labels(const ForcedPaths& forced, const std::vector<Shape>& shapes, const BackendOptions& options = {}) {
   const std::vector<Tested> backends = every_backend(options, forced);
-  for (const Structure& structure : structures()) {
+  for (const DataKind& kind : data_kinds()) {
     for (const Shape s : shapes) {
-      INFO(structure.name << ", n " << s.n << ", d " << s.d << ", k " << s.k);
-      const Matrix<double> rows = rows_of(structure, s);
+      INFO(kind.name << ", n " << s.n << ", d " << s.d << ", k " << s.k);
+      const Matrix<double> rows = rows_of(kind, s);
       const auto reference = reference_points(rows.view());
       const DataPlan plan = make_plan(*reference);
       reference->prepare(plan);
@@ -160,7 +160,8 @@ TEST_CASE("rows with structure have the labels of the definition", "[structured]
 TEST_CASE("rows with structure, assigned near their labels, have the labels of the definition",
           "[structured][kernels]") {
   check_labels({.local_screen = true}, kShapes);
-  check_labels({.local_screen = true}, {{1500, 128, 9}, {260, 300, 70}});  // several tiles of rows, and wide ones
+  check_labels({.local_screen = true},
+               {{1500, 128, 9}, {260, 300, 70}});  // more rows than one tile; more columns than one tile
   check_labels({.bounds = true, .local_screen = true}, {{1021, 24, 64}, {401, 6, 3100}});
 }
 
@@ -174,12 +175,12 @@ TEST_CASE("rows with structure in blocks have the labels of the definition", "[s
 
 TEST_CASE("a GPU measures few distances of rows near their labels", "[structured][kernels]") {
   const Shape s{2000, 24, 128};
-  for (const Structure& structure : structures()) {
-    const Matrix<double> rows = rows_of(structure, s), centroids = centroids_of(rows, s.k, 0.0);
+  for (const DataKind& kind : data_kinds()) {
+    const Matrix<double> rows = rows_of(kind, s), centroids = centroids_of(rows, s.k, 0.0);
     const PointsMatrix stored = as_class(rows.view(), ValueClass::f32);
     for (const Tested& tested : every_backend({}, {.local_screen = true})) {
       if (!tested.name.starts_with("cuda") || tested.name == "cuda auto") continue;
-      INFO(structure.name << ", " << tested.name);
+      INFO(kind.name << ", " << tested.name);
       const auto points = tested.backend->hold({view_of(stored), 0});
       points->prepare(make_plan(*points));
       const Labelled first = assigned(*points, centroids), second = assigned(*points, centroids);
@@ -188,7 +189,7 @@ TEST_CASE("a GPU measures few distances of rows near their labels", "[structured
       CHECK(second.assignment.screened == 0);
       CHECK(second.assignment.ambiguous == s.n);
       CHECK(second.assignment.candidates <= most);
-      if (structure.clustered) {
+      if (kind.clustered) {
         CHECK(4 * most <= s.n * s.k);  // so the bound says something
         CHECK(3 * first.assignment.candidates <= s.n * s.k);
       }

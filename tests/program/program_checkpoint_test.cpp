@@ -253,7 +253,7 @@ TEST_CASE("--keep-best writes the result of an interrupted run, which --init res
   const Outcome outcome = run_kith(trial.with({trial.folder / "part.h5", "--keep-best", "--time-limit", kAtOnce}));
   INFO(outcome.err);
   CHECK(outcome.code == 0);
-  CHECK(outcome.says("interrupted after 1 iterations; resume with --init"));
+  CHECK(outcome.says("interrupted after 1 iteration; resume with --init"));
   CHECK(bytes_of(trial.folder / "part.h5").find("interrupted") != std::string::npos);
   done({"cluster", inputs / "x.h5", "-k", "60", "--init", trial.folder / "part.h5", "--tolerance", "0",
         "--max-iterations", "100000", "-q", "-o", trial.folder / "parts.h5"});

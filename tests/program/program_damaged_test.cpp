@@ -107,7 +107,7 @@ TEST_CASE("a name that cannot be looked up is damage, not a missing dataset") {
   std::string bytes = bytes_of(file);
   std::size_t nodes = 0;
   for (std::size_t at = bytes.find("SNOD"); at != bytes.npos; at = bytes.find("SNOD", at + 1)) {
-    if (++nodes == 2) bytes[at] = 'X';  // that of g
+    if (++nodes == 2) bytes[at] = 'X';  // the symbol table node of group g
   }
   REQUIRE(nodes == 2);
   write_bytes(file, bytes);

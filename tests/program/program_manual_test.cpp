@@ -1,6 +1,8 @@
 // kith man and kith completion: pages of all commands from their help, and completion in a bash.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
 #include <sstream>
 
 #include "app/cli/command_names.h"
@@ -66,6 +68,31 @@ TEST_CASE("every command has a manual page with all of its options") {
   }
   CHECK(found > 200);
   refuses(2, {"man", "clutser"}, {"unknown command 'clutser'", "cluster"});
+}
+
+TEST_CASE("a help speaks only of options and properties that its command has") {
+  const std::regex option("--[a-z][a-z-]+");
+  for (const std::string_view name : app::kCommandNames) {
+    const std::string command(name);
+    std::string help = done({command, "--help"}).out;
+    help.erase(0, help.find("Usage: "));
+    const Words listed = options_of(command);
+    const auto has = [&listed](const std::string& one) { return std::ranges::find(listed, one) != listed.end(); };
+    const auto says = [&help](const char* text) { return help.find(text) != help.npos; };
+    for (std::sregex_iterator at(help.begin(), help.end(), option), end; at != end; ++at) {
+      INFO(command << " names " << at->str());
+      CHECK((has(at->str()) || at->str() == "--help"));
+    }
+    INFO(command);
+    CHECK(says("Defaults are in brackets") == has("--config"));
+    CHECK(says("The exit code is then 124, or 0") == has("--keep-best"));
+    CHECK(says("block of queries") == (command == "knn"));
+    CHECK((!says("weights") || has("--weights") || has("--weight-column")));
+  }
+  for (const char* command : {"info", "generate", "report", "bench", "image"}) {
+    CHECK(done({command, "--help"}).out.find("(kith plan)") == std::string::npos);
+  }
+  CHECK(done({"cluster", "--help"}).out.find("(kith plan)") != std::string::npos);
 }
 
 TEST_CASE("bash completes commands, options, values, datasets and columns") {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// Without the entries of these rows, each of `columns` values.
+/// The values of `all` without these rows. columns: values of each row.
 std::vector<double> without(std::vector<double> all, const std::vector<std::size_t>& rows, std::size_t columns) {
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
     const auto begin = all.begin() + static_cast<std::ptrdiff_t>(*row * columns);
@@ -23,7 +23,7 @@ std::vector<double> without(std::vector<double> all, const std::vector<std::size
   return all;
 }
 
-void make(const std::string& file, const std::vector<double>& all, std::size_t columns) {
+void write_dataset(const std::string& file, const std::vector<double>& all, std::size_t columns) {
   FileMaker(file).dataset("x", H5T_IEEE_F64LE, {all.size() / columns, columns}, H5T_NATIVE_DOUBLE, all.data());
 }
 
@@ -38,8 +38,8 @@ TEST_CASE("rows with NaN or infinity are left out: the answer is that of the oth
   const std::vector<double> bad{kNaN, std::numeric_limits<double>::infinity(), -kNaN};
   for (std::size_t i = 0; i < dropped.size(); ++i) all[dropped[i] * kColumns + i % kColumns] = bad[i % bad.size()];
   const std::string file = folder / "all.h5", other = folder / "rest.h5";
-  make(file, all, kColumns);
-  make(other, without(all, dropped, kColumns), kColumns);
+  write_dataset(file, all, kColumns);
+  write_dataset(other, without(all, dropped, kColumns), kColumns);
   const std::string out = folder / "a.h5", expected = folder / "b.h5", assigned = folder / "c.h5";
   for (const std::string& backend : usable_backends()) {
     for (const Words& more :
@@ -163,7 +163,8 @@ TEST_CASE("missing values are replaced by the mean or the median of their column
     CHECK(centroids("missing.csv", {"--nan", how, "--memory", "100MB", "--block-rows", "2"}) == expected);
   }
   // Other formats, and values that the user names, numbers among them.
-  make(folder / "m.h5", {1, kNaN, 2, 10, kNaN, 20, kNaN, -std::numeric_limits<double>::infinity(), 9, 60, 3, 50}, 2);
+  write_dataset(folder / "m.h5",
+                {1, kNaN, 2, 10, kNaN, 20, kNaN, -std::numeric_limits<double>::infinity(), 9, 60, 3, 50}, 2);
   const auto expected = centroids("missing.csv", {"--nan", "median"});
   CHECK(centroids("m.h5", {"--nan", "median"}) == expected);
   write_bytes(folder / "named.csv", "a,b\n1,-\n2,10\n-9e2,20\n\"gone\",-900\n9,60\n3,50\n");

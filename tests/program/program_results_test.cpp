@@ -24,7 +24,7 @@ std::vector<float> digit_values() {
 }
 
 /// With an input of a few hundred rows, since the distance matrix of all digits would be large.
-std::string small_points(const Scratch& folder) {
+std::string small_points_file(const Scratch& folder) {
   const std::string name = folder / "small.h5";
   done({"generate", name, "-n", "700", "-d", "64", "-k", "12", "--integers", "--duplicates", "0.1", "-q"});
   return name;
@@ -33,7 +33,7 @@ std::string small_points(const Scratch& folder) {
 /// Compares the files of these commands for several numbers of threads, block sizes and backends.
 void check_same_bytes(const std::function<std::vector<Words>(const std::string& points)>& commands) {
   const Scratch folder;
-  const std::string points = small_points(folder), one = folder / "one.h5", other = folder / "other.h5";
+  const std::string points = small_points_file(folder), one = folder / "one.h5", other = folder / "other.h5";
   const Words backends = usable_backends();
   // Small blocks give tasks to many threads.
   const std::vector<Words> variants{{"--threads", "2"},

@@ -47,7 +47,7 @@ Words plus(Words words, const Words& more) {
 
 }  // namespace
 
-// Failures 30, 32.
+// docs/failures.md, cases 30 and 32.
 TEST_CASE("weights give the answer of copies, rows of weight 0 a label alone") {
   const Scratch folder;
   const Table table;

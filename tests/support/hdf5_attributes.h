@@ -20,7 +20,7 @@ inline void write_attribute(hid_t object, const char* name, hid_t type, hid_t sp
   if (!written) throw std::runtime_error(std::string("cannot write the attribute ") + name);
 }
 
-inline void write_text(hid_t object, const char* name, const char* text, bool variable) {
+inline void write_text_attribute(hid_t object, const char* name, const char* text, bool variable) {
   const hid_t type = H5Tcopy(H5T_C_S1);
   H5Tset_size(type, variable ? H5T_VARIABLE : std::string(text).size());
   write_attribute(object, name, type, H5Screate(H5S_SCALAR), type, variable ? static_cast<const void*>(&text) : text);

@@ -6,7 +6,7 @@
 
 namespace kith::testing {
 
-/// Returns an empty text for one element (after a DOCTYPE), else the error and its position.
+/// Empty if the text is one well-formed element, perhaps after a DOCTYPE; else the first error and its position.
 inline std::string xml_problem(const std::string& text) {
   const auto at = [](const char* what, std::size_t place) {
     return std::string(what) + " at " + std::to_string(place);

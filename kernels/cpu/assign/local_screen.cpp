@@ -31,7 +31,7 @@ class LocalScreen<T>::Worker {
         centroids_(screen.centroids_),
         kernels_(screen.kernels_),
         bounds_(screen.bounds_),
-        all_(screen.all_),
+        float32_centroids_(screen.float32_centroids_),
         d_(held_.columns()),
         lanes_(screen.kernels_.lanes),
         writer(held_, screen.centroids_, screen.bounds_),
@@ -101,21 +101,23 @@ class LocalScreen<T>::Worker {
                                             label_panel_.data(), &norms);
     double least[kMaxLanes];  // score + least is a lower bound of half the squared distance
     for (int lane = 0; lane < float32.lanes; ++lane) {
-      least[lane] = lower_half_sq_norm(norms.norm[lane], d_) - all_.margin(norms.norm[lane], norms.residual[lane]);
+      least[lane] =
+          lower_half_sq_norm(norms.norm[lane], d_) - float32_centroids_.margin(norms.norm[lane], norms.residual[lane]);
     }
-    all_.multiply(label_panel_.data(), label_products_.data(),
-                  [&](std::int64_t from, std::int64_t count, const float* half_sq_norm) {
-                    for (std::int64_t c = 0; c < count; ++c) {
-                      const float* product = label_products_.row(c).data();
-                      float* out = squared_.row(from + c).data();
-                      for (int lane = 0; lane < float32.lanes; ++lane) {
-                        const double lower = static_cast<double>(half_sq_norm[c] - product[lane]) + least[lane];
-                        // A distance is not negative, so 0 is a lower bound too; NaN also gives 0.
-                        out[lane] = lower > 0 ? static_cast<float>(2 * lower * (1 - 0x1p-22)) : 0.0F;
-                      }
-                    }
-                  });
-    writer.totals.products += all_.count() * static_cast<std::int64_t>(labels.size());
+    float32_centroids_.multiply(label_panel_.data(), label_products_.data(),
+                                [&](std::int64_t from, std::int64_t count, const float* half_sq_norm) {
+                                  for (std::int64_t c = 0; c < count; ++c) {
+                                    const float* product = label_products_.row(c).data();
+                                    float* out = squared_.row(from + c).data();
+                                    for (int lane = 0; lane < float32.lanes; ++lane) {
+                                      const double lower =
+                                          static_cast<double>(half_sq_norm[c] - product[lane]) + least[lane];
+                                      // A distance is not negative, so 0 is a lower bound too; NaN also gives 0.
+                                      out[lane] = lower > 0 ? static_cast<float>(2 * lower * (1 - 0x1p-22)) : 0.0F;
+                                    }
+                                  }
+                                });
+    writer.totals.products += float32_centroids_.count() * static_cast<std::int64_t>(labels.size());
   }
 
   void begin_centroid(std::int32_t label, int lane) {
@@ -328,7 +330,7 @@ class LocalScreen<T>::Worker {
   MatrixView<const double> centroids_;
   const ScreenKernels& kernels_;
   const BoundWorkspace& bounds_;
-  const ScreenColumns& all_;
+  const ScreenColumns& float32_centroids_;
   std::int64_t d_;
   int lanes_;
 
@@ -366,8 +368,8 @@ LocalScreen<T>::LocalScreen(HeldRows<T>& held, MatrixView<const double> centroid
       centroids_(centroids),
       kernels_(kernels),
       bounds_(bounds),
-      all_(held, held.set.float32, centroids.rows) {
-  all_.pack(held, centroids.data, centroids.rows);
+      float32_centroids_(held, held.set.float32, centroids.rows) {
+  float32_centroids_.pack(held, centroids.data, centroids.rows);
 }
 
 template <class T>

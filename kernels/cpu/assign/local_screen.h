@@ -31,7 +31,7 @@ class LocalScreen {
   /// Labels the rows, and ADDS to the result. Returns the rows that are much farther from their centroid than the other
   /// rows of it, unlabelled: few, which a screen against all centroids handles better.
   std::vector<std::int64_t> run(const SortedRows& rows, Assignment& result);
-  /// Columns packed by run().
+  /// The number of centroids that run() packed, summed over the labels: the cost of packing.
   std::int64_t packed() const { return packed_; }
 
  private:
@@ -41,7 +41,7 @@ class LocalScreen {
   const ScreenKernels& kernels_;
   const BoundWorkspace& bounds_;
   std::int64_t packed_ = 0;
-  ScreenColumns all_;  // the centroids in float32, for the distances between them
+  ScreenColumns float32_centroids_;  // for the distances between the centroids
 };
 
 }  // namespace kith::cpu

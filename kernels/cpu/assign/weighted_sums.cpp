@@ -72,7 +72,7 @@ class Accumulator {
   ClusterSums& sums_;
   double low_scale_;
   FixedScale weight_grid_;
-  std::vector<Limbs> columns_;  // (d)
+  std::vector<Limbs> columns_;  // (d) both limbs of the sums of the rows of a cluster
   Limbs weight_;
 };
 

@@ -100,7 +100,7 @@ struct ScoreKernels {
 struct ScreenKernels {
   const char* arithmetic;  // type of the products, for `kith bench limits`
   int lanes;               // rows of a panel
-  int panel_columns;       // columns of a column panel
+  int panel_columns;       // centroids (or queries) that are packed side by side and multiplied together
   int padding;             // the length of packed rows is a multiple of this
   int value_bytes;         // size of a packed value
   double smallest;         // largest error of one operation by underflow

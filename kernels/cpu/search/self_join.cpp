@@ -76,7 +76,7 @@ class Join {
     return held_.forced.self_join || held_.columns() > kernels_.scan_cost + kInsertCost * k_ / held_.rows();
   }
 
-  /// Columns needed for initial limits.
+  /// The columns that are scored to find the first limit of each list: 1.5 times the k + 1 groups that a limit needs.
   std::int64_t columns_for_limits() const { return 3 * kGroupColumns * (k_ + 1) / 2; }
 
   void allocate() {

@@ -16,14 +16,14 @@ namespace {
 constexpr std::int64_t kEntries = std::int64_t{1} << 23;     // of all lists, unless they would be too short
 constexpr std::int64_t kMinLength = 64;                      // of a list, if there are as many centroids
 constexpr std::int64_t kBatchCells = std::int64_t{1} << 24;  // distances that are sorted together
-constexpr int kMostKeys = 8192;                              // that a block sorts, 64 KiB
-constexpr int kTogether = 4;                                 // rows and columns that a warp measures together
-constexpr std::int64_t kRangeColumns = 64;                   // that a block measures
+constexpr int kMostKeys = 8192;                              // that a thread block sorts, 64 KiB
+constexpr int kTogether = 4;                // a warp computes kTogether x kTogether distances at a time
+constexpr std::int64_t kRangeColumns = 64;  // centroids that a thread block compares its rows with
 
 /// Lower bounds of the distances of centroids first .. first + rows - 1 from all. distance: (rows, clusters) out. A
 /// block measures 32 rows and a range of columns, a warp four rows.
-__global__ void distance_kernel(const double* centroids, std::int64_t clusters, std::int64_t d, double unit,
-                                std::int64_t first, std::int64_t rows, float* distance) {
+__global__ void distance_bound_kernel(const double* centroids, std::int64_t clusters, std::int64_t d, double unit,
+                                      std::int64_t first, std::int64_t rows, float* distance) {
   const std::int64_t ranges = (clusters + kRangeColumns - 1) / kRangeColumns;
   const std::int64_t row = (blockIdx.x / ranges * kBlockWarps + threadIdx.x / kWarp) * kTogether;
   const std::int64_t begin = blockIdx.x % ranges * kRangeColumns, end = min(begin + kRangeColumns, clusters);
@@ -104,8 +104,8 @@ void CentroidLists::make(const Context& context, const double* centroids, std::i
     const std::int64_t rows = std::min(batch, clusters_ - first);
     const std::int64_t blocks =
         (rows + kBlockRows - 1) / kBlockRows * ((clusters_ + kRangeColumns - 1) / kRangeColumns);
-    distance_kernel<<<static_cast<unsigned>(blocks), kBlock, 0, context.stream>>>(centroids, clusters_, d, unit, first,
-                                                                                  rows, distance_.data());
+    distance_bound_kernel<<<static_cast<unsigned>(blocks), kBlock, 0, context.stream>>>(centroids, clusters_, d, unit,
+                                                                                        first, rows, distance_.data());
     check(cudaGetLastError());
     sort_kernel<<<static_cast<unsigned>(rows), kBlock, bytes, context.stream>>>(
         distance_.data(), clusters_, first, keys, static_cast<int>(length_), entries_.data());

@@ -243,7 +243,7 @@ IterateResult iterate(std::span<HeldRows<T>* const> parts, PartThreads& threads,
   HeldRows<T>& first = *parts.front();
   if (first.weight.size() > 0) return {};
   const std::int64_t k = state.centroids.rows();
-  if (parts.size() == 1 && processes.is_alone() && is_small(first, k, state.sums.limbs)) {
+  if (parts.size() == 1 && processes.is_alone() && fits_small_kernel(first, k, state.sums.limbs)) {
     return with_memory(first, [&] {
       const DeviceLloyd<T> lloyd(first, state);
       first.bounds.clusters = 0;

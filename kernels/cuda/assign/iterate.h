@@ -86,7 +86,7 @@ class DeviceLloyd {
 
 /// Whether one kernel can run all iterations of a problem (small_kernel.h).
 template <class T>
-bool is_small(const HeldRows<T>& held, std::int64_t clusters, int limbs);
+bool fits_small_kernel(const HeldRows<T>& held, std::int64_t clusters, int limbs);
 
 /// Whether an assignment needs no screen (small_assign.cu). False if the user chose a screen by name.
 template <class T>

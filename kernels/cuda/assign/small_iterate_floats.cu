@@ -3,8 +3,8 @@
 
 namespace kith::cuda {
 
-#define KITH_INSTANTIATE(T)                                      \
-  template bool is_small(const HeldRows<T>&, std::int64_t, int); \
+#define KITH_INSTANTIATE(T)                                               \
+  template bool fits_small_kernel(const HeldRows<T>&, std::int64_t, int); \
   template IterateResult iterate_small(HeldRows<T>&, const IterateRequest&, const DeviceLloyd<T>&, LloydState&);
 KITH_INSTANTIATE(float)
 KITH_INSTANTIATE(double)

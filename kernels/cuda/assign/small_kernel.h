@@ -116,7 +116,7 @@ struct SmallLaunch {
 };
 
 template <class T>
-bool is_small(const HeldRows<T>& held, std::int64_t clusters, int limbs) {
+bool fits_small_kernel(const HeldRows<T>& held, std::int64_t clusters, int limbs) {
   const std::int64_t d = held.columns();
   return is_cheaper_unscreened(held, clusters) &&
          SmallShared::bytes(clusters, d, small_pitch<T>(d), limbs) <= small_shared_bytes(*held.context) &&

@@ -225,7 +225,7 @@ struct ByteSum {
 
 /// A warp processes a range of sorted contributions and a tile of columns, with `lanes` lanes per row and up to
 /// kInFlight loads in flight per lane.
-template <class T, int Values, class Sum>
+template <class T, int Values, class Accumulator>
 __global__ void sum_kernel(const T* values, std::int64_t d, const Contribution* contributions,
                            const std::uint32_t* last_cursor, std::int64_t clusters, int lanes, SumGrid grid,
                            ClusterTotals totals) {
@@ -248,7 +248,7 @@ __global__ void sum_kernel(const T* values, std::int64_t d, const Contribution* 
       first[v] = column < d ? grid.first[column + v] : 0.0;
       second[v] = column < d ? grid.second[column + v] : 0.0;
     }
-    Sum sum;
+    Accumulator sum;
     std::uint32_t bin = contributions[range_begin].bin;
     for (std::int64_t base = range_begin; base < range_end; base += kWarp) {
       const int here = static_cast<int>(min(range_end - base, std::int64_t{kWarp}));

@@ -41,7 +41,7 @@ __global__ void update_kernel(const T* values, std::int64_t rows, std::int64_t d
                               WeightedTotals totals) {
   for (std::int64_t row = warp_index(); row < rows; row += warp_count()) {
     const std::int32_t now = label[row], before = summed[row];
-    __syncwarp();  // all lanes have read it
+    __syncwarp();  // every lane has read summed[row] before lane 0 overwrites it
     if (now == before) continue;
     const RowWeight weight = weights.of(row);
     const T* x = values + row * d;

@@ -9,28 +9,29 @@
 
 namespace kith::cuda {
 
-/// The centroids of one assignment on the device, screened before their first use.
+/// The centroids of one assignment in float32 on the device. prepare() transforms and rounds them before their first
+/// use.
 class Float32Screen {
  public:
   template <class T>
   Float32Screen(const HeldRows<T>& held, std::int64_t count)
-      : count_(count), screened_(allocate_screened(held, count)), largest_(held.pool(), 2) {}
+      : count_(count), screened_(allocate_screened(held, count)), largest_norms_(held.pool(), 2) {}
 
-  /// Screens the centroids (count, d) unless that is done. Queues only.
+  /// Transforms and rounds the centroids (count, d) unless that is done. Queues only.
   template <class T>
   void prepare(const HeldRows<T>& held, const double* centroids) {
     if (ready_) return;
-    screen_and_measure(held, centroids, count_, screened_, largest_.data());
+    screen_and_measure(held, centroids, count_, screened_, largest_norms_.data());
     ready_ = true;
   }
   ScreenedOperand columns() const { return {screened_.values.data(), count_, screened_.pitch}; }
   const float* half_sq_norm() const { return screened_.half_sq_norm.data(); }
-  const Word* largest() const { return largest_.data(); }  // (2) of screen_and_measure()
+  const Word* largest() const { return largest_norms_.data(); }  // (2) of screen_and_measure()
 
  private:
   std::int64_t count_;
   ScreenedCopies screened_;
-  Buffer<Word> largest_;
+  Buffer<Word> largest_norms_;
   bool ready_ = false;
 };
 

@@ -1,5 +1,5 @@
 // Computes scores of labels and points, and prints and stores them.
-#include "app/evaluate/inner_evaluation.h"
+#include "app/evaluate/internal_evaluation.h"
 
 #include <fmt/format.h>
 
@@ -65,8 +65,8 @@ CentroidDistances distances_to_means(const HeldPoints& held, MatrixView<const do
 
 }  // namespace
 
-std::int64_t inner_score_bytes(const InnerOptions& options, std::int64_t rows, std::int64_t clusters,
-                               std::int64_t columns) {
+std::int64_t internal_score_bytes(const InternalOptions& options, std::int64_t rows, std::int64_t clusters,
+                                  std::int64_t columns) {
   constexpr std::int64_t kBytesPerRow = 64, kBytesPerValue = 40, kBlockBytes = std::int64_t{1} << 28;
   const bool is_small = options.silhouette != "exact" && rows < kBlockBytes / 8 / clusters;
   return checked_product(rows, kBytesPerRow, "rows") + (is_small ? 8 * rows * clusters : kBlockBytes) +
@@ -77,7 +77,7 @@ std::string silhouette_needs_memory(const std::string& kind) {
   return kind != "exact" ? "" : "exact silhouettes compare rows in all orders; give --silhouette simplified";
 }
 
-std::string silhouette_kind(const InnerOptions& options, std::int64_t rows) {
+std::string silhouette_kind(const InternalOptions& options, std::int64_t rows) {
   if (options.silhouette != "auto") return options.silhouette;
   if (options.sample > 0 || rows <= kExactRows) return "exact";
   Terminal::instance().say(
@@ -96,7 +96,7 @@ void announce_silhouettes(double seconds) {
                   show_seconds(seconds)));
 }
 
-const Silhouette* requested_silhouette(const InnerScores& scores) {
+const Silhouette* requested_silhouette(const InternalScores& scores) {
   if (scores.exact) return &*scores.exact;
   return scores.simplified ? &*scores.simplified : nullptr;
 }
@@ -117,17 +117,18 @@ void add_silhouette_options(OptionSet& set, const std::vector<std::string>& kind
               {1, std::numeric_limits<std::int64_t>::max()}, sample);
 }
 
-void add_inner_options(OptionSet& set, InnerOptions& options, const CommonOptions& common) {
+void add_internal_options(OptionSet& set, InternalOptions& options, const CommonOptions& common) {
   set.text({.names = "--points",
             .value = "POINTS",
             .help = "The labelled points, FILE[:DATASET], for scores of how well the labels fit them.",
             .input = Input::table,
             .stored = Stored::if_changed},
            options.points);
-  add_silhouette_options(set, {"auto", "exact", "simplified", "none"},
-                         "exact: from all pairs of rows; simplified: from distances to centroids, which exact reports, "
-                         "too; none; auto: exact with --sample and up to 100000 rows, simplified for more.",
-                         position::kTask, options.silhouette, options.sample);
+  add_silhouette_options(
+      set, {"auto", "exact", "simplified", "none"},
+      "exact: from all pairs of rows (also reports simplified); simplified: from distances to centroids; none; auto: "
+      "exact up to 100000 rows or with --sample, else simplified.",
+      position::kTask, options.silhouette, options.sample);
   set.flag({.names = "--save-silhouette",
             .help = "Also write the silhouette of every row.",
             .stored = Stored::if_used,
@@ -154,9 +155,10 @@ void check_labelled_points(const data::PointSource& points, const data::Labels& 
                   points.name(), labels.codes.size(), labels.name, points.rows()));
 }
 
-InnerScores inner_scores(const HeldPoints& held, const data::Labels& labels, const InnerOptions& options, Job& job) {
+InternalScores internal_scores(const HeldPoints& held, const data::Labels& labels, const InternalOptions& options,
+                               Job& job) {
   const std::int64_t clusters = std::ssize(labels.values);
-  InnerScores scores;
+  InternalScores scores;
   scores.rows = held.values->source().rows();
   scores.numbers = held.row_numbers();
   std::vector<std::int32_t> codes;
@@ -189,7 +191,7 @@ InnerScores inner_scores(const HeldPoints& held, const data::Labels& labels, con
   return scores;
 }
 
-std::vector<Score> scores_of(const InnerScores& scores) {
+std::vector<Score> scores_of(const InternalScores& scores) {
   std::vector<Score> computed = scores_for(ScoreUse::points);
   std::erase_if(computed, [&](const Score& score) {
     return (score.value == &Scores::silhouette && !scores.exact) ||
@@ -198,7 +200,7 @@ std::vector<Score> scores_of(const InnerScores& scores) {
   return computed;
 }
 
-std::string show_scores(const InnerScores& scores) {
+std::string show_scores(const InternalScores& scores) {
   std::string out;
   for (const Score& score : scores_of(scores)) {
     const bool sampled = score.value == &Scores::silhouette && !scores.scored.empty();
@@ -208,7 +210,7 @@ std::string show_scores(const InnerScores& scores) {
   return out;
 }
 
-std::string show_clusters(const InnerScores& scores, const std::vector<std::string>& names) {
+std::string show_clusters(const InternalScores& scores, const std::vector<std::string>& names) {
   TextTable table{{Align::right, Align::right}, {{"cluster", "rows"}}};
   for (std::size_t c = 0; c < names.size(); ++c)
     table.rows.push_back({visible(names[c]), std::to_string(scores.counts[c])});
@@ -222,7 +224,7 @@ std::string show_clusters(const InnerScores& scores, const std::vector<std::stri
   return lay_out(table, text_width(Stream::output));
 }
 
-void write_inner(data::ResultFile& file, const InnerScores& scores, const InnerOptions& options) {
+void write_internal(data::ResultFile& file, const InternalScores& scores, const InternalOptions& options) {
   file.attribute("points", stored_name(options.points));
   for (const Score& score : scores_of(scores)) file.attribute(score.name, scores.values.*score.value);
   file.dataset("counts", std::span<const std::int64_t>(scores.counts));

@@ -17,22 +17,22 @@
 
 namespace kith::app {
 
-struct InnerOptions {
-  std::string points;  // empty: no inner scores
+struct InternalOptions {
+  std::string points;  // empty: no internal scores
   std::string silhouette = "auto";
   std::int64_t sample = 0;  // rows with an exact silhouette; 0: all
   bool save_silhouette = false;
 };
 
 /// --points, --silhouette, --sample, --save-silhouette
-void add_inner_options(OptionSet& set, InnerOptions& options, const CommonOptions& common);
+void add_internal_options(OptionSet& set, InternalOptions& options, const CommonOptions& common);
 /// Of these --silhouette and --sample, at a position of the stored command.
 void add_silhouette_options(OptionSet& set, const std::vector<std::string>& kinds, const char* help, int position,
                             std::string& silhouette, std::int64_t& sample);
 
 /// The kind of silhouettes that "auto" stands for: exact with --sample and up to kExactRows rows, else simplified.
 inline constexpr std::int64_t kExactRows = 100'000;
-std::string silhouette_kind(const InnerOptions& options, std::int64_t rows);
+std::string silhouette_kind(const InternalOptions& options, std::int64_t rows);
 
 /// Says how long exact silhouettes will take if that is long, for SilhouetteRequest::on_estimate.
 void announce_silhouettes(double seconds);
@@ -40,7 +40,7 @@ void announce_silhouettes(double seconds);
 /// Why silhouettes of this kind need all rows in memory; empty if they do not.
 std::string silhouette_needs_memory(const std::string& kind);
 
-struct InnerScores {
+struct InternalScores {
   std::int64_t rows = 0;              // of the file
   std::vector<std::int64_t> numbers;  // of the held rows, in the file
   std::vector<std::int64_t> counts;   // (k) held rows
@@ -51,31 +51,32 @@ struct InnerScores {
 };
 
 /// The silhouettes to report for clusters and rows: the exact ones if they were requested; null: none.
-const Silhouette* requested_silhouette(const InnerScores& scores);
+const Silhouette* requested_silhouette(const InternalScores& scores);
 
 /// Warns if the points have other columns than those of the labels' result. Throws Error(data) unless there is a label
 /// for each row.
 void check_labelled_points(const data::PointSource& points, const data::Labels& labels, Progress& progress);
 
 /// Host bytes besides the points: distances, silhouettes and labels of each row, and a block of sums.
-std::int64_t inner_score_bytes(const InnerOptions& options, std::int64_t rows, std::int64_t clusters,
-                               std::int64_t columns);
+std::int64_t internal_score_bytes(const InternalOptions& options, std::int64_t rows, std::int64_t clusters,
+                                  std::int64_t columns);
 
 /// Computes the scores of held points. The codes of rows that are not held are ignored. Throws Error(data) unless 2 to
 /// n - 1 clusters have rows.
-InnerScores inner_scores(const HeldPoints& held, const data::Labels& labels, const InnerOptions& options, Job& job);
+InternalScores internal_scores(const HeldPoints& held, const data::Labels& labels, const InternalOptions& options,
+                               Job& job);
 
 /// The rows to score if only `sample` of n are: ascending, drawn with a random stream of their own.
 std::vector<std::int64_t> sampled_rows(std::int64_t rows, std::int64_t sample, std::int64_t seed);
 
 /// The scores that were computed.
-std::vector<Score> scores_of(const InnerScores& scores);
+std::vector<Score> scores_of(const InternalScores& scores);
 /// A line for each of them.
-std::string show_scores(const InnerScores& scores);
+std::string show_scores(const InternalScores& scores);
 /// A line for each cluster: its rows, their weight if rows are weighted, and its silhouette. names: (k)
-std::string show_clusters(const InnerScores& scores, const std::vector<std::string>& names);
+std::string show_clusters(const InternalScores& scores, const std::vector<std::string>& names);
 /// Attributes, /counts (and /weights), /silhouette_per_cluster, and with --save-silhouette /silhouette (and
 /// /silhouette_rows) for all rows of the file, NaN for dropped rows.
-void write_inner(data::ResultFile& file, const InnerScores& scores, const InnerOptions& options);
+void write_internal(data::ResultFile& file, const InternalScores& scores, const InternalOptions& options);
 
 }  // namespace kith::app
