@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/failure.h"
 #include "app/cli/remedy.h"
 #include "app/cli/selftest.h"
 #include "app/cli/signals.h"
@@ -18,6 +19,7 @@ namespace {
 
 int run(int count, char** words) {
   using namespace kith;
+  app::note_words({words + 1, words + count});
   try {
     app::start_processes();
     if (const std::string defect = app::arithmetic_defect(); !defect.empty()) {
@@ -32,8 +34,10 @@ int run(int count, char** words) {
     return app::end_processes(code);
   } catch (const app::Stopped& stopped) {
     if (!stopped.message.empty()) app::Terminal::instance().note(stopped.message);
+    const int code = stopped.signal != 0 ? 128 + stopped.signal : static_cast<int>(ExitCode::time_limit);
+    if (!stopped.message.empty()) app::print_failure(code, stopped.message);
     if (stopped.signal != 0) return app::end_processes_by(stopped.signal);
-    return app::end_processes(static_cast<int>(ExitCode::time_limit));
+    return app::end_processes(code);
   } catch (const Error& error) {
     return app::fail_processes(error.code(), app::message_with_remedy(error));
   } catch (const std::bad_alloc&) {

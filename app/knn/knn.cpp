@@ -27,12 +27,12 @@ namespace {
 
 /// Endings of the output name. Components are labels, not edges.
 std::vector<std::string> endings_of(const KnnOptions& options) {
-  if (options.makes_graph() && !options.components) return {".h5", ".csv"};
+  if (options.makes_graph() && !options.components) return {".h5", ".csv", ".npy", ".npz", ".mtx"};
   if (options.outliers) return {".h5", ".csv"};
-  if (!options.classify.empty()) return {".h5", ".csv", ".npy"};
   if (options.list_format() == ListFormat::bigann) return {".ibin"};
   if (options.list_format() == ListFormat::ivecs) return {".ivecs"};
-  return {".h5"};
+  if (options.list_format() == ListFormat::ann_benchmarks) return {".h5"};
+  return {".h5", ".csv", ".npy"};
 }
 
 /// rows: of the base that are not dropped
@@ -141,7 +141,7 @@ class KnnJob final : public PointsJob {
   ExitCode exit_code() const override { return truth_ && !truth_->all_right() ? ExitCode::internal : ExitCode::done; }
 
   const data::PointSource& queries() const { return inputs.second ? *inputs.second : *inputs.first; }
-  std::string stored_command() const;
+  std::string stored_command() const override;
   void compute_lists(const KnnRun& run);
 
   KnnOptions& options_;
@@ -248,10 +248,8 @@ void KnnJob::compute_lists(const KnnRun& run) {
   } else if (!options_.classify.empty()) {
     const VoteWeight weight = options_.vote == "equal" ? VoteWeight::equal : VoteWeight::distance;
     lists_ = classify(request, classes_, weight, shown, report);
-  } else if (!target.empty()) {
-    lists_ = open_neighbor_output(options_.list_format(), request);
-  } else if (!truth_ && !common.json) {
-    lists_ = printed_neighbors(request);
+  } else if (!target.empty() || (!truth_ && !common.json)) {
+    lists_ = open_neighbor_output(target.empty() ? ListFormat::kith : options_.list_format(), request);
   }
   if (truth_) truth_->measure_with(definition_for(run));
   const bool all_kept = held.values->kept_rows().empty() && run.queried.kept_rows().empty();

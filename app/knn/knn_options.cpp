@@ -155,7 +155,7 @@ void declare(OptionSet& set, KnnOptions& options) {
   set.choice({.names = "--format",
               .value = "NAME",
               .help = "Format of the lists in the output: kith, ann-benchmarks, bigann, ivecs, or auto: bigann for "
-                      ".ibin, ivecs for .ivecs, kith for other names. Edges can also be written to .csv.",
+                      ".ibin, ivecs for .ivecs, kith for other names.",
               .no_effect = {when([&options] { return options.common.output.empty(); }, "there is no --output")}},
              {"auto", "kith", "ann-benchmarks", "bigann", "ivecs"}, options.format);
   add_checkpoint_options(set, options.checkpoint);
@@ -169,8 +169,8 @@ void declare(OptionSet& set, KnnOptions& options) {
                       "neighbours, and have the neighbours -1 at the distance NaN.");
   add_preparation_options(set, options.common);
   add_common_options(set, options.common,
-                     "Write the result to this HDF5 file, lists also to .ivecs or .ibin, edges of a graph to .csv; it "
-                     "appears only when it is complete.");
+                     "Write the result to this HDF5 file, or to .csv or .npy; lists also to .ivecs or .ibin, graphs to "
+                     ".mtx or .npz (SciPy). It appears only when it is complete.");
   set["--seed"].no_effect = {[]() -> std::string { return "knn uses no random numbers"; }};
   set["--nan"].refused = {[&options] { return unsupported_drop(options); }};
   for (const char* name : {"--format", "--output"}) {
