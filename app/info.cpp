@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "app/cli/failure.h"
 #include "app/cli/layout.h"
@@ -210,14 +211,22 @@ std::string as_json(const std::vector<DescribedFile>& files, const nlohmann::ord
   return printable_json(object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n";
 }
 
+constexpr std::string_view kWriters[] = {"cluster", "sweep", "dbscan", "assign", "knn", "distances", "evaluate"};
+
 /// For each result whether it is fresh. Returns 0 if all are.
 int show_freshness(const std::vector<std::string>& names, const std::string& command, const CommonOptions& common) {
   nlohmann::ordered_json object{{"command", "info"}, {"version", KITH_VERSION}};
   bool all = true;
   Arguments words = split_words(command);
   if (!words.empty() && words.front() == "kith") words.erase(words.begin());
+  if (!command.empty() && (words.empty() || std::ranges::find(kWriters, words.front()) == std::end(kWriters))) {
+    throw Error(ExitCode::usage, fmt::format("--command '{}': expected a command that writes results: {}", command,
+                                             fmt::join(kWriters, ", ")));
+  }
   for (const std::string& name : names) {
-    const std::string reason = command.empty() ? why_stale(name) : why_stale(name, words);
+    Arguments writer = words;
+    writer.insert(writer.end(), {"-o", name});
+    const std::string reason = command.empty() ? why_stale(name) : why_stale(name, [&writer] { run_program(writer); });
     all = all && reason.empty();
     Terminal::instance().set_verbosity(common.quiet ? Verbosity::quiet : Verbosity::normal);  // the command had its own
     if (!reason.empty()) Terminal::instance().say(fmt::format("{}: not fresh: {}", name, reason));

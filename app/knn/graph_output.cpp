@@ -10,6 +10,7 @@
 #include "data/io/output_bytes.h"
 #include "data/results/array_file.h"
 #include "data/results/label_file.h"
+#include "data/results/obsp_writer.h"
 
 namespace kith::app {
 namespace {
@@ -77,6 +78,29 @@ class GraphArchive final : public GraphOutput {
  private:
   Unit unit_;
   data::SparseArchive file_;
+};
+
+/// A copy of the AnnData file of the points, with the distances as a matrix of obsp.
+template <class T>
+class AnnDataGraph final : public GraphOutput {
+ public:
+  AnnDataGraph(const GraphOutputRequest& request, std::span<const std::int64_t> begin)
+      : unit_(request.unit),
+        file_(request.path, request.options,
+              {data::parse_location(request.base->name()).file, request.write_obsp, sizeof(T) == sizeof(float)},
+              {begin.begin(), begin.end()}) {}
+  void append(std::int64_t first_row, const NeighborGraph& part) override {
+    std::vector<double> values;
+    for_rows<T>(first_row, part, unit_, [&](std::int64_t, std::span<const std::int64_t>, std::span<const T> distances) {
+      values.insert(values.end(), distances.begin(), distances.end());
+    });
+    file_.append(part.row, values);
+  }
+  void finish() override { file_.finish(); }
+
+ private:
+  Unit unit_;
+  data::ObspMatrix file_;
 };
 
 /// A NumPy array of records: source and target as int64, distance as T.
@@ -166,6 +190,7 @@ class EdgeLines final : public GraphOutput {
 
 template <class T>
 std::unique_ptr<GraphOutput> open_as(const GraphOutputRequest& request, std::span<const std::int64_t> begin) {
+  if (!request.write_obsp.empty()) return std::make_unique<AnnDataGraph<T>>(request, begin);
   const auto ends = [&request](const char* ending) { return data::has_ending(request.path, ending); };
   if (request.path.empty() || ends(".csv") || ends(".mtx")) return std::make_unique<EdgeLines<T>>(request, begin);
   if (ends(".npy")) return std::make_unique<EdgeRecords<T>>(request);

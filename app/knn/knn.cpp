@@ -21,12 +21,14 @@
 #include "core/distance.h"
 #include "core/neighbors.h"
 #include "core/radius.h"
+#include "data/results/obsp_writer.h"
 
 namespace kith::app {
 namespace {
 
 /// Endings of the output name. Components are labels, not edges.
 std::vector<std::string> endings_of(const KnnOptions& options) {
+  if (!options.write_obsp.empty()) return {".h5", ".h5ad"};
   if (options.makes_graph() && !options.components) return {".h5", ".csv", ".npy", ".npz", ".mtx"};
   if (options.outliers) return {".h5", ".csv"};
   if (options.list_format() == ListFormat::bigann) return {".ibin"};
@@ -168,6 +170,9 @@ void KnnJob::open() {
                                             queries().name(), source->columns(), source->name(), queries().columns()));
   }
   check_neighbors(options_, *source, source->rows());
+  if (!options_.write_obsp.empty()) {
+    data::check_obsp(data::parse_location(source->name()).file, options_.write_obsp, source->rows());
+  }
   if (!target.empty()) check_list_format(options_.list_format(), options_.metric(), *source, inputs.second.get());
   if (!common.id_column.empty()) ids_ = RowIds(*source, inputs.second.get());
   if (!options_.classify.empty()) classes_ = read_classes(options_, *source);

@@ -66,6 +66,20 @@ void declare_graph(OptionSet& set, KnnOptions& options) {
             .refused = {when([&options] { return !options.makes_graph(); },
                              "--components: expected --radius R or --graph, whose edges connect rows")}},
            options.components);
+  set.text(
+      {.names = "--write-obsp",
+       .value = "NAME",
+       .help = "Make --output a copy of BASE's AnnData file, with the distances of the graph as this new matrix of "
+               "obsp.",
+       .excludes = {"--queries", "--components"},
+       .refused = {when([&options] { return !options.makes_graph(); },
+                        "--write-obsp: expected a graph; give --graph, --symmetric, --mutual or --radius R"),
+                   when([&options] { return options.common.output.empty(); },
+                        "--write-obsp: expected the name of the copy, found no --output; give -o COPY.h5ad"),
+                   when([&options] { return options.common.transpose; },
+                        "--write-obsp cannot be combined with --transpose, whose points are not the rows of obs; "
+                        "leave one of them out")}},
+      options.write_obsp);
 }
 
 void declare_uses(OptionSet& set, KnnOptions& options) {

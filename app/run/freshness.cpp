@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
-#include <string_view>
 
-#include "core/error.h"
 #include "data/io/location.h"
 #include "data/results/checkpoint_file.h"
 
@@ -16,8 +14,6 @@ namespace kith::app {
 namespace {
 
 constexpr const char* kUnmarked = "it does not name its inputs, as results of earlier versions do not";
-
-constexpr std::string_view kWriters[] = {"cluster", "sweep", "dbscan", "assign", "knn", "distances", "evaluate"};
 
 /// The check in progress, of why_stale() with words.
 struct Check {
@@ -90,19 +86,13 @@ std::string why_stale(const std::string& result) {
   return "";
 }
 
-std::string why_stale(const std::string& result, const Arguments& words) {
-  if (words.empty() || std::ranges::find(kWriters, words.front()) == std::end(kWriters)) {
-    throw Error(ExitCode::usage, fmt::format("--command {}: expected a command that writes results: {}",
-                                             words.empty() ? "''" : words.front(), fmt::join(kWriters, ", ")));
-  }
+std::string why_stale(const std::string& result, const std::function<void()>& run) {
   if (!std::filesystem::exists(result)) return "there is no such file";
   const data::StoredResult stored(result);
   Check check{stored};
-  Arguments all = words;
-  all.insert(all.end(), {"-o", result});
   current = &check;
   try {
-    run_program(all);
+    run();
   } catch (...) {
     current = nullptr;
     throw;

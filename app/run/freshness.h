@@ -1,10 +1,10 @@
 // Whether a result is still the one that its inputs and options give.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "app/commands.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {
@@ -18,9 +18,9 @@ std::vector<std::string> marks_in(const std::string& command, const std::vector<
 /// Why `result` is not what its inputs give now; empty: it is. They are looked for in this folder and beside the
 /// result. Throws Error(data) if it is no result.
 std::string why_stale(const std::string& result);
-/// The same for its inputs and options: why `kith WORDS -o RESULT` would not write it again. Throws as that does before
-/// it reads values.
-std::string why_stale(const std::string& result, const Arguments& words);
+/// The same for its inputs and options: why the command that `run` runs, with the result as --output, would not write
+/// it again. It ends before it reads values.
+std::string why_stale(const std::string& result, const std::function<void()>& run);
 
 /// Whether a command runs for why_stale().
 bool is_checking_freshness();

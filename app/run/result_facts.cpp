@@ -132,7 +132,7 @@ std::string result_text(const nlohmann::ordered_json& facts, std::size_t width) 
   for (const auto& [name, text] : lines) {
     const std::string lead = fmt::format("  {:<{}}  ", visible(name), widest);
     out += lead.size() <= width / 2 ? hang(lead, wrap(visible(text), width - lead.size()))
-                                    : hang("  ", wrap(visible(name + ": " + text), width - 2));
+                                    : hang("  ", {visible(name)}) + hang("    ", wrap(visible(text), width - 4));
   }
   return out;
 }

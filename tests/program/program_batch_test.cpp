@@ -195,7 +195,7 @@ TEST_CASE("results name their inputs, and info --fresh compares them and the opt
   done(with("cluster '" + points + "' -k 2"));
   done(with("kith cluster \"" + points + "\" --clusters 2 --threads 1"));
   stale(with("cluster " + points + " -k 3"), "not fresh: its command was `cluster x.csv --clusters 2");
-  refuses(2, with("devices"), {"--command devices: expected a command that writes results"});
+  refuses(2, with("devices"), {"--command 'devices': expected a command that writes results"});
   refuses(2, {"info", out, "--command", "cluster"}, {"--command needs --fresh"});
   write_bytes(points, "a\n0\n1\n7\n9\n");
   stale(with("cluster " + points + " -k 2"), "not fresh: the input x.csv has changed");
