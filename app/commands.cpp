@@ -26,6 +26,7 @@ constexpr Command kCommands[] = {
     {"report", "a page with pictures of a result", run_report},
     {"image", "fewer colours in a picture, regions and edges", run_image},
     {"info", "what is in a file: datasets, shapes, types, statistics", run_info},
+    {"table", "a table of results: one row each, as CSV", run_table},
     {"devices", "the processors and GPUs that kith can use here; what is missing, and why", run_devices},
     {"generate", "synthetic points: noise, blobs, outliers and other kinds", run_generate},
     {"plan", "memory, passes and time of a command, before it runs", run_plan},

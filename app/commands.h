@@ -20,6 +20,7 @@ int run_sweep(const Arguments& arguments);
 int run_evaluate(const Arguments& arguments);
 int run_image(const Arguments& arguments);
 int run_info(const Arguments& arguments);
+int run_table(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
 int run_generate(const Arguments& arguments);
 int run_report(const Arguments& arguments);

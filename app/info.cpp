@@ -1,4 +1,4 @@
-// kith info: the datasets of files, with shapes, types, layouts and statistics of their columns.
+// kith info: the datasets of files, with shapes, types, layouts and statistics of their columns; what a result says.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,11 +6,16 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
+#include "app/cli/failure.h"
 #include "app/cli/layout.h"
+#include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
 #include "app/commands.h"
+#include "app/run/freshness.h"
 #include "app/run/job.h"
+#include "app/run/result_facts.h"
 #include "app/run/summary.h"
 #include "app/statistics.h"
 #include "core/error.h"
@@ -34,6 +39,7 @@ struct DescribedFile {
   std::string name;
   std::vector<Described> datasets;
   std::optional<std::int64_t> verified = {};  // datasets whose checksums were compared, with --verify
+  nlohmann::ordered_json result = {};         // what a result of kith says; null: it is none
 };
 
 bool is_matrix_or_vector(const data::DatasetInfo& info) { return info.shape.size() == 1 || info.shape.size() == 2; }
@@ -59,6 +65,8 @@ void add_statistics(const std::string& file, Described& dataset, data::ReadOptio
 struct InfoOptions {
   bool stats = false;
   bool verify = false;
+  bool fresh = false;
+  std::string command;  // for fresh: that writes the result
 };
 
 DescribedFile describe_file(const std::string& text, const InfoOptions& wanted, const data::ReadOptions& options,
@@ -68,6 +76,9 @@ DescribedFile describe_file(const std::string& text, const InfoOptions& wanted, 
   if (wanted.verify) file.verified = data::verify_result(location.file);
   for (const data::DatasetInfo& info : data::list_datasets(location, options)) {
     file.datasets.push_back({info, {}, {}, "", info.is_damaged});
+  }
+  if (location.dataset.empty() && data::StoredResult::is_one(location.file)) {
+    file.result = result_facts(data::StoredResult(location.file));
   }
   if (!wanted.stats) return file;
   for (Described& dataset : file.datasets) add_statistics(location.file, dataset, options, progress);
@@ -152,6 +163,7 @@ std::string show_names(const std::vector<std::string>& names) {
 
 std::string as_text(const DescribedFile& file, bool stats) {
   std::string out = visible(file.name) + "\n";
+  if (!file.result.is_null()) out += result_text(file.result, text_width(Stream::output)) + "\n";
   std::vector<std::vector<std::string>> rows{{"dataset", "shape", "type", "layout", "filters", "bytes"}};
   for (const Described& dataset : file.datasets) {
     const data::DatasetInfo& info = dataset.info;
@@ -214,16 +226,45 @@ nlohmann::ordered_json as_json(const Described& dataset) {
   return object;
 }
 
-std::string as_json(const std::vector<DescribedFile>& files) {
+std::string as_json(const std::vector<DescribedFile>& files, const nlohmann::ordered_json& errors) {
   nlohmann::ordered_json object{{"command", "info"}, {"version", KITH_VERSION}};
   object["files"] = nlohmann::ordered_json::array();
   for (const DescribedFile& file : files) {
     auto datasets = nlohmann::ordered_json::array();
     for (const Described& dataset : file.datasets) datasets.push_back(as_json(dataset));
     object["files"].push_back({{"file", file.name}, {"datasets", datasets}});
+    if (!file.result.is_null()) object["files"].back()["result"] = file.result;
     if (file.verified) object["files"].back()["verified"] = *file.verified;
   }
+  if (!errors.empty()) object["errors"] = errors;
   return printable_json(object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n";
+}
+
+constexpr std::string_view kWriters[] = {"cluster", "sweep", "dbscan", "assign", "knn", "distances", "evaluate"};
+
+/// For each result whether it is fresh. Returns 0 if all are.
+int show_freshness(const std::vector<std::string>& names, const std::string& command, const CommonOptions& common) {
+  nlohmann::ordered_json object{{"command", "info"}, {"version", KITH_VERSION}};
+  bool all = true;
+  Arguments words = split_words(command);
+  if (!words.empty() && words.front() == "kith") words.erase(words.begin());
+  if (!command.empty() && (words.empty() || std::ranges::find(kWriters, words.front()) == std::end(kWriters))) {
+    throw Error(ExitCode::usage, fmt::format("--command '{}': expected a command that writes results: {}", command,
+                                             fmt::join(kWriters, ", ")));
+  }
+  for (const std::string& name : names) {
+    Arguments writer = words;
+    writer.insert(writer.end(), {"-o", name});
+    const std::string reason = command.empty() ? why_stale(name) : why_stale(name, [&writer] { run_program(writer); });
+    all = all && reason.empty();
+    Terminal::instance().set_verbosity(common.quiet ? Verbosity::quiet : Verbosity::normal);  // the command had its own
+    if (!reason.empty()) Terminal::instance().say(fmt::format("{}: not fresh: {}", name, reason));
+    object["files"].push_back({{"file", name}, {"fresh", reason.empty()}});
+    if (!reason.empty()) object["files"].back()["reason"] = reason;
+  }
+  if (common.json)
+    print_out(printable_json(object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n");
+  return all ? 0 : 1;
 }
 
 }  // namespace
@@ -232,10 +273,11 @@ int run_info(const Arguments& arguments) {
   std::vector<std::string> names;
   InfoOptions wanted;
   CommonOptions common;
-  OptionSet set({.command = "info",
-                 .summary = "what is in files: datasets, shapes, types, layout, filters, bytes.",
-                 .usage = "FILE[:DATASET]... [options]",
-                 .examples = {"kith info points.h5", "kith info points.h5:/train --stats", "kith info *.h5 --json"}});
+  OptionSet set(
+      {.command = "info",
+       .summary = "what is in files: datasets, shapes, types, layout, filters, bytes; of results, what they say.",
+       .usage = "FILE[:DATASET]... [options]",
+       .examples = {"kith info points.h5", "kith info points.h5:/train --stats", "kith info *.h5 --json"}});
   set.positionals({.names = "FILE",
                    .help = "Files, or FILE:DATASET for one dataset.",
                    .required = "the file to describe",
@@ -246,6 +288,18 @@ int run_info(const Arguments& arguments) {
   set.flag({.names = "--verify",
             .help = "Results of kith: compare all values with their checksums; exit code 3 if any differs."},
            wanted.verify);
+  set.flag({.names = "--fresh",
+            .help = "Results of kith: exit code 0 if the inputs are those that they were made from, else 1 with the "
+                    "reason. The inputs are looked for in this folder and beside the result.",
+            .excludes = {"--stats", "--verify"}},
+           wanted.fresh);
+  set.text({.names = "--command",
+            .value = "TEXT",
+            .help = "For --fresh: the command that writes the result, without -o, as in 'cluster in/a.csv -k 3': its "
+                    "options are compared too, and its inputs are where it says.",
+            .shown_default = "none",
+            .refused = {when([&wanted] { return !wanted.fresh; }, "--command needs --fresh; give it")}},
+           wanted.command);
   set.begin_common();
   add_memory_option(set, common);
   add_scratch_option(set, common);
@@ -254,26 +308,29 @@ int run_info(const Arguments& arguments) {
   if (!set.parse(arguments)) return 0;
   if (common.dry_run) wanted = {};
   Job job("info", common);
+  if (wanted.fresh) return show_freshness(names, wanted.command, common);
   const data::ReadOptions options = read_options(common);
   std::vector<DescribedFile> files;
   ExitCode code = ExitCode::done;
+  auto errors = nlohmann::ordered_json::array();
+  const auto fail = [&](ExitCode failed, const std::string& message) {
+    if (code == ExitCode::done) code = failed;
+    Terminal::instance().error(message);
+    errors.push_back(failure_object(static_cast<int>(failed), message));
+  };
   for (const std::string& name : names) {
     try {
       files.push_back(describe_file(name, wanted, options, job.progress));
     } catch (const Error& error) {  // go on with the other files
-      if (code == ExitCode::done) code = error.code();
-      Terminal::instance().error(error.what());
+      fail(error.code(), error.what());
       continue;
     }
     if (!common.json && !common.dry_run) print_out(as_text(files.back(), wanted.stats));
-    if (const std::string failure = failure_of(files.back()); !failure.empty()) {
-      if (code == ExitCode::done) code = ExitCode::data;
-      Terminal::instance().error(failure);
-    }
+    if (const std::string failure = failure_of(files.back()); !failure.empty()) fail(ExitCode::data, failure);
   }
   job.warn(set);
   job.progress.finish();
-  if (common.json && !common.dry_run) print_out(as_json(files));
+  if (common.json && !common.dry_run) print_out(as_json(files, errors));
   return static_cast<int>(code);
 }
 

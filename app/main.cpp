@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/failure.h"
 #include "app/cli/remedy.h"
 #include "app/cli/selftest.h"
 #include "app/cli/signals.h"
@@ -24,8 +25,11 @@ int run_to_end(const std::vector<std::string>& arguments) {
     code = run_program(arguments);
     finish_out();
   } catch (const Stopped& stopped) {
-    if (!stopped.message.empty()) Terminal::instance().note(stopped.message);
     signal = stopped.signal;
+    if (!stopped.message.empty()) {
+      Terminal::instance().note(stopped.message);
+      print_failure(signal != 0 ? 128 + signal : code, stopped.message);
+    }
   }
   // Outside the handler, since another process may have failed meanwhile.
   return signal != 0 ? end_processes_by(signal) : end_processes(code);
@@ -33,6 +37,7 @@ int run_to_end(const std::vector<std::string>& arguments) {
 
 int run(int count, char** words) {
   using namespace kith;
+  app::note_words({words + 1, words + count});
   try {
     app::start_processes();
     if (const std::string defect = app::arithmetic_defect(); !defect.empty()) {

@@ -9,9 +9,9 @@
 namespace kith::app {
 
 /// In the order of the help.
-inline constexpr std::array<std::string_view, 17> kCommandNames{
-    "cluster", "sweep",   "dbscan",   "assign", "knn",    "distances", "evaluate",   "report", "image",
-    "info",    "devices", "generate", "plan",   "resume", "man",       "completion", "bench"};
+inline constexpr std::array<std::string_view, 18> kCommandNames{
+    "cluster", "sweep", "dbscan",  "assign",   "knn",  "distances", "evaluate", "report",     "image",
+    "info",    "table", "devices", "generate", "plan", "resume",    "man",      "completion", "bench"};
 
 inline std::vector<std::string> command_names() { return {kCommandNames.begin(), kCommandNames.end()}; }
 

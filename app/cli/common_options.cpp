@@ -203,6 +203,11 @@ void add_common_options(OptionSet& set, CommonOptions& common, const char* outpu
   set.flag({.names = "--no-advice",
             .help = "Omit advice about columns, scales and numbers of clusters that may make a result misleading."},
            common.no_advice);
+  set.text({.names = "--json-file",
+            .value = "FILE",
+            .help = "Also write the report of the run, the object of --json, to this file.",
+            .shown_default = "none"},
+           common.json_file);
   add_message_options(set, common);
   set["--memory"].help = kStreamingHelp;
   set["--dry-run"].help =

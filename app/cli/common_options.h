@@ -46,6 +46,7 @@ struct CommonOptions {
   bool quiet = false;
   bool verbose = false;
   bool json = false;
+  std::string json_file;  // empty: none
   bool dry_run = false;
   std::string progress = "auto";
   std::string config;

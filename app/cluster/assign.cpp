@@ -44,7 +44,7 @@ void declare(OptionSet& set, AssignOptions& options) {
   add_label_option(set, options.write_obs, options.common);
   add_weight_options(set, options.common);
   add_missing_options(set, options.common, false, kDroppingHelp);
-  add_common_options(set, options.common, kLabelOutputHelp);
+  add_label_common_options(set, options.common);
   set["--metric"].refused = {[&options] { return metric_without_means(options.common); }};
   set["--seed"].no_effect = {[]() -> std::string { return "assign uses no random numbers"; }};
 }
@@ -125,7 +125,7 @@ void check_columns(const AssignOptions& options, const data::PointSource& points
 class AssignJob final : public PointsJob {
  public:
   AssignJob(OptionSet& set, AssignOptions& options) : PointsJob(set, options.common), options_(options) {
-    output.endings = label_endings(options.write_obs);
+    output.endings = label_endings(options.common, options.write_obs);
   }
 
  private:
@@ -168,6 +168,10 @@ class AssignJob final : public PointsJob {
 
   void write() override;
 
+  std::string stored_command() const override {
+    return set.stored_command({{"POINTS", stored_name(source->name())},
+                               {"--precision", fmt::format("--precision {}", name_of(source->value_class()))}});
+  }
   std::string next() const override {
     const bool is_whole = !target.empty() && !is_label_output(common, options_.write_obs);
     return is_whole ? fmt::format("kith info {}", shell_word(target)) : "";
@@ -197,10 +201,7 @@ void AssignJob::write() {
     return write_label_output(common, options_.write_obs, *source, result_, output);
   }
   data::ResultFile file(target, output);
-  const std::string command =
-      set.stored_command({{"POINTS", stored_name(source->name())},
-                          {"--precision", fmt::format("--precision {}", name_of(source->value_class()))}});
-  write_head(file, {"kith-assignment", command, source->value_class(), metric_of(common)}, *source);
+  write_head(file, {"kith-assignment", stored_command(), source->value_class(), metric_of(common)}, *source);
   file.attribute("centroids", stored_name(options_.centroids));
   file.attribute("inertia", result_.inertia);
   file.attribute("empty_clusters", result_.empty_clusters);

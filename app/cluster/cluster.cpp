@@ -128,7 +128,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
   add_weight_options(set, options.common);
   add_missing_options(set, options.common, true, kFillingHelp);
   add_preparation_options(set, options.common);
-  add_common_options(set, options.common, kLabelOutputHelp);
+  add_label_common_options(set, options.common);
   set["--metric"].refused = {[&options] { return metric_without_means(options.common); }};
   set["--seed"].no_effect = set["--n-init"].no_effect;
 }
@@ -137,7 +137,7 @@ class ClusterJob final : public PointsJob {
  public:
   ClusterJob(OptionSet& set, ClusterOptions& options, const Arguments& words)
       : PointsJob(set, options.common), options_(options), words_(words) {
-    output.endings = label_endings(options.write_obs);
+    output.endings = label_endings(options.common, options.write_obs);
     output.may_equal = may_be_written(options.checkpoint, target);
     if (!options.init_file().empty()) output.inputs.push_back(data::parse_location(options.init).file);
   }
@@ -165,7 +165,7 @@ class ClusterJob final : public PointsJob {
   std::int64_t default_clusters() const;
   void check_init() const;
   void check_clusters();
-  std::string stored_command() const;
+  std::string stored_command() const override;
   void report_result();
   void warn_of_limit();
   void warn_of_interruption();

@@ -50,21 +50,21 @@ void declare(OptionSet& set, DbscanJobOptions& options) {
   add_label_option(set, options.write_obs, options.common);
   add_missing_options(set, options.common, true, kFillingHelp);
   add_preparation_options(set, options.common);
-  add_common_options(set, options.common, kLabelOutputHelp);
+  add_label_common_options(set, options.common);
   set["--memory"].help = "Maximum memory of the run, as in 4GB or 512MiB.";
   set["--metric"].refused = {when([&options] { return options.metric() == Metric::inner_product; },
                                   "--metric inner-product: expected a distance, so that a point is near itself: "
                                   "euclidean, cosine, manhattan or chebyshev")};
-  set["--output"].refused = {
+  set["--output"].refused.push_back(
       when([&options] { return options.suggests() && !options.common.output.empty(); },
-           "--output needs --radius R; leave it out for a suggestion of a radius, which is printed")};
+           "--output needs --radius R; leave it out for a suggestion of a radius, which is printed"));
   set["--seed"].no_effect = {[]() -> std::string { return "dbscan uses no random numbers"; }};
 }
 
 class DbscanJob final : public PointsJob {
  public:
   DbscanJob(OptionSet& set, DbscanJobOptions& options) : PointsJob(set, options.common), options_(options) {
-    output.endings = label_endings(options.write_obs);
+    output.endings = label_endings(options.common, options.write_obs);
   }
 
  private:
@@ -103,6 +103,10 @@ class DbscanJob final : public PointsJob {
     if (target.empty() && !options_.suggests()) print(cluster_sizes());
   }
   void write() override;
+  std::string stored_command() const override {
+    return set.stored_command({{"POINTS", stored_name(source->name())},
+                               {"--precision", fmt::format("--precision {}", name_of(source->value_class()))}});
+  }
   std::string next() const override {
     if (radius_ > 0.0) return set.shown_command("dbscan", {{"--radius", fmt::format("--radius {:.4g}", radius_)}});
     const bool is_whole = !target.empty() && !is_label_output(common, options_.write_obs);
@@ -166,10 +170,7 @@ void DbscanJob::write() {
     return write_label_output(common, options_.write_obs, *source, labels_, output);
   }
   data::ResultFile file(target, output);
-  const std::string command =
-      set.stored_command({{"POINTS", stored_name(source->name())},
-                          {"--precision", fmt::format("--precision {}", name_of(source->value_class()))}});
-  write_head(file, {"kith-dbscan", command, source->value_class(), options_.metric()}, *source);
+  write_head(file, {"kith-dbscan", stored_command(), source->value_class(), options_.metric()}, *source);
   file.attribute("radius", options_.radius);
   file.attribute("min_points", options_.min_points);
   file.attribute("noise", result_.noise);

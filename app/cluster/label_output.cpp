@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "app/cli/terminal.h"
 #include "app/run/results.h"
 #include "data/results/label_file.h"
 
@@ -47,6 +48,21 @@ void add_label_option(OptionSet& set, std::string& write_obs, CommonOptions& com
            write_obs);
 }
 
+void add_label_common_options(OptionSet& set, CommonOptions& common) {
+  add_common_options(set, common,
+                     "Write the result to this HDF5 file, or only the labels to .csv or .npy; it appears only when it "
+                     "is complete. -: only the labels, one per line, on standard output.");
+  const auto prints = [&common] { return common.output == "-"; };
+  const auto explains = [&set] { return set.command() == "cluster" && set.source("--explain") != Source::none; };
+  set["--output"].refused = {
+      when([=, &common] { return prints() && common.json; },
+           "--output - cannot be combined with --json, which prints its report there too; leave one of them out"),
+      when([=] { return prints() && explains(); },
+           "--output - cannot be combined with --explain, which prints a table there too; leave one of them out"),
+      when([=, &set] { return prints() && set.source("--write-obs") != Source::none; },
+           "--output -: expected the name of the copy that --write-obs makes; give -o COPY.h5ad")};
+}
+
 std::vector<Reason> output_reasons(const CommonOptions& common, const std::string& write_obs) {
   return {when([&common] { return common.output.empty(); }, "there is no --output"),
           when([&] { return is_label_output(common, write_obs); }, "the output contains only labels")};
@@ -67,7 +83,8 @@ void add_distance_option(OptionSet& set, bool& save_distances, const CommonOptio
            save_distances);
 }
 
-std::vector<std::string> label_endings(const std::string& write_obs) {
+std::vector<std::string> label_endings(const CommonOptions& common, const std::string& write_obs) {
+  if (common.output == "-") return {"-"};
   return write_obs.empty() ? std::vector<std::string>{".h5", ".csv", ".npy"} : std::vector<std::string>{".h5", ".h5ad"};
 }
 
@@ -98,6 +115,11 @@ void write_label_output(const CommonOptions& common, const std::string& write_ob
     table.ids = points.kept(data::Kept::id);
     table.known = points.kept(data::Kept::label);
     table.distances = distance_texts(result, points.value_class());
+  }
+  if (common.output == "-") {
+    std::string lines;
+    for (const std::int32_t label : result.labels) lines += label < 0 ? "\n" : fmt::format("{}\n", label);
+    return print_out(lines);
   }
   if (common.append) return data::write_appended(common.output, output, points, table);
   data::write_labels(common.output, output, table);

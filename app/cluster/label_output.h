@@ -10,19 +10,19 @@
 
 namespace kith::app {
 
-inline constexpr const char* kLabelOutputHelp =
-    "Write the result to this HDF5 file, or only the labels to .csv or .npy; it appears only when it is complete.";
-
 /// --write-obs and --append
 void add_label_option(OptionSet& set, std::string& write_obs, CommonOptions& common);
+/// add_common_options() for these commands, whose --output may be -: standard output.
+void add_label_common_options(OptionSet& set, CommonOptions& common);
 /// Why a dataset besides the labels is not written.
 std::vector<Reason> output_reasons(const CommonOptions& common, const std::string& write_obs);
 /// --save-distances
 void add_distance_option(OptionSet& set, bool& save_distances, const CommonOptions& common,
                          const std::string& write_obs);
 
-/// Endings that the name of the output may have, for a copy of the AnnData file or any result of such a command.
-std::vector<std::string> label_endings(const std::string& write_obs);
+/// Endings that the name of the output may have, for a copy of the AnnData file or any result of such a command; "-"
+/// for standard output.
+std::vector<std::string> label_endings(const CommonOptions& common, const std::string& write_obs);
 
 /// Whether --output contains only labels, because of its ending or of --write-obs.
 bool is_label_output(const CommonOptions& common, const std::string& write_obs);

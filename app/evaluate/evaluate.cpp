@@ -221,6 +221,7 @@ class EvaluateJob final : public PointsJob {
   void compute() override;
   void show() override { print(app::show(result_, !target.empty())); }
   void write() override;
+  std::string stored_command() const override;
   std::string next() const override { return target.empty() ? "" : fmt::format("kith info {}", shell_word(target)); }
 
   EvaluateOptions& options_;
@@ -268,12 +269,17 @@ void EvaluateJob::compute() {
   report.evaluation = report_of(result_);
 }
 
+std::string EvaluateJob::stored_command() const {
+  OptionSet::Replacements words{{"LABELS", stored_name(result_.labels.name)}};
+  if (truth_) words["--truth"] = "--truth " + stored_name(truth_->name);
+  if (result_.external) words["--truth"] = "--truth " + stored_name(result_.external->truth.name);
+  return set.stored_command(words);
+}
+
 void EvaluateJob::write() {
   data::ResultFile file(target, output);
   const data::Labels& labels = result_.labels;
-  OptionSet::Replacements words{{"LABELS", stored_name(labels.name)}};
-  if (result_.external) words["--truth"] = "--truth " + stored_name(result_.external->truth.name);
-  write_origin(file, "kith-evaluation", set.stored_command(words));
+  write_origin(file, "kith-evaluation", stored_command());
   file.attribute("labels", stored_name(labels.name));
   file.attribute("rows", static_cast<std::int64_t>(labels.codes.size()));
   if (common.weighted()) write_weighting(file, weighting);

@@ -244,7 +244,7 @@ class SweepJob final : public PointsJob {
 
   void warn_of_results();
 
-  std::string stored_command() const;
+  std::string stored_command() const override;
 
   SweepOptions& options_;
   const Arguments& words_;            // behind the command's name

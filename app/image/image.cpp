@@ -132,7 +132,9 @@ class ImageJob final : public PointsJob {
   void compute() override;
   void show() override;
   void write() override;
-  std::string next() const override { return ""; }
+  std::string stored_command() const override {
+    return set.stored_command({{"PICTURE", stored_name(options_.picture)}});
+  }
 
   /// Throws unless the picture and the work with it fit in memory.
   void require(PictureSize size) const;
@@ -317,7 +319,7 @@ void ImageJob::show() {
   if (target.empty()) print(palette_table(palette_));
   if (options_.is_sobel()) return;
   if (!options_.palette.empty() || !options_.labels.empty()) progress.phase("write", 0);
-  const std::string command = set.stored_command({{"PICTURE", stored_name(options_.picture)}});
+  const std::string command = stored_command();
   if (!options_.palette.empty()) {
     write_palette(options_.palette, other_output(palette_endings()), command, palette_);
   }

@@ -11,6 +11,9 @@
 #include "app/run/points_job.h"
 #include "app/run/results.h"
 #include "core/neighbors.h"
+#include "data/io/output_bytes.h"
+#include "data/results/array_file.h"
+#include "data/results/label_file.h"
 
 namespace kith::app {
 namespace {
@@ -49,26 +52,40 @@ void declare(OptionSet& set, DistancesOptions& options) {
             .stored = Stored::if_changed,
             .no_effect = {[&options] { return unused_squared(options); }}},
            options.squared);
-  add_common_options(set, options.common);
+  add_common_options(
+      set, options.common,
+      "Write the result to this HDF5 file, or the matrix alone to .csv or .npy; it appears only when it is "
+      "complete.");
   set["--seed"].no_effect = {[]() -> std::string { return "distances uses no random numbers"; }};
 }
+
+/// Where rows of distances go; none of both: standard output, or nothing.
+struct Files {
+  std::optional<data::ResultFile> result;
+  std::optional<data::OutputBytes> plain;  // CSV without a header, or the values of an array
+};
 
 /// Writes or prints rows of distances as T.
 template <class T>
 class Rows {
  public:
-  Rows(Unit unit, data::ResultFile* file, bool printed) : unit_(unit), file_(file), printed_(printed) {}
+  Rows(Unit unit, Files& files, data::LabelFormat format, bool printed)
+      : unit_(unit), files_(files), format_(format), printed_(printed) {}
 
   void append(std::int64_t first, MatrixView<const double> squared) {
     const Matrix<T> out = convert_distances<T>(squared, unit_, first);
-    if (file_ != nullptr) file_->write_rows<T>("distances", first, out.view());
+    if (files_.result) files_.result->write_rows<T>("distances", first, out.view());
+    if (format_ == data::LabelFormat::numpy) files_.plain->write(out.data(), out.size() * sizeof(T));
+    for (std::int64_t i = 0; format_ == data::LabelFormat::csv && i < out.rows(); ++i)
+      files_.plain->write(fmt::format("{}\n", fmt::join(out.row(i), ",")));
     for (std::int64_t i = 0; printed_ && i < out.rows(); ++i)
       print_out(fmt::format("{}\n", fmt::join(out.row(i), "\t")));
   }
 
  private:
   Unit unit_;
-  data::ResultFile* file_;
+  Files& files_;
+  data::LabelFormat format_;
   bool printed_;
 };
 
@@ -79,7 +96,9 @@ std::int64_t bytes_of_row(const data::PointSource& a, const data::PointSource& b
 
 class DistancesJob final : public PointsJob {
  public:
-  DistancesJob(OptionSet& set, DistancesOptions& options) : PointsJob(set, options.common), options_(options) {}
+  DistancesJob(OptionSet& set, DistancesOptions& options) : PointsJob(set, options.common), options_(options) {
+    output.endings = {".h5", ".csv", ".npy"};
+  }
 
  private:
   void open() override;
@@ -90,9 +109,10 @@ class DistancesJob final : public PointsJob {
   }
   std::string needs_memory() const override { return ""; }
   void compute() override;
-  void write() override { file_->finish(); }
+  void write() override { files_.result ? files_.result->finish() : files_.plain->publish(); }
   std::string next() const override { return target.empty() ? "" : fmt::format("kith info {}", shell_word(target)); }
 
+  std::string stored_command() const override;
   void open_file();
   /// Chooses the rows of a block, and whether the rows of A are read block by block.
   void plan_blocks();
@@ -108,7 +128,7 @@ class DistancesJob final : public PointsJob {
   bool reads_blocks_ = false;                   // A is not in memory
   std::unique_ptr<data::Reading> a_;            // A in memory, if it is not B
   std::unique_ptr<data::PointSource> a_again_;  // A, if it is B, which is read in passes
-  std::optional<data::ResultFile> file_;
+  Files files_;
 };
 
 void DistancesJob::open() {
@@ -123,18 +143,29 @@ void DistancesJob::open() {
                                           source->name(), a.columns(), a.name(), source->columns()));
 }
 
+std::string DistancesJob::stored_command() const {
+  OptionSet::Replacements words{{"A", stored_name(inputs.first->name())},
+                                {"--precision", fmt::format("--precision {}", name_of(inputs.value_class()))}};
+  if (inputs.second) words["B"] = stored_name(inputs.second->name());
+  return set.stored_command(words);
+}
+
 void DistancesJob::open_file() {
   const data::PointSource &a = *inputs.first, *b = inputs.second.get();
   const ValueClass value_class = inputs.value_class();
-  OptionSet::Replacements words{{"A", stored_name(a.name())},
-                                {"--precision", fmt::format("--precision {}", name_of(value_class))}};
-  if (b != nullptr) words["B"] = stored_name(b->name());
-  file_.emplace(target, output);
-  write_head(*file_, {"kith-distances", set.stored_command(words), value_class, metric_of(common)}, a);
-  if (b != nullptr) file_->attribute("others", stored_name(b->name()));
-  file_->attribute("distances", std::string(name_of(options_.unit())));
-  value_class == ValueClass::f32 ? file_->create_matrix<float>("distances", a.rows(), source->rows())
-                                 : file_->create_matrix<double>("distances", a.rows(), source->rows());
+  if (const auto format = data::label_format(target); format != data::LabelFormat::none) {
+    files_.plain.emplace(target, output);
+    if (format == data::LabelFormat::csv) return;
+    const char* type = value_class == ValueClass::f32 ? "'<f4'" : "'<f8'";
+    return files_.plain->write(data::numpy_head(type, {a.rows(), source->rows()}));
+  }
+  files_.result.emplace(target, output);
+  data::ResultFile& file = *files_.result;
+  write_head(file, {"kith-distances", stored_command(), value_class, metric_of(common)}, a);
+  if (b != nullptr) file.attribute("others", stored_name(b->name()));
+  file.attribute("distances", std::string(name_of(options_.unit())));
+  value_class == ValueClass::f32 ? file.create_matrix<float>("distances", a.rows(), source->rows())
+                                 : file.create_matrix<double>("distances", a.rows(), source->rows());
 }
 
 void DistancesJob::plan_blocks() {
@@ -198,7 +229,7 @@ void DistancesJob::compute() {
 /// Distances from rows to all held points, block by block.
 template <class T>
 void DistancesJob::compute_as() {
-  Rows<T> rows(options_.unit(), file_ ? &*file_ : nullptr, !file_ && !common.json);
+  Rows<T> rows(options_.unit(), files_, data::label_format(target), target.empty() && !common.json);
   const Measure measure = measure_of(metric_of(common));
   Matrix<double> queries(block_, source->columns()), out(block_, held.points->rows());
   progress.phase("search", inputs.first->rows());

@@ -8,6 +8,9 @@
 #include "app/cli/terminal.h"
 #include "data/io/file_kind.h"
 #include "data/io/output_bytes.h"
+#include "data/results/array_file.h"
+#include "data/results/label_file.h"
+#include "data/results/obsp_writer.h"
 
 namespace kith::app {
 namespace {
@@ -56,23 +59,116 @@ class GraphFile final : public GraphOutput {
   data::ResultFile file_;
 };
 
-/// A line for each edge: comma-separated in a file with a header, or tab-separated on standard output.
+/// A SciPy CSR matrix, with values of type T.
+template <class T>
+class GraphArchive final : public GraphOutput {
+ public:
+  GraphArchive(const GraphOutputRequest& request, std::span<const std::int64_t> begin)
+      : unit_(request.unit),
+        file_(request.path, request.options, {begin.begin(), begin.end()}, request.base->rows(),
+              data::numpy_type<T>()) {}
+  void append(std::int64_t first_row, const NeighborGraph& part) override {
+    for_rows<T>(first_row, part, unit_,
+                [&](std::int64_t, std::span<const std::int64_t> to, std::span<const T> distances) {
+                  file_.append(to.data(), distances.data(), std::ssize(to));
+                });
+  }
+  void finish() override { file_.finish(); }
+
+ private:
+  Unit unit_;
+  data::SparseArchive file_;
+};
+
+/// A copy of the AnnData file of the points, with the distances as a matrix of obsp.
+template <class T>
+class AnnDataGraph final : public GraphOutput {
+ public:
+  AnnDataGraph(const GraphOutputRequest& request, std::span<const std::int64_t> begin)
+      : unit_(request.unit),
+        file_(request.path, request.options,
+              {data::parse_location(request.base->name()).file, request.write_obsp, sizeof(T) == sizeof(float)},
+              {begin.begin(), begin.end()}) {}
+  void append(std::int64_t first_row, const NeighborGraph& part) override {
+    std::vector<double> values;
+    for_rows<T>(first_row, part, unit_, [&](std::int64_t, std::span<const std::int64_t>, std::span<const T> distances) {
+      values.insert(values.end(), distances.begin(), distances.end());
+    });
+    file_.append(part.row, values);
+  }
+  void finish() override { file_.finish(); }
+
+ private:
+  Unit unit_;
+  data::ObspMatrix file_;
+};
+
+/// A NumPy array of records: source and target as int64, distance as T.
+template <class T>
+class EdgeRecords final : public GraphOutput {
+ public:
+  explicit EdgeRecords(const GraphOutputRequest& request)
+      : unit_(request.unit), once_(request.each_once), file_(request.path, request.options) {
+    file_.seek(std::ssize(head()));
+  }
+  void append(std::int64_t first_row, const NeighborGraph& part) override {
+    for_rows<T>(first_row, part, unit_,
+                [&](std::int64_t row, std::span<const std::int64_t> to, std::span<const T> distances) {
+                  std::string bytes;
+                  for (std::size_t e = 0; e < to.size(); ++e) {
+                    if (once_ && to[e] < row) continue;
+                    data::append_record(bytes, row, to[e], distances[e]);
+                    ++edges_;
+                  }
+                  file_.write(bytes);
+                });
+  }
+  void finish() override {
+    file_.seek(0);
+    file_.write(head());
+    file_.publish();
+  }
+
+ private:
+  std::string head() const {
+    using Place = std::int64_t;
+    return data::numpy_head(data::record_type<Place, Place, T>({"source", "target", "distance"}), {edges_});
+  }
+
+  Unit unit_;
+  bool once_;
+  std::int64_t edges_ = 0;
+  data::OutputBytes file_;
+};
+
+/// A line for each edge: comma-separated in a file with a header, tab-separated on standard output, or in the format
+/// MatrixMarket, which counts rows from 1.
 template <class T>
 class EdgeLines final : public GraphOutput {
  public:
-  EdgeLines(const GraphOutputRequest& request, std::int64_t edges)
-      : unit_(request.unit), once_(request.each_once), ids_(request.ids) {
+  EdgeLines(const GraphOutputRequest& request, std::span<const std::int64_t> begin)
+      : unit_(request.unit),
+        matrix_(data::has_ending(request.path, ".mtx")),
+        once_(request.each_once && !matrix_),
+        ids_(request.ids) {
     if (request.path.empty()) return;
     constexpr std::int64_t kUsualLine = 20;  // bytes, or more
+    const std::int64_t edges = begin.back();
     file_ = std::make_unique<data::OutputBytes>(request.path, request.options);
     file_->require_space(kUsualLine * (once_ ? edges / 2 : edges));
-    file_->write("source,target,distance\n");
+    file_->write(matrix_ ? fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n", begin.size() - 1,
+                                       request.base->rows(), edges)
+                         : "source,target,distance\n");
   }
   void append(std::int64_t first_row, const NeighborGraph& part) override {
     const char between = file_ ? ',' : '\t';
     for_rows<T>(
         first_row, part, unit_, [&](std::int64_t row, std::span<const std::int64_t> to, std::span<const T> distances) {
           std::string text;
+          for (std::size_t e = 0; matrix_ && e < to.size(); ++e) {
+            text += fmt::format("{} {} {}\n", row + 1, to[e] + 1, distances[e]);
+          }
+          if (matrix_) return file_->write(text);
           const std::string source = ids_.query_row(row, between);
           for (std::size_t e = 0; e < to.size(); ++e) {
             if (once_ && to[e] < row) continue;
@@ -87,17 +183,41 @@ class EdgeLines final : public GraphOutput {
 
  private:
   Unit unit_;
-  bool once_;
+  bool matrix_, once_;
   const RowIds& ids_;
   std::unique_ptr<data::OutputBytes> file_;
 };
 
 template <class T>
 std::unique_ptr<GraphOutput> open_as(const GraphOutputRequest& request, std::span<const std::int64_t> begin) {
-  if (request.path.empty() || data::has_ending(request.path, ".csv")) {
-    return std::make_unique<EdgeLines<T>>(request, begin.back());
-  }
+  if (!request.write_obsp.empty()) return std::make_unique<AnnDataGraph<T>>(request, begin);
+  const auto ends = [&request](const char* ending) { return data::has_ending(request.path, ending); };
+  if (request.path.empty() || ends(".csv") || ends(".mtx")) return std::make_unique<EdgeLines<T>>(request, begin);
+  if (ends(".npy")) return std::make_unique<EdgeRecords<T>>(request);
+  if (ends(".npz")) return std::make_unique<GraphArchive<T>>(request, begin);
   return std::make_unique<GraphFile<T>>(request, begin);
+}
+
+/// For each row its component, and whether it is the lowest row of it: lines of CSV, or a NumPy array of records.
+void write_component_rows(const GraphOutputRequest& request, std::span<const std::int64_t> labels,
+                          data::LabelFormat format) {
+  data::OutputBytes file(request.path, request.options);
+  const bool csv = format == data::LabelFormat::csv;
+  file.write(
+      csv ? std::string(request.ids.empty() ? "row,component,keep\n" : "id,component,keep\n")
+          : data::numpy_head(data::record_type<std::int64_t, bool>({"component", "keep"}), {std::ssize(labels)}));
+  for (std::int64_t i = 0; i < std::ssize(labels); ++i) {
+    const std::int64_t component = labels[static_cast<std::size_t>(i)];
+    std::string record;
+    if (csv) {
+      record = fmt::format("{},{},{:d}\n", request.ids.base_row(i, ','), request.ids.base_row(component, ','),
+                           component == i);
+    } else {
+      data::append_record(record, component, component == i);
+    }
+    file.write(record);
+  }
+  file.publish();
 }
 
 }  // namespace
@@ -116,7 +236,9 @@ std::int64_t write_components(const GraphOutputRequest& request, std::span<const
     }
     ++counts[place[labels[i]]];
   }
-  if (!request.path.empty()) {
+  if (const data::LabelFormat format = data::label_format(request.path); format != data::LabelFormat::none) {
+    write_component_rows(request, labels, format);
+  } else if (!request.path.empty()) {
     data::ResultFile file(request.path, request.options);
     write_head(file, request.head, *request.base);
     file.attribute("edges", request.edges);

@@ -32,7 +32,8 @@ struct GraphOutputRequest {
   const data::PointSource* queries = nullptr;  // null: the base itself
   std::string edges;                           // "directed", "symmetric", "mutual", "radius"
   const RowIds& ids;
-  bool each_once = false;  // write the edge x - y without y - x, for x < y
+  std::string write_obsp = {};  // the name of a matrix in a copy of the AnnData file of `base`; empty: none
+  bool each_once = false;       // write the edge x - y without y - x, for x < y
 };
 
 /// begin (rows + 1): index of each row's first edge. Throws Error(output) if the output cannot be written, or lacks

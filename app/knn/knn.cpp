@@ -21,18 +21,20 @@
 #include "core/distance.h"
 #include "core/neighbors.h"
 #include "core/radius.h"
+#include "data/results/obsp_writer.h"
 
 namespace kith::app {
 namespace {
 
 /// Endings of the output name. Components are labels, not edges.
 std::vector<std::string> endings_of(const KnnOptions& options) {
-  if (options.makes_graph() && !options.components) return {".h5", ".csv"};
+  if (!options.write_obsp.empty()) return {".h5", ".h5ad"};
+  if (options.makes_graph() && !options.components) return {".h5", ".csv", ".npy", ".npz", ".mtx"};
   if (options.outliers) return {".h5", ".csv"};
-  if (!options.classify.empty()) return {".h5", ".csv", ".npy"};
   if (options.list_format() == ListFormat::bigann) return {".ibin"};
   if (options.list_format() == ListFormat::ivecs) return {".ivecs"};
-  return {".h5"};
+  if (options.list_format() == ListFormat::ann_benchmarks) return {".h5"};
+  return {".h5", ".csv", ".npy"};
 }
 
 /// rows: of the base that are not dropped
@@ -141,7 +143,7 @@ class KnnJob final : public PointsJob {
   ExitCode exit_code() const override { return truth_ && !truth_->all_right() ? ExitCode::internal : ExitCode::done; }
 
   const data::PointSource& queries() const { return inputs.second ? *inputs.second : *inputs.first; }
-  std::string stored_command() const;
+  std::string stored_command() const override;
   void compute_lists(const KnnRun& run);
 
   KnnOptions& options_;
@@ -168,6 +170,9 @@ void KnnJob::open() {
                                             queries().name(), source->columns(), source->name(), queries().columns()));
   }
   check_neighbors(options_, *source, source->rows());
+  if (!options_.write_obsp.empty()) {
+    data::check_obsp(data::parse_location(source->name()).file, options_.write_obsp, source->rows());
+  }
   if (!target.empty()) check_list_format(options_.list_format(), options_.metric(), *source, inputs.second.get());
   if (!common.id_column.empty()) ids_ = RowIds(*source, inputs.second.get());
   if (!options_.classify.empty()) classes_ = read_classes(options_, *source);
@@ -248,10 +253,8 @@ void KnnJob::compute_lists(const KnnRun& run) {
   } else if (!options_.classify.empty()) {
     const VoteWeight weight = options_.vote == "equal" ? VoteWeight::equal : VoteWeight::distance;
     lists_ = classify(request, classes_, weight, shown, report);
-  } else if (!target.empty()) {
-    lists_ = open_neighbor_output(options_.list_format(), request);
-  } else if (!truth_ && !common.json) {
-    lists_ = printed_neighbors(request);
+  } else if (!target.empty() || (!truth_ && !common.json)) {
+    lists_ = open_neighbor_output(target.empty() ? ListFormat::kith : options_.list_format(), request);
   }
   if (truth_) truth_->measure_with(definition_for(run));
   const bool all_kept = held.values->kept_rows().empty() && run.queried.kept_rows().empty();

@@ -28,6 +28,7 @@ class GraphMaker {
                  .queries = run.queries,
                  .edges = name_of_edges(),
                  .ids = run.ids,
+                 .write_obsp = options_.write_obsp,
                  .each_once = options_.edges() != GraphEdges::directed} {}
 
   std::unique_ptr<GraphOutput> from_lists() {

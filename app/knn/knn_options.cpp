@@ -66,6 +66,20 @@ void declare_graph(OptionSet& set, KnnOptions& options) {
             .refused = {when([&options] { return !options.makes_graph(); },
                              "--components: expected --radius R or --graph, whose edges connect rows")}},
            options.components);
+  set.text(
+      {.names = "--write-obsp",
+       .value = "NAME",
+       .help = "Make --output a copy of BASE's AnnData file, with the distances of the graph as this new matrix of "
+               "obsp.",
+       .excludes = {"--queries", "--components"},
+       .refused = {when([&options] { return !options.makes_graph(); },
+                        "--write-obsp: expected a graph; give --graph, --symmetric, --mutual or --radius R"),
+                   when([&options] { return options.common.output.empty(); },
+                        "--write-obsp: expected the name of the copy, found no --output; give -o COPY.h5ad"),
+                   when([&options] { return options.common.transpose; },
+                        "--write-obsp cannot be combined with --transpose, whose points are not the rows of obs; "
+                        "leave one of them out")}},
+      options.write_obsp);
 }
 
 void declare_uses(OptionSet& set, KnnOptions& options) {
@@ -155,7 +169,7 @@ void declare(OptionSet& set, KnnOptions& options) {
   set.choice({.names = "--format",
               .value = "NAME",
               .help = "Format of the lists in the output: kith, ann-benchmarks, bigann, ivecs, or auto: bigann for "
-                      ".ibin, ivecs for .ivecs, kith for other names. Edges can also be written to .csv.",
+                      ".ibin, ivecs for .ivecs, kith for other names.",
               .no_effect = {when([&options] { return options.common.output.empty(); }, "there is no --output")}},
              {"auto", "kith", "ann-benchmarks", "bigann", "ivecs"}, options.format);
   add_checkpoint_options(set, options.checkpoint);
@@ -171,8 +185,8 @@ void declare(OptionSet& set, KnnOptions& options) {
                       "neighbours, and have the neighbours -1 at the distance NaN.");
   add_preparation_options(set, options.common);
   add_common_options(set, options.common,
-                     "Write the result to this HDF5 file, lists also to .ivecs or .ibin, edges of a graph to .csv; it "
-                     "appears only when it is complete.");
+                     "Write the result to this HDF5 file, or to .csv or .npy; lists also to .ivecs or .ibin, graphs to "
+                     ".mtx or .npz (SciPy). It appears only when it is complete.");
   set["--memory"].help =
       "Maximum memory of the run, as in 4GB or 512MiB. With --queries, points that do not fit are read again in each "
       "pass, from their file or from --scratch.";

@@ -19,6 +19,7 @@ struct KnnOptions {
   std::int64_t neighbors = 0;                                // 0: not given
   double radius = std::numeric_limits<double>::quiet_NaN();  // NaN: not given
   bool graph = false, symmetric = false, mutual = false, components = false;
+  std::string write_obsp;  // the name of a matrix; empty: none
   bool include_self = false;
   bool squared = false;
   std::string truth;

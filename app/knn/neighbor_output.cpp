@@ -9,6 +9,9 @@
 #include "app/cli/terminal.h"
 #include "core/error.h"
 #include "data/io/file_kind.h"
+#include "data/io/output_bytes.h"
+#include "data/results/array_file.h"
+#include "data/results/label_file.h"
 #include "data/results/neighbor_file.h"
 
 namespace kith::app {
@@ -115,27 +118,80 @@ class BenchmarkLists final : public NeighborOutput {
   data::NeighborFile file_;
 };
 
+/// A line for each neighbour: comma-separated in a file with a header, or tab-separated on standard output. In a file
+/// dropped queries have empty fields.
 template <class T>
-class PrintedLists final : public NeighborOutput {
+class ListLines final : public NeighborOutput {
  public:
-  explicit PrintedLists(const NeighborOutputRequest& request) : unit_(request.unit), ids_(request.ids) {}
+  explicit ListLines(const NeighborOutputRequest& request, bool to_file) : unit_(request.unit), ids_(request.ids) {
+    if (!to_file) return;
+    file_ = std::make_unique<data::OutputBytes>(request.path, request.options);
+    file_->write("query,neighbor,distance\n");
+  }
   void append(std::int64_t first, const NeighborLists& lists) override {
     const Matrix<T> distances = convert_distances<T>(lists.distance.view(), unit_, first);
-    std::string text;
+    const char between = file_ ? ',' : '\t';
     for (std::int64_t i = 0; i < distances.rows(); ++i) {
-      const std::string query = ids_.query_row(first + i, '\t');
+      const std::string query = ids_.query_row(first + i, between);
+      std::string text;
       for (std::int64_t j = 0; j < distances.columns(); ++j) {
-        text += fmt::format("{}\t{}\t{}\n", query, ids_.base_row(lists.index(i, j), '\t'), distances(i, j));
+        const std::int64_t row = lists.index(i, j);
+        text += file_ && row < 0 ? fmt::format("{},,\n", query)
+                                 : fmt::format("{}{}{}{}{}\n", query, between, ids_.base_row(row, between), between,
+                                               distances(i, j));
       }
-      print_out(text);
-      text.clear();
+      file_ ? file_->write(text) : print_out(text);
     }
+  }
+  void finish() override {
+    if (file_) file_->publish();
   }
 
  private:
   Unit unit_;
   const RowIds& ids_;
+  std::unique_ptr<data::OutputBytes> file_;
 };
+
+/// A NumPy array of records (q, k), each the row of a neighbour as int64 and its distance as T.
+template <class T>
+class ListRecords final : public NeighborOutput {
+ public:
+  explicit ListRecords(const NeighborOutputRequest& request)
+      : unit_(request.unit), file_(request.path, request.options) {
+    const std::int64_t lists = (request.queries != nullptr ? request.queries : request.base)->rows();
+    file_.require_space(data::RecordBytes<std::int64_t, T>::size * lists * request.neighbors);
+    file_.write(
+        data::numpy_head(data::record_type<std::int64_t, T>({"neighbor", "distance"}), {lists, request.neighbors}));
+  }
+  void append(std::int64_t first, const NeighborLists& lists) override {
+    const Matrix<T> distances = convert_distances<T>(lists.distance.view(), unit_, first);
+    std::string bytes;
+    for (std::int64_t i = 0; i < distances.size(); ++i) {
+      data::append_record(bytes, lists.index.data()[i], distances.data()[i]);
+    }
+    file_.write(bytes);
+  }
+  void finish() override { file_.publish(); }
+
+ private:
+  Unit unit_;
+  data::OutputBytes file_;
+};
+
+/// Lists in kith's own formats, by the ending of the name; without a name, lines on standard output.
+template <class T>
+std::unique_ptr<NeighborOutput> open_lists(const NeighborOutputRequest& request) {
+  if (request.path.empty()) return std::make_unique<ListLines<T>>(request, false);
+  switch (data::label_format(request.path)) {
+    case data::LabelFormat::csv:
+      return std::make_unique<ListLines<T>>(request, true);
+    case data::LabelFormat::numpy:
+      return std::make_unique<ListRecords<T>>(request);
+    default:
+      return std::make_unique<ResultLists<T>>(request);
+  }
+}
 
 }  // namespace
 
@@ -176,14 +232,8 @@ std::unique_ptr<NeighborOutput> open_neighbor_output(ListFormat format, const Ne
     case ListFormat::ivecs:
       return std::make_unique<BenchmarkLists>(data::NeighborFormat::ivecs, request);
     default:
-      if (request.head.value_class == ValueClass::f32) return std::make_unique<ResultLists<float>>(request);
-      return std::make_unique<ResultLists<double>>(request);
+      return request.head.value_class == ValueClass::f32 ? open_lists<float>(request) : open_lists<double>(request);
   }
-}
-
-std::unique_ptr<NeighborOutput> printed_neighbors(const NeighborOutputRequest& request) {
-  if (request.head.value_class == ValueClass::f32) return std::make_unique<PrintedLists<float>>(request);
-  return std::make_unique<PrintedLists<double>>(request);
 }
 
 }  // namespace kith::app

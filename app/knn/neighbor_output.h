@@ -30,7 +30,7 @@ class NeighborOutput {
 
 /// What outputs need.
 struct NeighborOutputRequest {
-  std::string path;
+  std::string path;  // empty: standard output
   data::OutputOptions options;
   ResultHead head;
   Unit unit = Unit::root;
@@ -41,9 +41,8 @@ struct NeighborOutputRequest {
   const RowIds& ids;
 };
 
-/// Throws Error(output) if it cannot be written.
+/// ListFormat::kith: HDF5, .csv or .npy by the name, or, if that is empty, a line for each neighbour on standard
+/// output: query, neighbour, distance. Throws Error(output) if it cannot be written.
 std::unique_ptr<NeighborOutput> open_neighbor_output(ListFormat format, const NeighborOutputRequest& request);
-/// A line for each neighbour on standard output: query, neighbour, distance.
-std::unique_ptr<NeighborOutput> printed_neighbors(const NeighborOutputRequest& request);
 
 }  // namespace kith::app

@@ -1,6 +1,6 @@
 // kith: one process.
+#include "app/cli/failure.h"
 #include "app/cli/signals.h"
-#include "app/cli/terminal.h"
 #include "app/processes/launch.h"
 
 namespace kith::app {
@@ -12,7 +12,7 @@ int end_processes(int code) { return code; }
 int end_processes_by(int signal) { end_by(signal); }
 
 int fail_processes(ExitCode code, const std::string& message) {
-  Terminal::instance().error(message);
+  show_failure(code, message);
   return static_cast<int>(code);
 }
 

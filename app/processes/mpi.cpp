@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "app/cli/failure.h"
 #include "app/cli/remedy.h"
 #include "app/cli/signals.h"
 #include "app/cli/terminal.h"
@@ -286,7 +287,7 @@ int end_processes_by(int signal) { return end_processes(128 + signal); }
 int fail_processes(ExitCode code, const std::string& message) {
   Terminal& terminal = Terminal::instance();
   if (!group || group->is_alone()) {
-    terminal.error(message);
+    show_failure(code, message);
     if (group) MPI_Finalize();
     return static_cast<int>(code);
   }
@@ -295,7 +296,7 @@ int fail_processes(ExitCode code, const std::string& message) {
     group->report_failure(code, placed);  // which usually ends here
     terminal.mute(false);
   }
-  terminal.error(placed);
+  show_failure(code, placed);
   abort_all(code);
 }
 

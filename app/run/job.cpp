@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "app/cli/failure.h"
 #include "app/cli/terminal.h"
 #include "app/run/summary.h"
 
@@ -38,6 +39,7 @@ double compute_seconds(const Report& report) {
 
 Job::Job(std::string command, CommonOptions& options)
     : common(options), report{.command = std::move(command)}, progress(report, show_of(options)) {
+  if (common.json) expect_json();
   Terminal& terminal = Terminal::instance();
   terminal.set_verbosity(common.quiet ? Verbosity::quiet : common.verbose ? Verbosity::verbose : Verbosity::normal);
   data::set_memory_limit(common.memory);

@@ -13,9 +13,11 @@
 #include "app/cli/units.h"
 #include "app/run/advice.h"
 #include "app/run/dropped_rows.h"
+#include "app/run/freshness.h"
 #include "app/run/memory.h"
 #include "app/run/planning.h"
 #include "app/run/processes.h"
+#include "data/io/output_bytes.h"
 
 namespace kith::app {
 namespace {
@@ -33,12 +35,20 @@ PointsJob::PointsJob(OptionSet& options, CommonOptions& common_options)
 }
 
 int PointsJob::run() {
-  if (!target.empty()) data::check_output(target, output);
+  const bool prints = target == "-" && std::ranges::count(output.endings, target) > 0;
+  const bool checks = is_checking_freshness();
+  if (!target.empty() && !prints && !checks) data::check_output(target, output);
+  check_report_file();
   if (!processes().is_alone() && std::count(output.inputs.begin(), output.inputs.end(), "-") > 0) {
     throw Error(ExitCode::usage,
                 "standard input reaches one process alone; save the input in a file that all can read");
   }
   open();
+  output.marks = marks_of(output.inputs);
+  if (checks) {
+    check_freshness(stored_command(), output.marks);
+    return 0;
+  }
   if (!processes().is_alone()) agree();
   try {
     const std::optional<StreamPlan> stream = require_run_memory();
@@ -55,14 +65,29 @@ int PointsJob::run() {
   if (!target.empty()) {
     progress.phase("write", 0);
     write();
-    wrote(target);
+    if (prints) report.output = "standard output";
+    if (!prints) wrote(target);
   }
   if (source != nullptr) note_device_memory(held, *this);
   progress.finish();
   if (report.plan) Terminal::instance().detail("plan       " + compared(*report.plan, report, peak_memory()));
+  if (!common.json_file.empty()) write_report_file();
   close(next());
   if (checkpoint) checkpoint->close();
   return static_cast<int>(exit_code());
+}
+
+void PointsJob::check_report_file() {
+  if (!processes().is_first()) common.json_file.clear();  // the first process writes
+  if (common.json_file.empty()) return;
+  report_output_ = {.force = common.force, .inputs = output.inputs, .endings = {".json"}};
+  data::check_output(common.json_file, report_output_);
+}
+
+void PointsJob::write_report_file() {
+  data::OutputBytes file(common.json_file, report_output_);
+  file.write(to_json(report));
+  file.publish();
 }
 
 std::optional<StreamPlan> PointsJob::require_run_memory() {

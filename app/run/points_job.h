@@ -32,6 +32,9 @@ class PointsJob : protected Job {
   /// The plan of this run, once its backend is open.
   Plan plan_of(const std::optional<StreamPlan>& stream) const;
   void print_plan(const std::optional<StreamPlan>& stream);
+  /// Of --json-file.
+  void check_report_file();
+  void write_report_file();
   /// Collects what each process held and how long its phases took.
   void report_processes();
   /// Throws Error(usage) if the rows cannot be divided among the processes, or if these do not run the same command
@@ -42,6 +45,8 @@ class PointsJob : protected Job {
   std::optional<StreamPlan> plan_memory() const;
   /// The error with the name of the points, if it names no input: core/ knows no files.
   Error named(const Error& error) const;
+
+  data::OutputOptions report_output_;  // of --json-file
 
  protected:
   /// Opens all inputs, sets `inputs` and `source`, and rejects whatever can be known to be wrong before values are
@@ -61,6 +66,8 @@ class PointsJob : protected Job {
   virtual void show() {}
   /// Writes the output, if there is one; it appears only when it is complete.
   virtual void write() = 0;
+  /// Once the inputs are open: the command that a result stores.
+  virtual std::string stored_command() const = 0;
   /// A command line that uses the result, or empty.
   virtual std::string next() const { return ""; }
   virtual ExitCode exit_code() const { return ExitCode::done; }

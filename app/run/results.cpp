@@ -9,6 +9,7 @@
 
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
+#include "app/run/freshness.h"
 #include "core/error.h"
 #include "data/io/checksum.h"
 
@@ -78,6 +79,9 @@ void write_origin(data::ResultFile& file, const std::string& format, const std::
   file.attribute("format_version", std::int64_t{1});
   file.attribute("kith_version", std::string(KITH_VERSION));
   file.attribute("command", command);
+  if (const auto inputs = marks_in(command, file.marks()); !inputs.empty()) {
+    file.attribute("inputs", fmt::format("{}", fmt::join(inputs, "\n")));
+  }
 }
 
 void write_names(data::ResultFile& file, const std::string& attribute, const std::vector<std::string>& names) {

@@ -16,7 +16,7 @@
 
 namespace kith::app {
 
-/// The root attributes of all files: format, format_version, kith_version, command.
+/// The root attributes of all files: format, format_version, kith_version, command, and the inputs that it names.
 void write_origin(data::ResultFile& file, const std::string& format, const std::string& command);
 /// Names as an attribute, one per line; their checksum as `<attribute>_crc32` if they are too long together, or if one
 /// contains a line feed.

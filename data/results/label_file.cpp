@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <string_view>
 
 #include "data/io/file_kind.h"
 #include "data/io/output_bytes.h"
+#include "data/results/array_file.h"
 
 namespace kith::data {
 namespace {
@@ -39,13 +39,7 @@ void write_csv(OutputBytes& writer, const LabelTable& table) {
 }
 
 void write_npy(OutputBytes& writer, const LabelTable& table) {
-  constexpr std::size_t kPrefixBytes = 10, kAlignment = 64;
-  static_assert(std::endian::native == std::endian::little, "the array is written in the byte order of memory");
-  std::string header = fmt::format("{{'descr': '<i4', 'fortran_order': False, 'shape': ({},), }}", table.labels.size());
-  header.resize((kPrefixBytes + header.size() + kAlignment) / kAlignment * kAlignment - kPrefixBytes, ' ');
-  header.back() = '\n';
-  const std::string length{static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
-  writer.write(std::string("\x93NUMPY\x01\0", 8) + length + header);
+  writer.write(numpy_head("'<i4'", {std::ssize(table.labels)}));
   writer.write(table.labels.data(), table.labels.size_bytes());
 }
 
@@ -57,6 +51,7 @@ std::string csv_field(const std::string& text) {
 }
 
 LabelFormat label_format(const std::string& path) {
+  if (path == "-") return LabelFormat::lines;
   if (has_ending(path, ".csv")) return LabelFormat::csv;
   return has_ending(path, ".npy") ? LabelFormat::numpy : LabelFormat::none;
 }

@@ -11,11 +11,11 @@
 
 namespace kith::data {
 
-enum class LabelFormat { none, csv, numpy };
+enum class LabelFormat { none, csv, numpy, lines };
 /// The text in quotes if it would otherwise not be read back as one field.
 std::string csv_field(const std::string& text);
 
-/// From the ending of the name: .csv or .npy, else none.
+/// From the ending of the name: .csv or .npy, else none; lines for "-", standard output.
 LabelFormat label_format(const std::string& path);
 
 /// One line of CSV per row: its id or its number from 0, its label, and the columns that are not empty. For a row with

@@ -1,12 +1,7 @@
 // Copies an AnnData file and adds a categorical column to obs, in the format of anndata 0.8 and later.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "data/hdf5/hdf5_child.h"
 #include "data/hdf5/hdf5_inspect.h"
@@ -15,46 +10,23 @@
 #include "data/io/checksum.h"
 #include "data/io/input_error.h"
 #include "data/io/output_file.h"
+#include "data/results/copied_file.h"
 #include "data/results/label_file.h"
 #include "data/results/obs_writer.h"
+#include "data/results/obsp_writer.h"
 
 namespace kith::data {
 namespace {
 
-/// Copies the bytes and the permissions of the file, to which the owner may then write.
-void copy_bytes(const std::string& from, const OutputFile& output) {
-  const auto fail = [&](int error) {
-    throw Error(ExitCode::output, fmt::format("{}: copying {} failed: {}; nothing was left behind", output.name(), from,
-                                              std::strerror(error)));
-  };
-  const Descriptor original(open(from.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat status {};
-  if (!original || fstat(original.get(), &status) != 0) fail(errno);
-  output.require_space(status.st_size);
-  output.set_mode((status.st_mode & 0777) | S_IWUSR);
-  std::vector<char> block(std::size_t{1} << 20);
-  for (off_t position = 0;;) {
-    const ssize_t count = read(original.get(), block.data(), block.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(errno);
-    if (count == 0) return;
-    for (ssize_t done = 0; done < count;) {
-      const ssize_t written = pwrite(output.descriptor(), block.data() + done, count - done, position + done);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) fail(written < 0 ? errno : ENOSPC);
-      done += written;
-    }
-    position += count;
-  }
-}
+constexpr const char* kObsOption = "--write-obs";
 
-void check_columns(const std::string& file, const std::string& column, std::int64_t rows) {
+void check_columns(const std::string& file, const std::string& option, const std::string& column, std::int64_t rows) {
   const Hdf5InputFile input(file);
   const auto fail = [&](const std::string& problem) {
-    refuse_input(fmt::format("{}: --write-obs {}", file, column), problem);
+    refuse_input(fmt::format("{}: {} {}", file, option, column), problem);
   };
   if (column.empty() || column.find('/') != column.npos || column == "." || column == "..") {
-    fail("expected the name of a column, without /, found another text; give a plain name");
+    fail("expected a name without /, found another text; give a plain name");
   }
   const Handle root = open_object(input, "/");
   if (!has_link(root.get(), "obs"))
@@ -63,7 +35,11 @@ void check_columns(const std::string& file, const std::string& column, std::int6
   if (H5Iget_type(obs.get()) != H5I_GROUP) {
     fail("expected obs to be a group, as AnnData 0.7 and later write it; write the file again with a newer version");
   }
-  if (has_link(obs.get(), column)) fail("obs has such a column already; give another name");
+  const bool is_column = option == kObsOption;
+  if (is_column && has_link(obs.get(), column)) fail("obs has such a column already; give another name");
+  if (!is_column && has_link(root.get(), "obsp") && has_link(open_object(input, "/obsp").get(), column)) {
+    fail("obsp has such a matrix already; give another name");
+  }
   const std::string index = text_attribute(obs.get(), "_index");
   const std::string path = fmt::format("/obs/{}", index.empty() ? "_index" : index);
   const DatasetFacts facts = inspect(input, open_object(input, path).get(), path);
@@ -76,7 +52,11 @@ void check_columns(const std::string& file, const std::string& column, std::int6
 }  // namespace
 
 void check_obs(const std::string& file, const std::string& column, std::int64_t rows) {
-  Hdf5Child::of(file)->call(file, &check_columns, file, column, rows);
+  Hdf5Child::of(file)->call(file, &check_columns, file, kObsOption, column, rows);
+}
+
+void check_obsp(const std::string& file, const std::string& name, std::int64_t rows) {
+  Hdf5Child::of(file)->call(file, &check_columns, file, "--write-obsp", name, rows);
 }
 
 void write_obs(const std::string& path, const OutputOptions& options, const ObsColumn& column) {

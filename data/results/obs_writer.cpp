@@ -15,35 +15,11 @@
 #include "data/hdf5/hdf5_path.h"
 #include "data/io/checksum.h"
 #include "data/io/input_error.h"
+#include "data/results/copied_file.h"
 #include "data/results/hdf5_comparison.h"
 
 namespace kith::data {
 namespace {
-
-/// Throws Error(output) with HDF5's reason if an action failed.
-class Checker {
- public:
-  explicit Checker(std::string name) : name_(std::move(name)) {}
-  void operator()(bool succeeded, const char* action) const {
-    if (succeeded) return;
-    throw Error(ExitCode::output,
-                fmt::format("{}: {} failed: {}; nothing was left behind", name_, action, hdf5_reason()));
-  }
-
- private:
-  std::string name_;
-};
-
-void write_text(const Checker& check, hid_t object, const char* name, const char* text) {
-  const Handle type = utf8_type(H5T_VARIABLE), space(H5Screate(H5S_SCALAR));
-  const Handle attribute(H5Acreate2(object, name, type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
-  check(attribute && H5Awrite(attribute.get(), type.get(), &text) >= 0, "writing an attribute");
-}
-
-void write_encoding(const Checker& check, hid_t object, const char* type) {
-  write_text(check, object, "encoding-type", type);
-  write_text(check, object, "encoding-version", "0.2.0");
-}
 
 constexpr const char* kOrder = "column-order";
 
@@ -73,7 +49,7 @@ std::optional<std::vector<std::string>> names_of(hid_t object, const char* name)
 }
 
 /// Adds the column to the order of the columns, since AnnData ignores columns that are not in it.
-void add_to_order(const Checker& check, hid_t obs, const std::vector<std::string>& names) {
+void add_to_order(const CopyChecker& check, hid_t obs, const std::vector<std::string>& names) {
   std::vector<const char*> texts;
   texts.reserve(names.size());
   for (const std::string& name : names) texts.push_back(name.c_str());
@@ -85,7 +61,7 @@ void add_to_order(const Checker& check, hid_t obs, const std::vector<std::string
 }
 
 /// The order of the columns with the new one; throws if the present order cannot be read.
-std::vector<std::string> extended_order(const Checker& check, hid_t obs, const std::string& column) {
+std::vector<std::string> extended_order(const CopyChecker& check, hid_t obs, const std::string& column) {
   std::optional<std::vector<std::string>> names{std::in_place};
   if (has_attribute(obs, kOrder)) names = names_of(obs, kOrder);
   check(names.has_value(), "reading column-order as texts");
@@ -93,17 +69,8 @@ std::vector<std::string> extended_order(const Checker& check, hid_t obs, const s
   return *names;
 }
 
-Handle make_vector(const Checker& check, hid_t group, const char* name, hid_t type, std::int64_t size) {
-  const auto count = static_cast<hsize_t>(size);
-  const Handle space(H5Screate_simple(1, &count, nullptr)), creation(H5Pcreate(H5P_DATASET_CREATE));
-  H5Pset_obj_track_times(creation.get(), false);
-  Handle dataset(H5Dcreate2(group, name, type, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT));
-  check(static_cast<bool>(dataset), "creating the labels");
-  return dataset;
-}
-
 /// Writes the attribute "ordered" as h5py writes False.
-void write_not_ordered(const Checker& check, hid_t group) {
+void write_not_ordered(const CopyChecker& check, hid_t group) {
   const Handle type(H5Tenum_create(H5T_STD_I8LE)), space(H5Screate(H5S_SCALAR));
   const std::int8_t no = 0, yes = 1;
   H5Tenum_insert(type.get(), "FALSE", &no);
@@ -121,27 +88,6 @@ std::vector<std::string> category_names(std::int64_t categories) {
 hid_t code_type(std::int64_t categories) {
   if (categories <= std::numeric_limits<std::int8_t>::max()) return H5T_STD_I8LE;
   return categories <= std::numeric_limits<std::int16_t>::max() ? H5T_STD_I16LE : H5T_STD_I32LE;
-}
-
-/// Selects labels first .. first + count - 1 in the file.
-Handle select(hid_t dataset, std::int64_t first, std::int64_t count) {
-  const auto start = static_cast<hsize_t>(first), size = static_cast<hsize_t>(count);
-  Handle space(H5Dget_space(dataset));
-  if (H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &size, nullptr) < 0) return Handle();
-  return space;
-}
-
-Handle memory_space(std::int64_t count) {
-  const auto size = static_cast<hsize_t>(count);
-  return Handle(H5Screate_simple(1, &size, nullptr));
-}
-
-Handle open_copy(const NewColumn& column, unsigned flags) {
-  const Handle access(H5Pcreate(H5P_FILE_ACCESS));
-  H5Pset_fapl_sec2(access.get());
-  H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
-  H5Pset_file_locking(access.get(), false, true);  // no other program uses the file
-  return Handle(H5Fopen(column.copy.c_str(), flags, access.get()));
 }
 
 /// A copy between begin_column() and finish_column(). The members are closed in the order that the end of a run needs.
@@ -207,11 +153,11 @@ bool has_column(hid_t file, const NewColumn& column, const std::vector<std::stri
 
 void begin_column(const NewColumn& column) {
   prepare_hdf5();
-  const Checker check(column.output);
+  const CopyChecker check(column.output);
   delete std::exchange(open_column, nullptr);
   auto open = std::make_unique<OpenColumn>();
   open->column = column;
-  open->file = open_copy(column, H5F_ACC_RDWR);
+  open->file = open_copy(column.copy, H5F_ACC_RDWR);
   check(static_cast<bool>(open->file), "opening the copy");
   open->obs = Handle(H5Gopen2(open->file.get(), "obs", H5P_DEFAULT));
   check(static_cast<bool>(open->obs), "opening obs");
@@ -226,7 +172,7 @@ void begin_column(const NewColumn& column) {
 }
 
 void write_codes(std::int64_t first, const std::vector<std::int32_t>& labels) {
-  const Checker check(open_column->column.output);
+  const CopyChecker check(open_column->column.output);
   const hid_t codes = open_column->codes.get();
   const Handle in_file = select(codes, first, std::ssize(labels)), in_memory = memory_space(std::ssize(labels));
   check(in_file && H5Dwrite(codes, H5T_NATIVE_INT32, in_memory.get(), in_file.get(), H5P_DEFAULT, labels.data()) >= 0,
@@ -235,7 +181,7 @@ void write_codes(std::int64_t first, const std::vector<std::int32_t>& labels) {
 
 std::vector<std::string> finish_column() {
   OpenColumn& open = *open_column;
-  const Checker check(open.column.output);
+  const CopyChecker check(open.column.output);
   write_encoding(check, open.codes.get(), "array");
   const std::vector<std::string> names = category_names(open.column.categories);
   std::vector<const char*> texts;
@@ -256,7 +202,7 @@ std::vector<std::string> finish_column() {
 std::string find_wrong(const std::string& original, const NewColumn& column, const std::vector<std::string>& order,
                        std::int64_t checksum) {
   const Hdf5InputFile input(original);
-  const Handle copy = open_copy(column, H5F_ACC_RDONLY);
+  const Handle copy = open_copy(column.copy, H5F_ACC_RDONLY);
   if (!copy) return "the file";
   const std::string difference = find_difference(input.id(), copy.get(), {"/obs", column.name, kOrder});
   if (!difference.empty()) {

@@ -54,6 +54,7 @@ Handle dataset_properties() {
 
 struct ResultFile::State {
   OutputFile output;
+  std::vector<std::string> marks;
   Handle file;
   std::vector<Written> written;
   std::int64_t head = 0;  // head_checksum() of the finished file
@@ -80,7 +81,8 @@ struct ResultFile::State {
   void check_dataset(hid_t file, const Written& expected) const;
 };
 
-ResultFile::State::State(const std::string& path, const OutputOptions& options) : output(path, options) {
+ResultFile::State::State(const std::string& path, const OutputOptions& options)
+    : output(path, options), marks(options.marks) {
   const Handle creation(H5Pcreate(H5P_FILE_CREATE));
   H5Pset_obj_track_times(creation.get(), false);
   H5Pset_attr_phase_change(creation.get(), 64, 0);  // attributes stay in the header of the root
@@ -218,6 +220,8 @@ ResultFile::ResultFile(const std::string& path, const OutputOptions& options) {
 }
 
 ResultFile::~ResultFile() = default;
+
+const std::vector<std::string>& ResultFile::marks() const { return state_->marks; }
 
 namespace {
 

@@ -55,6 +55,9 @@ class ResultFile {
 
   void finish();
 
+  /// OutputOptions::marks
+  const std::vector<std::string>& marks() const;
+
  private:
   struct State;
   std::unique_ptr<State> state_;

@@ -21,6 +21,7 @@ class StoredResult {
 
   const std::string& file() const { return file_; }
   const std::string& format() const { return format_; }  // "kith-clusters"
+  const RootFacts& root() const { return root_; }
 
   std::string text(const std::string& attribute) const;  // empty if there is no such attribute
   std::vector<std::string> lines(const std::string& attribute) const;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "tests/support/program.h"
+#include "tests/support/result_values.h"
 
 using namespace kith::testing;
 
@@ -157,6 +158,34 @@ TEST_CASE("info and devices support all formats") {
   }
 }
 
+TEST_CASE("--write-obsp writes a graph to a copy of an AnnData file, and changes nothing else") {
+  const Scratch folder;
+  const std::string cells = folder / "cells.h5ad", copy = folder / "copy.h5ad", again = folder / "again.h5ad";
+  make_cells(cells, 4);
+  const std::string before = bytes_of(cells);
+  const auto knn = [](const std::string& from, const Words& more, const std::string& out) {
+    Words words{"knn", from + ":X", "-q", "-o", out};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const Words graph{"-k", "1", "--symmetric", "--write-obsp", "near"};
+  done(knn(cells, graph, copy));
+  CHECK(bytes_of(cells) == before);
+  done(knn(cells, {"-k", "1", "--symmetric"}, folder / "graph.h5"));
+  CHECK(integers(copy, "obsp/near/indptr") == integers(folder / "graph.h5", "indptr"));
+  CHECK(integers(copy, "obsp/near/indices") == integers(folder / "graph.h5", "indices"));
+  CHECK(values(copy + ":/obsp/near/data") == values((folder / "graph.h5") + ":/distances"));
+  CHECK(done({"info", copy + ":obsp/near"}).out.find("4 x 4") != std::string::npos);
+  done(knn(copy, {"--radius", "100", "--write-obsp", "all"}, again));  // beside the first one
+  CHECK(integers(again, "obsp/near/indices") == integers(copy, "obsp/near/indices"));
+  CHECK(integers(again, "obsp/all/indptr").size() == 5);
+  refuses(3, knn(copy, graph, folder / "new.h5ad"), {"obsp has such a matrix already"});
+  refuses(2, knn(cells, {"-k", "1", "--write-obsp", "near"}, folder / "new.h5ad"), {"--write-obsp: expected a graph"});
+  refuses(3, {"knn", kDigits + ":/train", "--radius", "1", "--write-obsp", "a", "-o", folder / "new.h5ad"},
+          {"--write-obsp a: expected an AnnData file"});
+  CHECK_FALSE(std::filesystem::exists(folder / "new.h5ad"));
+}
+
 TEST_CASE("--write-obs writes labels to a copy of an AnnData file, never to the file itself") {
   const Scratch folder;
   const std::string cells = folder / "cells.h5ad", copy = folder / "copy.h5ad";
@@ -175,7 +204,7 @@ TEST_CASE("--write-obs writes labels to a copy of an AnnData file, never to the 
   refuses(5, cluster("groups", copy), {"copy.h5ad: exists"});
   refuses(5, cluster("groups", cells), {"cells.h5ad: is the input"});
   refuses(3, cluster("cell", folder / "new.h5ad"), {"obs has such a column already"});
-  refuses(3, cluster("a/b", folder / "new.h5ad"), {"expected the name of a column, without /"});
+  refuses(3, cluster("a/b", folder / "new.h5ad"), {"expected a name without /"});
   refuses(2, {"cluster", cells + ":X", "-k", "2", "--write-obs", "groups"}, {"--write-obs", "give -o COPY.h5ad"});
   refuses(2, {"cluster", cells + ":X", "-k", "2", "--transpose", "--write-obs", "groups", "-o", folder / "new.h5ad"},
           {"--write-obs cannot be combined with --transpose"});

@@ -1,0 +1,73 @@
+// Finds the file and the remedy in a message, which begins with the one and ends with the other.
+#include "app/cli/failure.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "app/cli/terminal.h"
+#include "data/io/location.h"
+
+namespace kith::app {
+namespace {
+
+struct CommandLine {
+  std::vector<std::string> words;
+  bool json = false;
+};
+
+CommandLine& command_line() {
+  static CommandLine line;
+  return line;
+}
+
+/// The longest file of the command line that the message begins with or, if it exists, contains.
+std::string file_in(const std::string& message) {
+  std::string found;
+  for (std::string word : command_line().words) {
+    if (word.starts_with("--")) word.erase(0, word.find('=') == word.npos ? word.size() : word.find('=') + 1);
+    const std::string file = data::parse_location(word).file;
+    if (file.size() <= found.size() || message.find(file) == message.npos) continue;
+    std::error_code failure;
+    const bool leads = message.starts_with(file + ":");
+    if (leads || std::filesystem::is_regular_file(file, failure)) found = file;
+  }
+  return found;
+}
+
+}  // namespace
+
+void note_words(const std::vector<std::string>& words) {
+  command_line().words = words;
+  const auto end = std::find(words.begin(), words.end(), "--");
+  if (std::find(words.begin(), end, "--json") != end) expect_json();
+}
+
+void expect_json() { command_line().json = true; }
+
+nlohmann::ordered_json failure_object(int code, const std::string& message) {
+  nlohmann::ordered_json object{{"code", code}, {"message", message}, {"file", nullptr}, {"remedy", nullptr}};
+  if (const std::string file = file_in(message); !file.empty()) object["file"] = file;
+  if (const auto semicolon = message.rfind("; "); semicolon != message.npos) {
+    object["remedy"] = message.substr(semicolon + 2);
+  }
+  return object;
+}
+
+void print_failure(int code, const std::string& message) {
+  const auto& [words, json] = command_line();
+  if (!json) return;
+  nlohmann::ordered_json object{{"command", words.empty() ? "" : words.front()}, {"version", KITH_VERSION}};
+  object["error"] = failure_object(code, message);
+  try {
+    print_out(printable_json(object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n");
+    finish_out();
+  } catch (const Error&) {  // the exit code and the message remain
+  }
+}
+
+void show_failure(ExitCode code, const std::string& message) {
+  Terminal::instance().error(message);
+  print_failure(static_cast<int>(code), message);
+}
+
+}  // namespace kith::app
