@@ -36,7 +36,7 @@ TEST_CASE("kith --version --verbose adds how the program was built") {
   CHECK(std::regex_search(page, std::regex("\n  commit +([0-9a-f]{12}( with changes)?|unknown)")));
   CHECK(std::regex_search(page, std::regex("\n  compiler +(GNU|Clang) [0-9.]+, [A-Za-z]+, ")));
   CHECK(std::regex_search(unwrapped(page),
-                          std::regex("libraries +HDF5 [0-9.]+, zlib [0-9.]+, .*nlohmann-json [0-9.]+\n")));
+                          std::regex("libraries +HDF5 [0-9.]+, zlib [0-9.]+, .*nlohmann-json [0-9.]+ ")));
   CHECK(std::regex_search(page, std::regex("\n  instructions .*plain\n")));
   CHECK(
       std::regex_search(page, std::regex("\n  CUDA +(built without CUDA|CUDA [0-9.]+, for the architectures [0-9])")));
