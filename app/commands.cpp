@@ -10,6 +10,7 @@
 #include "app/cli/suggest.h"
 #include "app/cli/terminal.h"
 #include "app/run/processes.h"
+#include "app/version.h"
 #include "core/error.h"
 
 namespace kith::app {
@@ -48,7 +49,8 @@ std::string short_help() {
        "kith knn points.h5:/train --queries points.h5:/test -k 10 -o neighbors.h5"},
       "kith COMMAND [arguments]",
       {{"Commands", {}}},
-      "kith COMMAND --help explains a command; kith --version prints the version."};
+      "kith COMMAND --help explains a command; kith --version prints the version, with --verbose how this kith was "
+      "built."};
   for (const Command& command : commands()) page.groups[0].lines.push_back({command.name, command.summary});
   return in_help_form(page);
 }
@@ -60,7 +62,8 @@ std::span<const Command> commands() { return kCommands; }
 int run_program(const Arguments& words) {
   const std::string first = words.empty() ? "--help" : words.front();
   if (first == "--version" || first == "-V") {
-    print_out("kith " KITH_VERSION "\n");
+    const bool verbose = words.size() == 2 && (words[1] == "--verbose" || words[1] == "-v");
+    print_out(verbose ? version_page() : "kith " KITH_VERSION "\n");
     return 0;
   }
   if (first == "--help" || first == "-h" || (first == "help" && words.size() == 1)) {

@@ -1,6 +1,6 @@
 # Compiler flags that the numeric contract requires, warnings and sanitizers.
 add_library(kith_flags INTERFACE)
-target_include_directories(kith_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_include_directories(kith_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 target_compile_definitions(kith_flags INTERFACE KITH_VERSION="${PROJECT_VERSION}")
 
 # No implicit contraction and no fast-math: every fma in kith is explicit (docs/contract.md, Build rules).

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "app/cli/selftest.h"
+#include "tests/support/result_values.h"
 
 #if defined(__SSE2__)
 #include <pmmintrin.h>
@@ -27,6 +28,44 @@ TEST_CASE("kith alone prints a short help, --version the version") {
   }
   CHECK(run_kith({"--help"}).out == bare.out);
   CHECK(done({"--version"}).out.rfind("kith ", 0) == 0);
+}
+
+TEST_CASE("kith --version --verbose adds how the program was built") {
+  const std::string version = done({"--version"}).out, page = done({"--version", "--verbose"}).out;
+  CHECK(page.starts_with(version));
+  CHECK(std::regex_search(page, std::regex("\n  commit +([0-9a-f]{12}( with changes)?|unknown)")));
+  CHECK(std::regex_search(page, std::regex("\n  compiler +(GNU|Clang) [0-9.]+, [A-Za-z]+, ")));
+  CHECK(std::regex_search(unwrapped(page),
+                          std::regex("libraries +HDF5 [0-9.]+, zlib [0-9.]+, .*nlohmann-json [0-9.]+ ")));
+  CHECK(std::regex_search(page, std::regex("\n  instructions .*plain\n")));
+  CHECK(
+      std::regex_search(page, std::regex("\n  CUDA +(built without CUDA|CUDA [0-9.]+, for the architectures [0-9])")));
+}
+
+TEST_CASE("result files of version 0.1 are read") {
+  const Scratch folder;
+  const std::string old = std::string(KITH_SOURCE_DIR) + "/tests/data/v0.1/", points = old + "points.csv";
+  const Words three{"--drop-columns", "kind", "-q"};
+  for (const char* name : {"clusters", "stopped", "labels", "neighbors", "sweep", "dbscan", "evaluation"}) {
+    INFO(name);
+    done({"info", old + name + ".h5", "--verify"});
+  }
+  done(plus({"assign", points, "--centroids", old + "clusters.h5", "-o", folder / "labels.h5"}, three));
+  CHECK(values(folder / "labels.h5:/labels") == values(old + "clusters.h5:/labels"));
+  CHECK(values(old + "labels.h5:/labels") == values(old + "clusters.h5:/labels"));
+  CHECK(done(plus({"knn", points, "-k", "5", "--truth", old + "neighbors.h5"}, {"--drop-columns", "kind"})).code == 0);
+  for (const char* labels : {"clusters.h5", "dbscan.h5"}) {
+    const auto report = done({"evaluate", old + labels, "--truth", points + ":kind", "--json"}).json();
+    CHECK(report.dump().find("adjusted_rand_index") != std::string::npos);
+  }
+  done({"report", old + "sweep.h5", "-o", folder / "sweep.html", "-q"});
+  // A run that the old version stopped continues to the result of a whole one.
+  const Words four = plus({"cluster", points, "--scale", "zscore"}, three);
+  done(plus(four, {"--init", old + "stopped.h5", "-o", folder / "resumed.h5"}));
+  done(plus(four, {"-k", "4", "--init", "first", "-o", folder / "whole.h5"}));
+  for (const char* dataset : {":/labels", ":/centroids", ":/iteration_inertia"}) {
+    CHECK(values(folder / "resumed.h5" + dataset) == values(folder / "whole.h5" + dataset));
+  }
 }
 
 TEST_CASE("the help of a command opens with examples and shows defaults") {

@@ -1,0 +1,11 @@
+// The page of kith --version --verbose.
+#pragma once
+
+#include <string>
+
+namespace kith::app {
+
+/// Version, commit, compiler, libraries, instruction sets and GPU architectures that this program was built with.
+std::string version_page();
+
+}  // namespace kith::app

@@ -1,0 +1,61 @@
+// What the parts of the C++ interface share: points as a backend holds them, options by name, progress.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/backend.h"
+#include "core/data_plan.h"
+#include "core/metric.h"
+#include "core/observer.h"
+
+#include <kith/points.h>
+#include <kith/run.h>
+
+namespace kith {
+
+struct PointData::Held {
+  PointsMatrix own;  // of points from files
+  PointsView view;
+};
+
+/// Passes reports on, and throws Error(time_limit) when the caller cancels.
+class Reporter final : public Observer {
+ public:
+  explicit Reporter(const RunOptions& options) : options_(options) {}
+  void phase(const std::string& name, std::int64_t steps) override;
+  void progress(std::int64_t done) override;
+  void iteration(const IterationRecord& record) override;
+  void warning(const std::string& message) override;
+
+ private:
+  void report();
+
+  const RunOptions& options_;
+  ProgressReport report_;
+};
+
+/// Points in a backend, with their plan.
+struct OpenPoints {
+  PointsMatrix scaled;  // copies of length 1 for cosine
+  PointsView view;
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Points> points;
+  DataPlan plan;
+};
+
+/// Throws Error(usage) for an unknown name; `means`: only metrics that k-means supports.
+Metric metric_named(const std::string& name, bool means);
+/// The values, scaled to length 1 into `scaled` for cosine; wide: as float64 then, as the command line does if the
+/// other of two sets is float64.
+PointsView values_for(const PointData& points, Metric metric, bool wide, PointsMatrix& scaled);
+OpenPoints open_points(const PointData& points, Metric metric, bool wide, const RunOptions& options,
+                       Reporter& reporter);
+
+/// An owned copy of a matrix.
+template <class T>
+OwnedMatrix<T> copied(const Matrix<T>& matrix) {
+  return {matrix.rows(), matrix.columns(), {matrix.data(), matrix.data() + matrix.size()}};
+}
+
+}  // namespace kith

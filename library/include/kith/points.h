@@ -1,0 +1,53 @@
+// Points from memory or from files, and the matrices of results.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kith {
+
+/// An owned row-major matrix: element (i, j) is values[i * columns + j].
+template <class T>
+struct OwnedMatrix {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::vector<T> values;
+
+  const T& operator()(std::int64_t i, std::int64_t j) const {
+    return values[static_cast<std::size_t>(i * columns + j)];
+  }
+  std::span<const T> row(std::int64_t i) const {
+    return std::span(values).subspan(static_cast<std::size_t>(i * columns), static_cast<std::size_t>(columns));
+  }
+};
+
+/// n points of d columns. Copies of the object share the values. Any thread may read them.
+class PointData {
+ public:
+  /// Borrows n x `columns` values, row after row, which must outlive the object and must not change. Throws
+  /// Error(usage) unless the number of values is a multiple of `columns`, and Error(data) naming row and column of the
+  /// first NaN or infinity.
+  PointData(std::span<const float> values, std::int64_t columns);
+  PointData(std::span<const double> values, std::int64_t columns);
+  PointData(std::span<const std::uint8_t> values, std::int64_t columns);
+  PointData(std::span<const std::int8_t> values, std::int64_t columns);
+
+  /// Reads FILE or FILE:DATASET, in any format that `kith devices` lists. HDF5 files are read by a child process, a
+  /// copy of this one: read the first before starting threads. Throws Error(data) with the place and the remedy.
+  static PointData from_file(const std::string& location);
+
+  std::int64_t rows() const;
+  std::int64_t columns() const;
+
+  struct Held;  // defined by the library
+  const Held& held() const { return *held_; }
+
+ private:
+  PointData() = default;
+  std::shared_ptr<const Held> held_;
+};
+
+}  // namespace kith
