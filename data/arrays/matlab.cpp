@@ -1,5 +1,5 @@
 // Reads MATLAB files of level 5 (MathWorks, MAT-File Format). The reader is kith's own: libmatio holds whole files
-// without a limit on memory, and its parser of damaged files has failed often; this one reads matrices of numbers only.
+// without a limit on memory, and kith needs matrices of numbers only.
 #include "data/arrays/matlab.h"
 
 #include <fmt/format.h>
