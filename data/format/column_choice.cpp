@@ -230,7 +230,16 @@ std::string option_text(const std::vector<std::string>& names, std::int64_t colu
 
 std::int64_t choose_column(const char* option, const std::string& text, const std::vector<std::string>& names,
                            std::int64_t columns, const std::string& table) {
-  return ColumnParser(names, columns, table).one(option, text);
+  return choose_each(option, {text}, names, columns, table).front();
+}
+
+std::vector<std::int64_t> choose_each(const char* option, const std::vector<std::string>& texts,
+                                      const std::vector<std::string>& names, std::int64_t columns,
+                                      const std::string& table) {
+  const ColumnParser parser(names, columns, table);
+  std::vector<std::int64_t> chosen;
+  for (const std::string& text : texts) chosen.push_back(parser.one(option, text));
+  return chosen;
 }
 
 ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::string>& names, std::int64_t columns,

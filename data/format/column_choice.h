@@ -33,6 +33,11 @@ std::vector<ListItem> split_list(const char* option, const std::string& list);
 std::int64_t choose_column(const char* option, const std::string& text, const std::vector<std::string>& names,
                            std::int64_t columns, const std::string& table);
 
+/// The same for several columns.
+std::vector<std::int64_t> choose_each(const char* option, const std::vector<std::string>& texts,
+                                      const std::vector<std::string>& names, std::int64_t columns,
+                                      const std::string& table);
+
 /// "column 3 ('age')", counted from 1, or "column 3" without names.
 std::string show_column(const std::vector<std::string>& names, std::int64_t column);
 

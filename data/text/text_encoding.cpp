@@ -36,20 +36,31 @@ std::string list_of(const std::vector<std::string>& texts) {
   return fmt::format("{} texts, CRC-32 {:08x}", texts.size(), sum);
 }
 
-/// The texts that the features `like` have for this column; empty if they do not list any.
-std::vector<std::string> texts_of(const std::vector<std::string>& like, const std::string& column, Encode how) {
+/// The column of which a feature with this name is made, if it is one of `columns`, else the name.
+std::string_view column_of(std::string_view name, const std::unordered_set<std::string_view>& columns) {
+  std::string_view column = name;
+  while (columns.count(column) == 0) {
+    if (column.find('=') == column.npos) return name;
+    column = column.substr(0, column.rfind('='));
+  }
+  return column;
+}
+
+/// The texts of which features with these names are made, "city=Lyon", or one that lists them; `begin`: the bytes up to
+/// the sign. Empty if they do not list any.
+std::vector<std::string> texts_of(const std::vector<std::string_view>& names, std::size_t begin, Encode how) {
   std::vector<std::string> texts;
-  for (const std::string& name : like) {
-    if (name.size() <= column.size() || !name.starts_with(column) || name[column.size()] != '=') continue;
-    std::string text = name.substr(column.size() + 1);
+  for (const std::string_view name : names) {
+    if (name.size() <= begin) return {};
+    const std::string text(name.substr(begin));
     if (how == Encode::onehot) {
-      texts.push_back(std::move(text));
+      texts.push_back(text);
       continue;
     }
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find('|', begin), text.size());
-      texts.push_back(text.substr(begin, end - begin));
-      begin = end + 1;
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t end = std::min(text.find('|', at), text.size());
+      texts.push_back(text.substr(at, end - at));
+      at = end + 1;
     }
     if (list_of(texts) != text || texts.size() < 2) return {};
   }
@@ -100,18 +111,24 @@ std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vect
   Encode all = Encode::none;
   std::unordered_map<std::int64_t, Encode> chosen;
   std::unordered_set<std::int64_t> is_point(points.begin(), points.end());
+  std::vector<std::string> named;
+  std::vector<Encode> hows;
   for (const EncodeRule& rule : options.encode) {
     if (rule.column.empty()) {
       all = rule.how;
       continue;
     }
-    const std::int64_t column = choose_column("--encode", rule.column, names, head.columns, table);
-    if (is_point.count(column) == 0) {
+    named.push_back(rule.column);
+    hows.push_back(rule.how);
+  }
+  const std::vector<std::int64_t> columns = choose_each("--encode", named, names, head.columns, table);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (is_point.count(columns[i]) == 0) {
       throw Error(ExitCode::usage, fmt::format("--encode: {} is not one of the points of {}; leave it out, or choose "
                                                "the column with --columns",
-                                               show_column(head.names, column), table));
+                                               show_column(head.names, columns[i]), table));
     }
-    chosen[column] = rule.how;
+    chosen[columns[i]] = hows[i];
   }
   for (const std::int64_t column : points) {
     const auto rule = chosen.find(column);
@@ -129,13 +146,17 @@ void find_texts(const InputBytes& input, const TextHead& head, const TextIndex& 
     std::set<std::string, std::less<>> texts;
     ColumnEncoding* encoding = nullptr;
   };
+  std::unordered_set<std::string_view> encoded;
+  for (const ColumnEncoding& encoding : encodings) encoded.insert(names[static_cast<std::size_t>(encoding.column())]);
+  std::unordered_map<std::string_view, std::vector<std::string_view>> given;  // features of each column
+  for (const std::string& name : options.like) given[column_of(name, encoded)].push_back(name);
   std::vector<Found> all(encodings.size());
   std::vector<Found*> of_column(static_cast<std::size_t>(head.columns));
   bool any = false;
   for (std::size_t i = 0; i < encodings.size(); ++i) {
     const auto column = static_cast<std::size_t>(encodings[i].column());
     all[i].encoding = &encodings[i];
-    encodings[i].set_texts(texts_of(options.like, names[column], encodings[i].how()));
+    encodings[i].set_texts(texts_of(given[names[column]], names[column].size() + 1, encodings[i].how()));
     if (!encodings[i].texts().empty()) continue;
     of_column[column] = &all[i];
     any = true;
@@ -185,8 +206,7 @@ std::vector<std::string> encoded_columns(const std::vector<std::string>& like, c
   std::unordered_set<std::string_view> seen;
   std::vector<std::string> columns;
   for (const std::string& name : like) {
-    std::string_view column = name;
-    while (known.count(column) == 0 && column.find('=') != column.npos) column = column.substr(0, column.rfind('='));
+    const std::string_view column = column_of(name, known);
     if (seen.insert(column).second) columns.emplace_back(column);
   }
   return columns;
