@@ -160,7 +160,7 @@ void add_backend_options(OptionSet& set, CommonOptions& common) {
   set.size({.names = "--device-memory",
             .value = "SIZE",
             .help = "Maximum GPU memory of the run. Rows that do not fit are sent to the GPU in blocks.",
-            .shown_default = "as --memory",
+            .shown_default = set.command() == "bench" ? "what is free" : "as --memory",
             .no_effect = unless_backend(common, [](const Device& device) { return device.has_own_memory; })},
            common.device_memory);
   set.choice({.names = "--screen",

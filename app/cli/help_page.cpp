@@ -108,7 +108,8 @@ std::string manual_of(const HelpPage& page) {
   }
   out += ".SH EXAMPLES\n.nf\n";
   for (const std::string& example : page.examples) out += roff(example) + "\n";
-  return out + fmt::format(".fi\n.SH NOTES\n{}\n", roff(page.closing));
+  out += ".fi\n";
+  return page.closing.empty() ? out : out + fmt::format(".SH NOTES\n{}\n", roff(page.closing));
 }
 
 }  // namespace
@@ -134,7 +135,7 @@ std::string lay_out(const HelpPage& page, std::size_t width) {
   for (const HelpGroup& group : page.groups) {
     if (!group.lines.empty()) out += "\n" + lay_out(group, width);
   }
-  return out + "\n" + hang("", wrap(page.closing, width));
+  return page.closing.empty() ? out : out + "\n" + hang("", wrap(page.closing, width));
 }
 
 }  // namespace kith::app

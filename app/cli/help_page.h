@@ -22,7 +22,7 @@ struct HelpPage {
   std::vector<std::string> examples;  // command lines, with a comment after " #" or without
   std::string usage;
   std::vector<HelpGroup> groups;  // groups without lines are not printed
-  std::string closing;
+  std::string closing;            // empty: none
 };
 
 /// As what in_help_form() writes pages: text for the terminal; the source of a manual page (man 7 groff_man); or for a

@@ -152,11 +152,13 @@ void OptionSet::refuse_missing(const std::string& what) const {
 }
 
 std::string OptionSet::State::help_text() const {
+  const bool takes_config = std::any_of(entries.begin(), entries.end(),
+                                        [](const OptionEntry& entry) { return entry.long_name == "--config"; });
   HelpPage page{fmt::format("kith {}: {}", head.command, head.summary),
                 head.examples,
                 fmt::format("kith {} {}", head.command, head.usage),
                 {{"Arguments", {}}, {"Options", {}}, {"Common options", {}}, head.list},
-                find("--config") == nullptr
+                !takes_config
                     ? ""
                     : "Defaults are in brackets. Options can also be set by environment variables (KITH_THREADS for "
                       "--threads) and in the file of --config. Options on the command line override the environment, "

@@ -55,10 +55,9 @@ void declare_start(OptionSet& set, ClusterOptions& options) {
   const auto bisecting = [&options] { return options.variant.is_bisecting(); };
   set.text({.names = "--init",
             .value = "HOW",
-            .help = "Initial centroids: k-means++, k-means|| (for large K), random (rows), first "
-                    "(rows), farthest (farthest-first traversal), or FILE[:DATASET] of K rows. kith uses the metric of "
-                    "a result. If the result reached its iteration "
-                    "limit or was interrupted, kith resumes it, provided that the other options are unchanged.",
+            .help = "Initial centroids: k-means++, k-means|| (for large K), random (rows), first (rows), farthest "
+                    "(farthest-first traversal), or FILE[:DATASET] of K rows. kith uses the metric of a result, and "
+                    "resumes one that was interrupted or reached its limit if the other options are unchanged.",
             .shown_default = kDefaultStart,
             .stored = Stored::always,
             .no_effect = {frozen},
@@ -324,8 +323,7 @@ void ClusterJob::warn_of_limit() {
       : options_.moves_labels()
           ? "increase --max-iterations: balanced clusters cannot be resumed, --init RESULT starts with their means"
           : "increase --max-iterations, or write a result with -o and resume it with --init RESULT";
-  progress.warning(fmt::format("not converged after {} iteration{}; {}", run_.result.iterations,
-                               run_.result.iterations == 1 ? "" : "s", remedy));
+  progress.warning(fmt::format("not converged after {}; {}", progress_of(run_.result, 1), remedy));
 }
 
 void ClusterJob::warn_of_interruption() {
