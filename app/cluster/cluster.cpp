@@ -302,7 +302,7 @@ void ClusterJob::compute() {
   report_result();
   if (run_.result.stopped_by == "max-iterations") warn_of_limit();
   if (checkpoint && checkpoint->interrupted()) warn_of_interruption();
-  if (options_.explain) report.explanations = explain(run_.result, held, source->column_names());
+  if (options_.explain) report.explanations = explain(run_.result, held, source->column_names(), metric());
 }
 
 void ClusterJob::report_result() {

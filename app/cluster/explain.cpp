@@ -8,21 +8,25 @@
 
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
+#include "core/cluster_means.h"
 #include "core/column_deviation.h"
 
 namespace kith::app {
 
 std::vector<Explanation> explain(const KMeansResult& result, const HeldPoints& held,
-                                 const std::vector<std::string>& names, std::size_t most) {
+                                 const std::vector<std::string>& names, Metric metric, std::size_t most) {
   const DataPlan& plan = held.plan;
   const std::vector<double> deviations = column_deviations(held.rows(), plan);
   const bool has_names = std::ssize(names) == plan.columns;
+  const std::vector<double> weights =
+      result.weights.empty() ? std::vector<double>(result.counts.begin(), result.counts.end()) : result.weights;
+  const Matrix<double> means = cluster_means(result.centroids.view(), metric, weights, result.inertia_per_cluster);
   std::vector<Explanation> all;
   for (std::int64_t c = 0; c < result.centroids.rows(); ++c) {
     if (result.counts[c] == 0) continue;
     std::vector<Explanation> columns;
     for (std::int64_t j = 0; j < plan.columns; ++j) {
-      const double centroid = result.centroids(c, j), difference = (centroid - plan.mean[j]) / deviations[j];
+      const double centroid = means(c, j), difference = (centroid - plan.mean[j]) / deviations[j];
       if (!(deviations[j] > 0.0) || difference == 0.0) continue;
       columns.push_back({c, has_names ? names[j] : std::to_string(j + 1), centroid, plan.mean[j], difference});
     }

@@ -9,11 +9,11 @@
 
 namespace kith::app {
 
-/// For each cluster with rows, at most `most` columns in which its centroid is farthest from the mean of all rows, in
-/// standard deviations of all rows, largest first. Columns without deviation or difference are omitted. `names`: of the
-/// columns, or empty.
+/// For each cluster with rows, at most `most` columns in which its mean (core/cluster_means.h) is farthest from the
+/// mean of all rows, in standard deviations of all rows, largest first. Columns without deviation or difference are
+/// omitted. `names`: of the columns, or empty.
 std::vector<Explanation> explain(const KMeansResult& result, const HeldPoints& held,
-                                 const std::vector<std::string>& names, std::size_t most = 5);
+                                 const std::vector<std::string>& names, Metric metric, std::size_t most = 5);
 
 /// A line for each; counts: (k) rows of the clusters.
 std::string explanation_table(const std::vector<Explanation>& explanations, const std::vector<std::int64_t>& counts);

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "app/run/memory.h"
+#include "core/cluster_means.h"
 #include "core/column_deviation.h"
 #include "core/principal_plane.h"
 #include "core/silhouette.h"
@@ -64,7 +65,7 @@ void add_places(pictures::Plane& plane, const PointsView& values, const Clusteri
     plane.y.push_back(static_cast<float>(y));
   });
   for (std::int64_t c = 0; c < clustering.centroids.rows(); ++c) {
-    const auto [x, y] = project(axes, clustering.centroids.row(c).data());
+    const auto [x, y] = project(axes, clustering.means.row(c).data());
     plane.centre_x.push_back(x);
     plane.centre_y.push_back(y);
   }
@@ -83,7 +84,7 @@ pictures::Plane plane_of(const PointsView& values, const Clustering& clustering)
       plane.x.push_back(static_cast<float>(row[0]));
     });
     for (std::int64_t c = 0; c < clustering.centroids.rows(); ++c) {
-      plane.centre_x.push_back(clustering.centroids(c, 0));
+      plane.centre_x.push_back(clustering.means(c, 0));
       plane.centre_y.push_back(static_cast<double>(plane.x.size()) / 2);
     }
     return plane;
@@ -128,8 +129,10 @@ Clustering::Clustering(const data::StoredResult& result) : centroids(result.matr
   for (const double count : result.vector("counts")) counts.push_back(static_cast<std::int64_t>(count));
   for (const double label : result.vector("labels")) labels.push_back(static_cast<std::int32_t>(label));
   const auto clusters = static_cast<std::int32_t>(centroids.rows());
+  const std::vector<double> weights = result.vector(result.has("weights") ? "weights" : "counts"),
+                            inertia = result.vector("inertia_per_cluster");
   const bool fits =
-      std::ssize(counts) == clusters &&
+      std::ssize(counts) == clusters && std::ssize(weights) == clusters && std::ssize(inertia) == clusters &&
       std::all_of(labels.begin(), labels.end(), [&](std::int32_t label) { return label >= -1 && label < clusters; });
   if (!fits) {
     throw Error(
@@ -138,6 +141,8 @@ Clustering::Clustering(const data::StoredResult& result) : centroids(result.matr
                     "changed, cluster again",
                     result.file(), clusters));
   }
+  const Metric metric = result.text("metric") == name_of(Metric::cosine) ? Metric::cosine : Metric::euclidean;
+  means = cluster_means(centroids.view(), metric, weights, inertia);
   names = result.lines("columns");
   if (std::ssize(names) == centroids.columns()) return;
   names.clear();

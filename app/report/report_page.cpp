@@ -151,16 +151,16 @@ pictures::CentroidMap map_of(const Clustering& clustering, const ClusteredPoints
   for (std::int64_t j = 0; j < columns; ++j) {
     double mean = 0.0, squares = 0.0;
     for (std::int64_t c = 0; c < clusters; ++c) {
-      mean += static_cast<double>(clustering.counts[c]) * clustering.centroids(c, j) / rows;
+      mean += static_cast<double>(clustering.counts[c]) * clustering.means(c, j) / rows;
     }
     for (std::int64_t c = 0; c < clusters; ++c) {
-      const double difference = clustering.centroids(c, j) - mean;
+      const double difference = clustering.means(c, j) - mean;
       squares += static_cast<double>(clustering.counts[c]) * difference * difference / rows;
     }
     if (points != nullptr) mean = points->mean[j];
     const double unit = points != nullptr ? points->deviation[j] : std::sqrt(squares);
     for (std::int64_t c = 0; c < clusters; ++c) {
-      map.differences(c, j) = unit > 0.0 ? (clustering.centroids(c, j) - mean) / unit : 0.0;
+      map.differences(c, j) = unit > 0.0 ? (clustering.means(c, j) - mean) / unit : 0.0;
     }
   }
   return map;

@@ -182,3 +182,19 @@ TEST_CASE("--explain: columns in the order of their standardised difference") {
   CHECK(done({"cluster", kDigits, "-k", "10", "--explain"}).out.find("153  6 ") != std::string::npos);
   CHECK(done({"cluster", kDigits, "-k", "1", "--explain"}).out.find("deviations\ncluster") != std::string::npos);
 }
+
+TEST_CASE("--explain and the page of cosine runs show means of the rows as directions, not directions of means") {
+  const Scratch folder;
+  // Directions (1, 0), (0.8, 0.6), (0, 1) and (0.6, 0.8) of several lengths: means (0.9, 0.3) and (0.3, 0.9).
+  write_bytes(folder / "x.csv", "a,b\n1,0\n8,6\n0,2\n3,4\n");
+  write_bytes(folder / "start.csv", "a,b\n9,3\n3,9\n");
+  const Words words{folder / "x.csv", "--metric", "cosine", "--init", folder / "start.csv", "--explain", "--json"};
+  const nlohmann::json found = cluster(words, {}, folder / "c.h5").json()["explanations"];
+  REQUIRE(found.size() == 4);
+  for (const auto& one : found) {
+    const bool high = (one["cluster"] == 0) == (one["column"] == "a");
+    CHECK(one["centroid"].get<double>() == Approx(high ? 0.9 : 0.3).margin(1e-12));
+    CHECK(one["mean"].get<double>() == Approx(0.6).margin(1e-12));
+    CHECK(one["difference"].get<double>() == Approx((high ? 0.3 : -0.3) / std::sqrt(0.14)).margin(1e-12));
+  }
+}

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -122,12 +123,17 @@ inline Outcome done(const Words& words, const Setting& setting = {}) {
   return outcome;
 }
 
-/// A run that must exit with this code, with all of these texts on standard error and nothing on standard output.
+/// A run that must exit with this code, with all of these texts on standard error and nothing on standard output, but
+/// the error with --json.
 inline void refuses(int code, const Words& words, const Words& said, const Setting& setting = {}) {
   const Outcome outcome = run_kith(words, setting);
   INFO("kith " << nlohmann::json(words).dump() << "\n" << outcome.err);
   CHECK(outcome.code == code);
-  CHECK(outcome.out.empty());
+  if (std::find(words.begin(), words.end(), "--json") == words.end()) {
+    CHECK(outcome.out.empty());
+  } else {
+    CHECK(outcome.json()["error"]["code"] == code);
+  }
   for (const std::string& text : said) {
     INFO("expected: " << text);
     CHECK(outcome.says(text));
