@@ -93,13 +93,14 @@ def _run(words: Sequence[str], options: dict[str, Any]) -> None:
 
 def _clusters(path: str, centroids: NDArray[np.float64] | None = None) -> Clusters:
     with h5py.File(path) as file:
+        stopped_by = file.attrs.get("stopped_by", b"")  # NumPy bytes: kith writes texts of fixed length
         return Clusters(
             labels=file["labels"][:],
             centroids=file["centroids"][:] if centroids is None else centroids,
             counts=file["counts"][:],
             inertia=float(file.attrs["inertia"]),
             iterations=int(file.attrs.get("iterations", 0)),
-            stopped_by=str(file.attrs.get("stopped_by", "")),
+            stopped_by=stopped_by.decode() if isinstance(stopped_by, bytes) else str(stopped_by),
         )
 
 
