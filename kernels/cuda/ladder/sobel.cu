@@ -198,14 +198,14 @@ __global__ void word_kernel(Picture p) {
   }
 }
 
-/// Two bytes of a word as halves 2^-24 value: the bits of a byte are those of a half below its normal range.
-__device__ __half2 halves(unsigned word, bool upper) {
+/// Two bytes of a word as fp16 values times 2^-24: the bits of a byte are those of a number below its normal range.
+__device__ __half2 byte_pair(unsigned word, bool upper) {
   const unsigned bits = __byte_perm(word, 0, upper ? 0x4342U : 0x4140U);
   return *reinterpret_cast<const __half2*>(&bits);
 }
 
 /// The filters of sixteen pixels of a row, times 2^-24. All sums are integers of magnitude 1020 at most times 2^-24,
-/// which halves hold exactly.
+/// which fp16 holds exactly.
 struct PackedFilters {
   __half2 difference[8], sum[8];
 };
@@ -215,8 +215,8 @@ __device__ PackedFilters packed_filters(const Words<4>& words) {
   const __half2 two = __float2half2_rn(2.0F);
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    const __half2 l = halves(words.left(i / 2), i % 2 == 1), m = halves(words.word[i / 2], i % 2 == 1),
-                  r = halves(words.right(i / 2), i % 2 == 1);
+    const __half2 l = byte_pair(words.left(i / 2), i % 2 == 1), m = byte_pair(words.word[i / 2], i % 2 == 1),
+                  r = byte_pair(words.right(i / 2), i % 2 == 1);
     result.difference[i] = __hsub2(r, l);
     result.sum[i] = __hadd2(__hfma2(m, two, l), r);
   }
@@ -332,7 +332,7 @@ class Edges {
     rung("4 shared tile with apron", tile_kernel, pixels, threads);
     rung("5 sliding window", window_kernel, dim3(blocks(width_, kBlock), strips), kBlock);
     rung("6 four pixels a word", word_kernel, dim3(blocks(pitch_, 4 * kBlock), strips), kBlock);
-    rung("7 sixteen pixels, packed halves", packed_kernel, dim3(blocks(pitch_, 16 * kWarp), blocks(strips, kBlockRows)),
+    rung("7 sixteen pixels, pairs in fp16", packed_kernel, dim3(blocks(pitch_, 16 * kWarp), blocks(strips, kBlockRows)),
          threads);
   }
 
