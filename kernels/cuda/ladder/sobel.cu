@@ -33,7 +33,6 @@ struct Picture {
   __device__ int value(int x, int y) const {
     return in[static_cast<std::int64_t>(min(max(y, 0), height - 1)) * pitch + min(max(x, 0), width - 1)];
   }
-  /// Row y of the picture, or the nearest one.
   __device__ const std::uint8_t* row(int y) const {
     return in + static_cast<std::int64_t>(min(max(y, 0), height - 1)) * pitch;
   }
@@ -50,8 +49,7 @@ __global__ void twelve_reads_kernel(Picture p) {
   const int x = static_cast<int>(blockIdx.x * kWarp + threadIdx.x),
             y = static_cast<int>(blockIdx.y * kBlockRows + threadIdx.y);
   if (x >= p.width || y >= p.height) return;
-  // The compiler must not join the reads of the two gradients.
-  const volatile std::uint8_t* in = p.in;
+  const volatile std::uint8_t* in = p.in;  // keeps all twelve
   const auto read = [&](int u, int v) {
     const int column = min(max(x + u, 0), p.width - 1), row = min(max(y + v, 0), p.height - 1);
     return static_cast<int>(in[row * p.pitch + column]);
@@ -151,7 +149,6 @@ __device__ Words<kWords> read_words(const Picture& p, int x, int y) {
       const uint4 four = *reinterpret_cast<const uint4*>(row + x);
       words.word[0] = four.x, words.word[1] = four.y, words.word[2] = four.z, words.word[3] = four.w;
     } else {
-      static_assert(kWords == 1);
       words.word[0] = *reinterpret_cast<const unsigned*>(row + x);
     }
   }
@@ -279,8 +276,6 @@ class Texture {
     memory.res.pitch2D.pitchInBytes = static_cast<std::size_t>(p.pitch);
     cudaTextureDesc reading{};
     reading.addressMode[0] = reading.addressMode[1] = cudaAddressModeClamp;
-    reading.filterMode = cudaFilterModePoint;
-    reading.readMode = cudaReadModeElementType;
     check(cudaCreateTextureObject(&texture_, &memory, &reading, nullptr));
   }
   ~Texture() {
@@ -289,7 +284,6 @@ class Texture {
       std::fprintf(stderr, "kith: cuda: %s while destroying a texture\n", cudaGetErrorName(status));
   }
   Texture(const Texture&) = delete;
-  Texture& operator=(const Texture&) = delete;
   operator cudaTextureObject_t() const { return texture_; }  // NOLINT: kernels take the raw object
 
  private:
