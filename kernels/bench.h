@@ -50,6 +50,9 @@ namespace cpu {
 std::vector<Measurement> measure_limits(const BenchRequest& request);
 /// The name in measure_limits() of the limit of the current instruction set. Throws as instructions() does.
 std::string product_limit();
+/// The Sobel magnitude of an 8-bit picture (shape "WIDTHxHEIGHT"). Throws Error(usage) for sizes that it does not
+/// support.
+std::vector<Measurement> climb_sobel(const BenchRequest& request);
 }  // namespace cpu
 
 namespace cuda {
@@ -66,6 +69,8 @@ std::vector<Measurement> climb_plane(const BenchRequest& request);
 std::vector<Measurement> climb_reduce(const BenchRequest& request);
 /// n 32-bit integers in ascending order (shape "nx1").
 std::vector<Measurement> climb_sort(const BenchRequest& request);
+/// The Sobel magnitude of an 8-bit picture (shape "WIDTHxHEIGHT").
+std::vector<Measurement> climb_sobel(const BenchRequest& request);
 }  // namespace cuda
 
 // Names of limits with which other lines are compared.

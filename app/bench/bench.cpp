@@ -26,10 +26,11 @@ struct Suite {
   const char* summary;
   std::vector<BenchRow> (*rows)(BenchRun&);
   LadderFunction ladder;
-  const char* form;  // form of its shapes
+  const char* form;                 // form of its shapes
+  LadderFunction on_cpu = nullptr;  // the same ladder on the processor
 };
 
-constexpr std::array<Suite, 10> kSuites{{
+constexpr std::array<Suite, 11> kSuites{{
     {"limits", "limits of the machine: bandwidths, latency, matrix products", nullptr, nullptr, ""},
     {"assign", "one assignment of all rows to their nearest centroids", bench_assign, nullptr, "NxD,K"},
     {"sweep", "assignments over a grid of columns and centroids: time per row and multiply-add", bench_sweep, nullptr,
@@ -41,6 +42,8 @@ constexpr std::array<Suite, 10> kSuites{{
     {"plane", "ladder of kernels: all distances of points in a plane (cuda)", nullptr, cuda::climb_plane, "Nx2"},
     {"reduce", "ladder of kernels: the sum of many numbers (cuda)", nullptr, cuda::climb_reduce, "Nx1"},
     {"sort", "ladder of kernels: radix sort of 32-bit integers (cuda)", nullptr, cuda::climb_sort, "Nx1"},
+    {"sobel", "ladder of kernels: edges of an 8-bit picture", nullptr, cuda::climb_sobel, "WIDTHxHEIGHT",
+     cpu::climb_sobel},
 }};
 
 const Suite& suite_of(const std::string& name) {
@@ -63,9 +66,9 @@ std::string list_of_suites() {
 }
 
 void declare(OptionSet& set, BenchOptions& options) {
-  set.positional(
-      {.names = "SUITE", .help = "limits, assign, sweep, iteration, scale, knn, distances, plane, reduce or sort."},
-      options.suite);
+  set.positional({.names = "SUITE",
+                  .help = "limits, assign, sweep, iteration, scale, knn, distances, plane, reduce, sort or sobel."},
+                 options.suite);
   set.positionals({.names = "--shape",
                    .value = "SHAPE",
                    .help = "Shape to measure in place of the suite's own, as in 1000000x128,1024 (rows x columns, "
@@ -142,12 +145,13 @@ std::vector<BenchRow> rows_of(const std::vector<Measurement>& lines, const Limit
 }
 
 /// Measures the kernels of a ladder, then the limits that they name.
-std::vector<BenchRow> ladder_rows(const Suite& suite, BenchRequest request) {
-  const std::vector<Measurement> kernels = suite.ladder(request);
+std::vector<BenchRow> ladder_rows(const Suite& suite, const Job& job, BenchRequest request) {
+  const bool on_gpu = job.common.chosen->device.has_own_memory;
+  const std::vector<Measurement> kernels = on_gpu ? suite.ladder(request) : suite.on_cpu(request);
   for (const Measurement& kernel : kernels) {
     if (!kernel.limit.empty()) request.names.push_back(kernel.limit);
   }
-  return rows_of(kernels, Limits(cuda::measure_limits(request)));
+  return rows_of(kernels, Limits(limits_of(job, request)));
 }
 
 /// Throws Error(usage) for unknown kinds.
@@ -253,7 +257,7 @@ int run_bench(const Arguments& arguments) {
   }
   const Suite& suite = suite_of(options.suite);
   refuse_options(suite, options);
-  if (suite.ladder != nullptr) {
+  if (suite.ladder != nullptr && suite.on_cpu == nullptr) {
     if (options.common.backend == "cpu") {
       throw Error(
           ExitCode::usage,
@@ -276,7 +280,7 @@ int run_bench(const Arguments& arguments) {
                      .threads = job.report.threads,
                      .rows = {}};
   report.rows = suite.rows != nullptr     ? point_rows(suite, options, job, std::move(backend), request)
-                : suite.ladder != nullptr ? ladder_rows(suite, request)
+                : suite.ladder != nullptr ? ladder_rows(suite, job, request)
                                           : limit_rows(options, job, std::move(backend), request);
   job.progress.finish();
   if (options.common.json) {

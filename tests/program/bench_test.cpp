@@ -38,11 +38,12 @@ bool has_backend(const std::string& name) {
 TEST_CASE("bench alone lists its suites, and refuses unknown suites, shapes and options") {
   const Outcome list = done({"bench"});
   for (const char* suite :
-       {"limits", "assign", "sweep", "iteration", "scale", "knn", "distances", "plane", "reduce", "sort"}) {
+       {"limits", "assign", "sweep", "iteration", "scale", "knn", "distances", "plane", "reduce", "sort", "sobel"}) {
     CHECK(list.out.find(std::string("\n  ") + suite + " ") != std::string::npos);
   }
   refuses(2, {"bench", "asign"}, {"unknown suite 'asign'", "the nearest is assign"});
   refuses(2, {"bench", "plane", "--backend", "cpu"}, {"runs on GPUs alone"});
+  refuses(2, {"bench", "sobel", "--backend", "cpu", "--shape", "3x65536"}, {"--shape 3x65536", "65535"});
   refuses(2, {"bench", "assign", "--shape", "10x3"}, {"--shape", "NxD,K", "10x3"});
   refuses(2, {"bench", "assign", "--shape", "10x3,4,5"}, {"NxD,K"});
   refuses(2, {"bench", "assign", "--shape", "10,3"}, {"NxD,K"});
@@ -221,6 +222,21 @@ TEST_CASE("every kernel of every ladder is right on a small problem") {
   }
   refuses(2, {"bench", "plane", "--shape", "100x2"}, {"multiple of 128"});
   refuses(2, {"bench", "distances", "--shape", "128x100,128"}, {"multiple of 128"});
+}
+
+TEST_CASE("every Sobel kernel is right for pictures of odd sizes, on every backend") {
+  for (const std::string& backend : usable_backends()) {
+    INFO(backend);
+    const Words shapes{"1x1", "1x300", "300x1", "31x33", "33x31", "511x17", "512x16", "1025x129", "8191x35"};
+    Words words{"sobel", "--backend", backend};
+    for (const std::string& shape : shapes) words.insert(words.end(), {"--shape", shape});
+    const auto rows = bench(words)["rows"];
+    CHECK(rows.size() == (backend == "cuda" ? 7 : 3) * shapes.size());
+    for (const auto& row : rows) {
+      check_timed(row);
+      CHECK(row["limit"] == "copy");
+    }
+  }
 }
 
 TEST_CASE("the checks of bench detect a wrong label and neighbours in the wrong order") {

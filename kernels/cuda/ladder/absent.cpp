@@ -17,5 +17,6 @@ std::vector<Measurement> climb_distances(const BenchRequest& request) { fail(req
 std::vector<Measurement> climb_plane(const BenchRequest& request) { fail(request); }
 std::vector<Measurement> climb_reduce(const BenchRequest& request) { fail(request); }
 std::vector<Measurement> climb_sort(const BenchRequest& request) { fail(request); }
+std::vector<Measurement> climb_sobel(const BenchRequest& request) { fail(request); }
 
 }  // namespace kith::cuda

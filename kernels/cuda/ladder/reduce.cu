@@ -5,6 +5,7 @@
 // TB/s. The launches rotate through copies of the input, so that none of them reads the cache.
 
 #include <cmath>
+#include <iterator>
 
 #include "core/fixed_point.h"
 #include "kernels/cuda/device/reduce.h"
@@ -14,7 +15,7 @@
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kNumbers = std::int64_t{1} << 22;
+constexpr std::int64_t kNumbers[] = {std::int64_t{1} << 22, std::int64_t{1} << 26};
 constexpr std::int64_t kBlockNumbers = 2 * kBlock;  // numbers of a block in rung 4; n is a multiple of it
 
 /// What a launch reads, and where its blocks write their sums.
@@ -314,7 +315,7 @@ std::vector<Measurement> climb_reduce(const BenchRequest& request) {
     }
     counts.push_back(shape.rows);
   }
-  if (counts.empty()) counts.push_back(kNumbers);
+  if (counts.empty()) counts.assign(std::begin(kNumbers), std::end(kNumbers));
   Context context(request.backend);
   std::vector<Measurement> measurements;
   for (const std::int64_t count : counts) Reduction(context, count, request, measurements).run();
