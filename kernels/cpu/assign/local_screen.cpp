@@ -2,6 +2,7 @@
 #include "kernels/cpu/assign/local_screen.h"
 
 #include <algorithm>
+#include <compare>
 #include <numeric>
 
 #include "kernels/cpu/runtime/local_columns.h"
@@ -79,9 +80,7 @@ class LocalScreen<T>::Worker {
   struct Near {
     float squared;
     std::int32_t centroid;
-    friend bool operator<(const Near& a, const Near& b) {
-      return a.squared != b.squared ? a.squared < b.squared : a.centroid < b.centroid;
-    }
+    auto operator<=>(const Near&) const = default;
   };
   /// A row of the panel and a column that may be nearest; lower: a lower bound of its score.
   struct Candidate {
@@ -93,6 +92,7 @@ class LocalScreen<T>::Worker {
   /// Lower bounds of the squared distances between some centroids and all centroids.
   void measure_centroids(std::span<const std::int64_t> labels) {
     const ScreenKernels& float32 = held_.set.float32;
+    const auto& all = float32_centroids_;
     const double* rows[kMaxLanes];
     for (int lane = 0; lane < float32.lanes; ++lane)
       rows[lane] = centroids_.row(labels[std::min<std::size_t>(lane, labels.size() - 1)]).data();
@@ -101,23 +101,21 @@ class LocalScreen<T>::Worker {
                                             label_panel_.data(), &norms);
     double least[kMaxLanes];  // score + least is a lower bound of half the squared distance
     for (int lane = 0; lane < float32.lanes; ++lane) {
-      least[lane] =
-          lower_half_sq_norm(norms.norm[lane], d_) - float32_centroids_.margin(norms.norm[lane], norms.residual[lane]);
+      least[lane] = lower_half_sq_norm(norms.norm[lane], d_) - all.margin(norms.norm[lane], norms.residual[lane]);
     }
-    float32_centroids_.multiply(label_panel_.data(), label_products_.data(),
-                                [&](std::int64_t from, std::int64_t count, const float* half_sq_norm) {
-                                  for (std::int64_t c = 0; c < count; ++c) {
-                                    const float* product = label_products_.row(c).data();
-                                    float* out = squared_.row(from + c).data();
-                                    for (int lane = 0; lane < float32.lanes; ++lane) {
-                                      const double lower =
-                                          static_cast<double>(half_sq_norm[c] - product[lane]) + least[lane];
-                                      // A distance is not negative, so 0 is a lower bound too; NaN also gives 0.
-                                      out[lane] = lower > 0 ? static_cast<float>(2 * lower * (1 - 0x1p-22)) : 0.0F;
-                                    }
-                                  }
-                                });
-    writer.totals.products += float32_centroids_.count() * static_cast<std::int64_t>(labels.size());
+    all.multiply(label_panel_.data(), label_products_.data(),
+                 [&](std::int64_t from, std::int64_t count, const float* half_sq_norm) {
+                   for (std::int64_t c = 0; c < count; ++c) {
+                     const float* product = label_products_.row(c).data();
+                     float* out = squared_.row(from + c).data();
+                     for (int lane = 0; lane < float32.lanes; ++lane) {
+                       const double lower = static_cast<double>(half_sq_norm[c] - product[lane]) + least[lane];
+                       // A distance is not negative, so 0 is a lower bound too; NaN also gives 0.
+                       out[lane] = lower > 0 ? static_cast<float>(2 * lower * (1 - 0x1p-22)) : 0.0F;
+                     }
+                   }
+                 });
+    writer.totals.products += all.count() * static_cast<std::int64_t>(labels.size());
   }
 
   void begin_centroid(std::int32_t label, int lane) {

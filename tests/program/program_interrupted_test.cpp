@@ -1,0 +1,95 @@
+// Runs that are asked to stop: what they write, and how they end.
+#include "tests/support/checkpoint_trial.h"
+
+using namespace kith::testing;
+
+TEST_CASE("--keep-best writes the result of an interrupted run, which --init resumes to the same bytes") {
+  const Scratch inputs;
+  const Trial trial(long_run(inputs));
+  const Outcome outcome = run_kith(trial.with({trial.folder / "part.h5", "--keep-best", "--time-limit", kAtOnce}));
+  INFO(outcome.err);
+  CHECK(outcome.code == 0);
+  CHECK(outcome.says("interrupted after 1 iteration; resume with --init"));
+  CHECK(bytes_of(trial.folder / "part.h5").find("interrupted") != std::string::npos);
+  done({"cluster", inputs / "x.h5", "-k", "60", "--init", trial.folder / "part.h5", "--tolerance", "0",
+        "--max-iterations", "100000", "-q", "-o", trial.folder / "parts.h5"});
+  std::filesystem::remove(trial.folder / "part.h5");
+  trial.check_same();
+
+  // With a checkpoint as well, the run goes on from there, and replaces the result.
+  Running run(trial.with(
+      {trial.folder / "parts.h5", "-f", "--checkpoint", trial.file(), "--checkpoint-every", "0", "--keep-best"}));
+  CHECK(eventually([&] { return std::filesystem::exists(trial.file()); }));
+  kill(run.process(), SIGTERM);
+  const Outcome stopped = run.wait();
+  INFO(stopped.err);
+  CHECK(stopped.code == 128 + SIGTERM);
+  CHECK(stopped.says("continue with: kith resume " + trial.file()));
+  CHECK(bytes_of(trial.folder / "parts.h5").find("interrupted") != std::string::npos);
+  CHECK(run_kith({"resume", trial.file()}).code == 0);
+  trial.check_same();
+  refuses(2, {"cluster", kDigits, "-k", "3", "--time-limit", "2h"}, {"--time-limit needs --checkpoint FILE"});
+  refuses(2, {"cluster", kDigits, "-k", "3", "--keep-best", "--algorithm", "bisecting"}, {"--keep-best cannot be"});
+}
+
+TEST_CASE("--keep-best ends seedings and batches, and marks a result of fewer runs") {
+  const Scratch folder;
+  const auto ends = [&](const Words& more) {
+    Words words{"cluster", kDigits, "-k", "9", "-f", "-o", folder / "part.h5", "--keep-best", "--time-limit", kAtOnce};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = run_kith(words);
+    INFO(outcome.err);
+    CHECK(outcome.code == 0);
+    CHECK(bytes_of(folder / "part.h5").find("interrupted") != std::string::npos);
+    CHECK(!outcome.says("not converged"));
+    return outcome;
+  };
+  CHECK(ends({"--n-init", "4", "--max-iterations", "1"}).says("interrupted after 1 of 4 runs; give --checkpoint"));
+  CHECK(ends({"--n-init", "4"}).says("interrupted after 0 of 4 runs; give --checkpoint"));
+  CHECK(ends({"--batch", "300", "--epochs", "99", "--no-finish"}).says("interrupted after 0 iterations; give"));
+  // A result that lacks runs or batches is no place to go on from: a new run starts from its centroids.
+  done({"cluster", kDigits, "--init", folder / "part.h5", "--batch", "300", "--epochs", "99", "--no-finish", "-f", "-o",
+        folder / "again.h5"});
+  CHECK(bytes_of(folder / "again.h5").find("--init part.h5") != std::string::npos);
+}
+
+TEST_CASE("what follows the iterations can be stopped") {
+  const Scratch folder;
+  done({"generate", folder / "x.h5", "-n", "40000", "-d", "16", "-q"});
+  const std::string shown = folder / "shown";
+  Running run({"cluster", folder / "x.h5", "-k", "100", "--min-size", "390", "--max-size", "410", "--balance",
+               "--max-iterations", "2", "--checkpoint", folder / "c", "-o", folder / "out.h5", "--progress", "always"},
+              {.runner = {"sh", "-c", "exec \"$@\" 2> '" + shown + "'", "sh"}});
+  CHECK(eventually([&] { return bytes_of(shown).find("balance") != std::string::npos; }));
+  kill(run.process(), SIGTERM);
+  CHECK(run.wait().code == 128 + SIGTERM);
+  CHECK(!std::filesystem::exists(folder / "out.h5"));
+}
+
+TEST_CASE("times have units") {
+  refuses(2, {"cluster", kDigits, "-k", "3", "--keep-best", "--time-limit", "2x"}, {"a time such as 2h, 30min or 45s"});
+  refuses(2, {"cluster", kDigits, "-k", "3", "--keep-best", "--time-limit", "-1s"}, {"a time such as"});
+  done({"cluster", kDigits, "-k", "3", "--keep-best", "--time-limit", "0.5h", "-q"});
+}
+
+// A terminal of its own for standard error; the output goes to a pipe, as to a pager, or elsewhere.
+TEST_CASE("there is no status line while standard output is a pipe") {
+  const Scratch folder;
+  done({"generate", folder / "x.h5", "-n", "200000", "-d", "16", "--kind", "noise", "-q"});
+  const Words words{
+      "cluster", folder / "x.h5",    "-k",     "200",      "--init", "random", "--tolerance",
+      "0",       "--max-iterations", "100000", "--n-init", "1000"};  // more than 1.4 s of work on a GPU, too
+  std::string command = KITH_BINARY;
+  for (const std::string& word : words) command += " '" + word + "'";
+  command += " --time-limit 1.4s --keep-best";
+  for (const bool pipe : {false, true}) {
+    const std::string shown = folder / "shown";
+    const std::string line =
+        "TERM=xterm script -qec \"" + command + (pipe ? " | cat" : " > /dev/null") + "\" /dev/null > " + shown;
+    CHECK(std::system(line.c_str()) == 0);
+    const std::string text = bytes_of(shown);
+    INFO(text);
+    CHECK((text.find("of at most") != text.npos) == !pipe);
+    CHECK(text.find("interrupted; ") != text.npos);
+  }
+}
