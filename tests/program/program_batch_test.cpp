@@ -1,6 +1,5 @@
 // What scripts and workflows read: results that describe themselves, failures as objects.
 #include <cstdlib>
-#include <map>
 
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
