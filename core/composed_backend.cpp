@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/composed_points.h"
+#include "core/part_reader.h"
 
 namespace kith {
 namespace {
@@ -21,27 +22,6 @@ class PartArrival final : public Arrival {
 
  private:
   Arrival& all_;
-  RowShare part_;
-};
-
-/// Some of the rows of a reader, of which several threads read() at a time.
-class PartReader final : public RowReader {
- public:
-  PartReader(RowReader& all, const RowShare& part) : all_(all), part_(part) {}
-  std::int64_t rows() const override { return part_.count; }
-  std::int64_t columns() const override { return all_.columns(); }
-  void begin(std::int64_t) override { refuse(); }
-  PointsView next() override { refuse(); }
-  PointsMatrix gather(std::span<const std::int64_t>) override { refuse(); }
-  bool is_shared() const override { return true; }
-  void read(std::int64_t first, std::int64_t count, std::byte* out) override {
-    all_.read(part_.first + first, count, out);
-  }
-
- private:
-  [[noreturn]] static void refuse() { throw Error(ExitCode::internal, "rows of a part are not read in passes"); }
-
-  RowReader& all_;
   RowShare part_;
 };
 
@@ -81,7 +61,7 @@ std::unique_ptr<Points> ComposedBackend::hold(const PointBlock& block) {
       own.weights = block.weights.subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
     }
     if (block.reader != nullptr) {
-      parts.readers.push_back(std::make_unique<PartReader>(*block.reader, part));
+      parts.readers.push_back(std::make_unique<PartReader>(*block.reader, part.first, part.count));
       own.reader = parts.readers.back().get();
     }
     parts.points.push_back(backends_[static_cast<std::size_t>(p)]->hold(own));

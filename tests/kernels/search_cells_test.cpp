@@ -81,11 +81,16 @@ const std::vector<Kind>& structured_kinds() {
   return table;
 }
 
+std::vector<Tested> gpus(const ForcedPaths& forced) {
+  std::vector<Tested> backends = tested_backends({}, forced);
+  std::erase_if(backends, [](const Tested& each) { return each.name.rfind("cuda", 0) != 0; });
+  return backends;
+}
+
 void check_kinds(const std::vector<Kind>& tested, const std::vector<Shape>& shapes,
                  const ForcedPaths& forced = kForceCells) {
-  std::vector<Tested> backends = tested_backends({}, forced);
   // The CPU has no groups.
-  if (forced.groups) std::erase_if(backends, [](const Tested& each) { return each.name.rfind("cuda", 0) != 0; });
+  const std::vector<Tested> backends = forced.groups ? gpus(forced) : tested_backends({}, forced);
   if (backends.empty()) return;
   for (const Kind& kind : tested) {
     for (const Shape s : shapes) {
@@ -217,6 +222,29 @@ TEST_CASE("repeated rows in a tree of boxes equal the definition", "[search][cel
   }
 }
 
+// Thread blocks of a GPU walk the tree for several queries: the last one for fewer, queries that float32 holds and that
+// it does not, queries that exclude themselves, that find only rows as far as those that they have, and that give up.
+TEST_CASE("many queries in a tree of boxes equal the definition", "[search][cells]") {
+  const std::vector<Tested> backends = gpus(kForceCells);
+  if (backends.empty()) return;
+  std::vector<Kind> tested = structured_kinds();
+  tested.push_back(kinds()[0]);
+  for (const Kind& kind : tested) {
+    for (const Shape s : {Shape{3000, 33, 10}, Shape{2000, 130, 100}, Shape{700, 512, 1}}) {
+      for (const Stored stored : storages(kind)) {
+        INFO(kind.name << ", " << name_of(stored) << ", n " << s.n << ", d " << s.d);
+        const Bench bench(kind, stored, s, backends);
+        const MatrixView<const double> rows = bench.values.view();
+        const Matrix<double> queries = centroids_near(rows, 261);
+        check(bench, {queries.view()}, s.k);
+        check(bench, {rows.middle(100, 300), 100}, s.k);
+      }
+    }
+  }
+  const Bench noise(kinds()[1], Stored::float32, {20'000, 40, 10}, backends);
+  for (const std::int64_t k : {10, 100}) check(noise, {noise.values.view().middle(0, 300), 0}, k);
+}
+
 TEST_CASE("trees of boxes over blocks of the base merge into the same lists", "[search][cells]") {
   const std::vector<Tested> backends = tested_backends({}, kForceCells);
   for (const Kind& kind : {kinds()[0], kinds()[2], kinds()[3]}) {
@@ -261,11 +289,13 @@ TEST_CASE("a query computes few distances in a tree of boxes", "[search][cells]"
     const Bench bench(bound.kind, Stored::float32, bound.shape, backends);
     for (const Actual& actual : bench.actual) {
       if (actual.name.rfind("cuda", 0) != 0) continue;  // the backends with trees
-      NeighborLists actual_lists(200, bound.shape.k);
-      actual.points->search({bench.values.view().middle(1000, 200), 1000}, actual_lists);
-      CHECK(actual_lists.fallback_queries == 0);
-      CHECK(actual_lists.candidates > 0);
-      CHECK(actual_lists.candidates <= 200 * bound.candidates);
+      for (const std::int64_t queries : {200, 400}) {
+        NeighborLists actual_lists(queries, bound.shape.k);
+        actual.points->search({bench.values.view().middle(1000, queries), 1000}, actual_lists);
+        CHECK(actual_lists.fallback_queries == 0);
+        CHECK(actual_lists.candidates > 0);
+        CHECK(actual_lists.candidates <= queries * bound.candidates);
+      }
     }
   }
 }

@@ -15,6 +15,7 @@
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/runtime/cell_tree.h"
 #include "kernels/cuda/search/device_lists.h"
+#include "kernels/cuda/search/warp_list.h"
 
 namespace kith::cuda {
 
@@ -62,7 +63,7 @@ __device__ float box_bound(const CellValue* query, int d, const Low& low, const 
     return __double2float_rd(__dmul_rd(sum, 1.0 - 0x1p-20));
   } else {
     float sum = 0.0F;
-#pragma unroll 8
+#pragma unroll 32
     for (int j = 0; j < d; ++j) {
       const float left = __fsub_rd(low(j), query[j].above), right = __fsub_rd(query[j].below, high(j));
       const float outside = fmaxf(fmaxf(left, right), 0.0F);
@@ -84,10 +85,10 @@ __device__ double add_accumulators(double (&sum)[kSize]) {
   }
 }
 
-/// D of a query and this lane's row of a leaf. column: the row's value in column 0. For kColumns < 32, d <= kColumns,
-/// and the accumulators beyond are zero, which the tree of additions does not change.
-template <int kColumns, class T>
-__device__ double leaf_distance(const T* column, const CellValue* query, int d) {
+/// D of a query and this lane's row of a leaf, which has value(j) in column j. For kColumns < 32, d <= kColumns, and
+/// the accumulators beyond are zero, which the tree of additions does not change.
+template <int kColumns, class Value>
+__device__ double leaf_distance(const Value& value, const CellValue* query, int d) {
   static_assert(kColumns <= kLanes && (kColumns & (kColumns - 1)) == 0);
   double sum[kColumns];
 #pragma unroll
@@ -97,66 +98,75 @@ __device__ double leaf_distance(const T* column, const CellValue* query, int d) 
 #pragma unroll
     for (int l = 0; l < kColumns; ++l) {
       const int j = first + l;
-      if (j < d) sum[l] = add_square(static_cast<double>(__ldg(column + j * kCellRows)), query[j].value, sum[l]);
+      if (j < d) sum[l] = add_square(static_cast<double>(value(j)), query[j].value, sum[l]);
     }
   }
   return add_accumulators<kColumns>(sum);
 }
 
-/// A list in the registers of a warp, ordered by before(): entry i is in slot i / 32 of lane i % 32.
-template <int kSlots>
-struct WarpList {
-  double distance[kSlots];
-  std::int64_t index[kSlots];
+/// Inserts the rows of the chosen lanes that belong into the list. value(j, lane): that of a lane's row in column j;
+/// index: of this lane's row.
+template <int kSlots, class Value>
+__device__ void offer_lanes(unsigned chosen, const Value& value, const CellValue* query, int d, std::int64_t index,
+                            NearestRows<kSlots>& nearest) {
+  constexpr int kFew = 12;  // as long as a lane computes its own distance
+  constexpr int kTogether = 4, kLanesEach = kWarp / kTogether;
+  double distance = 0.0;
+  if (__popc(chosen) > kFew) {
+    distance = leaf_distance<kLanes>([&](int j) { return value(j, lane_index()); }, query, d);
+  } else {
+    for (unsigned rest = chosen; rest != 0;) {
+      int row[kTogether];
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) {
+        row[i] = rest != 0 ? __ffs(static_cast<int>(rest)) - 1 : row[0];
+        rest &= rest - 1;
+      }
+      double sum[kTogether] = {};
+      for (int j = lane_index(); j < d; j += kWarp) {
+#pragma unroll
+        for (int i = 0; i < kTogether; ++i)
+          sum[i] = add_square(static_cast<double>(value(j, row[i])), query[j].value, sum[i]);
+      }
+      const double measured = add_lanes<kTogether>(sum);
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) {
+        const double one = __shfl_sync(kAllLanes, measured, i * kLanesEach);
+        if (lane_index() == row[i]) distance = one;
+      }
+    }
+  }
+  nearest.offer((chosen >> lane_index() & 1) != 0, distance, index);
+}
 
-  __device__ void load(const DeviceLists& lists, std::int64_t q, std::int64_t neighbors) {
-#pragma unroll
-    for (int s = 0; s < kSlots; ++s) {
-      const std::int64_t i = s * kWarp + lane_index();
-      distance[s] = i < neighbors ? lists.distance[q * neighbors + i] : std::numeric_limits<double>::infinity();
-      index[s] = i < neighbors ? lists.index[q * neighbors + i] : -1;
-    }
+/// Whether a node with this lower bound of D may hold a row of the list. node: its number among all nodes. A NaN: no.
+template <class T, int kSlots>
+__device__ bool may_hold(const CellView<T>& tree, const CellQueries& queries, const NearestRows<kSlots>& nearest,
+                         float bound, std::int64_t node) {
+  const auto distance = static_cast<double>(bound);
+  if (distance != nearest.last_distance) return distance < nearest.last_distance;
+  return before(distance, queries.first_row + tree.first_row[node], nearest.last_distance, nearest.last_index);
+}
+
+/// Stores the values of query q.
+inline __device__ void load_query(const CellQueries& queries, std::int64_t q, std::int64_t d, CellValue* query) {
+  for (std::int64_t j = lane_index(); j < d; j += kWarp) {
+    const double value = queries.values[q * d + j];
+    query[j] = {value, __double2float_rd(value), __double2float_ru(value)};
   }
-  __device__ void store(const DeviceLists& lists, std::int64_t q, std::int64_t neighbors) const {
-#pragma unroll
-    for (int s = 0; s < kSlots; ++s) {
-      const std::int64_t i = s * kWarp + lane_index();
-      if (i >= neighbors) continue;
-      lists.distance[q * neighbors + i] = distance[s];
-      lists.index[q * neighbors + i] = index[s];
-    }
-  }
-  /// Inserts a row and drops the last entry. Called by all lanes with the same row.
-  __device__ void insert(double new_distance, std::int64_t new_index) {
-#pragma unroll
-    for (int s = kSlots - 1; s >= 0; --s) {
-      // The entry before: that of the lane below, for lane 0 the last of the slot before.
-      double previous_distance = __shfl_up_sync(kAllLanes, distance[s], 1);
-      std::int64_t previous_index = __shfl_up_sync(kAllLanes, index[s], 1);
-      if (s > 0) {
-        const double last_distance = __shfl_sync(kAllLanes, distance[s > 0 ? s - 1 : 0], kWarp - 1);
-        const std::int64_t last_index = __shfl_sync(kAllLanes, index[s > 0 ? s - 1 : 0], kWarp - 1);
-        if (lane_index() == 0) previous_distance = last_distance, previous_index = last_index;
-      }
-      const bool has_previous = s > 0 || lane_index() > 0;
-      const bool changes = before(new_distance, new_index, distance[s], index[s]);
-      const bool shifts = has_previous && before(new_distance, new_index, previous_distance, previous_index);
-      if (changes) {
-        distance[s] = shifts ? previous_distance : new_distance;
-        index[s] = shifts ? previous_index : new_index;
-      }
-    }
-  }
-  /// Entry i, in every lane.
-  __device__ void get(std::int64_t i, double& entry_distance, std::int64_t& entry_index) const {
-#pragma unroll
-    for (int s = 0; s < kSlots; ++s) {
-      if (i / kWarp != s) continue;
-      entry_distance = __shfl_sync(kAllLanes, distance[s], static_cast<int>(i % kWarp));
-      entry_index = __shfl_sync(kAllLanes, index[s], static_cast<int>(i % kWarp));
-    }
-  }
-};
+  __syncwarp();
+}
+
+/// Lower bounds of D between a query and the nodes of a family, one per lane. A NaN: there is no such node.
+template <class T>
+__device__ float family_bound(const CellView<T>& tree, const CellValue* query, int level, std::int64_t family) {
+  const bool exists = family * kCellRows + lane_index() < tree.nodes[level];
+  const auto* sides = tree.box + (tree.families[level] + family) * tree.d * 2 * kCellRows + lane_index();
+  const auto low = [&](int j) { return __ldg(sides + j * 2 * kCellRows); };
+  const auto high = [&](int j) { return __ldg(sides + (j * 2 + 1) * kCellRows); };
+  const float bound = exists ? box_bound<CellSide<T>>(query, static_cast<int>(tree.d), low, high) : 0.0F;
+  return exists ? bound : __int_as_float(0x7FFFFFFF);
+}
 
 /// The search of one query by a warp.
 template <class T, int kColumns, int kSlots>
@@ -171,13 +181,12 @@ class CellWalk {
   /// list is unchanged.
   __device__ std::int64_t run(std::int64_t q, const DeviceLists& lists) {
     const std::int64_t own = queries_.has_excluded ? queries_.excluded + q : -1;
-    list_.load(lists, q, queries_.neighbors);
-    list_.get(queries_.neighbors - 1, last_distance_, last_index_);
+    nearest_.load(lists, q, queries_.neighbors);
     int level = tree_.levels - 1;
     std::int64_t family = 0, leaves = 0;  // family: number within its level
     open(level, family);
     for (;;) {
-      const int child = nearest(level, family);
+      const int child = choose(level, family);
       if (child < 0) {
         if (++level == tree_.levels) break;
         family /= kCellRows;
@@ -189,31 +198,22 @@ class CellWalk {
         visit_leaf(family * kCellRows + child, own);
       }
     }
-    list_.store(lists, q, queries_.neighbors);
+    nearest_.list.store(lists, q, queries_.neighbors);
     return leaves;
   }
 
  private:
   /// Computes the bounds of a family's nodes. A NaN stands for a node that is missing or has been visited.
   __device__ void open(int level, std::int64_t family) {
-    const bool exists = family * kCellRows + lane_index() < tree_.nodes[level];
-    const auto* sides = tree_.box + (tree_.families[level] + family) * tree_.d * 2 * kCellRows + lane_index();
-    const auto low = [&](int j) { return __ldg(sides + j * 2 * kCellRows); };
-    const auto high = [&](int j) { return __ldg(sides + (j * 2 + 1) * kCellRows); };
-    const float bound = exists ? box_bound<CellSide<T>>(query_, static_cast<int>(tree_.d), low, high) : 0.0F;
-    bounds_[level][lane_index()] = exists ? bound : __int_as_float(0x7FFFFFFF);
+    bounds_[level][lane_index()] = family_bound(tree_, query_, level, family);
   }
 
   /// The nearest unvisited node of a family that may hold a row of the list, now marked as visited; -1: none.
-  __device__ int nearest(int level, std::int64_t family) {
+  __device__ int choose(int level, std::int64_t family) {
     constexpr unsigned kNone = ~0U;
     const float bound = bounds_[level][lane_index()];
-    const auto distance = static_cast<double>(bound);
-    bool needed = distance < last_distance_;
-    if (distance == last_distance_) {
-      const std::int32_t first = tree_.first_row[(tree_.families[level] + family) * kCellRows + lane_index()];
-      needed = before(distance, queries_.first_row + first, last_distance_, last_index_);
-    }
+    const std::int64_t node = (tree_.families[level] + family) * kCellRows + lane_index();
+    const bool needed = may_hold(tree_, queries_, nearest_, bound, node);
     const unsigned order = needed ? __float_as_uint(bound) : kNone;  // bounds are not negative
     const unsigned smallest = __reduce_min_sync(kAllLanes, order);
     if (smallest == kNone) return -1;
@@ -225,23 +225,19 @@ class CellWalk {
   __device__ void visit_leaf(std::int64_t leaf, std::int64_t own) {
     const std::int32_t row = tree_.row[leaf * kCellRows + lane_index()];
     const bool exists = row != kNoCellRow && row != own;
-    const T* column = tree_.values + leaf * kCellRows * tree_.d + lane_index();
+    const T* column = tree_.values + leaf * kCellRows * tree_.d;
     const int d = static_cast<int>(tree_.d);
-    if constexpr (kColumns == kLanes && !std::is_same_v<T, double>) {
-      // With many columns few leaves hold a row of the list, and float32 takes half the time.
-      const auto value = [&](int j) { return static_cast<float>(__ldg(column + j * kCellRows)); };
-      const auto bound = static_cast<double>(box_bound<float>(query_, d, value, value));
-      if (!__any_sync(kAllLanes, exists && bound <= last_distance_)) return;
-    }
-    const double distance = leaf_distance<kColumns>(column, query_, d);
     const std::int64_t index = queries_.first_row + row;
-    for (unsigned lanes = kAllLanes;;) {
-      lanes &= __ballot_sync(kAllLanes, exists && before(distance, index, last_distance_, last_index_));
-      if (lanes == 0) return;
-      const int lane = __ffs(static_cast<int>(lanes)) - 1;
-      list_.insert(__shfl_sync(kAllLanes, distance, lane), __shfl_sync(kAllLanes, index, lane));
-      list_.get(queries_.neighbors - 1, last_distance_, last_index_);
-      lanes &= lanes - 1;
+    if constexpr (kColumns == kLanes && !std::is_same_v<T, double>) {
+      // With many columns few rows belong into the list, and float32 takes half the time.
+      const auto side = [&](int j) { return static_cast<float>(__ldg(column + lane_index() + j * kCellRows)); };
+      const auto bound = static_cast<double>(box_bound<float>(query_, d, side, side));
+      const unsigned chosen = __ballot_sync(kAllLanes, exists && bound <= nearest_.last_distance);
+      const auto value = [&](int j, int lane) { return __ldg(column + lane + j * kCellRows); };
+      if (chosen != 0) offer_lanes(chosen, value, query_, d, index, nearest_);
+    } else {
+      const auto value = [&](int j) { return __ldg(column + lane_index() + j * kCellRows); };
+      nearest_.offer(exists, leaf_distance<kColumns>(value, query_, d), index);
     }
   }
 
@@ -249,9 +245,7 @@ class CellWalk {
   const CellQueries& queries_;
   const CellValue* query_;
   float (*bounds_)[kCellRows];
-  WarpList<kSlots> list_;
-  double last_distance_ = 0.0;  // the last entry of the list
-  std::int64_t last_index_ = 0;
+  NearestRows<kSlots> nearest_;
 };
 
 /// Shared memory: kCellWarps d values of type CellValue.
@@ -265,11 +259,7 @@ __global__ void __launch_bounds__(kCellThreads)
   CellValue* query = reinterpret_cast<CellValue*>(query_memory) + warp * tree.d;
   for (std::int64_t q = warp_index(); q < queries.count; q += warp_count()) {
     if (queries.only_filled && out.lists.index[q * queries.neighbors] < 0) continue;
-    for (std::int64_t j = lane_index(); j < tree.d; j += kWarp) {
-      const double value = queries.values[q * tree.d + j];
-      query[j] = {value, __double2float_rd(value), __double2float_ru(value)};
-    }
-    __syncwarp();
+    load_query(queries, q, tree.d, query);
     CellWalk<T, kColumns, kSlots> walk(tree, queries, query, bounds[warp]);
     const std::int64_t leaves = walk.run(q, out.lists);
     __syncwarp();  // before the next query replaces this one

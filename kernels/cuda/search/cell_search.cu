@@ -10,13 +10,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
 
+#include "core/philox.h"
 #include "kernels/cuda/search/cell_build.h"
 #include "kernels/cuda/search/cell_launch.h"
 #include "kernels/cuda/search/centered_groups.h"
 #include "kernels/cuda/search/fp16_search.h"
 #include "kernels/cuda/search/long_rows.h"
+#include "kernels/cuda/search/shared_cells.h"
 
 namespace kith::cuda {
 namespace {
@@ -48,6 +49,17 @@ double group_seconds(double pairs, std::int64_t d, std::int64_t groups) {
 
 double pairs_of(const Queries& queries, std::int64_t rows) {
   return static_cast<double>(queries.values.rows) * static_cast<double>(rows);
+}
+
+/// Of the rows of all groups, with their fp16 copies.
+template <class T>
+std::int64_t group_bytes(const HeldRows<T>& held) {
+  constexpr std::int64_t kOrder = 24;  // keys and positions while they are sorted
+  return held.rows() * (held.columns() * std::int64_t{sizeof(T)} + fp16_row_bytes(held.columns()) + kOrder);
+}
+
+bool fits(const Queries& queries, std::int64_t bytes) {
+  return queries.working_bytes == 0 || bytes <= queries.working_bytes;
 }
 
 template <class T>
@@ -84,8 +96,9 @@ bool is_too_dense(const HeldRows<T>& held, const Queries& queries, const SearchS
   constexpr double kLargestError = 0.5;
   constexpr std::int64_t kShare = 8;
   const std::int64_t count = sample.queries.rows();
-  const double total = std::accumulate(sample.nearest.begin(), sample.nearest.end(), 0.0);
-  if (!(error * static_cast<double>(count) > kLargestError * total)) return false;
+  const std::int64_t near = std::count_if(sample.nearest.begin(), sample.nearest.end(),
+                                          [&](double nearest) { return error > kLargestError * nearest; });
+  if (kShare * near <= count) return false;
   NeighborLists lists(count, neighbors);
   const Queries some{sample.queries.view(), -1, queries.measure, queries.working_bytes};
   return kShare * std::ssize(search_fp16(held, some, lists)) > count;
@@ -102,7 +115,10 @@ void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t 
   const std::int64_t k = std::min(neighbors / stride + 2, kMostCellNeighbors);
   SearchSample sample{Matrix<double>(count, d), {}, 0.0};
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto from = queries.values.row(i * query_stride);
+    // One of each query_stride, not always the same one, since the queries may repeat with a period.
+    const std::int64_t left = std::min(query_stride, q - i * query_stride);
+    const std::int64_t among = random_below(0, 2, static_cast<std::uint64_t>(i), left);
+    const auto from = queries.values.row(i * query_stride + among);
     std::copy(from.begin(), from.end(), sample.queries.row(i).begin());
   }
   const Stream& stream = held.stream();
@@ -127,8 +143,8 @@ void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t 
   held.cells.share = static_cast<double>(distances) / static_cast<double>(count * rows);
   held.cells.neighbors = neighbors;
   held.cells.too_dense = is_too_dense(held, queries, sample, rounding.error, neighbors);
-  // Only where tests force it, until the speed of groups has been measured on a device.
-  if (held.context->forced.groups && n > 1 && held.cells.groups == nullptr)
+  const bool needs_groups = held.cells.too_dense && fits(queries, group_bytes(held));
+  if (held.cells.groups == nullptr && n > 1 && (needs_groups || held.context->forced.groups))
     held.cells.groups = make_centered_groups(held, sample);
 }
 
@@ -154,7 +170,7 @@ SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std:
   const double pairs = pairs_of(queries, n);
   try {
     if (!forced.cells) {
-      if (queries.working_bytes > 0 && queries.working_bytes < cell_tree_bytes<T>(n, d)) return SearchMethod::products;
+      if (!fits(queries, cell_tree_bytes<T>(n, d))) return SearchMethod::products;
       const double products = product_seconds(pairs, d, cells.too_dense);
       cells.requested_seconds += products;
       const bool pays = kImpatience * cells.requested_seconds > build_seconds(n, d) || forced.groups;
@@ -204,7 +220,11 @@ std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& q
     CellQueries request = cell_queries(held, values.data(), count, k);
     request.excluded = queries.excluded_row + first - held.first_row;
     request.has_excluded = queries.excluded_row >= 0;
-    launch_cells(context, held.cells.tree.view, request, out);
+    if (shares_cells(held, request)) {
+      launch_shared_cells(held, request, out);
+    } else {
+      launch_cells(context, held.cells.tree.view, request, out);
+    }
     stream.download(flags.data(), given_up.data(), count);
     stream.download(lists.distance.data() + first * k, distance.data(), count * k);
     stream.download(lists.index.data() + first * k, index.data(), count * k);

@@ -1,14 +1,16 @@
 // Chooses centers from a sample of the rows, and divides the rows among them: each to the nearest, in float32, since
 // any division gives right results. One pass over the rows for the groups, one that copies them, and one that prepares
-// the copies: for 1M x 128 about 3 ms on an H200.
+// the copies.
 //
 // The first centers are rows drawn in proportion to D to the centers before (D. Arthur, S. Vassilvitskii: k-means++,
-// 2007), then moved to the means of their rows.
+// 2007), then moved to the means of their near rows, twice.
 #include "kernels/cuda/search/centered_groups.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <span>
 
 #include "core/philox.h"
 #include "kernels/cuda/device/reduce.h"
@@ -18,28 +20,31 @@
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kMostGroups = kWarp;  // a lane has one center
+constexpr std::int64_t kMostCenters = kWarp;  // a lane has one
+constexpr std::int64_t kMostGroups = 2 * kMostCenters;
 constexpr std::int64_t kSampleRows = 1024;
 constexpr int kTogether = 4;  // rows of a warp at a time
 
-/// Finds the group of each row. centers: (d, 32), those of missing groups repeat the first. largest: (groups) bits of
-/// an upper bound of the largest squared distance to the center.
+/// Finds the group of each row: 2 c for the near rows of center c, 2 c + 1 for those whose squared distance is above
+/// limit[c]. centers: (d, 32), those of missing ones repeat the first. largest: (kMostGroups) bits of an upper bound of
+/// the largest squared distance to the center.
 template <class T>
 __global__ void __launch_bounds__(kBlock)
-    groups_kernel(const T* values, std::int64_t n, std::int64_t d, const CellSide<T>* centers, std::uint64_t* key,
-                  std::int32_t* row, unsigned* largest) {
+    groups_kernel(const T* values, std::int64_t n, std::int64_t d, const CellSide<T>* centers, const float* limit,
+                  std::uint64_t* key, std::int32_t* row, unsigned* largest) {
   using Side = CellSide<T>;
   __shared__ unsigned block_largest[kMostGroups];
   if (threadIdx.x < kMostGroups) block_largest[threadIdx.x] = 0;
   __syncthreads();
   const int lane = lane_index();
+  const float own_limit = limit[lane];
   for (std::int64_t first = warp_index() * kTogether; first < n; first += warp_count() * kTogether) {
     const T* x[kTogether];
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) x[i] = values + min(first + i, n - 1) * d;
     Side sum[kTogether] = {};
     for (std::int64_t j = 0; j < d; ++j) {
-      const Side center = __ldg(centers + j * kMostGroups + lane);
+      const Side center = __ldg(centers + j * kMostCenters + lane);
 #pragma unroll
       for (int i = 0; i < kTogether; ++i) {
         const Side difference = static_cast<Side>(__ldg(x[i] + j)) - center;
@@ -53,13 +58,20 @@ __global__ void __launch_bounds__(kBlock)
       const unsigned bits = __float_as_uint(bound), smallest = __reduce_min_sync(kAllLanes, bits);
       const int nearest = __ffs(static_cast<int>(__ballot_sync(kAllLanes, bits == smallest))) - 1;
       if (first + i >= n || lane != nearest) continue;
-      key[first + i] = static_cast<std::uint64_t>(nearest);
+      const int group = 2 * nearest + (bound > own_limit ? 1 : 0);
+      key[first + i] = static_cast<std::uint64_t>(group);
       row[first + i] = static_cast<std::int32_t>(first + i);
-      atomicMax(&block_largest[nearest], bits);
+      atomicMax(&block_largest[group], bits);
     }
   }
   __syncthreads();
   if (threadIdx.x < kMostGroups) atomicMax(&largest[threadIdx.x], block_largest[threadIdx.x]);
+}
+
+/// A lower bound of the distance to the center of rows above the limit.
+double hole_of(float limit, std::int64_t d) {
+  const double squared = static_cast<double>(limit) * (1 - 0x1p-10) - static_cast<double>(d) * 0x1p-118;
+  return squared > 0 ? std::sqrt(squared) * (1 - 0x1p-40) : 0.0;
 }
 
 /// Where each group begins among sorted keys: begin[g] for all groups and one more.
@@ -86,57 +98,6 @@ double squared_distance(std::span<const double> x, std::span<const double> y) {
   return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
-/// Sampled rows with their nearest centers.
-class CenterSearch {
- public:
-  explicit CenterSearch(const Matrix<double>& rows)
-      : rows_(rows),
-        distance_(static_cast<std::size_t>(rows.rows()), std::numeric_limits<double>::infinity()),
-        nearest_(static_cast<std::size_t>(rows.rows())) {}
-
-  /// Adds a row as a center; false if no row differs from the centers.
-  bool add() {
-    const auto draw = static_cast<std::uint64_t>(count_);
-    std::int64_t row = random_below(0, 0, draw, rows_.rows());
-    if (count_ > 0) {
-      std::vector<double> total(distance_);
-      std::partial_sum(total.begin(), total.end(), total.begin());
-      if (!(total.back() > 0) || !std::isfinite(total.back())) return false;
-      const double at = total.back() * std::ldexp(static_cast<double>(random_bits(0, 0, draw) >> 12), -52);
-      row = std::min<std::int64_t>(std::upper_bound(total.begin(), total.end(), at) - total.begin(), rows_.rows() - 1);
-    }
-    for (std::int64_t i = 0; i < rows_.rows(); ++i) {
-      const double each = squared_distance(rows_.row(i), rows_.row(row));
-      const auto at = static_cast<std::size_t>(i);
-      if (each < distance_[at]) distance_[at] = each, nearest_[at] = count_;
-    }
-    ++count_;
-    return true;
-  }
-
-  /// The means of the rows of each center.
-  Matrix<double> means() const {
-    Matrix<double> sums(count_, rows_.columns());
-    std::vector<double> rows(static_cast<std::size_t>(count_));
-    std::fill_n(sums.data(), sums.size(), 0.0);
-    for (std::int64_t i = 0; i < rows_.rows(); ++i) {
-      const std::int64_t center = nearest_[static_cast<std::size_t>(i)];
-      for (std::int64_t j = 0; j < rows_.columns(); ++j) sums(center, j) += rows_(i, j);
-      ++rows[static_cast<std::size_t>(center)];
-    }
-    for (std::int64_t c = 0; c < count_; ++c) {
-      for (double& sum : sums.row(c)) sum /= rows[static_cast<std::size_t>(c)];
-    }
-    return sums;
-  }
-
- private:
-  const Matrix<double>& rows_;
-  std::vector<double> distance_;  // D to the nearest center
-  std::vector<std::int64_t> nearest_;
-  std::int64_t count_ = 0;
-};
-
 std::size_t nearest_center(std::span<const double> row, const Matrix<double>& centers, double& distance) {
   std::size_t nearest = 0;
   distance = std::numeric_limits<double>::infinity();
@@ -147,35 +108,141 @@ std::size_t nearest_center(std::span<const double> row, const Matrix<double>& ce
   return nearest;
 }
 
-/// Whether products in fp16 relative to these centers decide most of the sampled queries: those near which the error is
-/// small beside the distance to their neighbours.
-bool decides(const Matrix<double>& centers, const Matrix<double>& rows, const SearchSample& sample) {
-  constexpr double kQuantile = 0.95, kSmall = 0.02;
-  constexpr std::int64_t kShare = 8;
+/// Draws sampled rows as first centers, one after another.
+class FirstCenters {
+ public:
+  explicit FirstCenters(const Matrix<double>& rows)
+      : rows_(rows), distance_(static_cast<std::size_t>(rows.rows()), std::numeric_limits<double>::infinity()) {}
+
+  /// Adds a row as a center; false if no row differs from the centers.
+  bool add() {
+    const auto draw = static_cast<std::uint64_t>(chosen_.size());
+    std::int64_t row = random_below(0, 0, draw, rows_.rows());
+    if (draw > 0) {
+      std::vector<double> total(distance_);
+      std::partial_sum(total.begin(), total.end(), total.begin());
+      if (!(total.back() > 0) || !std::isfinite(total.back())) return false;
+      const double at = total.back() * std::ldexp(static_cast<double>(random_bits(0, 0, draw) >> 12), -52);
+      row = std::min<std::int64_t>(std::upper_bound(total.begin(), total.end(), at) - total.begin(), rows_.rows() - 1);
+    }
+    for (std::int64_t i = 0; i < rows_.rows(); ++i) {
+      double& nearest = distance_[static_cast<std::size_t>(i)];
+      nearest = std::min(nearest, squared_distance(rows_.row(i), rows_.row(row)));
+    }
+    chosen_.push_back(row);
+    return true;
+  }
+
+  Matrix<double> centers() const {
+    Matrix<double> values(std::ssize(chosen_), rows_.columns());
+    for (std::int64_t c = 0; c < values.rows(); ++c) {
+      const auto from = rows_.row(chosen_[static_cast<std::size_t>(c)]);
+      std::copy(from.begin(), from.end(), values.row(c).begin());
+    }
+    return values;
+  }
+
+ private:
+  const Matrix<double>& rows_;
+  std::vector<double> distance_;  // D to the nearest center
+  std::vector<std::int64_t> chosen_;
+};
+
+/// Sampled rows divided among centers.
+struct Division {
+  std::vector<std::size_t> nearest;  // the center of each row
+  std::vector<double> distance;      // D of each row to it
+  std::vector<double> limit;         // of each center: D of its near rows is not above this
+  std::vector<double> usual[2];      // of each center: D of most near rows, and of most far ones; 0: there are none
+};
+
+double quantile(std::span<const double> sorted) {
+  constexpr double kQuantile = 0.95;
+  return sorted.empty() ? 0.0 : sorted[static_cast<std::size_t>(kQuantile * static_cast<double>(sorted.size() - 1))];
+}
+
+/// How many of the sorted distances are near ones: all, or those before the widest free interval if it is wide.
+std::size_t near_count(std::span<const double> sorted) {
+  constexpr double kWide = 8.0;  // D behind it / D before it
+  constexpr std::size_t kFewest = 4, kShare = 32;
+  const std::size_t fewest = std::max(kFewest, sorted.size() / kShare);
+  std::size_t count = sorted.size();
+  double widest = kWide;
+  for (std::size_t i = fewest; i + fewest <= sorted.size(); ++i) {
+    if (!(sorted[i] > widest * sorted[i - 1])) continue;
+    widest = sorted[i] / sorted[i - 1];
+    count = i;
+  }
+  return count;
+}
+
+Division divide(const Matrix<double>& rows, const Matrix<double>& centers) {
+  Division division;
   std::vector<std::vector<double>> distances(static_cast<std::size_t>(centers.rows()));
   for (std::int64_t i = 0; i < rows.rows(); ++i) {
     double distance = 0.0;
-    const std::size_t group = nearest_center(rows.row(i), centers, distance);
-    distances[group].push_back(distance);
+    const std::size_t center = nearest_center(rows.row(i), centers, distance);
+    division.nearest.push_back(center);
+    division.distance.push_back(distance);
+    distances[center].push_back(distance);
   }
-  std::vector<double> usual;  // D of most rows of a group to its center
-  for (std::vector<double>& group : distances) {
-    const auto place = group.begin() + static_cast<std::int64_t>(kQuantile * static_cast<double>(group.size()));
-    std::nth_element(group.begin(), std::min(place, group.end()), group.end());
-    usual.push_back(group.empty() ? 0.0 : *std::min(place, group.end() - 1));
+  for (std::vector<double>& each : distances) {
+    std::sort(each.begin(), each.end());
+    const std::size_t near = near_count(each);
+    const std::span<const double> all(each);
+    // The geometric mean of the distances beside it.
+    division.limit.push_back(near < all.size() ? std::sqrt(all[near - 1]) * std::sqrt(all[near])
+                                               : std::numeric_limits<double>::infinity());
+    division.usual[0].push_back(quantile(all.first(near)));
+    division.usual[1].push_back(quantile(all.subspan(near)));
   }
+  return division;
+}
+
+/// The means of the near rows of each center, which stays where it is if it has none.
+Matrix<double> near_means(const Matrix<double>& rows, const Matrix<double>& centers) {
+  const Division division = divide(rows, centers);
+  Matrix<double> means(centers.rows(), rows.columns());
+  std::fill_n(means.data(), means.size(), 0.0);
+  std::vector<double> count(static_cast<std::size_t>(centers.rows()));
+  for (std::int64_t i = 0; i < rows.rows(); ++i) {
+    const std::size_t center = division.nearest[static_cast<std::size_t>(i)];
+    if (division.distance[static_cast<std::size_t>(i)] > division.limit[center]) continue;
+    const auto sum = means.row(static_cast<std::int64_t>(center));
+    for (std::int64_t j = 0; j < rows.columns(); ++j) sum[static_cast<std::size_t>(j)] += rows(i, j);
+    ++count[center];
+  }
+  for (std::int64_t c = 0; c < means.rows(); ++c) {
+    const double rows_of_center = count[static_cast<std::size_t>(c)];
+    for (std::int64_t j = 0; j < means.columns(); ++j)
+      means(c, j) = rows_of_center > 0 ? means(c, j) / rows_of_center : centers(c, j);
+  }
+  return means;
+}
+
+/// Whether products in fp16 relative to these centers decide most of the sampled queries: those near which the error is
+/// small beside the distance to their neighbours.
+bool decides(const Matrix<double>& centers, const Division& division, const SearchSample& sample) {
+  constexpr double kSmall = 0.02;
+  constexpr std::int64_t kShare = 8;
   std::int64_t ambiguous = 0;
   for (std::int64_t q = 0; q < sample.queries.rows(); ++q) {
     double distance = 0.0;
-    const double scale = usual[nearest_center(sample.queries.row(q), centers, distance)];
+    const std::size_t center = nearest_center(sample.queries.row(q), centers, distance);
+    const double scale = division.usual[distance > division.limit[center] ? 1 : 0][center];
     if (!(sample.error * scale <= kSmall * sample.nearest[static_cast<std::size_t>(q)])) ++ambiguous;
   }
   return kShare * ambiguous <= sample.queries.rows();
 }
 
-/// As few centers as decide most queries; empty if kMostGroups do not.
+struct ChosenCenters {
+  Matrix<double> values;      // none if kMostCenters do not decide most queries
+  std::vector<double> limit;  // of D of their near rows
+};
+
+/// As few centers as decide most queries.
 template <class T>
-Matrix<double> choose_centers(const HeldRows<T>& held, const SearchSample& sample) {
+ChosenCenters choose_centers(const HeldRows<T>& held, const SearchSample& sample) {
   const std::int64_t d = held.columns(), count = std::min(kSampleRows, held.rows());
   std::vector<std::int32_t> chosen;
   for (std::int64_t i = 0; i < count; ++i)
@@ -190,14 +257,17 @@ Matrix<double> choose_centers(const HeldRows<T>& held, const SearchSample& sampl
   held.stream().download(values.data(), gathered.data(), count * d);
   Matrix<double> rows(count, d);
   std::transform(values.begin(), values.end(), rows.data(), [](T value) { return static_cast<double>(value); });
-  CenterSearch search(rows);
-  Matrix<double> centers(0, d);
-  for (std::int64_t groups = 1; groups <= kMostGroups && search.add(); ++groups) {
-    if (groups == 1 || (groups & (groups - 1)) != 0) continue;
-    centers = search.means();
-    if (decides(centers, rows, sample)) return centers;
+  FirstCenters first(rows);
+  ChosenCenters last{Matrix<double>(0, d), {}};
+  for (std::int64_t centers = 1; centers <= kMostCenters && first.add(); ++centers) {
+    if ((centers & (centers - 1)) != 0) continue;
+    Matrix<double> means = near_means(rows, near_means(rows, first.centers()));
+    const Division division = divide(rows, means);
+    const bool enough = decides(means, division, sample);
+    last = {std::move(means), division.limit};
+    if (enough) return last;
   }
-  return held.context->forced.groups ? std::move(centers) : Matrix<double>(0, d);
+  return held.context->forced.groups ? std::move(last) : ChosenCenters{Matrix<double>(0, d), {}};
 }
 
 /// The transform of a screen around a center: no value of a row within the radius is beyond 1.
@@ -216,24 +286,31 @@ std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held,
   const Context& context = *held.context;
   const Stream& stream = held.stream();
   const std::int64_t n = held.rows(), d = held.columns();
-  const Matrix<double> centers = choose_centers(held, sample);
+  const ChosenCenters chosen = choose_centers(held, sample);
+  const Matrix<double>& centers = chosen.values;
   const std::int64_t count = centers.rows();
   if (count == 0) return nullptr;
 
-  std::vector<Side> transposed(static_cast<std::size_t>(d * kMostGroups));
+  std::vector<Side> transposed(static_cast<std::size_t>(d * kMostCenters));
   for (std::int64_t j = 0; j < d; ++j) {
-    for (std::int64_t g = 0; g < kMostGroups; ++g)
-      transposed[static_cast<std::size_t>(j * kMostGroups + g)] = static_cast<Side>(centers(g < count ? g : 0, j));
+    for (std::int64_t c = 0; c < kMostCenters; ++c)
+      transposed[static_cast<std::size_t>(j * kMostCenters + c)] = static_cast<Side>(centers(c < count ? c : 0, j));
   }
-  const Buffer<Side> device_centers(held.pool(), d * kMostGroups);
+  std::vector<float> limits(static_cast<std::size_t>(kMostCenters), std::numeric_limits<float>::infinity());
+  std::transform(chosen.limit.begin(), chosen.limit.end(), limits.begin(),
+                 [](double limit) { return static_cast<float>(limit); });
+  const Buffer<Side> device_centers(held.pool(), d * kMostCenters);
+  const Buffer<float> device_limits(held.pool(), kMostCenters);
   const Buffer<std::uint64_t> keys(held.pool(), 2 * n);
   const Buffer<std::int32_t> rows(held.pool(), 2 * n), begins(held.pool(), kMostGroups + 1);
   const Buffer<unsigned> largest(held.pool(), kMostGroups);
   CellOrder order{{keys.data(), keys.data() + n}, {rows.data(), rows.data() + n}, n, 0};
-  stream.upload(device_centers.data(), transposed.data(), d * kMostGroups);
+  stream.upload(device_centers.data(), transposed.data(), d * kMostCenters);
+  stream.upload(device_limits.data(), limits.data(), kMostCenters);
   stream.fill(largest.data(), 0, kMostGroups);
   groups_kernel<<<context.grid(n, kBlockWarps * kTogether), kBlock, 0, stream>>>(
-      held.resident.data(), n, d, device_centers.data(), order.key[0], order.row[0], largest.data());
+      held.resident.data(), n, d, device_centers.data(), device_limits.data(), order.key[0], order.row[0],
+      largest.data());
   check(cudaGetLastError());
   std::size_t bytes = 0;
   sort_by_key(stream, order, 8, nullptr, bytes);
@@ -249,26 +326,28 @@ std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held,
 
   auto made = std::make_shared<CenteredGroups<T>>();
   made->centers = Buffer<double>(held.pool(), count * d);
-  made->groups.resize(static_cast<std::size_t>(count));
+  made->center_count = count;
   // Distances to the centers are measured to those that the radii are of.
   Matrix<double> measured(count, d);
   for (std::int64_t i = 0; i < measured.size(); ++i)
     measured.data()[i] = static_cast<double>(static_cast<Side>(centers.data()[i]));
   stream.upload(made->centers.data(), measured.data(), measured.size());
-  for (std::int64_t g = 0; g < count; ++g) {
-    CenteredGroup<T>& group = made->groups[static_cast<std::size_t>(g)];
-    const std::int64_t first = begin[static_cast<std::size_t>(g)];
-    const std::int64_t size = begin[static_cast<std::size_t>(g + 1)] - first;
+  for (std::size_t g = 0; g < static_cast<std::size_t>(2 * count); ++g) {
+    const std::int64_t first = begin[g], size = begin[g + 1] - first;
     if (size == 0) continue;
     Buffer<T> values(held.pool(), size * d);
     gather_kernel<<<context.grid(size * d, kBlock), kBlock, 0, stream>>>(
         held.resident.data(), order.row[order.current] + first, size, d, values.data());
     check(cudaGetLastError());
-    group.radius = std::sqrt(static_cast<double>(squared_radius[static_cast<std::size_t>(g)])) * (1 + 0x1p-40);
+    CenteredGroup<T>& group = made->groups.emplace_back();
+    group.center = static_cast<std::int64_t>(g / 2);
+    group.is_far = g % 2 == 1;
+    group.hole = group.is_far ? hole_of(limits[g / 2], d) : 0.0;
+    group.radius = std::sqrt(static_cast<double>(squared_radius[g])) * (1 + 0x1p-40);
     group.position.assign(positions.begin() + first, positions.begin() + first + size);
     group.rows = std::make_unique<HeldRows<T>>(held.context, std::move(values), size, d);
     DataPlan plan = held.plan;
-    plan.screen = screen_around(measured.row(g), group.radius, held.plan.screen);
+    plan.screen = screen_around(measured.row(group.center), group.radius, held.plan.screen);
     prepare(*group.rows, plan);
   }
   return made;

@@ -1,5 +1,7 @@
-// The held rows divided among a few centers. The rows of a group are held apart, so that their fp16 copies are relative
-// to its center: where rows lie in a few dense clusters, the copies of all of them differ too little.
+// The held rows divided among a few centers, and those of a center into near and far ones where the distances to it
+// leave a wide interval free. The rows of a group are held apart, so that their fp16 copies are relative to its center,
+// in units of its size: where rows lie in a few dense clusters, or one among others, the copies of all of them differ
+// too little.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +15,18 @@ namespace kith::cuda {
 
 template <class T>
 struct CenteredGroup {
-  std::unique_ptr<HeldRows<T>> rows;   // in ascending order of their positions; null: there are none
+  std::unique_ptr<HeldRows<T>> rows;   // in ascending order of their positions; there are some
   std::vector<std::int32_t> position;  // of each among the held rows
-  double radius = 0.0;                 // no row is farther from the center
+  std::int64_t center = 0;             // its number
+  bool is_far = false;                 // the far ones of the center
+  double hole = 0.0, radius = 0.0;     // no row is nearer to the center, none farther
 };
 
 template <class T>
 struct CenteredGroups {
-  Buffer<double> centers;  // (groups, d)
-  std::vector<CenteredGroup<T>> groups;
+  Buffer<double> centers;  // (center_count, d)
+  std::int64_t center_count = 0;
+  std::vector<CenteredGroup<T>> groups;  // in ascending order of their centers, near rows before far ones
 };
 
 /// What a search of a sample of the queries in a sample of the rows showed.

@@ -285,12 +285,11 @@ __global__ void __launch_bounds__(kMaxThreads)
 template <class... Parameters, class... Arguments>
 void launch_lists(const Context& context, void (*kernel)(Parameters...), std::int64_t queries, std::int64_t capacity,
                   const Arguments&... arguments) {
-  constexpr int kThreads = 128;
-  const bool wide_blocks = queries < 2 * context.multiprocessors || capacity > 2 * kMinCandidates;
+  const bool widest = queries < 2 * context.multiprocessors || capacity > 2 * kMinCandidates;
+  const int threads = widest ? kMaxThreads : queries < 8 * context.multiprocessors ? kMaxThreads / 2 : 128;
   const auto shared = static_cast<int>(capacity * kCandidateBytes);
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-  kernel<<<static_cast<unsigned>(queries), wide_blocks ? kMaxThreads : kThreads, shared, context.stream>>>(
-      arguments...);
+  kernel<<<static_cast<unsigned>(queries), threads, shared, context.stream>>>(arguments...);
   check(cudaGetLastError());
 }
 

@@ -10,6 +10,38 @@
 
 namespace kith::cuda {
 
+/// Merges list i of `from` into list q of `to`, which is not longer. own: a row that is left out; -1: none. merged:
+/// memory that is used again.
+inline void merge_list(const NeighborLists& from, std::int64_t i, std::int64_t own, NeighborLists& to, std::int64_t q,
+                       std::vector<Neighbor>& merged) {
+  const auto entry = [](const NeighborLists& lists, std::int64_t list, std::int64_t at) {
+    const bool exists = at < lists.index.columns() && lists.index(list, at) >= 0;
+    return exists ? Neighbor{lists.distance(list, at), lists.index(list, at)} : Neighbor{0.0, -1};
+  };
+  const std::int64_t k = to.index.columns();
+  if (to.index(q, 0) < 0 && own < 0) {
+    std::copy_n(from.distance.row(i).data(), k, to.distance.row(q).data());
+    std::copy_n(from.index.row(i).data(), k, to.index.row(q).data());
+    return;
+  }
+  merged.clear();
+  for (std::int64_t a = 0, b = 0; std::ssize(merged) < k;) {
+    const Neighbor kept = entry(to, q, a), added = entry(from, i, b);
+    if (kept.row < 0 && added.row < 0) break;
+    if (added.row < 0 || (kept.row >= 0 && kept < added)) {
+      merged.push_back(kept);
+      ++a;
+    } else {
+      if (added.row != own) merged.push_back(added);
+      ++b;
+    }
+  }
+  for (std::size_t j = 0; j < merged.size(); ++j) {
+    to.distance(q, static_cast<std::int64_t>(j)) = merged[j].distance;
+    to.index(q, static_cast<std::int64_t>(j)) = merged[j].row;
+  }
+}
+
 /// Merges the nearest rows of the queries at positions `chosen` into their lists. search(queries, lists): fills
 /// unfilled lists. The chosen queries are not consecutive rows of the base, so that each finds itself if it is one, and
 /// is then excluded from a list that is longer by one.
@@ -29,22 +61,8 @@ void search_gathered(const Queries& queries, const std::vector<std::int64_t>& ch
   lists.candidates += found.candidates;
   std::vector<Neighbor> merged;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t q = chosen[static_cast<std::size_t>(i)], own = excludes ? queries.excluded_row + q : -1;
-    merged.clear();
-    const auto append = [&](const NeighborLists& from, std::int64_t list) {
-      for (std::int64_t j = 0; j < from.index.columns(); ++j) {
-        const std::int64_t row = from.index(list, j);
-        if (row >= 0 && row != own) merged.push_back({from.distance(list, j), row});
-      }
-    };
-    append(lists, q);
-    append(found, i);
-    std::sort(merged.begin(), merged.end());
-    const std::int64_t length = std::min(k, std::int64_t{std::ssize(merged)});
-    for (std::int64_t j = 0; j < length; ++j) {
-      lists.distance(q, j) = merged[static_cast<std::size_t>(j)].distance;
-      lists.index(q, j) = merged[static_cast<std::size_t>(j)].row;
-    }
+    const std::int64_t q = chosen[static_cast<std::size_t>(i)];
+    merge_list(found, i, excludes ? queries.excluded_row + q : -1, lists, q, merged);
   }
 }
 

@@ -11,11 +11,16 @@ namespace kith::cuda {
 template <class T>
 using SearchRows = std::function<void(const HeldRows<T>&, const Queries&, NeighborLists&)>;
 
-/// Merges the nearest rows into the lists: those of the group whose center is nearest to a query, and then those of
-/// every other group that may have nearer ones. search_rows searches a group. Requires held.cells.groups. Throws
-/// OutOfMemory, after it may have changed lists. Waits for the device.
 template <class T>
-void search_groups(const HeldRows<T>& held, const Queries& queries, const SearchRows<T>& search_rows,
-                   NeighborLists& lists);
+struct GroupSearch {
+  SearchRows<T> own;     // for queries among the rows
+  SearchRows<T> others;  // for queries that may be far from them
+};
+
+/// Merges the nearest rows into the lists: those of the group whose center is nearest to a query, and then those of
+/// every other group that may have nearer ones. Requires held.cells.groups. Throws OutOfMemory, after it may have
+/// changed lists. Waits for the device.
+template <class T>
+void search_groups(const HeldRows<T>& held, const Queries& queries, const GroupSearch<T>& search, NeighborLists& lists);
 
 }  // namespace kith::cuda

@@ -3,6 +3,7 @@
 // (fp16_search.h); otherwise, and for queries whose lists those two could not complete, by the float32 screen
 // (float32_search.h).
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -30,21 +31,8 @@ void copy_entries(const NeighborLists& from, NeighborLists& to) {
 
 /// Merges lists of other rows.
 void merge(const NeighborLists& from, NeighborLists& to) {
-  const std::int64_t k = to.index.columns();
-  std::vector<Neighbor> both(static_cast<std::size_t>(2 * k));
-  for (std::int64_t q = 0; q < to.index.rows(); ++q) {
-    std::size_t size = 0;
-    for (const NeighborLists* lists : {&from, static_cast<const NeighborLists*>(&to)}) {
-      for (std::int64_t i = 0; i < k && lists->index(q, i) >= 0; ++i)
-        both[size++] = {lists->distance(q, i), lists->index(q, i)};
-    }
-    const std::int64_t kept = std::min<std::int64_t>(k, static_cast<std::int64_t>(size));
-    std::partial_sort(both.begin(), both.begin() + kept, both.begin() + static_cast<std::ptrdiff_t>(size));
-    for (std::int64_t i = 0; i < kept; ++i) {
-      to.distance(q, i) = both[static_cast<std::size_t>(i)].distance;
-      to.index(q, i) = both[static_cast<std::size_t>(i)].row;
-    }
-  }
+  std::vector<Neighbor> merged;
+  for (std::int64_t q = 0; q < to.index.rows(); ++q) merge_list(from, q, -1, to, q, merged);
   to.products += from.products;
   to.candidates += from.candidates;
   to.fallback_queries += from.fallback_queries;
@@ -72,6 +60,19 @@ void search_products(const HeldRows<T>& held, const Queries& queries, NeighborLi
   search_gathered(queries, fallback, lists, search_all);
 }
 
+/// The same for queries that may be far longer than the rows, relative to the center of their fp16 copies.
+template <class T>
+void search_far_products(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
+  std::vector<std::int64_t> remaining(static_cast<std::size_t>(queries.values.rows));
+  std::iota(remaining.begin(), remaining.end(), 0);
+  try {
+    remaining = search_long_queries(held, queries, remaining, lists);
+  } catch (const OutOfMemory&) {  // all remain
+  }
+  search_gathered(queries, remaining, lists,
+                  [&](const Queries& others, NeighborLists& found) { search_products(held, others, found); });
+}
+
 }  // namespace
 
 template <class T>
@@ -84,7 +85,7 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
   try {
     const SearchMethod method = choose_search(held, queries, k);
     if (method == SearchMethod::groups) {
-      search_groups<T>(held, queries, search_products<T>, lists);
+      search_groups<T>(held, queries, {search_products<T>, search_far_products<T>}, lists);
     } else if (method == SearchMethod::cells) {
       const std::vector<std::int64_t> fallback = search_cells(held, queries, unfilled, lists);
       lists.fallback_queries += std::ssize(fallback);
