@@ -12,7 +12,7 @@
 namespace kith {
 
 /// The unit in which the work of a measurement is counted; rates are in units per second.
-enum class WorkUnit { none, bytes, flops, rows };
+enum class WorkUnit { none, bytes, flops, operations, rows };
 
 /// One line of a suite.
 struct Measurement {
@@ -50,6 +50,10 @@ namespace cpu {
 std::vector<Measurement> measure_limits(const BenchRequest& request);
 /// The name in measure_limits() of the limit of the current instruction set. Throws as instructions() does.
 std::string product_limit();
+/// The sum of two vectors of n numbers (shape "nx1").
+std::vector<Measurement> climb_vector(const BenchRequest& request);
+/// Distances of M x N and N x K matrices (shape "MxN,K"): plain loops, vector instructions, all threads.
+std::vector<Measurement> climb_distances(const BenchRequest& request);
 /// The Sobel magnitude of an 8-bit picture (shape "WIDTHxHEIGHT"). Throws Error(usage) for sizes that it does not
 /// support.
 std::vector<Measurement> climb_sobel(const BenchRequest& request);
@@ -65,6 +69,8 @@ std::vector<Measurement> measure_limits(const BenchRequest& request);
 std::vector<Measurement> climb_distances(const BenchRequest& request);
 /// All distances between n points of a plane (shape "nx2").
 std::vector<Measurement> climb_plane(const BenchRequest& request);
+/// Sums of vectors and matrices, the norm, copies that overlap kernels, atomics, shared-memory banks (shape "nx1").
+std::vector<Measurement> climb_vector(const BenchRequest& request);
 /// The sum of n numbers (shape "nx1").
 std::vector<Measurement> climb_reduce(const BenchRequest& request);
 /// n 32-bit integers in ascending order (shape "nx1").
@@ -77,6 +83,9 @@ std::vector<Measurement> climb_sobel(const BenchRequest& request);
 inline constexpr const char* kReadLimit = "read";
 inline constexpr const char* kWriteLimit = "write";
 inline constexpr const char* kCopyLimit = "copy";
+inline constexpr const char* kUploadLimit = "host to device";
+inline constexpr const char* kSharedLimit = "shared memory";
+inline constexpr const char* kInt8Limit = "product int8";
 inline constexpr const char* kFp16Limit = "product float16";
 inline constexpr const char* kFloatLimit = "product float32";
 

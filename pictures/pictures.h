@@ -1,4 +1,5 @@
-// The charts of a clustering. Each is made from plain numbers and has a caption that describes it in words.
+// The charts of a clustering, and of measured rates. Each is made from plain numbers and has a caption that describes
+// it in words.
 #pragma once
 
 #include <cstdint>
@@ -64,6 +65,16 @@ struct SweepCurve {
 };
 /// A chart for each score. k: ascending; suggested: a k to mark
 Picture sweep(const std::vector<double>& k, const std::vector<SweepCurve>& curves, std::optional<double> suggested);
+
+/// A measured rate as a share of a limit.
+struct LimitBar {
+  std::string group;  // the heading of consecutive bars: "8192 x 8192"
+  std::string label;
+  double share = 0.0;
+  std::string limit;  // its name
+};
+/// Horizontal bars, and a dashed line at the limit.
+Picture limit_bars(const std::string& name, const std::string& title, const std::vector<LimitBar>& bars);
 
 // Shared by several charts.
 

@@ -8,19 +8,22 @@
 #include <limits>
 #include <sstream>
 
+#include "app/bench/bench_page.h"
 #include "app/bench/bench_rates.h"
 #include "app/cli/help_page.h"
 #include "app/cli/layout.h"
+#include "app/cli/shell_word.h"
 #include "app/cli/suggest.h"
 #include "app/cli/terminal.h"
 #include "app/commands.h"
+#include "data/results/text_file.h"
 
 namespace kith::app {
 namespace {
 
 using LadderFunction = std::vector<Measurement> (*)(const BenchRequest&);
 
-/// `rows` is set for a suite over points, `ladder` for a ladder of kernels, neither for the limits.
+/// `rows` is set for a suite over points, `ladder` for a ladder of kernels, neither for the limits and for all.
 struct Suite {
   const char* name;
   const char* summary;
@@ -28,9 +31,11 @@ struct Suite {
   LadderFunction ladder;
   const char* form;                 // form of its shapes
   LadderFunction on_cpu = nullptr;  // the same ladder on the processor
+
+  bool is(const char* other) const { return std::string(name) == other; }
 };
 
-constexpr std::array<Suite, 11> kSuites{{
+constexpr std::array<Suite, 13> kSuites{{
     {"limits", "limits of the machine: bandwidths, latency, matrix products", nullptr, nullptr, ""},
     {"assign", "one assignment of all rows to their nearest centroids", bench_assign, nullptr, "NxD,K"},
     {"sweep", "assignments over a grid of columns and centroids: time per row and multiply-add", bench_sweep, nullptr,
@@ -38,12 +43,16 @@ constexpr std::array<Suite, 11> kSuites{{
     {"iteration", "whole iterations of k-means", bench_iteration, nullptr, "NxD,K"},
     {"scale", "iterations on 1, 2, 4 ... GPUs, or threads of the processor", bench_scale, nullptr, "NxD,K"},
     {"knn", "exact nearest neighbours", bench_knn, nullptr, "NxD,Q,K or NxD,K (the points are the queries)"},
-    {"distances", "ladder of kernels: all distances of two matrices (cuda)", nullptr, cuda::climb_distances, "MxN,K"},
+    {"distances", "ladder of kernels: all distances of two matrices", nullptr, cuda::climb_distances, "MxN,K",
+     cpu::climb_distances},
     {"plane", "ladder of kernels: all distances of points in a plane (cuda)", nullptr, cuda::climb_plane, "Nx2"},
     {"reduce", "ladder of kernels: the sum of many numbers (cuda)", nullptr, cuda::climb_reduce, "Nx1"},
-    {"sort", "ladder of kernels: radix sort of 32-bit integers (cuda)", nullptr, cuda::climb_sort, "Nx1"},
+    {"sort", "ladder of kernels: radix sort of integers and pairs (cuda)", nullptr, cuda::climb_sort, "Nx1"},
     {"sobel", "ladder of kernels: edges of an 8-bit picture", nullptr, cuda::climb_sobel, "WIDTHxHEIGHT",
      cpu::climb_sobel},
+    {"vector", "ladder of kernels: sums of vectors; on a GPU also streams, atomics and shared memory", nullptr,
+     cuda::climb_vector, "Nx1", cpu::climb_vector},
+    {"all", "all of these that the backend has, except sweep and scale", nullptr, nullptr, ""},
 }};
 
 const Suite& suite_of(const std::string& name) {
@@ -66,9 +75,11 @@ std::string list_of_suites() {
 }
 
 void declare(OptionSet& set, BenchOptions& options) {
-  set.positional({.names = "SUITE",
-                  .help = "limits, assign, sweep, iteration, scale, knn, distances, plane, reduce, sort or sobel."},
-                 options.suite);
+  set.positional(
+      {.names = "SUITE",
+       .help = "limits, assign, sweep, iteration, scale, knn, distances, plane, reduce, sort, sobel, vector or "
+               "all."},
+      options.suite);
   set.positionals({.names = "--shape",
                    .value = "SHAPE",
                    .help = "Shape to measure in place of the suite's own, as in 1000000x128,1024 (rows x columns, "
@@ -98,6 +109,12 @@ void declare(OptionSet& set, BenchOptions& options) {
               {1, 1'000'000}, options.repeat);
   set.flag({.names = "--markdown", .help = "Print the table as Markdown."}, options.markdown);
   set.begin_common();
+  set.text({.names = "-o,--output",
+            .value = "FILE",
+            .help = "Also write a page with bars against the limits to this file, as in -o bench.html.",
+            .shown_default = "none"},
+           options.common.output);
+  set.flag({.names = "-f,--force", .help = "Replace an existing output file."}, options.common.force);
   add_backend_options(set, options.common);
   add_thread_option(set, options.common);
   add_message_options(set, options.common);
@@ -116,9 +133,31 @@ BenchRequest request_of(const BenchOptions& options, const Suite& suite, Job& jo
   return request;
 }
 
-std::vector<Measurement> limits_of(const Job& job, const BenchRequest& request) {
-  return job.common.chosen->device.has_own_memory ? cuda::measure_limits(request) : cpu::measure_limits(request);
-}
+/// The limits that this run has measured: each is measured once.
+class MeasuredLimits {
+ public:
+  explicit MeasuredLimits(const Job& job) : job_(job) {}
+
+  /// request.names: the limits to measure, all if empty.
+  const std::vector<Measurement>& of(BenchRequest request) {
+    const bool all = request.names.empty();
+    std::erase_if(request.names, [&](const std::string& name) { return name.empty() || is_measured(name); });
+    if (!all && request.names.empty()) return lines_;
+    const bool on_gpu = job_.common.chosen->device.has_own_memory;
+    for (Measurement& line : on_gpu ? cuda::measure_limits(request) : cpu::measure_limits(request)) {
+      lines_.push_back(std::move(line));
+    }
+    return lines_;
+  }
+
+ private:
+  bool is_measured(const std::string& name) const {
+    return std::any_of(lines_.begin(), lines_.end(), [&](const Measurement& line) { return line.name == name; });
+  }
+
+  const Job& job_;
+  std::vector<Measurement> lines_;
+};
 
 BenchRow row_of(const Measurement& line, const Limits& limits) {
   BenchRow row{.name = line.name,
@@ -145,13 +184,11 @@ std::vector<BenchRow> rows_of(const std::vector<Measurement>& lines, const Limit
 }
 
 /// Measures the kernels of a ladder, then the limits that they name.
-std::vector<BenchRow> ladder_rows(const Suite& suite, const Job& job, BenchRequest request) {
+std::vector<BenchRow> ladder_rows(const Suite& suite, const Job& job, MeasuredLimits& limits, BenchRequest request) {
   const bool on_gpu = job.common.chosen->device.has_own_memory;
   const std::vector<Measurement> kernels = on_gpu ? suite.ladder(request) : suite.on_cpu(request);
-  for (const Measurement& kernel : kernels) {
-    if (!kernel.limit.empty()) request.names.push_back(kernel.limit);
-  }
-  return rows_of(kernels, Limits(limits_of(job, request)));
+  for (const Measurement& kernel : kernels) request.names.push_back(kernel.limit);
+  return rows_of(kernels, Limits(limits.of(request)));
 }
 
 /// Throws Error(usage) for unknown kinds.
@@ -171,12 +208,12 @@ std::vector<const Kind*> kinds_of(const BenchOptions& options) {
 }
 
 std::vector<BenchRow> point_rows(const Suite& suite, const BenchOptions& options, Job& job,
-                                 std::unique_ptr<Backend> backend, BenchRequest request) {
+                                 std::unique_ptr<Backend>& backend, MeasuredLimits& limits, BenchRequest request) {
   const std::string product = job.common.chosen->device.has_own_memory ? kFp16Limit : cpu::product_limit();
   request.names = {kReadLimit, product};
-  const std::vector<Measurement> lines = limits_of(job, request);
+  const std::vector<Measurement>& lines = limits.of(request);
   for (const Measurement& line : lines) {
-    if (!line.missing.empty()) {
+    if (line.name == product && !line.missing.empty()) {
       Terminal::instance().say(fmt::format("the share of the limit is not shown: {}: {}", line.name, line.missing));
     }
   }
@@ -184,13 +221,14 @@ std::vector<BenchRow> point_rows(const Suite& suite, const BenchOptions& options
   BenchRun run{options, job, std::move(backend), threads, Limits(lines), product, kinds_of(options)};
   std::vector<BenchRow> rows = suite.rows(run);
   compare_with_noise(rows);
+  backend = std::move(run.backend);
   return rows;
 }
 
 /// The limits; rates of the operations are kept for `kith plan`.
-std::vector<BenchRow> limit_rows(const BenchOptions& options, Job& job, std::unique_ptr<Backend> backend,
-                                 const BenchRequest& request) {
-  const std::vector<Measurement> lines = limits_of(job, request);
+std::vector<BenchRow> limit_rows(const BenchOptions& options, Job& job, std::unique_ptr<Backend>& backend,
+                                 MeasuredLimits& limits, const BenchRequest& request) {
+  const std::vector<Measurement>& lines = limits.of(request);
   std::vector<BenchRow> rows = rows_of(lines, Limits({}));
   const std::string file = rates_file(job.report.backend, job.report.device);
   if (file.empty()) return rows;
@@ -202,16 +240,75 @@ std::vector<BenchRow> limit_rows(const BenchOptions& options, Job& job, std::uni
   } catch (const Error& error) {
     job.progress.warning(error.what());
   }
+  backend = std::move(run.backend);
   return rows;
+}
+
+/// The suite, or for all those that the backend has and that compare with limits.
+std::vector<const Suite*> suites_to_run(const Suite& suite, bool on_gpu) {
+  if (!suite.is("all")) return {&suite};
+  std::vector<const Suite*> suites;
+  for (const Suite& other : kSuites) {
+    const bool is_missing = other.ladder != nullptr && !on_gpu && other.on_cpu == nullptr;
+    if (!is_missing && !other.is("sweep") && !other.is("scale") && !other.is("all")) suites.push_back(&other);
+  }
+  return suites;
+}
+
+std::vector<TitledReport> run_suites(const Suite& suite, const BenchOptions& options, Job& job,
+                                     std::unique_ptr<Backend> backend) {
+  std::vector<TitledReport> reports;
+  MeasuredLimits limits(job);
+  for (const Suite* each : suites_to_run(suite, job.common.chosen->device.has_own_memory)) {
+    const BenchRequest request = request_of(options, *each, job);
+    BenchReport report{.suite = each->name,
+                       .backend = job.report.backend,
+                       .device = job.report.device,
+                       .threads = job.report.threads,
+                       .rows = {}};
+    report.rows = each->rows != nullptr     ? point_rows(*each, options, job, backend, limits, request)
+                  : each->ladder != nullptr ? ladder_rows(*each, job, limits, request)
+                                            : limit_rows(options, job, backend, limits, request);
+    reports.push_back({each->summary, std::move(report)});
+  }
+  job.progress.finish();
+  return reports;
+}
+
+/// The tables, with a heading for each of several, or JSON.
+void print_reports(const std::vector<TitledReport>& reports, const Suite& suite, const BenchOptions& options) {
+  if (options.common.json) {
+    std::vector<BenchReport> bare;
+    for (const TitledReport& titled : reports) bare.push_back(titled.report);
+    print_out(suite.is("all") ? to_json(bare) : to_json(bare.front()));
+  }
+  for (std::size_t i = 0; i < reports.size() && !options.common.json; ++i) {
+    const auto& [title, report] = reports[i];
+    if (suite.is("all")) {
+      print_out(fmt::format("{}{}{}: {}\n\n", i > 0 ? "\n" : "", options.markdown ? "## " : "", report.suite, title));
+    }
+    const auto cells = cells_of(report);
+    print_out(options.markdown ? markdown_table(cells) : aligned_table(cells, text_width(Stream::output)));
+  }
+  finish_out();
+}
+
+std::string command_of(const Arguments& arguments) {
+  std::string command = "kith bench";
+  for (const std::string& word : arguments) command += " " + shell_word(word);
+  return command;
 }
 
 /// Options that do not apply to the suite have no effect.
 void limit_options(OptionSet& set, const BenchOptions& options, const Suite& suite) {
-  const bool holds_points = suite.rows != nullptr, is_knn = options.suite == "knn";
+  const bool is_all = suite.is("all"), holds_points = suite.rows != nullptr || is_all;
+  const bool is_knn = suite.is("knn") || is_all;
   const auto unless = [&set](const char* name, bool applies, const std::string& reason) {
     set[name].no_effect.push_back(when([applies] { return !applies; }, reason));
   };
-  unless("--shape", holds_points || suite.ladder != nullptr, "the suite limits chooses its own sizes");
+  unless("--shape", !is_all && (holds_points || suite.ladder != nullptr),
+         fmt::format("the suite {} chooses its own sizes", suite.name));
+  unless("--force", !options.common.output.empty(), "there is no --output");
   unless("--data", holds_points, "it applies to assign, sweep, iteration, scale and knn");
   unless("--data", options.points.empty(), "the points are those of the file");
   for (const char* option : {"--metric", "--radius"}) unless(option, is_knn, "it applies to knn");
@@ -245,7 +342,7 @@ int run_bench(const Arguments& arguments) {
                  .examples = {"kith bench                           # lists the suites", "kith bench limits",
                               "kith bench assign --shape 1000000x128,1024 --shape 1000000x64,256 --json",
                               "kith bench iteration --data noise,blobs-0.1,outliers",
-                              "kith bench plane --backend cuda --markdown"}});
+                              "kith bench plane --backend cuda --markdown", "kith bench all -o bench.html"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   if (options.suite.empty()) {
@@ -269,28 +366,22 @@ int run_bench(const Arguments& arguments) {
     options.common.progress = "never";
   }
   Job job("bench", options.common);
-  const BenchRequest request = request_of(options, suite, job);
+  request_of(options, suite, job);  // refuses shapes
   auto backend = choose_backend(job);
   limit_options(set, options, suite);
+  data::OutputOptions output = output_options(options.common, {options.points});
+  output.endings = {".html", ".htm"};
+  if (!options.common.output.empty()) data::check_output(options.common.output, output);
   job.warn(set);
   if (options.common.dry_run) return 0;
-  BenchReport report{.suite = suite.name,
-                     .backend = job.report.backend,
-                     .device = job.report.device,
-                     .threads = job.report.threads,
-                     .rows = {}};
-  report.rows = suite.rows != nullptr     ? point_rows(suite, options, job, std::move(backend), request)
-                : suite.ladder != nullptr ? ladder_rows(suite, job, request)
-                                          : limit_rows(options, job, std::move(backend), request);
-  job.progress.finish();
-  if (options.common.json) {
-    print_out(to_json(report));
-  } else {
-    const auto cells = cells_of(report);
-    print_out(options.markdown ? markdown_table(cells) : aligned_table(cells, text_width(Stream::output)));
+  const std::vector<TitledReport> reports = run_suites(suite, options, job, std::move(backend));
+  print_reports(reports, suite, options);
+  if (!options.common.output.empty()) {
+    data::write_text_file(options.common.output, output, pictures::html(bench_page(reports, command_of(arguments))));
+    Terminal::instance().say(fmt::format("page: {}", options.common.output));
   }
-  finish_out();
-  return report.wrong() ? static_cast<int>(ExitCode::internal) : 0;
+  const bool wrong = std::any_of(reports.begin(), reports.end(), [](const auto& each) { return each.report.wrong(); });
+  return wrong ? static_cast<int>(ExitCode::internal) : 0;
 }
 
 }  // namespace kith::app

@@ -15,13 +15,18 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Cells = std::vector<std::vector<std::string>>;
 
+const char* name_of(WorkUnit unit) {
+  constexpr std::array<const char*, 5> names{"", "B/s", "FLOP/s", "op/s", "rows/s"};
+  return names[static_cast<std::size_t>(unit)];
+}
+
 /// "549 TFLOP/s", "4.63 TB/s", "1.20 Mrows/s": three significant digits and the largest prefix that fits.
 std::string show_rate(double rate, WorkUnit unit) {
   if (unit == WorkUnit::none || !(rate > 0.0)) return "";
   constexpr std::array<const char*, 5> prefixes{"", "k", "M", "G", "T"};
   std::size_t prefix = 0;
   for (; rate >= 999.5 && prefix + 1 < prefixes.size(); ++prefix) rate /= 1000.0;
-  const char* name = unit == WorkUnit::bytes ? "B/s" : unit == WorkUnit::flops ? "FLOP/s" : "rows/s";
+  const char* name = name_of(unit);
   const int decimals = rate < 9.995 ? 2 : rate < 99.95 ? 1 : 0;
   return fmt::format("{:.{}f} {}{}", rate, decimals, prefixes[prefix], name);
 }
@@ -69,6 +74,39 @@ constexpr std::array<Column, 12> kColumns{{
     {"published", [](const BenchRow& row) { return row.published; }},
     {"note", [](const BenchRow& row) { return row.wrong.empty() ? row.note : "WRONG: " + row.wrong; }},
 }};
+
+Json json_of(const BenchReport& report) {
+  Json object{{"command", "bench"},        {"version", KITH_VERSION}, {"suite", report.suite},
+              {"backend", report.backend}, {"device", report.device}, {"threads", report.threads}};
+  object["rows"] = Json::array();
+  for (const BenchRow& row : report.rows) {
+    Json line{{"name", row.name}};
+    if (!row.shape.empty()) line["shape"] = row.shape;
+    if (!row.data.empty()) line["data"] = row.data;
+    if (row.timing) {
+      line["seconds"] = {{"median", row.timing->median},
+                         {"lowest", row.timing->lowest},
+                         {"highest", row.timing->highest},
+                         {"count", row.timing->count}};
+    }
+    if (row.unit != WorkUnit::none) {
+      line["rate"] = row.rate;
+      line["unit"] = name_of(row.unit);
+    }
+    if (row.share) {
+      line["share"] = *row.share;
+      line["limit"] = row.limit;
+    }
+    if (row.over_noise) line["over_noise"] = *row.over_noise;
+    if (row.certified) line["certified"] = *row.certified;
+    if (row.candidates) line["candidates"] = *row.candidates;
+    if (!row.published.empty()) line["published"] = row.published;
+    if (!row.note.empty()) line["note"] = row.note;
+    if (!row.wrong.empty()) line["wrong"] = row.wrong;
+    object["rows"].push_back(std::move(line));
+  }
+  return object;
+}
 
 }  // namespace
 
@@ -127,37 +165,12 @@ std::string markdown_table(const Cells& cells) {
   return out;
 }
 
-std::string to_json(const BenchReport& report) {
-  Json object{{"command", "bench"},        {"version", KITH_VERSION}, {"suite", report.suite},
-              {"backend", report.backend}, {"device", report.device}, {"threads", report.threads}};
-  object["rows"] = Json::array();
-  constexpr std::array<const char*, 4> units{"", "B/s", "FLOP/s", "rows/s"};
-  for (const BenchRow& row : report.rows) {
-    Json line{{"name", row.name}};
-    if (!row.shape.empty()) line["shape"] = row.shape;
-    if (!row.data.empty()) line["data"] = row.data;
-    if (row.timing) {
-      line["seconds"] = {{"median", row.timing->median},
-                         {"lowest", row.timing->lowest},
-                         {"highest", row.timing->highest},
-                         {"count", row.timing->count}};
-    }
-    if (row.unit != WorkUnit::none) {
-      line["rate"] = row.rate;
-      line["unit"] = units[static_cast<std::size_t>(row.unit)];
-    }
-    if (row.share) {
-      line["share"] = *row.share;
-      line["limit"] = row.limit;
-    }
-    if (row.over_noise) line["over_noise"] = *row.over_noise;
-    if (row.certified) line["certified"] = *row.certified;
-    if (row.candidates) line["candidates"] = *row.candidates;
-    if (!row.published.empty()) line["published"] = row.published;
-    if (!row.note.empty()) line["note"] = row.note;
-    if (!row.wrong.empty()) line["wrong"] = row.wrong;
-    object["rows"].push_back(std::move(line));
-  }
+std::string to_json(const BenchReport& report) { return json_of(report).dump(2) + "\n"; }
+
+std::string to_json(const std::vector<BenchReport>& reports) {
+  Json object{{"command", "bench"}, {"version", KITH_VERSION}, {"suite", "all"}};
+  object["suites"] = Json::array();
+  for (const BenchReport& report : reports) object["suites"].push_back(json_of(report));
   return object.dump(2) + "\n";
 }
 

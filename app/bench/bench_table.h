@@ -54,7 +54,8 @@ std::vector<std::vector<std::string>> cells_of(const BenchReport& report);
 /// A table of at most `width` columns of text.
 std::string aligned_table(const std::vector<std::vector<std::string>>& cells, std::size_t width);
 std::string markdown_table(const std::vector<std::vector<std::string>>& cells);
-/// One JSON object and a line feed.
+/// One JSON object and a line feed. Several reports are the `suites` of the suite all.
 std::string to_json(const BenchReport& report);
+std::string to_json(const std::vector<BenchReport>& reports);
 
 }  // namespace kith::app

@@ -11,6 +11,7 @@
 #include "core/matrix.h"
 #include "kernels/bench.h"
 #include "kernels/cpu/instructions/instructions.h"
+#include "kernels/cpu/ladder/ladder.h"
 #include "kernels/cpu/runtime/threads.h"
 
 namespace kith::cpu {
@@ -43,13 +44,13 @@ bool is_requested(const BenchRequest& request, const std::string& name) {
 
 std::vector<Measurement> memory_limits(const BenchRequest& request, Threads& threads) {
   std::vector<Measurement> result;
-  if (!is_requested(request, kReadLimit) && !is_requested(request, kWriteLimit) && !is_requested(request, kCopyLimit))
-    return result;
-  Matrix<std::uint64_t> from(kArrayWords, 1), to(kArrayWords, 1);
+  const bool reads = is_requested(request, kReadLimit) || is_requested(request, kCopyLimit);
+  const bool writes = is_requested(request, kWriteLimit) || is_requested(request, kCopyLimit);
+  Matrix<std::uint64_t> from(reads ? kArrayWords : 0, 1), to(writes ? kArrayWords : 0, 1);
   std::vector<std::uint64_t> sink(64 * threads.count());  // at least a cache line apart; keeps the reads
   for_shares(threads, [&](std::int64_t first, std::int64_t count, int) {
-    std::fill_n(from.data() + first, count, 1);
-    std::fill_n(to.data() + first, count, 2);
+    if (reads) std::fill_n(from.data() + first, count, 1);
+    if (writes) std::fill_n(to.data() + first, count, 2);
   });
   const double bytes = static_cast<double>(kArrayWords / threads.count() * threads.count() * 8);
   const auto measure = [&](const char* name, double moved, const std::function<void()>& work) {
@@ -93,24 +94,32 @@ Measurement products(const BenchRequest& request, Threads& threads, const std::s
   return line;
 }
 
-std::string name_of_products(const Instructions& set) {
-  return fmt::format("multiply-add {} {}", set.name, set.low_precision.arithmetic);
+std::string name_of_products(const Instructions& set, const ScreenKernels& screen) {
+  return fmt::format("multiply-add {} {}", set.name, screen.arithmetic);
 }
 
 }  // namespace
 
-std::string product_limit() { return name_of_products(instructions()); }
+std::string product_limit(const ScreenKernels& screen) { return name_of_products(instructions(), screen); }
+
+std::string product_limit() { return product_limit(instructions().low_precision); }
 
 std::vector<Measurement> measure_limits(const BenchRequest& request) {
   Threads threads(request.backend.threads);
   std::vector<Measurement> result = memory_limits(request, threads);
   for (const Instructions* set : instruction_sets()) {
     if (!set->supported()) continue;
-    const std::string name = name_of_products(*set);
+    const std::string name = name_of_products(*set, set->low_precision);
     if (!is_requested(request, name)) continue;
     Measurement line = products(request, threads, name, set->low_precision);
     if (set == &instructions()) line.note = "what kith computes with here";
     result.push_back(std::move(line));
+  }
+  // The same processor's float32, for the rungs that compute in it.
+  const ScreenKernels& float32 = instructions().float32;
+  const std::string name = product_limit(float32);
+  if (!request.names.empty() && name != product_limit() && is_requested(request, name)) {
+    result.push_back(products(request, threads, name, float32));
   }
   return result;
 }

@@ -5,6 +5,7 @@
 #include "app/bench/bench.h"
 #include "core/distance.h"
 #include "tests/support/program.h"
+#include "tests/support/xml.h"
 
 using namespace kith::testing;
 using kith::MatrixView;
@@ -37,13 +38,15 @@ bool has_backend(const std::string& name) {
 
 TEST_CASE("bench alone lists its suites, and refuses unknown suites, shapes and options") {
   const Outcome list = done({"bench"});
-  for (const char* suite :
-       {"limits", "assign", "sweep", "iteration", "scale", "knn", "distances", "plane", "reduce", "sort", "sobel"}) {
+  for (const char* suite : {"limits", "assign", "sweep", "iteration", "scale", "knn", "distances", "plane", "reduce",
+                            "sort", "sobel", "vector", "all"}) {
     CHECK(list.out.find(std::string("\n  ") + suite + " ") != std::string::npos);
   }
   refuses(2, {"bench", "asign"}, {"unknown suite 'asign'", "the nearest is assign"});
   refuses(2, {"bench", "plane", "--backend", "cpu"}, {"runs on GPUs alone"});
   refuses(2, {"bench", "sobel", "--backend", "cpu", "--shape", "3x65536"}, {"--shape 3x65536", "65535"});
+  refuses(2, {"bench", "vector", "--backend", "cpu", "--shape", "3x2"}, {"--shape 3x2", "Nx1"});
+  refuses(2, {"bench", "distances", "--backend", "cpu", "--shape", "3x65537,2"}, {"3x65537,2", "65536"});
   refuses(2, {"bench", "assign", "--shape", "10x3"}, {"--shape", "NxD,K", "10x3"});
   refuses(2, {"bench", "assign", "--shape", "10x3,4,5"}, {"NxD,K"});
   refuses(2, {"bench", "assign", "--shape", "10,3"}, {"NxD,K"});
@@ -208,10 +211,12 @@ TEST_CASE("bench prints only its table on standard output, aligned or as Markdow
 
 TEST_CASE("every kernel of every ladder is right on a small problem") {
   if (!has_backend("cuda")) return;
-  const std::vector<std::pair<Words, std::size_t>> ladders{{{"plane", "--shape", "640x2", "--shape", "128x2"}, 14},
-                                                           {{"reduce", "--shape", "524288x1"}, 11},
-                                                           {{"sort", "--shape", "12288x1", "--shape", "65536x1"}, 10},
-                                                           {{"distances", "--shape", "128x256,384"}, 7}};
+  const std::vector<std::pair<Words, std::size_t>> ladders{
+      {{"plane", "--shape", "640x2", "--shape", "128x2"}, 14},
+      {{"reduce", "--shape", "524288x1"}, 12},
+      {{"sort", "--shape", "12288x1", "--shape", "65536x1"}, 18},
+      {{"distances", "--shape", "128x256,384"}, 11},
+      {{"vector", "--shape", "1x1", "--shape", "1023x1", "--shape", "300001x1"}, 60}};
   for (const auto& [words, count] : ladders) {
     const auto rows = bench(words)["rows"];
     CHECK(rows.size() == count);
@@ -224,19 +229,59 @@ TEST_CASE("every kernel of every ladder is right on a small problem") {
   refuses(2, {"bench", "distances", "--shape", "128x100,128"}, {"multiple of 128"});
 }
 
-TEST_CASE("every Sobel kernel is right for pictures of odd sizes, on every backend") {
+TEST_CASE("every Sobel kernel is right for pictures of odd sizes, on every backend, and so is their page") {
+  const Scratch folder;
   for (const std::string& backend : usable_backends()) {
     INFO(backend);
     const Words shapes{"1x1", "1x300", "300x1", "31x33", "33x31", "511x17", "512x16", "1025x129", "8191x35"};
-    Words words{"sobel", "--backend", backend};
+    const std::string page = folder / (backend + ".html");
+    Words words{"sobel", "--backend", backend, "-o", page};
     for (const std::string& shape : shapes) words.insert(words.end(), {"--shape", shape});
     const auto rows = bench(words)["rows"];
-    CHECK(rows.size() == (backend == "cuda" ? 7 : 3) * shapes.size());
+    CHECK(rows.size() == (backend == "cuda" ? 8 : 3) * shapes.size());
     for (const auto& row : rows) {
       check_timed(row);
       CHECK(row["limit"] == "copy");
     }
+    const std::string text = bytes_of(page);
+    CHECK(xml_problem(text).empty());
+    for (const std::string& part : {std::string("bars-sobel"), std::string(" of copy"), std::string("1025 x 129"),
+                                    std::string(", commit "), "kith bench sobel --backend " + backend}) {
+      INFO(part);
+      CHECK(text.find(part) != std::string::npos);
+    }
+    refuses(5, {"bench", "sobel", "--backend", backend, "-o", page}, {".html", "--force"});
   }
+}
+
+TEST_CASE("the ladders of vectors and distances are right for odd sizes on the processor") {
+  kith::BenchRequest request{.repeat = 3, .on_progress = [](const std::string&) {}};
+  const auto check = [](const std::vector<kith::Measurement>& lines) {
+    for (const kith::Measurement& line : lines) {
+      INFO(line.name << ", " << line.shape << ": " << line.wrong);
+      CHECK(line.wrong.empty());
+      CHECK(line.seconds.size() == 3);
+    }
+    return lines.size();
+  };
+  request.shapes = {{1, 1}, {100003, 1}};
+  CHECK(check(kith::cpu::climb_vector(request)) == 6);
+  request.shapes = {{1, 1, {1}}, {67, 13, {131}}, {128, 128, {128}}};
+  const auto distances = kith::cpu::climb_distances(request);
+  const std::size_t rungs = check(distances) / 3;
+  CHECK(distances.size() == 3 * rungs);
+  CHECK((rungs == 3 || rungs == 4));  // 4 where a type is multiplied faster than float32
+  CHECK(distances[2 * rungs].published == "7.6339 ms");
+}
+
+TEST_CASE("the suite all has one JSON object for its suites, and takes --dry-run") {
+  const Scratch folder;
+  done({"bench", "all", "--backend", "cpu", "--dry-run", "-o", folder / "all.html"});
+  CHECK(!std::filesystem::exists(folder / "all.html"));
+  const kith::app::BenchReport report{.suite = "sobel", .backend = "cpu", .device = "", .rows = {}};
+  const auto both = nlohmann::json::parse(kith::app::to_json(std::vector{report, report}));
+  CHECK(both["suites"].size() == 2);
+  CHECK(both["suites"][1]["suite"] == "sobel");
 }
 
 TEST_CASE("the checks of bench detect a wrong label and neighbours in the wrong order") {

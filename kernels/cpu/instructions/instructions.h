@@ -172,6 +172,9 @@ struct Instructions {
   void (*to_grid)(const double* values, std::int64_t count, FixedScale scale, double low_scale, std::int64_t* high,
                   std::int64_t* low);
 
+  /// Benchmark: out (count) = a + b.
+  void (*add)(const float* a, const float* b, std::int64_t count, float* out);
+
   RootSumKernels root_sums;
   NarrowKernels narrow;
   TreeKernels tree;

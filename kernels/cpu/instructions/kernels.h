@@ -220,6 +220,12 @@ struct Kernels {
     for (; j < d; ++j) add_one(rows, count, j, grid, high, low);
   }
 
+  static void add(const float* a, const float* b, std::int64_t count, float* out) {
+    std::int64_t i = 0;
+    for (; i + V::floats <= count; i += V::floats) V::store(out + i, V::add(V::load(a + i), V::load(b + i)));
+    for (; i < count; ++i) out[i] = a[i] + b[i];
+  }
+
   static double multiply_adds(std::int64_t rounds, float* result) {
     constexpr int kChains = 12;  // more than latency x throughput, fewer than registers
     F sum[kChains];
@@ -318,6 +324,7 @@ constexpr Instructions instructions_of(const char* name, const char* summary, bo
           .float32 = float_screen<V>(),
           .low_precision = low_precision,
           .to_grid = Kernels<V>::to_grid,
+          .add = Kernels<V>::add,
           .root_sums = {RootSums<V>::kQueries, RootSums<V>::kRows, RootSums<V>::add},
           .narrow = narrow_kernels_of<V>(),
           .tree = tree_kernels_of<V>(),

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/clock.h"
 #include "core/error.h"
+#include "kernels/cpu/ladder/ladder.h"
 #include "kernels/cpu/picture/edges.h"
 
 namespace kith::cpu {
@@ -77,21 +77,14 @@ std::vector<Measurement> climb_sobel(const BenchRequest& request) {
     const std::vector<std::uint8_t> in = bench_picture(size);
     std::vector<std::uint8_t> expected(in.size()), out(in.size());
     const auto rung = [&](const char* name, const auto& work) {
-      request.on_progress(name);
-      Measurement line{.name = name,
-                       .shape = fmt::format("{} x {}", size.width, size.height),
-                       .work = 2.0 * static_cast<double>(size.pixels()),
-                       .unit = WorkUnit::bytes,
-                       .limit = kCopyLimit};
       std::fill(out.begin(), out.end(), 0xEE);
-      work();
-      line.wrong = compare(expected, out, size.width);
-      for (int i = 0; i < request.repeat && line.wrong.empty(); ++i) {
-        const auto begin = Clock::now();
-        work();
-        line.seconds.push_back(seconds_since(begin));
-      }
-      measurements.push_back(std::move(line));
+      measurements.push_back(measured_rung(request,
+                                           {.name = name,
+                                            .shape = fmt::format("{} x {}", size.width, size.height),
+                                            .work = 2.0 * static_cast<double>(size.pixels()),
+                                            .unit = WorkUnit::bytes,
+                                            .limit = kCopyLimit},
+                                           work, [&] { return compare(expected, out, size.width); }));
     };
     sobel_by_definition(in, size, expected);
     rung("1 definition, one core", [&] { sobel_by_definition(in, size, out); });

@@ -32,4 +32,15 @@ __device__ inline void multiply_16x8x16(float* product, uint2 upper_row, uint2 l
 #endif
 }
 
+/// The same for 32 columns of int8, with exact int32 sums.
+__device__ inline void multiply_bytes_16x8x32(int* product, uint2 upper_row, uint2 lower_row, uint2 b) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+r"(product[0]), "+r"(product[1]), "+r"(product[2]), "+r"(product[3])
+      : "r"(upper_row.x), "r"(lower_row.x), "r"(upper_row.y), "r"(lower_row.y), "r"(b.x), "r"(b.y));
+#endif
+}
+
 }  // namespace kith::cuda

@@ -15,6 +15,7 @@ namespace {
 std::vector<Measurement> measure_limits(const BenchRequest& request) { fail(request); }
 std::vector<Measurement> climb_distances(const BenchRequest& request) { fail(request); }
 std::vector<Measurement> climb_plane(const BenchRequest& request) { fail(request); }
+std::vector<Measurement> climb_vector(const BenchRequest& request) { fail(request); }
 std::vector<Measurement> climb_reduce(const BenchRequest& request) { fail(request); }
 std::vector<Measurement> climb_sort(const BenchRequest& request) { fail(request); }
 std::vector<Measurement> climb_sobel(const BenchRequest& request) { fail(request); }

@@ -1,4 +1,4 @@
-// Ladder: squared distances of all rows of A (M x N) to all columns of B (N x K), in float32.
+// Ladder: squared distances of all rows of A (M x N) to all columns of B (N x K), in float32 and in integers.
 //
 // Rungs 1 to 3 follow D. Grondzak et al., Accelerating vector calculations on GPU; `kith bench` prints its figures
 // (Tesla C1060) as well. The rate counts 2 M N K operations; summing squared differences takes 3 M N K. The limit is
@@ -12,55 +12,10 @@
 #include "core/distance.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/ladder/register_tile.h"
+#include "kernels/cuda/ladder/shared_tile.h"
 
 namespace kith::cuda {
 namespace {
-
-constexpr int kSide = 16;  // rows, and columns, of the tiles in shared memory
-
-/// sum + (a - b)^2
-__device__ float add_square(float sum, float a, float b) {
-  const float t = a - b;
-  return fmaf(t, t, sum);
-}
-
-// 1: one thread per element, reading global memory only.
-__global__ void element_kernel(DistanceProblem p) {
-  const int column = static_cast<int>(blockIdx.x * kSide + threadIdx.x);
-  const int row = static_cast<int>(blockIdx.y * kSide + threadIdx.y);
-  float sum = 0.0F;
-  for (int j = 0; j < p.depth; ++j) {
-    sum = add_square(sum, p.a[static_cast<std::int64_t>(row) * p.depth + j],
-                     p.b[static_cast<std::int64_t>(j) * p.columns + column]);
-  }
-  p.out[static_cast<std::int64_t>(row) * p.columns + column] = sum;
-}
-
-// 2 and 3: tiles of 16 x 16 in shared memory. In rung 2 the tile of B is stored transposed, and the threads of a warp
-// read the same banks; in rung 3 neighbouring threads read neighbouring values.
-template <bool kTransposed>
-__global__ void tile_kernel(DistanceProblem p) {
-  __shared__ float a[kSide][kSide], b[kSide][kSide];
-  const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
-  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kSide + x;
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * kSide + y;
-  float sum = 0.0F;
-  for (int first = 0; first < p.depth; first += kSide) {
-    a[y][x] = p.a[row * p.depth + first + x];
-    (kTransposed ? b[x][y] : b[y][x]) = p.b[static_cast<std::int64_t>(first + y) * p.columns + column];
-    __syncthreads();
-#pragma unroll
-    for (int j = 0; j < kSide; ++j) sum = add_square(sum, a[y][j], kTransposed ? b[x][j] : b[j][x]);
-    __syncthreads();
-  }
-  p.out[row * p.columns + column] = sum;
-}
-
-// 4: 8 x 8 elements in the registers of each thread (register_tile.h).
-struct Differences {
-  __device__ float add(float sum, float a, float b) const { return add_square(sum, a, b); }
-  __device__ float finish(float sum, std::int64_t, std::int64_t) const { return sum; }
-};
 
 /// The reference distances, in float64.
 __global__ void exact_kernel(DistanceProblem p, double* exact) {
@@ -130,8 +85,8 @@ class DistanceLadder {
                  std::vector<Measurement>& measurements)
       : context_(context),
         ladder_(context, request, measurements),
-        host_a_(uniform_values(shape.rows * shape.columns, 4)),
-        host_b_(uniform_values(shape.columns * shape.counts[0], 5)),
+        host_a_(cpu::uniform_values(shape.rows * shape.columns, 4)),
+        host_b_(cpu::uniform_values(shape.columns * shape.counts[0], 5)),
         a_(to_device(context, host_a_)),
         b_(to_device(context, host_b_)),
         out_(context.pool, shape.rows * shape.counts[0]),
@@ -157,11 +112,15 @@ class DistanceLadder {
          [&] { element_kernel<<<small_grid(), threads, 0, stream>>>(problem_); });
     rung("2 tiles of 16 x 16", 1, differences,
          [&] { tile_kernel<true><<<small_grid(), threads, 0, stream>>>(problem_); });
+    // The C1060 had no cache for rung 1.
+    ladder_.last().note +=
+        "; bank conflicts: a warp reads 16 words of the tile of B in two banks, in eight turns, where "
+        "rung 1 reads neighbouring words from the L1 cache in one";
     rung("3 no bank conflicts", 2, differences,
          [&] { tile_kernel<false><<<small_grid(), threads, 0, stream>>>(problem_); });
     const dim3 tiles(problem_.columns / kDistanceTile, problem_.rows / kDistanceTile);
     rung("4 8 x 8 in registers", -1, differences,
-         [&] { register_kernel<<<tiles, kBlock, 0, stream>>>(problem_, Differences{}); });
+         [&] { register_kernel<<<tiles, kBlock, 0, stream>>>(problem_, Differences<float>{}); });
 
     const ProductOperands operands(context_, problem_);
     rung("5 float32 products", -1, operands.float32_bound(), [&] { operands.by_float32_products(); });
@@ -187,8 +146,8 @@ class DistanceLadder {
     std::string note;
     ladder_.run(
         {.name = name,
-         .shape = concat(problem_.rows, " x ", problem_.depth, ", ", problem_.columns),
-         .work = 2.0 * problem_.rows * problem_.depth * static_cast<double>(problem_.columns),
+         .shape = problem_.shape(),
+         .work = problem_.operations(),
          .unit = WorkUnit::flops,
          .limit = on_tensor_cores ? kFp16Limit : kFloatLimit,
          .published = published >= 0 ? published_for(problem_, published) : ""},
@@ -240,18 +199,13 @@ class DistanceLadder {
 }  // namespace
 
 std::vector<Measurement> climb_distances(const BenchRequest& request) {
-  std::vector<BenchShape> shapes = request.shapes;
-  if (shapes.empty()) shapes = {{1024, 1024, {1024}}, {4096, 4096, {4096}}};
-  for (const BenchShape& shape : shapes) {
-    for (const std::int64_t size : {shape.rows, shape.columns, shape.counts[0]}) {
-      if (size % kDistanceTile == 0 && size <= 65536) continue;
-      throw Error(ExitCode::usage, concat("--shape ", shape.rows, "x", shape.columns, ",", shape.counts[0],
-                                          ": expected MxN,K, each a multiple of ", kDistanceTile, " up to 65536"));
-    }
-  }
+  const std::vector<BenchShape> shapes = cpu::distance_shapes(request, kDistanceTile);
   Context context(request.backend);
   std::vector<Measurement> measurements;
-  for (const BenchShape& shape : shapes) DistanceLadder(context, shape, request, measurements).run();
+  for (const BenchShape& shape : shapes) {
+    DistanceLadder(context, shape, request, measurements).run();
+    climb_integer_distances(context, shape, request, measurements);
+  }
   return measurements;
 }
 

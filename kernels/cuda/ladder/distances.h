@@ -1,5 +1,6 @@
 // The ladder of full distance matrices: its problem and the error bounds of its results. distances.cu has the rungs
-// that add squared differences, distances_product.cu those that use matrix products.
+// that add squared differences, distances_product.cu those that use matrix products, distances_integers.cu those of
+// integers.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -9,12 +10,17 @@
 namespace kith::cuda {
 
 /// Squared distances between the rows of a (rows, depth) and the columns of b (depth, columns), both row-major.
-struct DistanceProblem {
+template <class T>
+struct DistanceProblemOf {
   int rows = 0, depth = 0, columns = 0;  // multiples of kDistanceTile
-  const float* a = nullptr;              // (rows, depth)
-  const float* b = nullptr;              // (depth, columns)
-  float* out = nullptr;                  // (rows, columns)
+  const T* a = nullptr;                  // (rows, depth)
+  const T* b = nullptr;                  // (depth, columns)
+  T* out = nullptr;                      // (rows, columns)
+
+  std::string shape() const { return concat(rows, " x ", depth, ", ", columns); }
+  double operations() const { return 2.0 * rows * depth * static_cast<double>(columns); }
 };
+using DistanceProblem = DistanceProblemOf<float>;
 inline constexpr int kDistanceTile = 128;
 
 /// Norms of the vectors x of one operand, rounded up. x^ is x rounded to fp16, or to the sum of two fp16 values, the
@@ -46,6 +52,10 @@ struct DistanceBound {
            additions * (a_norm * a_norm + b_norm * b_norm);
   }
 };
+
+/// The rungs of integers in place of float32 values.
+void climb_integer_distances(Context& context, const BenchShape& shape, const BenchRequest& request,
+                             std::vector<Measurement>& measurements);
 
 /// The rungs that use matrix products. Each launch computes the norms and the fp16 operands again: they are part of the
 /// rung's work.

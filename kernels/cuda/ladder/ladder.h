@@ -1,14 +1,16 @@
-// Shared by the limits and the ladders: timing of launches, inputs larger than the cache, and the run of one rung.
+// Shared by the limits and the ladders: page-locked memory, timing of launches, inputs larger than the cache, and the
+// run of one rung.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "core/philox.h"
 #include "kernels/bench.h"
+#include "kernels/cpu/ladder/ladder.h"
 #include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {
@@ -36,6 +38,23 @@ class Event {
 
  private:
   cudaEvent_t event_ = nullptr;
+};
+
+/// Page-locked host memory.
+class PinnedMemory {
+ public:
+  explicit PinnedMemory(std::int64_t bytes) { check(cudaMallocHost(&data_, static_cast<std::size_t>(bytes))); }
+  ~PinnedMemory() {
+    const cudaError_t status = cudaFreeHost(data_);
+    if (status != cudaSuccess)
+      std::fprintf(stderr, "kith: cuda: %s while releasing host memory\n", cudaGetErrorName(status));
+  }
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
 };
 
 /// Seconds per launch, one value for each of `repeat` samples after warming up. launch(turn) receives a counter that
@@ -70,17 +89,8 @@ inline std::int64_t copies_beyond_cache(const Context& context, std::int64_t byt
   return std::max<std::int64_t>((std::int64_t{4} * cache + bytes - 1) / bytes, 1);
 }
 
-/// Values in [-1, 1), determined by the seed.
-inline std::vector<float> uniform_values(std::int64_t count, std::uint64_t seed) {
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; i += 4) {
-    const auto words = philox(seed, 0, static_cast<std::uint64_t>(i / 4));
-    for (std::int64_t l = 0; l < std::min<std::int64_t>(4, count - i); ++l) {
-      values[i + l] = static_cast<float>(static_cast<std::int32_t>(words[l]) >> 8) * 0x1p-23F;
-    }
-  }
-  return values;
-}
+/// The next multiple of four: the copies of an input begin at multiples of 16 bytes.
+inline std::int64_t multiple_of_four(std::int64_t count) { return (count + 3) / 4 * 4; }
 
 /// The arguments as one string. nvcc cannot check fmt's format strings.
 template <class... Items>
@@ -103,7 +113,7 @@ Buffer<T> to_device(Context& context, const std::vector<T>& values) {
 class Ladder {
  public:
   Ladder(Context& context, const BenchRequest& request, std::vector<Measurement>& measurements)
-      : context_(context), request_(request), measurements_(measurements) {}
+      : context_(context), request_(request), measurements_(measurements), first_(measurements.size()) {}
 
   /// line: the measurement without its times. check_answer() runs after the first launch and returns an error message,
   /// or an empty string.
@@ -120,11 +130,36 @@ class Ladder {
   Measurement& last() { return measurements_.back(); }
   /// Adds a rung that this device cannot run; line.missing gives the reason.
   void skip(Measurement line) { measurements_.push_back(std::move(line)); }
+  /// Notes the rates of the rungs since the last call, or since the first rung, as shares of that of the last one.
+  void compare_with_last(const std::string& name) {
+    const std::vector<double>& bar = last().seconds;
+    for (; first_ + 1 < measurements_.size(); ++first_) {
+      Measurement& line = measurements_[first_];
+      if (bar.empty() || line.seconds.empty()) continue;
+      const double share = 100.0 * middle_of(bar) / middle_of(line.seconds);
+      line.note += concat(line.note.empty() ? "" : "; ", std::llround(share), " % of ", name);
+    }
+    ++first_;
+  }
 
  private:
+  static double middle_of(std::vector<double> seconds) {
+    std::nth_element(seconds.begin(), seconds.begin() + seconds.size() / 2, seconds.end());
+    return seconds[seconds.size() / 2];
+  }
+
   Context& context_;
   const BenchRequest& request_;
   std::vector<Measurement>& measurements_;
+  std::size_t first_;  // of the rungs that compare_with_last() has not seen
 };
+
+/// The norm of `count` numbers, in integers and by cuBLAS (reduce.cu). The rungs are numbered from `number`.
+void climb_norm(Context& context, std::int64_t count, int number, const BenchRequest& request,
+                std::vector<Measurement>& measurements);
+/// Atomic additions, and reads of shared memory with bank conflicts (contention.cu). The rungs are numbered from
+/// `number`.
+void climb_contention(Context& context, std::int64_t count, int number, const BenchRequest& request,
+                      std::vector<Measurement>& measurements);
 
 }  // namespace kith::cuda

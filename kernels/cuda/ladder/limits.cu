@@ -1,10 +1,12 @@
-// Limits of the device: bandwidth of its memory and of its link to the host, latency of a launch, rates of products.
+// Limits of the device: bandwidth of its memory, of the multiprocessors' shared memory and of its link to the host,
+// latency of a launch, rates of products.
 //
 // The memory kernels stream over 1 GiB, far beyond the L2 cache, in 16-byte words. A copy counts the bytes read and the
 // bytes written. cuBLAS computes the products, on random values: zeros draw less power, and the clock would be higher.
 #include <cuda_fp16.h>
 
 #include <chrono>
+#include <type_traits>
 
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/ladder/ladder.h"
@@ -46,35 +48,45 @@ __global__ void copy_kernel(const uint4* from, uint4* to) {
   for (int i = 0; i < kThreadWords; ++i) __stcs(to + first_word() + i * kBlock, word[i]);
 }
 
+constexpr int kSharedReads = 4;  // of every thread in a round
+constexpr int kSharedRounds = 256;
+
+/// Reads shared memory in 16-byte words, all threads of a warp in different banks.
+__global__ void shared_kernel(unsigned* out) {
+  __shared__ uint4 words[kWarp * kSharedReads];
+  if (threadIdx.x < kWarp * kSharedReads) words[threadIdx.x] = make_uint4(0, 0, 0, 0);
+  __syncthreads();
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(words + lane_index()));
+  unsigned bits = 0;
+  for (int round = 0; round < kSharedRounds; ++round) {
+#pragma unroll
+    for (unsigned i = 0; i < kSharedReads; ++i) {
+      uint4 word;
+      asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+                   : "r"(address + i * kWarp * 16));
+      bits |= word.x | word.y | word.z | word.w;
+    }
+  }
+  if (bits != 0) *out = bits;  // never true, as in read_kernel
+}
+
 __global__ void empty_kernel() {}
 
-/// Values in [-1, 1), hashes of their indices.
+/// Values in [-1, 1), or all integers, hashes of their indices.
 template <class T>
 __global__ void fill_kernel(T* values, std::int64_t count) {
   for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
     auto hash = static_cast<std::uint32_t>(i) * 2654435769U;
     hash = (hash ^ (hash >> 15)) * 2246822519U;
     hash ^= hash >> 13;
-    values[i] = static_cast<T>(static_cast<float>(static_cast<std::int32_t>(hash)) * 0x1p-31F);
+    if constexpr (std::is_integral_v<T>) {
+      values[i] = static_cast<T>(hash >> 24);
+    } else {
+      values[i] = static_cast<T>(static_cast<float>(static_cast<std::int32_t>(hash)) * 0x1p-31F);
+    }
   }
 }
-
-/// Page-locked host memory.
-class PinnedMemory {
- public:
-  explicit PinnedMemory(std::int64_t bytes) { check(cudaMallocHost(&data_, static_cast<std::size_t>(bytes))); }
-  ~PinnedMemory() {
-    const cudaError_t status = cudaFreeHost(data_);
-    if (status != cudaSuccess)
-      std::fprintf(stderr, "kith: cuda: %s while releasing host memory\n", cudaGetErrorName(status));
-  }
-  PinnedMemory(const PinnedMemory&) = delete;
-  PinnedMemory& operator=(const PinnedMemory&) = delete;
-  void* data() const { return data_; }
-
- private:
-  void* data_ = nullptr;
-};
 
 class LimitBenchmark {
  public:
@@ -82,6 +94,7 @@ class LimitBenchmark {
 
   std::vector<Measurement> operator()() {
     memory();
+    shared_memory();
     link();
     launches();
     products();
@@ -124,8 +137,15 @@ class LimitBenchmark {
             [&](std::int64_t) { copy_kernel<<<grid, kBlock, 0, stream>>>(from.data(), to.data()); });
   }
 
+  void shared_memory() {
+    Buffer<unsigned> out(context_.pool, 1);
+    const int blocks = context_.multiprocessors * 8;
+    measure(kSharedLimit, 16.0 * kSharedReads * kSharedRounds * kBlock * blocks, WorkUnit::bytes,
+            [&](std::int64_t) { shared_kernel<<<blocks, kBlock, 0, context_.stream>>>(out.data()); });
+  }
+
   void link() {
-    if (!any_requested({"host to device", "device to host", "both directions"})) return;
+    if (!any_requested({kUploadLimit, "device to host", "both directions"})) return;
     PinnedMemory host_up(kLinkBytes), host_down(kLinkBytes);
     Buffer<std::byte> device_up(context_.pool, kLinkBytes), device_down(context_.pool, kLinkBytes);
     const Stream& stream = context_.stream;
@@ -137,7 +157,7 @@ class LimitBenchmark {
     const auto download = [&](cudaStream_t on) {
       check(cudaMemcpyAsync(host_down.data(), device_down.data(), kLinkBytes, cudaMemcpyDeviceToHost, on));
     };
-    measure("host to device", bytes, WorkUnit::bytes, [&](std::int64_t) { upload(stream); });
+    measure(kUploadLimit, bytes, WorkUnit::bytes, [&](std::int64_t) { upload(stream); });
     measure("device to host", bytes, WorkUnit::bytes, [&](std::int64_t) { download(stream); });
     Event fork, join;
     measure("both directions", 2 * bytes, WorkUnit::bytes, [&](std::int64_t) {
@@ -180,10 +200,11 @@ class LimitBenchmark {
   }
 
   void products() {
-    if (!any_requested({kFp16Limit, "product TF32", kFloatLimit})) return;
+    if (!any_requested({kFp16Limit, kInt8Limit, "product TF32", kFloatLimit})) return;
     const VendorLibrary library(context_.stream);
     constexpr std::int64_t kCells = std::int64_t{kProductSide} * kProductSide;
     product<__half>(library, kFp16Limit, ProductType::float16, kCells);
+    product<std::int8_t>(library, kInt8Limit, ProductType::int8, kCells);
     product<float>(library, "product TF32", ProductType::tf32, kCells);
     product<float>(library, kFloatLimit, ProductType::float32, kCells);
   }
@@ -196,11 +217,14 @@ class LimitBenchmark {
       measurements_.push_back({.name = name, .shape = shape, .missing = library.missing()});
       return;
     }
-    Buffer<T> a(context_.pool, cells), b(context_.pool, cells), c(context_.pool, cells);
+    Buffer<T> a(context_.pool, cells), b(context_.pool, cells);
+    using Element = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;  // of the product
+    Buffer<Element> c(context_.pool, cells);
     for (T* values : {a.data(), b.data()}) {
       fill_kernel<<<context_.grid(cells, kBlock), kBlock, 0, context_.stream>>>(values, cells);
     }
-    measure(name, 2.0 * kProductSide * static_cast<double>(cells), WorkUnit::flops,
+    const WorkUnit unit = type == ProductType::int8 ? WorkUnit::operations : WorkUnit::flops;
+    measure(name, 2.0 * kProductSide * static_cast<double>(cells), unit,
             [&](std::int64_t) { library.product(type, kProductSide, a.data(), b.data(), c.data()); });
     measurements_.back().shape = shape;
     measurements_.back().note = "cuBLAS";

@@ -185,7 +185,7 @@ class Plane {
   Plane(Context& context, unsigned n)
       : context_(context),
         n_(n),
-        host_(uniform_values(2 * std::int64_t{n}, 1)),
+        host_(cpu::uniform_values(2 * std::int64_t{n}, 1)),
         flat_(to_device(context, host_)),
         out_(context.pool, std::int64_t{n} * n),
         wrong_(context.pool, 1) {}

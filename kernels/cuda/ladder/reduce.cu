@@ -1,10 +1,12 @@
-// Ladder: the sum of n numbers, and their norm, from a tree with idle threads to the integer sums of the contract.
+// Ladder: the sum of n numbers, and their norm, from a tree with idle threads to the integer sums of the contract,
+// beside CUB and cuBLAS.
 //
 // Rungs 1 to 7 follow M. Harris: Optimizing parallel reduction in CUDA (2007), on 32-bit integers. Each block writes
 // one partial sum, and a second kernel adds the partial sums. Reading 4 n bytes is the limit: 4 us for n = 2^22 at 4.2
 // TB/s. The launches rotate through copies of the input, so that none of them reads the cache.
 
 #include <cmath>
+#include <cub/device/device_reduce.cuh>
 #include <iterator>
 
 #include "core/fixed_point.h"
@@ -174,6 +176,7 @@ template <class Term>
 __global__ void grid_kernel(Input in, Term term) {
   const auto* fours = reinterpret_cast<const float4*>(in.values);
   Word sum = 0;
+  if (thread_index() < in.count % 4) sum = term(in.values[in.count / 4 * 4 + thread_index()]);
   for (std::int64_t i = thread_index(); i < in.count / 4; i += thread_count()) {
     const float4 four = fours[i];
     sum += term(four.x) + term(four.y) + term(four.z) + term(four.w);
@@ -195,9 +198,10 @@ class Reduction {
   Reduction(Context& context, std::int64_t count, const BenchRequest& request, std::vector<Measurement>& measurements)
       : context_(context),
         count_(count),
-        copies_(copies_beyond_cache(context, 4 * count)),
+        pitch_(multiple_of_four(count)),
+        copies_(copies_beyond_cache(context, 4 * pitch_)),
         ladder_(context, request, measurements),
-        floats_(uniform_values(count * copies_, 2)),
+        floats_(cpu::uniform_values(pitch_ * copies_, 2)),
         scale_(fixed_scale(term_bits(count))) {
     std::vector<int> numbers(floats_.size());
     std::transform(floats_.begin(), floats_.end(), numbers.begin(),
@@ -217,7 +221,7 @@ class Reduction {
   void run() {
     const std::int64_t single = count_ / kBlock,
                        paired = count_ / kBlockNumbers;  // blocks for one or two numbers per thread
-    const std::int64_t resident = std::min<std::int64_t>(paired, std::int64_t{context_.multiprocessors} * 8);
+    const std::int64_t resident = resident_blocks();
     rung("1 interleaved, by modulo", single, modulo_kernel);
     rung("2 interleaved, strided", single, strided_kernel);
     rung("3 sequential addressing", single, sequential_kernel);
@@ -226,13 +230,24 @@ class Reduction {
     rung("6 completely unrolled", paired, unrolled_kernel);
     rung("7 several numbers per thread", resident, several_kernel);
     rung("8 shuffles, 16-byte loads", resident, shuffle_kernel);
-    fixed_rung("9 float32 sum in integers", resident, SumTerm{scale_}, fixed_sum_);
-    fixed_rung("10 float32 norm in integers", resident, SquareTerm{scale_}, fixed_squares_);
+    fixed_rung("9 float32 sum in integers", SumTerm{scale_}, fixed_sum_);
+    run_norm(10);
+    cub_rung();
+    ladder_.compare_with_last("CUB");
+  }
+
+  /// The norm of the values, in integers and by cuBLAS.
+  void run_norm(int number) {
+    fixed_rung(concat(number, " float32 norm in integers"), SquareTerm{scale_}, fixed_squares_);
     vendor_rung();
   }
 
  private:
-  Measurement line(const char* name) const {
+  /// Blocks for several numbers per thread.
+  std::int64_t resident_blocks() const {
+    return std::clamp<std::int64_t>(count_ / kBlockNumbers, 1, std::int64_t{context_.multiprocessors} * 8);
+  }
+  Measurement line(const std::string& name) const {
     return {.name = name,
             .shape = std::to_string(count_),
             .work = 4.0 * static_cast<double>(count_),
@@ -240,7 +255,7 @@ class Reduction {
             .limit = kReadLimit};
   }
   Input input(std::int64_t turn) const {
-    const std::int64_t first = turn % copies_ * count_;
+    const std::int64_t first = turn % copies_ * pitch_;
     return {numbers_.data() + first, values_.data() + first, count_, partial_.data()};
   }
   void finish(std::int64_t blocks) const {
@@ -263,7 +278,8 @@ class Reduction {
         [&] { return compare(sum_); });
   }
   template <class Term>
-  void fixed_rung(const char* name, std::int64_t blocks, Term term, std::int64_t expected) {
+  void fixed_rung(const std::string& name, Term term, std::int64_t expected) {
+    const std::int64_t blocks = resident_blocks();
     ladder_.run(
         line(name),
         [&](std::int64_t turn) {
@@ -271,6 +287,17 @@ class Reduction {
           finish(blocks);
         },
         [&] { return compare(expected); });
+  }
+  void cub_rung() {
+    std::size_t bytes = 0;
+    const auto add = [&](void* temporary, std::int64_t turn) {
+      auto* result = reinterpret_cast<std::int64_t*>(result_.data());
+      check(cub::DeviceReduce::Sum(temporary, bytes, input(turn).numbers, result, count_, context_.stream));
+    };
+    add(nullptr, 0);
+    const Buffer<std::byte> temporary(context_.pool, static_cast<std::int64_t>(bytes));
+    ladder_.run(
+        line("CUB"), [&](std::int64_t turn) { add(temporary.data(), turn); }, [&] { return compare(sum_); });
   }
   void vendor_rung() {
     const VendorLibrary library(context_.stream);
@@ -294,7 +321,7 @@ class Reduction {
   }
 
   Context& context_;
-  std::int64_t count_, copies_;
+  std::int64_t count_, pitch_, copies_;
   Ladder ladder_;
   std::vector<float> floats_;
   FixedScale scale_;
@@ -305,6 +332,11 @@ class Reduction {
 };
 
 }  // namespace
+
+void climb_norm(Context& context, std::int64_t count, int number, const BenchRequest& request,
+                std::vector<Measurement>& measurements) {
+  Reduction(context, count, request, measurements).run_norm(number);
+}
 
 std::vector<Measurement> climb_reduce(const BenchRequest& request) {
   std::vector<std::int64_t> counts;

@@ -2,40 +2,43 @@
 // from shared memory eight times. The rung defines the term of a pair of values and the element computed from the sum.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/ladder/distances.h"
 
 namespace kith::cuda {
 
-/// Op: float add(float sum, float a, float b), float finish(float sum, int64 row, int64 column).
-template <class Op>
-__global__ void __launch_bounds__(kBlock) register_kernel(DistanceProblem p, Op op) {
+/// Op: T add(T sum, T a, T b), T finish(T sum, int64 row, int64 column) for T = float or int.
+template <class T, class Op>
+__global__ void __launch_bounds__(kBlock) register_kernel(DistanceProblemOf<T> p, Op op) {
+  using Four = std::conditional_t<std::is_same_v<T, float>, float4, int4>;
   constexpr int kDepth = 8, kSide = 8;       // columns of A per step; a thread has kSide x kSide elements
   constexpr int kPitch = kDistanceTile + 4;  // keeps rows aligned and spreads the columns of A over the banks
-  __shared__ __align__(16) float a[kDepth][kPitch];
-  __shared__ __align__(16) float b[kDepth][kDistanceTile];
+  __shared__ __align__(16) T a[kDepth][kPitch];
+  __shared__ __align__(16) T b[kDepth][kDistanceTile];
   const int thread = static_cast<int>(threadIdx.x), x = thread % 16, y = thread / 16;
   const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.y) * kDistanceTile;
   const std::int64_t first_column = static_cast<std::int64_t>(blockIdx.x) * kDistanceTile;
-  float sum[kSide][kSide] = {};
+  T sum[kSide][kSide] = {};
   for (int first = 0; first < p.depth; first += kDepth) {
-    const float4 loaded_a =
-        *reinterpret_cast<const float4*>(p.a + (first_row + thread / 2) * p.depth + first + thread % 2 * 4);
-    const float4 loaded_b = *reinterpret_cast<const float4*>(
+    const Four loaded_a =
+        *reinterpret_cast<const Four*>(p.a + (first_row + thread / 2) * p.depth + first + thread % 2 * 4);
+    const Four loaded_b = *reinterpret_cast<const Four*>(
         p.b + (first + thread / 32) * static_cast<std::int64_t>(p.columns) + first_column + thread % 32 * 4);
     a[thread % 2 * 4][thread / 2] = loaded_a.x;
     a[thread % 2 * 4 + 1][thread / 2] = loaded_a.y;
     a[thread % 2 * 4 + 2][thread / 2] = loaded_a.z;
     a[thread % 2 * 4 + 3][thread / 2] = loaded_a.w;
-    *reinterpret_cast<float4*>(&b[thread / 32][thread % 32 * 4]) = loaded_b;
+    *reinterpret_cast<Four*>(&b[thread / 32][thread % 32 * 4]) = loaded_b;
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < kDepth; ++j) {
-      float rows[kSide], columns[kSide];
+      T rows[kSide], columns[kSide];
 #pragma unroll
       for (int part = 0; part < 2; ++part) {
-        const float4 a_values = *reinterpret_cast<const float4*>(&a[j][y * 4 + part * 64]);
-        const float4 b_values = *reinterpret_cast<const float4*>(&b[j][x * 4 + part * 64]);
+        const Four a_values = *reinterpret_cast<const Four*>(&a[j][y * 4 + part * 64]);
+        const Four b_values = *reinterpret_cast<const Four*>(&b[j][x * 4 + part * 64]);
         rows[part * 4] = a_values.x, rows[part * 4 + 1] = a_values.y, rows[part * 4 + 2] = a_values.z,
                     rows[part * 4 + 3] = a_values.w;
         columns[part * 4] = b_values.x, columns[part * 4 + 1] = b_values.y;
@@ -55,10 +58,10 @@ __global__ void __launch_bounds__(kBlock) register_kernel(DistanceProblem p, Op 
 #pragma unroll
     for (int part = 0; part < 2; ++part) {
       const std::int64_t column = first_column + x * 4 + part * 64;
-      const float* sums = &sum[r][part * 4];
-      *reinterpret_cast<float4*>(p.out + row * p.columns + column) =
-          make_float4(op.finish(sums[0], row, column), op.finish(sums[1], row, column + 1),
-                      op.finish(sums[2], row, column + 2), op.finish(sums[3], row, column + 3));
+      const T* sums = &sum[r][part * 4];
+      *reinterpret_cast<Four*>(p.out + row * p.columns + column) =
+          Four{op.finish(sums[0], row, column), op.finish(sums[1], row, column + 1),
+               op.finish(sums[2], row, column + 2), op.finish(sums[3], row, column + 3)};
     }
   }
 }

@@ -2,7 +2,8 @@
 //
 // The rungs follow V. Podlozhnyuk: Image convolution with CUDA (2007) and course notes on the same filter. One read and
 // one write of the picture is the limit, that is the copy rate: 32 us for 8192 x 8192 at 4.2 TB/s, in which a
-// multiprocessor issues about 15 instructions per pixel. Rung 7 therefore keeps two gradients in a register.
+// multiprocessor issues about 15 instructions per pixel. Rung 7 therefore keeps two gradients in a register, which
+// takes about 16, and rung 8 computes them on tensor cores (sobel_tensor.cu).
 //
 // Rows are padded to whole segments by their last pixel, so that the right edge needs no case of its own.
 #include <cuda_fp16.h>
@@ -12,7 +13,7 @@
 #include "kernels/cpu/ladder/sobel.h"
 #include "kernels/cpu/picture/edges.h"
 #include "kernels/cuda/device/reduce.h"
-#include "kernels/cuda/ladder/ladder.h"
+#include "kernels/cuda/ladder/picture.h"
 
 namespace kith::cuda {
 namespace {
@@ -22,22 +23,6 @@ constexpr int kTextureBytes = 512;  // alignment of a texture's memory
 constexpr int kBlockRows = kBlock / kWarp;
 constexpr int kWindowRows = 18;  // rows that a thread of rungs 5 to 7 computes
 constexpr std::int64_t kMaxCopies = 64;
-
-/// The picture and where its edges go, both with the same pitch.
-struct Picture {
-  const std::uint8_t* in;
-  std::uint8_t* out;
-  int width, height;
-  std::int64_t pitch;  // bytes of a row
-
-  __device__ int value(int x, int y) const {
-    return in[static_cast<std::int64_t>(min(max(y, 0), height - 1)) * pitch + min(max(x, 0), width - 1)];
-  }
-  __device__ const std::uint8_t* row(int y) const {
-    return in + static_cast<std::int64_t>(min(max(y, 0), height - 1)) * pitch;
-  }
-  __device__ std::uint8_t* out_row(int y) const { return out + static_cast<std::int64_t>(y) * pitch; }
-};
 
 /// floor(sqrt(x^2 + y^2)), at most 255. The half keeps the root away from integers, so its rounding does not matter.
 __device__ std::uint8_t magnitude(int x, int y) {
@@ -328,6 +313,7 @@ class Edges {
     rung("6 four pixels a word", word_kernel, dim3(blocks(pitch_, 4 * kBlock), strips), kBlock);
     rung("7 sixteen pixels, pairs in fp16", packed_kernel, dim3(blocks(pitch_, 16 * kWarp), blocks(strips, kBlockRows)),
          threads);
+    tensor_rung("8 gradients on tensor cores");
   }
 
  private:
@@ -365,6 +351,18 @@ class Edges {
   void rung(const char* name, void (*kernel)(Picture), dim3 grid, dim3 threads) {
     ladder_.run(
         line(name), [&](std::int64_t turn) { kernel<<<grid, threads, 0, context_.stream>>>(picture(turn)); },
+        [&] { return compare(); });
+  }
+  void tensor_rung(const char* name) {
+    int major = 0;
+    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, context_.device));
+    if (major < 8) {
+      ladder_.skip({.name = name, .missing = "needs compute capability 8.0"});
+      return;
+    }
+    const TensorSobel sobel(context_);
+    ladder_.run(
+        line(name), [&](std::int64_t turn) { sobel.launch(picture(turn), context_.stream); },
         [&] { return compare(); });
   }
   void texture_rung(dim3 grid, dim3 threads) {

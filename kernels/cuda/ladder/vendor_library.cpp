@@ -13,7 +13,7 @@ namespace {
 
 // Values from cublas_api.h of releases 12 and 13, so that the header need not be installed to build kith.
 constexpr int kTransposed = 1, kNotTransposed = 0;
-constexpr int kCompute32 = 68, kComputeTf32 = 77;
+constexpr int kCompute32 = 68, kComputeInt32 = 72, kComputeTf32 = 77;
 constexpr int kDefaultAlgorithm = -1;
 constexpr int kDevicePointers = 1;
 using Create = int (*)(void** handle);
@@ -65,11 +65,16 @@ VendorLibrary::~VendorLibrary() {
 }
 
 void VendorLibrary::product(ProductType type, int n, const void* a, const void* b, void* c) const {
+  const bool is_integer = type == ProductType::int8;
   const float one = 1.0F, zero = 0.0F;
-  const cudaDataType element = type == ProductType::float16 ? CUDA_R_16F : CUDA_R_32F;
-  const int compute = type == ProductType::tf32 ? kComputeTf32 : kCompute32;
-  check(find<Product>(library_, "cublasGemmEx")(handle_, kTransposed, kNotTransposed, n, n, n, &one, a, element, n, b,
-                                                element, n, &zero, c, element, n, compute, kDefaultAlgorithm),
+  const std::int32_t integer_one = 1, integer_zero = 0;
+  const cudaDataType element = type == ProductType::float16 ? CUDA_R_16F : is_integer ? CUDA_R_8I : CUDA_R_32F;
+  const cudaDataType result = is_integer ? CUDA_R_32I : element;
+  const int compute = is_integer ? kComputeInt32 : type == ProductType::tf32 ? kComputeTf32 : kCompute32;
+  const void* alpha = is_integer ? static_cast<const void*>(&integer_one) : &one;
+  const void* beta = is_integer ? static_cast<const void*>(&integer_zero) : &zero;
+  check(find<Product>(library_, "cublasGemmEx")(handle_, kTransposed, kNotTransposed, n, n, n, alpha, a, element, n, b,
+                                                element, n, beta, c, result, n, compute, kDefaultAlgorithm),
         "cublasGemmEx");
 }
 

@@ -9,7 +9,7 @@
 
 namespace kith::cuda {
 
-enum class ProductType { float16, tf32, float32 };
+enum class ProductType { float16, int8, tf32, float32 };
 
 class VendorLibrary {
  public:
@@ -21,7 +21,8 @@ class VendorLibrary {
 
   /// Why the library cannot be used; empty if it can.
   const std::string& missing() const { return missing_; }
-  /// c = a^T b of n x n matrices, in fp16 or float32. Throws Error(device) with the library's status.
+  /// c = a^T b of n x n matrices of fp16, float32, or int8 with an int32 product. Throws Error(device) with the
+  /// library's status.
   void product(ProductType type, int n, const void* a, const void* b, void* c) const;
   /// Sets *result, on the device, to the Euclidean norm of `count` values.
   void norm(int count, const float* values, float* result) const;
