@@ -36,7 +36,7 @@ constexpr FormatEntry kFormats[] = {
     {"svmlight", ".svm .svmlight .libsvm", "sparse rows, each after its label; FILE:label has the labels", is_svmlight,
      open_svmlight, list_svmlight},
     {"text", ".csv .tsv .txt .gz .zst", "numbers separated by commas, tabs, semicolons or blanks; - is standard input",
-     is_text_table, open_text, list_text, true},
+     is_text_table, open_text, list_text},
 };
 static_assert(std::all_of(std::begin(kFormats), std::end(kFormats),
                           [](const FormatEntry& format) {
@@ -74,8 +74,7 @@ std::span<const FormatEntry> formats() { return kFormats; }
 std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOptions& options) {
   const Location location = parse_location(name);
   const FormatEntry& format = format_of(location.file);
-  std::unique_ptr<PointSource> source = format.open(location, options);
-  if (!format.chooses_columns) source = with_columns(std::move(source), options);
+  std::unique_ptr<PointSource> source = with_columns(format.open(location, options), options);
   if (options.transpose) source = transposed(std::move(source), options.scratch);
   return filled(std::move(source), options.fill);
 }

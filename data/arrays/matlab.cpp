@@ -29,7 +29,6 @@ constexpr std::string_view kSignature = "MATLAB 5.0";
 constexpr std::int64_t kHeaderBytes = 128, kTagBytes = 8;
 constexpr std::int64_t kMatrix = 14, kCompressed = 15;       // types of elements
 constexpr std::int64_t kHeadBytes = std::int64_t{64} << 10;  // of a compressed variable, for the list
-constexpr std::int64_t kMaxExpansion = 1032;                 // of deflate
 constexpr std::size_t kMostVariables = std::size_t{1} << 16;
 constexpr std::int64_t kSparse = 5;  // a class of variables
 
@@ -217,7 +216,7 @@ class MatlabFile {
   InputBytes inflate(const Variable& variable, const std::string& name) const {
     const InputBytes head = inflate_zlib(input_, variable.at, variable.stored, kTagBytes, name);
     const std::int64_t size = head.size() < kTagBytes ? 0 : kTagBytes + number(head, 4);
-    if (size > capped_product(variable.stored, kMaxExpansion)) {
+    if (size > capped_product(variable.stored, kDeflateExpansion)) {
       fail(name, fmt::format("it claims {} bytes, of which {} are stored", size, variable.stored));
     }
     InputBytes bytes = inflate_zlib(input_, variable.at, variable.stored, size + 1, name, scratch_);

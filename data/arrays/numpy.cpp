@@ -30,18 +30,27 @@ DatasetInfo info_of(const NumpyHeader& header, std::int64_t stored) {
   info.stored_bytes = stored;
   if (header.element && size_of(header.element->number) > 1)
     info.byte_order = header.element->swapped ? "big" : "little";
+  if (!header.records.fields.empty()) describe_columns(header.records, "a structured array", info);
   info.unreadable = refusal(header, stored, false);
   info.is_readable = refusal(header, stored, true).empty();
   return info;
 }
 
-RawTable table_of(const NumpyHeader& header, const std::string& name, std::int64_t at) {
+RawTable table_of(const NumpyHeader& header, const std::string& name, std::int64_t at, const ReadOptions& options) {
   RawTable table;
   table.name = name;
-  table.element = *header.element;
   table.rows = header.shape[0];
   table.columns = header.shape.size() == 1 ? 1 : header.shape[1];
   table.at = at + header.bytes;
+  if (!header.records.fields.empty()) {
+    table.type = header.type;
+    table.record_bytes = header.records.bytes;
+    table.fields = choose_fields(header.records, options, name);
+    table.columns = std::ssize(table.fields);
+    table.element = common_type(table.fields);
+    return table;
+  }
+  table.element = *header.element;
   if (header.fortran_order && table.columns > 1) table.order = RawTable::columns_together;
   return table;
 }
@@ -184,7 +193,7 @@ std::unique_ptr<PointSource> open_npy(const Location& location, const ReadOption
   const std::string name = input.name(),
                     problem = refusal(header, input.size() - header.bytes, options.vector_as_column);
   if (!problem.empty()) refuse_input(name, problem);
-  return open_raw(std::move(input), table_of(header, name, 0), options);
+  return open_raw(std::move(input), table_of(header, name, 0, options), options);
 }
 
 std::vector<DatasetInfo> list_npy(const Location& location, const ReadOptions& options) {
@@ -207,10 +216,11 @@ std::unique_ptr<PointSource> open_npz(const Location& location, const ReadOption
   if (const std::string problem = refusal_of(member, options.vector_as_column); !problem.empty()) {
     refuse_member(name, problem);
   }
-  if (!member.file.deflated) return open_raw(std::move(input), table_of(member.header, name, member.file.at), options);
+  if (!member.file.deflated)
+    return open_raw(std::move(input), table_of(member.header, name, member.file.at, options), options);
   InputBytes inflated = extract(input, member.file, name, options.scratch);
   input.check_unchanged();
-  return open_raw(std::move(inflated), table_of(member.header, name, 0), options);
+  return open_raw(std::move(inflated), table_of(member.header, name, 0, options), options);
 }
 
 std::vector<DatasetInfo> list_npz(const Location& location, const ReadOptions&) {

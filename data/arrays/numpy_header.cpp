@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cctype>
 #include <charconv>
@@ -15,6 +16,70 @@
 
 namespace kith::data {
 namespace {
+
+struct TypeCode {
+  const char* code;
+  Number number;
+};
+constexpr TypeCode kTypeCodes[] = {{"f2", Number::float16},
+                                   {"f4", Number::float32},
+                                   {"f8", Number::float64},
+                                   {"i1", Number::int8},
+                                   {"u1", Number::uint8},
+                                   {"b1", Number::uint8},
+                                   {"i2", Number::int16},
+                                   {"u2", Number::uint16},
+                                   {"i4", Number::int32},
+                                   {"u4", Number::uint32},
+                                   {"i8", Number::int64},
+                                   {"u8", Number::uint64},
+                                   // ml_dtypes, which JAX and PyTorch users have, calls its type two bytes of anything
+                                   {"V2", Number::bfloat16},
+                                   {"bfloat16", Number::bfloat16}};
+
+/// What a code such as "<f4" says.
+struct Type {
+  std::string name;                    // shown
+  std::int64_t bytes = 0;              // of one value
+  std::optional<ElementType> element;  // if kith can read it
+};
+
+Type type_of(const std::string& descr) {
+  if (descr == "[") return {"record", 0, std::nullopt};
+  const bool has_order = !descr.empty() && std::string_view("<>=|").find(descr[0]) != std::string_view::npos;
+  const std::string code = descr.substr(has_order ? 1 : 0);
+  for (const TypeCode& known : kTypeCodes) {
+    if (code != known.code) continue;
+    const bool big = std::endian::native == std::endian::big;
+    const bool swapped = size_of(known.number) > 1 && has_order && (descr[0] == '<' ? big : descr[0] == '>' && !big);
+    return {name_of(known.number), size_of(known.number), ElementType{known.number, swapped}};
+  }
+  const char letter = code.empty() ? '\0' : code[0];
+  Type type;
+  std::from_chars(code.data() + std::min<std::size_t>(code.size(), 1), code.data() + code.size(), type.bytes);
+  type.bytes = std::max<std::int64_t>(type.bytes, 0);
+  switch (letter) {
+    case 'O':
+      return {"objects", 8, std::nullopt};
+    case 'U':
+      type.bytes = capped_product(type.bytes, 4);
+      [[fallthrough]];
+    case 'S':
+    case 'a':
+      type.name = "text";
+      return type;
+    case 'c':
+      type.name = "complex";
+      return type;
+    case 'M':
+    case 'm':
+      type.name = "dates";
+      return type;
+    default:
+      type.name = quoted(descr, 60);
+      return type;
+  }
+}
 
 /// Parses the dictionary.
 class Parser {
@@ -28,7 +93,7 @@ class Parser {
       const std::string key = quoted();
       expect(':');
       if (key == "descr") {
-        descr = peek() == '\'' || peek() == '"' ? quoted() : bracketed();
+        descr = peek() == '[' ? fields(header.records) : quoted();
         has_descr = true;
       } else if (key == "fortran_order") {
         header.fortran_order = boolean();
@@ -69,17 +134,45 @@ class Parser {
     at_ = end + 1;
     return std::string(text_.substr(begin, end - begin));
   }
-  /// A list in square brackets, as text.
-  std::string bracketed() {
-    const auto begin = at_;
-    int depth = 0;
-    do {
-      const char c = at_ < text_.size() ? text_[at_] : '\0';
-      if (c == '\0') fail("a bracket is never closed");
-      depth += c == '[' ? 1 : c == ']' ? -1 : 0;
-      ++at_;
-    } while (depth > 0);
-    return std::string(text_.substr(begin, at_ - begin));
+  /// The fields of a structured type, [('x', '<f4'), (('title', 'y'), '<i4', (3,)), ...]. Returns "[" in place of a
+  /// code.
+  std::string fields(Records& records, int depth = 0) {
+    constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
+    constexpr int kMostRecordsWithin = 32;
+    if (depth == kMostRecordsWithin) fail("its records are nested too deeply");
+    expect('[');
+    while (!take(']')) {
+      RecordField field;
+      expect('(');
+      if (take('(')) {
+        quoted();
+        expect(',');
+        field.name = quoted();
+        expect(')');
+      } else {
+        field.name = quoted();
+      }
+      expect(',');
+      Records inner;
+      const std::string code = peek() == '[' ? fields(inner, depth + 1) : quoted();
+      const Type type = type_of(code);
+      std::int64_t bytes = code == "[" ? inner.bytes : type.bytes;
+      if (take(',') && peek() == '(') {
+        for (const std::int64_t size : tuple()) field.count = capped_product(field.count, size);
+      }
+      expect(')');
+      field.type = type.name;
+      field.element = type.element;
+      field.at = records.bytes;
+      bytes = capped_product(bytes, field.count);
+      if (bytes > kMostBytes) fail("a field is larger than any record");
+      records.bytes += bytes;
+      if (records.bytes > kMostBytes) fail("its records are too large");
+      if (!field.element) field.count = 1;
+      if (!field.name.empty() && field.count > 0) records.fields.push_back(std::move(field));  // no name: padding
+      if (!take(',') && peek() != ']') fail("expected a comma between its fields");
+    }
+    return "[";
   }
   bool boolean() {
     for (const auto& [word, value] : {std::pair{"True", true}, std::pair{"False", false}}) {
@@ -112,65 +205,38 @@ class Parser {
   std::size_t at_ = 0;
 };
 
-struct TypeCode {
-  const char* code;
-  Number number;
-};
-constexpr TypeCode kTypeCodes[] = {{"f2", Number::float16},
-                                   {"f4", Number::float32},
-                                   {"f8", Number::float64},
-                                   {"i1", Number::int8},
-                                   {"u1", Number::uint8},
-                                   {"b1", Number::uint8},
-                                   {"i2", Number::int16},
-                                   {"u2", Number::uint16},
-                                   {"i4", Number::int32},
-                                   {"u4", Number::uint32},
-                                   {"i8", Number::int64},
-                                   {"u8", Number::uint64},
-                                   // ml_dtypes, which JAX and PyTorch users have, calls its type two bytes of anything
-                                   {"V2", Number::bfloat16},
-                                   {"bfloat16", Number::bfloat16}};
-
-/// Sets the type from a code such as "<f4".
+/// Sets the type from a code; "[": that of records.
 void set_type(NumpyHeader& header, const std::string& descr) {
-  const auto refuse_type = [&header](const std::string& type, const std::string& obstacle) {
-    header.type = type;
-    header.obstacle = obstacle;
-  };
-  if (descr.starts_with('[')) {
-    return refuse_type("structured",
-                       "expected numbers, found a structured array; save its fields as columns: "
-                       "numpy.lib.recfunctions.structured_to_unstructured(x)");
-  }
-  const bool has_order = !descr.empty() && std::string_view("<>=|").find(descr[0]) != std::string_view::npos;
-  const std::string code = descr.substr(has_order ? 1 : 0);
-  for (const TypeCode& known : kTypeCodes) {
-    if (code != known.code) continue;
-    const bool big = std::endian::native == std::endian::big;
-    const bool swapped = size_of(known.number) > 1 && has_order && (descr[0] == '<' ? big : descr[0] == '>' && !big);
-    header.element = ElementType{known.number, swapped};
-    header.type = name_of(known.number);
+  const Type type = type_of(descr);
+  header.type = type.name;
+  header.element = type.element;
+  if (type.element) return;
+  const auto holds_objects = [](const RecordField& field) { return field.type == "objects" || field.type == "record"; };
+  const auto& fields = header.records.fields;
+  if (descr == "[" && std::none_of(fields.begin(), fields.end(), holds_objects)) {
+    header.type = "structured";
+    header.obstacle = fields.empty() ? "expected fields of numbers, found a structured array without fields"
+                                     : refusal_of_fields(header.records);
     return;
   }
-  switch (code.empty() ? '\0' : code[0]) {
-    case 'O':
-      return refuse_type("objects",
-                         "expected numbers, found Python objects, a pickle, which is never loaded; save numbers: "
-                         "numpy.save(FILE, x.astype(numpy.float32))");
-    case 'c':
-      return refuse_type("complex",
-                         "expected numbers, found complex numbers; save real and imaginary parts as columns");
-    case 'U':
-    case 'S':
-    case 'a':
-      return refuse_type("text", "expected numbers, found text; save numbers: x.astype(numpy.float64)");
-    default:
-      return refuse_type(
-          quoted(descr, 60),
-          fmt::format("expected numbers (float16, bfloat16, float32, float64, bool, or integers of 8, 16, 32 or "
-                      "64 bits), found the type '{}'; save x.astype(numpy.float64)",
-                      quoted(descr, 60)));
+  if (descr == "[") {
+    header.obstacle =
+        "expected fields of numbers, found Python objects or records within records; save the fields that are needed: "
+        "numpy.save(FILE, numpy.lib.recfunctions.structured_to_unstructured(x[['a', 'b']]))";
+  } else if (type.name == "objects") {
+    header.obstacle =
+        "expected numbers, found Python objects, a pickle, which is never loaded; save numbers: "
+        "numpy.save(FILE, x.astype(numpy.float32))";
+  } else if (type.name == "complex") {
+    header.obstacle = "expected numbers, found complex numbers; save real and imaginary parts as columns";
+  } else if (type.name == "text") {
+    header.obstacle = "expected numbers, found text; save numbers: x.astype(numpy.float64)";
+  } else {
+    header.type = quoted(descr, 60);
+    header.obstacle = fmt::format(
+        "expected numbers (float16, bfloat16, float32, float64, bool, or integers of 8, 16, 32 or "
+        "64 bits), found the type '{}'; save x.astype(numpy.float64)",
+        header.type);
   }
 }
 
@@ -200,16 +266,21 @@ NumpyHeader read_numpy_header(std::string_view begin, const std::string& name) {
 }
 
 std::string refusal(const NumpyHeader& header, std::int64_t stored, bool vector_as_column) {
-  if (!header.element) return header.obstacle;
+  const bool records = !header.records.fields.empty();
+  if (!header.obstacle.empty() || (!header.element && !records)) return header.obstacle;
   if (std::string problem = refusal_of_size(header.shape); !problem.empty()) return problem;
-  std::int64_t bytes = size_of(header.element->number);
-  for (const std::int64_t size : header.shape) bytes *= size;
+  std::int64_t bytes = records ? header.records.bytes : size_of(header.element->number);
+  for (const std::int64_t size : header.shape) bytes = capped_product(bytes, size);
   if (bytes != stored) {
     return fmt::format(
         "declared as {} {} ({} bytes), but {} bytes are stored; {}", show_shape(header.shape), header.type, bytes,
         stored, bytes > stored ? "it is cut off: copy or save it again" : "save each array in a file of its own");
   }
-  return refusal_of_shape(header.shape, vector_as_column);
+  if (records && header.shape.size() != 1) {
+    return fmt::format("expected 1 dimension of records, found {} ({}); save x.ravel()", header.shape.size(),
+                       show_shape(header.shape));
+  }
+  return refusal_of_shape(header.shape, vector_as_column || records);
 }
 
 }  // namespace kith::data

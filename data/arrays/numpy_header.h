@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/format/element.h"
+#include "data/format/records.h"
 
 namespace kith::data {
 
@@ -15,6 +16,7 @@ struct NumpyHeader {
   std::vector<std::int64_t> shape;
   std::string type;                    // "float32", or a description of a type that is not a number
   std::optional<ElementType> element;  // if kith can read the type
+  Records records;                     // of a structured array
   std::string obstacle;                // else why not, with a remedy
   bool fortran_order = false;
   std::int64_t bytes = 0;  // size of the header; the values follow

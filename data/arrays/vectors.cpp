@@ -84,10 +84,10 @@ RawTable table_with_lengths(const InputBytes& input, const VectorFormat& format)
   table.rows = input.size() / table.row_bytes();
   if (const std::int64_t rest = input.size() % table.row_bytes(); rest != 0) {
     refuse_input(input.name(),
-                 fmt::format("expected records of {} bytes, like record 0 with its {} values, found {} bytes "
-                             "after record {} (counted from 0); it is cut off, or its vectors differ in "
+                 fmt::format("expected records of {} bytes, like record 1 with its {} values, found {} bytes "
+                             "after record {} (counted from 1); it is cut off, or its vectors differ in "
                              "length: copy or create it again",
-                             table.row_bytes(), table.columns, rest, table.rows - 1));
+                             table.row_bytes(), table.columns, rest, table.rows));
   }
   return table;
 }

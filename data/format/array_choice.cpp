@@ -23,6 +23,18 @@ std::string show(const std::vector<DatasetInfo>& arrays) {
 
 }  // namespace
 
+bool is_of_kind(const DatasetInfo& info, TableKind kind, bool vector_as_column) {
+  if (kind == TableKind::records) return !info.columns.empty();
+  const bool numbers = is_number(info.type) || info.type == "sparse";
+  if (kind == TableKind::matrix) return numbers && info.shape.size() == 2;
+  return vector_as_column && numbers && info.shape.size() == 1;
+}
+
+std::string describe(TableKind kind, const char* noun) {
+  if (kind == TableKind::records) return fmt::format("{} of records", noun);
+  return fmt::format("{}-dimensional {} of numbers", kind == TableKind::matrix ? 2 : 1, noun);
+}
+
 std::size_t choose_array(const std::vector<DatasetInfo>& arrays, const Location& location, bool vector_as_column) {
   if (!location.dataset.empty()) {
     const std::string path = (location.dataset.starts_with('/') ? "" : "/") + location.dataset;
@@ -31,18 +43,16 @@ std::size_t choose_array(const std::vector<DatasetInfo>& arrays, const Location&
     }
     refuse_input(location.file, fmt::format("no such array: '{}'; the file holds {}", location.dataset, show(arrays)));
   }
-  for (const std::size_t rank : {2, 1}) {
-    if (rank == 1 && !vector_as_column) break;
+  for (const TableKind kind : kTableKinds) {
     std::vector<std::size_t> candidates;
     for (std::size_t i = 0; i < arrays.size(); ++i) {
-      if (is_number(arrays[i].type) && arrays[i].shape.size() == rank) candidates.push_back(i);
+      if (is_of_kind(arrays[i], kind, vector_as_column)) candidates.push_back(i);
     }
     if (candidates.size() == 1) return candidates[0];
     if (candidates.size() > 1) {
       refuse_input(location.file,
-                   fmt::format("expected one {}-dimensional array of numbers, found {}: {}; name one, "
-                               "as in {}:{}",
-                               rank, candidates.size(), show(arrays), location.file, arrays[candidates[0]].path));
+                   fmt::format("expected one {}, found {}: {}; name one, as in {}:{}", describe(kind, "array"),
+                               candidates.size(), show(arrays), location.file, arrays[candidates[0]].path));
     }
   }
   for (const DatasetInfo& array : arrays) {

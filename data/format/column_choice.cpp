@@ -281,15 +281,20 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
   return choice;
 }
 
-std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, const ReadOptions& options) {
+void refuse_kept_columns(const ReadOptions& options, const std::string& name) {
   for (const auto& [option, value] :
        {std::pair{"--id-column", &options.id_column}, std::pair{"--label-column", &options.label_column},
         std::pair{"--weight-column", &options.weight_column}}) {
     if (value->empty()) continue;
     throw Error(ExitCode::usage, fmt::format("{} {}: expected a text file, found {}, which is not text; choose columns "
                                              "with --columns or --drop-columns",
-                                             option, *value, source->name()));
+                                             option, *value, name));
   }
+}
+
+std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, const ReadOptions& options) {
+  if (source->has_chosen_columns()) return source;
+  refuse_kept_columns(options, source->name());
   const std::vector<std::string> names = source->column_names();
   const bool chooses = !options.columns.empty() || !options.drop_columns.empty();
   if (!chooses && names == options.like) return source;

@@ -44,7 +44,11 @@ std::string show_column(const std::vector<std::string>& names, std::int64_t colu
 /// A column as an option names it: its name, or its number if the name is not unique or needs quotes.
 std::string option_text(const std::vector<std::string>& names, std::int64_t column);
 
-/// The chosen columns of a source that holds only numbers; the source itself if no option chooses columns.
+/// Throws Error(usage) if an option names a column of text that is not part of the points, which only text files have.
+void refuse_kept_columns(const ReadOptions& options, const std::string& name);
+
+/// The chosen columns of a source that holds only numbers; the source itself if no option chooses columns, or if it has
+/// chosen them.
 std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, const ReadOptions& options);
 
 }  // namespace kith::data

@@ -269,7 +269,7 @@ std::int64_t require_converted(const Conversion& conversion, const std::string& 
   const std::int64_t refused = conversion.refused;
   if (refused < 0) return conversion.changed;
   refuse_value(
-      fmt::format("{}: row {}, column {} (counted from 0)", name, first + refused / columns, refused % columns),
+      fmt::format("{}: row {}, column {} (counted from 1)", name, first + refused / columns + 1, refused % columns + 1),
       fmt::format("{}; {}", conversion.reason, conversion.remedy));
 }
 

@@ -127,6 +127,8 @@ class PointSource {
   virtual bool is_shared() const { return false; }
   /// One name for each column, or none.
   virtual std::vector<std::string> column_names() const { return {}; }
+  /// Whether the options about columns have been applied.
+  virtual bool has_chosen_columns() const { return false; }
   virtual SkippedLines skipped_lines() const { return {}; }
   /// What a reader of the result should know about the input, one sentence each.
   virtual std::vector<std::string> remarks() const { return {}; }
@@ -148,7 +150,6 @@ struct FormatEntry {
   std::unique_ptr<PointSource> (*open)(const Location&, const ReadOptions&);
   /// All datasets of the file, or of the group that the location names.
   std::vector<DatasetInfo> (*list)(const Location&, const ReadOptions&);
-  bool chooses_columns = false;  // open() itself applies the options about columns
 };
 
 /// Throws Error(internal) unless the source has rows first .. first + out.rows - 1, of this width, and may be read as

@@ -60,6 +60,12 @@ class RawSource final : public PointSource {
   void bypass_cache_from(std::int64_t row) override {
     if (table_.order != RawTable::columns_together) input_.bypass_cache_from(table_.at + row * table_.row_bytes());
   }
+  bool has_chosen_columns() const override { return !table_.fields.empty(); }
+  std::vector<std::string> column_names() const override {
+    std::vector<std::string> names;
+    for (const RecordField& field : table_.fields) names.push_back(field.name);
+    return names;
+  }
   bool is_shared() const override { return only_in_order().empty(); }
   std::int64_t changed_values() const override { return changed_; }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
@@ -87,7 +93,7 @@ class RawSource final : public PointSource {
   template <class T>
   void read_block(std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer) {
     const bool plain = table_.order == RawTable::rows_together;
-    const bool in_place = plain && element_bytes_ == sizeof(T);
+    const bool in_place = plain && table_.fields.empty() && element_bytes_ == sizeof(T);
     const std::int64_t needed = in_place ? 0 : (plain ? 1 : 2) * out.rows * table_.row_bytes();
     if (buffer.columns() < needed) buffer = Matrix<std::byte>(1, needed);
     std::byte* raw = in_place ? reinterpret_cast<std::byte*>(out.data) : buffer.data();
@@ -98,8 +104,10 @@ class RawSource final : public PointSource {
     } else {
       read_with_length(first, out.rows, raw);
     }
-    changed_ +=
-        require_converted(convert(table_.element, raw, out.size(), out.data, missing_), name(), first, columns());
+    const Conversion conversion =
+        table_.fields.empty() ? convert(table_.element, raw, out.size(), out.data, missing_)
+                              : convert_records(table_.fields, table_.record_bytes, raw, out.rows, out.data, missing_);
+    changed_ += require_converted(conversion, name(), first, columns());
   }
 
   void read_columns(std::int64_t first, std::int64_t rows, std::byte* buffer, std::byte* out) const {
@@ -121,8 +129,8 @@ class RawSource final : public PointSource {
       const std::uint64_t length = little_endian(record, kLengthBytes);
       if (length != static_cast<std::uint64_t>(columns())) {
         refuse_input(
-            fmt::format("{}: record {} (counted from 0)", name(), first + i),
-            fmt::format("expected {} values, as in record 0, found a length of {}; all rows must have the same "
+            fmt::format("{}: record {} (counted from 1)", name(), first + i + 1),
+            fmt::format("expected {} values, as in record 1, found a length of {}; all rows must have the same "
                         "length",
                         columns(), static_cast<std::int32_t>(length)));
       }
@@ -143,11 +151,13 @@ class RawSource final : public PointSource {
 }  // namespace
 
 std::int64_t RawTable::row_bytes() const {
+  if (!fields.empty()) return record_bytes;
   return columns * size_of(element.number) + (order == rows_with_length ? kLengthBytes : 0);
 }
 
 std::int64_t RawTable::bytes() const {
-  const std::int64_t values = checked_product(columns, size_of(element.number), name.c_str());
+  const std::int64_t values =
+      fields.empty() ? checked_product(columns, size_of(element.number), name.c_str()) : record_bytes;
   const std::int64_t lengths = order == rows_with_length ? checked_product(rows, kLengthBytes, name.c_str()) : 0;
   return checked_product(rows, values, name.c_str()) + lengths;
 }

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "data/format/element.h"
 #include "data/format/point_source.h"
+#include "data/format/records.h"
 #include "data/io/input_bytes.h"
 
 namespace kith::data {
@@ -25,6 +27,8 @@ struct RawTable {
   std::int64_t at = 0;  // position of the first byte
   Order order = rows_together;
   std::string type = {};  // shown instead of the name of the element
+  std::int64_t record_bytes = 0;
+  std::vector<RecordField> fields = {};  // of records: one for each column, and `element` is their common type
 
   std::int64_t row_bytes() const;  // of a row, including its length if it is stored
   std::int64_t bytes() const;      // throws Error(data) on overflow

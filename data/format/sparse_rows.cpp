@@ -28,9 +28,10 @@ std::vector<std::int64_t> read_integers(PointSource& source) {
     if (!(value >= 0.0 && value < 0x1p53 && value == std::floor(value))) {
       refuse_input(
           source.name(),
-          fmt::format("damaged: expected whole numbers from 0, found {} at {} (counted from 0); copy or create "
-                      "the file again",
-                      value, i));
+          fmt::format(
+              "damaged: expected whole numbers from 0, found {} at position {} (counted from 1); copy or create "
+              "the file again",
+              value, i + 1));
     }
     integers.push_back(static_cast<std::int64_t>(value));
   }
@@ -114,7 +115,7 @@ class SparseRows final : public PointSource {
   /// `row` and `column` are those of the compressed matrix; the message gives those of the points.
   [[noreturn]] void refuse_value(std::int64_t row, std::int64_t column, double value) const {
     if (by_columns_) std::swap(row, column);
-    data::refuse_value(fmt::format("{}: row {}, column {} (counted from 0)", name_, row, column),
+    data::refuse_value(fmt::format("{}: row {}, column {} (counted from 1)", name_, row + 1, column + 1),
                        fmt::format("expected a finite number, found {}; replace the value or remove the row{}",
                                    std::isnan(value) ? "NaN"
                                    : value > 0       ? "infinity"

@@ -52,7 +52,11 @@ class Transposed final : public PointSource {
   std::int64_t changed_values() const override { return inner_->changed_values(); }
   SkippedLines skipped_lines() const override { return inner_->skipped_lines(); }
   std::vector<std::string> remarks() const override { return inner_->remarks(); }
-  void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<float> out) override {
+    if (held_as() == Number::uint8) return read_converted<std::uint8_t>(first, out);
+    if (held_as() == Number::int8) return read_converted<std::int8_t>(first, out);
+    read_as(first, out);
+  }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<std::uint8_t> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<std::int8_t> out) override { read_as(first, out); }
@@ -70,6 +74,14 @@ class Transposed final : public PointSource {
     if (!is_held_) return read_stored(first, out);
     if (!held_) held_ = read_all(*inner_);
     copy_transposed<T>(std::get<Matrix<T>>(*held_).view(), first, out);
+  }
+
+  template <class Byte>
+  void read_converted(std::int64_t first, MatrixView<float> out) {
+    check_request(*this, first, out);
+    Matrix<Byte> bytes(out.rows, out.columns);
+    read_as(first, bytes.view());
+    for (std::int64_t i = 0; i < out.rows; ++i) std::ranges::copy(bytes.row(i), out.row(i).begin());
   }
 
   /// Writes group_ columns of the points at a time, as a matrix of these columns.

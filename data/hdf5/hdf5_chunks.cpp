@@ -24,7 +24,7 @@ ChunkedRows::ChunkedRows(const StoredRows& rows, std::string name, ChunkIndex in
     : name_(std::move(name)),
       index_(std::move(index)),
       steps_(*rows.steps),
-      element_bytes_(size_of(rows.facts.element->number)),
+      element_bytes_(rows.facts.element_bytes()),
       rows_(rows.facts.rows()),
       columns_(rows.facts.columns()),
       chunk_rows_(rows.facts.chunk[0]),
@@ -125,11 +125,10 @@ const std::byte* ChunkedRows::fill_chunk() {
 }
 
 void ChunkedRows::fail(std::int64_t row, std::int64_t column, const std::string& problem) const {
-  refuse_input(name_,
-               fmt::format("data damaged in chunk ({}, {}), rows {} to {}, columns {} to {} (counted from 0): {}; "
-                           "copy or create the file again",
-                           row / chunk_rows_, column / chunk_columns_, row, std::min(row + chunk_rows_, rows_) - 1,
-                           column, std::min(column + chunk_columns_, columns_) - 1, problem));
+  refuse_input(name_, fmt::format("data damaged in the chunk of rows {} to {}, columns {} to {} (counted from 1): {}; "
+                                  "copy or create the file again",
+                                  row + 1, std::min(row + chunk_rows_, rows_), column + 1,
+                                  std::min(column + chunk_columns_, columns_), problem));
 }
 
 }  // namespace kith::data

@@ -129,6 +129,60 @@ std::optional<ElementType> element_of(hid_t type) {
   return ElementType{*number, size_of(*number) > 1 && order != H5Tget_order(H5T_NATIVE_INT)};
 }
 
+std::vector<std::int64_t> to_sizes(const std::vector<hsize_t>& dims) {
+  constexpr hsize_t largest = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> sizes;
+  sizes.reserve(dims.size());
+  for (const hsize_t d : dims) sizes.push_back(static_cast<std::int64_t>(std::min(d, largest)));
+  return sizes;
+}
+
+/// Whether values of the type are elsewhere in the file.
+bool is_variable(hid_t type) {
+  switch (H5Tget_class(type)) {
+    case H5T_STRING:
+      return H5Tis_variable_str(type) != 0;
+    case H5T_ARRAY:
+      return is_variable(Handle(H5Tget_super(type)).get());
+    case H5T_COMPOUND: {
+      for (int i = 0; i < H5Tget_nmembers(type); ++i) {
+        if (is_variable(Handle(H5Tget_member_type(type, static_cast<unsigned>(i))).get())) return true;
+      }
+      return false;
+    }
+    case H5T_VLEN:
+    case H5T_REFERENCE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Records records_of(hid_t type) {
+  Records records;
+  records.bytes = static_cast<std::int64_t>(H5Tget_size(type));
+  for (int i = 0; i < H5Tget_nmembers(type); ++i) {
+    const auto member = static_cast<unsigned>(i);
+    Handle value(H5Tget_member_type(type, member));
+    RecordField field;
+    char* name = H5Tget_member_name(type, member);
+    field.name = name != nullptr ? name : "";
+    H5free_memory(name);
+    field.at = static_cast<std::int64_t>(H5Tget_member_offset(type, member));
+    if (H5Tget_class(value.get()) == H5T_ARRAY) {
+      std::vector<hsize_t> sizes(H5S_MAX_RANK);
+      sizes.resize(static_cast<std::size_t>(std::max(H5Tget_array_dims2(value.get(), sizes.data()), 0)));
+      for (const std::int64_t size : to_sizes(sizes)) field.count = capped_product(field.count, size);
+      value = Handle(H5Tget_super(value.get()));
+    }
+    field.element = element_of(value.get());
+    field.type = field.element ? name_of(field.element->number) : type_name(value.get());
+    if (!field.element) field.count = 1;
+    records.fields.push_back(std::move(field));
+  }
+  return records;
+}
+
 std::string byte_order_of(hid_t type) {
   const auto kind = H5Tget_class(type);
   if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || H5Tget_size(type) == 1) return "";
@@ -140,14 +194,6 @@ std::string byte_order_of(hid_t type) {
     default:
       return "other";
   }
-}
-
-std::vector<std::int64_t> to_sizes(const std::vector<hsize_t>& dims) {
-  constexpr hsize_t largest = std::numeric_limits<std::int64_t>::max();
-  std::vector<std::int64_t> sizes;
-  sizes.reserve(dims.size());
-  for (const hsize_t d : dims) sizes.push_back(static_cast<std::int64_t>(std::min(d, largest)));
-  return sizes;
 }
 
 std::vector<std::int64_t> shape_of(hid_t dataset) {
@@ -273,6 +319,22 @@ void inspect_storage(hid_t dataset, DatasetFacts& facts) {
   info.stored_bytes = static_cast<std::int64_t>(H5Dget_storage_size(dataset));
 }
 
+/// Finds the fields of a compound, and the obstacle if its values cannot be read.
+void inspect_records(hid_t type, DatasetFacts& facts) {
+  if (is_variable(type)) {
+    if (facts.obstacle.empty()) {
+      facts.obstacle =
+          "expected numbers, found a compound with values of variable length; convert it: python3 -c \"import h5py, "
+          "pandas; pandas.DataFrame(h5py.File('IN')['DATASET'][:]).to_csv('OUT.csv', index=False)\"";
+    }
+    return;
+  }
+  facts.records = records_of(type);
+  const std::string problem = refusal_of_fields(facts.records);
+  if (facts.obstacle.empty()) facts.obstacle = problem;
+  if (problem.empty()) describe_columns(facts.records, facts.info.path, facts.info);
+}
+
 /// Considers who wrote the dataset. MATLAB and R store matrices by columns, so HDF5 shows their dimensions reversed;
 /// where AnnData's attributes are, R has already reversed them itself.
 void inspect_writer(hid_t dataset, DatasetFacts& facts) {
@@ -297,6 +359,7 @@ DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string
   facts.info.byte_order = byte_order_of(type.get());
   facts.element = element_of(type.get());
   inspect_storage(dataset, facts);
+  if (H5Tget_class(type.get()) == H5T_COMPOUND) inspect_records(type.get(), facts);
   // Reading the shape of a virtual dataset would open the files that it refers to.
   if (facts.info.layout != "virtual" && facts.info.layout != "unknown") facts.info.shape = shape_of(dataset);
   inspect_writer(dataset, facts);

@@ -8,6 +8,7 @@
 
 #include "data/format/element.h"
 #include "data/format/point_source.h"
+#include "data/format/records.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_file.h"
 
@@ -22,11 +23,15 @@ constexpr const char* kRewrite =
 struct DatasetFacts {
   DatasetInfo info;                    // `unreadable` applies to points of two dimensions
   std::optional<ElementType> element;  // if kith can read the type
+  Records records;                     // of a compound
   std::string obstacle;                // the layout or filter that makes the values unreadable, empty if none
   bool chunked = false;
   std::vector<std::int64_t> chunk;  // its shape as in the file, unchecked
   bool reversed = false;            // MATLAB and R write matrices by columns: HDF5 shows their dimensions reversed
 
+  bool has_records() const { return !records.fields.empty(); }
+  /// Of a number or a record.
+  std::int64_t element_bytes() const { return has_records() ? records.bytes : size_of(element->number); }
   /// For rank 2, or rank 1 as one column.
   std::int64_t rows() const { return info.shape.at(0); }
   std::int64_t columns() const { return info.shape.size() == 1 ? 1 : info.shape.at(1); }
@@ -40,7 +45,7 @@ void each_field(Archive& archive, DatasetInfo& info) {
 }
 template <class Archive>
 void each_field(Archive& archive, DatasetFacts& facts) {
-  archive(facts.info, facts.element, facts.obstacle, facts.chunked, facts.chunk, facts.reversed);
+  archive(facts.info, facts.element, facts.obstacle, facts.chunked, facts.chunk, facts.reversed, facts.records);
 }
 
 /// `dataset` is open. Accesses no other file, for any layout.

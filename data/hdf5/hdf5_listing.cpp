@@ -7,10 +7,12 @@
 #include <iterator>
 #include <optional>
 
+#include "data/format/array_choice.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_inspect.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_sparse.h"
+#include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
 
 namespace kith::data {
@@ -38,7 +40,21 @@ std::optional<DatasetInfo> sparse_matrix_of(const Hdf5InputFile& file, const std
   return info;
 }
 
+std::string folder_of(const std::string& path) { return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1)); }
+
 }  // namespace
+
+void refuse_pandas_frame(const Hdf5InputFile& file, const std::string& group) {
+  const std::string kind = text_attribute(open_object(file, group).get(), "pandas_type");
+  if (kind.empty()) return;
+  refuse_input(fmt::format("{}:{}", file.name(), group),
+               fmt::format("expected a dataset of numbers, found a frame of pandas, {}; convert it: python3 -c "
+                           "\"import pandas; pandas.read_hdf('IN', '{}').to_csv('OUT.csv', index=False)\"",
+                           kind.ends_with("_table") ? "whose columns are in a table"
+                                                    : "whose columns are in several "
+                                                      "datasets",
+                           group.substr(1)));
+}
 
 std::vector<DatasetInfo> list_open_file(const Hdf5InputFile& file) {
   std::vector<DatasetInfo> list;
@@ -77,18 +93,25 @@ std::string show_datasets(const std::vector<DatasetInfo>& list) {
 
 std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column) {
   const auto all = list_open_file(file);
-  for (const std::size_t rank : {2, 1}) {
-    if (rank == 1 && !vector_as_column) break;
+  const auto refuse_frames = [&] {
+    for (const DatasetInfo& info : all) refuse_pandas_frame(file, folder_of(info.path));
+  };
+  for (const TableKind kind : kTableKinds) {
     std::vector<DatasetInfo> candidates;
-    std::copy_if(all.begin(), all.end(), std::back_inserter(candidates), [rank](const auto& info) {
-      return info.shape.size() == rank && (is_number(info.type) || info.type == "sparse");
-    });
+    std::copy_if(all.begin(), all.end(), std::back_inserter(candidates),
+                 [&](const auto& info) { return is_of_kind(info, kind, vector_as_column); });
+    if (candidates.size() == 1 && kind != TableKind::records) return candidates[0].path;
+    if (!candidates.empty()) refuse_frames();
     if (candidates.size() == 1) return candidates[0].path;
     if (candidates.size() > 1) {
       refuse_input(file.name(),
-                   fmt::format("expected one {}-dimensional dataset of numbers, found {}: {}; name one, as in {}:{}",
-                               rank, candidates.size(), show_datasets(candidates), file.name(), candidates[0].path));
+                   fmt::format("expected one {}, found {}: {}; name one, as in {}:{}", describe(kind, "dataset"),
+                               candidates.size(), show_datasets(candidates), file.name(), candidates[0].path));
     }
+  }
+  refuse_frames();
+  if (all.size() == 1 && all[0].type == "compound") {
+    refuse_input(fmt::format("{}:{}", file.name(), all[0].path), all[0].unreadable);
   }
   refuse_input(file.name(), fmt::format("expected a 2-dimensional dataset of numbers, found {}; give a file with one",
                                         show_datasets(all)));

@@ -16,6 +16,9 @@ std::vector<DatasetInfo> list_file(const std::string& file, const std::string& d
 /// "/a (3 x 4, float32), /b (7, string)".
 std::string show_datasets(const std::vector<DatasetInfo>& list);
 
+/// Throws Error(data) with the command that converts it, if pandas wrote the group.
+void refuse_pandas_frame(const Hdf5InputFile& file, const std::string& group);
+
 /// The path of the only matrix of the file; if there is none and a vector may be a column, of the only vector. Throws
 /// Error(data) if there is none, or more than one.
 std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column);

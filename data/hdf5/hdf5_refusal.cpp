@@ -6,15 +6,15 @@
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_inspect.h"
 #include "data/io/memory_limit.h"
+#include "data/io/stream_bytes.h"
 
 namespace kith::data {
 namespace {
 
-/// The largest ratio of decoded to stored bytes, of deflate or zstd; a file that declares more would only fill the
-/// memory.
+/// The largest ratio of decoded to stored bytes, of deflate or zstd.
 std::int64_t largest_expansion(const DatasetInfo& info) {
-  constexpr std::int64_t kDeflate = 1032, kZstd = std::int64_t{1} << 17;  // of zstd: the bytes of a block
-  return std::count(info.filters.begin(), info.filters.end(), "zstd") > 0 ? kZstd : kDeflate;
+  constexpr std::int64_t kZstdExpansion = std::int64_t{1} << 17;  // the bytes of a block
+  return std::count(info.filters.begin(), info.filters.end(), "zstd") > 0 ? kZstdExpansion : kDeflateExpansion;
 }
 constexpr std::int64_t kChunkCopies = 3;                              // as stored, decoded, and between two filters
 constexpr std::int64_t kMaxChunkBytes = (std::int64_t{1} << 32) - 1;  // HDF5's own limit
@@ -76,14 +76,18 @@ std::string refusal_of_storage(const DatasetFacts& facts, std::int64_t file_byte
 
 std::string refusal(const DatasetFacts& facts, std::int64_t file_bytes, bool vector_as_column) {
   if (!facts.obstacle.empty()) return facts.obstacle;
-  if (!facts.element) {
+  if (!facts.element && !facts.has_records()) {
     return fmt::format(
         "expected numbers (float16, float32, float64, bool, or integers of 8, 16, 32 or 64 bits), found {}{}; name a "
         "dataset of numbers",
         facts.info.type, facts.info.byte_order == "other" ? " in an unknown byte order" : "");
   }
-  const std::string shape = refusal_of_shape(facts.info.shape, vector_as_column);
-  return shape.empty() ? refusal_of_storage(facts, file_bytes, size_of(facts.element->number)) : shape;
+  if (facts.has_records() && facts.info.shape.size() != 1) {
+    return fmt::format("expected 1 dimension of records, found {} ({}); write them as a vector",
+                       facts.info.shape.size(), show_shape(facts.info.shape));
+  }
+  const std::string shape = refusal_of_shape(facts.info.shape, vector_as_column || facts.has_records());
+  return shape.empty() ? refusal_of_storage(facts, file_bytes, facts.element_bytes()) : shape;
 }
 
 }  // namespace kith::data

@@ -45,14 +45,19 @@ StoredRows checked(StoredRows rows, const std::string& name) {
     if (problem.empty() && !right) problem = what;
   };
   require(rows.names.empty() || std::ssize(rows.names) == (problem.empty() ? facts.columns() : 0), "names of columns");
+  if (problem.empty()) problem = refusal_of_fields(facts.records);
   if (problem.empty() && rows.begin) {
-    const std::int64_t bytes = facts.rows() * facts.columns() * size_of(facts.element->number);
+    const std::int64_t bytes = capped_product(facts.rows() * facts.columns(), facts.element_bytes());
     require(!facts.chunked && bytes <= rows.file_bytes && *rows.begin >= 0 && *rows.begin <= rows.file_bytes - bytes,
             "the place of the values");
   }
   require(!rows.steps || (facts.chunked && rows.steps->size() <= 32), "filters");
   if (!problem.empty()) refuse_input(name, "damaged: " + problem + "; copy or create the file again");
   return rows;
+}
+
+std::vector<RecordField> fields_of(const DatasetFacts& facts, const ReadOptions& options, const std::string& name) {
+  return facts.has_records() ? choose_fields(facts.records, options, name) : std::vector<RecordField>();
 }
 
 /// A question to who reads a matrix that looks as if its points were its columns; empty for others.
@@ -75,10 +80,11 @@ class Hdf5Source final : public PointSource {
         child_(std::move(child)),
         rows_(checked(std::move(rows), name_)),
         file_(InputBytes::open(file, "an HDF5 file")),
-        element_(*rows_.facts.element),
+        fields_(fields_of(rows_.facts, options, name_)),
+        element_(fields_.empty() ? *rows_.facts.element : common_type(fields_)),
         class_(class_for(natural_class_of(element_.number), options.precision)),
         held_as_(held_for(element_.number, class_, options)),
-        row_bytes_(rows_.facts.columns() * size_of(element_.number)),
+        row_bytes_(rows_.facts.columns() * rows_.facts.element_bytes()),
         chunk_rows_(rows_.facts.chunked ? std::clamp<std::int64_t>(rows_.facts.chunk[0], 1, rows_.facts.rows()) : 1),
         threads_(options.threads),
         missing_(options.missing),
@@ -103,7 +109,7 @@ class Hdf5Source final : public PointSource {
   std::string name() const override { return name_; }
   std::string element_type() const override { return rows_.facts.info.type; }
   std::int64_t rows() const override { return rows_.facts.rows(); }
-  std::int64_t columns() const override { return rows_.facts.columns(); }
+  std::int64_t columns() const override { return fields_.empty() ? rows_.facts.columns() : std::ssize(fields_); }
   ValueClass value_class() const override { return class_; }
   std::int64_t file_bytes() const override { return rows_.facts.info.stored_bytes; }
   std::int64_t held_bytes() const override { return chunks_ ? chunks_->held_bytes() : 0; }
@@ -114,7 +120,12 @@ class Hdf5Source final : public PointSource {
   }
   std::int64_t changed_values() const override { return changed_; }
   Number held_as() const override { return held_as_; }
-  std::vector<std::string> column_names() const override { return rows_.names; }
+  bool has_chosen_columns() const override { return !fields_.empty(); }
+  std::vector<std::string> column_names() const override {
+    std::vector<std::string> names = rows_.names;
+    for (const RecordField& field : fields_) names.push_back(field.name);
+    return names;
+  }
   std::vector<std::string> remarks() const override { return remarks_; }
 
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
@@ -168,13 +179,16 @@ class Hdf5Source final : public PointSource {
   void read_converted(std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer) {
     // Values with the size of T are read into `out` and converted in place; others go through the buffer.
     auto* raw = reinterpret_cast<std::byte*>(out.data);
-    if (size_of(element_.number) != sizeof(T)) {
+    if (!fields_.empty() || size_of(element_.number) != sizeof(T)) {
       const std::int64_t needed = out.rows * row_bytes_;
       if (buffer.columns() < needed) buffer = Matrix<std::byte>(1, needed);
       raw = buffer.data();
     }
     read_raw(first, out.rows, raw);
-    changed_ += require_converted(convert(element_, raw, out.size(), out.data, missing_), name(), first, columns());
+    const Conversion conversion = fields_.empty()
+                                      ? convert(element_, raw, out.size(), out.data, missing_)
+                                      : convert_records(fields_, row_bytes_, raw, out.rows, out.data, missing_);
+    changed_ += require_converted(conversion, name(), first, columns());
   }
 
   /// Bytes as in the file, decoded.
@@ -190,15 +204,16 @@ class Hdf5Source final : public PointSource {
   void read_contiguous(std::int64_t first, std::int64_t count, std::byte* out) const {
     const std::string problem = file_.try_read(*rows_.begin + first * row_bytes_, count * row_bytes_, out);
     if (problem.empty()) return;
-    refuse_input(name_, fmt::format("cannot read rows {} to {} (counted from 0): {}; copy or create the file again",
-                                    first, first + count - 1, problem));
+    refuse_input(name_, fmt::format("cannot read rows {} to {} (counted from 1): {}; copy or create the file again",
+                                    first + 1, first + count, problem));
   }
 
   std::string name_;
   std::shared_ptr<Hdf5Child> child_;
   StoredRows rows_;
   InputBytes file_;
-  ElementType element_;
+  std::vector<RecordField> fields_;  // of records: the columns
+  ElementType element_;              // of the values, or the common type of the fields
   ValueClass class_;
   Number held_as_;
   std::int64_t row_bytes_;

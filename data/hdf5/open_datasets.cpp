@@ -26,7 +26,7 @@ Handle open_with_cache(const Hdf5InputFile& file, const DatasetFacts& facts) {
   constexpr std::int64_t min_bytes = std::int64_t{1} << 20;
   const Handle access(H5Pcreate(H5P_DATASET_ACCESS));
   if (facts.chunked) {
-    std::int64_t bytes = facts.element ? size_of(facts.element->number) : sizeof(void*);
+    std::int64_t bytes = facts.element || facts.has_records() ? facts.element_bytes() : sizeof(void*);
     for (const std::int64_t c : facts.chunk) bytes = capped_product(bytes, c);
     bytes = facts.info.filters.empty() ? 0 : std::clamp(bytes, min_bytes, max_bytes);
     H5Pset_chunk_cache(access.get(), 521, static_cast<std::size_t>(bytes), 1.0);

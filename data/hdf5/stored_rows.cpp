@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <utility>
 
@@ -99,7 +98,7 @@ std::string place_of(const OpenDataset& open) { return fmt::format("{}:{}", open
 ChunkPlace find_plain_chunk(const OpenDataset& open, const hsize_t* offset) {
   const hsize_t one[2] = {1, 1};
   const Handle in_file(H5Dget_space(open.dataset.get())), in_memory(H5Screate_simple(1, one, nullptr));
-  std::array<std::byte, 8> value{};  // receives one that was never written
+  std::vector<std::byte> value(H5Tget_size(open.type.get()));  // receives one that was never written
   bool read = false;
   const auto bytes = find_stored_bytes([&] {
     read = H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, offset, nullptr, one, nullptr) >= 0 &&
@@ -144,6 +143,7 @@ FoundPoints find_points(const std::string& name, const std::string& dataset, boo
   if (H5Iget_type(object.get()) == H5I_DATASET)
     return {rows_of(std::move(file), std::move(object), path, vector_as_column), std::nullopt};
   if (auto sparse = sparse_group(file, hard_link_path(object.get()))) return {std::nullopt, std::move(sparse)};
+  refuse_pandas_frame(file, path);
   refuse_input(fmt::format("{}:{}", file.name(), path),
                fmt::format("expected a dataset, found {}; name a dataset, the file holds {}",
                            describe_kind(object.get()), show_datasets(list_open_file(file))));
@@ -191,8 +191,8 @@ std::string read_rows(std::int64_t id, std::int64_t first, std::int64_t count) {
   if (H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start, nullptr, shape, nullptr) < 0 ||
       H5Dread(open.dataset.get(), open.type.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, bytes.data()) < 0) {
     refuse_input(place_of(open),
-                 fmt::format("data damaged in rows {} to {} (counted from 0): {}; copy or create the file again", first,
-                             first + count - 1, hdf5_reason()));
+                 fmt::format("data damaged in rows {} to {} (counted from 1): {}; copy or create the file again",
+                             first + 1, first + count, hdf5_reason()));
   }
   return bytes;
 }

@@ -97,13 +97,13 @@ TEST_CASE("the message about a damaged chunk gives its position and rows") {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) + 0.25f;
   for (const hsize_t width : {6, 4}) {
     { FileMaker(file).floats("x", {rows, columns}, values, {.chunk = {10, width}, .fletcher32 = true}); }
-    // The values of row 42 from column 4: chunk (4, 0) if a chunk is as wide as the dataset, else chunk (4, 1).
+    // The values of row 42 from column 4.
     const std::string some = raw({values[42 * columns + 4], values[42 * columns + 5]});
     auto other = some;
     other[0] = static_cast<char>(other[0] ^ 1);
     write_bytes(file, patched(bytes_of(file), some, other));
-    refused_file(file, {"damaged.h5:/x: data damaged in chunk", width == 6 ? "(4, 0)" : "(4, 1)", "rows 40 to 49",
-                        "counted from 0"});
+    refused_file(file, {"damaged.h5:/x: data damaged in the chunk of rows 41 to 50",
+                        width == 6 ? "columns 1 to 6" : "columns 5 to 6", "counted from 1"});
     Matrix<float> out(10, columns);
     CHECK_NOTHROW(open_points(file)->read(30, out.view()));
     CHECK_NOTHROW(open_points(file)->read(50, out.view()));
@@ -127,7 +127,7 @@ TEST_CASE("chunks that inflate to too few or too many bytes are refused") {
       REQUIRE(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, offset, stored.size(), stored.data()) >= 0);
       H5Dclose(dataset);
     }
-    refused_file(file, {"inflated.h5:/x: data damaged in chunk (0, 0)", why});
+    refused_file(file, {"inflated.h5:/x: data damaged in the chunk of rows 1 to", why});
   }
 }
 

@@ -96,7 +96,7 @@ TEST_CASE("an invalid value of a sparse matrix is refused with the row and colum
     write_sparse(maker, "X", parts, "csc_matrix", {3, 4});
   }
   refused(ExitCode::data, [&] { read_values(file + ":X"); },
-          {":/X: row 2, column 2 (counted from 0)", "found -infinity"});
+          {":/X: row 3, column 3 (counted from 1)", "found -infinity"});
   CHECK(read_values(file + ":X", {.missing = Missing::keep})[10] == -INFINITY);
 }
 
@@ -234,6 +234,10 @@ TEST_CASE("bytes with rows and columns exchanged stay bytes") {
   const auto& signed_bytes = std::get<Matrix<std::int8_t>>(matlab);
   CHECK(std::vector<int>(signed_bytes.data(), signed_bytes.data() + 6) == std::vector<int>{1, 3, 5, 2, 4, 6});
   CHECK(read_values(file + ":matlab") == std::vector<double>{1, 3, 5, 2, 4, 6});
+  const auto source = open_points(file + ":matlab", {.keep_bytes = true});
+  Matrix<float> floats(1, 3);
+  source->read(1, floats.view());
+  CHECK(std::vector<float>(floats.data(), floats.data() + 3) == std::vector<float>{2, 4, 6});
 }
 
 TEST_CASE("damaged sparse matrices are refused") {
@@ -256,12 +260,12 @@ TEST_CASE("damaged sparse matrices are refused") {
   refuses_parts(kRows, {4, 4}, {"x.h5ad:/X: damaged: expected 5 ascending starts from 0 in /X/indptr, found 4"});
   refuses_parts(changed([](Parts& p) { p.starts = {0, 3, 2, 5}; }), {3, 4}, {"that do not ascend"});
   refuses_parts(changed([](Parts& p) { p.starts[0] = 1; }), {3, 4}, {"starts from 0"});
-  refuses_parts(changed([](Parts& p) { p.starts[2] = -1; }), {3, 4}, {"whole numbers from 0, found -1 at 2"});
+  refuses_parts(changed([](Parts& p) { p.starts[2] = -1; }), {3, 4}, {"whole numbers from 0, found -1 at position 3"});
   refuses_parts(changed([](Parts& p) { p.starts[3] = 9; }), {3, 4}, {"expected 9 values and indices, found 5 and 5"});
   refuses_parts(changed([](Parts& p) { p.indices[1] = 4; }), {3, 4}, {"expected a column from 0 to 3, found 4"});
   refuses_parts(changed([](Parts& p) { p.indices[0] = -1; }), {3, 4}, {"found -1 for value 0"});
   refuses_parts(changed([](Parts& p) { p.values[4] = NAN; }), {3, 4},
-                {":/X: row 2, column 3 (counted from 0)", "found NaN"});
+                {":/X: row 3, column 4 (counted from 1)", "found NaN"});
   refuses_parts(kRows, {3, std::int64_t{1} << 60}, {"more values than can be counted"});
   refuses_parts(kRows, {3, std::int64_t{1} << 50}, {"bytes as a dense matrix", "reduce it first", "--columns"});
   refuses_parts(kRows, {3, 0}, {"expected at least 1 column"});

@@ -202,12 +202,12 @@ TEST_CASE("64-bit integers that float64 cannot hold exactly are refused with row
     values[3] = bad;
     { FileMaker(file).dataset("x", H5T_STD_I64LE, {3, 2}, H5T_NATIVE_INT64, values.data()); }
     refused(ExitCode::data, [&] { read_doubles(file); },
-            {"big.h5:/x", "row 1, column 1", "counted from 0", std::to_string(bad).c_str(),
+            {"big.h5:/x", "row 2, column 2", "counted from 1", std::to_string(bad).c_str(),
              "expected an integer that is exactly a float64"});
   }
   const std::vector<std::uint64_t> unsigned_values{std::uint64_t{1} << 63, std::numeric_limits<std::uint64_t>::max()};
   { FileMaker(file).dataset("x", H5T_STD_U64LE, {1, 2}, H5T_NATIVE_UINT64, unsigned_values.data()); }
-  refused(ExitCode::data, [&] { read_doubles(file); }, {"row 0, column 1", "18446744073709551615"});
+  refused(ExitCode::data, [&] { read_doubles(file); }, {"row 1, column 2", "18446744073709551615"});
   const auto narrowed = open_points(file, {.precision = Precision::f32});
   CHECK(same_bits(std::get<Matrix<float>>(read_all(*narrowed)), {0x1p63f, 0x1p64f}));
   CHECK(narrowed->changed_values() == 1);
@@ -226,7 +226,7 @@ TEST_CASE("--precision f32 counts the values that it rounds and refuses values t
   const std::vector<double> huge{1.0, 2.0, -1e39, 3.0};
   { FileMaker(file).dataset("x", H5T_IEEE_F64LE, {2, 2}, H5T_NATIVE_DOUBLE, huge.data()); }
   refused(ExitCode::data, [&] { read_floats(file, {.precision = Precision::f32}); },
-          {"row 1, column 0", "-1e+39", "largest float32"});
+          {"row 2, column 1", "-1e+39", "largest float32"});
   const std::vector<std::int32_t> integers{16777217, 16777216, -16777219, 5};
   { FileMaker(file).dataset("x", H5T_STD_I32BE, {2, 2}, H5T_NATIVE_INT32, integers.data()); }
   const auto source = open_points(file, {.precision = Precision::f32});
@@ -240,7 +240,7 @@ TEST_CASE("the first NaN or infinity is reported, wherever it is") {
   constexpr std::size_t rows = 9973, columns = 251;  // several blocks; neither size is a multiple of theirs
   std::vector<float> values(rows * columns, 1.5f);
   const auto place = [](std::size_t i) {
-    return "row " + std::to_string(i / columns) + ", column " + std::to_string(i % columns);
+    return "row " + std::to_string(i / columns + 1) + ", column " + std::to_string(i % columns + 1);
   };
   for (const std::size_t at :
        {std::size_t{0}, std::size_t{2047}, std::size_t{2048}, std::size_t{1234567}, rows * columns - 1}) {
@@ -333,7 +333,7 @@ TEST_CASE("centroids are read as float64 from any matrix or vector") {
   CHECK(column.columns() == 1);
   CHECK(same_bits(column, {1, 2, 3}));
   { FileMaker(file).floats("start", {2, 1}, {1, std::nanf("")}); }
-  refused(ExitCode::data, [&] { read_centroids(file); }, {"row 1, column 0", "NaN"});
+  refused(ExitCode::data, [&] { read_centroids(file); }, {"row 2, column 1", "NaN"});
 }
 
 TEST_CASE("the list of datasets includes unreadable ones and the reason") {

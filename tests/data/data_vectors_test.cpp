@@ -95,16 +95,16 @@ TEST_CASE("lengths that differ, surplus bytes and sizes that do not match the fi
         ExitCode::data, [&] { read_all(*open_points(folder / name)); }, words);
   };
   const std::string good = with_lengths<float>({{1, 2}, {3, 4}, {5, 6}});
-  refuses_bytes("x.fvecs", good + "abc", {"x.fvecs: expected records of 12 bytes", "3 bytes after record 2"});
-  refuses_bytes("x.fvecs", good.substr(0, 30), {"6 bytes after record 1"});
+  refuses_bytes("x.fvecs", good + "abc", {"x.fvecs: expected records of 12 bytes", "3 bytes after record 3"});
+  refuses_bytes("x.fvecs", good.substr(0, 30), {"6 bytes after record 2"});
   refuses_bytes("x.fvecs", with_lengths<float>({{1, 2}, {3, 4, 5}, {6}}),
-                {"record 1 (counted from 0): expected 2 values, as in record 0, found a length of 3"});
+                {"record 2 (counted from 1): expected 2 values, as in record 1, found a length of 3"});
   refuses_bytes("x.fvecs", "", {"expected the length of a vector, 4 bytes, found a file of 0 bytes"});
   refuses_bytes("x.fvecs", bytes_as<std::int32_t>({0, 1}), {"expected the length of the first vector, found 0"});
   refuses_bytes("x.fvecs", bytes_as<std::int32_t>({-1, 1}), {"found -1"});
   refuses_bytes("x.fvecs", bytes_as<std::int32_t>({2147483647, 1}), {"found 2147483647 in a file of 8 bytes"});
   refuses_bytes("x.fvecs", with_lengths<float>({{1, NAN}}),
-                {"row 0, column 1 (counted from 0): expected a finite number, found NaN"});
+                {"row 1, column 2 (counted from 1): expected a finite number, found NaN"});
 
   const std::string six = bytes_as<float>({1, 2, 3, 4, 5, 6});
   refuses_bytes("x.fbin", bytes_as<std::uint32_t>({2, 3}) + six + "x",

@@ -221,7 +221,7 @@ TEST_CASE("the error of the first invalid row is reported, with any number of th
   const std::int64_t first = kRows - 40'000;
   for (std::int64_t row = first; row < kRows; row += 700) values[row * kColumns + 3] = std::nanf("");
   FileMaker(scratch / "x.h5").floats("x", {kRows, kColumns}, values);
-  const std::string row = "row " + std::to_string(first) + ", column 3";
+  const std::string row = "row " + std::to_string(first + 1) + ", column 4";
   for (const int threads : {1, 8}) {
     const auto source = data::open_points(scratch / "x.h5", with_threads(threads));
     refused(ExitCode::data, [&] { data::read_all(*source); }, {"x.h5:/x", row.c_str(), "found NaN"});

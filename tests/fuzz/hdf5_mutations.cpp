@@ -1,8 +1,8 @@
 // Mutates small HDF5 files where their structures are, and runs kith with each: hdf5_mutations KITH COUNT [SEED
 // [FOLDER [WORD]]], with WORD only commands that contain it. Checksums of changed structures are made right again, so
-// that the library goes on to what is inside. Every run must end within 10 s with an exit code of the table, no signal,
-// no internal error, and within --memory. Failures stay in FOLDER with their command; the exit code is 1 if there is
-// one.
+// that the library goes on to what is inside. Every run must end within 10 s of processor time with an exit code of the
+// table, no signal, no internal error, and within --memory. Failures stay in FOLDER with their command; the exit code
+// is 1 if there is one.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -139,13 +139,13 @@ class Mutator {
 };
 
 struct Ending {
-  int code = 0;  // exit code, 128 + signal, or -1 for a run that was too long
-  double seconds = 0;
+  int code = 0;        // exit code, 128 + signal, or -1 for a run that was too long
+  double seconds = 0;  // of processors, so that a busy machine does not count
   long kilobytes = 0;
   std::string message;
 };
 
-constexpr double kMostSeconds = 10;
+constexpr double kMostSeconds = 10, kMostWaiting = 100;
 constexpr long kMemory = 200'000'000;
 constexpr long kProgramBytes = 60'000'000;  // of kith itself, which --memory does not count
 
@@ -175,13 +175,15 @@ Ending run(const std::string& kith, const std::vector<std::string>& words, const
   rusage usage{};
   int status = 0;
   while (wait4(process, &status, WNOHANG, &usage) == 0) {
-    ending.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (ending.seconds > kMostSeconds && ending.code == 0) {
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+    if (waited.count() > kMostWaiting && ending.code == 0) {
       ending.code = -1;
       kill(process, SIGKILL);
     }
     std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
+  for (const timeval& time : {usage.ru_utime, usage.ru_stime})  // with those of its child processes
+    ending.seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
   ending.kilobytes = usage.ru_maxrss;
   if (ending.code == 0) ending.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   ending.message = read_file(messages);
@@ -189,7 +191,7 @@ Ending run(const std::string& kith, const std::vector<std::string>& words, const
 }
 
 std::string problem_of(const Ending& ending) {
-  if (ending.code == -1) return "hangs";
+  if (ending.code == -1 || ending.seconds > kMostSeconds) return "hangs";
   if (ending.code >= 128) return fmt::format("ended by signal {}", ending.code - 128);
   if (ending.code == 1 || ending.code == 127 || ending.message.find("internal error: ") != std::string::npos)
     return "internal error";
