@@ -24,7 +24,7 @@ namespace kith::data {
 namespace {
 
 [[noreturn]] void refuse_row(const std::string& name, std::int64_t row, const std::string& problem) {
-  refuse_input(fmt::format("{}: row {} (counted from 0)", name, row), problem);
+  refuse_input(fmt::format("{}: row {} (counted from 1)", name, row + 1), problem);
 }
 
 /// Assigns a code to every distinct value, in the order of first appearance.

@@ -29,7 +29,7 @@ std::vector<double> numbers_of(const std::vector<std::string>& texts, const std:
     const std::string& text = style.is_plain() ? written : styled;
     const char* end = text.data() + text.size();
     if (text.empty() || parse_number(text.data(), end, value) != end) {
-      refuse_input(fmt::format("{}: row {} (counted from 0)", name, numbers.size()),
+      refuse_input(fmt::format("{}: row {} (counted from 1)", name, numbers.size() + 1),
                    fmt::format("expected a number as weight, found {}; give rows to ignore the weight 0",
                                written.empty() ? "an empty field" : fmt::format("'{}'", quoted(written, 40))));
     }

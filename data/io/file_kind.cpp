@@ -1,4 +1,4 @@
-// Signatures of the kinds of files that people pass by mistake.
+// Signatures of the kinds of files that people pass by mistake, and the commands that convert them.
 #include "data/io/file_kind.h"
 
 #include <fmt/format.h>
@@ -15,17 +15,25 @@
 #include <system_error>
 
 #include "data/io/input_error.h"
+#include "data/io/location.h"
 
 namespace kith::data {
 namespace {
 
 using namespace std::string_view_literals;
 
-struct Signature {
-  std::string_view bytes;  // at the start of the file
-  const char* kind;
+struct Kind {
+  const char* name = nullptr;
   const char* convert = "";  // the command that makes a file of a known format of it
 };
+
+struct Signature {
+  std::string_view bytes;  // at the start of the file
+  Kind kind;
+};
+
+constexpr const char* kReadStata =
+    "python3 -c \"import pandas; pandas.read_stata('IN').to_csv('OUT.csv', index=False)\"";
 
 constexpr Signature kSignatures[] = {
     {kNumpySignature, "a NumPy array (.npy)"},
@@ -45,20 +53,96 @@ constexpr Signature kSignatures[] = {
     {"CDF\x05"sv, "a classic netCDF file"},
     {"PAR1"sv, "a Parquet file",
      "python3 -c \"import pandas; pandas.read_parquet('IN').to_csv('OUT.csv', index=False)\""},
+    {"FEA1"sv, "a Feather file",
+     "python3 -c \"import pandas; pandas.read_feather('IN').to_csv('OUT.csv', index=False)\""},
     {"ARROW1"sv, "an Arrow file",
      "python3 -c \"import pandas; pandas.read_feather('IN').to_csv('OUT.csv', index=False)\""},
     {"ORC"sv, "an ORC file", "python3 -c \"import pandas; pandas.read_orc('IN').to_csv('OUT.csv', index=False)\""},
-    {"<stata_dta>"sv, "a Stata file",
-     "python3 -c \"import pandas; pandas.read_stata('IN').to_csv('OUT.csv', index=False)\""},
+    {"<stata_dta>"sv, "a Stata file", kReadStata},
     {"MATLAB 5.0"sv, "a MATLAB 5 file"},
     {"\x0e\x03\x13\x01"sv, "an HDF4 file"},
     {"SQLite format 3"sv, "an SQLite database", "sqlite3 -csv -header IN 'select * from TABLE' > OUT.csv"},
-    {"\x80\x04\x95"sv, "a Python pickle"},
     {"%PDF"sv, "a PDF document"},
     {"\x7f"
      "ELF"sv,
      "a program"},
 };
+
+/// A kind that no fixed first bytes distinguish.
+struct OtherKind {
+  bool (*recognises)(std::string_view bytes);
+  Kind kind;
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Whether the text is a whole number without a sign.
+bool is_count(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
+
+/// Whether an archive has a member whose name ends like this, as far as the first bytes show it.
+bool has_member(std::string_view bytes, std::string_view ending) {
+  return bytes.starts_with("PK\x03\x04") && bytes.find(ending) != bytes.npos;
+}
+
+constexpr OtherKind kOtherKinds[] = {
+    {[](std::string_view b) {
+       return has_member(b, ".zgroup") || has_member(b, ".zarray") || has_member(b, "zarr.json");
+     },
+     "a zarr archive",
+     "python3 -c \"import numpy, zarr; numpy.save('OUT.npy', zarr.open('IN', mode='r')['ARRAY'][:])\""},
+    {[](std::string_view b) { return has_member(b, "/data.pkl"); }, "a PyTorch file",
+     "python3 -c \"import numpy, torch; numpy.save('OUT.npy', torch.load('IN', map_location='cpu')['NAME'].numpy())\""},
+    {[](std::string_view b) {  // versions 113 to 115: version, byte order, 1, 0
+       return b.size() > 3 && b[0] >= 0x71 && b[0] <= 0x73 && (b[1] == 1 || b[1] == 2) && b.substr(2, 2) == "\x01\0"sv;
+     },
+     "a Stata file", kReadStata},
+    {[](std::string_view b) { return b.size() > 2 && b[0] == '\x80' && b[1] >= 2 && b[1] <= 5; },
+     "a Python pickle, which may run any program when it is loaded",
+     "python3 -c \"import pandas; pandas.DataFrame(pandas.read_pickle('IN')).to_csv('OUT.csv', index=False)\", if you "
+     "trust it"},
+    {[](std::string_view b) {  // the size of a header in JSON, as 8 bytes
+       return b.size() > 10 && b.substr(5, 3) == "\0\0\0"sv && b.substr(8, 2) == "{\"";
+     },
+     "a safetensors file",
+     "python3 -c \"import numpy, safetensors.numpy as s; numpy.savez('OUT.npz', **s.load_file('IN'))\""},
+    {[](std::string_view b) {  // "WORDS COLUMNS", then each word, a blank and its numbers in binary
+       const std::string_view line = b.substr(0, b.find('\n'));
+       const std::size_t blank = std::min(line.find(' '), line.size());
+       return is_count(line.substr(0, blank)) && is_count(line.substr(std::min(blank + 1, line.size()))) && !is_text(b);
+     },
+     "binary vectors of word2vec",
+     "python3 -c \"import gensim, numpy; "
+     "numpy.save('OUT.npy', gensim.models.KeyedVectors.load_word2vec_format('IN', binary=True).vectors)\""},
+};
+
+/// What a folder in place of a file is, and what to do with it.
+std::string describe_folder(const std::string& folder) {
+  const auto has = [&folder](const char* name) { return file_exists(folder + "/" + name); };
+  if (!has(".zarray") && !has(".zgroup") && !has("zarr.json")) {
+    return "a directory; name a file in it, or another one";
+  }
+  if (has("obs") && has("var")) {
+    return "an AnnData set in a zarr folder; convert it: python3 -c \"import anndata; "
+           "anndata.read_zarr('IN').write_h5ad('OUT.h5ad')\"";
+  }
+  return fmt::format(
+      "a zarr folder; convert it: python3 -c \"import numpy, zarr; "
+      "numpy.save('OUT.npy', zarr.open('IN', mode='r'){}[:])\"",
+      has(".zarray") ? "" : "['ARRAY']");
+}
+
+constexpr std::size_t kShownBytes = 4096;
+
+/// The kind of a file with these first bytes; none if it has no name here.
+Kind kind_of(std::string_view bytes) {
+  for (const OtherKind& other : kOtherKinds) {
+    if (other.recognises(bytes)) return other.kind;
+  }
+  for (const Signature& signature : kSignatures) {
+    if (bytes.starts_with(signature.bytes)) return signature.kind;
+  }
+  return {};
+}
 
 std::string describe_text(std::string_view bytes) {
   const auto line = bytes.substr(0, bytes.find('\n'));
@@ -70,14 +154,11 @@ std::string describe_text(std::string_view bytes) {
 }  // namespace
 
 std::string conversion_of(const std::string& file) {
-  const std::string bytes = first_bytes(file, 64);
+  const std::string bytes = first_bytes(file, kShownBytes);
   if (bytes.starts_with("PK\x03\x04") && (has_ending(file, ".xlsx") || has_ending(file, ".ods"))) {
     return "python3 -c \"import pandas; pandas.read_excel('IN').to_csv('OUT.csv', index=False)\"";
   }
-  for (const auto& signature : kSignatures) {
-    if (bytes.starts_with(signature.bytes)) return signature.convert;
-  }
-  return "";
+  return kind_of(bytes).convert;
 }
 
 bool is_text(std::string_view bytes) {
@@ -90,9 +171,7 @@ bool is_text(std::string_view bytes) {
 
 std::string describe_bytes(std::string_view bytes) {
   if (bytes.empty()) return "an empty file";
-  for (const auto& signature : kSignatures) {
-    if (bytes.starts_with(signature.bytes)) return signature.kind;
-  }
+  if (const Kind kind = kind_of(bytes); kind.name != nullptr) return kind.name;
   if (is_text(bytes)) return describe_text(bytes);
   if (std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == '\0'; })) return "nothing but zero bytes";
   return "unknown binary data";
@@ -110,7 +189,7 @@ std::string first_bytes(const std::string& file, std::size_t count) {
 
 std::string describe_file(const std::string& file) {
   if (!std::ifstream(file, std::ios::binary)) return "a file that cannot be read";
-  return describe_bytes(first_bytes(file, 4096));
+  return describe_bytes(first_bytes(file, kShownBytes));
 }
 
 const char* describe_special(mode_t mode) {
@@ -127,10 +206,11 @@ void require_regular(const std::string& file, const std::string& expected) {
     refuse_input(file, fmt::format("cannot be opened: {}", std::strerror(errno)));
   }
   if (S_ISREG(status.st_mode)) return;  // opening a pipe would block
-  refuse_input(file, fmt::format("expected {}, found {}; {}", expected, describe_special(status.st_mode),
-                                 S_ISDIR(status.st_mode)
-                                     ? "name a file in it, or another one"
-                                     : "give a file, or text on standard input, as in `... | kith cluster -`"));
+  if (S_ISDIR(status.st_mode))
+    refuse_input(file, fmt::format("expected {}, found {}", expected, describe_folder(file)));
+  refuse_input(file, fmt::format("expected {}, found {}; give a file, or text on standard input, as in "
+                                 "`... | kith cluster -`",
+                                 expected, describe_special(status.st_mode)));
 }
 
 bool has_ending(std::string_view name, std::string_view ending) {

@@ -3,11 +3,22 @@
 
 #include <sys/stat.h>
 
+#include <system_error>
+
 namespace kith::data {
 
 bool file_exists(const std::string& file) {
   struct stat status {};
   return stat(file.c_str(), &status) == 0;
+}
+
+bool same_place(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code failure;
+  if (std::filesystem::equivalent(a, b, failure)) return true;
+  const auto folder = [](const std::filesystem::path& file) {
+    return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  };
+  return a.filename() == b.filename() && std::filesystem::equivalent(folder(a), folder(b), failure);
 }
 
 Location parse_location(const std::string& text) {

@@ -177,8 +177,7 @@ std::string compression_of(const std::string& file) {
 
 InputBytes inflate_zlib(const InputBytes& input, std::int64_t at, std::int64_t stored, std::int64_t count,
                         const std::string& name, const std::string& scratch) {
-  constexpr std::int64_t kMaxExpansion = 1032;
-  count = std::min(count, stored > count / kMaxExpansion ? count : kMaxExpansion * stored);
+  count = std::min(count, stored > count / kDeflateExpansion ? count : kDeflateExpansion * stored);
   std::vector<std::byte> in(std::min<std::size_t>(ByteStore::kStep, static_cast<std::size_t>(stored)));
   ByteStore out(name, scratch, count);
   Inflater inflater(0);

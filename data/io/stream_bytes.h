@@ -22,6 +22,9 @@ constexpr std::int64_t kSampleBytes = 4096;
 /// input remain to be read.
 std::string begin_of_stream(const std::string& file);
 
+/// Deflate makes at most this many bytes of one. A file that declares more is damaged, or made to fill the memory.
+constexpr std::int64_t kDeflateExpansion = 1032;
+
 /// The compression of a file, "gzip" or "zstd", as its first bytes say; empty for none.
 std::string compression_of(const std::string& file);
 

@@ -14,6 +14,7 @@
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
 #include "data/io/memory_limit.h"
+#include "data/io/stream_bytes.h"
 
 namespace kith::data {
 namespace {
@@ -23,7 +24,6 @@ constexpr std::int64_t kLocatorBytes = 20;
 constexpr std::int64_t kEntryBytes = 46;
 constexpr std::int64_t kLocalBytes = 30;
 constexpr std::int64_t kMaxCommentBytes = 65535;
-constexpr std::int64_t kMaxExpansion = 1032;  // of deflate
 
 [[noreturn]] void fail(const std::string& name, const std::string& what) {
   refuse_input(name, fmt::format("damaged zip archive: {}; copy or save it again; `unzip -t` shows details", what));
@@ -185,7 +185,7 @@ std::vector<ZipMember> zip_members(const InputBytes& input) {
     member.at += kLocalBytes + local.number(26, 2) + local.number(28, 2);
     if (member.stored > input.size() || member.at > input.size() - member.stored ||
         (!member.deflated && member.obstacle.empty() && member.stored != member.size) ||
-        member.size / kMaxExpansion > member.stored) {
+        member.size / kDeflateExpansion > member.stored) {
       fail(input.name(), fmt::format("{} claims {} bytes, of which {} are stored, in a file of {}", quoted(member.name),
                                      member.size, member.stored, input.size()));
     }

@@ -7,12 +7,12 @@
 #include <cstring>
 
 #include "data/io/output_bytes.h"
+#include "data/io/stream_bytes.h"
 #include "data/picture/decoders.h"
 
 namespace kith::data {
 namespace {
 
-constexpr double kInflation = 1032.0;         // deflate makes at most this many bytes of one
 constexpr png_alloc_size_t kChunk = 1 << 24;  // bytes of a chunk besides pixels: EXIF data, a profile
 
 /// libpng leaves its functions by longjmp: between setjmp and there, only objects without destructors may live.
@@ -156,7 +156,8 @@ Picture decode_png(const PictureBytes& in) {
                                                                   ((type & PNG_COLOR_MASK_ALPHA) != 0 ? 1 : 0);
   picture.bits = depth == 16 ? 16 : 8;
   picture.has_alpha = (type & PNG_COLOR_MASK_ALPHA) != 0 || state.has_clear;
-  in.check_size("PNG", picture.size, static_cast<double>(in.bytes.size()) * kInflation * 8.0 / (depth * channels));
+  in.check_size("PNG", picture.size,
+                static_cast<double>(in.bytes.size()) * kDeflateExpansion * 8.0 / (depth * channels));
   picture.pixels.resize(static_cast<std::size_t>(picture.size.pixels()));
   std::vector<png_bytep> rows(static_cast<std::size_t>(picture.size.height));
   for (std::size_t y = 0; y < rows.size(); ++y) {

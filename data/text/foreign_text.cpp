@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
+#include <vector>
+
+#include "data/text/number_lines.h"
 
 namespace kith::data {
 namespace {
@@ -34,6 +38,22 @@ bool is_arff(std::string_view begin) {
     begin = without_leading(begin, kSpace);
   }
   return begins_with(begin, "@relation");
+}
+
+/// The fields of a line between blanks.
+std::vector<std::string_view> take_words(std::string_view& text) {
+  std::string_view line = take_until(text, "\n");
+  std::vector<std::string_view> words;
+  while (!(line = without_leading(line, kSpace)).empty()) words.push_back(take_until(line, " \t\r"));
+  return words;
+}
+
+/// Numbers of words and of columns, then each word with its values: a table that its first line makes inconsistent.
+bool is_word2vec(std::string_view begin) {
+  const std::vector<std::string_view> sizes = take_words(begin), row = take_words(begin);
+  std::int64_t words = 0, columns = 0;
+  return sizes.size() == 2 && to_whole_number(sizes[0], words) && to_whole_number(sizes[1], columns) && words > 0 &&
+         columns > 1 && std::ssize(row) == columns + 1;
 }
 
 enum class Json { none, document, lines };
@@ -76,6 +96,10 @@ std::string foreign_text(std::string_view begin) {
   if (const Json json = json_of(begin); json != Json::none) {
     return std::string("JSON; convert it: python3 -c \"import pandas; pandas.read_json('IN'") +
            (json == Json::lines ? ", lines=True" : "") + ").to_csv('OUT.csv', index=False)\"";
+  }
+  if (is_word2vec(begin)) {
+    return "vectors of word2vec below a line with their sizes; leave that out: tail -n +2 IN | kith COMMAND - "
+           "--id-column 1";
   }
   const std::string_view markup = without_leading(begin, kSpace);
   for (const char* start : {"<!doctype", "<html", "<?xml", "<svg"}) {

@@ -127,6 +127,7 @@ class TextSource final : public PointSource {
   std::vector<std::string> remarks() const override {
     return head_.remark.empty() ? std::vector<std::string>() : std::vector{head_.remark};
   }
+  bool has_chosen_columns() const override { return true; }
   std::vector<std::string> kept(Kept which) const override;
   std::optional<TableForm> table_form() const override { return TableForm{head_.syntax.delimiter, head_.names}; }
   void visit_records(const std::function<void(std::string_view)>& visit) const override {
@@ -283,8 +284,13 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     }
     cursor.skip_blanks();
     double value = 0.0;
-    const char* stop = parse_number(cursor.at(), cursor.end(), value);
-    if (!plain_ || stop == cursor.at() || !cursor.finish(stop)) {
+    const char* stop = parse_short_number(cursor.at(), value);
+    bool is_read = plain_ && stop != nullptr && cursor.finish(stop);
+    if (!is_read) {
+      stop = parse_number(cursor.at(), cursor.end(), value);
+      is_read = plain_ && stop != cursor.at() && cursor.finish(stop);
+    }
+    if (!is_read) {
       if (record.starts_with('#')) refuse_other_length(record, line);
       value = take_number(cursor, {line, j});
     }

@@ -1,6 +1,7 @@
 // Splits a text file into blocks of whole records, in one pass.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "core/matrix.h"
 #include "data/io/input_bytes.h"
 #include "data/text/text_head.h"
+#include "data/text/text_number.h"
 
 namespace kith::data {
 
@@ -29,12 +31,15 @@ struct TextIndex {
 /// Reads all bytes after the head. Throws Error(data) if a record is too long.
 TextIndex index_text(const InputBytes& input, const TextHead& head);
 
-/// Calls visit(record, row, line) for every record of a block. The record is valid as long as `buffer`.
+/// Calls visit(record, row, line) for every record of a block. The record is valid as long as `buffer`, and so are
+/// kShortNumberBytes bytes behind it.
 template <class Visit>
 void for_records(const InputBytes& input, const TextSyntax& syntax, const TextBlock& block, Matrix<std::byte>& buffer,
                  const Visit& visit) {
-  if (buffer.columns() < block.bytes) buffer = Matrix<std::byte>(1, block.bytes);
+  if (buffer.columns() < block.bytes + kShortNumberBytes)
+    buffer = Matrix<std::byte>(1, block.bytes + kShortNumberBytes);
   input.read(block.at, block.bytes, buffer.data());
+  std::fill_n(buffer.data() + block.bytes, kShortNumberBytes, std::byte{0});
   RecordCursor cursor({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(block.bytes)}, syntax,
                       true);
   std::int64_t row = block.row;

@@ -1,10 +1,61 @@
 // Parses decimal numbers, independent of the locale.
 #pragma once
 
+#include <bit>
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 namespace kith::data {
+
+inline constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+inline constexpr std::uint64_t kTens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+
+/// How many of eight bytes are digits before the first other one, and their value if there are any: counted and
+/// converted without a branch for each (after D. Lemire, Number Parsing at a Gigabyte per Second, 2021). For
+/// little-endian machines.
+[[gnu::always_inline]] inline int leading_digits(const char* p, std::uint64_t& value) {
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, p, sizeof bytes);
+  bytes ^= 0x3030303030303030;  // turns each digit into its value
+  const std::uint64_t others = ((bytes + 0x7676767676767676) | bytes) & 0x8080808080808080;
+  const int digits = std::countr_zero(others) / 8;  // a carry can only affect bytes after the first non-digit
+  if (digits == 0) return 0;
+  bytes <<= 64 - 8 * digits;
+  bytes = bytes * 10 + (bytes >> 8);  // combines pairs, then groups of four, then all eight
+  constexpr std::uint64_t kPairs = 0x000000ff000000ff;
+  value = ((bytes & kPairs) * (1000000 * (std::uint64_t{1} << 32) + 100) +
+           (bytes >> 16 & kPairs) * (10000 * (std::uint64_t{1} << 32) + 1)) >>
+          32;
+  return digits;
+}
+
+/// Bytes that parse_short_number() may read, of which those after the number may have any value.
+inline constexpr std::int64_t kShortNumberBytes = 24;
+
+/// A number of at most seven digits before its point and seven after it, without exponent: most numbers of most tables.
+/// Returns its end, or null for all others, which parse_number() reads. Its value has the bits that parse_number()
+/// gives, since both operands are exact. Always inline, since it is called for every field.
+[[gnu::always_inline]] inline const char* parse_short_number(const char* p, double& value) {
+  if constexpr (std::endian::native != std::endian::little) return nullptr;
+  const bool negative = *p == '-';
+  p += negative ? 1 : 0;
+  std::uint64_t whole = 0, fraction = 0;
+  const int digits = leading_digits(p, whole);
+  if (digits == 0 || digits == 8) return nullptr;
+  p += digits;
+  auto size = static_cast<double>(static_cast<std::int64_t>(whole));
+  if (*p == '.') {
+    const int places = leading_digits(++p, fraction);
+    if (places == 0 || places == 8) return nullptr;
+    p += places;
+    size = static_cast<double>(static_cast<std::int64_t>(whole * kTens[places] + fraction)) / kPowers[places];
+  }
+  value = negative ? -size : size;
+  return p;
+}
 
 /// Parses the longest number at `begin`: 12, -0.5, +1e-3, .5, nan, inf. Rounds correctly to float64; numbers beyond its
 /// range become infinite. Returns the end of the number, or `begin` if there is none.
