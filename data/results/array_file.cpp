@@ -23,7 +23,10 @@ struct Member {
   Checksum checksum = {};    // of the values so far
 
   std::int64_t size() const { return std::ssize(head) + bytes; }
-  std::int64_t values_at() const;
+  /// Where the values begin in the archive.
+  std::int64_t values_at() const { return at + kHeadBytes + std::ssize(name) + std::ssize(head); }
+
+  static constexpr std::int64_t kHeadBytes = 50;  // of local_head() without the name
 };
 
 template <class T>
@@ -67,8 +70,6 @@ std::string local_head(const Member& member) {
   put(out, member.size());
   return out;
 }
-
-std::int64_t Member::values_at() const { return at + std::ssize(local_head(*this)) + std::ssize(head); }
 
 /// The list of all members, behind the last one.
 std::string directory_of(const std::vector<Member>& members, std::int64_t at) {

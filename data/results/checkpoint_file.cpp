@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "data/io/checksum.h"
 #include "data/io/file_kind.h"
+#include "data/io/input_bytes.h"
 #include "data/io/memory_limit.h"
 #include "data/io/output_bytes.h"
 #include "data/io/packed.h"
@@ -71,22 +72,10 @@ void keep_generation(const std::string& file) {
 /// All bytes of a file that begins as a checkpoint does, or the first of another one. Throws Error(data) if they cannot
 /// be read.
 std::string checkpoint_bytes(const std::string& file) {
-  const Descriptor opened(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status {};
-  if (!opened || fstat(opened.get(), &status) != 0)
-    refuse(file, fmt::format("cannot be read: {}", std::strerror(errno)));
-  if (!S_ISREG(status.st_mode) || !is_checkpoint(file)) return first_bytes(file, kSignature.size());
-  const auto size = static_cast<std::size_t>(status.st_size);
-  require_memory(2 * status.st_size, file);  // with the state that is taken out of it
-  std::string bytes(size, '\0');
-  for (std::size_t done = 0; done < size;) {
-    const ssize_t count = read(opened.get(), bytes.data() + done, size - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0)
-      refuse(file, fmt::format("cannot be read: {}", count < 0 ? std::strerror(errno) : "it has become shorter"));
-    done += static_cast<std::size_t>(count);
-  }
-  return bytes;
+  const InputBytes input = InputBytes::open(file, "a checkpoint of kith");
+  if (input.begin(std::ssize(kName)) != kName) return input.begin(std::ssize(kSignature));
+  require_memory(2 * input.size(), file);  // with the state that is taken out of it
+  return input.begin(input.size());
 }
 
 /// The checkpoint in the bytes of a file. Throws Error(data) if they are damaged.

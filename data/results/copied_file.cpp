@@ -1,4 +1,4 @@
-// Copies a file, and adds groups, vectors and encodings to it.
+// Copies a file, adds groups, vectors and encodings to it, and reads them back.
 #include "data/results/copied_file.h"
 
 #include <fcntl.h>
@@ -8,15 +8,33 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <vector>
 
 #include "core/error.h"
-#include "data/hdf5/hdf5_file.h"
 #include "data/hdf5/hdf5_path.h"
+#include "data/io/checksum.h"
+#include "data/io/input_error.h"
 #include "data/io/temporary_file.h"
 
 namespace kith::data {
+namespace {
+
+/// Selects elements first .. first + count - 1 of a vector in the file.
+Handle select(hid_t dataset, std::int64_t first, std::int64_t count) {
+  const auto start = static_cast<hsize_t>(first), size = static_cast<hsize_t>(count);
+  Handle space(H5Dget_space(dataset));
+  if (H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &size, nullptr) < 0) return Handle();
+  return space;
+}
+
+Handle memory_space(std::int64_t count) {
+  const auto size = static_cast<hsize_t>(count);
+  return Handle(H5Screate_simple(1, &size, nullptr));
+}
+
+}  // namespace
 
 void copy_bytes(const std::string& from, const OutputFile& output) {
   const auto fail = [&](int error) {
@@ -75,16 +93,43 @@ Handle make_vector(const CopyChecker& check, hid_t group, const char* name, hid_
   return dataset;
 }
 
-Handle select(hid_t dataset, std::int64_t first, std::int64_t count) {
-  const auto start = static_cast<hsize_t>(first), size = static_cast<hsize_t>(count);
-  Handle space(H5Dget_space(dataset));
-  if (H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &size, nullptr) < 0) return Handle();
-  return space;
+void write_values(const CopyChecker& check, hid_t dataset, hid_t type, std::int64_t first, std::int64_t count,
+                  const void* values) {
+  const Handle in_file = select(dataset, first, count), in_memory = memory_space(count);
+  check(in_file && H5Dwrite(dataset, type, in_memory.get(), in_file.get(), H5P_DEFAULT, values) >= 0,
+        "writing the values");
 }
 
-Handle memory_space(std::int64_t count) {
-  const auto size = static_cast<hsize_t>(count);
-  return Handle(H5Screate_simple(1, &size, nullptr));
+bool has_values(hid_t dataset, hid_t type, std::int64_t size, std::int64_t checksum) {
+  const Handle space(H5Dget_space(dataset));
+  if (H5Sget_simple_extent_npoints(space.get()) != size) return false;
+  const std::size_t width = H5Tget_size(type);
+  std::vector<std::byte> values(static_cast<std::size_t>(std::min(size, kValuesAtOnce)) * width);
+  Checksum sum;
+  for (std::int64_t first = 0; first < size; first += kValuesAtOnce) {
+    const std::int64_t count = std::min(kValuesAtOnce, size - first);
+    const Handle in_file = select(dataset, first, count), in_memory = memory_space(count);
+    if (H5Dread(dataset, type, in_memory.get(), in_file.get(), H5P_DEFAULT, values.data()) < 0) return false;
+    sum.add(values.data(), static_cast<std::size_t>(count) * width);
+  }
+  return sum.value() == checksum;
+}
+
+std::string find_change(const Hdf5InputFile& original, hid_t copy, const Addition& addition) {
+  std::string difference = find_difference(original.id(), copy, addition);
+  if (difference.empty()) return "";
+  const std::string unreadable = find_difference(original.id(), original.id(), {});
+  if (unreadable.empty()) return difference;
+  refuse_input(fmt::format("{}:{}", original.name(), unreadable),
+               "cannot be read; the file is damaged: copy or create it again");
+}
+
+void require_intact(const std::string& wrong, const std::string& output, const std::string& original) {
+  if (wrong.empty()) return;
+  throw Error(ExitCode::output,
+              fmt::format("{}: {} does not read back as it was written; the disk may be failing, or {} has changed "
+                          "meanwhile; nothing was left behind, run the command again",
+                          output, wrong, original));
 }
 
 }  // namespace kith::data

@@ -1,4 +1,5 @@
-// What both additions to a copy of an AnnData file need: the copy of its bytes, and HDF5 calls that report failures.
+// What both additions to a copy of an AnnData file need: the copy of its bytes, HDF5 calls that report failures, and
+// the comparison with the original.
 #pragma once
 
 #include <hdf5.h>
@@ -6,8 +7,10 @@
 #include <cstdint>
 #include <string>
 
+#include "data/hdf5/hdf5_file.h"
 #include "data/hdf5/hdf5_handle.h"
 #include "data/io/output_file.h"
+#include "data/results/hdf5_comparison.h"
 
 namespace kith::data {
 
@@ -32,8 +35,20 @@ void write_encoding(const CopyChecker& check, hid_t object, const char* type, co
 
 Handle make_vector(const CopyChecker& check, hid_t group, const char* name, hid_t type, std::int64_t size);
 
-/// Selects elements first .. first + count - 1 of a vector in the file.
-Handle select(hid_t dataset, std::int64_t first, std::int64_t count);
-Handle memory_space(std::int64_t count);
+/// Values of one call, so that a child process needs little memory.
+inline constexpr std::int64_t kValuesAtOnce = std::int64_t{1} << 18;
+
+/// Writes values first .. first + count - 1 of a vector; type: theirs in memory.
+void write_values(const CopyChecker& check, hid_t dataset, hid_t type, std::int64_t first, std::int64_t count,
+                  const void* values);
+/// Whether a vector has `size` values with this CRC-32 in memory.
+bool has_values(hid_t dataset, hid_t type, std::int64_t size, std::int64_t checksum);
+
+/// The first object that differs between the original and the copy with its addition, empty if none does. Throws
+/// Error(data) if a part of the original cannot be read.
+std::string find_change(const Hdf5InputFile& original, hid_t copy, const Addition& addition);
+
+/// HDF5 does not report every write that fails. Throws Error(output) if `wrong` names an object of the copy.
+void require_intact(const std::string& wrong, const std::string& output, const std::string& original);
 
 }  // namespace kith::data

@@ -68,20 +68,15 @@ void write_obs(const std::string& path, const OutputOptions& options, const ObsC
                         column.categories};
   child.call(place, &begin_column, added);
   Checksum sum;
-  for (std::int64_t first = 0; first < added.rows; first += kLabelsAtOnce) {
-    const auto labels = column.labels.subspan(first, std::min(kLabelsAtOnce, added.rows - first));
+  for (std::int64_t first = 0; first < added.rows; first += kValuesAtOnce) {
+    const auto labels = column.labels.subspan(first, std::min(kValuesAtOnce, added.rows - first));
     sum.add(labels.data(), labels.size_bytes());
     child.call(place, &write_codes, first, {labels.begin(), labels.end()});
   }
   const std::vector<std::string> order = child.call(place, &finish_column);
   output.sync();
   const std::string wrong = child.call(column.from, &find_wrong, column.from, added, order, std::int64_t{sum.value()});
-  if (!wrong.empty()) {
-    throw Error(ExitCode::output,
-                fmt::format("{}: {} does not read back as it was written; the disk may be failing, or {} has changed "
-                            "meanwhile; nothing was left behind, run the command again",
-                            output.name(), wrong, column.from));
-  }
+  require_intact(wrong, output.name(), column.from);
   output.publish();
 }
 

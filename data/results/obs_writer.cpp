@@ -1,8 +1,6 @@
 // Adds the column with the HDF5 library, a part of the labels at a time, and reads it back.
 #include "data/results/obs_writer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -10,13 +8,9 @@
 #include <optional>
 #include <utility>
 
-#include "core/error.h"
 #include "data/hdf5/hdf5_file.h"
 #include "data/hdf5/hdf5_path.h"
-#include "data/io/checksum.h"
-#include "data/io/input_error.h"
 #include "data/results/copied_file.h"
-#include "data/results/hdf5_comparison.h"
 
 namespace kith::data {
 namespace {
@@ -103,20 +97,6 @@ bool has_texts(hid_t object, const char* name, const std::vector<std::string>& e
   return has_attribute(object, name) && names_of(object, name) == expected;
 }
 
-bool has_labels(hid_t codes, const NewColumn& column, std::int64_t checksum) {
-  const Handle space(H5Dget_space(codes));
-  if (H5Sget_simple_extent_npoints(space.get()) != column.rows) return false;
-  Checksum sum;
-  std::vector<std::int32_t> labels(static_cast<std::size_t>(std::min(column.rows, kLabelsAtOnce)));
-  for (std::int64_t first = 0; first < column.rows; first += kLabelsAtOnce) {
-    const std::int64_t count = std::min(kLabelsAtOnce, column.rows - first);
-    const Handle in_file = select(codes, first, count), in_memory = memory_space(count);
-    if (H5Dread(codes, H5T_NATIVE_INT32, in_memory.get(), in_file.get(), H5P_DEFAULT, labels.data()) < 0) return false;
-    sum.add(labels.data(), static_cast<std::size_t>(count) * sizeof(std::int32_t));
-  }
-  return sum.value() == checksum;
-}
-
 bool has_categories(hid_t dataset, const NewColumn& column) {
   const std::vector<std::string> names = category_names(column.categories);
   std::vector<char*> found(names.size(), nullptr);
@@ -146,7 +126,7 @@ bool has_column(hid_t file, const NewColumn& column, const std::vector<std::stri
   std::int8_t ordered = 1;
   const Handle attribute(H5Aopen(group.get(), "ordered", H5P_DEFAULT)), type(H5Aget_type(attribute.get()));
   return H5Aread(attribute.get(), type.get(), &ordered) >= 0 && ordered == 0 &&
-         has_labels(codes.get(), column, checksum) && has_categories(categories.get(), column);
+         has_values(codes.get(), H5T_NATIVE_INT32, column.rows, checksum) && has_categories(categories.get(), column);
 }
 
 }  // namespace
@@ -173,10 +153,7 @@ void begin_column(const NewColumn& column) {
 
 void write_codes(std::int64_t first, const std::vector<std::int32_t>& labels) {
   const CopyChecker check(open_column->column.output);
-  const hid_t codes = open_column->codes.get();
-  const Handle in_file = select(codes, first, std::ssize(labels)), in_memory = memory_space(std::ssize(labels));
-  check(in_file && H5Dwrite(codes, H5T_NATIVE_INT32, in_memory.get(), in_file.get(), H5P_DEFAULT, labels.data()) >= 0,
-        "writing the labels");
+  write_values(check, open_column->codes.get(), H5T_NATIVE_INT32, first, std::ssize(labels), labels.data());
 }
 
 std::vector<std::string> finish_column() {
@@ -204,13 +181,8 @@ std::string find_wrong(const std::string& original, const NewColumn& column, con
   const Hdf5InputFile input(original);
   const Handle copy = open_copy(column.copy, H5F_ACC_RDONLY);
   if (!copy) return "the file";
-  const std::string difference = find_difference(input.id(), copy.get(), {"/obs", column.name, kOrder});
-  if (!difference.empty()) {
-    const std::string unreadable = find_difference(input.id(), input.id(), {});
-    if (unreadable.empty()) return difference;
-    refuse_input(fmt::format("{}:{}", original, unreadable),
-                 "cannot be read; the file is damaged: copy or create it again");
-  }
+  const std::string change = find_change(input, copy.get(), {"/obs", column.name, kOrder});
+  if (!change.empty()) return change;
   return has_column(copy.get(), column, order, checksum) ? "" : "/obs/" + column.name;
 }
 

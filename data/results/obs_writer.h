@@ -19,9 +19,6 @@ void each_field(Archive& archive, NewColumn& column) {
   archive(column.copy, column.output, column.name, column.rows, column.categories);
 }
 
-/// Labels of one call, so that a child needs little memory.
-inline constexpr std::int64_t kLabelsAtOnce = std::int64_t{1} << 20;
-
 /// Opens the copy and makes the column without its labels. Throws Error(output), as the other functions do.
 void begin_column(const NewColumn& column);
 /// Labels first .. first + size - 1 of the column.
@@ -29,9 +26,8 @@ void write_codes(std::int64_t first, const std::vector<std::int32_t>& labels);
 /// Writes the categories and the order of the columns, which it returns, and closes the copy.
 std::vector<std::string> finish_column();
 
-/// HDF5 does not report every write that fails: the first object of the copy that does not read back as it should,
-/// empty if all do. `checksum`: CRC-32 of the labels as int32. Throws Error(data) if a part of the original cannot be
-/// read.
+/// The first object of the copy that does not read back as it should, empty if all do. `checksum`: CRC-32 of the labels
+/// as int32. Throws Error(data) if a part of the original cannot be read.
 std::string find_wrong(const std::string& original, const NewColumn& column, const std::vector<std::string>& order,
                        std::int64_t checksum);
 

@@ -6,14 +6,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/error.h"
 #include "data/hdf5/hdf5_child.h"
 #include "data/hdf5/hdf5_file.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/io/checksum.h"
-#include "data/io/input_error.h"
 #include "data/results/copied_file.h"
-#include "data/results/hdf5_comparison.h"
 
 namespace kith::data {
 
@@ -30,7 +27,6 @@ void each_field(Archive& archive, NewMatrix& matrix) {
 
 namespace {
 
-constexpr std::int64_t kAtOnce = std::int64_t{1} << 18;  // values of one call, so that a child needs little memory
 constexpr const char* kIndices = "indices";
 constexpr const char* kStarts = "indptr";
 constexpr const char* kData = "data";
@@ -81,22 +77,15 @@ void begin_matrix(const NewMatrix& matrix) {
   open_matrix = open.release();
 }
 
-template <class T>
-void write_part(hid_t dataset, hid_t type, std::int64_t first, const std::vector<T>& values) {
-  const CopyChecker check(open_matrix->matrix.output);
-  const std::int64_t count = std::ssize(values);
-  const Handle in_file = select(dataset, first, count), in_memory = memory_space(count);
-  check(in_file && H5Dwrite(dataset, type, in_memory.get(), in_file.get(), H5P_DEFAULT, values.data()) >= 0,
-        "writing the matrix");
-}
-
 void write_starts(std::int64_t first, const std::vector<std::int64_t>& starts) {
-  write_part(open_matrix->starts.get(), H5T_NATIVE_INT64, first, starts);
+  const CopyChecker check(open_matrix->matrix.output);
+  write_values(check, open_matrix->starts.get(), H5T_NATIVE_INT64, first, std::ssize(starts), starts.data());
 }
 
-void write_values(std::int64_t first, const std::vector<std::int64_t>& columns, const std::vector<double>& values) {
-  write_part(open_matrix->indices.get(), H5T_NATIVE_INT64, first, columns);
-  write_part(open_matrix->data.get(), H5T_NATIVE_DOUBLE, first, values);
+void write_entries(std::int64_t first, const std::vector<std::int64_t>& columns, const std::vector<double>& values) {
+  const CopyChecker check(open_matrix->matrix.output);
+  write_values(check, open_matrix->indices.get(), H5T_NATIVE_INT64, first, std::ssize(columns), columns.data());
+  write_values(check, open_matrix->data.get(), H5T_NATIVE_DOUBLE, first, std::ssize(values), values.data());
 }
 
 void finish_matrix() {
@@ -107,21 +96,6 @@ void finish_matrix() {
   check(H5Fclose(open.file.release()) >= 0, "closing");
 }
 
-template <class T>
-bool has_values(hid_t group, const char* name, hid_t type, std::int64_t size, std::int64_t checksum) {
-  const Handle dataset(H5Dopen2(group, name, H5P_DEFAULT)), space(H5Dget_space(dataset.get()));
-  if (!dataset || H5Sget_simple_extent_npoints(space.get()) != size) return false;
-  Checksum sum;
-  std::vector<T> values(static_cast<std::size_t>(std::min(size, kAtOnce)));
-  for (std::int64_t first = 0; first < size; first += kAtOnce) {
-    const std::int64_t count = std::min(kAtOnce, size - first);
-    const Handle in_file = select(dataset.get(), first, count), in_memory = memory_space(count);
-    if (H5Dread(dataset.get(), type, in_memory.get(), in_file.get(), H5P_DEFAULT, values.data()) < 0) return false;
-    sum.add(values.data(), static_cast<std::size_t>(count) * sizeof(T));
-  }
-  return sum.value() == checksum;
-}
-
 /// As find_wrong() for a column; checksums: of starts, columns and values.
 std::string find_wrong_matrix(const std::string& original, const NewMatrix& matrix,
                               const std::vector<std::int64_t>& checksums) {
@@ -130,18 +104,15 @@ std::string find_wrong_matrix(const std::string& original, const NewMatrix& matr
   if (!copy) return "the file";
   const bool extends = H5Lexists(input.id(), "obsp", H5P_DEFAULT) > 0;
   const Addition addition{extends ? "/obsp" : "/", extends ? matrix.name : "obsp", ""};
-  const std::string difference = find_difference(input.id(), copy.get(), addition);
-  if (!difference.empty()) {
-    const std::string unreadable = find_difference(input.id(), input.id(), {});
-    if (unreadable.empty()) return difference;
-    refuse_input(fmt::format("{}:{}", original, unreadable),
-                 "cannot be read; the file is damaged: copy or create it again");
-  }
+  const std::string change = find_change(input, copy.get(), addition);
+  if (!change.empty()) return change;
   const Handle group(H5Gopen2(copy.get(), ("/obsp/" + matrix.name).c_str(), H5P_DEFAULT));
-  const hid_t whole = H5T_NATIVE_INT64;
-  const bool same = group && has_values<std::int64_t>(group.get(), kStarts, whole, matrix.rows + 1, checksums[0]) &&
-                    has_values<std::int64_t>(group.get(), kIndices, whole, matrix.values, checksums[1]) &&
-                    has_values<double>(group.get(), kData, H5T_NATIVE_DOUBLE, matrix.values, checksums[2]);
+  const auto has = [&](const char* name, hid_t type, std::int64_t size, std::int64_t checksum) {
+    return has_values(Handle(H5Dopen2(group.get(), name, H5P_DEFAULT)).get(), type, size, checksum);
+  };
+  const bool same = has(kStarts, H5T_NATIVE_INT64, matrix.rows + 1, checksums[0]) &&
+                    has(kIndices, H5T_NATIVE_INT64, matrix.values, checksums[1]) &&
+                    has(kData, H5T_NATIVE_DOUBLE, matrix.values, checksums[2]);
   return same ? "" : "/obsp/" + matrix.name;
 }
 
@@ -168,8 +139,8 @@ ObspMatrix::ObspMatrix(const std::string& path, const OutputOptions& options, co
       state_->output.descriptor_path(), state_->output.name(), place.name, size - 1, begin.back(), place.single};
   state_->output.require_space((place.single ? 12 : 16) * begin.back() + 8 * size);
   state_->child.call(place.from, &begin_matrix, state_->matrix);
-  for (std::int64_t first = 0; first < size; first += kAtOnce) {
-    const std::int64_t end = std::min(first + kAtOnce, size);
+  for (std::int64_t first = 0; first < size; first += kValuesAtOnce) {
+    const std::int64_t end = std::min(first + kValuesAtOnce, size);
     state_->child.call(place.from, &write_starts, first,
                        std::vector<std::int64_t>(begin.begin() + first, begin.begin() + end));
   }
@@ -179,9 +150,9 @@ ObspMatrix::ObspMatrix(const std::string& path, const OutputOptions& options, co
 ObspMatrix::~ObspMatrix() = default;
 
 void ObspMatrix::append(const std::vector<std::int64_t>& columns, const std::vector<double>& values) {
-  for (std::int64_t first = 0; first < std::ssize(columns); first += kAtOnce) {
-    const std::int64_t end = std::min(first + kAtOnce, std::ssize(columns));
-    state_->child.call(state_->from, &write_values, state_->written + first,
+  for (std::int64_t first = 0; first < std::ssize(columns); first += kValuesAtOnce) {
+    const std::int64_t end = std::min(first + kValuesAtOnce, std::ssize(columns));
+    state_->child.call(state_->from, &write_entries, state_->written + first,
                        std::vector<std::int64_t>(columns.begin() + first, columns.begin() + end),
                        std::vector<double>(values.begin() + first, values.begin() + end));
   }
@@ -196,12 +167,7 @@ void ObspMatrix::finish() {
   s.output.sync();
   const std::vector<std::int64_t> checksums{s.starts.value(), s.columns.value(), s.values.value()};
   const std::string wrong = s.child.call(s.from, &find_wrong_matrix, s.from, s.matrix, checksums);
-  if (!wrong.empty()) {
-    throw Error(ExitCode::output,
-                fmt::format("{}: {} does not read back as it was written; the disk may be failing, or {} has changed "
-                            "meanwhile; nothing was left behind, run the command again",
-                            s.output.name(), wrong, s.from));
-  }
+  require_intact(wrong, s.output.name(), s.from);
   s.output.publish();
 }
 

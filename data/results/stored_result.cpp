@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "core/quoted.h"
@@ -12,6 +11,7 @@
 #include "data/hdf5/hdf5_child.h"
 #include "data/hdf5/hdf5_source.h"
 #include "data/hdf5/hdf5_texts.h"
+#include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 
 namespace kith::data {
@@ -21,9 +21,9 @@ RootFacts root_of(const std::string& file, bool verify) {
   return is_hdf5(file) ? read_root(file, verify) : RootFacts();
 }
 
-std::string existing(const std::string& file) {
-  if (std::filesystem::exists(file)) return file;
-  refuse_input(file, "no such file; check the name and the directory");
+std::string regular(const std::string& file) {
+  require_regular(file, "a result of kith");
+  return file;
 }
 
 /// What cannot be read must not pass for absent.
@@ -45,7 +45,7 @@ std::vector<T> values_of(const std::vector<std::pair<std::string, std::vector<T>
 }  // namespace
 
 StoredResult::StoredResult(const std::string& file)
-    : file_(existing(file)), root_(root_of(file, true)), format_(root_.text("format")) {
+    : file_(regular(file)), root_(root_of(file, true)), format_(root_.text("format")) {
   if (format_.starts_with("kith-")) return;
   refuse_input(file, fmt::format("expected a result of kith, an HDF5 file with the attribute `format`, found {}; `kith "
                                  "cluster ... -o RESULT.h5` writes one",
